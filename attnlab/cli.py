@@ -372,7 +372,7 @@ def _report(error: BaseException) -> int:
     if isinstance(error, RunFailed):
         _complain(f"the run failed: {error}")
         return FAILED
-    from attnlab.config.own_code import failure
+    from attnlab.config.own_files import failure
 
     _complain(f"the run failed: {failure(error)}")
     print(f"Set {_DEBUG}=1 for the traceback.", file=sys.stderr)

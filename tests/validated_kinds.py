@@ -24,7 +24,7 @@ def validation_losses(words: tuple[str, ...]) -> list[float]:
     """`val_loss` after the first steps of each of two epochs."""
     from attnlab.run.building import make_task, start_afresh
     from attnlab.run.loop import make_learner
-    from attnlab.sweeps.quick_composition import configuration
+    from attnlab.sweeps.composer import configuration
 
     config = configuration([*words, *SMALL])
     task = make_task(config)

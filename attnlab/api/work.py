@@ -34,7 +34,7 @@ def train(words: list[str], lists: list[str], as_sweep: str) -> Path:
     from attnlab import cli
     from attnlab.config import composing
     from attnlab.run import profile, runner
-    from attnlab.sweeps.quick_composition import configuration
+    from attnlab.sweeps.composer import configuration
 
     words = [word for word in words if word not in VERBOSITY]  # nothing is shown anyway
     if {"-m", "--multirun"} & {*words}:

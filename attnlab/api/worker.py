@@ -22,7 +22,7 @@ from typing import Any, NoReturn, TextIO
 
 from attnlab.api.wording import in_python
 from attnlab.config.options import CONFIG_DIR
-from attnlab.config.own_code import failure
+from attnlab.config.own_files import failure
 from attnlab.errors import RequestError, RunFailed, SweepFailed, explained
 from attnlab.process.python import (
     child_environment,
@@ -32,7 +32,7 @@ from attnlab.process.python import (
     set_up_children,
 )
 from attnlab.process.variables import variable
-from attnlab.records.processes import this_process
+from attnlab.records.lock import this_process
 from attnlab.run import profile
 
 _START = "import json; from attnlab.api.worker import serve; serve(*json.loads(sys.argv.pop()))"

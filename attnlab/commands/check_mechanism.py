@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from attnlab.config.options import option_class, option_content
-from attnlab.config.own_code import failure
+from attnlab.config.own_files import failure
 from attnlab.errors import RequestError, plain_text
 
 

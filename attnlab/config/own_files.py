@@ -1,20 +1,25 @@
-"""The user's own files of a run that is loaded again, perhaps from another working folder.
+"""The user's own files: where those of a run are now, and errors out of their code.
 
-A run's status.json has their absolute paths by key, as `files`: see `RunConfig.files`.
+A run's status.json has the absolute paths of its data by key, as `files`: see `RunConfig.files`.
+The code is that of mechanisms, tasks and corpora of a `--config-dir`.
 """
 
 from __future__ import annotations
 
 import os
+import re
+import traceback
 from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from attnlab.config.file_hashes import absolute
+from attnlab.config.options import own_folders
 from attnlab.config.parsing import read_value
 from attnlab.config.rules import lookup
 from attnlab.config.sections import RunConfig
-from attnlab.errors import CannotGoOn, RequestError
+from attnlab.errors import CannotGoOn, RequestError, plain_text
 
 Status = Mapping[str, Any]
 
@@ -71,3 +76,33 @@ def require_same(config: RunConfig, status: Status, found: str) -> None:
         f"{key}: expected the data that the run was trained on (digest {expected[:12]}), got "
         f"{found[:12]}{places}: they have changed since{remedy}."
     )
+
+
+def failure(error: BaseException) -> str:
+    """What an error is, in a line; one out of the user's own files with file and line.
+
+    Such as `TypeError: ...` or `mine.py, line 7, in score: TypeError: ...`.
+    """
+    text = plain_text(error)
+    words = f"{type(error).__name__}: {text}" if text else type(error).__name__
+    frame = _own_frame(error)
+    if frame is None:
+        return words
+    return f"{frame.filename}, line {frame.lineno}, in {frame.name}: {words}{_advice(text, frame)}"
+
+
+def _own_frame(error: BaseException) -> traceback.FrameSummary | None:
+    """The last line of the user's own files that led to an error; None if there is none."""
+    folders = own_folders()
+    for frame in reversed(traceback.extract_tb(error.__traceback__)):
+        if any(folder in Path(frame.filename).parents for folder in folders):
+            return frame
+    return None
+
+
+def _advice(text: str, frame: traceback.FrameSummary) -> str:
+    """What to do about a weight that is used but was never created."""
+    found = re.match(r"'(\w+)' object has no attribute '(\w+)'", text)
+    if found and f"class {found[1]}" in Path(frame.filename).read_text(encoding="utf-8"):
+        return f"; if {found[2]} is a weight, build(query_shape, memory_shape) must create it"
+    return ""

@@ -10,7 +10,7 @@ from typing import Any
 
 from attnlab.errors import RequestError
 from attnlab.records import files
-from attnlab.records.processes import is_running, this_process
+from attnlab.records.lock import is_running, this_process
 
 FORMAT = 1  # of a run folder; see docs/run-folder.md
 STATES = ("running", "completed", "failed", "killed")

@@ -22,14 +22,13 @@ from attnlab.run import interrupts
 from attnlab.run.building import make_model, start_afresh
 from attnlab.run.loading import load_weights
 from attnlab.run.profile import spent
-from attnlab.run.recorder import Recorder
+from attnlab.run.recorder import Recorder, variable_values
 from attnlab.run.screen import Screen, about_losses
 from attnlab.tasks.base import Learner, Report, Task, TaskData
 from attnlab.tasks.declaration import load
 from attnlab.training.schedules import learning_rates
 from attnlab.training.stacking import runs_here, width_of
 from attnlab.training.stopping import Monitor
-from attnlab.training.trainer import variable_values
 
 log = logging.getLogger("attnlab")
 OnEpoch = Callable[[Mapping[str, float]], None]

@@ -11,16 +11,15 @@ from pathlib import Path
 from typing import Any
 
 from attnlab.config import own_files
-from attnlab.config.own_code import failure
+from attnlab.config.own_files import failure
 from attnlab.config.parsing import changed, parse
 from attnlab.config.sections import RunConfig
 from attnlab.errors import Pruned, RequestError, RunBusy, RunFailed
 from attnlab.records.environment import differences, environment
-from attnlab.records.lock import FolderLock
+from attnlab.records.lock import FolderLock, this_process
 from attnlab.records.logs import logging_to
 from attnlab.records.mlflow.settings import own_uri
 from attnlab.records.mlflow.tracker import Tracker
-from attnlab.records.processes import this_process
 from attnlab.records.run_directory import REPORT, RunDirectory
 from attnlab.records.status import actual_state
 from attnlab.run import background_finish, console, extend

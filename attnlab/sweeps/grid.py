@@ -2,33 +2,23 @@
 
 from __future__ import annotations
 
-import copy
 import hashlib
 import itertools
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from typing import Any
+from collections.abc import Iterable
+from dataclasses import dataclass
 
 from hydra.core.config_loader import ConfigLoader
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import Override
 from hydra.errors import HydraException, OverrideParseException
-from hydra.types import RunMode
-from omegaconf import DictConfig, open_dict
-from omegaconf.errors import OmegaConfBaseException
 
 from attnlab.config import composing as config
-from attnlab.config.sections import RunConfig
 from attnlab.errors import RequestError
-from attnlab.sweeps.internals import apply_overrides
-from attnlab.sweeps.variants import Variants, is_plain
 
 # Sections that decide nothing about a run's result.
 _OUTSIDE = ("sweep", "paths", "tracking")
 _NAMED_KEYS, _NAMED_TASKS = 3, 2
-_WHOLE = re.compile(r"-?(0|[1-9][0-9]*)")
 
 
 @dataclass(frozen=True)
@@ -103,83 +93,6 @@ class Grid:
         return "-".join([*tasks, *search, *words, digest])
 
 
-class Composer:
-    """Composes and checks configurations quickly: a choice of groups is composed once.
-
-    Hydra needs a tenth of a second for a configuration, most of it for the choice of files; what
-    only changes values is applied to a copy, or, to check it, to what `Variants` share.
-    """
-
-    def __init__(self, loader: ConfigLoader, master: DictConfig):
-        self._loader = loader
-        self._config_name = master.hydra.job.config_name
-        self._hydra = [str(override) for override in master.hydra.overrides.hydra]
-        self._bases: dict[tuple[str, ...], DictConfig] = {}
-        self._variants: dict[tuple[tuple[str, ...], ...], Variants] = {}
-        self._parsed: dict[str, Override] = {}
-        self._whole: dict[str, Override] = {}  # by its key, one whose value is a whole number
-
-    def compose(self, overrides: Sequence[str]) -> DictConfig:
-        """The configuration that these overrides make, as Hydra composes it, without `hydra`.
-
-        Raises `RequestError` where an override fits no key or value.
-        """
-        groups, values = self._parted(overrides)
-        with self._explained(overrides):
-            composed = copy.deepcopy(self._base(groups))
-            apply_overrides(values, composed)
-        return composed
-
-    def check(self, overrides: Sequence[str]) -> RunConfig:
-        """The same, checked; raises `RequestError` also where a value breaks a rule."""
-        groups, values = self._parted(overrides)
-        if not is_plain(values):
-            return config.from_hydra(self.compose(overrides))
-        keys = tuple(override.key_or_group for override in values)
-        with self._explained(overrides):
-            if (groups, keys) not in self._variants:
-                self._variants[groups, keys] = Variants(self._base(groups), keys)
-            return self._variants[groups, keys].check(values)
-
-    def _parted(self, overrides: Sequence[str]) -> tuple[tuple[str, ...], list[Override]]:
-        """The words that choose options, and the overrides that change values."""
-        found = {word: self._read(word) for word in overrides}
-        groups = tuple(word for word in overrides if not _is_value(found[word]))
-        return groups, [found[word] for word in overrides if _is_value(found[word])]
-
-    def _read(self, word: str) -> Override:
-        """The override in a word; of whole numbers Hydra reads the first one of a key only."""
-        if word not in self._parsed:
-            key, _, value = word.partition("=")
-            is_whole = _WHOLE.fullmatch(value) is not None
-            if is_whole and key in self._whole:
-                found = replace(self._whole[key], _value=int(value), input_line=word)
-            else:
-                (found,) = parse([word], self._loader)
-            if is_whole:
-                self._whole[key] = found
-            self._parsed[word] = found
-        return self._parsed[word]
-
-    def _base(self, groups: tuple[str, ...]) -> DictConfig:
-        if groups not in self._bases:
-            words = [*self._hydra, *groups]
-            loaded = self._loader.load_configuration(self._config_name, words, RunMode.RUN)
-            with open_dict(loaded):
-                del loaded["hydra"]
-            self._bases[groups] = loaded
-        return self._bases[groups]
-
-    @contextmanager
-    def _explained(self, overrides: Sequence[str]) -> Iterator[None]:
-        try:
-            yield
-        except RequestError:
-            raise
-        except (HydraException, OmegaConfBaseException, ValueError) as error:
-            raise RequestError(config.explain(error, overrides)) from error
-
-
 def parse(words: list[str], loader: ConfigLoader) -> list[Override]:
     """Hydra's overrides in these words; raises `RequestError` where a word is none."""
     try:
@@ -214,13 +127,6 @@ def _axis(override: Override) -> Axis:
     if not axis.decisive:
         raise RequestError(f"{axis.name}: expected one value for the whole sweep, got {given}.")
     return axis
-
-
-def _is_value(override: Override) -> bool:
-    """Whether an override changes a value only, and chooses no file of a group."""
-    key: Any = override.key_or_group
-    plain = "/" not in key and override.package is None
-    return plain and ("." in key or key == "seed")
 
 
 def shown(override: str) -> str:

@@ -13,7 +13,7 @@ from typing import Any
 from attnlab.errors import SweepFailed
 from attnlab.records import files, logs
 from attnlab.records.environment import has_gpu, processors
-from attnlab.records.processes import this_process
+from attnlab.records.lock import this_process
 from attnlab.records.run_directory import RunDirectory
 from attnlab.run.index import COMPLETED, FAILED, KILLED, RUNNING, IndexedRun
 from attnlab.run.memory import most_that_fit

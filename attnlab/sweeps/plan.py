@@ -14,7 +14,8 @@ from attnlab.config import composing as config
 from attnlab.config.rules import lookup
 from attnlab.config.sections import RunConfig, SweepConfig
 from attnlab.errors import RequestError
-from attnlab.sweeps.grid import Composer, Grid, shown, varied
+from attnlab.sweeps.composer import Composer
+from attnlab.sweeps.grid import Grid, shown, varied
 from attnlab.sweeps.progress import checking
 from attnlab.sweeps.search.settings import SearchSettings, is_wanted
 from attnlab.sweeps.sweep_folder import GRID, SEARCH, SweepFolder

@@ -21,12 +21,12 @@ from typing import Any, TypeVar
 from omegaconf import DictConfig
 
 from attnlab.config import composing
-from attnlab.config.own_code import failure
+from attnlab.config.own_files import failure
 from attnlab.config.sections import RunConfig
 from attnlab.errors import Pruned, RequestError, RunBusy, RunFailed, plain_text
 from attnlab.process import python
 from attnlab.records.environment import processors
-from attnlab.records.processes import is_running, this_process
+from attnlab.records.lock import is_running, this_process
 from attnlab.run import interrupts
 from attnlab.run.index import COMPLETED, FAILED, PRUNED, RUNNING
 from attnlab.sweeps.sweep_folder import SweepFolder

@@ -18,8 +18,6 @@ import h5py
 import keras
 import numpy as np
 
-from attnlab.training.trainer import Trainer, variable_values
-
 # Bytes of a file that each variable takes beside its numbers, amply.
 _HDF5_OVERHEAD = 8192
 # Of the numbers that stand for variables: no product or sum of one is another's.
@@ -43,24 +41,29 @@ class _Layout(NamedTuple):
 class WeightsFiles:
     """The files of weights that a model leaves as it is trained, one after another."""
 
-    def __init__(self, trainer: Trainer) -> None:
-        self._trainer = trainer
-        # None where a layer saves something else than its variables as they are.
+    def __init__(self, model: keras.Model) -> None:
+        self._model = model
+        # None if a layer saves something else than its variables as they are.
         self._layout: _Layout | None = None
         self._is_first = True
 
-    def next(self, scratch: Path) -> bytes:
-        """What `model.save_weights` writes now, with a file to write to, which is gone then.
+    def next(self, values: Sequence[np.ndarray], scratch: Path) -> bytes:
+        """Return what `model.save_weights` writes if the variables have these values.
 
-        Raises `OSError` where it can't be written.
+        Args:
+            values: of `model.variables`.
+            scratch: a file that may be written; it is removed.
+
+        Raises:
+            OSError: The file can't be written.
         """
         try:
             if self._is_first:
-                self._layout = _layout(self._trainer.model, scratch)
+                self._layout = _layout(self._model, scratch)
                 self._is_first = False
             if self._layout is None:
-                return _saved(self._trainer.model, scratch)
-            return self._layout.filled(variable_values(self._trainer))
+                return _saved(self._model, values, scratch)
+            return self._layout.filled(values)
         finally:
             scratch.unlink(missing_ok=True)
 
@@ -69,8 +72,7 @@ def _layout(model: keras.Model, path: Path) -> _Layout | None:
     """Find where values lie by a file in which each variable has its number for all values."""
     variables = model.variables
     numbers = [np.full(each.shape, _FIRST + n, each.dtype) for n, each in enumerate(variables)]
-    with keras.StatelessScope(list(zip(variables, numbers, strict=True))):
-        content = bytearray(_saved(model, path))
+    content = bytearray(_saved(model, numbers, path))
     places: list[tuple[int, int]] = []
 
     def note(name: str, found: h5py.Group | h5py.Dataset) -> None:
@@ -82,16 +84,17 @@ def _layout(model: keras.Model, path: Path) -> _Layout | None:
     layout = _Layout(content, places)
     known = all(0 <= index < len(variables) for index, _ in places)
     values = [np.asarray(variable) for variable in variables]
-    return layout if known and layout.filled(values) == _saved(model, path) else None
+    return layout if known and layout.filled(values) == _saved(model, values, path) else None
 
 
-def _saved(model: keras.Model, path: Path) -> bytes:
+def _saved(model: keras.Model, values: Sequence[np.ndarray], path: Path) -> bytes:
     """The file that Keras writes; raises `OSError`, of which HDF5 has several kinds."""
     size = 4 * model.count_params() + _HDF5_OVERHEAD * (len(model.weights) + 1)
     if shutil.disk_usage(path.parent).free < size:  # HDF5 may crash where it finds that out itself
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
     try:
-        model.save_weights(path)
+        with keras.StatelessScope(list(zip(model.variables, values, strict=True))):
+            model.save_weights(path)
     except (OSError, RuntimeError) as error:
         found = re.search(r"errno = (\d+)", str(error))
         if found is None:

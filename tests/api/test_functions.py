@@ -26,7 +26,7 @@ from tensorflow.python.framework import config as tensorflow_config
 
 import attnlab
 from attnlab.api.worker import Worker
-from attnlab.records.processes import is_running
+from attnlab.records.lock import is_running
 from attnlab.records.run_directory import RunDirectory
 
 FIB = ("task=fib", "task.count=61", *TINY, "trainer.jit=false", "tracking.enabled=false")
@@ -282,7 +282,7 @@ def test_ctrl_c_while_a_request_is_sent_leaves_no_half_of_one(three_groups, monk
 def test_a_worker_ends_with_its_caller():
     code = (
         "import attnlab, os; attnlab.runs(); from attnlab.api.worker import Worker; "
-        "from attnlab.records.processes import _start; pid = Worker._current._process.pid; "
+        "from attnlab.records.lock import _start; pid = Worker._current._process.pid; "
         "print(pid, _start(pid), flush=True); os._exit(0)"
     )
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}

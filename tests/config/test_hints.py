@@ -7,7 +7,7 @@ import shlex
 import pytest
 
 from attnlab.config.hints import command_hint, other_name, verb_hint
-from attnlab.sweeps.quick_composition import configuration
+from attnlab.sweeps.composer import configuration
 
 SPACES = 'settings have no spaces around "=" or after a comma'
 

@@ -13,7 +13,7 @@ from attnlab.config.sections import PathsConfig
 from attnlab.process.variables import variable
 from attnlab.records.mlflow.settings import default_uri
 from attnlab.records.run_directory import default_runs_folder
-from attnlab.sweeps.quick_composition import configuration
+from attnlab.sweeps.composer import configuration
 
 ROOT = Path(__file__).parents[2]
 EMPTY = pytest.mark.parametrize("empty", ["", " ", "\t\n"])

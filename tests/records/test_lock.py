@@ -8,8 +8,7 @@ import sys
 import pytest
 
 from attnlab.errors import RequestError, RunBusy
-from attnlab.records.lock import FolderLock
-from attnlab.records.processes import this_process
+from attnlab.records.lock import FolderLock, this_process
 
 HOLD = (
     "import sys; from pathlib import Path; from attnlab.records.lock import FolderLock; "

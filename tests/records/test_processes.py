@@ -9,8 +9,7 @@ import pytest
 
 from attnlab.errors import RunBusy
 from attnlab.records import processes
-from attnlab.records.lock import FolderLock
-from attnlab.records.processes import is_running, this_process
+from attnlab.records.lock import FolderLock, is_running, this_process
 from attnlab.records.run_directory import RunDirectory, list_runs
 from attnlab.records.status import shown_state
 

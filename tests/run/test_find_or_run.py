@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import pytest
 
 from attnlab.errors import CannotGoOn, Pruned, RequestError, RunBusy, RunFailed
-from attnlab.records.processes import this_process
+from attnlab.records.lock import this_process
 from attnlab.records.run_directory import RunDirectory
 from attnlab.records.status import Status
 from attnlab.run import find_or_run, runner

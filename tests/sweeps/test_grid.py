@@ -10,7 +10,8 @@ from omegaconf import open_dict
 
 from attnlab.config import composing as config
 from attnlab.errors import RequestError
-from attnlab.sweeps.grid import Composer, Grid, shown, varied
+from attnlab.sweeps.composer import Composer
+from attnlab.sweeps.grid import Grid, shown, varied
 
 
 @pytest.fixture

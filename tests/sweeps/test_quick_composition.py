@@ -5,7 +5,7 @@ import pytest
 from attnlab.cli import train
 from attnlab.config import composing
 from attnlab.errors import RequestError
-from attnlab.sweeps.quick_composition import configuration
+from attnlab.sweeps.composer import configuration
 
 
 def by_hydra(*words):

@@ -12,7 +12,7 @@ from search_examples import RATE, settings
 from attnlab.config.parsing import parse
 from attnlab.config.sections import SweepConfig
 from attnlab.errors import RequestError, SweepFailed
-from attnlab.records.processes import this_process
+from attnlab.records.lock import this_process
 from attnlab.records.run_directory import RunDirectory
 from attnlab.records.sweep_runs import runs_of_sweep
 from attnlab.run import index

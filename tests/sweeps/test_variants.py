@@ -10,7 +10,7 @@ from omegaconf import OmegaConf
 from attnlab.config.composing import HYDRA_SETTINGS, from_hydra, register_schema
 from attnlab.config.options import conf_folder
 from attnlab.errors import RequestError
-from attnlab.sweeps.grid import Composer
+from attnlab.sweeps.composer import Composer
 
 
 @pytest.fixture(scope="module")

@@ -13,7 +13,7 @@ from optuna import pruners, samplers
 from optuna.storages import BaseStorage
 from optuna.trial import FrozenTrial, TrialState
 
-from attnlab.records.processes import is_running
+from attnlab.records.lock import is_running
 from attnlab.run.index import COMPLETED, FAILED, PRUNED, RUNNING
 from attnlab.sweeps.internals import trial_of
 from attnlab.sweeps.search import storage

@@ -15,7 +15,7 @@ from omegaconf import DictConfig
 from optuna.exceptions import OptunaError
 
 from attnlab.errors import Pruned, RequestError, RunFailed, SweepFailed
-from attnlab.records.processes import is_running, this_process
+from attnlab.records.lock import is_running, this_process
 from attnlab.records.run_directory import RunDirectory
 from attnlab.run import interrupts
 from attnlab.run.find_or_run import find_run
