@@ -25,7 +25,8 @@ from attnlab.records.run_directory import RunDirectory
 from attnlab.run.building import import_tensorflow
 from attnlab.run.loop import Session
 from attnlab.run.recorder import Recorder
-from attnlab.run.runner import SweepMember, new_folder, resume, run, run_in
+from attnlab.run.resume import resume
+from attnlab.run.runner import SweepMember, new_folder, run, run_in
 from attnlab.tasks.forecasting.learner import ForecastLearner
 from attnlab.tasks.forecasting.models.recurrent import RecurrentForecaster
 from attnlab.tasks.translation.learner import TranslationLearner

@@ -86,9 +86,9 @@ def _refuse_lists(words: list[str], lists: list[str], as_sweep: str) -> None:
 
 def resume(folder: Path, changes: dict[str, str]) -> Path:
     """Continue a run, or train it longer; its folder."""
-    from attnlab.run import runner
+    from attnlab.run.resume import resume as resume_run
 
-    return runner.resume(RunDirectory.open(folder), changes)
+    return resume_run(RunDirectory.open(folder), changes)
 
 
 def finish() -> None:

@@ -26,6 +26,6 @@ def command(run: str, changes: tuple[str, ...], runs: str | None) -> None:
     """
     wanted = key_values(changes, "trainer.epochs=N")
     folder = find(run, runs, *((LONGER,) if wanted else (INTERRUPTED, COMPLETED)))
-    from attnlab.run import runner
+    from attnlab.run.resume import resume
 
-    runner.resume(folder, wanted)
+    resume(folder, wanted)

@@ -16,6 +16,7 @@ from attnlab.run.building import import_tensorflow
 from attnlab.run.index import COMPLETED, FAILED, RUNNING, IndexedRun, RunIndex
 from attnlab.run.loop import SweepMember
 from attnlab.run.profile import spent
+from attnlab.run.resume import resume
 
 Result = TypeVar("Result")
 # One for this process: a worker with many runs to make reads each of the others once.
@@ -29,7 +30,7 @@ def run_once(config: RunConfig, sweep: SweepMember) -> Path:
         RunBusy: a process that lives is at it.
         RunFailed: it failed before, or now.
         RequestError: a file of the user's own has changed meanwhile, and as in `runner.run_in`.
-        Pruned, KeyboardInterrupt: as in `runner.run_in` and `runner.resume`.
+        Pruned, KeyboardInterrupt: as in `runner.run_in` and `resume`.
     """
     config.require_same_files()
     folder = runs_folder(config) / config.task.name / config.attention.name
@@ -55,7 +56,7 @@ def run_once(config: RunConfig, sweep: SweepMember) -> Path:
         raise RunBusy(f"{found.path}: process {found.status.get('pid')} is at it.")
     run = RunDirectory(found.path)
     try:
-        return runner.resume(run, sweep=sweep)
+        return resume(run, sweep=sweep)
     except CannotGoOn as error:  # that it is tried anew can be asked for
         run.status.write(FAILED, error=f"RequestError: {error}")
         raise

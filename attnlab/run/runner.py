@@ -1,30 +1,25 @@
-"""One run from its configuration to its results, from the start or from where it was stopped."""
+"""One run from its configuration to its results."""
 
 from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from attnlab.config import own_files
 from attnlab.config.own_files import failure
-from attnlab.config.parsing import changed, parse
 from attnlab.config.sections import RunConfig
-from attnlab.errors import Pruned, RequestError, RunBusy, RunFailed
+from attnlab.errors import Pruned, RequestError, RunFailed
 from attnlab.records.environment import differences, environment
-from attnlab.records.lock import FolderLock, this_process
+from attnlab.records.lock import FolderLock
 from attnlab.records.logs import logging_to
 from attnlab.records.mlflow.settings import own_uri
 from attnlab.records.mlflow.tracker import Tracker
-from attnlab.records.run_directory import REPORT, RunDirectory
-from attnlab.records.status import actual_state
-from attnlab.run import background_finish, console, extend
+from attnlab.records.run_directory import RunDirectory
+from attnlab.run import background_finish, console
 from attnlab.run.building import check_model, make_task
-from attnlab.run.loading import require_best_saved
 from attnlab.run.loop import Session, SweepMember
 from attnlab.run.memory import refuse_what_does_not_fit
 from attnlab.run.profile import spent
@@ -52,11 +47,11 @@ def run(config: RunConfig, finish: bool = True) -> Path:
         task, data = _prepared(config, shown)
         folder = new_folder(config)
         with FolderLock(folder.path):
-            metrics = _carry_out(Session(config, task, data, folder, started, shown))
+            metrics = execute_session(Session(config, task, data, folder, started, shown))
     console.print_result(metrics, folder.path)
     if finish:
-        _finish(folder)
-    _require_kept(folder)
+        finish_run(folder)
+    require_stored(folder)
     return folder.path
 
 
@@ -79,93 +74,9 @@ def run_in(folder: RunDirectory, config: RunConfig, sweep: SweepMember) -> Path:
     with FolderLock(folder.path), screen(quiet=True) as shown:
         with _closing(folder.status.write):
             task, data = _prepared(config, shown)
-        _carry_out(Session(config, task, data, folder, started, shown, sweep))
-    _require_kept(folder)
+        execute_session(Session(config, task, data, folder, started, shown, sweep))
+    require_stored(folder)
     return folder.path
-
-
-def resume(
-    folder: RunDirectory,
-    changes: Mapping[str, str] | None = None,
-    *,
-    sweep: SweepMember | None = None,
-) -> Path:
-    """Go on with a run in its folder and its MLflow run, to the bits of an uninterrupted one.
-
-    A completed one is left as it is, unless `changes` of `trainer.epochs` have it train longer.
-    What a sweep goes on with is not printed.
-
-    Raises:
-        RunBusy: another process writes the run.
-        RequestError: its data have changed, something else than `trainer.epochs` is to change, or
-            a file that is needed is missing or damaged.
-        RunFailed, Pruned, KeyboardInterrupt: as in `run_in`.
-    """
-    started = time.perf_counter()
-    _require_stopped(folder)
-    with FolderLock(folder.path):
-        before, status = parse(folder.read_config(), {}), folder.status.read()
-        files, changes = own_files.parted(changes or {}, status)
-        config = _in_its_place(changed(before, changes), folder)
-        config = own_files.located(config, status, files)
-        epochs = before.trainer.epochs
-        extend.check_epochs(config.trainer.epochs, epochs, status.get("epoch", 0))
-        earlier = status.get("earlier_epochs", [])
-        if config.trainer.epochs != epochs and extend.may_differ(config, folder):
-            earlier = [*earlier, epochs]
-        known = status.get("file_hashes", {})
-        config = replace(config, file_hashes=known, earlier_epochs=earlier)
-        metrics, completed = None, status["state"] == "completed"
-        if completed and config.trainer.epochs == epochs:
-            metrics = _kept(folder)
-            if metrics is not None and sweep is None:
-                require_best_saved(folder, metrics)
-        if completed and metrics is None:
-            extend.require_whole(config, folder)
-        if completed and config.trainer.epochs > epochs:
-            extend.require_not_stopped(config, folder)
-        try:
-            metrics = metrics or _go_on(config, folder, sweep, started)
-        except RunFailed as error:
-            if not completed:
-                raise
-            trained = folder.status.read().get("epoch", 0)
-            way_out = f"attnlab resume {folder.word} trainer.epochs={trained}"
-            raise RunFailed(f"{error} It was done before: {way_out} has its result.") from error
-    if sweep is None:
-        console.print_result(metrics, folder.path)
-        _finish(folder)
-    _require_kept(folder)
-    return folder.path
-
-
-def _go_on(
-    config: RunConfig, folder: RunDirectory, sweep: SweepMember | None, started: float
-) -> dict[str, Any]:
-    with screen(quiet=sweep is not None) as shown:
-        task = make_task(config)
-        own_files.require_found(config)
-        data = task.load(config.seed, shown.working)
-        own_files.require_same(config, folder.status.read(), data.digest)
-        folder.make_folders()
-        (folder.path / REPORT).unlink(missing_ok=True)  # a page of what was
-        member: dict[str, Any] = {"sweep": sweep.name} if sweep else {}
-        member |= {"files": dict(config.files)} if config.files else {}
-        member |= config.beyond_settings
-        folder.status.write("running", error=None, pruned=False, **member)
-        session = Session(config, task, data, folder, started, shown, sweep, resumed=True)
-        return _carry_out(session)
-
-
-def _require_stopped(folder: RunDirectory) -> None:
-    status = folder.status.read()
-    elsewhere = status.get("host") != this_process()["host"]
-    if actual_state(status) == "running" and not (elsewhere and not folder.is_locked):
-        way_out = "; if that host is gone, remove the run's lock.json" if elsewhere else ""
-        raise RunBusy(
-            f"RUN: expected a run that has stopped, but process {status.get('pid')} on "
-            f"{status.get('host')} is at {folder.path}{way_out}."
-        )
 
 
 @spent("preparing")
@@ -196,16 +107,8 @@ def _require_validation(config: RunConfig, data: TaskData) -> None:
             )
 
 
-def _in_its_place(config: RunConfig, folder: RunDirectory) -> RunConfig:
-    """The configuration with the runs folder that the run lies in now."""
-    runs = str(folder.path.parents[2])
-    if Path(config.paths.runs).expanduser().absolute() == Path(runs):
-        return config
-    return config.with_values({"paths.runs": runs})
-
-
-def _carry_out(session: Session) -> dict[str, Any]:
-    """Train and evaluate; returns what metrics.json says."""
+def execute_session(session: Session) -> dict[str, Any]:
+    """Train and evaluate, recorded in the folder and in MLflow; returns what metrics.json says."""
     config, folder = session.config, session.folder
     with logging_to(folder.path / "run.log"), _told_where(folder):
         began = folder.read_environment() if session.resumed else None
@@ -233,21 +136,22 @@ def _carry_out(session: Session) -> dict[str, Any]:
     return metrics
 
 
-def _finish(folder: RunDirectory) -> None:
+def finish_run(folder: RunDirectory) -> None:
+    """Wait until the runs of this process have their figures, and MLflow has all."""
     with _told_where(folder):
         background_finish.wait()
 
 
-def _require_kept(folder: RunDirectory) -> None:
-    """Raise `RunFailed` where the result isn't on the disk, whatever the screen has shown."""
-    if _kept(folder) is None:
+def require_stored(folder: RunDirectory) -> None:
+    """Raise `RunFailed` if the result isn't on the disk, even if the screen has shown it."""
+    if stored_metrics(folder) is None:
         raise RunFailed(f"the result could not be written to {folder.path}")
 
 
-def _kept(folder: RunDirectory) -> dict[str, Any] | None:
-    """What metrics.json says of a completed run; None where it lacks, or is of fewer epochs.
+def stored_metrics(folder: RunDirectory) -> dict[str, Any] | None:
+    """Return the metrics.json of a completed run; None if it is missing, or is of fewer epochs.
 
-    The disk may have been full when it was to be written.
+    The disk may have been full when the run wrote it.
     """
     with suppress(RequestError):
         status, metrics = folder.status.read(), folder.read_metrics()

@@ -14,7 +14,8 @@ from sklearn.neighbors import KNeighborsClassifier
 
 from attnlab.errors import RequestError
 from attnlab.records.run_directory import RunDirectory
-from attnlab.run.runner import SweepMember, new_folder, resume, run, run_in
+from attnlab.run.resume import resume
+from attnlab.run.runner import SweepMember, new_folder, run, run_in
 from attnlab.tasks.classification.figures.image_maps import image_maps_figure, positions_figure
 from attnlab.tasks.classification.figures.run import classification_figures
 from attnlab.tasks.classification.images import baselines

@@ -1,0 +1,171 @@
+"""A run that was stopped, or is to train longer, resumed in its folder and its MLflow run."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from attnlab.config import own_files
+from attnlab.config.parsing import changed, parse
+from attnlab.config.sections import RunConfig
+from attnlab.errors import RequestError, RunBusy, RunFailed
+from attnlab.records.checkpoints import Checkpoints
+from attnlab.records.lock import FolderLock, this_process
+from attnlab.records.run_directory import REPORT, RunDirectory
+from attnlab.records.status import actual_state
+from attnlab.run import console
+from attnlab.run.building import make_task
+from attnlab.run.loading import require_best_saved, require_readable
+from attnlab.run.loop import Session, SweepMember
+from attnlab.run.runner import execute_session, finish_run, require_stored, stored_metrics
+from attnlab.run.screen import screen
+from attnlab.training.schedules import depends_on_length
+from attnlab.training.stopping import Monitor
+
+
+def resume(
+    folder: RunDirectory,
+    changes: Mapping[str, str] | None = None,
+    *,
+    sweep: SweepMember | None = None,
+) -> Path:
+    """Go on with a run in its folder and its MLflow run, to the bits of an uninterrupted one.
+
+    A completed one is left as it is, unless `changes` of `trainer.epochs` have it train longer.
+    What a sweep goes on with is not printed.
+
+    Raises:
+        RunBusy: another process writes the run.
+        RequestError: its data have changed, something else than `trainer.epochs` is to change, or
+            a file that is needed is missing or damaged.
+        RunFailed, Pruned, KeyboardInterrupt: as in `run_in`.
+    """
+    started = time.perf_counter()
+    _require_stopped(folder)
+    with FolderLock(folder.path):
+        before, status = parse(folder.read_config(), {}), folder.status.read()
+        config, epochs = _changed(before, changes or {}, folder), before.trainer.epochs
+        metrics, completed = None, status["state"] == "completed"
+        if completed and config.trainer.epochs == epochs:
+            metrics = stored_metrics(folder)
+            if metrics is not None and sweep is None:
+                require_best_saved(folder, metrics)
+        if completed and metrics is None:
+            _require_whole(config, folder)
+        if completed and config.trainer.epochs > epochs:
+            _require_not_stopped(config, folder)
+        try:
+            metrics = metrics or _go_on(config, folder, sweep, started)
+        except RunFailed as error:
+            if not completed:
+                raise
+            trained = folder.status.read().get("epoch", 0)
+            way_out = f"attnlab resume {folder.word} trainer.epochs={trained}"
+            raise RunFailed(f"{error} It was done before: {way_out} has its result.") from error
+    if sweep is None:
+        console.print_result(metrics, folder.path)
+        finish_run(folder)
+    require_stored(folder)
+    return folder.path
+
+
+def _changed(before: RunConfig, changes: Mapping[str, str], folder: RunDirectory) -> RunConfig:
+    """The configuration of a run with the changes that are typed, and its files where they are."""
+    status, epochs = folder.status.read(), before.trainer.epochs
+    files, others = own_files.parted(changes, status)
+    config = own_files.located(_in_its_place(changed(before, others), folder), status, files)
+    _check_epochs(config.trainer.epochs, epochs, status.get("epoch", 0))
+    earlier = status.get("earlier_epochs", [])
+    if config.trainer.epochs != epochs and _may_differ(config, folder):
+        earlier = [*earlier, epochs]
+    known = status.get("file_hashes", {})
+    return replace(config, file_hashes=known, earlier_epochs=earlier)
+
+
+def _go_on(
+    config: RunConfig, folder: RunDirectory, sweep: SweepMember | None, started: float
+) -> dict[str, Any]:
+    with screen(quiet=sweep is not None) as shown:
+        task = make_task(config)
+        own_files.require_found(config)
+        data = task.load(config.seed, shown.working)
+        own_files.require_same(config, folder.status.read(), data.digest)
+        folder.make_folders()
+        (folder.path / REPORT).unlink(missing_ok=True)  # a page of what was
+        member: dict[str, Any] = {"sweep": sweep.name} if sweep else {}
+        member |= {"files": dict(config.files)} if config.files else {}
+        member |= config.beyond_settings
+        folder.status.write("running", error=None, pruned=False, **member)
+        session = Session(config, task, data, folder, started, shown, sweep, resumed=True)
+        return execute_session(session)
+
+
+def _require_stopped(folder: RunDirectory) -> None:
+    status = folder.status.read()
+    elsewhere = status.get("host") != this_process()["host"]
+    if actual_state(status) == "running" and not (elsewhere and not folder.is_locked):
+        way_out = "; if that host is gone, remove the run's lock.json" if elsewhere else ""
+        raise RunBusy(
+            f"RUN: expected a run that has stopped, but process {status.get('pid')} on "
+            f"{status.get('host')} is at {folder.path}{way_out}."
+        )
+
+
+def _in_its_place(config: RunConfig, folder: RunDirectory) -> RunConfig:
+    """The configuration with the runs folder that the run lies in now."""
+    runs = str(folder.path.parents[2])
+    if Path(config.paths.runs).expanduser().absolute() == Path(runs):
+        return config
+    return config.with_values({"paths.runs": runs})
+
+
+def _check_epochs(wanted: int, before: int, trained: int) -> None:
+    """Raise `RequestError` where fewer epochs are wanted than there are."""
+    if wanted < before and wanted < trained:
+        raise RequestError(
+            f"trainer.epochs: expected at least the {trained} epochs that were trained, "
+            f"got {wanted}."
+        )
+
+
+def _may_differ(config: RunConfig, folder: RunDirectory) -> bool:
+    """Whether what is trained may differ from a run that begins with this configuration.
+
+    By its learning rates, or since its last epoch was scored, as it always is.
+    """
+    if Checkpoints(folder.checkpoint).newest() is None:
+        return False
+    skips = config.task.settings.get("score_every", 1) > 1
+    return skips or depends_on_length(config.schedule.name, config.schedule.settings)
+
+
+def _require_whole(config: RunConfig, folder: RunDirectory) -> None:
+    """Refuse to go on with a finished run that lacks a file, before what it has is taken away."""
+    if Checkpoints(folder.checkpoint).newest() is None:
+        raise RequestError(
+            f"{folder.checkpoint}: expected the checkpoint of a finished run, but there is none "
+            "that is whole: train it again with more trainer.epochs."
+        )
+    monitor, values, losses = _monitored(config, folder)
+    best = monitor.best_epoch(values, losses) or folder.status.read().get("epoch", 0)
+    require_readable(folder.weights_path(best), "the best weights so far")
+
+
+def _require_not_stopped(config: RunConfig, folder: RunDirectory) -> None:
+    """Refuse more epochs of a finished run that didn't use up those it had."""
+    monitor, values, losses = _monitored(config, folder)
+    if monitor.should_stop(values, config.trainer.patience, losses):
+        raise RequestError(
+            f"trainer.epochs: expected a run that more of them train longer, but {folder.path} "
+            f"stopped after epoch {len(values)} by trainer.patience={config.trainer.patience}."
+        )
+
+
+def _monitored(config: RunConfig, folder: RunDirectory) -> tuple[Monitor, list[float], list[float]]:
+    """What chooses the best epoch, and of each epoch its value and its validation loss."""
+    monitor = Monitor(*make_task(config).monitor, config.trainer.min_delta)
+    history = folder.history.read()
+    return monitor, history.get(monitor.metric, []), history.get("val_loss", [])
