@@ -8,6 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from attnlab.config.parsing import parse
 from attnlab.errors import CannotGoOn, Pruned, RequestError, RunBusy, RunFailed
 from attnlab.records.lock import this_process
 from attnlab.records.run_directory import RunDirectory
@@ -30,7 +31,7 @@ def composed(compose):
 @pytest.fixture
 def config(composed, tmp_path):
     document = {**composed.document, "paths": {"runs": str(tmp_path), "data": "data"}}
-    return runner.parse(document, {})
+    return parse(document, {})
 
 
 @pytest.fixture
@@ -57,7 +58,9 @@ def trained(monkeypatch):
         runner, "run_in", lambda folder, *_: calls.append(("new", folder.path)) or folder.path
     )
     monkeypatch.setattr(
-        runner, "resume", lambda folder, sweep: calls.append(("on", folder.path)) or folder.path
+        find_or_run,
+        "resume",
+        lambda folder, sweep: calls.append(("on", folder.path)) or folder.path,
     )
     return calls
 
@@ -165,7 +168,7 @@ def test_a_killed_run_that_cannot_go_on_can_be_tried_anew(config, make, trained,
         raise CannotGoOn("data: they have changed since.")
 
     killed = make("killed").path
-    monkeypatch.setattr(runner, "resume", refuse)
+    monkeypatch.setattr(find_or_run, "resume", refuse)
     with pytest.raises(RequestError, match="they have changed since"):
         run_once(config, SWEEP)
     assert find_or_run.find_run(config).state == "failed"
@@ -179,7 +182,7 @@ def test_a_killed_run_does_not_fail_by_what_passes(config, make, monkeypatch, er
         raise error
 
     make("killed")
-    monkeypatch.setattr(runner, "resume", refuse)
+    monkeypatch.setattr(find_or_run, "resume", refuse)
     with pytest.raises(type(error)):
         run_once(config, SWEEP)
     assert find_or_run.find_run(config).state == "killed"
