@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import shutil
 import tempfile
 from collections.abc import Mapping
 from contextlib import nullcontext
@@ -17,14 +16,14 @@ from attnlab.records.environment import user
 from attnlab.records.lock import flocked
 from attnlab.records.mlflow import internals
 from attnlab.records.mlflow.description import MARK, NOTE
-from attnlab.records.mlflow.snapshot import Model, Snapshot, sweep_snapshot
+from attnlab.records.mlflow.model import save_model
+from attnlab.records.mlflow.snapshot import Snapshot, sweep_snapshot
 from attnlab.records.mlflow.store import Store
-from attnlab.records.mlflow.wheel import NAME, requirements, wheel
 
 if TYPE_CHECKING:
     from mlflow.entities import Run
 
-_MODEL, _LOADER_MODULE = "model", "attnlab.run.loading"
+_MODEL = "model"
 _DIGEST_LENGTH = 36
 _CONFIG = "config.yaml"  # which a run that goes on changes, perhaps to no other size
 _CONTEXTS = {"train": "training", "validation": "validation", "test": "testing"}
@@ -226,7 +225,7 @@ class Copy:
         location = logged.artifact_location
         description = internals.model_description(self.run_id, logged.model_id, location)
         with tempfile.TemporaryDirectory() as scratch:
-            _save_model(model, description, Path(scratch, "model"), Path(scratch, "data"))
+            save_model(model, description, Path(scratch, "model"), Path(scratch, "data"))
             client.log_model_artifacts(logged.model_id, str(Path(scratch, "model")))
         client.finalize_logged_model(logged.model_id, LoggedModelStatus.READY)
         metrics = [
@@ -273,33 +272,6 @@ def _dataset_inputs(name: str, source: str, digest: str, counts: Mapping[str, in
         data = Dataset(f"{name}-{part}", digest[:_DIGEST_LENGTH], "code", origin, profile=rows)
         inputs.append(DatasetInput(data, tags=[InputTag("mlflow.data.context", tag)]))
     return inputs
-
-
-def _save_model(model: Model, description: Any, path: Path, data: Path) -> None:
-    """Write a pyfunc model with a signature; nothing here loads it, which would take seconds."""
-    import mlflow.pyfunc
-    import numpy as np
-    from mlflow.models import infer_signature
-
-    data.mkdir()
-    for name, part in model.files.items():
-        copy = shutil.copytree if part.is_dir() else shutil.copy
-        copy(part, data / name)
-    served = [
-        part["values"] if part["dtype"] == "object" else np.array(part["values"], part["dtype"])
-        for part in model.served or ()
-    ]
-    mlflow.pyfunc.save_model(
-        str(path),
-        loader_module=_LOADER_MODULE,
-        data_path=str(data),
-        mlflow_model=description,
-        pip_requirements=requirements(),
-        signature=infer_signature(*served) if served else None,  # type: ignore[arg-type]
-        input_example=served[0] if served else None,
-    )
-    (path / NAME).parent.mkdir()
-    (path / NAME).write_bytes(wheel())
 
 
 def _sweep_run(snapshot: Snapshot, store: Store) -> str:
