@@ -15,6 +15,7 @@ from pathlib import Path
 _MOST_FILES = 100_000  # of a folder
 _BYTES_AT_A_TIME = 2**20
 _SECONDS_KNOWN = 1.0
+_of_folders: dict[str, tuple[float, str | None]] = {}  # when last asked for, and the hash
 
 
 def file_hash(path: str) -> str | None:
@@ -44,25 +45,19 @@ def absolute(path: str) -> str:
     return os.path.abspath(os.path.expanduser(path))
 
 
-class RecentHashes:
-    """Hashes, of folders as they were a moment ago: points of a grid are composed in a row."""
+def recent_hash(path: str) -> str | None:
+    """Return the hash of what is at a path; of a folder as it was a second ago, if it is known.
 
-    def __init__(self) -> None:
-        self._known: dict[str, tuple[float, str | None]] = {}
-
-    def of(self, path: str) -> str | None:
-        """The hash of what lies at a path; a folder is walked if nobody asked in a second."""
-        if not os.path.isdir(os.path.expanduser(path)):
-            return file_hash(path)  # read once anyway
-        path, now = os.path.abspath(os.path.expanduser(path)), time.monotonic()
-        asked, found = self._known.get(path, (-math.inf, None))
-        if now - asked > _SECONDS_KNOWN:
-            found = file_hash(path)
-        self._known[path] = time.monotonic(), found
-        return found
-
-
-recent = RecentHashes()
+    Points of a grid are composed in a row, and to hash a folder is to walk it.
+    """
+    if not os.path.isdir(os.path.expanduser(path)):
+        return file_hash(path)  # read once anyway
+    path, now = os.path.abspath(os.path.expanduser(path)), time.monotonic()
+    asked, found = _of_folders.get(path, (-math.inf, None))
+    if now - asked > _SECONDS_KNOWN:
+        found = file_hash(path)
+    _of_folders[path] = time.monotonic(), found
+    return found
 
 
 def _files(folder: Path) -> Iterator[tuple[str, int, int]]:

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from typing import Any
 
-from attnlab.config.file_hashes import absolute, recent
+from attnlab.config.file_hashes import absolute, recent_hash
 from attnlab.config.rules import Rule, check_rule, did_you_mean, lookup, read_rule
 from attnlab.config.sections import OPTION_GROUPS, SECTIONS, SEED_RULE, RunConfig
 from attnlab.errors import RequestError
@@ -74,7 +74,7 @@ def _own_paths(
 
 def _file_hashes(paths: Mapping[str, str]) -> dict[str, str]:
     """The hashes of files and folders by the same keys; what is no data has none."""
-    found = {key: recent.of(path) for key, path in paths.items()}
+    found = {key: recent_hash(path) for key, path in paths.items()}
     return {key: value for key, value in found.items() if value}
 
 

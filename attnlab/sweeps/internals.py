@@ -1,8 +1,7 @@
 """What sweeps use of other libraries that these do not offer.
 
-Seen in hydra-core 1.3.8, joblib 1.6.0 with the loky inside it, submitit 1.5.4 with Hydra's launcher
-for it, and Optuna 5.0.0; tests/sweeps/test_internals.py fails by name where another version does it
-differently.
+Seen in hydra-core 1.3.8, joblib 1.6.0 with the loky inside it, and submitit 1.5.4 with Hydra's
+launcher for it; tests/sweeps/test_internals.py fails by name if another version differs.
 """
 
 from __future__ import annotations
@@ -29,7 +28,6 @@ from attnlab.config.arguments import quoted
 from attnlab.process.python import safe_command
 
 if TYPE_CHECKING:
-    import optuna
     from hydra.core.override_parser.types import Override
 
 # Hydra takes sweepers of this package alone. There is none: the class is registered by that name.
@@ -167,14 +165,3 @@ def was_ended(result: object) -> bool:
     from submitit.core.utils import FailedJobError, UncompletedJobError
 
     return isinstance(result, (FailedJobError, UncompletedJobError))
-
-
-def trial_of(study: optuna.Study, key: int) -> optuna.trial.Trial:
-    """A trial that exists already, so that it can be given values, or report.
-
-    `Study.ask` makes new ones only. The constructor draws nothing; values are drawn when they are
-    asked for.
-    """
-    from optuna.trial import Trial
-
-    return Trial(study, key)

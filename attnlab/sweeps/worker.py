@@ -100,8 +100,9 @@ class Outcome:
     """What came of a run."""
 
     state: str  # of another process's run `running`; `new` where it was not to begin
-    folder: Path | None = None  # of a completed run
+    folder: Path | None = None  # of a completed run; of a trial's run in any state
     error: str | None = None  # why it failed, or was given up
+    values: Collection[float] | None = None  # of a completed trial: `SearchSettings.objectives`
 
 
 def run_points(

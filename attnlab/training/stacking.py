@@ -23,14 +23,14 @@ Result = TypeVar("Result")
 _not_stackable: weakref.WeakSet = weakref.WeakSet()  # programs that failed when they were stacked
 
 
-class Program(Protocol):
+class Executor(Protocol):
     """What executes requests, also of several runs at once, each for itself."""
 
     def execute(self, requests: Sequence[Any]) -> Sequence[Any]:
         """Return the result of each request; all have one shape."""
 
 
-def submit(program: Program, request: Any, width: int = 1) -> Any:
+def submit(program: Executor, request: Any, width: int = 1) -> Any:
     """Have a request executed, with others in a stack of `width` runs if there are any.
 
     A stack that is not full is filled up: to the last bits, the result of a run depends on the
@@ -57,7 +57,7 @@ def runs_here() -> int:
     return run.scheduler.runs if isinstance(run, _Run) else 1
 
 
-def _execute(program: Program, requests: list, width: int) -> Sequence[Any]:
+def _execute(program: Executor, requests: list, width: int) -> Sequence[Any]:
     """The result of each request, or the error that it raised."""
     if width > 1 and program not in _not_stackable:
         try:
@@ -73,7 +73,7 @@ def _execute(program: Program, requests: list, width: int) -> Sequence[Any]:
     return [_execute_alone(program, request) for request in requests]
 
 
-def _execute_alone(program: Program, request: Any) -> Any:
+def _execute_alone(program: Executor, request: Any) -> Any:
     """The result of one request; an error is its own, and none of the others'."""
     try:
         return program.execute([request])[0]
@@ -95,7 +95,7 @@ class _Pending:
     """A request whose run waits for the result."""
 
     run: _Run
-    program: Program
+    program: Executor
     request: Any
     width: int
 

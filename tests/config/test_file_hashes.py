@@ -94,10 +94,9 @@ def test_a_folder_is_not_walked_for_each_point_of_a_grid(tmp_path, monkeypatch):
         file_hashes, "file_hash", lambda path: asked.append(path) or str(len(asked))
     )
     monkeypatch.setattr(file_hashes.time, "monotonic", lambda: now[0])
-    recent = file_hashes.RecentHashes()
     found = []
     for now[0] in (0.0, 0.9, 1.8, 3.0):
-        found.append(recent.of(str(tmp_path)))
+        found.append(file_hashes.recent_hash(str(tmp_path)))
     assert found == ["1", "1", "1", "2"]
 
 

@@ -114,7 +114,7 @@ def test_optuna_opens_a_trial_that_exists(recwarn):
     template = optuna.trial.create_trial(state=optuna.trial.TrialState.RUNNING)
     study.add_trial(template)
     (known,) = study.get_trials()
-    trial = internals.trial_of(study, known._trial_id)
+    trial = optuna.trial.Trial(study, known._trial_id)
     assert 0 <= trial.suggest_float("x", 0, 1) <= 1
     trial.report(0.5, 1)
     (told,) = study.get_trials()

@@ -11,7 +11,7 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 from attnlab.config import composing as config
 from attnlab.errors import RequestError
 from attnlab.sweeps.search.settings import METRICS, SearchSettings, is_wanted
-from attnlab.sweeps.search.spaces import Choice, Range, Space
+from attnlab.sweeps.search.spaces import Categorical, Range, Space
 
 PRESETS = sorted((CONF / "search").glob("*.yaml"))
 
@@ -82,7 +82,7 @@ def test_what_the_command_fixes_is_not_searched(override):
 def test_values_become_words_that_hydra_reads_back():
     texts = ("gru", "a b", "it's", "true", "null", "inf", "1", "a\\b", "a\\'b", "a\\")
     choices = (*texts, None, True, 3, 0.25, 1e-07)
-    choice = Choice("a.b", choices)
+    choice = Categorical("a.b", choices)
     words = [f"a.b={choice.word(value)}" for value in choices]
     parsed = OverridesParser.create().parse_overrides(words)
     read = [override.value() for override in parsed]

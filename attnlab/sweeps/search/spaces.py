@@ -98,7 +98,7 @@ class Range:
 
 
 @dataclass(frozen=True)
-class Choice:
+class Categorical:
     """One of a list of values, or of a group's options."""
 
     key: str  # the setting or the group
@@ -134,7 +134,7 @@ class Choice:
 class Space:
     """What a search chooses for each trial, in the order of the settings."""
 
-    dimensions: tuple[Range | Choice, ...]  # a range or a choice for each setting
+    dimensions: tuple[Range | Categorical, ...]  # a range or a choice for each setting
 
     @classmethod
     def parse(cls, document: Any, fixed: Iterable[str] = ()) -> Space:
@@ -201,8 +201,8 @@ class Space:
         return "; ".join(map(_describe, sorted(self.dimensions, key=lambda d: d.key)))
 
 
-def _describe(dimension: Range | Choice) -> str:
-    if isinstance(dimension, Choice):
+def _describe(dimension: Range | Categorical) -> str:
+    if isinstance(dimension, Categorical):
         return f"{dimension.key}: {', '.join(map(dimension.word, dimension.choices))}"
     kind = "int" if dimension.whole else "interval"
     text = f"{dimension.key}: {kind} {dimension.low:.12g} to {dimension.high:.12g}"
@@ -240,7 +240,7 @@ def _check_key(key: str, fixed: Mapping[str, str]) -> None:
         )
 
 
-def _dimension(key: str, spec: Mapping[str, Any]) -> Range | Choice:
+def _dimension(key: str, spec: Mapping[str, Any]) -> Range | Categorical:
     where = f"search.space.{key}"
     for name in spec:
         if name not in (*_KINDS, *_EXTRAS):
@@ -255,7 +255,7 @@ def _dimension(key: str, spec: Mapping[str, Any]) -> Range | Choice:
     return _range(key, where, kinds[0], spec)
 
 
-def _choice(key: str, where: str, spec: Mapping[str, Any]) -> Choice:
+def _choice(key: str, where: str, spec: Mapping[str, Any]) -> Categorical:
     for name in _EXTRAS:
         if name in spec:
             raise RequestError(f"{where}.{name}: a choice has no such key.")
@@ -267,7 +267,7 @@ def _choice(key: str, where: str, spec: Mapping[str, Any]) -> Choice:
             raise RequestError(f"{where}.choice: expected single values, got {value}.")
         if value in choices[:index]:  # as Optuna finds it again: 1, 1.0 and true are one
             raise RequestError(f"{where}.choice: expected different values, got {value} twice.")
-    return Choice(key, tuple(choices))
+    return Categorical(key, tuple(choices))
 
 
 def _range(key: str, where: str, kind: str, spec: Mapping[str, Any]) -> Range:

@@ -15,7 +15,6 @@ from optuna.trial import FrozenTrial, TrialState
 
 from attnlab.records.lock import is_running
 from attnlab.run.index import COMPLETED, FAILED, PRUNED, RUNNING
-from attnlab.sweeps.internals import trial_of
 from attnlab.sweeps.search import storage
 from attnlab.sweeps.search.settings import SearchSettings
 
@@ -200,7 +199,7 @@ class Study:
         """
         with storage.quiet():
             known = self._trial(number).intermediate_values
-            trial = trial_of(self._study(), self._key(number))
+            trial = optuna.trial.Trial(self._study(), self._key(number))
             if epoch not in known:  # a resumed run may come to an epoch again
                 trial.report(value, epoch)
             return trial.should_prune()
@@ -221,7 +220,7 @@ class Study:
     def _suggest(self, number: int) -> Trial:
         """Give a trial its values, where it was killed before it had them."""
         if not self._has_values(self._trial(number)):
-            trial = trial_of(self._study(number), self._key(number))
+            trial = optuna.trial.Trial(self._study(number), self._key(number))
             for dimension in self.settings.space.dimensions:
                 dimension.suggest(trial)
         return self._told(self._trial(number))

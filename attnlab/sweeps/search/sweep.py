@@ -5,11 +5,10 @@ from __future__ import annotations
 import dataclasses
 import logging
 import math
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
 
 from omegaconf import DictConfig
 from optuna.exceptions import OptunaError
@@ -219,21 +218,22 @@ def run_trials(
         if not trials:
             return False
         ended = _run_round(study, trials, launch, plan)
-        for trial, end in zip(trials, ended, strict=True):
-            if end.outcome.state == RUNNING:  # another process is at it
+        for trial, outcome in zip(trials, ended, strict=True):
+            if outcome.state == RUNNING:  # another process is at it
                 study.release(trial.number)
                 busy.add(trial.number)
             else:
-                study.tell(trial.number, end.outcome.state, end.values, end.run, end.outcome.error)
-        for end in ended:
-            if end.outcome.state == FAILED:
-                stop_early(launch, end.outcome)
+                run = RunDirectory(outcome.folder).name if outcome.folder else None
+                study.tell(trial.number, outcome.state, outcome.values, run, outcome.error)
+        for outcome in ended:
+            if outcome.state == FAILED:
+                stop_early(launch, outcome)
     return room.is_full()
 
 
 def _run_round(
     study: Study, trials: Sequence[Trial], launch: Launch, plan: SweepPlan
-) -> list[_End]:
+) -> list[Outcome]:
     try:
         programs, works = zip(*[_work(study, trial, launch, plan) for trial in trials], strict=True)
         return carry_out_together(works, programs, launch)
@@ -243,36 +243,28 @@ def _run_round(
         raise
 
 
-class _End(NamedTuple):
-    """How a trial ended."""
-
-    outcome: Outcome
-    values: Collection[float] | None = None  # of `SearchSettings.objectives`
-    run: str | None = None  # the name of its folder
-
-
 def _work(
     study: Study, trial: Trial, launch: Launch, plan: SweepPlan
-) -> tuple[str, Callable[[], _End]]:
+) -> tuple[str, Callable[[], Outcome]]:
     """The program of a trial's run, and what makes the run."""
     try:
         point = plan.trial(trial.number, trial.overrides)
     except RequestError as error:
-        return "", partial(_End, Outcome(FAILED, error=str(error)))
+        return "", partial(Outcome, FAILED, error=str(error))
     return point.config.program, partial(_run_trial, study, point, launch)
 
 
-def _run_trial(study: Study, point: Point, launch: Launch) -> _End:
+def _run_trial(study: Study, point: Point, launch: Launch) -> Outcome:
     outcome = carry_out(point.config, launch, TrialReporter(study, point.number))
-    values = None
-    if outcome.folder is not None:
+    if outcome.state == COMPLETED and outcome.folder is not None:
         try:
             values = study.settings.objectives(RunDirectory(outcome.folder).read_metrics())
+            outcome = dataclasses.replace(outcome, values=values)
         except (RequestError, RunFailed) as error:
             outcome = Outcome(FAILED, outcome.folder, str(error))
-    found = find_run(point.config)
-    path = outcome.folder or (found.path if found else None)
-    return _End(outcome, values, RunDirectory(path).name if path else None)
+    if outcome.folder is None and (found := find_run(point.config)):
+        outcome = dataclasses.replace(outcome, folder=found.path)
+    return outcome
 
 
 class TrialReporter:
