@@ -69,7 +69,7 @@ class Copies:
         if look.last or self._failures[look.run] < _FAILURES_ALLOWED:
             self._update(look)
         if is_first and self._copies[look.run]:
-            import mlflow.pyfunc  # noqa: F401  (for the model, while nothing waits for it)
+            self._attempt(look.run, _import_what_models_need)  # while nothing waits for it
         elif not (is_first or look.last):
             ended = time.monotonic()
             self._next_look = ended + _PAUSES_PER_LOOK * (ended - started)
@@ -109,6 +109,10 @@ class Copies:
         except Exception as error:
             self._failures[run] += 1
             self._answer({"run": run, "problem": str(error) or type(error).__name__})
+
+
+def _import_what_models_need() -> None:
+    import mlflow.pyfunc  # noqa: F401
 
 
 def _is_completed(copy: FolderCopy) -> bool:
