@@ -70,7 +70,8 @@ class Tracker:
 
     def changed(self, urgent: bool = False) -> None:
         """Have the folder looked at; in a while, if it is not `urgent`."""
-        self._look("running", urgent)
+        if not self._has_ended:
+            self._look("running", urgent)
 
     def end(self, state: str) -> None:
         """Have the folder looked at for the last time; a second call does nothing.
