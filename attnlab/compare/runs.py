@@ -11,15 +11,15 @@ from typing import Any, NamedTuple
 from attnlab.compare.metrics import Quantity
 from attnlab.compare.selection import read_settings, setting
 from attnlab.config.options import follows, in_prose
+from attnlab.config.sections import decides_result
 from attnlab.errors import RequestError
 from attnlab.records.run_directory import ListedRun, RunDirectory
 from attnlab.records.status import shown_state
 
-# Settings that decide nothing: where a download lies, how the run was started, the seed in groups.
-_IDLE = ("seed", "data.url", "trainer.checkpoint_every_seconds", "trainer.together")
+# Settings that decide nothing between groups: the seed, and where a download is.
+_IDLE = ("seed", "data.url")
 # Decides where data are the user's own: what is downloaded is the same from wherever it is read.
 _OWN_OR_DOWNLOADED = "data.path"
-_IDLE_SECTIONS = ("paths", "tracking", "sweep", "search", "hydra", "experiment")
 # Packages of environment.json that results can depend on.
 _PACKAGES = ("attnlab", "tensorflow", "keras", "numpy", "tokenizers", "sacrebleu")
 _MOST_GROUPS_NAMED = 3
@@ -307,7 +307,7 @@ def _labels(counts: Mapping[str, int], sizes: Mapping[str, int]) -> str:
 
 
 def _decides(key: str) -> bool:
-    return key not in _IDLE and key.partition(".")[0] not in _IDLE_SECTIONS
+    return key not in _IDLE and decides_result(key)
 
 
 def _text(run: RunRecord, key: str) -> str:

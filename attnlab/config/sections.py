@@ -81,8 +81,14 @@ class TrainerConfig:
 
 
 _OF_EACH_RUN = ("learning_rate", "clip_norm", "clip_value", "weight_decay")
-# Settings of the trainer that results don't depend on.
-IDLE = ("checkpoint_every_seconds", "together")
+# Settings, and sections of a command, that results don't depend on.
+_IDLE = ("trainer.checkpoint_every_seconds", "trainer.together")
+_IDLE_SECTIONS = ("paths", "tracking", "sweep", "search", "hydra")
+
+
+def decides_result(key: str) -> bool:
+    """Return whether the result of a run depends on a setting, or a section."""
+    return key not in _IDLE and key.partition(".")[0] not in _IDLE_SECTIONS
 
 
 @dataclass
@@ -326,11 +332,10 @@ class RunConfig:
                 )
 
     def _digest(self, more: Mapping[str, Any]) -> str:
-        decisive = {k: v for k, v in self.document.items() if k not in ("paths", "tracking")}
-        trainer = dict(self.document.get("trainer", {}))
-        for name in IDLE:
-            trainer.pop(name, None)
-        decisive |= {"trainer": trainer, **more}
+        decisive = {key: part for key, part in self.document.items() if decides_result(key)}
+        trainer = self.document.get("trainer", {})
+        own = {name: value for name, value in trainer.items() if decides_result(f"trainer.{name}")}
+        decisive |= {"trainer": own, **more}
         return hashlib.sha256(json.dumps(decisive, sort_keys=True).encode()).hexdigest()
 
 

@@ -8,7 +8,7 @@ import platform
 import shlex
 import subprocess
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from functools import cache
 from importlib import metadata
@@ -27,8 +27,6 @@ PACKAGES = (
 THREADS = ("TF_NUM_INTRAOP_THREADS", "OMP_NUM_THREADS", "TF_ENABLE_ONEDNN_OPTS")
 # What `training.tensorflow_internals` adds to $XLA_FLAGS; the rest is the user's.
 OWN_XLA_FLAG = "--xla_backend_extra_options=xla_cpu_disable_loop_unrolling"
-# What environments have had only since they were written by a later version.
-_LATER = ("processor_model", "gpu", "xla_flags")
 
 
 def environment() -> dict[str, Any]:
@@ -86,15 +84,14 @@ def _processor_model() -> str | None:
 
 def differences(began: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
     """What differs between two environments, in words: `numpy 2.1.0, now 2.2.0`."""
-    later = [name for name in _LATER if name in began]
-    old, new = _comparable(began, later), _comparable(now, later)
+    old, new = _comparable(began), _comparable(now)
     return [f"{k} {old.get(k)}, now {new[k]}" for k in new if old.get(k) != new[k]]
 
 
-def _comparable(environment: Mapping[str, Any], later: Iterable[str]) -> dict[str, Any]:
+def _comparable(environment: Mapping[str, Any]) -> dict[str, Any]:
     code = environment.get("code") or {}
     commit = f"{str(code.get('commit'))[:10]}{' with changes' if code.get('dirty') else ''}"
-    names = ("python", "processor", "cpus", *later)
+    names = ("python", "processor", "cpus", "processor_model", "gpu", "xla_flags")
     threads = environment.get("threads") or {}
     return {
         **{name: environment.get(name) for name in names},

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 from attnlab.config.parsing import parse_section
 from attnlab.config.rules import did_you_mean, lookup
-from attnlab.config.sections import SearchConfig
+from attnlab.config.sections import SearchConfig, decides_result
 from attnlab.errors import RequestError, RunFailed
 from attnlab.sweeps.search.spaces import Space
 
@@ -20,8 +20,6 @@ from attnlab.sweeps.search.spaces import Space
 METRICS = ("best_value", "parameters", "seconds", "epochs", "best_epoch")
 _LISTED = f"one of {', '.join(METRICS)}"
 DEFAULT_TRIALS = 20
-# Overrides that change nothing about what a study's values mean.
-_INCIDENTAL = ("hydra", "sweep", "search", "paths", "tracking")
 
 
 @dataclass(frozen=True)
@@ -70,7 +68,7 @@ class SearchSettings(SearchConfig):
             population=population,
             storage=_storage(given.storage),
             monitor=monitor,
-            fixed=tuple(sorted(w for w, head in sections.items() if head not in _INCIDENTAL)),
+            fixed=tuple(sorted(w for w, head in sections.items() if decides_result(head))),
         )
 
     def objectives(self, metrics: Mapping[str, Any]) -> tuple[float, ...]:

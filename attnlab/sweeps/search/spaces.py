@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from attnlab.config.arguments import quoted
 from attnlab.config.rules import Rule, check_rule, did_you_mean
+from attnlab.config.sections import decides_result
 from attnlab.errors import RequestError
 
 if TYPE_CHECKING:
@@ -25,14 +26,11 @@ _HYDRAS_WORDS = ("null", "true", "false", "nan", "inf")
 _LUCK = "a search over seeds finds luck, not a better setting: list seeds in a sweep instead"
 _OTHER_VALUES = "its choices lead to values that can't be compared: list them in a sweep instead"
 _NO_RESULT = "it doesn't decide the result"
-# Keys, and sections, that no search may choose.
+# Keys that no search may choose, besides those that decide nothing.
 _REFUSED = {
     "seed": _LUCK,
     **dict.fromkeys(["task", "task.monitor", "data", "experiment"], _OTHER_VALUES),
-    "trainer.checkpoint_every_seconds": _NO_RESULT,
-    "trainer.together": _NO_RESULT,
 }
-_REFUSED_SECTIONS = ("paths", "tracking", "sweep", "search", "hydra")
 
 
 @dataclass(frozen=True)
@@ -229,8 +227,7 @@ def _specs(node: Mapping[Any, Any], prefix: str) -> Iterator[tuple[str, Mapping[
 def _check_key(key: str, fixed: Mapping[str, str]) -> None:
     if not _KEY.fullmatch(key):
         raise RequestError(f"search.space: expected a key such as model.units, got {key}.")
-    section = key.partition(".")[0]
-    why = _NO_RESULT if section in _REFUSED_SECTIONS else _REFUSED.get(key)
+    why = _REFUSED.get(key) if decides_result(key) else _NO_RESULT
     if why:
         raise RequestError(f"search.space: {key} can't be searched: {why}.")
     if key in fixed:
