@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
+from typing import TypeVar
 
 from attnlab.config.sections import RunConfig
 from attnlab.errors import CannotGoOn, Pruned, RunBusy, RunFailed
 from attnlab.records.lock import flocked
 from attnlab.records.run_directory import RunDirectory
 from attnlab.run import runner
+from attnlab.run.building import import_tensorflow
 from attnlab.run.index import COMPLETED, FAILED, RUNNING, IndexedRun, RunIndex
 from attnlab.run.loop import SweepMember
+from attnlab.run.profile import spent
 from attnlab.run.resume import resume
 
+Result = TypeVar("Result")
 # One for this process: a worker with many runs to make reads each of the others once.
 _index = cache(RunIndex)
 
@@ -55,6 +60,20 @@ def run_once(config: RunConfig, sweep: SweepMember) -> Path:
     except CannotGoOn as error:  # that it is tried anew can be asked for
         run.status.write(FAILED, error=f"RequestError: {error}")
         raise
+
+
+def together(
+    works: Sequence[Callable[[], Result]],
+    alike: Sequence[str],
+    threads: int,
+    at_a_time: int | None = None,
+) -> list[Result]:
+    """Do works that make runs, which train together; see `training.stacking.StackScheduler`."""
+    import_tensorflow()
+    from attnlab.training.stacking import StackScheduler
+
+    with spent("jobs together"):
+        return StackScheduler(threads, at_a_time).run(works, alike)
 
 
 def find_run(config: RunConfig) -> IndexedRun | None:

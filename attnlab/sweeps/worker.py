@@ -28,9 +28,7 @@ from attnlab.process import python
 from attnlab.records.environment import processors
 from attnlab.records.lock import is_running, this_process
 from attnlab.run import interrupts
-from attnlab.run.building import import_tensorflow
 from attnlab.run.index import COMPLETED, FAILED, PRUNED, RUNNING
-from attnlab.run.profile import spent
 from attnlab.sweeps.sweep_folder import SweepFolder
 from attnlab.tasks.kinds import kind_of
 
@@ -142,16 +140,14 @@ def carry_out_together(
 ) -> list[Result]:
     """Do works that make runs of some programs, which train together; what each returned."""
     from attnlab.run import background_finish
+    from attnlab.run.find_or_run import together
 
-    if len(works) == 1:
-        found = [works[0]()]
-    else:
-        with spent("jobs together"):
-            import_tensorflow()
-            from attnlab.training.stacking import StackScheduler
-
-            scheduler = StackScheduler(launch.threads or processors(), at_a_time)
-            found = scheduler.run(works, programs)
+    alone = len(works) == 1
+    found = (
+        [works[0]()]
+        if alone
+        else together(works, programs, launch.threads or processors(), at_a_time)
+    )
     if os.getpid() != launch.owner.get("pid"):  # which may end this process at any time
         background_finish.wait()
     return found
