@@ -68,7 +68,7 @@ def run() -> NoReturn:
     os._exit(code)
 
 
-@profile.told()
+@profile.profiled()
 def main(arguments: list[str] | None = None) -> int:
     """Run one command, by default this process's.
 

@@ -190,7 +190,7 @@ def serve(owner: dict[str, Any], places: list[str]) -> NoReturn:
     os._exit(0)
 
 
-@profile.told()
+@profile.profiled()
 def _answer(name: str, arguments: tuple[Any, ...], folder: str, environment: dict[str, str]) -> Any:
     """What a function of `work` gives, or the error that it raises."""
     from attnlab.api import work

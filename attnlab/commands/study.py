@@ -106,7 +106,7 @@ def command(
         from attnlab.compare.metrics import Amount
 
         # Before anything is trained; of what mean doesn't matter.
-        Amount.parse("--margin", margin).beside(1.0, study.geometric)
+        Amount.parse("--margin", margin).at(1.0, study.geometric)
     study = replace(study, seeds=_FIRST, sequential=True, margin=margin)
     return _until_decided(study, most or _MOST, runs, train)
 

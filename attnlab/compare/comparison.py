@@ -249,7 +249,7 @@ def _margin(reference: Group, options: Options) -> float | None:
     if options.margin is None:
         return None
     mean = plain.fmean(reference.values.values())
-    return Amount.parse("--margin", options.margin).beside(mean, options.geometric)
+    return Amount.parse("--margin", options.margin).at(mean, options.geometric)
 
 
 def _judged_once(

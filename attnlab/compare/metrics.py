@@ -128,7 +128,7 @@ class Amount(NamedTuple):
         is_share = text.endswith("%")
         return cls(option, value / 100 if is_share else value, is_share, text)
 
-    def beside(self, mean: float, geometric: bool) -> float:
+    def at(self, mean: float, geometric: bool) -> float:
         """The size of differences to a reference of this mean; of ratios that of their logarithm.
 
         Raises:

@@ -52,7 +52,7 @@ HYDRA_SETTINGS = (
 # Launchers that come with an extra of this package.
 _OF_AN_EXTRA = {"submitit_slurm": "slurm", "submitit_local": "slurm"}
 # What stands beside a run's own keys and is no part of it.
-_BESIDE = ("experiment", "search", "sweep")
+_OTHER_GROUPS = ("experiment", "search", "sweep")
 _NO_SETTINGS = ("rules", "defaults", "_target_")
 # What a value begins with that is a list, a mapping or one of Hydra's functions.
 _NO_TEXT = ("[", "{", "range(", "glob(", "choice(")
@@ -106,7 +106,7 @@ class Resolved(NamedTuple):
 def resolved(cfg: DictConfig) -> Resolved:
     """Resolve a composed configuration; raises `RequestError` on a value that is missing."""
     document = _plain(cfg)
-    for key in _BESIDE:
+    for key in _OTHER_GROUPS:
         document.pop(key, None)
     if not document.get("data"):  # a task that brings its own
         document.pop("data", None)
@@ -220,7 +220,7 @@ def _explain_missing_option(error: MissingConfigException) -> str:
     hint = did_you_mean(name, valid)
     if name in _OF_AN_EXTRA:
         hint = f" It comes with pip install 'attnlab[{_OF_AN_EXTRA[name]}]'."
-    own = f" {how_found()}" if group in (*OPTION_GROUPS, *_BESIDE, "data") else ""
+    own = f" {how_found()}" if group in (*OPTION_GROUPS, *_OTHER_GROUPS, "data") else ""
     return f"{group}={name}: there is no such option.{hint} Valid: {', '.join(valid)}.{own}"
 
 

@@ -17,10 +17,10 @@ from attnlab.run.recorder import Recorder
 
 # How many may be under way; those of a store that does not answer are given up one by one.
 _MOST = 16
-_under_way: list[Ending] = []
+_under_way: list[Finish] = []
 
 
-class Ending:
+class Finish:
     """The end of a run that is done; the recorder's tracker may have more to copy."""
 
     def __init__(self, recorder: Recorder) -> None:
@@ -40,7 +40,7 @@ class Ending:
 
 def begin(recorder: Recorder) -> None:
     """Begin the end of a run, and wait for that of an earlier one if many are under way."""
-    _under_way.append(Ending(recorder))
+    _under_way.append(Finish(recorder))
     if len(_under_way) > _MOST:
         _under_way.pop(0).wait()
 
@@ -50,13 +50,13 @@ def wait() -> None:
 
     An interruption leaves the rest to the other processes.
     """
-    endings = _under_way.copy()
+    finishes = _under_way.copy()
     _under_way.clear()
     with logs.standard_error() as stream:
         console = Console(file=stream, quiet=logs.verbosity != 0 or not stream.isatty())
         with console.status("drawing, and sending to MLflow"):
-            for ending in endings:
-                ending.wait()
+            for finish in finishes:
+                finish.wait()
 
 
 atexit.register(wait)

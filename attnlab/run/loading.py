@@ -102,7 +102,7 @@ def load_weights(model: keras.Model, paths: list[Path], what: str) -> None:
     if len(paths) > 1:
         for path in paths:
             require_readable(path, what)
-    with _telling(paths[0], what):
+    with _explained(paths[0], what):
         load_average(model, paths) if len(paths) > 1 else model.load_weights(paths[0])
 
 
@@ -114,12 +114,12 @@ def require_readable(path: Path, what: str) -> None:
         if isinstance(part, h5py.Dataset):
             part[()]
 
-    with _telling(path, what), h5py.File(path) as file:
+    with _explained(path, what), h5py.File(path) as file:
         file.visititems(read)
 
 
 @contextmanager
-def _telling(path: Path, what: str) -> Iterator[None]:
+def _explained(path: Path, what: str) -> Iterator[None]:
     """Turn errors of reading a file into a sentence."""
     try:
         yield

@@ -29,36 +29,36 @@ def spent(phase: str = _OTHER) -> Iterator[None]:
     if overlaps or getcurrent().parent is not None:
         yield
         return
-    _count()
+    _count_seconds()
     _phases.append(phase)
     try:
         yield
     finally:
-        _count()
+        _count_seconds()
         _phases.pop()
 
 
 @contextmanager
-def told() -> Iterator[None]:
+def profiled() -> Iterator[None]:
     """Print phase, seconds and share of the body on standard error, if asked for."""
-    _count()
+    _count_seconds()
     _seconds.clear()
     try:
         yield
     finally:
-        _count()
+        _count_seconds()
         if variable("ATTNLAB_PROFILE") == "1":
-            _tell()
+            _print_phases()
 
 
-def _count() -> None:
+def _count_seconds() -> None:
     global _since
     now = time.perf_counter()
     _seconds[_phases[-1]] = _seconds.get(_phases[-1], 0.0) + now - _since
     _since = now
 
 
-def _tell() -> None:
+def _print_phases() -> None:
     total = sum(_seconds.values())
     found = sorted(_seconds.items(), key=lambda each: (each[0] == _OTHER, -each[1]))
     for phase, seconds in [*found, ("in all", total)]:

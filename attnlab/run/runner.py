@@ -110,7 +110,7 @@ def _require_validation(config: RunConfig, data: TaskData) -> None:
 def execute_session(session: Session) -> dict[str, Any]:
     """Train and evaluate, recorded in the folder and in MLflow; returns what metrics.json says."""
     config, folder = session.config, session.folder
-    with logging_to(folder.path / "run.log"), _told_where(folder):
+    with logging_to(folder.path / "run.log"), _interruption_explained(folder):
         began = folder.read_environment() if session.resumed else None
         if found := differences(began, environment()) if began else []:
             log.warning(
@@ -138,7 +138,7 @@ def execute_session(session: Session) -> dict[str, Any]:
 
 def finish_run(folder: RunDirectory) -> None:
     """Wait until the runs of this process have their figures, and MLflow has all."""
-    with _told_where(folder):
+    with _interruption_explained(folder):
         background_finish.wait()
 
 
@@ -162,7 +162,7 @@ def stored_metrics(folder: RunDirectory) -> dict[str, Any] | None:
 
 
 @contextmanager
-def _told_where(folder: RunDirectory) -> Iterator[None]:
+def _interruption_explained(folder: RunDirectory) -> Iterator[None]:
     """Have a Ctrl-C say where the run lies, and how to go on with it."""
     try:
         yield

@@ -34,7 +34,7 @@ class Screen:
     def __init__(self, progress: Progress, quiet: bool) -> None:
         self._progress, self._quiet = progress, quiet
         self._entries: dict[str, TaskID] = {}
-        self._said, self._told = time.monotonic(), -math.inf  # when; of an epoch
+        self._printed, self._newest_printed = time.monotonic(), -math.inf  # when; of an epoch
         self._newest = self._text = ""  # to be told of it yet; what stands beside its bar
         self._epochs = self._done = 0
         self._shown: Sequence[str] = ()
@@ -44,8 +44,8 @@ class Screen:
         far = f"{done / total:.0%}" if total else f"{done:,}" if done else ""
         if what not in self._entries:
             self._begin(what, total)
-        elif time.monotonic() - self._said >= _REPORT_EVERY and not (self._quiet and self._epochs):
-            self._say(f"{what}: {far}")
+        elif not (self._quiet and self._epochs) and self._is_due(_REPORT_EVERY):
+            self._print(f"{what}: {far}")
         self._progress.update(self._entries[what], completed=done, total=total, text=far)
 
     def say(self, lines: Sequence[str]) -> None:
@@ -77,12 +77,12 @@ class Screen:
         line = f"epoch {self._done}/{self._epochs}: {', '.join(results).replace('_', ' ')}"
         self._newest = f"{line}, {row['seconds']:.2g} s"
         log.info(self._newest)
-        if time.monotonic() - self._told >= _EPOCHS_EVERY:
-            self._tell_newest()
+        if time.monotonic() - self._newest_printed >= _EPOCHS_EVERY:
+            self._print_newest()
 
     def end(self) -> None:
         """Say that what was begun last is over; of the epochs some may be left."""
-        self._tell_newest()
+        self._print_newest()
         for entry in self._progress.tasks[-1:]:
             if entry.id != self._entries.get(_COMPILING):
                 total = entry.total or 1
@@ -92,16 +92,19 @@ class Screen:
         self.end()
         self._entries[what] = self._progress.add_task(what, total=total, text="")
         if self._epochs and not self._quiet:
-            self._say(what)
+            self._print(what)
 
-    def _tell_newest(self) -> None:
+    def _print_newest(self) -> None:
         """Tell of the newest epoch; with `-v` the log is shown, which has it."""
         if self._newest and not self._quiet and logs.verbosity == 0:
-            self._say(self._newest)
-            self._newest, self._told = "", time.monotonic()
+            self._print(self._newest)
+            self._newest, self._newest_printed = "", time.monotonic()
 
-    def _say(self, text: str) -> None:
-        self._said = time.monotonic()
+    def _is_due(self, seconds: float) -> bool:
+        return time.monotonic() - self._printed >= seconds
+
+    def _print(self, text: str) -> None:
+        self._printed = time.monotonic()
         if self._progress.disable and logs.verbosity >= 0:
             with suppress(BrokenPipeError):  # nobody looks any more
                 print(f"attnlab: {text}", file=sys.stderr, flush=True)

@@ -25,7 +25,7 @@ from attnlab.sweeps.table import MOST_ROWS, NOT_RUN, TableRow, csv_text, print_t
 from attnlab.sweeps.worker import MOST_PROGRAMS, MOST_TOGETHER, Outcome, at_a_time, run_points
 from attnlab.tasks.kinds import kind_of
 
-_MOST_TOLD = 5  # jobs that failed before
+_MOST_NAMED = 5  # jobs that failed before
 _EACH_FOR_ITSELF = (
     "each process of joblib imports TensorFlow and compiles for itself: without hydra/launcher "
     "these jobs would train together, which is mostly sooner"
@@ -61,11 +61,11 @@ class GridSweep(Sweep):
         print_table([dataclasses.replace(row, state=would[row.state]) for row in shown], [])
         if len(rows) > len(shown):
             print(f"{len(rows) - len(shown):,} more jobs are between the last two rows.")
-        self._say_duplicates()
+        self._print_duplicates()
         print(f"{len(todo)} of {len(rows)} jobs would run. Sweep folder: {self.folder.path}")
 
     def work(self) -> None:  # noqa: D102
-        self._say_duplicates()
+        self._print_duplicates()
         self.wait_for_orphans()
         rows = self.rows()
         numbers = {row.number for row in rows if self._is_to_run(row)}
@@ -88,8 +88,8 @@ class GridSweep(Sweep):
             if todo and asked and any(_trains_together(point) for point in self.points):
                 progress.say(_EACH_FOR_ITSELF)
             if len(todo) < len(rows):
-                progress.say(self._standing(rows, len(todo)))
-            for row in [row for row in rows if row.state == FAILED][:_MOST_TOLD]:
+                progress.say(self._summary(rows, len(todo)))
+            for row in [row for row in rows if row.state == FAILED][:_MOST_NAMED]:
                 progress.say(failure(row))
             groups = self._groups(todo)
             if self.launcher.here and len(groups) < len(todo):
@@ -222,7 +222,7 @@ class GridSweep(Sweep):
             for group, results in zip(groups, returned, strict=True):
                 each = results if isinstance(results, list) else [results] * len(group)
                 for point, result in zip(group, each, strict=True):
-                    self._take_in(point, result)
+                    self._record(point, result)
         return None
 
     def _parts(self, groups: Sequence[list[Point]]) -> list[list[list[Point]]]:
@@ -240,7 +240,7 @@ class GridSweep(Sweep):
             shapes |= own
         return parts
 
-    def _take_in(self, point: Point, result: Outcome | Exception) -> None:
+    def _record(self, point: Point, result: Outcome | Exception) -> None:
         self.index.forget(point.digest)
         if isinstance(result, Outcome) and result.state == FAILED:
             self._failures[point.digest] = result.error
@@ -294,7 +294,7 @@ class GridSweep(Sweep):
         found = self.index.refresh().find(point.digest)
         return found if found is not None and found.state == KILLED else None
 
-    def _standing(self, rows: Sequence[TableRow], todo: int) -> str:
+    def _summary(self, rows: Sequence[TableRow], todo: int) -> str:
         counts = {
             "done before": self.before,
             "failed before": sum(row.state == FAILED for row in rows),
@@ -303,7 +303,7 @@ class GridSweep(Sweep):
         words = [f"{number} {what}" for what, number in counts.items() if number]
         return f"{len(rows)} job{'s' * (len(rows) != 1)}: {', '.join(words)}, {todo} to run"
 
-    def _say_duplicates(self) -> None:
+    def _print_duplicates(self) -> None:
         if self.duplicates and logs.verbosity >= 0:
             print(f"{self.duplicates} jobs have the configuration of another one and are left out.")
 

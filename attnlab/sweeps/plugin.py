@@ -46,11 +46,11 @@ class AttnlabSweeper(Sweeper):
             if plan.search is None:
                 from attnlab.sweeps.grid_sweep import GridSweep
 
-                GridSweep(plan, launcher).carry_out()
+                GridSweep(plan, launcher).execute()
             else:
                 from attnlab.sweeps.search.sweep import SearchSweep
 
-                SearchSweep(plan, launcher, plan.search).carry_out()
+                SearchSweep(plan, launcher, plan.search).execute()
         except HydraException as error:
             AttnlabSweeper.error = RequestError(config.explain(error, words))
         except Exception as error:

@@ -67,7 +67,7 @@ class Sweep(ABC):
     def has_orphans(self) -> bool:
         """Whether a process of a launch whose owner was killed is at work on this machine."""
 
-    def carry_out(self) -> None:
+    def execute(self) -> None:
         """Run what is missing, print the table, and keep it; or say what would run.
 
         Raises:

@@ -65,7 +65,7 @@ class Launch:
     fail_fast: bool = False  # whether the first run that fails stops the others
     retry_failed: Collection[Path] = ()  # folders of failed runs that are to be tried again
 
-    def goes_on(self) -> bool:
+    def is_active(self) -> bool:
         """Whether more may begin: the launch was not stopped, and its owner lives if it must."""
         owned = not self.bound or is_running(self.owner)
         return owned and not SweepFolder(self.folder).is_stopped(self.number)
@@ -121,7 +121,7 @@ def run_points(
     configs = groups[composing.from_hydra(cfg).digest_of_settings]
     works = [partial(_run_point, config, launch) for config in configs]
     programs = [config.program for config in configs]
-    return carry_out_together(works, programs, launch, at_a_time(configs))
+    return run_together(works, programs, launch, at_a_time(configs))
 
 
 def at_a_time(configs: Iterable[RunConfig]) -> int:
@@ -132,7 +132,7 @@ def at_a_time(configs: Iterable[RunConfig]) -> int:
     return max(most if asked in ("auto", "never") else asked for asked, most in wanted)
 
 
-def carry_out_together(
+def run_together(
     works: Sequence[Callable[[], Result]],
     programs: Sequence[str],
     launch: Launch,
@@ -154,15 +154,15 @@ def carry_out_together(
 
 
 def _run_point(config: RunConfig, launch: Launch) -> Outcome:
-    if not launch.goes_on():
+    if not launch.is_active():
         return Outcome(NEW)
-    outcome = carry_out(config, launch)
+    outcome = run_or_find(config, launch)
     if outcome.state == FAILED:
         stop_early(launch, outcome)
     return outcome
 
 
-def carry_out(config: RunConfig, launch: Launch, on_epoch: OnEpoch | None = None) -> Outcome:
+def run_or_find(config: RunConfig, launch: Launch, on_epoch: OnEpoch | None = None) -> Outcome:
     """Make or find the run of a configuration; raises `KeyboardInterrupt`."""
     from attnlab.run.find_or_run import run_once
     from attnlab.run.loop import SweepMember

@@ -18,7 +18,12 @@ import numpy as np
 import tensorflow as tf
 
 from attnlab.training.batches import BatchPlan, filled_plan
-from attnlab.training.keras_internals import OptimizerFunction, dropouts, dropping, having
+from attnlab.training.keras_internals import (
+    OptimizerFunction,
+    dropout_rates,
+    dropouts,
+    substituted_values,
+)
 from attnlab.training.stacking import submit
 from attnlab.training.steps import RandomStates, compiled
 from attnlab.training.tensorflow_internals import vectorize_draws
@@ -191,13 +196,13 @@ class Compiled:
         """Each run's mean loss over a batch's real rows, and its values and states after a step."""
         encode = getattr(self.model, "encode", None)  # knows of the axis of runs
         drop, settings = tf.split(settings, [len(self._dropouts), -1], axis=-1)
-        with tf.GradientTape() as tape, self._having(values, draws, drop):
+        with tf.GradientTape() as tape, self._substituted(values, draws, drop):
             tape.watch(values)
             encoded = encode(batch, training=True) if encode else (batch,)
 
         def loss(parts):
             values, draws, drop, encoded, expected, weights = parts
-            with tf.GradientTape() as tape, self._having(values, draws, drop):
+            with tf.GradientTape() as tape, self._substituted(values, draws, drop):
                 # Numbers of tokens have no gradient.
                 known = tf.nest.flatten(encoded)
                 tape.watch([*values, *(part for part in known if part.dtype.is_floating)])
@@ -218,27 +223,27 @@ class Compiled:
         return loss, list(values), list(states)
 
     @contextmanager
-    def _having(self, values, draws, rates):
+    def _substituted(self, values, draws, rates):
         """Let the model be that of a run, or of stacked ones: weights, random states, dropout."""
         variables = [*self.model.trainable_variables, *self.generators.states]
         rates = tf.unstack(rates, len(self._dropouts), axis=-1)
-        with having(variables, [*values, *draws]), dropping(self._dropouts, rates):
+        with substituted_values(variables, [*values, *draws]), dropout_rates(self._dropouts, rates):
             yield
 
     def _predict_batch(self, values, inputs, rows, width):
         batch = tf.gather(inputs, rows)
-        with having(self.model.trainable_variables, values):
+        with substituted_values(self.model.trainable_variables, values):
             return self.model(batch if width is None else batch[:, :width], training=False)
 
     def _predict_batches(self, values, inputs, rows):
         """The outputs of stacked runs, (runs, B, ...)."""
         batch, encode = _rows(inputs, rows), getattr(self.model, "encode", None)
-        with having(self.model.trainable_variables, values):
+        with substituted_values(self.model.trainable_variables, values):
             encoded = encode(batch, training=False) if encode else (batch,)
 
         def output(parts):
             values, encoded = parts
-            with having(self.model.trainable_variables, values):
+            with substituted_values(self.model.trainable_variables, values):
                 if encode:
                     return self.model.decode(encoded, training=False)
                 return self.model(*encoded, training=False)
@@ -246,7 +251,7 @@ class Compiled:
         return tf.vectorized_map(output, (values, encoded))
 
     def _attend_batch(self, values, inputs):
-        with having(self.model.trainable_variables, values):
+        with substituted_values(self.model.trainable_variables, values):
             return self.model.attend(inputs)
 
 

@@ -37,7 +37,7 @@ def dropouts(model: keras.Model) -> list:
 
 
 @contextmanager
-def dropping(layers: Sequence[Any], rates: Sequence[Any]) -> Iterator[None]:
+def dropout_rates(layers: Sequence[Any], rates: Sequence[Any]) -> Iterator[None]:
     """Let dropout layers have other rates."""
     before = [layer.rate for layer in layers]
     for layer, rate in zip(layers, rates, strict=True):
@@ -80,7 +80,7 @@ def adam_moments(optimizer, variable) -> tuple[keras.Variable, keras.Variable]:
 
 
 @contextmanager
-def having(
+def substituted_values(
     variables: Sequence[keras.Variable], values: Sequence[Any]
 ) -> Iterator[keras.StatelessScope]:
     """Let variables have other values, which may have leading axes of their own."""
@@ -145,7 +145,7 @@ class OptimizerFunction:
         optimizer, variables = self.optimizer, self._variables
         for name, value in zip(self._settings, keras.ops.unstack(settings), strict=True):
             setattr(optimizer, name, value)
-        with having([*optimizer.variables, *variables], [*states, *values]) as scope:
+        with substituted_values([*optimizer.variables, *variables], [*states, *values]) as scope:
             optimizer.learning_rate = rate
             optimizer.apply(gradients, variables)
             new = [

@@ -143,7 +143,7 @@ class StackScheduler:
                     while to_begin and len(self._under_way) < self.runs and not self._stop:
                         self._under_way[to_begin[0]] = None
                         self._ready.append((to_begin.popleft(), None))
-                    self._go_on()
+                    self._advance()
                 except KeyboardInterrupt as interrupt:
                     self._interrupt(interrupt)
         if self._stop is not None:
@@ -161,7 +161,7 @@ class StackScheduler:
             runs.append(run)
         return runs
 
-    def _go_on(self) -> None:
+    def _advance(self) -> None:
         """Switch to a run that is ready, or wait for results; execute the stacks that are full."""
         if not self._ready:
             wait(self._executing, return_when=FIRST_COMPLETED)

@@ -10,7 +10,7 @@ import tensorflow as tf
 
 import attnlab
 from attnlab.attention.dropout import Dropout
-from attnlab.training.keras_internals import dropping, having
+from attnlab.training.keras_internals import dropout_rates, substituted_values
 
 
 def test_all_drop_by_this_layer():
@@ -40,10 +40,13 @@ def test_neighbours_are_dropped_independently():
 def test_of_stacked_runs_each_draws_as_if_it_were_alone():
     layer, vectors = Dropout(0.5, noise_shape=(None, 1, 4)), tf.ones((2, 3, 5, 4))
     seeds, rates = tf.constant([[1, 2], [7, 0]], tf.int64), tf.constant([0.5, 0.25])
-    with having([layer.seed_generator.state], [seeds]), dropping([layer], [rates]):
+    with substituted_values([layer.seed_generator.state], [seeds]), dropout_rates([layer], [rates]):
         together = layer(vectors, training=True)
     for run in range(2):
-        with having([layer.seed_generator.state], [seeds[run]]), dropping([layer], [rates[run]]):
+        with (
+            substituted_values([layer.seed_generator.state], [seeds[run]]),
+            dropout_rates([layer], [rates[run]]),
+        ):
             np.testing.assert_array_equal(together[run], layer(vectors[run], training=True))
     assert np.all(together == together[:, :, :1])  # as the shape of the noise has it
     assert set(np.unique(together)) == {0, np.float32(4 / 3), 2}

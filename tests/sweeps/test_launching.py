@@ -13,7 +13,7 @@ from attnlab.records.lock import FolderLock, this_process
 from attnlab.run import find_or_run
 from attnlab.sweeps import internals, launching, worker
 from attnlab.sweeps.launching import Launcher, LauncherDied
-from attnlab.sweeps.worker import Launch, StoppedEarly, carry_out, prepare_process, run_points
+from attnlab.sweeps.worker import Launch, StoppedEarly, prepare_process, run_or_find, run_points
 
 JOBLIB = {"_target_": "hydra_plugins.x.JoblibLauncher", "n_jobs": 3}
 BASIC = {"_target_": "hydra._internal.core_plugins.basic_launcher.BasicLauncher"}
@@ -92,7 +92,7 @@ def ending(compose, launch, monkeypatch):
             raise error
 
         monkeypatch.setattr(find_or_run, "run_once", run_once)
-        return work() if work else carry_out(config, launch)
+        return work() if work else run_or_find(config, launch)
 
     return ending
 
@@ -108,12 +108,12 @@ def test_a_failure_is_said_in_a_line_and_may_stop_its_launch(ending, launch, com
     outcome = ending(worker.RequestError("task.history:\n expected less"))
     assert (outcome.state, outcome.error) == ("failed", "task.history: expected less")
     assert ending(TypeError("what")).error == "TypeError: what"
-    assert launch.goes_on()
+    assert launch.is_active()
     config = compose("task=fib", "attention=none")
     given = {"launch": launch, "groups": {config.digest: [config]}}
     with pytest.raises(StoppedEarly, match="TypeError: what"):
         ending(TypeError("what"), partial(run_points, SimpleNamespace(), **given))
-    assert not launch.goes_on()
+    assert not launch.is_active()
     (outcome,) = run_points(SimpleNamespace(), **given)
     assert outcome.state == "new"
 

@@ -150,11 +150,11 @@ def states(sweep) -> str:
 
 def test_runs_are_launched_together_and_again_what_a_dead_process_left(grid, does):
     sweep = grid(does(a=DONE, b=DEAD, death=DIED), does(b=DONE), does(c=DONE), points=3)
-    sweep.carry_out()
+    sweep.execute()
     assert sweep.launcher.launched == [["a", "b", "c"], ["b"], ["c"]]
     assert states(sweep) == "completed completed completed"
     again = grid(points=3)
-    again.carry_out()
+    again.execute()
     assert again.launcher.launched == []
 
 
@@ -170,7 +170,7 @@ def test_what_was_killed_before_is_not_under_way_until_somebody_goes_on_with_it(
         return [None]
 
     sweep = grid(look)
-    sweep.carry_out()
+    sweep.execute()
     assert noted == ["killed", "running"]
 
 
@@ -190,7 +190,7 @@ def test_a_killed_run_that_cannot_go_on_says_why(grid, run_of):
     run_of(0, **GONE)
     sweep = grid(lambda work, overrides: [Outcome("failed", error="data: changed")])
     with pytest.raises(SweepFailed, match="1 of 1 jobs failed"):
-        sweep.carry_out()
+        sweep.execute()
     assert [(row.state, row.error) for row in sweep.rows()] == [("failed", "data: changed")]
 
 
@@ -198,7 +198,7 @@ def test_one_that_dies_of_memory_takes_no_neighbour_along(grid, does):
     dead = does(a=DEAD, death=DIED)
     sweep = grid(does(a=DEAD, b=DEAD, death=DIED), dead, does(b=DONE), does(c=DONE), points=3)
     with pytest.raises(SweepFailed, match="1 of 3 jobs failed; sweep.retry_failed=true runs"):
-        sweep.carry_out()
+        sweep.execute()
     assert sweep.launcher.launched == [["a", "b", "c"], ["a"], ["b"], ["c"]]
     assert states(sweep) == "failed completed completed"
     (error,) = [row.error for row in sweep.rows() if row.error]
@@ -208,41 +208,41 @@ def test_one_that_dies_of_memory_takes_no_neighbour_along(grid, does):
 def test_a_death_in_a_crowd_is_not_counted(grid, does):
     plans = [does(a=DEAD, death=DIED), does(a=DONE), does(b=DEAD, death=DIED), does(b=DONE)]
     sweep = grid(*plans, does(c=DONE), points=3)
-    sweep.carry_out()
+    sweep.execute()
     assert sweep.launcher.launched == [["a", "b", "c"], ["a"], ["b", "c"], ["b"], ["c"]]
 
 
 def test_a_launcher_that_does_nothing_is_given_up(grid):
     with pytest.raises(SweepFailed, match="the launcher failed: RuntimeError: a worker was killed"):
-        grid(raising(DIED)).carry_out()
+        grid(raising(DIED)).execute()
 
 
 def test_a_failed_run_is_tried_again_only_when_asked(grid, does):
     with pytest.raises(SweepFailed, match="1 of 2 jobs failed; sweep.retry_failed"):
-        grid(does(a=FAILED, b=DONE), points=2).carry_out()
+        grid(does(a=FAILED, b=DONE), points=2).execute()
     again = grid(points=2)
     with pytest.raises(SweepFailed, match="1 of 2 jobs failed; sweep.retry_failed"):
-        again.carry_out()
+        again.execute()
     assert again.launcher.launched == []
     # A process that dies before it has begun leaves the failed run to be tried again.
     retried = grid(does(b=DONE, death=DIED), points=2, retry_failed=True)
     with pytest.raises(SweepFailed, match="the launcher failed"):
-        retried.carry_out()
+        retried.execute()
     retried = grid(does(a=FAILED), points=2, retry_failed=True)
     with pytest.raises(SweepFailed, match="^1 of 2 jobs failed$"):
-        retried.carry_out()
+        retried.execute()
     assert retried.launcher.launched == [["a"]]
 
 
 def test_what_failed_before_it_had_a_folder_is_shown_and_tried_again(grid, does, capsys):
     failed = [Outcome("failed", error="paths.runs: can't be written"), ValueError("x\ny"), None]
     with pytest.raises(SweepFailed, match="2 of 3 jobs failed"):
-        grid(lambda *_: failed, points=3).carry_out()
+        grid(lambda *_: failed, points=3).execute()
     err = capsys.readouterr().err
     assert "seed=0: failed: paths.runs: can't be written." in err
     assert "seed=1: failed: ValueError: x y." in err
     sweep = grid(does(a=DONE, b=DONE, c=DONE), points=3)
-    sweep.carry_out()
+    sweep.execute()
     assert sweep.launcher.launched == [["a", "b", "c"]]
 
 
@@ -253,7 +253,7 @@ def test_what_the_cluster_ended_was_killed_whatever_it_says_itself(grid, does, r
 
     sweep = grid(ended, bound=False)
     with pytest.raises(SweepFailed, match="1 of 1 jobs were cut off; the same command"):
-        sweep.carry_out()
+        sweep.execute()
     assert states(sweep) == "killed"
 
 
@@ -261,19 +261,19 @@ def test_what_the_cluster_ended_was_killed_whatever_it_says_itself(grid, does, r
 def test_what_is_in_a_queue_knows_that_its_launch_was_stopped(grid, error):
     stopped = grid(raising(error), bound=False)
     with pytest.raises((KeyboardInterrupt, SweepFailed), match="0 of 1 jobs|stopped the sweep: no"):
-        stopped.carry_out()
-    assert not stopped.launch.goes_on()
+        stopped.execute()
+    assert not stopped.launch.is_active()
     later = grid(lambda *_: [Outcome("new")], bound=False)
     with pytest.raises(SweepFailed, match="1 of 1 jobs were not run; the same command goes on"):
-        later.carry_out()
-    assert later.launch.goes_on() and not stopped.launch.goes_on()
+        later.execute()
+    assert later.launch.is_active() and not stopped.launch.is_active()
 
 
 def test_a_launch_whose_owner_has_gone_begins_nothing_more(grid):
     sweep = grid()
     with pytest.raises(SweepFailed):
-        sweep.carry_out()
-    assert sweep.launch.goes_on()
+        sweep.execute()
+    assert sweep.launch.is_active()
     assert not replace(sweep.launch, owner=GONE).goes_on()
     assert replace(sweep.launch, owner=GONE, bound=False).goes_on()
 
@@ -282,13 +282,13 @@ def test_runs_that_another_process_still_makes_are_not_done(grid, run_of):
     run = run_of(**ELSEWHERE)
     first = grid()
     with pytest.raises(SweepFailed, match="^1 of 1 jobs are still under way in another process; "):
-        first.carry_out()
+        first.execute()
     assert first.launcher.launched == []
     assert first.folder.read()["finished"] is False
     run.write_json("metrics.json", {})
     run.status.write("completed")
     second = grid()
-    second.carry_out()
+    second.execute()
     assert second.folder.read()["finished"] is True
 
 
@@ -301,7 +301,7 @@ def test_what_another_process_ends_meanwhile_is_taken_in(grid, run_of, does):
         return does(b=DONE)(work, overrides)
 
     sweep = grid(meanwhile, points=2)
-    sweep.carry_out()
+    sweep.execute()
     assert sweep.launcher.launched == [["b"]]
     assert [row.results.get("test") for row in sweep.rows()] == [3.0, None]
 
@@ -320,7 +320,7 @@ def test_workers_of_a_killed_sweep_are_waited_for_as_long_as_they_can_live(
 
     monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: now[0], sleep=sleep))
     sweep = grid(does(a=DONE))
-    sweep.carry_out()
+    sweep.execute()
     assert sweep.launcher.launched == [["a"]]
     assert states(sweep) == "completed" and sweep.rows()[0].path == run.path
     assert now[0] >= worker.ORPHANED_SECONDS
@@ -342,7 +342,7 @@ def test_a_sweep_that_is_killed_has_said_which_runs_it_found(grid, run_of):
     found = run_of(0, "completed")
     sweep = grid(raising(Killed()), points=2)
     with pytest.raises(Killed):
-        sweep.carry_out()
+        sweep.execute()
     listed = list_runs(sweep.folder.path.parents[1])
     assert [each.run.path for each in runs_of_sweep(listed, "mine")] == [found.path]
 
@@ -350,11 +350,11 @@ def test_a_sweep_that_is_killed_has_said_which_runs_it_found(grid, run_of):
 def test_no_other_process_is_let_into_a_grid(grid):
     def second(work, overrides):
         with pytest.raises(RequestError, match="has been writing it since"):
-            grid().carry_out()
+            grid().execute()
         return [Outcome("new")]
 
     with pytest.raises(SweepFailed, match="were not run"):
-        grid(second).carry_out()
+        grid(second).execute()
 
 
 def test_a_damaged_result_is_no_result(run_of):
@@ -388,7 +388,7 @@ def training(run_of, monkeypatch):
     def training(outcome):
         from attnlab.sweeps.search import sweep as search_sweep
 
-        def carry_out(config, launch, on_epoch):
+        def run_or_find(config, launch, on_epoch):
             run = run_of(config.seed, "completed", sweep="mine")
             run.write_json("metrics.json", {"best_value": 1.0 + config.seed, "monitor": "v"})
             found = outcome(config.seed)
@@ -399,7 +399,7 @@ def training(run_of, monkeypatch):
                 return Outcome(found, None, "no")
             return Outcome("completed", run.path)
 
-        monkeypatch.setattr(search_sweep, "carry_out", carry_out)
+        monkeypatch.setattr(search_sweep, "run_or_find", run_or_find)
 
     return training
 
@@ -407,13 +407,13 @@ def training(run_of, monkeypatch):
 def test_workers_are_launched_once_and_run_all_trials(search, training, capsys):
     training(lambda number: "completed")
     sweep = search(at_work, trials=5)
-    sweep.carry_out()
+    sweep.execute()
     assert sweep.launcher.launched == [3]
     assert [row.number for row in sweep.rows()] == [0, 1, 2, 3, 4]
     out = capsys.readouterr().out
     assert "sweep mine: 5 completed\n" in out and "best: trial 0: optimizer.learning_rate=" in out
     more = search(at_work, trials=6)
-    more.carry_out()
+    more.execute()
     assert more.launcher.launched == [1]
     assert "6 completed (5 of them before)" in capsys.readouterr().out
 
@@ -421,7 +421,7 @@ def test_workers_are_launched_once_and_run_all_trials(search, training, capsys):
 def test_no_more_workers_than_trials_are_launched(search, training):
     training(lambda number: "completed")
     sweep = search(at_work, trials=2)
-    sweep.carry_out()
+    sweep.execute()
     assert sweep.launcher.launched == [2]
 
 
@@ -433,7 +433,7 @@ def test_a_search_reads_other_runs_once_and_not_for_every_trial(
     read, original = [], index._read
     monkeypatch.setattr(index, "_read", lambda folder: read.append(folder) or original(folder))
     training(lambda number: "completed")
-    search(at_work, trials=8).carry_out()
+    search(at_work, trials=8).execute()
     # Once for the command, which looks at the table, and once for the worker.
     assert all(read.count(path) <= 2 for path in others)
 
@@ -444,25 +444,25 @@ def test_trials_that_never_began_are_counted_as_not_run(search, training, capsys
 
     sweep = search(at_work, trials=5, fail_fast=True)
     with pytest.raises(SweepFailed, match="1 of 5 jobs failed, and sweep.fail_fast=true stopped"):
-        sweep.carry_out()
+        sweep.execute()
     out = capsys.readouterr().out
     assert "sweep mine: 1 failed, 4 not run\n" in out and "waiting" not in out
-    assert not sweep.launch.goes_on()
+    assert not sweep.launch.is_active()
 
 
 def test_failed_trials_are_counted_and_tried_again_when_asked(search, training, capsys):
     training(lambda number: "failed" if number == 1 else "completed")
     with pytest.raises(SweepFailed, match="1 of 3 jobs failed; sweep.retry_failed=true"):
-        search(at_work, trials=3).carry_out()
+        search(at_work, trials=3).execute()
     idle = search(trials=3)
     with pytest.raises(SweepFailed):
-        idle.carry_out()
+        idle.execute()
     assert idle.launcher.launched == []
     capsys.readouterr()
-    search(trials=3, retry_failed=True, dry_run=True).carry_out()
+    search(trials=3, retry_failed=True, dry_run=True).execute()
     assert capsys.readouterr().out.startswith("1 of 3 trials would run, chosen by tpe over ")
     again = search(at_work, trials=3, retry_failed=True)
-    again.carry_out()
+    again.execute()
     assert [row.number for row in again.rows()] == [0, 2, 3]
 
 
@@ -470,11 +470,11 @@ def test_an_interrupted_trial_is_free_for_the_next_command(search, training):
     training(lambda number: KeyboardInterrupt() if number == 1 else "completed")
     sweep = search(at_work, trials=3)
     with pytest.raises(KeyboardInterrupt, match="1 of 3 jobs are done; the same command goes on"):
-        sweep.carry_out()
+        sweep.execute()
     values = [row.varying for row in sweep.rows()]
     training(lambda number: "completed")
     again = search(at_work, trials=3)
-    again.carry_out()
+    again.execute()
     assert [row.varying for row in again.rows()][:2] == values
 
 
@@ -482,10 +482,10 @@ def test_a_trial_whose_run_another_process_makes_is_left_open(search, training, 
     training(lambda number: "running" if number == 0 else "completed")
     sweep = search(at_work, trials=2)
     with pytest.raises(SweepFailed, match="1 of 2 jobs were cut off|still under way"):
-        sweep.carry_out()
+        sweep.execute()
     assert sweep.launcher.launched == [2]
     training(lambda number: "completed")
-    search(at_work, trials=2).carry_out()
+    search(at_work, trials=2).execute()
 
 
 def test_the_trial_that_kills_its_worker_twice_has_failed(search, training):
@@ -500,7 +500,7 @@ def test_the_trial_that_kills_its_worker_twice_has_failed(search, training):
     sweep = search(dies, dies, at_work, at_work, trials=4)
     folder = sweep.folder
     with pytest.raises(SweepFailed, match="1 of 4 jobs failed"):
-        sweep.carry_out()
+        sweep.execute()
     # Three begin and die, the first dies alone, too, the others don't; then what is left.
     assert sweep.launcher.launched == [3, 1, 1, 1, 1]
     failed = [(row.number, row.error) for row in sweep.rows() if row.state == "failed"]
@@ -509,7 +509,7 @@ def test_the_trial_that_kills_its_worker_twice_has_failed(search, training):
 
 def test_a_search_whose_launcher_does_nothing_is_given_up(search):
     with pytest.raises(SweepFailed, match="the launcher failed: RuntimeError: a worker was killed"):
-        search(raising(DIED)).carry_out()
+        search(raising(DIED)).execute()
 
 
 def test_a_search_waits_for_workers_of_a_launch_that_was_killed(search, plan_of):
@@ -529,7 +529,7 @@ def test_a_search_interrupted_while_it_opens_its_study_keeps_what_is_there(searc
     mine.folder.table.write_text("kept")
     monkeypatch.setattr(mine, "_open", lambda: raising(KeyboardInterrupt())(None, None))
     with pytest.raises(KeyboardInterrupt):
-        mine.carry_out()
+        mine.execute()
     assert mine.folder.table.read_text() == "kept"
 
 
@@ -544,15 +544,15 @@ def test_the_last_process_of_a_search_ends_it(search, training, others, monkeypa
         mine.folder.create()
         mine._open().take({**ELSEWHERE, "launcher": None})
         with pytest.raises(SweepFailed, match="1 of 2 jobs are still under way in another"):
-            mine.carry_out()
+            mine.execute()
     else:
-        mine.carry_out()
+        mine.execute()
     assert ended == ["running" if others else "completed"]
     assert mine.folder.read()["finished"] is not others
 
 
 def test_a_dry_run_counts_the_trials_that_would_run(search, capsys, tmp_path):
-    search(trials=5, dry_run=True).carry_out()
+    search(trials=5, dry_run=True).execute()
     assert not (tmp_path / "sweeps").exists()
     begun = search(trials=5)
     begun.folder.create()
@@ -561,7 +561,7 @@ def test_a_dry_run_counts_the_trials_that_would_run(search, capsys, tmp_path):
     for owner in (GONE, ELSEWHERE, GONE):
         study.take({**owner, "launcher": None})
     study.release(2)
-    search(trials=5, dry_run=True).carry_out()
+    search(trials=5, dry_run=True).execute()
     counts = [line.partition(" ")[0] for line in capsys.readouterr().out.splitlines()]
     assert counts == ["5", "4"]
 
@@ -574,6 +574,6 @@ def test_a_sweep_folder_that_was_deleted_costs_no_table(grid, does, capsys, capl
         return does(a=DONE)(work, overrides)
 
     sweep = grid(deleting)
-    sweep.carry_out()
+    sweep.execute()
     assert "1 completed" in capsys.readouterr().out
     assert "the table could not be kept" in caplog.text

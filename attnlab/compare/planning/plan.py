@@ -145,7 +145,7 @@ def _plan_task(
     assert task.reference is not None
     reference, others = task.reference, _others(task)
     mean = mean_interval(list(reference.values.values())).mean
-    aim = _Aim(wish.difference.beside(mean, geometric), wish.power, wish.alpha / len(others))
+    aim = _Aim(wish.difference.at(mean, geometric), wish.power, wish.alpha / len(others))
     each = {group.label: _seconds_of_a_run(group, seconds) for group in task.groups}
     outlooks, all_missing = [], set()
     for group in others:

@@ -193,11 +193,11 @@ class Store:
         parts = urlsplit(location)
         if parts.scheme not in ("", "file"):
             return internals.remove_artifacts(location)
-        folder = self._beside(Path(unquote(parts.path) if parts.scheme else location), name)
+        folder = self._beside_store(Path(unquote(parts.path) if parts.scheme else location), name)
         if folder.exists():
             shutil.rmtree(folder.parent if folder.parent.name == name else folder)
 
-    def _beside(self, folder: Path, name: str) -> Path:
+    def _beside_store(self, folder: Path, name: str) -> Path:
         """Where artifacts lie whose store was moved or copied: beside it, not where it was before.
 
         The store knows the old place, and what lies there may belong to the original.

@@ -161,7 +161,7 @@ class Study:
             failed = [t for t in trials if t.state == TrialState.FAIL and t.number not in replaced]
             for trial in failed:
                 self._create({_OWNER: None, _RETRIES: trial.number}, trial)
-        return [self._told(trial) for trial in failed]
+        return [self._as_trial(trial) for trial in failed]
 
     def left(self) -> int:
         """How many trials nobody has begun, or nobody works on any more."""
@@ -175,7 +175,7 @@ class Study:
             study, single = self._study(), len(self.settings.metrics) == 1
             best = {t.number for t in ([study.best_trial] if single else study.best_trials)}
         replaced = self._replaced()
-        trials = [self._told(t, t.number in best) for t in self._trials()]
+        trials = [self._as_trial(t, t.number in best) for t in self._trials()]
         signs = [1 if direction == "min" else -1 for direction in self.settings.directions]
 
         def rank(trial: Trial) -> tuple[Any, ...]:
@@ -223,9 +223,9 @@ class Study:
             trial = optuna.trial.Trial(self._study(number), self._key(number))
             for dimension in self.settings.space.dimensions:
                 dimension.suggest(trial)
-        return self._told(self._trial(number))
+        return self._as_trial(self._trial(number))
 
-    def _told(self, trial: FrozenTrial, best: bool = False) -> Trial:
+    def _as_trial(self, trial: FrozenTrial, best: bool = False) -> Trial:
         words = self.settings.space.overrides(trial.params) if self._has_values(trial) else ()
         values = tuple(trial.values) if trial.state == TrialState.COMPLETE else None
         marks = (trial.user_attrs.get(name) for name in (_OWNER, _RUN, _ERROR))

@@ -34,9 +34,9 @@ from attnlab.sweeps.worker import (
     Launch,
     Outcome,
     Room,
-    carry_out,
-    carry_out_together,
     prepare_process,
+    run_or_find,
+    run_together,
     stop_early,
 )
 from attnlab.tasks.kinds import kind_of
@@ -213,7 +213,7 @@ def run_trials(
     owner = {**this_process(), "launcher": dict(launch.owner) if launch.bound else None}
     busy: set[int] = set()
     room = Room()
-    while launch.goes_on() and not room.is_full():
+    while launch.is_active() and not room.is_full():
         trials = study.take_round(owner, busy, most, only)
         if not trials:
             return False
@@ -236,7 +236,7 @@ def _run_round(
 ) -> list[Outcome]:
     try:
         programs, works = zip(*[_work(study, trial, launch, plan) for trial in trials], strict=True)
-        return carry_out_together(works, programs, launch)
+        return run_together(works, programs, launch)
     except BaseException:
         for trial in trials:
             study.release(trial.number)
@@ -255,7 +255,7 @@ def _work(
 
 
 def _run_trial(study: Study, point: Point, launch: Launch) -> Outcome:
-    outcome = carry_out(point.config, launch, TrialReporter(study, point.number))
+    outcome = run_or_find(point.config, launch, TrialReporter(study, point.number))
     if outcome.state == COMPLETED and outcome.folder is not None:
         try:
             values = study.settings.objectives(RunDirectory(outcome.folder).read_metrics())
