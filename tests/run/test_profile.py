@@ -5,7 +5,7 @@ import re
 import pytest
 
 from attnlab.run import profile
-from attnlab.run.profile import spent, told
+from attnlab.run.profile import profiled, spent
 
 
 def test_phases_are_told_apart_and_sum_up(monkeypatch, capsys):
@@ -18,7 +18,7 @@ def test_phases_are_told_apart_and_sum_up(monkeypatch, capsys):
         with spent("saving"):
             pass
 
-    with told():  # 0
+    with profiled():  # 0
         train()  # 1, 3 to 6, 10
     lines = [line.split() for line in capsys.readouterr().err.splitlines()]
     found = {" ".join(words[1:-3]): (words[-3], words[-1]) for words in lines}

@@ -274,8 +274,8 @@ def test_a_launch_whose_owner_has_gone_begins_nothing_more(grid):
     with pytest.raises(SweepFailed):
         sweep.execute()
     assert sweep.launch.is_active()
-    assert not replace(sweep.launch, owner=GONE).goes_on()
-    assert replace(sweep.launch, owner=GONE, bound=False).goes_on()
+    assert not replace(sweep.launch, owner=GONE).is_active()
+    assert replace(sweep.launch, owner=GONE, bound=False).is_active()
 
 
 def test_runs_that_another_process_still_makes_are_not_done(grid, run_of):
