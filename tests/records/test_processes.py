@@ -8,7 +8,7 @@ import os
 import pytest
 
 from attnlab.errors import RunBusy
-from attnlab.records import processes
+from attnlab.records import lock
 from attnlab.records.lock import FolderLock, is_running, this_process
 from attnlab.records.run_directory import RunDirectory, list_runs
 from attnlab.records.status import shown_state
@@ -19,7 +19,7 @@ ELSEWHERE = {"host": "elsewhere", "pid": 17, "pid_started": None}
 @pytest.fixture
 def squeue(tmp_path, monkeypatch):
     """Have Slurm's squeue answer this."""
-    monkeypatch.setattr(processes, "_asked", None)
+    monkeypatch.setattr(lock, "_asked", None)
 
     def answer(text: str, code: int = 0) -> None:
         script = f"#!/bin/sh\necho $* >> {tmp_path}/asked\nprintf '{text}'\nexit {code}\n"
@@ -39,7 +39,7 @@ def test_a_process_knows_the_job_that_it_is_in(monkeypatch):
 
 
 def test_another_host_counts_as_living(monkeypatch):
-    monkeypatch.setattr(processes, "_asked", None)
+    monkeypatch.setattr(lock, "_asked", None)
     monkeypatch.setenv("PATH", "")
     assert is_running(ELSEWHERE)
     assert is_running({**ELSEWHERE, "slurm_job": "4711"})  # nobody to ask
