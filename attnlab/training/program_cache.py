@@ -29,14 +29,14 @@ _MOST, _MOST_BYTES = 16, 2**29
 _SMALL = 2**22
 
 
-class Compiled(Protocol):
+class Cacheable(Protocol):
     """A compiled program with the variables that it was compiled for."""
 
     model: keras.Model
     optimizer: keras.Optimizer
 
 
-Cached = TypeVar("Cached", bound=Compiled)
+Cached = TypeVar("Cached", bound=Cacheable)
 compiled = 0  # how many programs this process has made
 # Program and user by what entered the trace, the one used last at the end.
 _cache: OrderedDict[str, tuple[Any, weakref.ref | None]] = OrderedDict()
@@ -121,7 +121,7 @@ def _constants(model: keras.Model) -> str:
     return digest.hexdigest()
 
 
-def _start_anew(program: Compiled, model: keras.Model, learning_rate: float) -> None:
+def _start_anew(program: Cacheable, model: keras.Model, learning_rate: float) -> None:
     """Give a program the weights of another model of the same layout, and a new optimizer state."""
     for variable, initial in zip(program.model.variables, model.variables, strict=True):
         variable.assign(initial)
