@@ -141,7 +141,7 @@ def compare(filters: Filters, runs: str | None, options: dict[str, Any]) -> dict
 
 
 def summary(folder: Path) -> str:
-    """A run's result beside its baselines, or its state where it has none."""
+    """A run's result next to its baselines, or its state if it has none."""
     from attnlab.run.console import print_result
 
     run, text = RunDirectory.open(folder), io.StringIO()

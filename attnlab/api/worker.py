@@ -45,7 +45,7 @@ _COLOURS = ("FORCE_COLOR", "CLICOLOR_FORCE", "TTY_COMPATIBLE")
 
 
 class Worker:
-    """The worker of this process; one at a time is asked one thing at a time."""
+    """The worker of this process; there is one, and it handles one request at a time."""
 
     _current: Worker | None = None
     _lock = threading.RLock()
@@ -115,7 +115,7 @@ class Worker:
         request = pickle.dumps((name, arguments, folder, environment))
         assert self._process.stdin
         try:
-            with suppress(OSError):  # it has ended, which is told below
+            with suppress(OSError):  # it has ended, which is reported below
                 self._process.stdin.write(request)
                 self._process.stdin.flush()
         except KeyboardInterrupt:  # it would wait for the other half of the request
@@ -164,7 +164,7 @@ def _changed(path: str) -> int:
 
 
 def serve(owner: dict[str, Any], places: list[str]) -> NoReturn:
-    """Do what is asked by standard input until it ends; the life of a worker.
+    """Handle the requests on standard input until it ends; the life of a worker.
 
     `places` are folders of the caller's own modules.
     """
@@ -214,7 +214,7 @@ def _answer(name: str, arguments: tuple[Any, ...], folder: str, environment: dic
 
 
 def _own_modules() -> dict[str, int]:
-    """The files of modules that lie in a folder of the user's, with when they were changed."""
+    """The files of modules in a folder of the user's, with their times of change."""
     from attnlab.config.options import own_folders
 
     folders = own_folders()

@@ -101,7 +101,7 @@ def parted(arguments: list[str]) -> tuple[list[str], list[str]]:
 
 
 def _next_value(flag: str, words: deque[str]) -> str:
-    """The word behind a flag, taken away where it is the flag's value; empty without one."""
+    """Take the word after a flag if it is the flag's value; empty without one."""
     if flag in _INFO:
         is_value = bool(words) and "=" not in words[0] and not words[0].startswith(("-", "~"))
         return words.popleft() if is_value else _INFO_VALUES[0]
@@ -114,8 +114,8 @@ def is_hydras(override: str) -> bool:
 
 
 def quoted(text: str) -> str:
-    """A text in quotes, of which Hydra's grammar reads nothing but the text."""
-    # Backslashes stand for themselves but before a quote.
+    """A text in quotes, which Hydra's grammar reads as this text."""
+    # Backslashes are plain characters, except before a quote.
     return "'" + re.sub(r"(\\*)('|$)", lambda m: m[1] * 2 + (m[2] and "\\'"), text) + "'"
 
 
@@ -143,7 +143,7 @@ def _unknown_flag(flag: str) -> str:
 
 
 def _config_location(given: str) -> list[str]:
-    """A saved configuration as Hydra is told of it."""
+    """Hydra's words for a saved configuration."""
     from attnlab.config.options import read_yaml
 
     path = Path(given).expanduser().absolute()

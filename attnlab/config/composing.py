@@ -51,7 +51,7 @@ HYDRA_SETTINGS = (
 
 # Launchers that come with an extra of this package.
 _OF_AN_EXTRA = {"submitit_slurm": "slurm", "submitit_local": "slurm"}
-# What stands beside a run's own keys and is no part of it.
+# Groups of a command that are no part of a run's configuration.
 _OTHER_GROUPS = ("experiment", "search", "sweep")
 _NO_SETTINGS = ("rules", "defaults", "_target_")
 # What a value begins with that is a list, a mapping or one of Hydra's functions.
@@ -253,7 +253,7 @@ def _explain_unreadable(override: str, reason: str, overrides: list[str]) -> str
 
 
 def _typed_as_text(override: str) -> str:
-    """How a value is typed in a shell so that Hydra takes it for a text, whatever is in it."""
+    """How to type a value in a shell so that Hydra reads it as a text."""
     key, _, value = override.partition("=")
     escaped = value.replace('"', '\\"')
     return "A text with spaces, umlauts or signs is typed " + shlex.quote(f'{key}="{escaped}"')

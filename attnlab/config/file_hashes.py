@@ -1,4 +1,4 @@
-"""Hashes of the user's own files: a path alone doesn't say which data lie there."""
+"""Hashes of the user's own files: a path alone doesn't say which data are there."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _of_folders: dict[str, tuple[float, str | None]] = {}  # when last asked for, an
 
 
 def file_hash(path: str) -> str | None:
-    """What differs when what lies at a path does; None where nothing does.
+    """Return a hash of what is at a path; None if nothing is.
 
     Of a file the SHA-256 of its content. Of a folder that of the names, sizes and times of change
     of all files below it, hidden ones aside: copied elsewhere it has another. A run is its weights,
@@ -61,7 +61,7 @@ def recent_hash(path: str) -> str | None:
 
 
 def _files(folder: Path) -> Iterator[tuple[str, int, int]]:
-    """Name below the folder, size and time of each file, in one order whatever the disk's is."""
+    """Name below the folder, size and time of each file, in the same order on every disk."""
     found = _walk(folder)
     for path in itertools.islice(found, _MOST_FILES):
         with suppress(OSError):  # it is gone, or a link to nowhere
@@ -70,7 +70,7 @@ def _files(folder: Path) -> Iterator[tuple[str, int, int]]:
 
 
 def _walk(folder: Path) -> Iterator[Path]:
-    """The files below a folder, those behind links to folders too, each folder once."""
+    """The files below a folder and below the folders that it links to, each folder once."""
     seen = set()
     for parent, folders, names in os.walk(folder, followlinks=True):
         status = os.stat(parent)

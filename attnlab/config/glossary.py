@@ -18,7 +18,7 @@ class Entry(NamedTuple):
 
     term: str  # as the glossary has it: `MSE, MAE`
     names: frozenset[str]  # the terms one by one, as `_plain` writes them
-    others: frozenset[str]  # what else stands in code marks: names of baselines, columns and files
+    others: frozenset[str]  # what else has code marks: names of baselines, columns and files
     text: str  # with the term, without marks
 
 

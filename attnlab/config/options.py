@@ -29,7 +29,7 @@ _ENTRY_POINTS = "attnlab.config"
 
 @cache
 def conf_folder() -> Path:
-    """Where the shipped YAML files lie: inside an installed package, beside it in a checkout."""
+    """The folder of the shipped YAML files: in an installed package, next to it in a checkout."""
     package = Path(__file__).resolve().parents[1]
     for folder in (package / "conf", package.parent / "conf"):
         if (folder / "config.yaml").is_file():
@@ -151,7 +151,7 @@ def option_class(group: str, name: Any) -> type:
         )
     path = str(content.get("_target_"))
     module, _, attribute = path.rpartition(".")
-    # A module may lie beside its YAML; those on Python's own path go before.
+    # A module may be next to its YAML; those on Python's own path come first.
     places = [str(place) for folder in own_folders() for place in (folder / group, folder)]
     sys.path += [place for place in places if place not in sys.path]
     try:

@@ -86,7 +86,7 @@ def absolute_uri(uri: str) -> str:
 
 
 def changed(config: RunConfig, changes: Mapping[str, str]) -> RunConfig:
-    """The configuration of a run that goes on: all as it was, but for the number of epochs.
+    """The configuration of a run that is resumed: unchanged, except for the number of epochs.
 
     `changes` are dotted keys and their values as YAML.
 
@@ -155,7 +155,7 @@ def _check_group(group: str, document: Mapping[str, Any], all_rules: Mapping[str
 
 
 def _of_others(path: str, all_rules: Mapping[str, Any]) -> list[Any]:
-    """What `auto` of a setting stands for with options of other groups, such as a mechanism."""
+    """What `auto` of a setting means with options of other groups, such as a mechanism."""
     rules = [own[path] for own in all_rules.values() if path in own]
     return [rule["auto"] for rule in rules if "auto" in rule]
 

@@ -32,17 +32,17 @@ class Rule:
     above: float | None = None  # the value must be greater
     below: float | None = None  # the value must be smaller
     choices: Sequence[Any] | None = None  # the only values allowed
-    words: Sequence[str] = ()  # allowed beside values of the type
+    words: Sequence[str] = ()  # allowed in addition to values of the type
     optional: bool = False  # whether null is allowed
     # Dotted path of a whole number in the configuration that the value must divide.
     divides: str | None = None
     # Dotted path of a number in the configuration that the value must not pass.
     at_most: str | None = None
     at_least: str | None = None  # dotted path of a number that the value must reach
-    excludes: str | None = None  # dotted path of what must be null, false or 0 beside the value
+    excludes: str | None = None  # dotted path of what must then be null, false or 0
     hashed: bool = False  # a path of the user's own data, whose content decides the result, too
     why: str | None = None  # the reason, added to the message when the rule is broken
-    auto: Any = None  # what the value `auto` stands for; see `attnlab.config`
+    auto: Any = None  # what the value `auto` means; see `attnlab.config.auto`
     help: str | None = None  # what the setting is, for `attnlab explain`
 
     def expected(self) -> str:

@@ -114,7 +114,7 @@ class TrackingConfig:
 
 @dataclass
 class PathsConfig:
-    """Where runs and downloads lie."""
+    """The folders of runs and of downloads."""
 
     runs: str = ruled("./runs", "folder of run folders; also $ATTNLAB_RUNS", type="str")
     data: str = ruled(

@@ -1,1 +1,1 @@
-"""What a run leaves behind: its folder, its log, and its copy in MLflow."""
+"""The files of a run: its folder, its log, and its copy in MLflow."""

@@ -1,4 +1,4 @@
-"""Checkpoints: what a killed run goes on from; a digest tells whether one is whole."""
+"""Checkpoints, from which a killed run resumes; a digest says whether one is whole."""
 
 from __future__ import annotations
 
@@ -53,10 +53,10 @@ class Checkpoints:
             path.unlink(missing_ok=True)
 
     def newest(self) -> Checkpoint | None:
-        """The last one that is whole; None where there is none.
+        """Return the last checkpoint that is whole; None if there is none.
 
-        A warning names those that are damaged, and they are put aside as `damaged_...`. Raises
-        `RequestError` where one can't be read, which says nothing about what it holds.
+        A warning names the damaged ones, which are renamed to `damaged_...`. Raises `RequestError`
+        if a file can't be read, because it may be whole.
         """
         for path in reversed(self._paths()):
             try:
@@ -100,7 +100,7 @@ def _read(path: Path) -> Checkpoint:
 
 
 def _digest(stream: IO[bytes], size: int) -> bytes:
-    """The SHA-256 of a file's first bytes, behind which the stream is then."""
+    """The SHA-256 of a file's first bytes; the stream is at the end of them afterwards."""
     stream.seek(0)
     sha256 = hashlib.sha256()
     while (left := size - stream.tell()) > 0:

@@ -65,7 +65,7 @@ def processors() -> int:
 
 
 def has_gpu() -> bool:
-    """Whether TensorFlow may find a GPU on this machine, told without importing it."""
+    """Whether TensorFlow may find a GPU on this machine; TensorFlow is not imported."""
     if os.environ.get("CUDA_VISIBLE_DEVICES") in ("", "-1"):  # empty hides all GPUs from CUDA
         return False
     return any(any(Path("/dev").glob(name)) for name in ("nvidia[0-9]*", "kfd", "dxg"))
@@ -73,7 +73,7 @@ def has_gpu() -> bool:
 
 @cache
 def _processor_model() -> str | None:
-    """The processor's name, which says more than its architecture; None where nothing tells it."""
+    """The processor's name, which says more than its architecture; None if it isn't known."""
     with suppress(OSError):
         lines = Path("/proc/cpuinfo").read_text("utf-8", "replace").splitlines()
         return next(

@@ -1,4 +1,4 @@
-"""Files that are either the old version or the new one, at whatever moment a run is killed.
+"""Files that are either the old version or the new one if a run is killed at any moment.
 
 Writing raises `OSError` where a file can't be written, reading `RequestError` where it is missing
 or damaged.
@@ -28,7 +28,7 @@ _LONGEST_CELL = 2**31 - 1  # texts to be classified may be longer than csv's def
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """Hand out a temporary path beside `path`, and put it in the place of `path` at the end.
+    """Yield a temporary path next to `path`, which replaces `path` at the end.
 
     The file is synced to disk before it is renamed. When the body raises, `path` stays as it was.
     """
@@ -44,7 +44,7 @@ def replacing(path: Path) -> Iterator[Path]:
 
 
 def temporary(path: Path) -> Path:
-    """A path beside `path` that nobody else has; what a kill leaves there is taken for nothing.
+    """A path next to `path` that nobody else has; a file that a kill leaves there is ignored.
 
     It ends like `path`, because Keras and matplotlib choose a format by that.
     """
@@ -129,7 +129,7 @@ def read_json(path: Path) -> dict[str, Any]:
 def csv_text(rows: Iterable[Iterable[Any]]) -> str:
     """Rows as lines of CSV, each with its line end."""
     lines: list[str] = []
-    # Characters of the line end are what `csv` quotes: with another one, \r would stand bare.
+    # Characters of the line end are what `csv` quotes: with another one, \r would not be quoted.
     writer = csv.writer(SimpleNamespace(write=lines.append), lineterminator="\r\n")
     writer.writerows(rows)
     return "".join(f"{line[:-2]}\n" for line in lines)

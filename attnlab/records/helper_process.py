@@ -1,4 +1,4 @@
-"""Processes that work for this one: what they are told goes through a pipe, a line of JSON each.
+"""Processes that work for this one; a message through a pipe is a line of JSON.
 
 Why a process and no thread: what it imports cannot meet TensorFlow's imports half-way, its Python
 work takes no time from training, and when this process is killed, it sees the pipe close and can
@@ -136,7 +136,7 @@ atexit.register(HelperProcess.close_all)
 
 
 def messages() -> tuple[Iterator[dict[str, Any]], Callable[[Message], None]]:
-    """In a helper: what it is told until the other process is gone, and what it answers by.
+    """In a helper: the messages until the other process is gone, and a function to answer.
 
     Standard output belongs to the answers: what else is printed goes to standard error. Signals
     that ask to end are left to the other process, whose end is the end of this one.

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import IO, Any
 
 FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
-# What the command line asks for: -1 with `-q`, where only errors and warnings are shown, 1 with
+# How much the command line shows: -1 with `-q`, where only errors and warnings are shown, 1 with
 # `-v`, where the terminal has the log, too.
 verbosity = 0
 

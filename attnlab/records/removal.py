@@ -13,7 +13,7 @@ from attnlab.records.mlflow.settings import own_uri, sqlite_path
 from attnlab.records.mlflow.store import Store
 from attnlab.records.run_directory import RunDirectory
 
-# How a hidden name begins: it says what is to go, for whoever finishes the removal.
+# How a hidden name begins: it says what to remove, for the process that finishes the removal.
 _HIDDEN, _FOLDER_ONLY = ".removing-", ".removing-folder-"
 _store = cache(Store)  # one for all runs, which is checked once
 

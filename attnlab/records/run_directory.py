@@ -1,4 +1,4 @@
-"""A run's folder: where things lie in it, how they are written, and how runs are found again."""
+"""A run's folder: where its files are, how they are written, and how runs are found."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ class RunDirectory:
 
     @property
     def word(self) -> str:
-        """What verbs may be told of it: `latest` where it is that, else its path."""
+        """The name of the run for commands: `latest` if it is the newest, else its path."""
         newest = [entry.run.path for entry in list_runs(default_runs_folder())[-1:]]
         return "latest" if self.path in newest else str(self.path)
 

@@ -21,7 +21,7 @@ def runs_of_sweep(listed: Sequence[ListedRun], name: str) -> list[ListedRun]:
 
 
 def runs_of_last_command(listed: Sequence[ListedRun], name: str) -> list[ListedRun]:
-    """Of a sweep's runs, those that the last command of that name wanted."""
+    """The runs of a sweep that belong to the last command of that name."""
     found = {run for folder in _sweeps_folders(listed) for run in _runs_in_table(folder / name)}
     return [run for run in listed if run.run.name in found]
 

@@ -76,7 +76,7 @@ def counted_model(config: RunConfig, task: Task) -> keras.Model:
 
 
 def start_afresh(seed: int) -> None:
-    """Make what follows depend on the seed alone, whatever this process did before.
+    """Make results depend on the seed alone, not on what this process did before.
 
     For a process of our own: it clears Keras's session and makes TensorFlow deterministic. What
     was compiled before goes on working.

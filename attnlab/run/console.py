@@ -1,4 +1,4 @@
-"""What a run shows when it is over: its result beside its baselines, and where it lies."""
+"""What a run prints at its end: its result next to its baselines, and its folder."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from attnlab.terminal.numbers import in_one_format
 
 
 def print_result(metrics: Mapping[str, Any], folder: Path, file: Any = None) -> None:
-    """The test result beside its baselines, the caveats, and where everything lies.
+    """Print the test result next to its baselines, the caveats, and the folder.
 
-    With `-q` nothing but the last, for scripts.
+    With `-q` only the folder, for scripts.
     """
     if logs.verbosity < 0:
         print(folder)

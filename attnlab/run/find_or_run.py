@@ -77,7 +77,7 @@ def together(
 
 
 def find_run(config: RunConfig) -> IndexedRun | None:
-    """The run of a configuration as it stands now; see `RunIndex.find`."""
+    """Return the run of a configuration in its present state; see `RunIndex.find`."""
     return _index(runs_folder(config)).refresh().find(config.digest)
 
 

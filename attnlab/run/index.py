@@ -26,7 +26,7 @@ class IndexedRun(NamedTuple):
 
     @property
     def noted_state(self) -> str:
-        """The state as it stands there, whether or not the run's process still lives."""
+        """The state in status.json, even if the run's process has gone."""
         state = self.status.get("state", "damaged")
         if state == COMPLETED and not (self.path / "metrics.json").is_file():
             return "damaged"  # half deleted
@@ -70,7 +70,7 @@ class RunIndex:
         return self
 
     def forget(self, digest: str) -> None:
-        """Read the runs of a configuration again: a network's file system tells of changes late."""
+        """Read the runs of a configuration again: network file systems report changes late."""
         for entry in self._by_digest.get(digest, []):
             self._read.pop(entry.path, None)
 

@@ -1,4 +1,4 @@
-"""A trained run, loaded again: what evaluate, the verbs of a kind and an MLflow model stand on."""
+"""A trained run, loaded for `evaluate`, for predictions and for MLflow's models."""
 
 from __future__ import annotations
 

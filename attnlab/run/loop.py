@@ -191,7 +191,7 @@ class Session:
         return self._monitor.best_epoch(self._monitored(), self._losses()) or self.state.epochs
 
     def _epoch(self, learner: Learner) -> dict[str, float]:
-        """Train and validate once, from where the epoch stands; returns the history's row."""
+        """Train the rest of the epoch and validate; returns the history's row."""
         state, epoch = self.state, self.state.epochs + 1
         self._epoch_started = time.perf_counter()
         chunks = learner.chunks(epoch)

@@ -15,7 +15,7 @@ from attnlab.tasks.base import Task, TaskData
 
 # Sizes up to this one are made without counting: no machine is too small for them.
 _ALWAYS_FITS, _ALWAYS_FIT_TOGETHER = 2048, 256
-# Arrays of a weight's size beside itself: its gradient, and what the optimizer keeps.
+# Arrays of a weight's size that the optimizer stores.
 _STATES = {"adam": 2, "adamw": 2, "muon": 2, "adadelta": 2, "rmsprop": 2}
 _BYTES, _GIB = 4, 2**30
 _CGROUP = Path("/sys/fs/cgroup/memory.max")
@@ -51,7 +51,7 @@ def refuse_what_does_not_fit(config: RunConfig, task: Task, data: TaskData) -> N
 
 
 def most_that_fit(config: RunConfig, wanted: int, beside: int = 0) -> int:
-    """How many runs like one, of those wanted, fit into half of the machine's memory; at least 1.
+    """How many of the `wanted` runs like one fit into half of the machine's memory; at least 1.
 
     A power of two, if it is not all of them. Each takes the bytes `beside` what it trains.
     """

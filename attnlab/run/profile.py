@@ -1,4 +1,4 @@
-"""Where the seconds of a command go, told with `ATTNLAB_PROFILE=1`."""
+"""The seconds of a command by phase, printed with `ATTNLAB_PROFILE=1`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a run under way leaves behind in its folder, of which MLflow gets a copy."""
+"""The files that a run writes to its folder, of which MLflow gets a copy."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def variable_values(learner: Learner) -> list[np.ndarray]:
 
 
 class Recorder:
-    """Writes a run's folder, and tells its copy in MLflow when there is something new."""
+    """Writes a run's folder, and has each change copied to MLflow."""
 
     def __init__(self, config: RunConfig, folder: RunDirectory, tracker: Tracker) -> None:
         self.config, self.folder, self.tracker = config, folder, tracker

@@ -115,7 +115,7 @@ def _require_stopped(folder: RunDirectory) -> None:
 
 
 def _in_its_place(config: RunConfig, folder: RunDirectory) -> RunConfig:
-    """The configuration with the runs folder that the run lies in now."""
+    """The configuration with the runs folder that the run is in now."""
     runs = str(folder.path.parents[2])
     if Path(config.paths.runs).expanduser().absolute() == Path(runs):
         return config
@@ -123,7 +123,7 @@ def _in_its_place(config: RunConfig, folder: RunDirectory) -> RunConfig:
 
 
 def _check_epochs(wanted: int, before: int, trained: int) -> None:
-    """Raise `RequestError` where fewer epochs are wanted than there are."""
+    """Raise `RequestError` if the run has more epochs than are wanted."""
     if wanted < before and wanted < trained:
         raise RequestError(
             f"trainer.epochs: expected at least the {trained} epochs that were trained, "

@@ -92,7 +92,7 @@ def _prepared(config: RunConfig, shown: Screen) -> tuple[Task, TaskData]:
 
 
 def _require_validation(config: RunConfig, data: TaskData) -> None:
-    """Refuse what goes by a validation part where there is none."""
+    """Refuse settings that need a validation part if there is none."""
     if data.counts().get("validation"):
         return
     asked = {
@@ -163,7 +163,7 @@ def stored_metrics(folder: RunDirectory) -> dict[str, Any] | None:
 
 @contextmanager
 def _interruption_explained(folder: RunDirectory) -> Iterator[None]:
-    """Have a Ctrl-C say where the run lies, and how to go on with it."""
+    """Have a Ctrl-C say where the run's folder is, and how to resume it."""
     try:
         yield
     except KeyboardInterrupt as stop:
@@ -177,7 +177,7 @@ def _interruption_explained(folder: RunDirectory) -> Iterator[None]:
 
 @contextmanager
 def _closing(close: Callable[..., None]) -> Iterator[None]:
-    """Have it written how the body ended, unless it ended well."""
+    """Have `close` write how the body ended, unless it ended well."""
     try:
         yield
     except KeyboardInterrupt:

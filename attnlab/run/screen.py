@@ -35,7 +35,7 @@ class Screen:
         self._progress, self._quiet = progress, quiet
         self._entries: dict[str, TaskID] = {}
         self._printed, self._newest_printed = time.monotonic(), -math.inf  # when; of an epoch
-        self._newest = self._text = ""  # to be told of it yet; what stands beside its bar
+        self._newest = self._text = ""  # epoch that is not printed yet; text next to its bar
         self._epochs = self._done = 0
         self._shown: Sequence[str] = ()
 
@@ -62,7 +62,7 @@ class Screen:
         self.within(0.0, _COMPILING)
 
     def within(self, share: float, text: str | None = None) -> None:
-        """Say what share of the epoch under way is done, and what is to stand beside it."""
+        """Show what share of the epoch under way is done, with a text next to it."""
         self._text = self._text.replace(_COMPILING, "") if text is None else text
         entry, name = self._entries[_COMPILING], f"epoch {self._done}/{self._epochs}"
         done = self._done + share
@@ -134,7 +134,7 @@ def screen(quiet: bool = False) -> Iterator[Screen]:
 
 def bars(console: Console, text: str, hidden: bool = False) -> Progress:
     """Bars between what is done and a text, with the time that is left, on a terminal."""
-    beside = TextColumn(text, table_column=Column())  # which gives way where there is little room
+    beside = TextColumn(text, table_column=Column())  # which is cut if there is little room
     left = TimeRemainingColumn(compact=True, elapsed_when_finished=True)
     columns = TextColumn("{task.description}"), BarColumn(bar_width=10), beside, left
     hidden = hidden or logs.verbosity != 0 or not console.is_interactive

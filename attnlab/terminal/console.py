@@ -25,7 +25,7 @@ class PlainConsole(Console):
 
 def plain_console(file: Any = None, width: int = WIDTH) -> Console:
     """Standard output or another file, of this width where it is no terminal; plain numbers."""
-    # Names and paths are no markup: [b] stands for itself.
+    # Names and paths are no markup: [b] is printed as it is.
     console = PlainConsole(file=file or sys.stdout, highlight=False, markup=False, emoji=False)
     if not console.is_terminal:
         console.width = max(console.width, width)

@@ -310,7 +310,7 @@ class Program:
         self._values = _put(self._values, self._model.trainable_variables)
 
     def variable_values(self) -> list[np.ndarray]:
-        """What the model's variables hold as soon as somebody asks for the `model`."""
+        """The values that the variables of `model` get."""
         trained = zip(self._model.trainable_variables, self._now(), strict=True)
         known = {id(variable): value for variable, value in trained}
         return [
@@ -396,5 +396,5 @@ def _stacked(parts: Sequence[Sequence[Any]]) -> list[tf.Tensor]:
 def _rows(data, rows):
     """Rows (runs, B) of data (runs, N, ...)."""
     if data.shape[0] == 1:
-        return tf.gather(data[0], rows)  # sooner than with an axis of batches
+        return tf.gather(data[0], rows)  # faster than with an axis of batches
     return tf.gather(data, rows, batch_dims=1)

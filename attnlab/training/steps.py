@@ -46,7 +46,7 @@ class RandomStates:
     def at(
         self, seeds: tf.Tensor, step: tf.Tensor, draws: tf.Tensor | Literal[1] = 1
     ) -> list[tf.Tensor]:
-        """Where every state stands before a step, (2,) each, whatever was drawn before.
+        """The value of every state before a step, (2,) each; earlier draws don't change it.
 
         Args:
             seeds: of `seeds`.

@@ -18,14 +18,14 @@ import h5py
 import keras
 import numpy as np
 
-# Bytes of a file that each variable takes beside its numbers, amply.
+# Bytes of a file per variable in addition to its numbers, at most.
 _HDF5_OVERHEAD = 8192
-# Of the numbers that stand for variables: no product or sum of one is another's.
+# The first of the numbers that identify variables; no product or sum of one is another's.
 _FIRST = 1_000_003
 
 
 class _Layout(NamedTuple):
-    """A model's file: its bytes, and by variable where the values lie that change."""
+    """A model's file: its bytes, and where each variable's values are."""
 
     content: bytearray
     places: list[tuple[int, int]]  # index in `model.variables`, offset in the file
@@ -69,7 +69,7 @@ class WeightsFiles:
 
 
 def _layout(model: keras.Model, path: Path) -> _Layout | None:
-    """Find where values lie by a file in which each variable has its number for all values."""
+    """Find where values are by a file in which all values of a variable are its number."""
     variables = model.variables
     numbers = [np.full(each.shape, _FIRST + n, each.dtype) for n, each in enumerate(variables)]
     content = bytearray(_saved(model, numbers, path))

@@ -58,7 +58,7 @@ class Copy:
     @classmethod
     def of(cls, snapshot: Snapshot, store: Store, since: float = math.inf) -> Copy:
         """The copy that a store has of a folder, brought back if deleted; else one to be made."""
-        keys = ("attnlab.sweep", "attnlab.kind")  # which a run that stands for a sweep has
+        keys = ("attnlab.sweep", "attnlab.kind")  # which the run of a sweep has
         tags = {key: snapshot.tags[key] for key in keys} if keys[1] in snapshot.tags else None
         found = store.find(snapshot.folder, snapshot.run_id, snapshot.experiment, tags)
         if found is not None and found.info.lifecycle_stage == "deleted":
@@ -275,7 +275,7 @@ def _dataset_inputs(name: str, source: str, digest: str, counts: Mapping[str, in
 
 
 def _sweep_run(snapshot: Snapshot, store: Store) -> str:
-    """The id of the run that stands for the sweep of a run, which gets what it lacks.
+    """The id of the MLflow run of a run's sweep, which gets what it lacks.
 
     A sweep that is under way or was killed stays; it is made if missing.
     """

@@ -39,7 +39,7 @@ def baseline_tags(metrics: Document) -> dict[str, str]:
 
 
 def run_description(status: Document, metrics: Document, attention: str, command: str) -> str:
-    """The result beside the baselines, or how the run ended without one."""
+    """The result next to the baselines, or how the run ended without one."""
     if not metrics:
         ended = f"**{status['state']}** after epoch {status.get('epoch', 0)}"
         return _text([f"{ended}: {status['error']}" if status.get("error") else ended], command)

@@ -32,7 +32,7 @@ def make_database(path: Path, artifact_root: Path) -> None:
 
 
 def database(client: MlflowClient) -> Any | None:
-    """The database behind a client, which can remove runs for good; None of a server."""
+    """The database of a client, which can remove runs for good; None of a server."""
     found = getattr(client._tracking_client, "store", None)
     return found if hasattr(found, "_hard_delete_run") else None
 
@@ -45,7 +45,7 @@ def remove_run_for_good(database: Any, run_id: str, model_ids: list[str]) -> Non
 
 
 def remove_artifacts(location: str) -> None:
-    """Remove all that lies at a URI that is no local folder."""
+    """Remove all that is at a URI that is no local folder."""
     from mlflow.store.artifact.artifact_repository_registry import get_artifact_repository
 
     get_artifact_repository(location).delete_artifacts()

@@ -36,7 +36,7 @@ def store_uri(runs: Path) -> str:
 
 
 def sqlite_uri(path: Path) -> str:
-    """The URI of an SQLite store; what means something in URIs stands for itself."""
+    """The URI of an SQLite store; characters with a meaning in URIs are quoted."""
     return f"sqlite:///{quote(path.as_posix(), safe=_OF_PATHS)}"
 
 

@@ -1,4 +1,4 @@
-"""What MLflow should have of a run or a sweep, told from its folder alone."""
+"""What MLflow should have of a run or a sweep, read from its folder alone."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Model(NamedTuple):
 
 @dataclass(frozen=True)
 class Snapshot:
-    """A run of MLflow as it should stand."""
+    """A run of MLflow as it should be."""
 
     folder: Path  # what it is a copy of
     experiment: str  # its name: that of the task

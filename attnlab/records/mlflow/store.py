@@ -43,7 +43,7 @@ class Store:
             self._artifact_root = artifact_root.absolute()
         check_store(uri, writing=writing)
         with self.explained():
-            # Let MLflow give up soon and say nothing but what the caller says.
+            # Let MLflow give up soon and print nothing.
             for name, value in settings.QUIET_ENVIRONMENT.items():
                 os.environ.setdefault(name, value)
             warnings.filterwarnings("ignore", module="mlflow")
@@ -59,7 +59,7 @@ class Store:
 
     @contextmanager
     def explained(self) -> Iterator[None]:
-        """Turn whatever MLflow raises into one sentence, a `RequestError`."""
+        """Turn any error of MLflow into one sentence, a `RequestError`."""
         try:
             yield
         except RequestError:
@@ -198,9 +198,9 @@ class Store:
             shutil.rmtree(folder.parent if folder.parent.name == name else folder)
 
     def _beside_store(self, folder: Path, name: str) -> Path:
-        """Where artifacts lie whose store was moved or copied: beside it, not where it was before.
+        """The folder of artifacts whose store was moved or copied: next to it, not the old one.
 
-        The store knows the old place, and what lies there may belong to the original.
+        The store knows the old place, and what is there may belong to the original.
         """
         store = sqlite_path(self.uri)
         root = store.parent.absolute() / "artifacts" if store else None
@@ -211,7 +211,7 @@ class Store:
 
 
 def create_store(uri: str, artifact_root: Path) -> None:
-    """Make an SQLite store if there is none: whole or not at all, whoever else tries the same.
+    """Make an SQLite store if there is none: whole or not at all, even if others do the same.
 
     Making one takes MLflow a second of migrations, and two processes at it spoil each other's
     work. So each makes its own beside the place, and the first to finish puts it there.
