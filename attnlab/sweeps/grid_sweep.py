@@ -28,7 +28,7 @@ from attnlab.tasks.kinds import kind_of
 _MOST_NAMED = 5  # jobs that failed before
 _EACH_FOR_ITSELF = (
     "each process of joblib imports TensorFlow and compiles for itself: without hydra/launcher "
-    "these jobs would train together, which is mostly sooner"
+    "these jobs would train together, which is mostly faster"
 )
 # What a process of a sweep takes besides its model: mostly TensorFlow.
 _BYTES_OF_A_PROCESS = 2**30
@@ -42,7 +42,7 @@ _WOULD = {
 
 
 class GridSweep(Sweep):
-    """All points are known and checked before the first begins, and are launched together."""
+    """All points are known and checked before the first run starts; one launch runs them all."""
 
     def __init__(self, plan: SweepPlan, launcher: Launcher):
         super().__init__(plan, launcher)
@@ -79,7 +79,7 @@ class GridSweep(Sweep):
             self._divide()
         if todo or self._is_unfinished(rows):
             self.start_parents(point.config for point in self.points)
-        if todo:  # which runs were found is kept, whatever happens now
+        if todo:  # the runs that were found are stored before anything else
             files.write_text(self.folder.table, csv_text(rows))
         if self.plan.settings.retry_failed:
             failed = frozenset(row.path for row in rows if row.state == FAILED and row.path)
@@ -156,7 +156,7 @@ class GridSweep(Sweep):
             process = (status.get("host"), status.get("pid"))
             here = process == (this_process()["host"], os.getpid())
             if point.digest in self._ended or (self._launched and here):
-                state = KILLED  # with its launch, whatever it says itself
+                state = KILLED  # with its launch, even if its status says running
         done = state == COMPLETED and not noted
         return dataclasses.replace(
             row,
@@ -168,10 +168,10 @@ class GridSweep(Sweep):
         )
 
     def _divide(self) -> None:
-        """Have jobs that don't train together done by several processes, one on each processor.
+        """Divide jobs that don't train together among processes, one on each processor.
 
-        As many as the whole grid takes, also where little of it is left: the sums of a run that
-        goes on may depend on how many threads its process has.
+        The number of processes follows from the whole grid, even if little of it is left: the sums
+        of a resumed run may depend on the number of threads.
         """
         if has_gpu() or any(_trains_together(point) for point in self.points):
             return
@@ -250,7 +250,7 @@ class GridSweep(Sweep):
             self._failures[point.digest] = one_line(result)
 
     def _groups(self, points: Sequence[Point]) -> list[list[Point]]:
-        """The points that a process trains at a time; those of equal shapes beside each other."""
+        """The points that a process trains at a time; those of equal shapes are neighbours."""
         alike: dict[tuple[int, str], list[Point]] = {}
         for point in points:
             most = self._most_together(point, len(points))
@@ -270,7 +270,7 @@ class GridSweep(Sweep):
         return groups
 
     def _most_together(self, point: Point, points: int) -> int:
-        """How many of some points a process may train beside this one, with it."""
+        """How many points a process may train at a time, if this one is among them."""
         wanted = point.config.trainer.together
         # A cluster's queue has a job for each.
         if wanted == "never" or not _trains_together(point) or not self.launcher.bound:
@@ -309,5 +309,5 @@ class GridSweep(Sweep):
 
 
 def _trains_together(point: Point) -> bool:
-    """Whether a process trains runs of its kind sooner at a time than one by one."""
+    """Whether a process trains several runs of its kind faster at a time than one by one."""
     return kind_of(point.config.task.name).models.together > 1

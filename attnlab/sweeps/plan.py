@@ -1,4 +1,4 @@
-"""What a command with `-m` asks for, checked before anything begins."""
+"""The plan of a command with `-m`, checked before anything starts."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from attnlab.sweeps.sweep_folder import GRID, SEARCH, SweepFolder
 
 @dataclass(frozen=True)
 class Point:
-    """One run that a sweep asks for: a point of a grid, or a trial."""
+    """One run of a sweep: a point of a grid, or a trial."""
 
     number: int  # its place in the sweep, from 1; of a trial its number in the study, from 0
     overrides: tuple[str, ...]  # which make its configuration

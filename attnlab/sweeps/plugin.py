@@ -17,7 +17,7 @@ from attnlab.sweeps.internals import register_sweeper
 
 
 class AttnlabSweeper(Sweeper):
-    """Grids and searches that go on where they stopped."""
+    """Grids and searches that resume where they stopped."""
 
     # of the command, without Hydra's own. Hydra is not shown them when it composes the sweep's own
     # configuration, for a key may exist in some of the points only

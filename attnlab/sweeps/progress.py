@@ -36,9 +36,9 @@ log = logging.getLogger("attnlab")
 
 
 class Progress:
-    """Looks at the table, by `look(True)`, in a thread of its own, whatever process does the work.
+    """Reads the table, by `look(True)`, in a thread of its own; any process may do the work.
 
-    On a terminal there are bars below the lines; elsewhere a line now and then tells of what is
+    On a terminal there are bars below the lines; elsewhere a line now and then reports what is
     under way. All goes to standard error.
     """
 
@@ -166,7 +166,7 @@ def checking(total: int) -> Iterator[Callable[[int], None]]:
 
 @dataclass(frozen=True)
 class _UnderWay:
-    """What is shown of runs that go on."""
+    """What is shown of runs under way."""
 
     label: str
     done: int
@@ -181,7 +181,7 @@ class _UnderWay:
 
 
 def failure(row: TableRow) -> str:
-    """Which run failed, why, and where its log lies."""
+    """Which run failed, why, and where its log is."""
     text = row.error or "without a word"
     end = "" if text.endswith((".", "!", "?")) else "."
     log = row.path / "run.log" if row.path else None

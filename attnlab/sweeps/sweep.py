@@ -61,7 +61,7 @@ class Sweep(ABC):
 
     @abstractmethod
     def best(self, rows: Sequence[TableRow]) -> list[TableRow]:
-        """The rows that stand out."""
+        """The best rows."""
 
     @abstractmethod
     def has_orphans(self) -> bool:
@@ -100,7 +100,7 @@ class Sweep(ABC):
         self._end(rows, stop)
 
     def start_parents(self, configs: Iterable[RunConfig]) -> None:
-        """Begin the sweep's own runs in MLflow, or go on with those of an earlier process.
+        """Begin the sweep's own runs in MLflow, or continue those of an earlier process.
 
         There is one for each task, before the first job, for jobs are logged below them. This also
         makes a new store, and the experiments, before several jobs would try to at a time.

@@ -19,7 +19,7 @@ _LONGEST = 255  # bytes of a name, in the file systems that there are
 class SweepFolder:
     """`<runs>/sweeps/<name>`: sweep.json, table.csv, sweep.log, and of a search its study.
 
-    Its runs lie among all others and are found by the digests of their configurations.
+    Its runs are among all others and are found by the digests of their configurations.
     """
 
     def __init__(self, path: Path):
@@ -87,7 +87,7 @@ class SweepFolder:
         return number in self.read().get("stopped", [])
 
     def add_parent(self, task: str, run_id: str) -> None:
-        """Keep the id of the MLflow run that stands for the sweep in a task's experiment."""
+        """Store the id of the sweep's own MLflow run in a task's experiment."""
         with self.changing() as known:
             known.setdefault("parents", {})[task] = run_id
 

@@ -32,7 +32,7 @@ class TableRow:
     task: str  # the name of its task
     varying: Mapping[str, str]  # the keys along which runs differ, and its values
     label: str = ""  # the run in a few words
-    state: str = NOT_RUN  # how it stands, in a word
+    state: str = NOT_RUN  # in a word
     results: Mapping[str, Any] = field(default_factory=dict)  # of a completed one: `read_results`
     error: str | None = None  # why it failed
     path: Path | None = None  # its folder
@@ -60,11 +60,11 @@ def csv_text(rows: Sequence[TableRow]) -> str:
 def print_table(
     rows: Sequence[TableRow], best: Sequence[int], rest: Path | None = None, file: Any = None
 ) -> None:
-    """Print what was begun; rows that are too many stand in the file `rest`, where one is given."""
+    """Print the runs that were begun; if they are too many, the others are in the file `rest`."""
     console = plain_console(file)
     begun = [row for row in rows if row.state != NOT_RUN]
     shown = begun
-    if rest:  # the first ones, and those that stand out
+    if rest:  # the first ones, and the best
         shown = begun[:MOST_ROWS] + [row for row in begun[MOST_ROWS:] if row.number in best]
     if shown:
         console.print(_table(shown, _keys(rows), set(best)))

@@ -108,7 +108,7 @@ class Outcome:
 def run_points(
     cfg: DictConfig, *, launch: Launch, groups: Mapping[str, Sequence[RunConfig]]
 ) -> list[Outcome]:
-    """Make, or go on with, the runs of some configurations that train together.
+    """Make or resume the runs of some configurations, which train together.
 
     `groups` has them by the settings of their first one, which is the composed `cfg`.
 

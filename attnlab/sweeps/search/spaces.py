@@ -195,7 +195,7 @@ class Space:
         return [self.overrides(values) for values in [*chosen, *tried]]
 
     def describe(self) -> str:
-        """The space as one text that differs where spaces differ; studies are told apart by it."""
+        """The space as one text, which identifies it."""
         return "; ".join(map(_describe, sorted(self.dimensions, key=lambda d: d.key)))
 
 

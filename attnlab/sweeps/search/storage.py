@@ -29,7 +29,7 @@ _MEANING = "attnlab:meaning"
 # How often to try a database whose tables another process may just be making.
 _ATTEMPTS = 6
 
-# Optuna tells of every trial; this project has its own words for that.
+# Optuna would log every trial; this project prints its own lines.
 optuna.logging.set_verbosity(optuna.logging.ERROR)
 
 

@@ -28,7 +28,7 @@ _ORDER = (COMPLETED, PRUNED, FAILED, RUNNING)
 # A trial's own marks in the storage.
 _OWNER, _SURPLUS, _RETRIES = "attnlab:owner", "attnlab:surplus", "attnlab:retries"
 _RUN, _ERROR = "attnlab:run", "attnlab:error"
-# Of `asha` and `hyperband`: one run in three goes on to three times as many epochs.
+# Of `asha` and `hyperband`: one run in three gets three times as many epochs.
 _REDUCTION = 3
 
 
@@ -45,7 +45,7 @@ class Trial:
     # whether no other trial is better; with several metrics: than all of the Pareto front
     best: bool = False
     owner: Mapping[str, Any] | None = None  # the process that works on it; None where nobody does
-    run: str | None = None  # the name of its run's folder, as far as it was told
+    run: str | None = None  # the name of its run's folder, once it has ended
     error: str | None = None  # why it failed, or was given up
 
 
@@ -53,9 +53,9 @@ class Study:
     """Suggests trials, and takes in what came of them. `open` makes one.
 
     Several processes may work on one study, with one storage. Together they run
-    `settings.trials` trials, whatever became of them. What is suggested depends on the seed, the
-    trial's number and the trials that are known then: the same command with one process and an
-    empty folder suggests the same values, also where it was killed in between.
+    `settings.trials` trials, in whichever state these end. What is suggested depends on the seed,
+    the trial's number and the trials that are known then: the same command with one process and
+    an empty folder suggests the same values, even if it was killed in between.
     """
 
     def __init__(self, settings: SearchSettings, storage: BaseStorage, name: str, claims: Path):
@@ -64,7 +64,7 @@ class Study:
 
     @classmethod
     def open(cls, settings: SearchSettings, folder: Path, name: str) -> Study:
-        """Begin a study, or go on with the one that is there.
+        """Begin a study, or continue the one in the storage.
 
         Raises `RequestError` where the storage holds something else, or can't be used; nothing is
         changed.
@@ -116,7 +116,7 @@ class Study:
         """The next trials to run at a time, or `only` one of them; see `take`.
 
         They are of one round: the first `most` trials of the search, or the next ones, and so on.
-        So a search that was killed goes on with the round that it was at.
+        So a search that was killed continues the round that was under way.
         """
         numbers = None if only is None else range(only, only + 1)
         found: list[Trial] = []
@@ -146,7 +146,7 @@ class Study:
             self._study().tell(number, told, ended, skip_if_finished=True)
 
     def release(self, number: int) -> None:
-        """Leave a trial that was begun to whoever takes it next."""
+        """Leave a trial that was begun to the next `take` of any process."""
         if not self._trial(number).state.is_finished():
             self._mark(number, _OWNER, None)
 
@@ -155,7 +155,7 @@ class Study:
         return [number for number, who in self._owners().items() if who and not is_running(who)]
 
     def retry_failed(self) -> list[Trial]:
-        """Begin each failed trial anew, with its values, for whoever takes it; returns those."""
+        """Queue each failed trial again, with its values; returns the failed ones."""
         with storage.locked(self._claims), storage.quiet():
             trials, replaced = self._trials(), self._replaced()
             failed = [t for t in trials if t.state == TrialState.FAIL and t.number not in replaced]
@@ -235,7 +235,7 @@ class Study:
         return {dimension.key for dimension in self.settings.space.dimensions} <= set(trial.params)
 
     def _trials(self) -> list[FrozenTrial]:
-        """All that were begun, but for those that turned out to be too many."""
+        """All that were begun, except those that turned out to be too many."""
         trials = self._storage.get_all_trials(self._id, deepcopy=False)
         return [t for t in trials if t.state in _STATES and _SURPLUS not in t.user_attrs]
 
@@ -267,8 +267,8 @@ class Study:
 def _sampler(settings: SearchSettings, number: int | None) -> samplers.BaseSampler:
     """The sampler of one trial, seeded by the search's seed and the trial's number.
 
-    So a search that was killed goes on as it would have, and processes that share a storage don't
-    suggest the same values.
+    So a search that was killed continues with the same values, and processes that share a storage
+    don't suggest the same ones.
     """
     if number is None:
         return samplers.RandomSampler(seed=0)

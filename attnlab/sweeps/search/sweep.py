@@ -199,7 +199,7 @@ def run_trials(
 ) -> bool:
     """A worker: run trials, `most` at a time, until all are taken or this process is full.
 
-    The study is told of trials that train together in their order, when all have ended. Returns
+    Results of trials that train together are reported in order, when all have ended. Returns
     whether the process is full.
 
     Raises:
