@@ -37,8 +37,6 @@ from attnlab.text.reading import is_utf8, printable
 if TYPE_CHECKING:
     from omegaconf import DictConfig
 
-    from attnlab.tasks.declaration import Verb
-
 DONE, FAILED, WRONG_REQUEST, INTERRUPTED = 0, 1, 2, 130
 _DEBUG = "ATTNLAB_DEBUG"
 _MULTIRUN = {"-m", "--multirun"}
@@ -130,7 +128,7 @@ def _dispatch(arguments: list[str]) -> int:
     return train(arguments)
 
 
-def _help(arguments: list[str], known: Mapping[str, Verb]) -> int:
+def _help(arguments: list[str], known: Mapping[str, str]) -> int:
     """Help for a verb, for settings (`--help model.units`), or the overview."""
     from attnlab.config.help import overview
     from attnlab.config.rules import did_you_mean
@@ -146,8 +144,7 @@ def _help(arguments: list[str], known: Mapping[str, Verb]) -> int:
             if not did_you_mean(asked[0], [*known]):
                 raise
             raise RequestError(_unknown_verb(asked[:1], [*known, "train"])) from None
-    lines = {verb: known[verb].help for verb in known}
-    print(overview({"train": "one run, as attnlab KEY=VALUE ...", **lines}))
+    print(overview({"train": "one run, as attnlab KEY=VALUE ...", **known}))
     return DONE
 
 

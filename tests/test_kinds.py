@@ -112,8 +112,10 @@ def test_a_kind_of_somebody_elses_needs_no_change_elsewhere(tmp_path, empty_stor
         ("evaluate", "latest", "--epoch", "2"),
         ("runs", "sync", "latest"),
         ("count", "latest", "0.5"),
+        ("count", "latest", "0.5", "--json"),
         path=os.pathsep.join([str(ROOT), str(tmp_path)]),
     )
     assert f"{'count':<15} the number after a number" in printed
     assert "best epoch 5 of 5, 2 parameters" in printed
     assert "4 completed" in printed and "miss" in printed
+    assert printed.splitlines()[-1].startswith('{"number": 0.')

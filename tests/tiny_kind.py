@@ -23,16 +23,21 @@ FILES = {
         """,
     "counting/__init__.py": "",
     "counting/kind.py": """\
-        from attnlab.tasks.declaration import Kind, KindModels, Metric, Predictions, Scoring, Verb
+        from attnlab.tasks.declaration import Kind, KindModels, Metric, Predictions, Scoring
 
         METRICS = (Metric("miss", "min", "miss", perfect=0), Metric("loss", "min", "loss"))
         KIND = Kind(
             name="counting",
             models=KindModels(learner="counting.learner:CountLearner"),
             scoring=Scoring(metrics=METRICS, reported="miss"),
-            predictions=Predictions(item="count", example="counting.task:served"),
+            predictions=Predictions(
+                item="count",
+                command="count",
+                summary="the number after a number",
+                predictor="counting.predictor:CountPredictor",
+                example="counting.task:served",
+            ),
             figures="counting.learner:figures",
-            verbs={"count": Verb("the number after a number", "counting.verb:command", True)},
         )
         """,
     "counting/task.py": """\
@@ -168,24 +173,23 @@ FILES = {
         def figures(run, metrics):
             return {}
         """,
-    "counting/verb.py": """\
-        import click
-
-        from attnlab.commands.options import run_argument
-        from attnlab.commands.runs.finding import find, require_kind
-        from counting.kind import KIND
+    "counting/predictor.py": """\
+        from attnlab.tasks.predictor import Inputs, Predictor
 
 
-        @click.command("count")
-        @run_argument
-        @click.argument("number", type=float)
-        def command(run, number):
-            folder = find(run, None)
-            require_kind(folder, KIND)
-            from attnlab.run.loading import TrainedRun
+        class CountPredictor(Predictor):
+            '''Say the number after each NUMBER, by a trained RUN.'''
 
-            trained = TrainedRun.load(folder)
-            click.echo(f"{trained.task.serve(trained.model, [[number]])[0, 0]:.3g}")
+            takes = Inputs("NUMBER", "[NUMBER]...")
+
+            def predict(self, inputs):
+                return self.task.serve(self.model, [[float(each)] for each in inputs])[:, 0]
+
+            def lines(self, result):
+                return [f"{result:.3g}"]
+
+            def content(self, result):
+                return {"number": float(result)}
         """,
     # What pip writes for an installed package with entry points.
     "counting-1.0.dist-info/METADATA": """\

@@ -1,16 +1,16 @@
-"""The verbs: `attnlab VERB ...`, one module each, imported when it is called."""
+"""The commands: `attnlab VERB ...`, one module each, imported when it is called."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from attnlab.tasks.declaration import Verb, load
+from attnlab.tasks.declaration import load
 from attnlab.tasks.kinds import kinds
 
 if TYPE_CHECKING:
     import click
 
-# The lines of help stand here so that `attnlab --help` imports no verb.
+# The lines of help are here so that `attnlab --help` imports no command.
 _VERBS = {
     "resume": "go on with an interrupted run, or train a finished one longer",
     "runs": "list, remove or log again runs",
@@ -29,17 +29,16 @@ _VERBS = {
 }
 
 
-def verbs() -> dict[str, Verb]:
-    """All verbs: those that work for every kind of task, and each kind's own."""
-    found = {
-        name: Verb(line, f"{__name__}.{name.replace('-', '_')}:command")
-        for name, line in _VERBS.items()
-    }
-    for kind in kinds():
-        found |= {name: verb for name, verb in kind.verbs.items() if " " not in name}
-    return found
+def verbs() -> dict[str, str]:
+    """All commands with a line of help each; the last ones make the predictions of each kind."""
+    own = (kind.predictions for kind in kinds())
+    return {**_VERBS, **{each.command: each.summary for each in own}}
 
 
 def command(verb: str) -> click.Command:
     """The click command of a verb."""
-    return load(verbs()[verb].command)
+    if verb in _VERBS:
+        return load(f"{__name__}.{verb.replace('-', '_')}:command")
+    from attnlab.commands.predict import prediction_command
+
+    return prediction_command(next(k for k in kinds() if k.predictions.command == verb))

@@ -4,26 +4,26 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import click
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from attnlab.commands.options import form_options
-from attnlab.config.options import option_class, option_content, options
+from attnlab.config.options import option_content
 from attnlab.config.parsing import read_value
 from attnlab.config.rules import check_rule, did_you_mean, read_rule
 from attnlab.errors import RequestError
 from attnlab.process.variables import variable
-from attnlab.tasks.declaration import Catalog, Stored, load
+from attnlab.tasks.catalog import Catalog, Row, Sheet, Stored
+from attnlab.tasks.declaration import load
 from attnlab.tasks.kinds import kinds
 from attnlab.terminal.console import plain_console, plain_table
 
-TABLE_WIDTH = 80  # of a table that nobody watches
+_WIDTH = 80  # of a table that nobody watches
 
 _data_option = click.option(
     "--data",
@@ -67,12 +67,14 @@ def list_command(
     catalog, stored = _made(
         name, [*settings, *([f"path={json.dumps(path, ensure_ascii=False)}"] if path else [])]
     )
-    row = {**_row(catalog, stored, cache), **catalog.count(stored, cache, seed)}
+    from attnlab.run.screen import screen
+
+    row = _row(catalog, stored, cache)
+    with screen() as shown:
+        row |= catalog.count(stored, cache, seed, shown.working)
     if form == "json":
-        click.echo(json.dumps(row, indent=2))
-    else:
-        catalog.show(row)
-    return None
+        return click.echo(json.dumps(row, indent=2))
+    return _show(row, catalog.sheet(row))
 
 
 @command.command("fetch")
@@ -144,17 +146,16 @@ def _list_all(cache: Path, form: str) -> None:
         # No least width: rich cuts a letter off lines beside such a column.
         table.add_column(heading, overflow="fold", no_wrap=heading in ("data", "what"))
     for about, row in rows:
-        where, terms = Text(home(row["where"])), Text(f"{row['origin']}\n{row['license']}")
+        where, terms = Text(_home(row["where"])), Text(f"{row['origin']}\n{row['license']}")
         table.add_row(row["name"], "-".join(about.values()), where, terms)
-    console = plain_console(width=TABLE_WIDTH)
+    console = plain_console(width=_WIDTH)
     console.print(table)
     return console.print("attnlab data list NAME counts what is in one of them.")
 
 
 def _row(catalog: Catalog, stored: Stored, cache: Path) -> dict[str, Any]:
-    """What data are, and where they lie or how they are had."""
-    needs = getattr(stored, "needs", "")
-    where = f"give {needs}" if needs else "part of attnlab"
+    """What data are, and where they are or how to get them."""
+    where = f"give {stored.needs}" if stored.needs else "part of attnlab"
     if stored.fetchable:
         where = f"not downloaded: attnlab data fetch {stored.name}"
     return {
@@ -166,75 +167,23 @@ def _row(catalog: Catalog, stored: Stored, cache: Path) -> dict[str, Any]:
     }
 
 
-def corpora(base: type) -> list[str]:
-    """Names of the options of the group `data` whose classes have this base."""
-    return [name for name in options("data") if issubclass(option_class("data", name), base)]
-
-
-def make_corpus(name: str, given: Mapping[str, Any] | None = None) -> Any:
-    """A corpus by the name of its YAML file, with that file's settings where none are given."""
-    content = option_content("data", name) or {}
-    settings = {k: v for k, v in content.items() if k not in ("name", "rules", "_target_")}
-    return option_class("data", name)(**{**settings, **(given or {})})
-
-
-def home(text: str) -> str:
-    """A path with `~` for the home folder, as people write it."""
-    folder = str(Path.home())
-    return text.replace(folder, "~", 1) if text.startswith(folder + os.sep) else text
-
-
-def corpus_catalog(
-    base: type,
-    about: Callable[[Any], Mapping[str, str]],
-    what: str,
-    describe: str,
-    lines: Callable[[Mapping[str, Any]], Iterable[Sequence[str]]],
-) -> Catalog:
-    """The catalog of the corpora whose classes have a base.
-
-    Args:
-        base: of their classes.
-        about: see `Catalog`; it has `items`.
-        what: the items are, in words.
-        describe: path of what says, given a corpus and a seed, what is in each part.
-        lines: of the table of that, by what `Catalog.show` gets: a name and a cell for each part.
-    """
-
-    def count(corpus: Any, cache: Path, seed: int) -> dict[str, Any]:
-        from attnlab.run.screen import screen
-
-        if corpus.fetchable and corpus.location(cache) is None:
-            return {}
-        with screen() as shown:
-            corpus.open(cache, shown.working)
-            parts = load(describe)(corpus, seed)
-        return {"notes": list(corpus.notes), "parts": parts}
-
-    def show(row: Mapping[str, Any]) -> None:
-        console = headed(row, f"{row['items']} {what}")
-        if "parts" in row:
-            table = plain_table(["", *row["parts"]], [""])
-            for line in lines(row):
-                table.add_row(*line)
-            console.print(table)
-
-    return Catalog(
-        group="data",
-        names=lambda: corpora(base),
-        make=make_corpus,
-        about=about,
-        count=count,
-        show=show,
-    )
-
-
-def headed(row: Mapping[str, Any], what: str) -> Console:
-    """A console on which stands what a corpus is, and where it is from."""
-    console = plain_console(width=TABLE_WIDTH)
-    console.print(f"{row['name']}, {what}: {row['origin']}")
+def _show(row: Row, sheet: Sheet) -> None:
+    """Print where data are from, and what is in them."""
+    console = plain_console(width=_WIDTH)
+    console.print(f"{row['name']}, {sheet.what}: {row['origin']}")
     console.print(f"licence: {row['license']}")
-    console.print(f"where: {home(row['where'])}", soft_wrap=True)
-    for note in row.get("notes", []):
-        console.print(f"note: {note}")
-    return console
+    console.print(f"where: {_home(row['where'])}", soft_wrap=True)
+    for line in [*(f"note: {note}" for note in row.get("notes", [])), *sheet.above]:
+        console.print(line)
+    if sheet.rows:
+        table = plain_table(sheet.header, sheet.header[:1])
+        for cells in sheet.rows:
+            table.add_row(*cells)
+        console.print(table)
+    for line in sheet.below:
+        console.print(_home(line), soft_wrap=True)
+
+
+def _home(text: str) -> str:
+    """Text with `~` for the home folder, as people write it."""
+    return text.replace(f"{Path.home()}{os.sep}", f"~{os.sep}")

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import functools
-import textwrap
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Iterable
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -26,7 +25,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
-_LONGEST_SHOWN = 60  # letters of a text in a warning
 _OPTIONS = {
     "tasks": click.option(
         "--task", "tasks", metavar="NAME", multiple=True, help="Runs of this task; may be repeated."
@@ -270,24 +268,6 @@ def show(
         for text in [*chain.from_iterable(warnings), *left_out]:
             click.echo(f"attnlab: {text}", err=True)
     return None
-
-
-def warn_unknown(words: Iterable[str], warned: set[str], known: Collection[str] = ()) -> None:
-    """Warn about words that a model reads as unknown; see `attnlab.text.unknown`."""
-    from attnlab.text.unknown import unknown_warning
-
-    if text := unknown_warning(words, warned, known):
-        click.echo(f"attnlab: warning: {text}", err=True)
-
-
-def warn_cut(noun: str, most: int, text: str) -> None:
-    """Tell that a model reads no more than the first tokens of texts such as this one."""
-    shown = textwrap.shorten(text, _LONGEST_SHOWN, placeholder=" ...")
-    click.echo(
-        f"attnlab: warning: of a {noun} the first {most} tokens are read, as many as in training: "
-        f"the end of {shown!r} is not.",
-        err=True,
-    )
 
 
 def check_figure(path: Path | None, option: str) -> None:

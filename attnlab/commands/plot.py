@@ -1,20 +1,23 @@
-"""`attnlab plot`: a run's figures again, and figures that kinds of task have beside those."""
+"""`attnlab plot`: a run's figures again, maps of its vocabularies, and positional encodings."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from pathlib import Path
+from typing import Any
 
 import click
 from click.shell_completion import CompletionItem
 
 from attnlab.commands.options import complete_run, run_argument, runs_option
-from attnlab.commands.runs.finding import COMPLETED, find
-from attnlab.errors import explained
-from attnlab.tasks.declaration import load
+from attnlab.commands.runs.finding import COMPLETED, find, find_trained
+from attnlab.errors import RequestError, explained
+from attnlab.tasks.declaration import Kind, VocabularyMap, load
 from attnlab.tasks.kinds import kinds
 
-output_option = click.option(
+_RUN = 'RUN is a run folder, an MLflow run id or its first characters, or "latest".'
+_output_option = click.option(
     "--output",
     type=click.Path(path_type=Path, file_okay=False),
     help="Folder for the figures; default the run's plots.",
@@ -22,14 +25,14 @@ output_option = click.option(
 
 
 class _RunOrWord(click.Group):
-    """A group whose first word may also be a RUN; kinds of task bring words of their own."""
+    """A group whose first word may also be a RUN; kinds of task add words."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return [*super().list_commands(ctx), *_words()]
+        return [*super().list_commands(ctx), *_maps()]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        path = _words().get(cmd_name)
-        return load(path) if path else super().get_command(ctx, cmd_name)
+        found = _maps().get(cmd_name)
+        return _map_command(*found) if found else super().get_command(ctx, cmd_name)
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
         runs = [CompletionItem(name) for name in complete_run(ctx, None, incomplete)]
@@ -42,15 +45,16 @@ class _RunOrWord(click.Group):
         return super().parse_args(ctx, args if args and args[0] in words else ["run", *args])
 
     def format_usage(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        for number, words in enumerate(("RUN [OPTIONS]", *(f"{word} ..." for word in _words()))):
+        words = [f"{word} ..." for word in self.list_commands(ctx) if word != "run"]
+        for number, each in enumerate(("RUN [OPTIONS]", *words)):
             prefix = "Usage: " if number == 0 else "       "
-            formatter.write_usage(ctx.command_path, words, prefix)
+            formatter.write_usage(ctx.command_path, each, prefix)
 
 
-def _words() -> dict[str, str]:
-    """Word -> path of its command, of all kinds."""
-    verbs = [(verb, entry.command) for kind in kinds() for verb, entry in kind.verbs.items()]
-    return {verb.removeprefix("plot "): path for verb, path in verbs if verb.startswith("plot ")}
+def _maps() -> dict[str, tuple[Kind, VocabularyMap]]:
+    """The maps of vocabularies that kinds declare, by the name of the subcommand."""
+    found = [(kind, kind.vocabulary_map) for kind in kinds()]
+    return {own.name: (kind, own) for kind, own in found if own}
 
 
 @click.group("plot", cls=_RunOrWord, add_help_option=True)
@@ -63,7 +67,7 @@ def command() -> None:
 
 @command.command("run", short_help='The figures of a RUN; the word "run" may be left out.')
 @run_argument
-@output_option
+@_output_option
 @runs_option
 def run_figures(run: str, output: Path | None, runs: str | None) -> None:
     """Draw the figures of RUN from its folder; the word "run" may be left out.
@@ -74,17 +78,111 @@ def run_figures(run: str, output: Path | None, runs: str | None) -> None:
     found.status.require_completed()
     from attnlab.figures.run import draw_run
 
-    with writing(output or found.plots):
+    with _writing(output or found.plots):
         drawn = draw_run(found, output)
-    say(drawn)
+    _say(drawn)
 
 
-def writing(folder: Path) -> AbstractContextManager[None]:
+def _map_command(kind: Kind, declared: VocabularyMap) -> click.Command:
+    """The subcommand that draws the vocabularies of a kind's runs."""
+    options: dict[str, Any] = {"help": f"{declared.help}\n\n{_RUN}", "short_help": declared.summary}
+
+    @click.command(declared.name, context_settings={"show_default": True}, **options)
+    @run_argument
+    @click.option(
+        "--words",
+        default=150,
+        type=click.IntRange(3, 2000),
+        help="How many of the most frequent words.",
+    )
+    @click.option("--epoch", default="best", help="A number, best or last.")
+    @_output_option
+    @runs_option
+    def draw(**given: Any) -> None:
+        _draw_map(kind, declared, **given)
+
+    return draw
+
+
+def _draw_map(
+    kind: Kind,
+    declared: VocabularyMap,
+    run: str,
+    words: int,
+    epoch: str,
+    output: Path | None,
+    runs: str | None,
+) -> None:
+    fits: Callable[[str], bool] = load(declared.fits) if declared.fits else lambda task: True
+    found = find_trained(run, runs, kind, epoch, prefers=fits)
+    if not fits(task := found.read_task()):
+        raise RequestError(f"RUN: expected {declared.runs}, got one of {task}.")
+    from attnlab.figures.style import save
+    from attnlab.run.loading import TrainedRun
+
+    figures = load(declared.figures)(TrainedRun.load(found, epoch), words)
+    folder = output or found.plots
+    with _writing(folder):
+        _say([save(figure, folder / name) for name, figure in figures.items()])
+
+
+@command.command(
+    "positional-encoding",
+    short_help="The sinusoidal encoding: matrix, waves, likeness.",
+    context_settings={"show_default": True},
+)
+@click.option("--length", default=100, type=click.IntRange(2, 2000), help="Number of positions.")
+@click.option("--units", default=128, type=click.IntRange(2, 4096), help="Width of the vectors.")
+@click.option(
+    "--dimensions", metavar="I,J,...", help="Draw the waves of these, from 0; default a choice."
+)
+@click.option(
+    "--offset",
+    type=click.IntRange(1),
+    help="Steps that the circles show.  [default: 10, or half the length]",
+)
+@click.option(
+    "--output",
+    default="positional-encoding",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Folder for the figures.",
+)
+def positional_encoding(
+    length: int, units: int, dimensions: str | None, offset: int | None, output: Path
+) -> None:
+    """Draw the sinusoidal encoding: matrix, waves, rotating circles, distances.
+
+    P(k, 2i) = sin(k / 10000^(2i/units)), P(k, 2i+1) = cos(k / 10000^(2i/units)).
+    """
+    chosen = None if dimensions is None else _dimensions(dimensions, units)
+    steps = min(10, max(length // 2, 1)) if offset is None else offset
+    if steps >= length:
+        raise RequestError(f"--offset: expected 1 to {length - 1}, below --length, got {steps}.")
+    from attnlab.figures.positions import draw_positional_encoding
+    from attnlab.layers.sinusoids import sinusoidal
+
+    encoding = sinusoidal(length, units)
+    with _writing(output):
+        _say(draw_positional_encoding(encoding, output, dimensions=chosen, offset=steps))
+
+
+def _dimensions(text: str, units: int) -> list[int]:
+    words = text.replace(",", " ").split()
+    numbers = [int(word) for word in words if word.isdecimal() and len(word) < 10]
+    if not 1 <= len(numbers) == len(words) <= 12 or max(numbers) >= units:
+        raise RequestError(
+            f"--dimensions: expected 1 to 12 numbers from 0 to {units - 1} with commas between, "
+            f"got {text}."
+        )
+    return numbers
+
+
+def _writing(folder: Path) -> AbstractContextManager[None]:
     """Turn a folder that can't be written into a sentence that names it."""
     return explained(f"--output: expected a folder that can be written, got {str(folder)!r}")
 
 
-def say(paths: list[Path]) -> None:
+def _say(paths: list[Path]) -> None:
     """Print the files that were drawn."""
     for path in paths:
         click.echo(path)

@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from attnlab.commands.options import form_options, runs_option, warn_cut, warn_unknown
+from attnlab.commands.options import form_options, runs_option
 from attnlab.commands.runs.finding import find_trained, kind_of_run
 from attnlab.errors import RequestError
 from attnlab.tasks.kinds import kinds, known_kind
 from attnlab.text.reading import read_text
+from attnlab.text.unknown import cut_warning, unknown_warning
 
 if TYPE_CHECKING:
     from attnlab.text.summary import Chosen, Encoder
@@ -112,11 +113,13 @@ def _of_preset(given: str, epoch: str) -> Encoder:
 
 
 def _vectors(task: Any, model: Any, sentences: Sequence[str]) -> Any:
-    """A run's vectors of sentences, once it is told what of them it doesn't read."""
-    warn_unknown(chain.from_iterable(map(task.unknown, sentences)), set())
+    """A run's vectors of sentences; warns about what the run doesn't read of them."""
     most = task.places_read(model)
-    if cut := [sentence for sentence in sentences if task.is_longer(sentence, most)]:
-        warn_cut("sentence", most, cut[0])
+    cut = [sentence for sentence in sentences if task.is_longer(sentence, most)]
+    unknown = unknown_warning(chain.from_iterable(map(task.unknown, sentences)), set())
+    for warning in (unknown, cut_warning("sentence", most, cut[0]) if cut else None):
+        if warning:
+            click.echo(f"attnlab: warning: {warning}", err=True)
     return task.vectors(model, sentences)
 
 

@@ -10,8 +10,7 @@ import importlib
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     from attnlab.records.run_directory import RunDirectory
@@ -103,76 +102,6 @@ class ItemTester(Protocol):
         """
 
 
-class Verb(NamedTuple):
-    """A word of the command line that a kind brings with it.
-
-    Attributes:
-        help: one line of help.
-        command: path of its click command.
-        uses_run: whether it is what a trained run of the kind is for.
-    """
-
-    help: str
-    command: str
-    uses_run: bool = False
-
-
-class Stored(Protocol):
-    """Data in files, as `attnlab data` lists and fetches them.
-
-    Attributes:
-        name: the data's name.
-        origin: who made them, and where they are from.
-        license: the terms they are given under.
-        fetchable: whether they can be downloaded.
-    """
-
-    @property
-    def name(self) -> str: ...  # noqa: D102
-
-    @property
-    def origin(self) -> str: ...  # noqa: D102
-
-    @property
-    def license(self) -> str: ...  # noqa: D102
-
-    @property
-    def fetchable(self) -> bool: ...  # noqa: D102
-
-    def open(self, cache: Path, progress: Progress | None = None) -> Any:
-        """Find the files, downloading them into `cache` where they are missing.
-
-        Raises:
-            RequestError: they are missing, or not what they should be.
-        """
-
-    def location(self, cache: Path) -> Path | None:
-        """Where they lie; None where they are still to be fetched, or given."""
-
-
-@dataclass(frozen=True)
-class Catalog:
-    """The data of a kind, for `attnlab data`.
-
-    Attributes:
-        group: of conf: its options `names` say what settings there are.
-        names: of the data.
-        make: the data of a name with some settings.
-        about: entries of a row that say what data are, such as their languages; JSON-ready.
-        count: entries that say what is in them, given the folder of downloads and a seed.
-        show: prints a row of both.
-        settings: of the options, those that belong to the data; None: all.
-    """
-
-    group: str
-    names: Callable[[], Sequence[str]]
-    make: Callable[[str, Mapping[str, Any]], Any]
-    about: Callable[[Any], Mapping[str, str]]
-    count: Callable[[Any, Path, int], Mapping[str, Any]]
-    show: Callable[[Mapping[str, Any]], None]
-    settings: tuple[str, ...] | None = None
-
-
 @dataclass(frozen=True)
 class KindData:
     """The data of a kind.
@@ -250,6 +179,9 @@ class Predictions:
 
     Attributes:
         item: what a model makes, in a word: `forecast`, `translation`.
+        command: the command that makes them: `forecast`, `translate`.
+        summary: one line of help of the command.
+        predictor: path of the kind's `Predictor`, from which the command is built.
         example: path of a function that gives, by a configuration as plain mappings, an input and
             an output of the model that MLflow serves: `{"values": nested lists, "dtype": name}`.
         settings: names of the settings that `Task.serve` takes in addition to the inputs.
@@ -260,10 +192,35 @@ class Predictions:
     """
 
     item: str
+    command: str
+    summary: str
+    predictor: str
     example: str
     settings: tuple[str, ...] = ()
     vectors: bool = False
     next_steps: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class VocabularyMap:
+    """A subcommand of `attnlab plot` that draws the vocabularies that a run of a kind learned.
+
+    Attributes:
+        name: of the subcommand.
+        summary: one line of help.
+        help: what it draws, in full.
+        figures: path of a function: a `TrainedRun` and a number of words to figures by file name.
+        fits: path of a function that says whether runs of a task, by its name, have a vocabulary;
+            None: all have.
+        runs: which runs `fits` means, in words.
+    """
+
+    name: str
+    summary: str
+    help: str
+    figures: str
+    fits: str | None = None
+    runs: str = ""
 
 
 @dataclass(frozen=True)
@@ -278,7 +235,7 @@ class Kind:
         figures: path of a function that draws a run: `(run folder, metrics.json)` to figures by
             file name.
         data: what its data are.
-        verbs: its own commands; `plot embeddings` is a subcommand of `plot`.
+        vocabulary_map: how `attnlab plot` draws the vocabularies of a run; None: there are none.
         page: sections of a page about runs, title to the path of a `Teller`.
     """
 
@@ -288,11 +245,11 @@ class Kind:
     predictions: Predictions
     figures: str
     data: KindData = field(default_factory=KindData)
-    verbs: Mapping[str, Verb] = field(default_factory=dict)
+    vocabulary_map: VocabularyMap | None = None
     page: Mapping[str, str] = field(default_factory=dict)
 
 
 def load(path: str) -> Any:
-    """What stands at a path `package.module:attribute` of a `Kind`."""
+    """The object at a path `package.module:attribute` of a `Kind`."""
     module, _, attribute = path.partition(":")
     return getattr(importlib.import_module(module), attribute)

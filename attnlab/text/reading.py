@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import codecs
 import sys
-from collections.abc import Iterator
 from pathlib import Path, PurePath
 
 from attnlab.errors import RequestError, explained
@@ -123,19 +122,3 @@ def read_text(path: Path, argument: str) -> str:
     if not text.strip():
         raise RequestError(f"{where}: expected a text, got an empty one.")
     return text
-
-
-def input_lines() -> Iterator[str]:
-    """The lines of standard input, as they come, without their ends.
-
-    Raises:
-        RequestError: one is no UTF-8.
-    """
-    if sys.stdin is None:
-        raise RequestError("TEXT: expected a text, or standard input, got neither.")
-    for number, line in enumerate(sys.stdin.buffer, 1):
-        try:
-            # A byte-order mark may stand before the first.
-            yield line.decode("utf-8-sig" if number == 1 else "utf-8").rstrip("\r\n")
-        except UnicodeDecodeError as error:
-            raise RequestError(f"standard input, line {number}: expected UTF-8.") from error

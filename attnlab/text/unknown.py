@@ -1,8 +1,9 @@
-"""Words that a vocabulary doesn't have: warnings, columns, notes, the nearest known words."""
+"""What a model can't read of texts: words that its vocabulary doesn't have, and ends cut off."""
 
 from __future__ import annotations
 
 import difflib
+import textwrap
 from collections.abc import Collection, Iterable, Sequence
 
 UNKNOWN_TEXT = "⁇"  # what an unknown token reads as
@@ -10,6 +11,7 @@ UNKNOWN_TEXT = "⁇"  # what an unknown token reads as
 UNNAMED = {UNKNOWN_TEXT: "a word that is not in the vocabulary"}
 _MOST_NAMED = 12
 _SIMILAR = 0.75  # of 1; below that a known word says nothing about an unknown one
+_LONGEST_SHOWN = 60  # letters of a text in a warning
 
 
 def nearest(word: str, known: Collection[str], most: int = 3) -> list[str]:
@@ -38,6 +40,15 @@ def unknown_warning(
     shown = ", ".join(_with_nearest(word, known) for word in new[:_MOST_NAMED])
     shown += ", ..." * (len(new) > _MOST_NAMED)
     return f"not in the model's vocabulary, and read as unknown: {shown}"
+
+
+def cut_warning(noun: str, most: int, text: str) -> str:
+    """Return the warning that a model reads only the first `most` tokens of a text, a `noun`."""
+    shown = textwrap.shorten(text, _LONGEST_SHOWN, placeholder=" ...")
+    return (
+        f"of a {noun} the first {most} tokens are read, as many as in training: the end of "
+        f"{shown!r} is not."
+    )
 
 
 def unknown_column(words: Iterable[str]) -> str:

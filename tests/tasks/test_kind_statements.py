@@ -41,6 +41,13 @@ def test_what_an_evaluation_takes_is_an_argument_of_it_and_an_option_or_a_settin
     assert {*evaluation} <= known | {setting.key for setting in settings()}
 
 
+@pytest.mark.parametrize("kind", kinds(), ids=lambda kind: kind.name)
+def test_the_settings_of_a_predictor_are_its_arguments(kind):
+    predictor = load(kind.predictions.predictor)
+    arguments = {*inspect.signature(predictor).parameters} - {"request"}
+    assert {setting.name for setting in predictor.settings} == arguments
+
+
 @pytest.mark.parametrize("task", options("task"))
 def test_what_to_try_next_is_a_command_that_there_is(task):
     tries = kind_of(task).predictions.next_steps
@@ -49,5 +56,5 @@ def test_what_to_try_next_is_a_command_that_there_is(task):
     assert words[-1] == "compare" and "attention=luong_global" in text
     for word in words:
         key, equals, value = word.partition("=")
-        assert value in options(key) if equals else word in {**kind_of(task).verbs, **verbs()}
+        assert value in options(key) if equals else word in verbs()
     assert len(f"next: {text}".replace("{run}", "latest")) <= 86

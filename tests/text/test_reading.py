@@ -56,14 +56,6 @@ def test_a_closed_standard_input_is_refused_in_a_sentence(monkeypatch):
     monkeypatch.setattr(reading.sys, "stdin", None)
     with pytest.raises(RequestError, match="FILE: standard input: expected a text, but it is cl"):
         read_text(Path("-"), "FILE")
-    with pytest.raises(RequestError, match="expected a text, or standard input, got neither"):
-        list(reading.input_lines())
-
-
-def test_a_byte_order_mark_is_no_part_of_the_first_line(monkeypatch):
-    lines = io.BytesIO("One\r\nGröße\n".encode("utf-8-sig"))
-    monkeypatch.setattr(reading.sys, "stdin", SimpleNamespace(buffer=lines))
-    assert list(reading.input_lines()) == ["One", "Größe"]
 
 
 def test_a_text_that_is_too_long_is_refused_before_it_is_read(tmp_path, monkeypatch):

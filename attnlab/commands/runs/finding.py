@@ -29,14 +29,13 @@ def kind_of_run(run: RunDirectory) -> Kind:
     return kind_of(run.read_task())
 
 
-def require_kind(run: RunDirectory, kind: Kind) -> None:
+def _require_kind(run: RunDirectory, kind: Kind) -> None:
     """Raise `RequestError` where a run is not of this kind."""
     own = kind_of_run(run)
     if own.name != kind.name:
-        verbs = " or ".join(f"attnlab {verb}" for verb in own.verbs if own.verbs[verb].uses_run)
-        use = f"; {verbs} uses it" if verbs else ""
         raise RequestError(
-            f"RUN: expected a run of {kind.name}, got {run.path}, which is of {own.name}{use}."
+            f"RUN: expected a run of {kind.name}, got {run.path}, which is of {own.name}; "
+            f"attnlab {own.predictions.command} uses it."
         )
 
 
@@ -144,7 +143,7 @@ def find_trained(
     what = f"{COMPLETED.what if needs_best else 'a run'}{of} with saved weights"
     found = find(run, runs, Usable(what, is_preferred), Usable(what, fits))
     if kind:
-        require_kind(found, kind)
+        _require_kind(found, kind)
     return found
 
 

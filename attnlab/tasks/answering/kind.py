@@ -13,7 +13,6 @@ from attnlab.tasks.declaration import (
     Metric,
     Predictions,
     Scoring,
-    Verb,
 )
 from attnlab.tasks.pretrained import with_the_encoders_attention
 
@@ -52,6 +51,9 @@ KIND = Kind(
     ),
     predictions=Predictions(
         item="answer",
+        command="answer",
+        summary="questions about a text",
+        predictor=f"{_HERE}.predictor:AnswerPredictor",
         example=f"{_HERE}.task:served_example",
         vectors=True,
         next_steps={
@@ -61,13 +63,10 @@ KIND = Kind(
     ),
     data=KindData(
         takes_corpus=True,
-        catalog=f"{_HERE}.verbs.data:CATALOG",
+        catalog=f"{_HERE}.corpora.corpus_statistics:CATALOG",
         summary=methodcaller("preface"),
     ),
     figures=f"{_HERE}.figures.run:answering_figures",
-    verbs={
-        "answer": Verb("questions about a text", f"{_HERE}.verbs.answer:command", True),
-    },
     page={
         "Answers": f"{_HERE}.page.answers:answer_parts",
         "Attention": f"{_HERE}.page.attention:attention_parts",

@@ -53,6 +53,11 @@ def has_images(task: str) -> bool:
     return issubclass(option_class("task", task), Images)
 
 
+def has_texts(task: str) -> bool:
+    """Whether a task of this kind, by its name, is one of texts."""
+    return not has_images(task)
+
+
 def is_named_as_image(text: str) -> bool:
     """Whether a word of a command ends as the name of an image does."""
     return (mimetypes.guess_type(text)[0] or "").startswith("image/")

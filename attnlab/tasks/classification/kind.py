@@ -13,13 +13,12 @@ from attnlab.tasks.declaration import (
     Metric,
     Predictions,
     Scoring,
-    Verb,
+    VocabularyMap,
 )
 from attnlab.tasks.pretrained import with_the_encoders_attention
 
 _HERE = "attnlab.tasks.classification"
 _MCNEMAR = f"{_HERE}.item_test:item_test"
-
 
 KIND = Kind(
     name="classification",
@@ -47,6 +46,9 @@ KIND = Kind(
     ),
     predictions=Predictions(
         item="class",
+        command="classify",
+        summary="the classes of texts or images, by a trained run",
+        predictor=f"{_HERE}.predictor:ClassPredictor",
         example=f"{_HERE}.either:served_example",
         next_steps={
             "pretrained": "attnlab classify {run} ..., or model.start=drawn and attnlab compare",
@@ -59,20 +61,20 @@ KIND = Kind(
     ),
     data=KindData(
         takes_corpus=True,
-        catalog=f"{_HERE}.verbs.data:CATALOG",
+        catalog=f"{_HERE}.corpora.corpus_statistics:CATALOG",
         summary=methodcaller("preface"),
     ),
     figures=f"{_HERE}.figures.run:classification_figures",
-    verbs={
-        "classify": Verb(
-            "the classes of texts or images, by a trained run",
-            f"{_HERE}.verbs.classify:command",
-            True,
-        ),
-        "plot vocabulary": Verb(
-            "which words speak for which class", f"{_HERE}.verbs.plot:vocabulary"
-        ),
-    },
+    vocabulary_map=VocabularyMap(
+        name="vocabulary",
+        summary="The vocabulary of a RUN that classifies, as a map.",
+        help="Draw the vocabulary of a RUN that classifies as a map: PCA of the embeddings.\n\n"
+        "A word has the colour of the class that it speaks for, were it the whole text; grey ones "
+        "speak for none.",
+        figures=f"{_HERE}.figures.vocabulary:vocabulary_maps",
+        runs="a run that classifies texts",
+        fits=f"{_HERE}.either:has_texts",
+    ),
     page={
         "Test items": f"{_HERE}.page.items:item_parts",
         "Attention": f"{_HERE}.either:attention_parts",

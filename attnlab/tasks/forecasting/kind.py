@@ -12,7 +12,6 @@ from attnlab.tasks.declaration import (
     Metric,
     Predictions,
     Scoring,
-    Verb,
 )
 
 _HERE = "attnlab.tasks.forecasting"
@@ -49,6 +48,9 @@ KIND = Kind(
     ),
     predictions=Predictions(
         item="forecast",
+        command="forecast",
+        summary="the next values of a series",
+        predictor=f"{_HERE}.predictor:ForecastPredictor",
         example=f"{_HERE}.task:served_example",
         settings=("steps", "id"),
         next_steps={
@@ -57,14 +59,11 @@ KIND = Kind(
         },
     ),
     data=KindData(
-        catalog=f"{_HERE}.verbs.data:CATALOG",
+        catalog=f"{_HERE}.data.ett_files:CATALOG",
     ),
     figures=f"{_HERE}.figures.run:forecast_figures",
     page={
         "Forecasts": f"{_HERE}.page.forecasts:forecast_parts",
         "Attention": f"{_HERE}.page.attention:attention_parts",
-    },
-    verbs={
-        "forecast": Verb("the next values of a series", f"{_HERE}.verbs.forecast:command", True)
     },
 )

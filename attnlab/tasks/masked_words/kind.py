@@ -14,7 +14,6 @@ from attnlab.tasks.declaration import (
     Metric,
     Predictions,
     Scoring,
-    Verb,
 )
 
 _HERE = "attnlab.tasks.masked_words"
@@ -46,17 +45,19 @@ KIND = Kind(
     ),
     predictions=Predictions(
         item="word",
+        command="fill",
+        summary="the words for [MASK] in a text",
+        predictor=f"{_HERE}.predictor:FillPredictor",
         example=f"{_HERE}.task:served_example",
         vectors=True,
         next_steps={"": 'attnlab fill {run} "The [MASK] ..."; attention={other}, attnlab compare'},
     ),
     data=KindData(
         takes_corpus=True,
-        catalog=f"{_HERE}.verbs.data:CATALOG",
+        catalog=f"{_HERE}.corpora.corpus_statistics:CATALOG",
         summary=methodcaller("preface"),
     ),
     figures=f"{_HERE}.figures.run:masked_word_figures",
-    verbs={"fill": Verb("the words for [MASK] in a text", f"{_HERE}.verbs.fill:command", True)},
     page={
         "Words": f"{_HERE}.page.words:word_parts",
         "Attention": f"{_HERE}.page.attention:attention_parts",

@@ -15,7 +15,7 @@ from attnlab.tasks.declaration import (
     Metric,
     Predictions,
     Scoring,
-    Verb,
+    VocabularyMap,
 )
 
 _HERE = "attnlab.tasks.translation"
@@ -65,27 +65,25 @@ KIND = Kind(
     ),
     predictions=Predictions(
         item="translation",
+        command="translate",
+        summary="sentences from arguments or standard input",
+        predictor=f"{_HERE}.predictor:TranslationPredictor",
         example=f"{_HERE}.task:served_example",
         settings=("beam",),
         next_steps={"": 'attnlab translate {run} "...", or attention={other} and attnlab compare'},
     ),
     data=KindData(
         takes_corpus=True,
-        catalog=f"{_HERE}.verbs.data:CATALOG",
+        catalog=f"{_HERE}.corpora.corpus_statistics:CATALOG",
         summary=methodcaller("preface"),
     ),
     figures=f"{_HERE}.figures.run:translation_figures",
-    verbs={
-        "translate": Verb(
-            "sentences from arguments or standard input", f"{_HERE}.verbs.translate:command", True
-        ),
-        "plot positional-encoding": Verb(
-            "sinusoidal positions made visible", f"{_HERE}.verbs.plot:positional_encoding"
-        ),
-        "plot embeddings": Verb(
-            "maps of the vocabularies that a run learned", f"{_HERE}.verbs.plot:embeddings"
-        ),
-    },
+    vocabulary_map=VocabularyMap(
+        name="embeddings",
+        summary="The vocabularies of a RUN that translates, as maps.",
+        help="Draw the vocabularies that a translation RUN learned as maps: PCA of the embeddings.",
+        figures=f"{_HERE}.figures.vocabularies:vocabulary_maps",
+    ),
     page={
         "Translations": f"{_HERE}.page.translations:translation_parts",
         "Attention": f"{_HERE}.page.attention:attention_parts",

@@ -13,7 +13,7 @@ from attnlab.tasks.declaration import Progress
 from attnlab.tasks.translation.attention_maps import Tokenizers, attention_details
 from attnlab.tasks.translation.baselines import baselines
 from attnlab.tasks.translation.batches import cut_sources, longest_source, padded_batches
-from attnlab.tasks.translation.copying import copied_words
+from attnlab.tasks.translation.decoding.copying import copied_words
 from attnlab.tasks.translation.decoding.search import Search
 from attnlab.tasks.translation.program import TranslationProgram
 from attnlab.tasks.translation.scores import (

@@ -12,7 +12,7 @@ import numpy as np
 
 from attnlab.tasks.translation.attention_maps import Example, example
 from attnlab.tasks.translation.batches import cut, longest_source
-from attnlab.tasks.translation.copying import copied_words
+from attnlab.tasks.translation.decoding.copying import copied_words
 from attnlab.tasks.translation.decoding.search import Search
 from attnlab.text.cleaning import normalized
 from attnlab.text.tokenizers import END, UNKNOWN, Tokenizer

@@ -11,16 +11,17 @@ import pytest
 from click.testing import CliRunner
 from openpyxl import load_workbook
 
+from attnlab.commands import command
 from attnlab.errors import RequestError
+from attnlab.tasks.forecasting import predictor
 from attnlab.tasks.forecasting.data.csv_series import read_panel, read_series
 from attnlab.tasks.forecasting.data.origin import Origin
 from attnlab.tasks.forecasting.data.reading.rows import Reading
 from attnlab.tasks.forecasting.data.times import time_of
 from attnlab.tasks.forecasting.data.writing.layout import Layout
 from attnlab.tasks.forecasting.data.writing.spelling import Spelling
-from attnlab.tasks.forecasting.verbs import forecast
-from attnlab.tasks.forecasting.verbs.forecast_table import Ahead, csv_of, lines
-from attnlab.tasks.forecasting.verbs.workbook import workbook
+from attnlab.tasks.forecasting.data.writing.table import Ahead, csv_of, lines
+from attnlab.tasks.forecasting.data.writing.workbook import workbook
 
 DAYS = [datetime(2019, 12, 5) + timedelta(days=day) for day in range(60)]
 MONTHS = [datetime(2018 + month // 12, month % 12 + 1, 1) for month in range(30)]
@@ -122,14 +123,14 @@ def test_a_workbook_has_real_dates_and_numbers():
 @pytest.mark.parametrize("name", ["next.xls", "next.ods", "next.json"])
 def test_other_programs_files_are_refused(name):
     with pytest.raises(RequestError, match=r"--csv: expected a file that ends with .csv or .xlsx"):
-        forecast._check_table(name)
+        predictor._check_table(name)
 
 
 def test_without_openpyxl_the_extra_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "openpyxl", None)
     with pytest.raises(RequestError, match=r"pip install 'attnlab\[excel\]'"):
-        forecast._check_table("next.xlsx")
+        predictor._check_table("next.xlsx")
 
 
 def test_help_has_the_option():
-    assert "--id NAME" in CliRunner().invoke(forecast.command, ["--help"]).output
+    assert "--id NAME" in CliRunner().invoke(command("forecast"), ["--help"]).output

@@ -1,14 +1,15 @@
-"""What a corpus has in it: counts and lengths of each part."""
+"""What a corpus has in it, as `attnlab data` shows it: counts and lengths of each part."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from statistics import fmean
 from typing import Any
 
 from attnlab.tasks.answering.corpora.corpus import Asked, Corpus
 from attnlab.tasks.answering.corpora.division import divided
+from attnlab.tasks.catalog import Row, corpus_catalog
 from attnlab.text.words import split_words
 
 
@@ -35,3 +36,20 @@ def _counts(questions: Sequence[Asked]) -> dict[str, Any]:
         "answer_words": fmean(answers) if answers else 0.0,
         "groups": dict(sorted(groups.items(), key=lambda each: (-each[1], each[0]))),
     }
+
+
+def _lines(row: Row) -> Iterator[tuple[str, ...]]:
+    parts = [*row["parts"].values()]
+    yield "questions", *(f"{part['questions']:,}" for part in parts)
+    yield "without an answer", *(f"{part['unanswerable']:,}" for part in parts)
+    yield "texts", *(f"{part['texts']:,}" for part in parts)
+    yield "words of a text, mean", *(f"{part['words']:,.2f}" for part in parts)
+    yield "words of a text, most", *(f"{part['longest']:,}" for part in parts)
+    yield "words of a question", *(f"{part['question_words']:,.2f}" for part in parts)
+    yield "words of an answer", *(f"{part['answer_words']:,.2f}" for part in parts)
+    for name in dict.fromkeys(name for part in parts for name in part["groups"]):
+        counts = (f"{part['groups'].get(name, 0):,}" for part in parts)
+        yield f"asks {name}", *counts
+
+
+CATALOG = corpus_catalog(Corpus, "about texts", describe, _lines)

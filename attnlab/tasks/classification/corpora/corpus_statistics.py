@@ -1,15 +1,18 @@
-"""What a corpus has in it: counts and lengths of each part."""
+"""What a corpus has in it, as `attnlab data` shows it: counts and lengths of each part."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
+from attnlab.tasks.catalog import Row, corpus_catalog
 from attnlab.tasks.classification.corpora.corpus import Corpus, Labelled
 from attnlab.tasks.classification.corpora.division import class_names, divided
 from attnlab.tasks.classification.images.corpora.image_corpus import ImageCorpus, LabelledImage
 from attnlab.text.words import split_words
+
+_LISTED = 30  # classes, and groups
 
 
 def describe(corpus: Corpus, seed: int) -> dict[str, dict[str, Any]]:
@@ -49,3 +52,24 @@ def _image_counts(images: Sequence[LabelledImage], classes: Sequence[str]) -> di
         "classes": {label: labels[label] for label in classes},
         "groups": {},
     }
+
+
+def _lines(row: Row) -> Iterator[tuple[str, ...]]:
+    parts = [*row["parts"].values()]
+    yield row["items"], *(f"{part[row['items']]:,}" for part in parts)
+    if row["items"] == "texts":
+        yield "words, mean", *(f"{part['words']:,.2f}" for part in parts)
+        yield "words, most", *(f"{part['longest']:,}" for part in parts)
+        yield "words not in train", *(f"{100 * part['unknown']:.2f} %" for part in parts)
+    else:
+        yield "pixels", *(part["pixels"] for part in parts)
+    for title, word in (("classes", "class"), ("groups", "group")):
+        names = [*dict.fromkeys(name for part in parts for name in part[title])]
+        for name in names[:_LISTED]:
+            label = f"{word} {name}"
+            yield label, *(f"{part[title].get(name, 0):,}" for part in parts)
+        if len(names) > _LISTED:
+            yield f"and {len(names) - _LISTED:,} more {title}", *("" for _ in parts)
+
+
+CATALOG = corpus_catalog(Corpus, "with classes", describe, _lines)

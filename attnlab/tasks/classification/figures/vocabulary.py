@@ -3,18 +3,46 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from matplotlib import colormaps
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 
-from attnlab.figures.style import BLUE, ORANGE
+from attnlab.errors import RequestError
+from attnlab.figures.style import BLUE, ORANGE, run_title
 from attnlab.figures.word_map import word_map
 
 # Okabe and Ito (2008), as the style has them.
 _COLOURS = (BLUE, ORANGE, "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 _GREY = 0.8
+
+
+def vocabulary_maps(trained: Any, words: int) -> dict[str, Figure]:
+    """The map of a classifier's most frequent words, by file name.
+
+    Raises:
+        RequestError: its encoder is a preset, whose embeddings can't be read.
+    """
+    task, ids = trained.task, trained.task.tokenizer.most_frequent(words)
+    figure = vocabulary_figure(
+        _embeddings(trained.model)[ids.start : ids.stop],
+        [task.tokenizer.pieces([token])[0] for token in ids],
+        task.shares_of(trained.model, np.array(ids)[:, None]),
+        task.classes,
+        title=f"{run_title(trained.config.names)}: vocabulary, epoch {trained.epoch}",
+    )
+    return {"vocabulary.png": figure}
+
+
+def _embeddings(model: Any) -> np.ndarray:
+    """The vectors of all tokens (V, D), of the model or of the encoder that a run trained."""
+    encoder = getattr(model, "encoder", None)
+    embedding: Any = getattr(model, "embedding", getattr(encoder, "embedding", None))
+    if not hasattr(embedding, "embeddings"):
+        raise RequestError("RUN: expected a run with embeddings that can be read, got a preset's.")
+    return embedding.embeddings.numpy()
 
 
 def vocabulary_figure(

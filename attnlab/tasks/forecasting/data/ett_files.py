@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from attnlab.errors import RequestError
+from attnlab.tasks.catalog import Catalog, Row, Sheet
 from attnlab.tasks.declaration import Progress
 from attnlab.tasks.downloads import cache_folder, fetch
 from attnlab.tasks.tables import file_content
@@ -34,6 +35,7 @@ class EttFiles:
     origin: ClassVar[str] = "Zhou et al. 2021 (Informer), github.com/zhouhaoyi/ETDataset"
     license: ClassVar[str] = "CC BY-ND 4.0: to be passed on whole and unchanged alone"
     fetchable: ClassVar[bool] = True
+    needs: ClassVar[str] = ""
 
     series: str | None = None
     path: str | None = None
@@ -93,3 +95,34 @@ class EttFiles:
 def is_published(name: str, path: Path) -> bool:
     """Whether a series' file has the published content, packed or not."""
     return sha256(file_content(path)).hexdigest() == DIGESTS[name]
+
+
+def _counted(files: EttFiles, cache: Path, seed: int, progress: Progress) -> Row:
+    """The rows of each file that is available, and whether it is the published one."""
+    from attnlab.tasks.forecasting.data.csv_series import read_series
+
+    found = {}
+    for name, path in files.present(cache).items():
+        series = read_series(path, "OT", "date")
+        ends = {"from": series.times[0], "to": series.times[-1]}
+        found[name] = {"rows": len(series.values), **ends, "published": is_published(name, path)}
+    return {"files": found}
+
+
+def _sheet(row: Row) -> Sheet:
+    rows = [
+        (name, f"{own['rows']:,}", own["from"], own["to"], "yes" if own["published"] else "no")
+        for name, own in row["files"].items()
+    ]
+    return Sheet(row["series"], ("series", "rows", "from", "to", "published"), rows)
+
+
+CATALOG = Catalog(
+    group="task",
+    names=lambda: ["ett"],
+    make=lambda name, given: EttFiles(**given),
+    about=lambda files: {"series": f"{len(files.wanted)} series"},
+    count=_counted,
+    sheet=_sheet,
+    settings=("series", "path", "url"),
+)

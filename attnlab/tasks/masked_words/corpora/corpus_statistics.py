@@ -1,10 +1,11 @@
-"""What a corpus has in it: counts of each part."""
+"""What a corpus has in it, as `attnlab data` shows it: counts of each part."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
+from attnlab.tasks.catalog import Row, corpus_catalog
 from attnlab.tasks.masked_words.corpora.corpus import Corpus, divided
 from attnlab.text.words import split_words
 
@@ -31,3 +32,15 @@ def _counts(documents: Sequence[Sequence[str]], known: set[str]) -> dict[str, An
         "longest": max(map(len, sentences), default=0),  # words of a sentence
         "unknown": unknown / max(total, 1),  # share of words that are not in train
     }
+
+
+def _lines(row: Row) -> Iterator[tuple[str, ...]]:
+    parts = [*row["parts"].values()]
+    yield "documents", *(f"{part['documents']:,}" for part in parts)
+    yield "sentences", *(f"{part['sentences']:,}" for part in parts)
+    yield "words", *(f"{part['words']:,}" for part in parts)
+    yield "words of a sentence, most", *(f"{part['longest']:,}" for part in parts)
+    yield "words not in train", *(f"{100 * part['unknown']:.2f} %" for part in parts)
+
+
+CATALOG = corpus_catalog(Corpus, "without labels", describe, _lines, items="texts")

@@ -1,11 +1,16 @@
-"""What a corpus has in it: counts, lengths, repetitions and unknown words of each part."""
+"""What a corpus has in it, as `attnlab data` shows it: counts, lengths, repetitions, new words."""
 
 from __future__ import annotations
 
+import json
 from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
+from attnlab.tasks.catalog import Catalog, Row, Sheet, corpora, make_corpus
 from attnlab.tasks.declaration import Progress
 from attnlab.tasks.translation.corpora.corpus import Corpus
 from attnlab.tasks.translation.corpora.splitting import DuplicateCounter, pairs_by_part
@@ -13,6 +18,20 @@ from attnlab.tasks.translation.pair import Pair
 from attnlab.text.words import split_words
 
 _REPORT_EVERY = 4096
+_NAMES = {
+    "pairs": "pairs",
+    "source_words": "{source} words, mean",
+    "longest_source": "{source} words, most",
+    "target_words": "{target} words, mean",
+    "longest_target": "{target} words, most",
+    "repeated_pairs": "repeated pairs",
+    "sources": "different sources",
+    "several_targets": "of these with several targets",
+    "sources_in_train": "pairs whose source is in train",
+    "unknown_source": "{source} words not in train",
+    "unknown_target": "{target} words not in train",
+}
+_SHARES = ("sources_in_train", "unknown_source", "unknown_target")
 
 
 def describe(
@@ -73,3 +92,70 @@ class _PartCounts:
             "unknown_source": unknown[0],  # shares of words that are not in train
             "unknown_target": unknown[1],
         }
+
+
+def _counted(corpus: Corpus, cache: Path, seed: int, progress: Progress) -> Row:
+    """The numbers of a corpus whose files are available, and its prepared copies."""
+    row: dict[str, Any] = {}
+    if not corpus.fetchable or corpus.location(cache) is not None:
+        corpus.open(cache, progress)
+        parts = describe(corpus, seed=seed, progress=progress)
+        row = {"notes": list(corpus.notes), "dropped": corpus.dropped, "parts": parts}
+    return {**row, "prepared": _prepared_copies(cache, corpus.name)}
+
+
+def _prepared_copies(cache: Path, name: str) -> list[dict[str, Any]]:
+    """The statistics of a corpus's prepared copies in the cache; damaged ones are left out."""
+    found = []
+    for path in sorted(cache.glob("prepared/*/statistics.json")):
+        try:
+            content = json.loads(path.read_bytes())
+            if content["corpus"] == name:
+                found.append({"folder": str(path.parent), **content})
+        except (OSError, ValueError, KeyError, TypeError):
+            continue
+    return found
+
+
+def _sheet(row: Row) -> Sheet:
+    parts = row.get("parts", {})
+    return Sheet(
+        f"{row['source']} to {row['target']}",
+        header=["", *parts],
+        rows=[*_lines(row)] if parts else [],
+        above=[f"left out: {count:,} {why}" for why, count in row.get("dropped", {}).items()],
+        below=[f"prepared: {_copy_line(copy)}" for copy in row["prepared"]],
+    )
+
+
+def _lines(row: Row) -> Iterator[tuple[str, ...]]:
+    for key, label in _NAMES.items():
+        cells = (_cell(key, part[key]) for part in row["parts"].values())
+        yield label.format(**row), *cells
+
+
+def _cell(key: str, value: float) -> str:
+    if key in _SHARES:
+        return f"{100 * value:.2f} %"
+    return f"{value:,.2f}" if isinstance(value, float) else f"{value:,}"
+
+
+def _copy_line(copy: Row) -> str:
+    """A prepared copy in a line: its text settings, vocabulary and unknown tokens."""
+    text, sizes = copy.get("text", {}), copy.get("vocabulary", {})
+    words = [text.get("tokenizer", "tokens"), *[f"{size:,} {side}" for side, size in sizes.items()]]
+    for part, numbers in copy.get("parts", {}).items():
+        rates = [numbers.get(side, {}).get("unknown_rate") for side in ("source", "target")]
+        if part != "train" and None not in rates:
+            words.append(f"unknown in {part} {100 * rates[0]:.2f} % / {100 * rates[1]:.2f} %")
+    return f"{', '.join(words)}: {copy['folder']}"
+
+
+CATALOG = Catalog(
+    group="data",
+    names=lambda: corpora(Corpus),
+    make=make_corpus,
+    about=lambda corpus: {"source": corpus.source_language, "target": corpus.target_language},
+    count=_counted,
+    sheet=_sheet,
+)

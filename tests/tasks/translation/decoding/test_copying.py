@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from attnlab.tasks.translation.copying import copied_words
+from attnlab.tasks.translation.decoding.copying import copied_words
 from attnlab.tasks.translation.report import search_rows
 from attnlab.tasks.translation.sentences import SentenceTranslator
 from attnlab.text.tokenizers import END, UNKNOWN, Tokenizer

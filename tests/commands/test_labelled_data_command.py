@@ -9,10 +9,10 @@ import pytest
 
 from attnlab.cli import main
 from attnlab.config.options import CONFIG_DIR, option_content, options
-from attnlab.tasks.answering.verbs.data import CATALOG as ANSWERING
-from attnlab.tasks.classification.verbs.data import CATALOG
-from attnlab.tasks.masked_words.verbs.data import CATALOG as MASKED_WORDS
-from attnlab.tasks.translation.verbs.data import CATALOG as TRANSLATION
+from attnlab.tasks.answering.corpora.corpus_statistics import CATALOG as ANSWERING
+from attnlab.tasks.classification.corpora.corpus_statistics import CATALOG
+from attnlab.tasks.masked_words.corpora.corpus_statistics import CATALOG as MASKED_WORDS
+from attnlab.tasks.translation.corpora.corpus_statistics import CATALOG as TRANSLATION
 
 YAML = "name: mine\n_target_: {path}\nrules: {{}}\n"
 

@@ -14,7 +14,7 @@ from download_server import serving
 
 from attnlab.cli import main
 from attnlab.config.options import options
-from attnlab.tasks.translation.verbs.data import make_corpus
+from attnlab.tasks.catalog import make_corpus
 
 TABS = "".join(f"The number {n}.\tDie Zahl {n}.\n" for n in range(40)) + "The number 1.\tDie 1.\n"
 

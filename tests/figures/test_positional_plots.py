@@ -9,8 +9,7 @@ import pytest
 from matplotlib.image import imread
 from matplotlib.text import Annotation
 
-from attnlab.layers.sinusoids import sinusoidal
-from attnlab.tasks.translation.figures.positions import (
+from attnlab.figures.positions import (
     circles_figure,
     default_dimensions,
     distances_figure,
@@ -18,6 +17,7 @@ from attnlab.tasks.translation.figures.positions import (
     matrix_figure,
     waves_figure,
 )
+from attnlab.layers.sinusoids import sinusoidal
 
 CODES = sinusoidal(100, 128)
 

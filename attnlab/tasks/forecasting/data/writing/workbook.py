@@ -10,7 +10,7 @@ from openpyxl import Workbook
 from openpyxl.styles import Font
 
 from attnlab.tasks.forecasting.data.times import time_of
-from attnlab.tasks.forecasting.verbs.forecast_table import Ahead, decimals_of, header_of
+from attnlab.tasks.forecasting.data.writing.table import Ahead, decimals_of, header_of
 
 if TYPE_CHECKING:
     from attnlab.tasks.forecasting.data.writing.layout import Layout

@@ -1,0 +1,200 @@
+"""The commands that make predictions by a trained run: `translate`, `classify`, one for each kind.
+
+All are built from what the kinds' predictors declare, and do the same.
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from itertools import chain, islice
+from pathlib import Path
+from typing import Any
+
+import click
+
+from attnlab.commands.options import (
+    check_figure,
+    epoch_options,
+    form_options,
+    run_argument,
+    runs_option,
+    save_figure,
+)
+from attnlab.commands.runs.finding import find_trained
+from attnlab.commands.standard_input import input_lines
+from attnlab.errors import RequestError, explained
+from attnlab.records.files import replacing
+from attnlab.tasks.declaration import Kind, load
+from attnlab.tasks.predictor import Predictor, Request, Setting
+
+_Decorator = Callable[[Any], Any]
+
+
+def prediction_command(kind: Kind) -> click.Command:
+    """The command of a kind's predictions."""
+    declared: type[Predictor] = load(kind.predictions.predictor)
+
+    def callback(**given: Any) -> None:
+        _run(kind, declared, **given)
+
+    for decorate in reversed([*_decorators(declared)]):
+        callback = decorate(callback)
+    return click.command(kind.predictions.command, help=inspect.getdoc(declared))(callback)
+
+
+def _decorators(declared: type[Predictor]) -> Iterator[_Decorator]:
+    """The arguments and options of a predictor's command, in the order of its help."""
+    yield run_argument
+    if takes := declared.takes:
+        options: dict[str, Any] = {"metavar": takes.metavar, "required": takes.required}
+        yield click.argument("words", nargs=-1, **options)
+        if takes.files:
+            path = click.Path(path_type=Path)
+            yield click.option("--file", "files", multiple=True, type=path, help=takes.files)
+    yield from map(_option, declared.settings)
+    yield epoch_options
+    yield form_options("text", "json")
+    if declared.table:
+        yield click.option("--csv", metavar="FILE", help=declared.table)
+    if figure := declared.figure:
+        options = {"type": click.Path(path_type=Path), "metavar": "FILE.png"}
+        yield click.option(_flag(figure), "figure", help=figure.help, **options)
+    yield from map(_option, declared.figure_settings)
+    yield runs_option
+
+
+def _option(setting: Setting) -> _Decorator:
+    options: dict[str, Any] = {"type": str}
+    if setting.value is bool:
+        options = {"is_flag": True}
+    elif setting.value is Path:
+        options = {"type": click.Path(path_type=Path)}
+    elif isinstance(setting.value, tuple):
+        options = {"type": click.IntRange(*setting.value)}
+    if setting.default is not None:
+        options |= {"default": setting.default, "show_default": True}
+    return click.option(
+        _flag(setting),
+        setting.name,
+        metavar=setting.metavar,
+        multiple=setting.repeated,
+        required=setting.required,
+        help=setting.help,
+        **options,
+    )
+
+
+def _flag(setting: Setting) -> str:
+    return f"--{setting.name.replace('_', '-')}"
+
+
+def _run(
+    kind: Kind,
+    declared: type[Predictor],
+    *,
+    run: str,
+    runs: str | None,
+    epoch: str | None,
+    average: int | None,
+    form: str,
+    words: Sequence[str] = (),
+    files: Sequence[Path] = (),
+    csv: str | None = None,
+    figure: Path | None = None,
+    **settings: Any,
+) -> None:
+    """Make the predictions of one command, and print them or write them to files."""
+    own = _figure_settings(declared, figure, settings)
+    if csv and form == "json":
+        raise RequestError("--csv, --json: expected one of them, got both.")
+    inputs = [*words, *map(str, files)]
+    prefers = partial(declared.prefers, words=inputs)
+    folder = find_trained(run, runs, kind, epoch, average, prefers=prefers)
+    predictor = declared(Request(folder, _report, words, files, csv), **settings)
+    chunks = _chunks(predictor, drawn=figure is not None)
+    from attnlab.run.loading import TrainedRun
+
+    predictor.use(TrainedRun.load(folder, epoch, average))
+    results = chain.from_iterable(map(predictor.predict, chunks))
+    if figure is None and csv is None:
+        return _print(predictor, results, form)
+    made = [*results]
+    try:
+        _print(predictor, made, form) if csv is None else _write_csv(predictor, made, csv)
+    except BrokenPipeError:  # nobody reads on, but the picture is still wanted
+        _draw(predictor, made, figure, own)
+        raise
+    return _draw(predictor, made, figure, own)
+
+
+def _figure_settings(
+    declared: type[Predictor], figure: Path | None, settings: dict[str, Any]
+) -> dict[str, Any]:
+    """Take the settings of the figure out of `settings`; raises `RequestError` on a wrong one."""
+    own = {each.name: settings.pop(each.name) for each in declared.figure_settings}
+    if declared.figure:
+        check_figure(figure, _flag(declared.figure))
+        if figure is None and any(own.values()):
+            flags = ", ".join(map(_flag, declared.figure_settings))
+            raise RequestError(f"{flags}: expected {_flag(declared.figure)} FILE.png, too.")
+    return own
+
+
+def _chunks(predictor: Predictor, drawn: bool) -> Iterable[Sequence[str]]:
+    """The inputs, some at a time: those that were given, or the lines of standard input."""
+    if not predictor.takes:
+        return [()]
+    lines = input_lines(predictor.takes.name, predictor.together)
+    chunks = _parts(predictor.inputs, predictor.together) if predictor.inputs else lines
+    return [_few(predictor, chunks)] if drawn else chunks
+
+
+def _parts(inputs: Sequence[str], most: int) -> Iterator[Sequence[str]]:
+    for start in range(0, len(inputs), most):
+        yield inputs[start : start + most]
+
+
+def _few(predictor: Predictor, chunks: Iterable[Sequence[str]]) -> list[str]:
+    """All inputs, for a figure; raises `RequestError` if there are none or too many."""
+    noun, most = predictor.noun, predictor.most_drawn
+    found = [*islice(chain.from_iterable(chunks), most + 1)]
+    if 0 < len(found) <= most:
+        return found
+    wanted = f"one {noun}" if most == 1 else f"at most {most} {noun}s"
+    got = len(predictor.inputs) or ("more on standard input" if found else "none on standard input")
+    option = _flag(predictor.figure) if predictor.figure else ""
+    raise RequestError(f"{option}: expected {wanted if found else f'a {noun}'}, got {got}.")
+
+
+def _report(text: str) -> None:
+    click.echo(f"attnlab: {text}", err=True)
+
+
+def _print(predictor: Predictor, results: Iterable[Any], form: str) -> None:
+    for result in results:
+        if form == "json":
+            click.echo(json.dumps(predictor.content(result), ensure_ascii=False))
+            continue
+        for line in predictor.lines(result):
+            click.echo(line)
+
+
+def _write_csv(predictor: Predictor, results: Sequence[Any], file: str) -> None:
+    """Write a table to a file; `-` is standard output."""
+    content = predictor.csv(results)
+    if file == "-":
+        click.echo(content.decode().rstrip("\n"))
+        return
+    with explained(f"--csv: {file} can't be written"), replacing(Path(file)) as temporary:
+        temporary.write_bytes(content)
+
+
+def _draw(
+    predictor: Predictor, results: Sequence[Any], path: Path | None, settings: Mapping[str, Any]
+) -> None:
+    if path and predictor.figure:
+        figure = predictor.draw(results, **settings)
+        save_figure(figure, path, _flag(predictor.figure))

@@ -1,0 +1,102 @@
+"""Answers to questions about a text, by a trained run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from attnlab.errors import RequestError
+from attnlab.tasks.predictor import Inputs, Request, Setting, TextPredictor
+from attnlab.text.reading import read_text
+from attnlab.text.unknown import cut_warning
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from attnlab.tasks.answering.predicted import PredictedAnswer
+
+    Answered = tuple[str, list[PredictedAnswer]]  # a question, and the best answer first
+
+_NO_ANSWER = "(no answer)"
+
+
+class AnswerPredictor(TextPredictor):
+    """Answer QUESTIONs out of a text, by a trained RUN.
+
+    RUN is a run folder, an MLflow run id or its first characters, or `latest`. Prints a line for
+    each answer, the best one first: its probability, the characters of the text where it stands
+    (from the first to before the last number, from 0), and the answer, with tabs between; of
+    several questions the question before them. With --json an object a line.
+    """
+
+    takes = Inputs("QUESTION", "QUESTION...", required=True)
+    settings = (
+        Setting(
+            "text",
+            "The text that has the answers, UTF-8; - is standard input.",
+            Path,
+            metavar="FILE",
+            required=True,
+        ),
+        Setting("best", "How many answers to each.", (1, 1000), default=1),
+    )
+    figure = Setting(
+        "attention", "Draw where the words of the text looked in the question, for one question."
+    )
+    noun = "question"
+
+    def __init__(self, request: Request, *, text: Path, best: int) -> None:
+        super().__init__(request)
+        self._text, self._best = read_text(text, "--text"), best
+
+    def check(self, text: str, where: str) -> None:
+        """Refuse an empty question."""
+        if not text.strip():
+            raise RequestError(f"{where}: expected words, got an empty one.")
+
+    def predict(self, inputs: Sequence[str]) -> Iterator[Answered]:
+        """The best answers to each question."""
+        self.warn_unknown([*inputs, self._text])
+        most = self.task.question_places - 1
+        for question in inputs:
+            if self.task.is_longer(question, most):
+                self.request.report(f"warning: {cut_warning(self.noun, most, question)}")
+            yield question, self.task.answer(self.model, question, self._text, self._best)
+
+    def lines(self, result: Answered) -> Iterator[str]:
+        """A line for each answer."""
+        question, answers = result
+        named = [question] * (len(self.inputs) > 1)
+        for each in answers:
+            place = "-" if each.start is None else f"{each.start}-{each.end}"
+            answer = " ".join(each.text.split()) or _NO_ANSWER
+            yield "\t".join([*named, f"{each.probability:.4f}", place, answer])
+
+    def content(self, result: Answered) -> dict[str, Any]:
+        """The answers with their places and probabilities."""
+        question, answers = result
+        unknown = [*self.task.unknown(question), *self.task.unknown(self._text)]
+        return {
+            "question": question,
+            "answers": [
+                {
+                    "text": each.text,
+                    "start": each.start,
+                    "end": each.end,
+                    "probability": round(each.probability, 6),
+                }
+                for each in answers
+            ],
+            "unknown": [*dict.fromkeys(unknown)],
+        }
+
+    def draw(self, results: Sequence[Answered], **settings: Any) -> Figure:
+        """Where the words of the text looked in the question."""
+        from attnlab.tasks.answering.figures.looks import looks_figure
+
+        ((question, _),) = results
+        kept = self.task.looked(self.model, question, self._text)
+        if kept is None:
+            raise RequestError("--attention: expected a model with attention, got attention=none.")
+        return looks_figure(kept, self.trained.config.names)

@@ -1,1 +1,0 @@
-"""Words of the command line for questions and texts."""

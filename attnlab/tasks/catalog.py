@@ -1,0 +1,128 @@
+"""The data of a kind, as `attnlab data` lists, counts and downloads them; nothing here prints."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
+
+from attnlab.config.options import option_class, option_content, options
+from attnlab.tasks.declaration import Progress
+
+Row = Mapping[str, Any]  # what `attnlab data list NAME --json` prints
+
+
+class Stored(Protocol):
+    """Data in files.
+
+    Attributes:
+        name: the data's name.
+        origin: who made them, and where they are from.
+        license: the terms they are given under.
+        fetchable: whether they can be downloaded.
+        needs: the settings without which there are none, as on the command line; "" if none is
+            needed.
+    """
+
+    name: str
+    origin: str
+    license: str
+    fetchable: bool
+    needs: str
+
+    def open(self, cache: Path, progress: Progress | None = None) -> Any:
+        """Find the files, downloading them into `cache` where they are missing.
+
+        Raises:
+            RequestError: they are missing, or not what they should be.
+        """
+
+    def location(self, cache: Path) -> Path | None:
+        """The file or folder that has them; None if they must be downloaded or given first."""
+
+
+class Sheet(NamedTuple):
+    """What a person reads about data: lines, and a table whose first column has names."""
+
+    what: str  # what the data are, in words
+    header: Sequence[str] = ()
+    rows: Sequence[Sequence[str]] = ()
+    above: Sequence[str] = ()  # lines before the table
+    below: Sequence[str] = ()  # lines after the table
+
+
+@dataclass(frozen=True)
+class Catalog:
+    """The data of a kind.
+
+    Attributes:
+        group: of conf: its options `names` have the settings of the data.
+        names: of the data.
+        make: the data of a name with some settings.
+        about: entries of a row that say what data are, such as their languages.
+        count: entries of a row that say what is in the data, given the folder of downloads and a
+            seed.
+        sheet: a row with both as a person reads it.
+        settings: those options' settings that belong to the data; None: all.
+    """
+
+    group: str
+    names: Callable[[], Sequence[str]]
+    make: Callable[[str, Mapping[str, Any]], Any]
+    about: Callable[[Any], Mapping[str, str]]
+    count: Callable[[Any, Path, int, Progress], Row]
+    sheet: Callable[[Row], Sheet]
+    settings: tuple[str, ...] | None = None
+
+
+def corpora(base: type) -> list[str]:
+    """Names of the options of the group `data` whose classes have this base."""
+    return [name for name in options("data") if issubclass(option_class("data", name), base)]
+
+
+def make_corpus(name: str, given: Mapping[str, Any] | None = None) -> Any:
+    """A corpus by the name of its YAML file, with that file's settings where none are given."""
+    content = option_content("data", name) or {}
+    settings = {k: v for k, v in content.items() if k not in ("name", "rules", "_target_")}
+    return option_class("data", name)(**{**settings, **(given or {})})
+
+
+def corpus_catalog(
+    base: type,
+    what: str,
+    describe: Callable[[Any, int], Mapping[str, Any]],
+    lines: Callable[[Row], Iterable[Sequence[str]]],
+    items: str | None = None,
+) -> Catalog:
+    """The catalog of the corpora whose classes have a base.
+
+    Args:
+        base: of their classes, a `TextCorpus`.
+        what: the items are, in words.
+        describe: gives, by an opened corpus and a seed, the numbers of each part.
+        lines: of the table of these numbers: a name, and a cell for each part.
+        items: what an item is called, in the plural; None: by the corpus's `noun`.
+    """
+
+    def count(corpus: Any, cache: Path, seed: int, progress: Progress) -> Row:
+        if corpus.fetchable and corpus.location(cache) is None:
+            return {}
+        corpus.open(cache, progress)
+        parts = describe(corpus, seed)  # which may add notes
+        return {"notes": list(corpus.notes), "parts": parts}
+
+    def sheet(row: Row) -> Sheet:
+        described = f"{row['items']} {what}"
+        if "parts" not in row:
+            return Sheet(described)
+        return Sheet(described, ["", *row["parts"]], [*lines(row)])
+
+    return Catalog(
+        group="data",
+        names=lambda: corpora(base),
+        make=make_corpus,
+        about=lambda corpus: {"items": items or f"{corpus.noun}s"},
+        count=count,
+        sheet=sheet,
+    )

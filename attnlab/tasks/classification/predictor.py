@@ -1,0 +1,160 @@
+"""The classes of texts or images, by a trained run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from os.path import isfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from attnlab.errors import RequestError
+from attnlab.tasks.classification.either import has_images, is_named_as_image
+from attnlab.tasks.predictor import Inputs, Request, Setting, TextPredictor
+from attnlab.text.reading import check_utf8
+from attnlab.text.unknown import unknown_column
+
+if TYPE_CHECKING:
+    import numpy as np
+    from matplotlib.figure import Figure
+
+    # A text or the file of an image, and the probability of each class (C,); None of a blank line.
+    Classified = tuple[str, np.ndarray | None]
+
+
+class ClassPredictor(TextPredictor):
+    """Say the class of TEXTs, of files, or of standard input line by line, by a trained RUN.
+
+    A run of images takes image files, such as PNG or JPEG, of any size, grey, in colour or
+    transparent.
+
+    RUN is a run folder, an MLflow run id or its first characters, or `latest`. Prints a class a
+    line; with --scores its probability first, with a tab between, and last the words that the model
+    doesn't know, if there are any; with --json an object a line, whose `classes` are the classes
+    with their numbers of training items.
+    """
+
+    takes = Inputs(
+        "TEXT",
+        "[TEXT | FILE.png]...",
+        files="A file that is one text, or an image; may be repeated.",
+    )
+    settings = (Setting("scores", "Print the probability of the class before it.", bool),)
+    figure = Setting(
+        "attention",
+        "Draw which words a text is judged by, for one text, or where a run of images looked.",
+    )
+
+    def __init__(self, request: Request, *, scores: bool) -> None:
+        self._scores = scores
+        self._has_images = has_images(request.run.read_task())
+        if self._has_images:
+            self.noun, self.most_drawn = "image", 16
+        super().__init__(request)
+
+    @classmethod
+    def prefers(cls, task: str, words: Sequence[str]) -> bool:
+        """A run of images for what is named as an image, one of texts for all else."""
+        return has_images(task) == any(map(is_named_as_image, words))
+
+    def read(self) -> Sequence[str]:
+        """The texts that were given, or the files of images."""
+        if self._has_images:
+            return self._image_files()
+        for name in filter(isfile, self.request.words):
+            self.request.report(f"warning: {name} is read as words; --file {name} reads it")
+        return super().read()
+
+    def _image_files(self) -> list[str]:
+        found = [*self.request.words, *map(str, self.request.files)]
+        if not found:
+            raise RequestError("FILE.png: expected image files for a run of images, got none.")
+        for number, name in enumerate(found, 1):
+            check_utf8(name, f"FILE.png {number}")
+            if not isfile(name):
+                what = "a folder" if Path(name).is_dir() else "no such file"
+                raise RequestError(f"FILE.png: expected an image file, got {name}, {what}.")
+        return found
+
+    def check(self, text: str, where: str) -> None:
+        """Refuse an empty text."""
+        if not text.strip():
+            raise RequestError(f"{where}: expected words, got an empty text.")
+
+    def predict(self, inputs: Sequence[str]) -> Iterator[Classified]:
+        """The probabilities of each item; a blank line stays one, so that lines go with lines."""
+        items = [item for item in inputs if item.strip()]
+        if not self._has_images:
+            self.warn_unknown(items)
+            self.warn_cut(items, self.task.length)
+        shares = iter(self.task.shares(self.model, self._as_read(items)) if items else ())
+        for item in inputs:
+            yield item, next(shares) if item.strip() else None
+
+    def _as_read(self, items: Sequence[str]) -> list[Any]:
+        """The items as the model takes them: texts, or pixels."""
+        return [self.task.read(Path(item)) for item in items] if self._has_images else [*items]
+
+    def _unknown(self, item: str) -> list[str]:
+        return [] if self._has_images else self.task.unknown(item)
+
+    def lines(self, result: Classified) -> list[str]:
+        """The class; nothing for a blank line."""
+        item, shares = result
+        if shares is None:
+            return [""]
+        best = int(shares.argmax())
+        name = [*self.task.class_counts][best]
+        if not self._scores:
+            return [name]
+        return [f"{shares[best]:.4f}\t{name}{unknown_column(self._unknown(item))}"]
+
+    def content(self, result: Classified) -> dict[str, Any]:
+        """The class and the probabilities; none for a blank line."""
+        item, shares = result
+        if shares is None:
+            return {self.noun: item, "class": None, "probabilities": {}}
+        counts = dict(self.task.class_counts)
+        found = {name: round(float(each), 6) for name, each in zip(counts, shares, strict=True)}
+        content = {
+            self.noun: item,
+            "class": [*counts][int(shares.argmax())],
+            "probabilities": found,
+            "classes": counts,  # with their numbers of training items
+        }
+        if not self._has_images:
+            content["unknown"] = [*dict.fromkeys(self._unknown(item))]
+        return content
+
+    def draw(self, results: Sequence[Classified], **settings: Any) -> Figure:
+        """Which words a text is judged by, or where the model looked on images."""
+        items = self._as_read([item for item, _ in results])
+        return self._image_maps(items) if self._has_images else self._words(items)
+
+    def _words(self, texts: Sequence[str]) -> Figure:
+        from attnlab.tasks.classification.figures.words import words_figure
+
+        if not texts[0].strip():
+            raise RequestError("--attention: expected a text with words in it, got an empty one.")
+        tokens = self.task.tokens(texts)
+        weights = self.model.attend(tokens)
+        if weights is None:
+            raise RequestError("--attention: expected a model with attention, got attention=none.")
+        kept = {
+            "weights": weights.numpy(),
+            "tokens": self.task.words(tokens),
+            "prediction": self.task.serve(self.model, texts),
+        }
+        return words_figure(kept, self.trained.config.names)
+
+    def _image_maps(self, images: Sequence[np.ndarray]) -> Figure:
+        import numpy as np
+
+        from attnlab.tasks.classification.figures.image_maps import image_maps_figure
+
+        pixels = np.stack(images)
+        kept = {
+            "weights": self.model.attend(pixels).numpy(),
+            "pixels": pixels,
+            "prediction": self.task.serve(self.model, pixels),
+        }
+        return image_maps_figure(kept, self.trained.config.names)

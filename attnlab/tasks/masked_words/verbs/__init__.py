@@ -1,1 +1,0 @@
-"""Words of the command line about masked words."""

@@ -1,0 +1,178 @@
+"""What a kind makes of a user's inputs by a trained run: nothing here prints or knows a command."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from attnlab.text.reading import check_utf8, read_text
+from attnlab.text.unknown import cut_warning, unknown_warning
+
+if TYPE_CHECKING:
+    from attnlab.records.run_directory import RunDirectory
+
+
+@dataclass(frozen=True)
+class Setting:
+    """An option of the command that makes predictions.
+
+    Attributes:
+        name: of the keyword argument that gets its value; the option is `--name`, `-` for `_`.
+        help: one sentence.
+        value: `str`, `Path`, `bool` for a flag, or the smallest and the largest of whole numbers.
+        default: the value if the option isn't given; the help shows it unless it is None.
+        metavar: what the help has for a value; None: the usual word for its type.
+        repeated: whether it may be given several times.
+        required: whether it must be given.
+    """
+
+    name: str
+    help: str
+    value: type | tuple[int, int | None] = str
+    default: int | str | None = None
+    metavar: str | None = None
+    repeated: bool = False
+    required: bool = False
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """The inputs of a command, which are its arguments after RUN.
+
+    Attributes:
+        name: of an input in messages, such as `SENTENCE`.
+        metavar: what the help has for them.
+        required: whether one must be given; otherwise standard input is read line by line.
+        files: help of `--file`, each of which is one input; None: there is no such option.
+    """
+
+    name: str
+    metavar: str
+    required: bool = False
+    files: str | None = None
+
+
+@dataclass(frozen=True)
+class Request:
+    """What a user asks of a run.
+
+    Attributes:
+        run: its folder.
+        report: shows a line on standard error, such as `note: ...` or `warning: ...`.
+        words: the arguments after RUN.
+        files: those of `--file`.
+        csv: the file of `--csv`; `-` is standard output.
+    """
+
+    run: RunDirectory
+    report: Callable[[str], None]
+    words: Sequence[str] = ()
+    files: Sequence[Path] = ()
+    csv: str | None = None
+
+
+class Predictor:
+    """Makes a kind's predictions for one request.
+
+    The docstring of a subclass is the help of its command. The constructor takes the request and
+    the `settings`, and refuses what can't be done: TensorFlow isn't loaded yet.
+
+    Attributes:
+        takes: the inputs; None: the command has no arguments after RUN.
+        settings: further options.
+        figure: the option that draws predictions to a file; None: there is no such option.
+        figure_settings: the options of `draw`.
+        table: help of `--csv`, a file of the predictions; None: there is no such option.
+        together: how many inputs `predict` gets at most.
+        noun: an input, in a word.
+        most_drawn: how many inputs `draw` can show.
+        inputs: those that were given as arguments and files; none: those of standard input.
+        trained: the `TrainedRun`, once it is loaded; so are its `task` and its `model`.
+    """
+
+    takes: ClassVar[Inputs | None] = None
+    settings: ClassVar[tuple[Setting, ...]] = ()
+    figure: ClassVar[Setting | None] = None
+    figure_settings: ClassVar[tuple[Setting, ...]] = ()
+    table: ClassVar[str | None] = None
+    together: ClassVar[int] = 256
+    noun: str = "text"
+    most_drawn: int = 1
+    trained: Any
+    task: Any
+    model: Any
+
+    def __init__(self, request: Request) -> None:
+        self.request = request
+        self.inputs = self.read()
+
+    @classmethod
+    def prefers(cls, task: str, words: Sequence[str]) -> bool:
+        """Whether `latest` is rather a run of this task than of others, given the inputs."""
+        return True
+
+    def read(self) -> Sequence[str]:
+        """The texts that were given as arguments and files.
+
+        Raises:
+            RequestError: one of them can't be read or used.
+        """
+        texts = [*self.request.words]
+        texts += [read_text(path, "--file") for path in self.request.files]
+        for number, text in enumerate(texts, 1):
+            where = f"{self.takes.name if self.takes else 'TEXT'} {number}"
+            check_utf8(text, where)
+            self.check(text, where)
+        return texts
+
+    def check(self, text: str, where: str) -> None:
+        """Raise `RequestError` if a text can't be used; `where` names it."""
+
+    def use(self, trained: Any) -> None:
+        """Take the trained run; called once, before `predict`."""
+        self.trained, self.task, self.model = trained, trained.task, trained.model
+
+    def predict(self, inputs: Sequence[str]) -> Iterable[Any]:
+        """The result of each input in turn; without `takes` any number of results."""
+        raise NotImplementedError
+
+    def lines(self, result: Any) -> Iterable[str]:
+        """A result as lines of text."""
+        raise NotImplementedError
+
+    def content(self, result: Any) -> Mapping[str, Any]:
+        """A result as a JSON object."""
+        raise NotImplementedError
+
+    def draw(self, results: Sequence[Any], **settings: Any) -> Any:
+        """The figure of some results; the settings are `figure_settings`."""
+        raise NotImplementedError
+
+    def csv(self, results: Sequence[Any]) -> bytes:
+        """The content of the file that `Request.csv` names; see `table`."""
+        raise NotImplementedError
+
+
+class TextPredictor(Predictor):
+    """A predictor of a `TextTask`: it warns about what the model can't read of texts."""
+
+    def __init__(self, request: Request) -> None:
+        super().__init__(request)
+        self._warned: set[str] = set()
+        self._is_cut = False
+
+    def warn_unknown(self, texts: Iterable[str]) -> None:
+        """Warn about the words of texts that the vocabulary doesn't have, about each once."""
+        words = chain.from_iterable(map(self.task.unknown, texts))
+        if text := unknown_warning(words, self._warned, self.task.tokenizer.words):
+            self.request.report(f"warning: {text}")
+
+    def warn_cut(self, texts: Iterable[str], most: int) -> None:
+        """Warn once that the model reads only the first `most` tokens of a text."""
+        cut = (text for text in texts if self.task.is_longer(text, most))
+        if not self._is_cut and (text := next(cut, None)) is not None:
+            self.request.report(f"warning: {cut_warning(self.noun, most, text)}")
+            self._is_cut = True

@@ -1,0 +1,160 @@
+"""What all commands that make predictions do alike, with a predictor that only counts letters."""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+from types import SimpleNamespace
+
+import pytest
+
+from attnlab.commands import predict
+from attnlab.errors import RequestError
+from attnlab.run import loading
+from attnlab.tasks.predictor import Inputs, Predictor, Setting
+
+
+class Letters(Predictor):
+    """Count the letters of each WORD, by a trained RUN."""
+
+    takes = Inputs("WORD", "[WORD]...", files="A file that is one word.")
+    settings = (
+        Setting("times", "How often.", (1, 9), default=1),
+        Setting("mark", "What stands after a count.", repeated=True),
+        Setting("in_words", "Say it in words.", bool),
+    )
+    figure = Setting("picture", "Draw them.")
+    figure_settings = (Setting("line_width", "Bold.", (1, None)),)
+    table = "Write them to a table."
+    together = 2
+    noun = "word"
+    chunks: list[list[str]] = []
+
+    def __init__(self, request, *, times, mark, in_words):
+        super().__init__(request)
+        self._times, self._mark, self._in_words = times, mark, in_words
+
+    def check(self, text, where):
+        if not text:
+            raise RequestError(f"{where}: expected letters.")
+
+    def predict(self, inputs):
+        self.chunks.append([*inputs])
+        return [(word, self._times * len(word)) for word in inputs]
+
+    def lines(self, result):
+        count = f"{result[1]} letters" if self._in_words else str(result[1])
+        return ["".join([count, *self._mark])]
+
+    def content(self, result):
+        return {"word": result[0], "letters": result[1]}
+
+    def draw(self, results, **settings):
+        return results, settings
+
+    def csv(self, results):
+        return "".join(f"{word};{count}\n" for word, count in results).encode()
+
+
+@pytest.fixture
+def count(monkeypatch, capsys):
+    """The command of `Letters`: its output and what it drew."""
+    drawn = []
+    monkeypatch.setattr(predict, "load", lambda path: Letters)
+    monkeypatch.setattr(predict, "find_trained", lambda *words, prefers: SimpleNamespace())
+    trained = SimpleNamespace(task=None, model=None)
+    monkeypatch.setattr(loading.TrainedRun, "load", lambda *words: trained)
+    monkeypatch.setattr(predict, "save_figure", lambda *words: drawn.append(words))
+    monkeypatch.setattr(Letters, "chunks", [])
+    own = SimpleNamespace(command="count", predictor="")
+    command = predict.prediction_command(SimpleNamespace(predictions=own))
+
+    def count(*words: object, given: bytes = b""):
+        monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(given)))
+        drawn.clear()
+        command.main(["latest", *map(str, words)], prog_name="count", standalone_mode=False)
+        return capsys.readouterr().out.splitlines(), [*drawn]
+
+    return count
+
+
+def test_the_help_is_what_the_predictor_declares(count):
+    lines, _ = count("--help")
+    text = " ".join(" ".join(lines).split())
+    assert text.startswith("Usage: count [OPTIONS] RUN [WORD]... Count the letters of each WORD")
+    for option in (
+        "--file PATH A file that is one word.",
+        "--times INTEGER RANGE How often. [default: 1; 1<=x<=9]",
+        "--in-words Say it in words.",
+        "--epoch EPOCH",
+        "--format [text|json]",
+        "--csv FILE Write them to a table.",
+        "--picture FILE.png Draw them.",
+        "--line-width INTEGER RANGE Bold. [x>=1]",
+    ):
+        assert option in text
+
+
+def test_inputs_are_arguments_and_files_or_lines(count, tmp_path):
+    (tmp_path / "word.txt").write_text("three")
+    assert count("a", "bb", "--file", tmp_path / "word.txt")[0] == ["1", "2", "5"]
+    assert Letters.chunks == [["a", "bb"], ["three"]]
+    assert count("--times", 2, "--mark", "!", "--mark", "?", given=b"ab\n\nc")[0] == [
+        *("4!?", "0!?", "2!?"),
+    ]
+    assert count("--in-words", "ab")[0] == ["2 letters"]
+    lines, _ = count("--json", "ab", "c")
+    assert [json.loads(line)["letters"] for line in lines] == [2, 1]
+
+
+def test_a_table_goes_to_a_file_or_to_standard_output(count, tmp_path):
+    assert count("--csv", "-", "ab", "c")[0] == ["ab;2", "c;1"]
+    assert count("--csv", tmp_path / "table.csv", "ab")[0] == []
+    assert (tmp_path / "table.csv").read_text() == "ab;2\n"
+    with pytest.raises(RequestError, match="--csv: .* can't be written"):
+        count("--csv", tmp_path / "none" / "table.csv", "ab")
+
+
+def test_a_figure_shows_the_results(count, tmp_path):
+    lines, ((figure, path, option),) = count("ab", "--picture", tmp_path / "a.png")
+    assert (lines, path, option) == (["2"], tmp_path / "a.png", "--picture")
+    assert figure == ([("ab", 2)], {"line_width": None})
+    lines, (drawn,) = count("--picture", "a.png", "--line-width", 3, given=b"ab\n")
+    assert lines == ["2"] and drawn[0][1] == {"line_width": 3}
+
+
+def test_a_figure_is_saved_even_if_nobody_reads_the_output(count, monkeypatch):
+    def gone(*_, **__):
+        raise BrokenPipeError
+
+    saved = []
+    monkeypatch.setattr(predict, "save_figure", lambda *words: saved.append(words))
+    monkeypatch.setattr(predict.click, "echo", gone)
+    with pytest.raises(BrokenPipeError):
+        predict._run(
+            *(None, Letters),
+            **{"run": "latest", "runs": None, "epoch": None, "average": None, "form": "text"},
+            **{"words": ["ab"], "figure": predict.Path("a.png"), "line_width": None},
+            **{"times": 1, "mark": (), "in_words": False},
+        )
+    assert len(saved) == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "given", "message"),
+    [
+        (["a", "--picture", "a.gif"], b"", "--picture: expected a file that ends with .png"),
+        (["a", "b", "--picture", "a.png"], b"", "--picture: expected one word, got 2."),
+        (["--picture", "a.png"], b"", "--picture: expected a word, got none on standard input."),
+        (["--picture", "a.png"], b"a\nb\nc\n", "expected one word, got more on standard input."),
+        (["a", "--line-width", "2"], b"", "--line-width: expected --picture FILE.png, too."),
+        (["a", "--csv", "-", "--json"], b"", "--csv, --json: expected one of them, got both."),
+        (["a", ""], b"", "WORD 2: expected letters."),
+        (["a\udce9"], b"", "WORD 1: expected UTF-8, got 'a\\\\udce9'."),
+    ],
+)
+def test_what_cannot_be_done_is_refused_before_anything_is_loaded(count, words, given, message):
+    with pytest.raises(RequestError, match=message):
+        count(*words, given=given)
+    assert Letters.chunks == []

@@ -1,0 +1,46 @@
+"""Lines of standard input as they come."""
+
+from __future__ import annotations
+
+import io
+import sys
+from types import SimpleNamespace
+
+import pytest
+
+from attnlab.commands.standard_input import input_lines
+from attnlab.errors import RequestError
+
+
+@pytest.fixture
+def given(monkeypatch):
+    """Put bytes on standard input."""
+
+    def given(content: bytes) -> None:
+        monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(content)))
+
+    return given
+
+
+def test_a_closed_standard_input_is_refused_in_a_sentence(monkeypatch):
+    monkeypatch.setattr(sys, "stdin", None)
+    with pytest.raises(RequestError, match="TEXT: expected a text, or standard input, got neither"):
+        next(input_lines("TEXT", 9))
+
+
+def test_a_byte_order_mark_is_no_part_of_the_first_line(given):
+    given("One\r\nGröße\n".encode("utf-8-sig"))
+    assert [*input_lines("TEXT", 9)] == [["One", "Größe"]]
+
+
+def test_a_list_has_no_more_lines_than_are_predicted_together(given):
+    given(b"1\n2\n\n4\n5")
+    assert [*input_lines("TEXT", 3)] == [["1", "2", ""], ["4"], ["5"]]
+
+
+def test_lines_before_one_that_is_no_utf8_come_first(given):
+    given(b"one\ntwo\nt\xffree\nfour\n")
+    lines = input_lines("TEXT", 9)
+    assert next(lines) == ["one", "two"]
+    with pytest.raises(RequestError, match="line 3: expected UTF-8, got the byte 0xff at place 2."):
+        next(lines)
