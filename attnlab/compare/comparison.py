@@ -149,8 +149,8 @@ def compare(entries: Sequence[ListedRun], options: Options | None = None) -> Com
                 f"--margin: expected together with --sequential, got {options.margin!r}."
             )
         Amount.parse("--margin", options.margin)
-    chosen = choose(entries, options)
-    return Comparisons([_compare_task(each, options) for each in chosen.tasks], chosen.left_out)
+    tasks, left_out = choose(entries, options)
+    return Comparisons([_compare_task(each, options) for each in tasks], left_out)
 
 
 def _compare_task(task: TaskGroups, options: Options) -> Comparison:

@@ -85,17 +85,13 @@ class TaskGroups:
         return [record for group in self.groups for record in group.runs.values()]
 
 
-class Chosen(NamedTuple):
-    """The groups of each task and its data, and sentences about runs that are in none."""
-
-    tasks: list[TaskGroups]
-    left_out: list[str]
-
-
-def choose(entries: Sequence[ListedRun], choice: Choice) -> Chosen:
+def choose(entries: Sequence[ListedRun], choice: Choice) -> tuple[list[TaskGroups], list[str]]:
     """Group runs.
 
     The entries, at least one, have the oldest first; those that aren't completed are counted.
+
+    Returns:
+        The groups of each task and its data, and sentences about runs that are in none.
 
     Raises:
         RequestError: No run is completed, or a key, a metric or the reference isn't known.
@@ -128,7 +124,7 @@ def choose(entries: Sequence[ListedRun], choice: Choice) -> Chosen:
     if not tasks:
         raise NothingToCompare(f"--metric: expected runs with a finite value, got {left_out[-1]}.")
     _check_reference(choice.reference, tasks)
-    return Chosen(tasks, left_out)
+    return tasks, left_out
 
 
 class _Question(NamedTuple):

@@ -110,10 +110,9 @@ def plan(
         RequestError: see `grouping.choose`; or no two groups share two seeds; or the wish doesn't
             fit the metric.
     """
-    chosen = choose(entries, choice)
-    seconds = _seconds_each([*entries, *beside])
-    plans, left_out = [], chosen.left_out
-    for task in chosen.tasks:
+    tasks, left_out = choose(entries, choice)
+    seconds, plans = _seconds_each([*entries, *beside]), []
+    for task in tasks:
         lacking = _lacking(task)
         if lacking:
             left_out.append(f"{task.name}: {lacking}")
