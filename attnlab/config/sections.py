@@ -14,12 +14,13 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 from attnlab.config.file_hashes import absolute, file_hash
 from attnlab.config.rules import Rule, lookup
 from attnlab.errors import RequestError
 
+Section = TypeVar("Section")
 OPTION_GROUPS = ("task", "attention", "model", "optimizer", "schedule")
 
 
@@ -195,6 +196,14 @@ class Option:
         return cls(mapping["name"], {k: v for k, v in mapping.items() if k != "name"})
 
 
+def _option(group: str) -> cached_property[Option]:
+    return cached_property(lambda config: Option.from_mapping(config.document[group]))
+
+
+def _section(name: str, cls: type[Section]) -> cached_property[Section]:
+    return cached_property(lambda config: cls(**config.document.get(name, {})))
+
+
 @dataclass(frozen=True)
 class RunConfig:
     """A whole run, checked: one document, and its sections with their types."""
@@ -208,50 +217,19 @@ class RunConfig:
     # a relative path would mean another file. They don't enter the digest.
     files: Mapping[str, str] = field(default_factory=dict)
 
-    @cached_property
-    def task(self) -> Option:
-        """What is learned, from which data, under which protocol."""
-        return Option.from_mapping(self.document["task"])
+    task = _option("task")  # what is learned, from which data, under which protocol
+    attention = _option("attention")  # the mechanism
+    model = _option("model")  # the architecture around it
+    optimizer = _option("optimizer")  # the update rule
+    schedule = _option("schedule")  # the learning rate over the run
+    trainer = _section("trainer", TrainerConfig)  # epochs, batches, stopping
+    tracking = _section("tracking", TrackingConfig)  # MLflow
+    paths = _section("paths", PathsConfig)  # folders
 
-    @cached_property
-    def attention(self) -> Option:
-        """The mechanism."""
-        return Option.from_mapping(self.document["attention"])
-
-    @cached_property
-    def model(self) -> Option:
-        """The architecture around it."""
-        return Option.from_mapping(self.document["model"])
-
-    @cached_property
-    def optimizer(self) -> Option:
-        """The update rule."""
-        return Option.from_mapping(self.document["optimizer"])
-
-    @cached_property
-    def schedule(self) -> Option:
-        """The learning rate over the run."""
-        return Option.from_mapping(self.document["schedule"])
-
-    @cached_property
+    @property
     def data(self) -> Option | None:
         """The corpus; None if the task brings its own data."""
         return Option.from_mapping(self.document["data"]) if "data" in self.document else None
-
-    @cached_property
-    def trainer(self) -> TrainerConfig:
-        """Epochs, batches, stopping."""
-        return TrainerConfig(**self.document.get("trainer", {}))
-
-    @cached_property
-    def tracking(self) -> TrackingConfig:
-        """MLflow."""
-        return TrackingConfig(**self.document.get("tracking", {}))
-
-    @cached_property
-    def paths(self) -> PathsConfig:
-        """Folders."""
-        return PathsConfig(**self.document.get("paths", {}))
 
     @property
     def seed(self) -> int:
@@ -269,11 +247,13 @@ class RunConfig:
     def option(self, group: str) -> Option:
         """The option of a group, with its files where `files` says that they are."""
         option: Option = getattr(self, group)
-        own = {key.partition(".")[2]: path for key, path in self.files.items()}
-        own = {k: v for k, v in own.items() if f"{group}.{k}" in self.files}
-        given = option.settings
-        moved = {k: v for k, v in own.items() if k in given and absolute(str(given[k])) != v}
-        return Option(option.name, {**given, **moved})
+        own = {key.partition(".")[2]: key for key in self.files if key.startswith(f"{group}.")}
+        moved = {
+            name: self.files[key]
+            for name, key in own.items()
+            if name in option.settings and absolute(str(option.settings[name])) != self.files[key]
+        }
+        return Option(option.name, {**option.settings, **moved})
 
     @property
     def names(self) -> dict[str, Any]:
