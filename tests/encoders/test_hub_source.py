@@ -16,7 +16,7 @@ from attnlab.encoders.hub import HubSource, segments
 from attnlab.encoders.hub_tokenizer import order
 from attnlab.errors import RequestError
 from attnlab.text.tokenizers import END, PAD, START, Tokenizer
-from attnlab.training.keras_internals import having, shapes_alone
+from attnlab.training.keras_internals import shapes_alone, substituted_values
 
 ROWS = np.array(
     [
@@ -112,10 +112,12 @@ def test_it_runs_as_a_graph(preset, jit_compile):
 
 def test_other_values_of_the_weights_count(preset):
     encoder = preset.encoder
-    with having(encoder.weights, [2 * weight.value for weight in encoder.weights]):
+    with substituted_values(encoder.weights, [2 * weight.value for weight in encoder.weights]):
         doubled = np.array(encoder(ROWS).vectors)
     assert np.abs(doubled - encoder(ROWS).vectors).max() > 0.1
-    with having(encoder.weights, [tf.zeros_like(weight.value) for weight in encoder.weights]):
+    with substituted_values(
+        encoder.weights, [tf.zeros_like(weight.value) for weight in encoder.weights]
+    ):
         assert not np.array(encoder(ROWS).vectors).any()
 
 
