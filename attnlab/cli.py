@@ -129,22 +129,25 @@ def _dispatch(arguments: list[str]) -> int:
 
 
 def _help(arguments: list[str], known: Mapping[str, str]) -> int:
-    """Help for a verb, for settings (`--help model.units`), or the overview."""
-    from attnlab.config.help import overview
+    """Print help for a verb, a topic or a setting (`--help model.units`), or the first screen."""
+    from attnlab.config import help
     from attnlab.config.rules import did_you_mean
 
     others = ("help", "train")
     asked = [w for w in arguments if w[:1] not in "-+~" and "=" not in w and w not in others]
-    if asked and asked[0] in known:
+    if not asked:
+        print(help.overview(known))
+    elif text := help.topic(asked[0], known):
+        print(text)
+    elif asked[0] in known:
         return _verb(asked[0], ["--help"])
-    if asked:
+    else:
         try:
-            return _verb("explain", asked)
+            return _verb("explain", [help.group_of(asked[0]), *asked[1:]])
         except RequestError:
             if not did_you_mean(asked[0], [*known]):
                 raise
             raise RequestError(_unknown_verb(asked[:1], [*known, "train"])) from None
-    print(overview({"train": "one run, as attnlab KEY=VALUE ...", **known}))
     return DONE
 
 

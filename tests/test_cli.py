@@ -6,6 +6,7 @@ import csv
 import errno
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -20,6 +21,7 @@ from command_line import CommandLine
 from attnlab import __version__
 from attnlab.cli import _job, main
 from attnlab.commands import verbs
+from attnlab.config.options import options
 from attnlab.run.building import import_tensorflow
 from attnlab.run.screen import Screen, bars
 from attnlab.terminal.console import plain_console
@@ -33,11 +35,28 @@ def losses(folder: Path) -> list[tuple[str, str]]:
 
 
 @pytest.mark.parametrize("words", [[], ["--help"], ["-h"], ["help"], ["--help", "task=fib"]])
-def test_help_fits_a_narrow_terminal_and_has_every_verb(capsys, words):
+def test_help_fits_a_terminal_and_has_every_command(capsys, words):
     assert main(words) == 0
-    out = capsys.readouterr().out
-    assert max(map(len, out.splitlines())) <= 80
-    assert all(f"\n  {verb} " in out for verb in [*verbs(), "train"])
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) <= 24 and max(map(len, lines)) <= 80
+    named = set(re.findall(r"[\w-]+", "\n".join(lines)))
+    assert {*verbs(), "train", *options("task"), *options("attention")} <= named
+
+
+@pytest.mark.parametrize(
+    ("topic", "line"),
+    [
+        ("commands", "compare         which is better, and could it be luck"),
+        ("mechanisms", "attention=luong_local"),
+        ("tasks", "task=sunspots"),
+        ("presets", "experiment=book_fib"),
+        ("settings", "attnlab explain                    every setting"),
+    ],
+)
+def test_help_has_topics(capsys, topic, line):
+    for words in (["--help", topic], ["help", topic]):
+        assert main(words) == 0
+        assert line in capsys.readouterr().out.splitlines()
 
 
 @pytest.mark.parametrize("words", [["task.path=s\udce9.csv"], ["-m", "task.path=s\udce9.csv"]])

@@ -1,4 +1,4 @@
-"""The overview that `attnlab --help` prints, at most 80 columns wide."""
+"""What `attnlab --help` prints: a screen of 24 lines, and topics; at most 80 columns wide."""
 
 from __future__ import annotations
 
@@ -7,61 +7,73 @@ from collections.abc import Mapping
 
 from attnlab.config.options import options
 
-_GROUPS = {
-    "task": "what is learned, from which data",
-    "attention": "the mechanism",
-    "data": "the corpus, of tasks of texts and images",
-    "model": "the architecture around it",
-    "optimizer": "the update rule",
-    "schedule": "the learning rate over the run",
-    "experiment": "named presets",
-    "search": "named searches of settings, with -m",
+# Commands by what a person wants; those of the kinds of tasks are predictions.
+_WANTS = {
+    "Train": "train resume study plan",
+    "Look": "runs compare report plot evaluate ui",
+    "Predict": "vocabulary summarize",
+    "Set up": "data explain check-mechanism",
 }
-
+_TOPICS = {"tasks": "task", "mechanisms": "attention", "presets": "experiment"}
+_TRAIN = "one run, as attnlab KEY=VALUE ..."
 _TEXT = """\
-attnlab: see, train and fairly compare attention mechanisms.
+attnlab: train attention mechanisms, see where they look, compare them fairly.
 
-Usage:
-  attnlab KEY=VALUE ...                 one run
-  attnlab -m KEY=VALUE,VALUE ...        a sweep over every combination
-  attnlab COMMAND [...]                 see attnlab COMMAND --help
+  attnlab task=fib attention=bahdanau                              one run
+  attnlab -m task=sunspots attention=none,bahdanau seed=0,1,2,3,4  a sweep
+  attnlab compare                                                  is it luck?
+  attnlab task=translate attention=bahdanau                        and after it:
+  attnlab translate latest "The old dog sleeps." --attention map.png
 
-Examples:
-  attnlab task=fib attention=bahdanau
-  attnlab task=sunspots attention=luong_local attention.window=6 seed=1
-  attnlab -m task=sunspots attention=none,bahdanau seed=0,1,2,3,4
-  attnlab compare --by attention
-  attnlab forecast latest --steps 12
-  attnlab task=translate attention=multi_head
-  attnlab translate latest "The old dog sleeps."
+{commands}
 
-Commands:
-{verbs}
+{names}
 
-Groups (GROUP=NAME chooses, GROUP.KEY=VALUE changes one setting):
-{groups}
+A run is OPTION=NAME and KEY=VALUE, such as attention=luong_local
+attention.window=6 trainer.epochs=50. More: attnlab COMMAND --help;
+attnlab --help commands | tasks | mechanisms | data | model | optimizer |
+schedule | presets | search | settings | KEY
+"""
+_SETTINGS = """\
+A run:       seed, trainer.epochs, trainer.batch_size, trainer.patience,
+             tracking.enabled, tracking.uri, tracking.weights, paths.runs
+A sweep, -m: sweep.name, sweep.dry_run, sweep.retry_failed, sweep.fail_fast,
+             hydra/launcher=joblib, hydra.launcher.n_jobs
+Both:        -q prints the folder only, -v prints details
+Everywhere:  --config-dir FOLDER finds your FOLDER/attention/NAME.yaml
 
-Everywhere: seed, trainer.epochs, trainer.batch_size, trainer.patience,
-  tracking.enabled, tracking.uri, tracking.weights, paths.runs
-In a sweep: sweep.name, sweep.dry_run, sweep.retry_failed, sweep.fail_fast,
-  hydra/launcher=joblib, hydra.launcher.n_jobs
-With a run or a sweep: -q prints only its folder, -v details, too
-With every command: --config-dir FOLDER finds your FOLDER/attention/NAME.yaml
-  attnlab explain KEY says what a setting means, its range and default.
-  attnlab --cfg job [KEY=VALUE ...] shows the whole configuration.
-  attnlab --hydra-help shows Hydra's own flags.
-  eval "$(attnlab -sc install=bash)" completes with TAB in bash.
+attnlab explain                    every setting
+attnlab explain KEY                what it means, its range and its default
+attnlab --cfg job [KEY=VALUE ...]  the whole configuration of a run
+attnlab --hydra-help               Hydra's own flags
+eval "$(attnlab -sc install=bash)" completes with TAB in bash
 """
 
 
 def overview(verbs: Mapping[str, str]) -> str:
-    """The text of `attnlab --help`; `verbs` have one line of help each."""
-    lines = "\n".join(f"  {verb:<15} {line}" for verb, line in verbs.items())
-    groups = "\n".join(_group(group, line) for group, line in _GROUPS.items())
-    return _TEXT.format(verbs=lines, groups=groups).rstrip()
+    """Return the first screen; `verbs` have one line of help each."""
+    wants = {want: words.split() for want, words in _WANTS.items()}
+    listed = {word for words in wants.values() for word in words}
+    wants["Predict"] = [*(verb for verb in verbs if verb not in listed), *wants["Predict"]]
+    commands = [_paragraph(want, words) for want, words in wants.items()]
+    names = [_paragraph(topic.capitalize(), options(_TOPICS[topic])) for topic in _TOPICS]
+    return _TEXT.format(commands="\n".join(commands), names="\n".join(names[:2])).rstrip()
 
 
-def _group(group: str, line: str) -> str:
-    names = ", ".join(options(group))
-    body = textwrap.fill(names, 78, initial_indent="      ", subsequent_indent="      ")
-    return f"  {group:<10} {line}\n{body}"
+def topic(word: str, verbs: Mapping[str, str]) -> str | None:
+    """Return the text of `--help commands` and `--help settings`; None of another word."""
+    if word == "settings":
+        return _SETTINGS.rstrip()
+    if word in ("commands", "command"):
+        return "\n".join(f"{verb:<15} {line}" for verb, line in {"train": _TRAIN, **verbs}.items())
+    return None
+
+
+def group_of(word: str) -> str:
+    """Return the group that a topic lists, such as `attention` for `mechanisms`; else the word."""
+    return _TOPICS.get(word, word)
+
+
+def _paragraph(title: str, words: list[str]) -> str:
+    text = f"{title:<11} {', '.join(words)}"
+    return textwrap.fill(text, 80, subsequent_indent=" " * 12)
