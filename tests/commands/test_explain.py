@@ -124,13 +124,13 @@ def test_lines_are_broken_between_words_on_a_terminal_alone(capsys, monkeypatch)
 @pytest.mark.parametrize(
     ("word", "start"),
     [
-        ("skill", "skill: what part of the best baseline's error is gone."),
+        ("skill", "skill: the part of the best baseline's error that the model removes."),
         ("mase", "MASE (Hyndman and Koehler 2006): MAE divided by"),
         ("smape", "sMAPE, as in the M4 competition: the mean of"),
         ("dm_p", "DM p: the Diebold-Mariano test"),
         ("test_bleu", "BLEU, chrF: how many n-grams"),
-        ("nlinear", "baseline: a rule that needs no network"),
-        ("n", "n: how many seeds a mean is of."),
+        ("nlinear", "baseline: a rule without a network"),
+        ("n", "n: the number of seeds behind a mean."),
     ],
 )
 def test_a_metric_or_a_column_is_explained(capsys, word, start):
