@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from command_line import ROOT
+from documents import everything
 
 NOTEBOOKS = sorted(ROOT.glob("examples/*.ipynb"))
 # A cell more for those that answer something: what was asked has its right answer.
@@ -33,8 +34,8 @@ def test_notebooks_are_kept_without_outputs():
 
 
 def test_every_sentence_to_be_translated_has_its_translation():
-    texts = [ROOT / "README.md", ROOT / "examples/translate_and_look.ipynb"]
-    shown = " ".join(path.read_text(encoding="utf-8").replace("\\", "") for path in texts)
+    notebook = (ROOT / "examples/translate_and_look.ipynb").read_text(encoding="utf-8")
+    shown = everything() + notebook.replace("\\", "")
     asked = re.findall(r'attnlab translate [^`\n]*?"(.*?)"', shown)
     for given in re.findall(r"\.predict\(\[(.*?)\]\)", shown):
         asked += re.findall(r'"(.*?)"', given)

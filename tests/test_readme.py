@@ -1,4 +1,4 @@
-"""What the README tells people to type works."""
+"""The commands and the code of the README and of docs/ work."""
 
 import os
 import re
@@ -12,6 +12,7 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
+from documents import PATHS, README, code, commands, everything
 from hydra import compose, initialize_config_dir
 
 from attnlab.cli import main
@@ -21,16 +22,27 @@ from attnlab.config.options import option_class, options
 from attnlab.tasks.translation.corpora.builtin import Builtin
 from attnlab.text.tokenizers import Tokenizer
 
-README = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
-MECHANISM, FUNCTIONS, LAYERS = re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL)
-RECIPES = re.findall(r"^    attnlab (.*?)(?:\s+#.*)?$", README, flags=re.MULTILINE)
+MECHANISM, FUNCTIONS, LAYERS = code("python")
+LINES, WIDTH = 170, 160  # of the README, at most
 
 
-def test_there_are_recipes_of_every_kind():
-    assert len(RECIPES) == 71
+def test_a_stranger_reads_the_readme_in_two_minutes():
+    lines = README.splitlines()
+    assert len(lines) <= LINES and max(map(len, lines)) <= WIDTH
 
 
-@pytest.mark.parametrize("recipe", RECIPES)
+def test_there_are_commands_of_every_kind():
+    assert len(commands()) > 60 and len(commands()) == len({*commands()})
+
+
+def test_links_lead_to_files_that_are_there():
+    for path in PATHS:
+        for target in re.findall(r"\]\(([^)#]+?)(?:#[^)]*)?\)", path.read_text(encoding="utf-8")):
+            if "://" not in target:
+                assert (path.parent / target).exists(), f"{path.name}: {target}"
+
+
+@pytest.mark.parametrize("recipe", commands())
 def test_a_recipe_is_a_valid_request(recipe, mechanism_folder, tmp_path, monkeypatch):
     monkeypatch.setenv("ATTNLAB_RUNS", str(tmp_path))
     monkeypatch.chdir(tmp_path)
@@ -95,9 +107,9 @@ def test_the_functions_do_what_the_command_line_does(tmp_path, monkeypatch):
 def test_every_word_that_is_to_be_translated_is_known():
     known = [pair.source for pair in Builtin(pairs=5000).pairs("train")]
     tokenizer = Tokenizer.fit(known, kind="word", size=8000)
-    sentences = re.findall(r'^    attnlab translate .*"(.*?)"', README, flags=re.MULTILINE)
-    assert len(sentences) == 3
-    assert [tokenizer.unknown(sentence) for sentence in sentences] == [[], [], []]
+    sentences = re.findall(r'^    attnlab translate .*"(.*?)"', everything(), flags=re.MULTILINE)
+    assert len({*sentences}) == 3
+    assert not any(map(tokenizer.unknown, sentences))
 
 
 @pytest.fixture
@@ -106,7 +118,7 @@ def mechanism_folder(tmp_path, monkeypatch):
     folder = tmp_path / "mine/attention"
     folder.mkdir(parents=True)
     (folder / "cosine.py").write_text(MECHANISM)
-    (yaml,) = re.findall(r"```yaml\n(.*?)```", README, flags=re.DOTALL)
+    (yaml,) = code("yaml")
     (folder / "cosine.yaml").write_text(yaml)
     monkeypatch.setattr("sys.path", list(sys.path))
     monkeypatch.setenv("ATTNLAB_CONFIG_DIR", str(folder.parent))

@@ -1,14 +1,12 @@
-"""What the README's questions are answered, by models that its commands train."""
+"""The answers to the questions of the guides, by models that their commands train."""
 
 from __future__ import annotations
 
-import re
 import shlex
 
 import pytest
-from command_line import ROOT
+from documents import commands
 
-README = (ROOT / "README.md").read_text(encoding="utf-8")
 ARTICLE = (
     "Anna met Peter at the museum on Monday. Peter visited Anna in the garden before dawn. "
     "Anna talked to the king near the bridge in March. The dog followed Peter at the lake."
@@ -17,14 +15,13 @@ PLURALS = set("are were look seem appear stay remain become stand wait".split())
 
 
 def words_of(start: str) -> list[str]:
-    """The words of the README's first command that begins so."""
-    line = re.search(rf"^    attnlab ({re.escape(start)}.*?)(?:\s+#.*)?$", README, re.MULTILINE)
-    return shlex.split(line[1])
+    """The words of the first command that starts so."""
+    return shlex.split(next(line for line in commands() if line.startswith(start)))
 
 
 @pytest.fixture
 def asked(here, no_figures):
-    """A function that trains as the README says, or shorter, and then asks as it says."""
+    """A function that trains as the guides say, or shorter, and then asks as they say."""
     (here.folder / "article.txt").write_text(ARTICLE)
 
     def answers(training: str, asking: str, *shorter: str) -> list[str]:
