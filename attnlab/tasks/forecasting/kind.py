@@ -54,7 +54,8 @@ KIND = Kind(
         example=f"{_HERE}.task:served_example",
         settings=("steps", "id"),
         next_steps={
-            "fib": "attnlab task=sunspots, or attention={other} and attnlab compare",
+            "fib": "attnlab task=translate attention=bahdanau, where attention can be seen: a formula "
+            "solves the Fibonacci numbers. It takes minutes; open plots/attention.png in its folder",
             "": "attnlab forecast {run}, or attention={other} and attnlab compare",
         },
     ),
