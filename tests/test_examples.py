@@ -39,7 +39,7 @@ def test_every_sentence_to_be_translated_has_its_translation():
     asked = re.findall(r'attnlab translate [^`\n]*?"(.*?)"', shown)
     for given in re.findall(r"\.predict\(\[(.*?)\]\)", shown):
         asked += re.findall(r'"(.*?)"', given)
-    assert {*asked} == {*GERMAN}
+    assert {*asked} - {"..."} == {*GERMAN}
 
 
 @pytest.mark.slow

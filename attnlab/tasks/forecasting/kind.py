@@ -54,8 +54,8 @@ KIND = Kind(
         example=f"{_HERE}.task:served_example",
         settings=("steps", "id"),
         next_steps={
-            "fib": "attnlab task=translate attention=bahdanau, where attention can be seen: a formula "
-            "solves the Fibonacci numbers. It takes minutes; open plots/attention.png in its folder",
+            "fib": "attnlab task=translate attention=bahdanau (minutes), where attention can be "
+            "seen in plots/attention.png: a formula solves the Fibonacci numbers",
             "": "attnlab forecast {run}, or attention={other} and attnlab compare",
         },
     ),
