@@ -28,6 +28,7 @@ def make_recurrent(mechanism: str, jit: bool | None = False):
     from attnlab.run.building import start_afresh
     from attnlab.tasks.translation.models.recurrent import RecurrentTranslator
     from attnlab.tasks.translation.models.recurrent_decoder import RecurrentSettings
+    from attnlab.tasks.translation.models.token_loss import token_losses
     from attnlab.tasks.translation.program import TranslationProgram
     from attnlab.training.optimizers import make_optimizer
 
@@ -38,7 +39,8 @@ def make_recurrent(mechanism: str, jit: bool | None = False):
     model = RecurrentTranslator(kind, RecurrentSettings(units=units, embedding=units), **sizes)
     model.build()
     jit = model.faster_with_xla if jit is None else jit
-    return TranslationProgram(model, make_optimizer("adam", {}), label_smoothing=0.1, jit=jit)
+    loss = partial(token_losses, smoothing=0.1)
+    return TranslationProgram(model, make_optimizer("adam", {}), loss=loss, jit=jit)
 
 
 def make_torch_recurrent(mechanism: str) -> Callable[[], object]:

@@ -87,12 +87,14 @@ def make_model(size: Size, **settings):
 
 def make_program(size: Size, jit: bool | None = False, **settings):
     """Ours, ready to train; `jit=None` compiles as for batches of one shape."""
+    from attnlab.tasks.translation.models.token_loss import token_losses
     from attnlab.tasks.translation.program import TranslationProgram
     from attnlab.training.optimizers import make_optimizer
 
     model = make_model(size, **settings)
     jit = model.faster_with_xla if jit is None else jit
-    return TranslationProgram(model, make_optimizer("adam", {}), label_smoothing=0.1, jit=jit)
+    loss = partial(token_losses, smoothing=0.1)
+    return TranslationProgram(model, make_optimizer("adam", {}), loss=loss, jit=jit)
 
 
 def make_batch(size: Size) -> tuple[np.ndarray, np.ndarray]:

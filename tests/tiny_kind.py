@@ -46,12 +46,12 @@ FILES = {
 
         import numpy as np
 
-        from attnlab.tasks.base import Report
+        from attnlab.tasks.base import Report, Task, TaskData
         from counting.kind import KIND
 
 
         @dataclass(frozen=True)
-        class Numbers:
+        class Numbers(TaskData):
             most: int
             name: str = "numbers"
             source: str = "counting"
@@ -65,7 +65,7 @@ FILES = {
                 return self.counts()
 
 
-        class Count:
+        class Count(Task):
             kind, name, monitor = KIND, "count", ("val_loss", "min")
 
             def __init__(self, *, most):
@@ -121,7 +121,7 @@ FILES = {
         import numpy as np
         import tensorflow as tf
 
-        from attnlab.tasks.base import Losses
+        from attnlab.tasks.base import Learner, Losses
         from attnlab.training.optimizers import make_optimizer
 
 
@@ -129,7 +129,7 @@ FILES = {
             steps = 4
 
 
-        class CountLearner:
+        class CountLearner(Learner):
             jit = False
 
             def __init__(self, config, task, model):
@@ -159,15 +159,6 @@ FILES = {
 
             def report(self):
                 return self._task.evaluate(self.model, "test")
-
-            def extra_reports(self):
-                return {}
-
-            def examples(self):
-                return None
-
-            def draw_epoch(self, epoch, folder):
-                return []
 
 
         def figures(run, metrics):

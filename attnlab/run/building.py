@@ -24,8 +24,7 @@ def make_task(config: RunConfig) -> Task:
     """
     if not kind_of(config.task.name).data.takes_corpus:
         task = _construct("task", config.option("task"))
-        if hasattr(task, "cache"):
-            task.cache = Path(config.paths.data)
+        task.cache = Path(config.paths.data)
         return task
     if config.data is None:
         raise RequestError(f"data: expected a corpus, which task={config.task.name} needs.")
@@ -34,22 +33,18 @@ def make_task(config: RunConfig) -> Task:
 
 
 def check_model(config: RunConfig, task: Task) -> None:
-    """Refuse a model whose parts don't fit together, where the data take long to prepare.
-
-    A task whose data do has a method `check`, of the arguments of `build`, that builds the model
-    for data of any size; no weights are drawn.
+    """Refuse a model whose parts don't fit together before a corpus is read; see `Task.check`.
 
     Raises:
         RequestError: as of `Task.build`.
     """
-    check = getattr(task, "check", None)
-    if check is None:
+    if not task.kind.data.takes_corpus:
         return
     import_tensorflow()
     from attnlab.training.keras_internals import shapes_alone
 
     with shapes_alone():
-        check(lambda: _construct("attention", config.attention), config.option("model"))
+        task.check(lambda: _construct("attention", config.attention), config.option("model"))
 
 
 def make_model(config: RunConfig, task: Task) -> keras.Model:

@@ -22,7 +22,7 @@ from attnlab.run import interrupts
 from attnlab.run.building import make_model, start_afresh
 from attnlab.run.loading import load_weights
 from attnlab.run.profile import spent
-from attnlab.run.recorder import Recorder, variable_values
+from attnlab.run.recorder import Recorder
 from attnlab.run.screen import Screen, about_losses
 from attnlab.tasks.base import Learner, Report, Task, TaskData
 from attnlab.tasks.declaration import load
@@ -108,15 +108,14 @@ class Session:
         """Train, choose the best epoch, evaluate it, and leave everything in the folder."""
         self.recorder = recorder
         self.recorder.write_request(self.task, self.data)
-        if self.task.kind.data.summary:
-            self.screen.say(self.task.kind.data.summary(self.data))
+        self.screen.say(self.data.summary())
         checkpoint = self._checkpoints.newest() if self.resumed else None
         start_afresh(self.config.seed)
         done = checkpoint.state["history"] if checkpoint else []
         learner = make_learner(self._as_compiled(), self.task)
         learner.progress = self.screen.working
         self._fix_program(learner, checkpoint)
-        self._best_values = variable_values(learner)
+        self._best_values = learner.values()
         if self.resumed:
             self._restore(learner, checkpoint)
         self.screen.say(about_losses(self.config.document))
@@ -145,7 +144,7 @@ class Session:
         entries: dict[str, Any] = {} if "xla" in status else {"xla": learner.jit}
         width = status.get("together", 1 if checkpoint else None)
         if width is None:  # nothing is trained yet
-            width = width_of(getattr(learner, "stackable", 1))
+            width = width_of(learner.stackable)
             entries |= {"together": width} if width > 1 else {}
         if entries:
             with self.recorder.writing("status.json"):
@@ -177,7 +176,7 @@ class Session:
             row = self._epoch(learner)
             self.state.end_epoch(row)
             if self._best_epoch() == self.state.epochs:
-                self._best_values = variable_values(learner)
+                self._best_values = learner.values()
             self.recorder.write_epoch(learner, row)
             training = (time.perf_counter() - self._saved_at) / runs_here()
             if training >= _TRAINING_PER_SAVING * self._saving_took:
@@ -287,7 +286,7 @@ class Session:
                 load_weights(learner.model, [path], "the best weights so far")
             except RequestError as error:
                 raise CannotGoOn(str(error)) from error
-            self._best_values = variable_values(learner)
+            self._best_values = learner.values()
         _assign(variables, arrays)
         log.info("resumed after epoch %d, chunk %d", self.state.epochs, half)
 

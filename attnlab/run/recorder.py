@@ -29,12 +29,6 @@ log = logging.getLogger("attnlab")
 _disk = ThreadPoolExecutor(8, "disk")  # each run writes one epoch at a time
 
 
-def variable_values(learner: Learner) -> list[np.ndarray]:
-    """The values of `learner.model.variables`, some of which may not be in them yet."""
-    own = getattr(learner, "values", None)
-    return own() if own else [np.array(variable) for variable in learner.model.variables]
-
-
 class Recorder:
     """Writes a run's folder, and has each change copied to MLflow."""
 
@@ -81,7 +75,7 @@ class Recorder:
         with self.writing(f"the weights of epoch {epoch}"):
             scratch = files.temporary(self.folder.weights_path(epoch))
             self._weights_files = self._weights_files or WeightsFiles(learner.model)
-            content = self._weights_files.next(variable_values(learner), scratch)
+            content = self._weights_files.next(learner.values(), scratch)
         with self.writing("a figure"):
             learner.draw_epoch(epoch, self.folder.plots)
         inside = copy_context().run  # what it logs belongs to this run

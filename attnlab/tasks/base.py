@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class TaskData(Protocol):
-    """What the runner has to know of a task's data, whatever they are.
+    """A task's data, as far as the runner knows them; the base of every kind's own.
 
     Attributes:
         name: the data's name.
@@ -44,19 +44,25 @@ class TaskData(Protocol):
     def describe(self) -> dict[str, Any]:
         """Counts and sizes for a log: JSON-ready."""
 
+    def summary(self) -> Sequence[str]:
+        """Lines that a user should read before training, such as the classes and their counts."""
+        return ()
+
 
 class Task(Protocol):
-    """What is learned, from which data, under which protocol.
+    """What is learned, from which data, under which protocol; the base of every kind's tasks.
 
     Attributes:
         kind: what kind of task it is.
         name: the task's name.
         monitor: the metric that chooses the best epoch, and its direction (`min`, `max`).
+        cache: the folder of downloads; a run sets it.
     """
 
     kind: ClassVar[Kind]
     name: str
     monitor: tuple[str, str]
+    cache: Path
 
     def load(self, seed: int, progress: Progress | None = None) -> TaskData:
         """Read or make the data, split them, and fit on the training part what is fitted.
@@ -75,6 +81,18 @@ class Task(Protocol):
         Raises:
             RequestError: there is no such model for this task, or its parts don't fit.
         """
+
+    def check(self, attention: Callable[[], Attention], model: Option) -> None:
+        """Refuse what `build` would refuse for data of any size; no weights are drawn.
+
+        A run calls it before it reads a corpus, which may take long. Other tasks need no check.
+
+        Raises:
+            RequestError: as of `build`.
+        """
+
+    def loss(self, target: Any, output: Any) -> Any:
+        """What training reduces: a value an item of a batch, (B,)."""
 
     def evaluate(self, model: keras.Model, part: str = "test", **settings: Any) -> Report:
         """Score a model on one part of the loaded data, beside the baselines.
@@ -124,7 +142,7 @@ class Chunk(Protocol):
 
 
 class Learner(Protocol):
-    """A model, its optimizer and its task's data.
+    """A model, its optimizer and its task's data; the base of every kind's learner.
 
     Whatever is random in an epoch follows from the seed, the epoch and the number of the step.
 
@@ -132,17 +150,23 @@ class Learner(Protocol):
         model: what is trained.
         optimizer: what trains it, with all its variables.
         jit: whether XLA compiles its steps; a resumed run keeps the choice.
-        progress: is told how far a long scoring is; the runner sets it.
-        stackable: how many runs of equal shapes are sooner trained in one stack than one by one;
-            may be missing, as may
-        width: how many there are in its stack; the runner sets it.
-        values: returns the values of the model's variables; where it is missing, they have them.
+        progress: gets the progress of a long scoring; the runner sets it.
+        stackable: how many runs of equal shapes train faster in one stack than one by one.
+        width: how many runs its stack has; the runner sets it.
     """
 
     model: keras.Model
     optimizer: keras.Optimizer
     jit: bool
-    progress: Progress | None
+    progress: Progress | None = None
+    stackable: int = 1
+    width: int = 1
+
+    def values(self) -> list[np.ndarray]:
+        """The values of `model.variables`."""
+        import numpy as np
+
+        return [np.array(variable) for variable in self.model.variables]
 
     def chunks(self, epoch: int) -> Sequence[Chunk]:
         """The steps of an epoch, in their order.
@@ -171,12 +195,15 @@ class Learner(Protocol):
 
     def extra_reports(self) -> dict[str, Any]:
         """Scores on the task's further parts, JSON-ready; None where the model can't be applied."""
+        return {}
 
     def examples(self) -> dict[str, np.ndarray] | None:
         """Attention weights on a few test items, for attention.npz; None where nothing attends."""
+        return None
 
     def draw_epoch(self, epoch: int, folder: Path) -> list[Path]:
         """Draw what a person would like to see while it trains; most epochs draw nothing."""
+        return []
 
 
 def require_part(parts: Collection[str], part: str) -> None:

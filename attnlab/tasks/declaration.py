@@ -109,13 +109,10 @@ class KindData:
     Attributes:
         takes_corpus: whether its tasks take a corpus from the group `data`.
         catalog: path of a `Catalog`; None if all its data come with it or are files of the user's.
-        summary: gives, by a task's data, lines that are shown before training, such as the classes
-            with their counts; None: nothing to show.
     """
 
     takes_corpus: bool = False
     catalog: str | None = None
-    summary: Callable[[Any], Sequence[str]] | None = None
 
 
 @dataclass(frozen=True)

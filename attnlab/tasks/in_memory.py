@@ -8,24 +8,24 @@ import keras
 import numpy as np
 
 from attnlab.config.sections import RunConfig
-from attnlab.tasks.base import Losses
+from attnlab.tasks.base import Learner, Losses
 from attnlab.text.tokenizers import PAD
 from attnlab.training.batches import BatchPlan, shuffled_plan, similar_plan
 from attnlab.training.compiler import trains_with_xla
 from attnlab.training.epoch_program import Compiled, Loss, Program
+from attnlab.training.in_memory_model import InMemoryModel
 from attnlab.training.optimizers import make_optimizer
 from attnlab.training.program_cache import shared_program
 
 _CHUNK = 1024  # steps between two looks at the progress: most epochs have fewer
 
 
-class InMemoryLearner:
+class InMemoryLearner(Learner):
     """A model on the items of all parts; the steps of a `Learner`.
 
     Args:
         config: the run's configuration.
-        model: what is trained; one that is sooner trained in a stack has `stackable(batch)`, which
-            says in one of how many.
+        model: what is trained.
         loss: `loss(target, output) -> (B,)`, one value an item.
         inputs: of each part, `train` among them, what goes in, (N, ...).
         targets: of each part what should come out, (N, ...).
@@ -37,7 +37,7 @@ class InMemoryLearner:
     def __init__(
         self,
         config: RunConfig,
-        model: keras.Model,
+        model: InMemoryModel,
         loss: Loss,
         inputs: dict[str, np.ndarray],
         targets: dict[str, np.ndarray],
@@ -62,10 +62,10 @@ class InMemoryLearner:
         self.program = Program(*parts, *data, **own, compiled=compiled)
         batch = min(self._batch_size, len(self.rows["train"]))
         # TensorFlow's own kernels round by the place in a stack, so that neighbours would matter.
-        self.stackable = getattr(model, "stackable", lambda batch: 1)(batch) if jit else 1
+        self.stackable = model.stackable(batch) if jit else 1
 
     @property
-    def model(self) -> keras.Model:
+    def model(self) -> InMemoryModel:
         """What is trained."""
         return self.program.model
 
@@ -101,16 +101,8 @@ class InMemoryLearner:
         """Take the steps of a chunk; see `Program.train`."""
         return Losses(self.program.train(chunk, rates, first_step), chunk.sizes)
 
-    def extra_reports(self) -> dict[str, Any]:
-        """Nothing: there are no further parts."""
-        return {}
 
-    def draw_epoch(self, epoch: int, folder: Any) -> list:
-        """Nothing: an epoch is over before a figure is drawn."""
-        return []
-
-
-def text_settings(model: Any, tokens: dict[str, np.ndarray]) -> dict[str, Any]:
+def text_settings(model: InMemoryModel, tokens: dict[str, np.ndarray]) -> dict[str, Any]:
     """Return settings of a `InMemoryLearner` whose inputs are rows of tokens, padded with PAD.
 
     A model of one length reads the padding too.

@@ -12,6 +12,7 @@ import numpy as np
 from attnlab.encoders.opening import open_source, save_source, saved_source
 from attnlab.errors import RequestError
 from attnlab.records.files import write_json
+from attnlab.tasks.base import Task
 from attnlab.text.cleaning import normalized
 from attnlab.text.tokenizers import PAD, Tokenizer
 
@@ -22,7 +23,7 @@ _TOKENIZER = "tokenizer.json"
 Model = TypeVar("Model")
 
 
-class TextTask:
+class TextTask(Task):
     """A part of tasks whose texts are tokens.
 
     Attributes:

@@ -18,6 +18,7 @@ import numpy as np
 import tensorflow as tf
 
 from attnlab.training.batches import BatchPlan, filled_plan
+from attnlab.training.in_memory_model import InMemoryModel
 from attnlab.training.keras_internals import (
     OptimizerFunction,
     dropout_rates,
@@ -79,19 +80,19 @@ class Compiled:
     """What is compiled for a model, an optimizer and a loss; all values are arguments.
 
     Args:
-        model: a built Keras model, `(B, ...) -> (B, ...)`, for its operations alone.
+        model: a built model, `(B, ...) -> (B, ...)`, for its operations alone.
         optimizer: a Keras optimizer, for its formula; it gets its rates step by step.
         loss: `loss(target, output) -> (B,)`, one value an item.
         jit: compile with XLA; false keeps a TensorFlow graph.
     """
 
     def __init__(
-        self, model: keras.Model, optimizer: keras.Optimizer, loss: Loss, *, jit: bool = True
+        self, model: InMemoryModel, optimizer: keras.Optimizer, loss: Loss, *, jit: bool = True
     ) -> None:
         self.model, self.loss, self._jit = model, loss, jit
         self.generators = RandomStates(model)
-        factors = getattr(model, "rate_factors", None)
-        self._update = OptimizerFunction(optimizer, model.trainable_variables, factors)
+        variables = model.trainable_variables
+        self._update = OptimizerFunction(optimizer, variables, model.rate_factors)
         self._dropouts = dropouts(model)
         self.optimizer = self._update.optimizer
         self._train = compiled(self._train_loop, jit)
@@ -194,11 +195,10 @@ class Compiled:
 
     def _step(self, each, values, states, draws, batch, expected, weights, rate, settings):
         """Each run's mean loss over a batch's real rows, and its values and states after a step."""
-        encode = getattr(self.model, "encode", None)  # knows of the axis of runs
         drop, settings = tf.split(settings, [len(self._dropouts), -1], axis=-1)
         with tf.GradientTape() as tape, self._substituted(values, draws, drop):
             tape.watch(values)
-            encoded = encode(batch, training=True) if encode else (batch,)
+            encoded = self.model.encode(batch, training=True)
 
         def loss(parts):
             values, draws, drop, encoded, expected, weights = parts
@@ -206,11 +206,7 @@ class Compiled:
                 # Numbers of tokens have no gradient.
                 known = tf.nest.flatten(encoded)
                 tape.watch([*values, *(part for part in known if part.dtype.is_floating)])
-                if encode:
-                    output = self.model.decode(encoded, training=True)
-                else:
-                    output = self.model(*encoded, training=True)
-                losses = self.loss(expected, output)
+                losses = self.loss(expected, self.model.decode(encoded, training=True))
                 loss = tf.reduce_sum(losses * weights) / tf.reduce_sum(weights)
             return loss, tape.gradient(loss, [values, encoded], unconnected_gradients="zero")
 
@@ -237,16 +233,13 @@ class Compiled:
 
     def _predict_batches(self, values, inputs, rows):
         """The outputs of stacked runs, (runs, B, ...)."""
-        batch, encode = _rows(inputs, rows), getattr(self.model, "encode", None)
         with substituted_values(self.model.trainable_variables, values):
-            encoded = encode(batch, training=False) if encode else (batch,)
+            encoded = self.model.encode(_rows(inputs, rows), training=False)
 
         def output(parts):
             values, encoded = parts
             with substituted_values(self.model.trainable_variables, values):
-                if encode:
-                    return self.model.decode(encoded, training=False)
-                return self.model(*encoded, training=False)
+                return self.model.decode(encoded, training=False)
 
         return tf.vectorized_map(output, (values, encoded))
 
@@ -261,7 +254,7 @@ class Program:
     What is compiled depends on shapes alone, and is shared by the runs that have `compiled`.
 
     Args:
-        model: a built Keras model, `(B, ...) -> (B, ...)`.
+        model: a built model, `(B, ...) -> (B, ...)`.
         optimizer: a Keras optimizer; its learning rate is set at every step from `train`'s `rates`.
         loss: `loss(target, output) -> (B,)`, one value an item.
         inputs: (N, ...) every input of the run, resident.
@@ -275,7 +268,7 @@ class Program:
 
     def __init__(
         self,
-        model: keras.Model,
+        model: InMemoryModel,
         optimizer: keras.Optimizer,
         loss: Loss,
         inputs: Any,
@@ -300,7 +293,7 @@ class Program:
         self.seeds = self.compiled.generators.seeds(seed)
 
     @property
-    def model(self) -> keras.Model:
+    def model(self) -> InMemoryModel:
         """The model with its trained values."""
         self.fill_model()
         return self._model

@@ -10,6 +10,7 @@ from typing import Any
 from attnlab.tasks.answering.corpora.corpus import Asked
 from attnlab.tasks.answering.encoding import Cut, Rows
 from attnlab.tasks.answering.measures import best, exact
+from attnlab.tasks.base import TaskData
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,7 +43,7 @@ class Part:
 
 
 @dataclass(frozen=True, eq=False)
-class AskedTexts:
+class AskedTexts(TaskData):
     """A corpus as the runner and the report see it; see `TaskData`."""
 
     name: str
@@ -74,7 +75,7 @@ class AskedTexts:
         """Questions by the word that asks, windows, and what can't be answered, by part."""
         return {name: self._described(name, part) for name, part in self.parts.items()}
 
-    def preface(self) -> list[str]:
+    def summary(self) -> list[str]:
         """What a user should know before training: how the questions were read, and limits."""
         return [*self.said, *self.limits(*self.parts)]
 

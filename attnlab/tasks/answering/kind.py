@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from operator import methodcaller
-
 from attnlab.tasks.declaration import (
     PER_CENT,
     POSITIVE,
@@ -64,7 +62,6 @@ KIND = Kind(
     data=KindData(
         takes_corpus=True,
         catalog=f"{_HERE}.corpora.corpus_statistics:CATALOG",
-        summary=methodcaller("preface"),
     ),
     figures=f"{_HERE}.figures.run:answering_figures",
     page={

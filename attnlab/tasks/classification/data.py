@@ -9,13 +9,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from attnlab.tasks.base import TaskData
 from attnlab.tasks.classification.baselines import MOST_TEXTS, baselines
 
 _MOST_CLASSES = 12  # that are listed before training
 
 
 @dataclass(frozen=True, eq=False)
-class LabelledItems:
+class LabelledItems(TaskData):
     """A corpus of texts or images as the runner and the report see it; see `TaskData`."""
 
     name: str
@@ -45,7 +46,7 @@ class LabelledItems:
         """Training items of each class."""
         return dict(self.describe()["train"])
 
-    def preface(self) -> list[str]:
+    def summary(self) -> list[str]:
         """What a user should know before training: the classes, and how the items were read."""
         counted = self.describe()
         shown = [
@@ -81,7 +82,7 @@ class LabelledTexts(LabelledItems):
 
     def notes(self) -> list[str]:
         """What the report should say of the data, a sentence each."""
-        notes, count = self.preface(), len(self.parts["train"])
+        notes, count = self.summary(), len(self.parts["train"])
         if self.cut:
             total = sum(self.counts().values())
             notes.append(

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from operator import methodcaller
-
 from attnlab.tasks.declaration import (
     POSITIVE,
     SHARE,
@@ -62,7 +60,6 @@ KIND = Kind(
     data=KindData(
         takes_corpus=True,
         catalog=f"{_HERE}.corpora.corpus_statistics:CATALOG",
-        summary=methodcaller("preface"),
     ),
     figures=f"{_HERE}.figures.run:classification_figures",
     vocabulary_map=VocabularyMap(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 import numpy as np
 
 from attnlab.errors import RequestError
-from attnlab.tasks.base import Report, require_part
+from attnlab.tasks.base import Report, Task, require_part
 from attnlab.tasks.declaration import Kind, Progress
 from attnlab.tasks.forecasting.data.measures import Yardstick
 from attnlab.tasks.forecasting.data.scaling import Scaler
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from attnlab.config.sections import Option
 
 
-class ForecastingTask(Forecasts):
+class ForecastingTask(Forecasts, Task):
     """Base class of tasks that map a window of numbers to the next one or more.
 
     A subclass takes exactly the settings of its YAML, keyword-only, and gives the hooks at the

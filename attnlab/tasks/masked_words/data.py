@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from attnlab.tasks.base import TaskData
 from attnlab.tasks.masked_words.masking import Asked
 
 
@@ -30,7 +31,7 @@ class Part:
 
 
 @dataclass(frozen=True, eq=False)
-class MaskedTexts:
+class MaskedTexts(TaskData):
     """A corpus as the runner and the report see it; see `TaskData`."""
 
     name: str
@@ -59,7 +60,7 @@ class MaskedTexts:
             for name, part in self.parts.items()
         }
 
-    def preface(self) -> list[str]:
+    def summary(self) -> list[str]:
         """What a user should know before training: how the texts were read."""
         return [*self.said]
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from operator import methodcaller
-
 from attnlab.tasks.declaration import (
     FROM_ONE,
     POSITIVE,
@@ -55,7 +53,6 @@ KIND = Kind(
     data=KindData(
         takes_corpus=True,
         catalog=f"{_HERE}.corpora.corpus_statistics:CATALOG",
-        summary=methodcaller("preface"),
     ),
     figures=f"{_HERE}.figures.run:masked_word_figures",
     page={

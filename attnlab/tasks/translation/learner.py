@@ -10,8 +10,7 @@ import keras
 import numpy as np
 
 from attnlab.config.sections import RunConfig
-from attnlab.tasks.base import Losses, Report
-from attnlab.tasks.declaration import Progress
+from attnlab.tasks.base import Learner, Losses, Report
 from attnlab.tasks.translation.attention_maps import examples, stacked
 from attnlab.tasks.translation.batches import padded, padded_batches
 from attnlab.tasks.translation.decoding.search import Search
@@ -53,10 +52,8 @@ class _Compiled(NamedTuple):
     search: Search
 
 
-class TranslationLearner:
+class TranslationLearner(Learner):
     """A translator on its corpus; see `Learner`."""
-
-    progress: Progress | None = None
 
     def __init__(self, config: RunConfig, task: Translate, model: keras.Model) -> None:
         self._task, self._trainer = task, config.trainer
@@ -70,10 +67,10 @@ class TranslationLearner:
         if jit:
             self._multiple = 1 if one_shape else _WIDTH_STEP
         search_jit = jit and has_gpu()  # a CPU decodes faster as a graph
+        loss = task.loss
 
         def compile(model: keras.Model, optimizer: keras.Optimizer) -> _Compiled:
-            smoothing = task.label_smoothing
-            program = TranslationProgram(model, optimizer, label_smoothing=smoothing, jit=jit)
+            program = TranslationProgram(model, optimizer, loss=loss, jit=jit)
             search = Search(model, extra_length=task.extra_length, jit=search_jit)
             return _Compiled(model, optimizer, program, search)
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import keras
 import numpy as np
 import tensorflow as tf
 
+from attnlab.tasks.translation.models.token_loss import token_losses
 from attnlab.tasks.translation.models.translator import Translator
 from attnlab.text.tokenizers import PAD
 from attnlab.training.steps import RandomStates, compiled
@@ -42,8 +43,8 @@ class TranslationProgram:
     """A translation model and its optimizer, compiled.
 
     A batch is a pair of int32 arrays, source (B, S) and target (B, T), padded with 0 at the end;
-    target rows are START, tokens, END. The loss of a step is the cross entropy summed over all real
-    tokens of the batch (what follows START), divided by their number.
+    target rows are START, tokens, END. The loss of a step is the mean of `loss(labels, logits)`
+    over all real tokens of the batch (what follows START).
 
     The optimizer's learning rate is set at every step from `train`'s `rates`. Draws of dropout and
     other random layers follow from (seed, step).
@@ -58,12 +59,12 @@ class TranslationProgram:
         model: Translator,
         optimizer: keras.Optimizer,
         *,
-        label_smoothing: float = 0.0,
+        loss: Callable[[tf.Tensor, tf.Tensor], tf.Tensor] = token_losses,
         seed: int = 0,
         jit: bool = False,
     ) -> None:
         self.model, self.optimizer = model, optimizer
-        self.label_smoothing, self.jit = label_smoothing, jit
+        self.loss, self.jit = loss, jit
         self.generators = RandomStates(model)
         if not optimizer.built:
             optimizer.build(model.trainable_variables)
@@ -105,7 +106,7 @@ class TranslationProgram:
         self.optimizer.learning_rate = rate
         variables = self.model.trainable_variables
         with tf.GradientTape() as tape:
-            losses, _, real = self._predict(source, target, self.label_smoothing, training=True)
+            losses, _, real = self._predict(source, target, self.loss, training=True)
             count = tf.reduce_sum(real)
             loss = tf.reduce_sum(losses * real) / tf.maximum(count, 1.0)
         gradients = tape.gradient(loss, [variable.value for variable in variables])
@@ -113,10 +114,10 @@ class TranslationProgram:
         return loss, count
 
     def _evaluate_batch(self, source, target):
-        losses, hits, real = self._predict(source, target, 0.0, training=False)
+        losses, hits, real = self._predict(source, target, token_losses, training=False)
         return tf.reduce_sum(tf.stack([losses, hits, tf.ones_like(real)]) * real, axis=1)
 
-    def _predict(self, source, target, smoothing, training):
+    def _predict(self, source, target, loss, training):
         """Loss, hit and weight (1 where the token is real) of each next token, all (N,)."""
         memory = self.model.encode(source, training=training)
         states = self.model.decode(target[:, :-1], memory, training=training).states
@@ -126,41 +127,10 @@ class TranslationProgram:
             real = tf.reshape(tf.where(labels != PAD), (-1,))
             labels, states = tf.gather(labels, real), tf.gather(states, real)
         logits = self.model.logits(states)
-        losses = token_losses(logits, labels, smoothing)
+        losses = loss(labels, logits)
         hits = tf.argmax(logits, axis=-1, output_type=tf.int32) == labels
         return losses, tf.cast(hits, tf.float32), tf.cast(labels != PAD, tf.float32)
 
 
 def _tensors(*arrays: np.ndarray) -> list[tf.Tensor]:
     return [tf.constant(array, tf.int32) for array in arrays]
-
-
-def token_losses(logits: tf.Tensor, labels: tf.Tensor, smoothing: float = 0.0) -> tf.Tensor:
-    """Cross entropy of each token, against smoothed targets.
-
-    The target is `1 - smoothing` at the label plus `smoothing / V` everywhere, so the loss is
-    `(1 - smoothing) * -log p(label) + smoothing * mean(-log p)`.
-
-    Source: Szegedy et al. 2016 (arXiv 1512.00567), section 7, as Vaswani et al. 2017 use it.
-    Difference: nothing; `torch.nn.CrossEntropyLoss(label_smoothing=...)` is the same.
-
-    Logits (N, V) float32 and labels (N,) int32 give (N,) float32; `smoothing` is in [0, 1).
-    """
-    places = tf.stack([tf.range(tf.shape(labels)[0]), labels], axis=1)
-
-    # The gradient by hand: TensorFlow's would write three more tensors as large as the logits.
-    @tf.custom_gradient
-    def losses(logits):
-        log_shares = tf.nn.log_softmax(logits)
-
-        def gradient(upstream):
-            spread = smoothing / tf.cast(tf.shape(logits)[1], logits.dtype)
-            slopes = (tf.exp(log_shares) - spread) * upstream[:, None]
-            return tf.tensor_scatter_nd_sub(slopes, places, (1.0 - smoothing) * upstream)
-
-        losses = (smoothing - 1.0) * tf.gather_nd(log_shares, places)
-        if smoothing:
-            losses -= smoothing * tf.reduce_mean(log_shares, axis=1)
-        return losses, gradient
-
-    return losses(logits)

@@ -48,18 +48,18 @@ _NO_TRAINING_PAIRS = "The baseline nearest_pair is left out: it needs the traini
 
 
 class ReportedTask(Protocol):
-    """What a report asks of its task; `tokenized` is missing without the corpus.
+    """What a report asks of its task.
 
     Attributes:
         corpus: what is translated.
         tokenizers: the source's and the target's.
-        tokenized: the corpus in tokens.
+        tokenized: the corpus in tokens; None without it.
         length_penalty, extra_length: settings of the search.
         copy_unknown: whether source words replace unknown ones.
     """
 
     corpus: Corpus
-    tokenized: TokenizedCorpus
+    tokenized: TokenizedCorpus | None
     length_penalty: float
     extra_length: int
     copy_unknown: bool
@@ -86,12 +86,12 @@ def report(
     hypotheses = search_rows(task, search, part, rows)
     metrics = score(hypotheses, references, language)
     details: dict[str, Any] = {"signatures": metrics.pop("signatures"), "beam": beam}
-    if hasattr(task, "tokenized") and (left_out := task.tokenized.statistics["left_out"]):
+    if task.tokenized and (left_out := task.tokenized.statistics["left_out"]):
         details["left_out"] = left_out
     program = TranslationProgram(model, keras.optimizers.SGD())
     tokens = program.evaluate(padded_batches(model, part, rows))
     metrics |= {name: getattr(tokens, name) for name in ("loss", "perplexity", "accuracy")}
-    train = task.tokenized.parts["train"] if hasattr(task, "tokenized") else None
+    train = task.tokenized.parts["train"] if task.tokenized else None
     texts = baselines(part, train, task.tokenizers).items()
     rules = {name: score(each, references, language) for name, each in texts}
     for scores in rules.values():

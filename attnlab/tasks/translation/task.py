@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -12,7 +13,7 @@ import numpy as np
 
 from attnlab.errors import RequestError
 from attnlab.records.files import write_json
-from attnlab.tasks.base import Report, require_part
+from attnlab.tasks.base import Report, Task, TaskData, require_part
 from attnlab.tasks.declaration import Kind, Progress
 from attnlab.tasks.translation.corpora.corpus import Corpus
 from attnlab.tasks.translation.corpora.text_files import PartFiles
@@ -40,7 +41,7 @@ _FILE, _SOURCE, _TARGET = "text.json", "source_tokenizer.json", "target_tokenize
 
 
 @dataclass(frozen=True)
-class TranslationData:
+class TranslationData(TaskData):
     """A corpus as the runner sees it; see `TaskData`."""
 
     tokenized: TokenizedCorpus
@@ -62,7 +63,7 @@ class TranslationData:
         """Pairs by part."""
         return {name: len(part.source) for name, part in self.tokenized.parts.items()}
 
-    def preface(self) -> list[str]:
+    def summary(self) -> list[str]:
         """What a user should know before training: how the corpus was read."""
         return corpus_notes(self.tokenized.statistics)
 
@@ -71,7 +72,7 @@ class TranslationData:
         return self.tokenized.statistics
 
 
-class Translate:
+class Translate(Task):
     """Translate a corpus's sentences by an encoder and a decoder.
 
     Attributes:
@@ -83,7 +84,7 @@ class Translate:
 
     kind: ClassVar[Kind] = KIND
     name: ClassVar[str] = "translate"
-    tokenized: TokenizedCorpus  # the corpus in tokens, once it is loaded
+    tokenized: TokenizedCorpus | None = None  # the corpus in tokens, once it is loaded
     source_tokenizer: Tokenizer  # cuts what is translated, once that is loaded or read
     # cuts translations; the same object where the vocabulary is shared
     target_tokenizer: Tokenizer
@@ -136,7 +137,7 @@ class Translate:
         """The translator, its weights drawn; with the corpus it knows how often words are."""
         sizes = self.source_tokenizer.size, self.target_tokenizer.size
         made = self._build(attention, model, *sizes, *self.longest)
-        if hasattr(self, "tokenized"):
+        if self.tokenized:
             counts = self.tokenized.parts["train"].target.counts(self.target_tokenizer.size)
             counts[START] = 0  # begins each row and is never written
             made.expect(counts)
@@ -153,6 +154,16 @@ class Translate:
         known = dict(zip(names, sizes, strict=True))
         shared = self.text.shared_vocabulary
         return build_translator(model.name, model.settings, attention, shared=shared, **known)
+
+    @property
+    def loss(self) -> Callable[[Any, Any], Any]:
+        """Cross entropy with label smoothing, (N,) labels and (N, V) logits to (N,).
+
+        It is no method, so that a cached program that has it doesn't hold the corpus.
+        """
+        from attnlab.tasks.translation.models.token_loss import token_losses
+
+        return partial(token_losses, smoothing=self.label_smoothing)
 
     def translator(
         self, model: keras.Model, *, beam: int | None = None, n_best: int = 1

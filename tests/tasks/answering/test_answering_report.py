@@ -147,7 +147,7 @@ def test_answers_that_cannot_be_given_exactly_are_counted():
         "(for baselines, too) and 1 by task.max_answer or the length of a window; the best "
         "possible exact match is 60.0.",
     ]
-    assert data.preface() == report.notes
+    assert data.summary() == report.notes
     counts = data.describe()["test"]
     assert counts["no exact answer in words"] == 2
 

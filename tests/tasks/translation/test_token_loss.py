@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from attnlab.tasks.translation.program import token_losses
+from attnlab.tasks.translation.models.token_loss import token_losses
 
 N, V = 7, 11
 
@@ -32,7 +32,7 @@ def ours(logits, smoothing, jit=False):
     def both(logits, labels):
         with tf.GradientTape() as tape:
             tape.watch(logits)
-            losses = token_losses(logits, labels, smoothing)
+            losses = token_losses(labels, logits, smoothing)
         return losses, tape.gradient(losses, logits, UPSTREAM)
 
     return both(tf.constant(logits), tf.constant(LABELS))
@@ -50,16 +50,16 @@ def test_loss_and_gradient_are_the_formula(scale, smoothing, jit):
 
 
 def test_even_logits_cost_the_logarithm_of_the_vocabulary():
-    losses = token_losses(tf.zeros((3, V)), tf.constant([1, 2, 10]), 0.1)
+    losses = token_losses(tf.constant([1, 2, 10]), tf.zeros((3, V)), 0.1)
     np.testing.assert_allclose(losses, np.log(V), rtol=1e-6)
 
 
 def test_no_token_no_loss():
-    assert token_losses(tf.zeros((0, V)), tf.zeros((0,), tf.int32), 0.1).shape == (0,)
+    assert token_losses(tf.zeros((0,), tf.int32), tf.zeros((0, V)), 0.1).shape == (0,)
 
 
 def test_a_broken_number_is_seen():
     broken = logits()
     broken[2, 4] = np.nan
-    losses = token_losses(tf.constant(broken), tf.constant(LABELS), 0.1)
+    losses = token_losses(tf.constant(LABELS), tf.constant(broken), 0.1)
     np.testing.assert_array_equal(np.isnan(losses), np.arange(N) == 2)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from functools import partial
 from typing import NamedTuple
 
 import keras
@@ -12,6 +13,7 @@ import tensorflow as tf
 from keras import ops
 
 from attnlab.attention import MultiHeadAttention
+from attnlab.tasks.translation.models.token_loss import token_losses
 from attnlab.tasks.translation.models.transformer import TransformerSettings, TransformerTranslator
 from attnlab.tasks.translation.program import TokenScores, TranslationProgram
 from attnlab.training.optimizers import make_optimizer
@@ -118,7 +120,7 @@ def assert_same_weights(first, second, **tolerance):
     "jit, smoothing, steps", [(False, 0.0, 4), (False, 0.1, 4), (True, 0.1, 2)]
 )
 def test_steps_are_those_of_a_plain_loop_over_sentences(jit, smoothing, steps):
-    program = make_program(label_smoothing=smoothing, jit=jit)
+    program = make_program(loss=partial(token_losses, smoothing=smoothing), jit=jit)
     expected = plain_training(plain := make_program().model, smoothing, steps)
     losses, tokens = program.train(BATCHES[:steps], RATES[:steps], 0)
     np.testing.assert_allclose(losses, expected, rtol=1e-5)
@@ -150,7 +152,7 @@ def test_graph_mode_serves_every_shape_by_one_trace():
 
 @pytest.mark.parametrize("jit, pairs", [(False, PAIRS), (True, PAIRS[:4])])
 def test_scores_are_means_over_tokens_without_smoothing_and_dropout(jit, pairs):
-    program = make_program(dropout=0.5, label_smoothing=0.3, jit=jit)
+    program = make_program(dropout=0.5, loss=partial(token_losses, smoothing=0.3), jit=jit)
     model = program.model
     scores = program.evaluate(BATCHES if not jit else BATCHES[:1])
     assert scores.loss == pytest.approx(float(plain_losses(model, pairs, 0.0, False)), rel=1e-5)

@@ -8,11 +8,12 @@ from keras import ops
 from attnlab.attention.base import AttentionOutput
 from attnlab.attention.dropout import Dropout
 from attnlab.text.tokenizers import PAD
+from attnlab.training.in_memory_model import InMemoryModel
 
 _NEVER = -1e9  # the logit of a place where there is no text
 
 
-class Reader(keras.Model):
+class Reader(InMemoryModel):
     """Rows of a question and a text (B, 1 + Q + P) to logits of starts and ends (B, 2, 1 + P).
 
     Place 0 of the logits is that of START, which stands for "no answer here"; the others are those
@@ -29,11 +30,6 @@ class Reader(keras.Model):
     def __init__(self, *, question_places: int, text_places: int, **kwargs) -> None:
         super().__init__(**kwargs)
         self.question_places, self.text_places = question_places, text_places
-
-    @property
-    def faster_with_xla(self) -> bool:
-        """Whether XLA trains it faster than the graph on this CPU; the graph skips the padding."""
-        return False
 
     def add_output(self, *dropouts: Dropout) -> None:
         """Make the output, which reads through the last dropout; called once the model is begun."""

@@ -36,4 +36,4 @@ class LabelledImages(LabelledItems):
             f"The baselines logistic_regression and nearest got {MOST_IMAGES:,} of the {count:,} "
             "training images, drawn at random."
         )
-        return [*self.preface(), *([capped] if count > MOST_IMAGES else [])]
+        return [*self.summary(), *([capped] if count > MOST_IMAGES else [])]

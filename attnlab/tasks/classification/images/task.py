@@ -14,7 +14,7 @@ from attnlab.config.options import option_class
 from attnlab.encoders.opening import open_image_source, save_source, saved_image_source
 from attnlab.errors import RequestError
 from attnlab.records.files import write_json
-from attnlab.tasks.base import Report, require_part
+from attnlab.tasks.base import Report, Task, require_part
 from attnlab.tasks.classification.corpora.division import class_names, divided
 from attnlab.tasks.classification.images.corpora.image_corpus import ImageCorpus, LabelledImage
 from attnlab.tasks.classification.images.corpora.image_files import read_image
@@ -37,7 +37,7 @@ _FILE = "classes.json"
 _BATCH = 256
 
 
-class Images:
+class Images(Task):
     """Sort a corpus's images into its classes.
 
     Attributes:

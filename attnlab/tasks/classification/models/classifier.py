@@ -8,9 +8,10 @@ from keras import ops
 from attnlab.attention.base import AttentionOutput
 from attnlab.attention.dropout import Dropout
 from attnlab.text.tokenizers import PAD
+from attnlab.training.in_memory_model import InMemoryModel
 
 
-class Classifier(keras.Model):
+class Classifier(InMemoryModel):
     """Texts (B, S) of tokens, padded at the end with PAD, to the logits of classes (B, C).
 
     Args:
@@ -59,16 +60,6 @@ class Classifier(keras.Model):
         """Attention weights (B, H, T, S) on the tokens; None where nothing attends."""
         output = self._read_texts(tokens, training=False)[1]
         return None if output is None else output.weights
-
-    @property
-    def faster_with_xla(self) -> bool:
-        """Whether XLA trains it faster than the graph on this CPU; the graph skips the padding."""
-        return False
-
-    @property
-    def fixed_length(self) -> int | None:
-        """The only length of texts that the weights fit, or None where any fits."""
-        return None
 
     def _read_texts(self, tokens, training) -> tuple[keras.KerasTensor, AttentionOutput | None]:
         real = ops.not_equal(tokens, PAD)

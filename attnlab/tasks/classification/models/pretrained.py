@@ -11,9 +11,10 @@ from attnlab.encoders.source import Source
 from attnlab.encoders.tuning import FineTuned
 from attnlab.tasks.classification.models.classifier import mean_of
 from attnlab.text.tokenizers import PAD
+from attnlab.training.in_memory_model import InMemoryModel
 
 
-class PretrainedClassifier(FineTuned, keras.Model):
+class PretrainedClassifier(FineTuned, InMemoryModel):
     """Texts (B, S) of tokens, padded at the end, to the logits of classes (B, C).
 
     The output reads the encoder's vector of START, which stands before a text, or the mean of the
@@ -31,9 +32,6 @@ class PretrainedClassifier(FineTuned, keras.Model):
         layer_decay: how much slower deeper layers learn.
         **kwargs: of every Keras model.
     """
-
-    fixed_length = None  # encoders read texts of any length
-    faster_with_xla = False  # than as a graph, on a CPU; the graph skips the padding
 
     def __init__(
         self,

@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from attnlab.tasks.base import TaskData
+
 
 def sliding(start: int, stop: int, horizon: int = 1) -> np.ndarray:
     """Positions of first targets, one apart, whose targets all lie in [start, stop); int64."""
@@ -132,7 +134,7 @@ def joined(parts: Sequence[Windows]) -> Windows:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Splits:
+class Splits(TaskData):
     """A task's parts."""
 
     train: Windows  # what the weights and the scaler are fitted on

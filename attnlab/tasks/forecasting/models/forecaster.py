@@ -9,6 +9,7 @@ from keras import ops
 from attnlab.attention.base import AttentionOutput
 from attnlab.errors import RequestError
 from attnlab.tasks.forecasting.data.ridge import Known, ridge
+from attnlab.training.in_memory_model import InMemoryModel
 
 # Keeps a window of zeros finite; a twentieth of the range where data are scaled by min-max.
 _LEAST_SCALE = 0.05
@@ -16,7 +17,7 @@ _LEAST_SCALE = 0.05
 _STACK_VALUES, _MOST_STACKED = 4096, 32
 
 
-class Forecaster(keras.Model):
+class Forecaster(InMemoryModel):
     """What the forecasters share: (B, S, 1 + K) history -> (B, horizon) forecast.
 
     The first column is the series, the others are K inputs that the features see as they are. With
@@ -44,6 +45,8 @@ class Forecaster(keras.Model):
         output_activation: `linear`, or `tanh` as in the book, which can't pass its extremes.
         **kwargs: of every Keras model.
     """
+
+    faster_with_xla = True
 
     def __init__(
         self,
@@ -145,16 +148,6 @@ class Forecaster(keras.Model):
     @property
     def ahead(self) -> range | None:
         """Of each query of `attend` the first step that it forecasts; None: the history's ask."""
-        return None
-
-    @property
-    def faster_with_xla(self) -> bool:
-        """Whether XLA trains it faster than the graph on this CPU."""
-        return True
-
-    @property
-    def fixed_length(self) -> int | None:
-        """The only history length that the weights fit, or None where any fits."""
         return None
 
     def stackable(self, batch: int) -> int:

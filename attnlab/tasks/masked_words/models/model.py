@@ -10,6 +10,7 @@ from keras import ops
 from attnlab.layers.text_encoder import TextEncoder
 from attnlab.tasks.masked_words.masking import MASKED, REPLACED, SHARE
 from attnlab.text.tokenizers import END
+from attnlab.training.in_memory_model import InMemoryModel
 
 
 class Guesses(NamedTuple):
@@ -29,7 +30,7 @@ class Guesses(NamedTuple):
     follows: Any
 
 
-class MaskedWordModel(keras.Model):
+class MaskedWordModel(InMemoryModel):
     """Rows (B, S) of tokens to the logits of the words that stand there, (B, S, V).
 
     In training 15 % of a row's words, at least one, are chosen anew at every step: 80 % of them are
@@ -49,8 +50,6 @@ class MaskedWordModel(keras.Model):
         next_sentence: whether it learns if the second text of a row follows the first.
         **kwargs: of every Keras model.
     """
-
-    faster_with_xla = False  # than as a graph, on a CPU; the graph skips the padding
 
     def __init__(self, *, encoder: TextEncoder, next_sentence: bool = False, **kwargs) -> None:
         super().__init__(**kwargs)

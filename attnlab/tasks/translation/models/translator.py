@@ -53,6 +53,7 @@ class Translator(keras.Model):
     fixed_length: int | None = None
     max_positions: int | None = None
     faster_with_xla: bool = False
+    _weights_program: Any = None  # what `attend` compiled
 
     def __init__(
         self,
@@ -161,7 +162,7 @@ class Translator(keras.Model):
             `cross` (B, L, H, T, S) of the L decoder layers, where there is attention; for a
             Transformer also `encoder` (B, L, H, S, S) and `decoder` (B, L, H, T, T).
         """
-        if not hasattr(self, "_weights_program"):
+        if self._weights_program is None:
             ids = tf.TensorSpec((None, None), tf.int32)
             self._weights_program = tf.function(
                 self._all_weights, input_signature=(ids, ids), autograph=False

@@ -17,11 +17,12 @@ from attnlab.layers.sublayers import LayerNormalization
 from attnlab.layers.transformer import TransformerEncoderLayer
 from attnlab.tasks.classification.images.models.augmentation import Augmentation
 from attnlab.tasks.classification.images.models.rollout import rollout
+from attnlab.training.in_memory_model import InMemoryModel
 
 _MIDDLE = 127.5  # of bytes: the network sees numbers from -1 to 1
 
 
-class VisionTransformer(keras.Model):
+class VisionTransformer(InMemoryModel):
     """A pre-norm Transformer encoder over the patches of an image.
 
     `z_0 = [class token; x_1 E; ...; x_N E] + E_pos`, with x_i the pixels of patch i, from -1 to 1;
