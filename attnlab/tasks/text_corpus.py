@@ -6,10 +6,10 @@ import hashlib
 import itertools
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path, PurePath
 from types import MappingProxyType
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar
 
 from attnlab.errors import RequestError
 from attnlab.tasks.declaration import Progress
@@ -17,7 +17,6 @@ from attnlab.text.reading import printable
 
 PARTS = ("train", "validation", "test")
 _LISTED = 5  # names in a sentence
-_Item = TypeVar("_Item")
 
 
 class NamedCorpus:
@@ -33,6 +32,7 @@ class NamedCorpus:
     # the settings without which there is no corpus, as on the command line
     needs: ClassVar[str] = ""
 
+    path: str | None = None  # the user's own file or folder
     # only the first so many items count, of `train` where parts are its own; None takes all
     limit: int | None = None
     validation: float = 0.1  # share for validation, of what has no parts of its own
@@ -53,8 +53,11 @@ class NamedCorpus:
 
     def location(self, cache: Path) -> Path | None:
         """Where the corpus's files lie, without opening them; None where there are none (yet)."""
-        path = getattr(self, "path", None)
-        return Path(path).expanduser() if path else None
+        return Path(self.path).expanduser() if self.path else None
+
+    def share(self, part: str) -> float:
+        """The share of the items that is held out for a part, `validation` or `test`."""
+        return {"validation": self.validation, "test": self.test}[part]
 
 
 class TextCorpus(NamedCorpus):
@@ -62,10 +65,18 @@ class TextCorpus(NamedCorpus):
 
     noun: ClassVar[str] = "text"  # what an item of it is called
 
+    # files of the user's that `path` doesn't have
+    validation_path: str | None = None
+    test_path: str | None = None
     # the corpus's own division, of `PARTS`; those that are missing are held out from train
     own_parts: tuple[str, ...] = ("train",)
     # items of each part that were left out because a later part has the same text
     left_out: Mapping[str, int] = MappingProxyType({})
+
+    @property
+    def part_paths(self) -> dict[str, str | None]:
+        """The settings that name files of single parts."""
+        return {"validation_path": self.validation_path, "test_path": self.test_path}
 
     def items(self, part: str = "train") -> Iterator[Any]:
         """The items of one of `own_parts`, in an order that is always the same.
@@ -117,60 +128,21 @@ class ReadCorpus(TextCorpus):
 class OwnFiles(ReadCorpus):
     """The user's own files: `path`, and others where parts have their own; others are shares."""
 
-    path: str | None = None
-    validation_path: str | None = None
-    test_path: str | None = None
-
     def open(self, cache: Path, progress: Progress | None = None) -> None:
         """Read the files; see `NamedCorpus.open`."""
-        keys = {"train": "path", "validation": "validation_path", "test": "test_path"}
+        given = {"path": self.path, **self.part_paths}
+        parts = dict(zip(given, PARTS, strict=True))
         self.set_items(
             {
-                part: self._items(getattr(self, key), f"data.{key}", progress)
-                for part, key in keys.items()
-                if getattr(self, key) or part == "train"
+                parts[key]: self._items(path, f"data.{key}", progress)
+                for key, path in given.items()
+                if path or key == "path"
             }
         )
 
     def _items(self, path: str | None, key: str, progress: Progress | None) -> Sequence[Any]:
         """The items of what a setting names; raises `RequestError` where it is no such thing."""
         raise NotImplementedError
-
-
-def rank(key: str, seed: int) -> bytes:
-    """What the item of a key is sorted by: random, and the same on every machine."""
-    salt = seed.to_bytes(8, "little")
-    return hashlib.blake2b(key.encode("utf-8", "surrogatepass"), salt=salt).digest()
-
-
-def leave_out_repeated(
-    corpus: TextCorpus,
-    parts: dict[str, list[_Item]],
-    key: Callable[[_Item], str],
-    why: str,
-) -> None:
-    """Remove from each part the items that a later part has, too.
-
-    Items of one `key` count as one. `Corpus.left_out` counts what was removed, and `notes` say so,
-    with `why` as the reason.
-    """
-    later: set[str] = set()
-    counts = {}
-    for part in reversed([part for part in PARTS if part in parts]):
-        keyed = [(key(each), each) for each in parts[part]]
-        parts[part] = [each for own, each in keyed if own not in later]
-        if count := len(keyed) - len(parts[part]):
-            counts[part] = count
-            which = f"{count:,} of the {len(keyed):,} {corpus.noun}s of {part}"
-            are = "is" if count == 1 else "are"
-            corpus.note(f"{which} {are} left out: {why}.")
-        later |= {own for own, _ in keyed}
-    corpus.left_out = counts
-
-
-def same_text(ignore_case: bool, noun: str = "text") -> str:
-    """Why an item is left out, for `leave_out_repeated`."""
-    return f"a later part has the same {noun}" + ", ignoring case" * ignore_case
 
 
 def shown(path: PurePath, folder: PurePath) -> str:

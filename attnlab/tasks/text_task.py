@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 import numpy as np
 
 from attnlab.encoders.opening import open_source, save_source, saved_source
-from attnlab.errors import RequestError
+from attnlab.records.assets import Found, read_assets
 from attnlab.records.files import write_json
 from attnlab.tasks.base import Task
 from attnlab.text.cleaning import normalized
@@ -95,20 +94,17 @@ class TextTask(Task):
         if self.source:
             save_source(folder, self.source)
 
-    def read_text(self, folder: Path, take: Callable[[Mapping[str, Any]], None]) -> None:
-        """Read what `save_text` wrote; `take` is given the sizes.
+    def read_text(self, folder: Path, sizes: Callable[[Mapping[str, Any]], Found]) -> Found:
+        """Read what `save_text` wrote; `sizes` takes the sizes from the content of the file.
 
         Raises:
             RequestError: a file is missing, damaged, or of other settings.
         """
-        path = folder / self._file
-        try:
-            content = json.loads(path.read_text(encoding="utf-8"))
-            saved = content["text"]
-            take(content)
-        except (OSError, AttributeError, KeyError, TypeError, ValueError) as error:
-            raise RequestError(f"{path}: expected what a run saves, but: {error!r}") from error
-        if saved != self.text:
-            raise RequestError(f"{path}: expected the settings {self.text}, got {saved}")
+
+        def read(content: Mapping[str, Any]) -> tuple[Any, Found]:
+            return content["text"], sizes(content)
+
+        found = read_assets(folder / self._file, read, expected=self.text)
         self.tokenizer = Tokenizer.load(folder / _TOKENIZER)
         self.source, self._is_saved = saved_source(folder, self.tokenizer), True
+        return found

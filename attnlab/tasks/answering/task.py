@@ -323,12 +323,11 @@ class Answer(TextTask):
             RequestError: a file is missing, damaged, or of other settings.
         """
 
-        def take(content: Mapping[str, Any]) -> None:
-            self.nullable = bool(content["nullable"])
-            self.question_places = int(content["question_places"])
-            self.text_places = int(content["text_places"])
+        def sizes(content: Mapping[str, Any]) -> tuple[bool, int, int]:
+            places = int(content["question_places"]), int(content["text_places"])
+            return bool(content["nullable"]), *places
 
-        self.read_text(folder, take)
+        self.nullable, self.question_places, self.text_places = self.read_text(folder, sizes)
 
 
 def _said(text: str, cut: Cut, span: Span) -> PredictedAnswer:

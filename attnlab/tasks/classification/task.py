@@ -214,12 +214,12 @@ class Classify(TextTask):
             RequestError: a file is missing, damaged, or of other settings.
         """
 
-        def take(content: Mapping[str, Any]) -> None:
-            self.length = int(content["length"])
-            self.class_counts = {str(name): int(n) for name, n in content["classes"].items()}
-            self.classes = [*self.class_counts]
+        def sizes(content: Mapping[str, Any]) -> tuple[int, dict[str, int]]:
+            counts = {str(name): int(n) for name, n in content["classes"].items()}
+            return int(content["length"]), counts
 
-        self.read_text(folder, take)
+        self.length, self.class_counts = self.read_text(folder, sizes)
+        self.classes = [*self.class_counts]
 
 
 def probabilities(logits: np.ndarray) -> np.ndarray:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -11,6 +10,7 @@ import numpy as np
 
 from attnlab.config.rules import did_you_mean
 from attnlab.errors import RequestError
+from attnlab.records.assets import read_assets
 from attnlab.records.files import write_json
 from attnlab.tasks.forecasting.data.csv_series import read_series
 from attnlab.tasks.forecasting.data.origin import (
@@ -201,21 +201,17 @@ class Forecasts:
         Raises:
             RequestError: the file is missing, damaged, or of other settings.
         """
-        path = folder / _FILE
-        try:
-            content = json.loads(path.read_text(encoding="utf-8"))
+
+        def read(content: Mapping[str, Any]) -> tuple[tuple, tuple[list[Origin], str, Layout]]:
             origins = [Origin.from_json(each) for each in content["series"]]
-            saved = (content["task"], content["history"], content["horizon"])
-            units, layout = str(content["units"]), Layout.from_json(content["layout"])
-            shapes = {origin.values.shape for origin in origins}
-        except (OSError, KeyError, TypeError, ValueError) as error:
-            raise RequestError(f"{path}: expected what a run saves, but: {error!r}") from error
-        expected = (self.name, self.history, self.horizon)
-        if saved != expected or shapes != {(self.history, 1 + len(self.inputs))}:
-            raise RequestError(
-                f"{path}: expected task, history and horizon {expected}, got {saved}"
-            )
-        self._origins, self.units, self.layout = origins, units, layout
+            ((history, columns),) = {each.values.shape for each in origins}
+            saved = content["task"], history, content["horizon"], columns
+            return saved, (origins, str(content["units"]), Layout.from_json(content["layout"]))
+
+        own = self.name, self.history, self.horizon, 1 + len(self.inputs)
+        what = "task, history and horizon, and columns"
+        found = read_assets(folder / _FILE, read, expected=own, what=what)
+        self._origins, self.units, self.layout = found
 
 
 def _called(model: keras.Model) -> Predict:

@@ -289,11 +289,7 @@ class MaskedWords(TextTask):
         Raises:
             RequestError: a file is missing, damaged, or of other settings.
         """
-
-        def take(content: Mapping[str, Any]) -> None:
-            self.width = int(content["width"])
-
-        self.read_text(folder, take)
+        self.width = self.read_text(folder, lambda content: int(content["width"]))
 
 
 def served_example(document: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from attnlab.errors import RequestError
+from attnlab.records.assets import read_assets
 from attnlab.records.files import write_json
 from attnlab.tasks.base import Report, Task, TaskData, require_part
 from attnlab.tasks.declaration import Kind, Progress
@@ -254,18 +254,14 @@ class Translate(Task):
         Raises:
             RequestError: a file is missing, damaged, or of other settings.
         """
-        path = folder / _FILE
-        try:
-            content = json.loads(path.read_text(encoding="utf-8"))
-            saved, longest = content["text"], tuple(map(int, content["longest"]))
-            self.extra_length = int(content.get("extra_length", _EXTRA_LENGTH))
-        except (OSError, KeyError, TypeError, ValueError) as error:
-            raise RequestError(f"{path}: expected what a run saves, but: {error!r}") from error
-        if saved != asdict(self.text) or len(longest) != 2:
-            raise RequestError(
-                f"{path}: expected the text settings {asdict(self.text)}, got {saved}"
-            )
-        self.longest = longest
+
+        def read(content: Mapping[str, Any]) -> tuple[Any, tuple[tuple[int, ...], int]]:
+            source, target = map(int, content["longest"])
+            return content["text"], ((source, target), int(content["extra_length"]))
+
+        own, what = asdict(self.text), "the text settings"
+        found = read_assets(folder / _FILE, read, expected=own, what=what)
+        self.longest, self.extra_length = found
         self.source_tokenizer = Tokenizer.load(folder / _SOURCE)
         self.target_tokenizer = self.source_tokenizer
         if not self.text.shared_vocabulary:

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import lru_cache, partial
 
 from attnlab.errors import RequestError
 from attnlab.tasks.answering.corpora.corpus import Asked, Corpus
-from attnlab.tasks.text_corpus import PARTS, leave_out_repeated, rank, same_text
+from attnlab.tasks.split import (
+    check_shares,
+    hold_out,
+    leave_out_repeated,
+    missing_parts,
+    same_text,
+    too_few,
+)
+from attnlab.tasks.text_corpus import PARTS
 from attnlab.text.same import text_key
 
 
@@ -31,48 +38,17 @@ def divided(corpus: Corpus, seed: int, *, ignore_case: bool = True) -> dict[str,
     parts = {part: list(corpus.items(part)) for part in corpus.own_parts}
     key = _Keys(ignore_case)
     leave_out_repeated(corpus, parts, key, same_text(ignore_case))
-    missing = [part for part in ("test", "validation") if part not in parts]
-    if missing:
-        parts |= _held_out(corpus, parts["train"], missing, seed, key)
+    missing = missing_parts(corpus)
+    check_shares(corpus, missing, "text")
+    if missing and (count := len({*map(key, parts["train"])})) <= len(missing):
+        raise too_few(corpus, missing, "texts", str(count))
+    hold_out(corpus, parts, missing, seed, key, size=lambda group: 1)
     if empty := next((part for part in PARTS if not parts[part]), None):
         raise RequestError(
             f"data={corpus.name}, part {empty}: expected questions about texts that stand in no "
             "later part, got none."
         )
     return {part: parts[part] for part in PARTS}
-
-
-def _held_out(
-    corpus: Corpus, train: Sequence[Asked], missing: Sequence[str], seed: int, key: _Keys
-) -> dict[str, list[Asked]]:
-    """The missing parts, and what is left of train."""
-    shares = {part: getattr(corpus, part) for part in missing}
-    if sum(shares.values()) >= 1:
-        keys, values = (
-            " + ".join(each)
-            for each in ([f"data.{part}" for part in shares], map("{:g}".format, shares.values()))
-        )
-        raise RequestError(
-            f"{keys}: expected a sum below 1, to leave texts to train on, got {values}."
-        )
-    texts = sorted({*map(key, train)}, key=lambda own: rank(own, seed))
-    if len(texts) <= len(missing):
-        among = " and ".join(("train", *reversed(missing)))
-        raise RequestError(
-            f"data={corpus.name}: expected at least {len(missing) + 1} different texts, for "
-            f"{among}, got {len(texts)}."
-        )
-    taken: dict[str, str] = {}
-    first = 0
-    for others, (part, share) in enumerate(shares.items()):
-        most = len(texts) - first - (len(missing) - others)
-        count = max(min(round(share * len(texts)), most), 1)
-        taken |= dict.fromkeys(texts[first : first + count], part)
-        first += count
-    found: dict[str, list[Asked]] = {part: [] for part in ("train", *missing)}
-    for each in train:
-        found[taken.get(key(each), "train")].append(each)
-    return found
 
 
 class _Keys:

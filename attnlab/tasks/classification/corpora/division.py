@@ -10,7 +10,15 @@ from typing import Any
 
 from attnlab.errors import RequestError
 from attnlab.tasks.classification.corpora.corpus import Corpus, Item
-from attnlab.tasks.text_corpus import PARTS, leave_out_repeated, listed, rank, same_text
+from attnlab.tasks.split import (
+    check_shares,
+    hold_out,
+    leave_out_repeated,
+    missing_parts,
+    same_text,
+    too_few,
+)
+from attnlab.tasks.text_corpus import PARTS, listed
 
 _Key = Callable[[Item], str]
 
@@ -38,9 +46,9 @@ def divided(corpus: Corpus, seed: int, *, ignore_case: bool = True) -> dict[str,
     is_text = corpus.noun == "text"
     key = _key(corpus, parts, ignore_case and is_text)
     leave_out_repeated(corpus, parts, key, same_text(ignore_case and is_text, corpus.noun))
-    missing = [part for part in ("test", "validation") if part not in parts]
+    missing = missing_parts(corpus)
     _check_train(corpus, parts["train"], missing, key)
-    parts |= _held_out(corpus, parts["train"], missing, seed, key)
+    hold_out(corpus, parts, missing, seed, key, stratum=lambda item: item.label)
     for part in PARTS[1:]:
         _check_classes(corpus, parts, part)
     _note_alike(corpus, class_names(parts))
@@ -92,48 +100,6 @@ def _key(corpus: Corpus, parts: Mapping[str, Iterable[Item]], ignore_case: bool)
     return lambda item: item.key(item.key(True) not in with_case)
 
 
-def _held_out(
-    corpus: Corpus, train: list[Any], missing: Sequence[str], seed: int, key: _Key
-) -> dict[str, list[Any]]:
-    """The missing parts, and what is left of train."""
-    places: defaultdict[str, list[int]] = defaultdict(list)  # of items that count as one
-    for place, each in enumerate(train):
-        places[key(each)].append(place)
-    classes: defaultdict[str, list[list[int]]] = defaultdict(list)
-    for own in sorted(places, key=lambda own: rank(own, seed)):
-        classes[train[places[own][0]].label].append(places[own])
-    taken: dict[int, str] = {}
-    for together in classes.values():
-        count = sum(map(len, together))
-        for others, part in enumerate(missing):
-            wanted, spared = round(getattr(corpus, part) * count), len(missing) - others
-            some, together = _some(together, wanted, len(together) - spared)
-            taken |= {place: part for found in some for place in found}
-    return {
-        part: [each for place, each in enumerate(train) if taken.get(place, "train") == part]
-        for part in ("train", *missing)
-    }
-
-
-def _some(
-    together: Sequence[list[int]], count: int, most: int
-) -> tuple[list[list[int]], list[list[int]]]:
-    """Of these groups the first with at most so many texts in all, and the other groups.
-
-    At most `most` groups are taken, and at least one, the smallest where all are larger.
-    """
-    count = max(count, min(map(len, together), default=0))
-    some: list[list[int]] = []
-    others: list[list[int]] = []
-    for group in together:
-        if len(group) <= count and len(some) < most:
-            some.append(group)
-            count -= len(group)
-        else:
-            others.append(group)
-    return some, others
-
-
 def _check_train(corpus: Corpus, train: Sequence[Item], missing: Sequence[str], key: _Key) -> None:
     """Refuse a single class, and classes that are too small to be divided."""
     name, noun = f"data={corpus.name}", corpus.noun
@@ -144,29 +110,19 @@ def _check_train(corpus: Corpus, train: Sequence[Item], missing: Sequence[str], 
         limit = f" with data.limit={corpus.limit}" if corpus.limit else ""
         found = f"{next(iter(keys))!r} alone" if keys else f"no {noun}"
         raise RequestError(f"{name}: expected {noun}s of two or more classes, got {found}{limit}.")
-    needed = len(missing) + 1
-    small = {label: len(found) for label, found in keys.items() if len(found) < needed}
+    small = {label: len(own) for label, own in keys.items() if len(own) <= len(missing)}
     if small:
         label, count = next(iter(small.items()))
         more = f" and {len(small) - 1:,} more such class" if len(small) > 1 else ""
         more += "es" if len(small) > 2 else ""
-        among = " and ".join(("train", *reversed(missing)))
-        raise RequestError(
-            f"{name}: expected at least {needed} different {noun}s of each class, for {among}, got "
-            f"{count} of {label!r}{more}."
-        )
-    shares = [(part, getattr(corpus, part)) for part in reversed(missing)]
-    if sum(share for _, share in shares) >= 1:
-        raise RequestError(
-            f"{' + '.join(f'data.{part}' for part, _ in shares)}: expected a sum below 1, to leave "
-            f"{noun}s to train on, got {' + '.join(f'{share:g}' for _, share in shares)}."
-        )
+        raise too_few(corpus, missing, f"{noun}s of each class", f"{count} of {label!r}{more}")
+    check_shares(corpus, missing, noun)
 
 
 def _check_classes(corpus: Corpus, parts: Mapping[str, Sequence[Item]], part: str) -> None:
     """Refuse a part with a class that train doesn't have, and one without a class of train."""
-    own = getattr(corpus, f"{part}_path", None)
-    where = f"data.{part}_path" if own else f"data={corpus.name}, part {part}"
+    key = f"{part}_path"
+    where = f"data.{key}" if corpus.part_paths[key] else f"data={corpus.name}, part {part}"
     classes = {name: Counter(each.label for each in parts[name]) for name in ("train", part)}
     new = sorted(classes[part].keys() - classes["train"].keys())
     gone = sorted(classes["train"].keys() - classes[part].keys())

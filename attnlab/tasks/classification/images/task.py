@@ -13,6 +13,7 @@ import numpy as np
 from attnlab.config.options import option_class
 from attnlab.encoders.opening import open_image_source, save_source, saved_image_source
 from attnlab.errors import RequestError
+from attnlab.records.assets import read_assets
 from attnlab.records.files import write_json
 from attnlab.tasks.base import Report, Task, require_part
 from attnlab.tasks.classification.corpora.division import class_names, divided
@@ -212,15 +213,12 @@ class Images(Task):
         Raises:
             RequestError: the file is missing or damaged, or of images of another size.
         """
-        path = folder / _FILE
-        try:
-            content = json.loads(path.read_text(encoding="utf-8"))
+
+        def read(content: Mapping[str, Any]) -> tuple[tuple[int, ...], dict[str, int]]:
             counts = {str(name): int(n) for name, n in content["classes"].items()}
-            shape = tuple(int(size) for size in content["shape"])
-        except (OSError, AttributeError, KeyError, TypeError, ValueError) as error:
-            raise RequestError(f"{path}: expected what a run saves, but: {error!r}") from error
-        if shape != self.shape:
-            raise RequestError(f"{path}: expected images of {self.shape}, got {shape}.")
+            return tuple(int(size) for size in content["shape"]), counts
+
+        counts = read_assets(folder / _FILE, read, expected=self.shape, what="images of")
         self.classes, self.class_counts = [*counts], counts
         self.source, self._is_saved = saved_image_source(folder), True
 

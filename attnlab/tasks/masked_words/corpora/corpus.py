@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Sequence
-from itertools import chain
 
-from attnlab.errors import RequestError
-from attnlab.tasks.text_corpus import PARTS, TextCorpus, rank
+from attnlab.tasks.split import check_shares, hold_out, too_few
+from attnlab.tasks.text_corpus import PARTS, TextCorpus
 from attnlab.text.same import text_key
 
 
@@ -38,7 +36,7 @@ def divided(
         RequestError: there are too few documents, or one can't be read.
     """
     parts = {part: list(corpus.items(part)) for part in corpus.own_parts}
-    missing = [part for part in PARTS if part not in parts]
+    missing = [part for part in PARTS if part not in parts]  # validation gets its share first
     different = dict.fromkeys(map(tuple, parts["train"]))
     if repeated := len(parts["train"]) - len(different):
         corpus.left_out = {"train": repeated}
@@ -46,36 +44,13 @@ def divided(
             f"{repeated:,} of {len(parts['train']):,} documents are left out: they repeat another "
             "one word for word."
         )
-    alike: defaultdict[str, list[tuple[str, ...]]] = defaultdict(list)
-    for own in different:
-        alike[text_key(" ".join(own), ignore_case=ignore_case)].append(own)
-    if len(alike) <= len(missing):
-        raise RequestError(
-            f"data={corpus.name}: expected at least {len(missing) + 1} different documents, for "
-            f"{', '.join(PARTS)}, got {len(alike)}; empty lines end a document."
-        )
     parts["train"] = [*different]
-    if missing:
-        taken = _held_out(corpus, [*alike.values()], missing, seed)
-        for part in ("train", *missing):
-            parts[part] = [own for own in different if taken.get(own, "train") == part]
+
+    def key(document: Sequence[str]) -> str:
+        return text_key(" ".join(document), ignore_case=ignore_case)
+
+    if (count := len({*map(key, different)})) <= len(missing):
+        raise too_few(corpus, missing, "documents", f"{count}; empty lines end a document")
+    check_shares(corpus, missing, corpus.noun)
+    hold_out(corpus, parts, missing, seed, key, order="\n".join, size=lambda group: 1)
     return {part: parts[part] for part in PARTS}
-
-
-def _held_out(
-    corpus: Corpus, alike: Sequence[list[tuple[str, ...]]], missing: Sequence[str], seed: int
-) -> dict[tuple[str, ...], str]:
-    """The part of each document that isn't trained on, with those that are alike."""
-    # By their first documents.
-    rest = sorted(alike, key=lambda group: rank("\n".join(group[0]), seed))
-    taken: dict[tuple[str, ...], str] = {}
-    for part in missing:
-        count = max(round(getattr(corpus, part) * len(alike)), 1)
-        some, rest = rest[:count], rest[count:]
-        taken |= dict.fromkeys(chain.from_iterable(some), part)
-    if not rest:
-        raise RequestError(
-            "data.validation + data.test: expected shares that leave documents to train on, got "
-            f"{corpus.validation:g} + {corpus.test:g} of {len(alike)}."
-        )
-    return taken

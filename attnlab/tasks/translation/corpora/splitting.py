@@ -14,11 +14,11 @@ from typing import NamedTuple
 import numpy as np
 
 from attnlab.errors import RequestError
+from attnlab.tasks.split import check_shares
+from attnlab.tasks.text_corpus import PARTS
 from attnlab.tasks.translation.corpora.corpus import Corpus
 from attnlab.tasks.translation.pair import Pair
 from attnlab.text.cleaning import normalized
-
-PARTS = ("train", "validation", "test")
 
 
 def pairs_by_part(
@@ -51,11 +51,7 @@ def assign_parts(
     Raises:
         RequestError: the shares leave nothing to train on, or the corpus is too small for them.
     """
-    if corpus.validation + corpus.test >= 1:
-        raise RequestError(
-            "data.validation + data.test: expected a sum below 1, to leave pairs to train on, "
-            f"got {corpus.validation:g} + {corpus.test:g}."
-        )
+    check_shares(corpus, PARTS[1:], "pair")
     clean = clean or normalized
     if corpus.split == "source":
         keys = hashed(clean(pair.source) for pair in corpus.pairs())

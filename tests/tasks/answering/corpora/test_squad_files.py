@@ -191,7 +191,7 @@ def test_too_few_texts_are_refused(tmp_path):
         divided(corpus, 0)
     large = Questions(path=str(path), validation=0.5, test=0.5)
     large.open(tmp_path)
-    with pytest.raises(RequestError, match=r"data.test \+ data.validation: expected a sum below 1"):
+    with pytest.raises(RequestError, match=r"data.validation \+ data.test: expected a sum below 1"):
         divided(large, 0)
 
 

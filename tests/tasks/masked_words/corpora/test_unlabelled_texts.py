@@ -177,7 +177,7 @@ def test_too_few_documents_are_refused():
         divided(Documents(2), 0)
     corpus = Documents(4)
     corpus.validation = corpus.test = 0.5
-    with pytest.raises(RequestError, match=r"leave documents to train on, got 0.5 \+ 0.5 of 4"):
+    with pytest.raises(RequestError, match=r"leave documents to train on, got 0.5 \+ 0.5"):
         divided(corpus, 0)
 
 
