@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import json
 import math
+from functools import partial
 from typing import Any
 
 from rich.console import Console
-from rich.text import Text
 
 from attnlab.compare import text_tables
 from attnlab.compare.comparison import Comparison, Comparisons, GroupResult
@@ -24,9 +24,8 @@ from attnlab.compare.tables import (
 from attnlab.compare.text_tables import (
     Section,
     TextTable,
-    fitting,
     print_left_out,
-    print_remarks,
+    print_section,
     rich_table,
     width,
 )
@@ -44,30 +43,19 @@ def print_comparisons(found: Comparisons, file: Any = None) -> None:
     for number, comparison in enumerate(found.tasks):
         if number:
             console.print()
-        _print(console, _section(comparison), comparison)
+        extended = partial(_with_pictures, comparison, console)
+        print_section(console, _section(comparison), _LEFT_OUT_WHEN_NARROW, extended)
     print_left_out(console, found.left_out)
 
 
-def _print(console: Console, section: Section, comparison: Comparison) -> None:
-    console.print(Text(section.heading, style="bold"))
-    first, *others = section.tables
-    results, missing = fitting(first, console, _LEFT_OUT_WHEN_NARROW)
-    console.print(rich_table(results))
-    for differences in others:
-        room = console.width - width(rich_table(differences), console) - _GAP
-        if room >= _NARROWEST_PICTURE:
-            differences = _with_pictures(differences, comparison, room, console)
-        console.print()
-        console.print(Text(differences.title, style="bold"))
-        console.print(rich_table(differences))
-    console.print()
-    print_remarks(console, section, missing)
+def _with_pictures(comparison: Comparison, console: Console, table: TextTable) -> TextTable:
+    """The table with each interval drawn on one scale, if there is room for that.
 
-
-def _with_pictures(
-    table: TextTable, comparison: Comparison, room: int, console: Console
-) -> TextTable:
-    """The table with each interval drawn on one scale, and a line where nothing differs."""
+    A line marks where nothing differs.
+    """
+    room = console.width - width(rich_table(table), console) - _GAP
+    if room < _NARROWEST_PICTURE:
+        return table
     nothing = 1.0 if comparison.geometric else 0.0
     intervals = [_low_mean_high(each) for each in comparison.differences]
     ends = [nothing, *(end for interval in intervals if interval for end in interval)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from rich.console import Console
@@ -79,7 +79,34 @@ def fitting(
     return table, missing
 
 
-def print_remarks(console: Console, section: Section, missing: Sequence[str] = ()) -> None:
+def print_section(
+    console: Console,
+    section: Section,
+    droppable: Iterable[str],
+    extended: Callable[[TextTable], TextTable] = lambda table: table,
+) -> None:
+    """Print tables, what their columns mean, and warnings.
+
+    Args:
+        console: Where to.
+        section: What to print.
+        droppable: Columns of the first table that may be left out; see `fitting`.
+        extended: Gives the other tables what there is room for.
+    """
+    console.print(Text(section.heading, style="bold"))
+    first, *others = section.tables
+    fitted, missing = fitting(first, console, droppable)
+    for number, table in enumerate([fitted, *map(extended, others)]):
+        if number:
+            console.print()
+        if table.title:
+            console.print(Text(table.title, style="bold"))
+        console.print(rich_table(table))
+    console.print()
+    _print_remarks(console, section, missing)
+
+
+def _print_remarks(console: Console, section: Section, missing: Sequence[str]) -> None:
     """Print notes, the names of columns that had no room, and warnings."""
     wider = f"a wider terminal also shows {', '.join(reversed(missing))}"
     for line in [*section.notes, *([wider] if missing else [])]:

@@ -7,22 +7,13 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from rich.text import Text
-
 from attnlab.compare import text_tables
 from attnlab.compare.comparison import ENOUGH_SEEDS
 from attnlab.compare.planning.plan import Needed, Outlook, Plans, TaskPlan
 from attnlab.compare.planning.power import MOST_SEEDS, Spread
 from attnlab.compare.statistics import exp
 from attnlab.compare.tables import heading, naming
-from attnlab.compare.text_tables import (
-    Section,
-    TextTable,
-    fitting,
-    print_left_out,
-    print_remarks,
-    rich_table,
-)
+from attnlab.compare.text_tables import Section, TextTable, print_left_out, print_section
 from attnlab.terminal.console import plain_console
 from attnlab.terminal.numbers import NOTHING, distinct, number_format
 
@@ -38,12 +29,7 @@ def print_plans(found: Plans, file: Any = None) -> None:
     for number, section in enumerate(map(_section, found.tasks)):
         if number:
             console.print()
-        console.print(Text(section.heading, style="bold"))
-        table, missing = fitting(section.tables[0], console, _LEFT_OUT_WHEN_NARROW)
-        console.print(Text(table.title, style="bold"))
-        console.print(rich_table(table))
-        console.print()
-        print_remarks(console, section, missing)
+        print_section(console, section, _LEFT_OUT_WHEN_NARROW)
     print_left_out(console, found.left_out)
 
 
