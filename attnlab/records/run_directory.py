@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from attnlab.errors import RequestError, explained
 from attnlab.process.variables import variable
 from attnlab.records import files
-from attnlab.records.status import Status
+from attnlab.records.status import Status, actual_state
 
 if TYPE_CHECKING:
     import numpy as np
@@ -200,6 +200,25 @@ class ListedRun(NamedTuple):
 
     run: RunDirectory
     status: dict[str, Any]
+
+    @property
+    def path(self) -> Path:
+        """The run's folder."""
+        return self.run.path
+
+    @property
+    def noted_state(self) -> str:
+        """The state in status.json, even if the run's process has gone."""
+        state = self.status["state"]
+        if state == "completed" and not (self.path / "metrics.json").is_file():
+            return "damaged"  # half deleted
+        return state
+
+    @property
+    def state(self) -> str:
+        """The state, "killed" if the run's process has gone."""
+        state = self.noted_state
+        return actual_state(self.status) if state == "running" else state
 
     @classmethod
     def of(cls, run: RunDirectory) -> ListedRun:

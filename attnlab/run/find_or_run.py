@@ -10,10 +10,10 @@ from typing import TypeVar
 from attnlab.config.sections import RunConfig
 from attnlab.errors import CannotGoOn, Pruned, RunBusy, RunFailed
 from attnlab.records.lock import flocked
-from attnlab.records.run_directory import RunDirectory
+from attnlab.records.run_directory import ListedRun
 from attnlab.run import runner
 from attnlab.run.building import import_tensorflow
-from attnlab.run.index import COMPLETED, FAILED, RUNNING, IndexedRun, RunIndex
+from attnlab.run.index import COMPLETED, FAILED, RUNNING, RunIndex
 from attnlab.run.loop import SweepMember
 from attnlab.run.profile import spent
 from attnlab.run.resume import resume
@@ -37,28 +37,27 @@ def run_once(config: RunConfig, sweep: SweepMember) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     with flocked(folder):  # of two processes only one begins it
         found = find_run(config)
-        begin = found is None or (found.state == FAILED and found.path in sweep.retry_failed)
+        state = found.state if found else None
+        begin = found is None or (state == FAILED and found.path in sweep.retry_failed)
         ours = found is not None and found.status.get("sweep") == sweep.name
         searched = ours and sweep.on_epoch is not None
-        if found is not None and searched:
-            begin = begin or found.state == RUNNING  # two trials may be equal
+        begin = begin or (searched and state == RUNNING)  # two trials may be equal
         new = runner.new_folder(config, sweep) if begin else None
     if new is not None:
         return runner.run_in(new, config, sweep)
     assert found is not None
-    if found.state == COMPLETED:
+    if state == COMPLETED:
         return found.path
-    if found.state == FAILED:
+    if state == FAILED:
         raise RunFailed(str(found.status.get("error") or "it failed before"))
     if searched and found.status.get("pruned"):  # a trial that is equal, or was killed with others
         raise Pruned(str(found.status.get("error")).removeprefix("pruned: "))
-    if found.state == RUNNING:
+    if state == RUNNING:
         raise RunBusy(f"{found.path}: process {found.status.get('pid')} is at it.")
-    run = RunDirectory(found.path)
     try:
-        return resume(run, sweep=sweep)
+        return resume(found.run, sweep=sweep)
     except CannotGoOn as error:  # that it is tried anew can be asked for
-        run.status.write(FAILED, error=f"RequestError: {error}")
+        found.run.status.write(FAILED, error=f"RequestError: {error}")
         raise
 
 
@@ -76,7 +75,7 @@ def together(
         return StackScheduler(threads, at_a_time).run(works, alike)
 
 
-def find_run(config: RunConfig) -> IndexedRun | None:
+def find_run(config: RunConfig) -> ListedRun | None:
     """Return the run of a configuration in its present state; see `RunIndex.find`."""
     return _index(runs_folder(config)).refresh().find(config.digest)
 

@@ -14,8 +14,8 @@ from attnlab.errors import SweepFailed
 from attnlab.records import files, logs
 from attnlab.records.environment import has_gpu, processors
 from attnlab.records.lock import this_process
-from attnlab.records.run_directory import RunDirectory
-from attnlab.run.index import COMPLETED, FAILED, KILLED, RUNNING, IndexedRun
+from attnlab.records.run_directory import ListedRun, RunDirectory
+from attnlab.run.index import COMPLETED, FAILED, KILLED, RUNNING
 from attnlab.run.memory import most_that_fit
 from attnlab.sweeps.launching import Launcher, LauncherDied, one_line
 from attnlab.sweeps.plan import Point, SweepPlan
@@ -290,7 +290,7 @@ class GridSweep(Sweep):
         found = self.index.refresh().find(point.digest, noted=True)
         return (found.path, found.status.get("updated")) if found else ()
 
-    def _killed(self, point: Point) -> IndexedRun | None:
+    def _killed(self, point: Point) -> ListedRun | None:
         found = self.index.refresh().find(point.digest)
         return found if found is not None and found.state == KILLED else None
 
