@@ -28,7 +28,7 @@ from attnlab.tasks.kinds import kind_of
 _MOST_NAMED = 5  # jobs that failed before
 _EACH_FOR_ITSELF = (
     "each process of joblib imports TensorFlow and compiles for itself: without hydra/launcher "
-    "these jobs would train together, which is mostly faster"
+    "these jobs would train together, which is mostly sooner"
 )
 # What a process of a sweep takes besides its model: mostly TensorFlow.
 _BYTES_OF_A_PROCESS = 2**30
