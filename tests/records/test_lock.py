@@ -1,4 +1,6 @@
-"""One process at a time writes a folder."""
+"""One process at a time writes a folder: the owner, if it lives, here or in a job of a cluster."""
+
+from __future__ import annotations
 
 import json
 import os
@@ -8,7 +10,10 @@ import sys
 import pytest
 
 from attnlab.errors import RequestError, RunBusy
-from attnlab.records.lock import FolderLock, this_process
+from attnlab.records import lock
+from attnlab.records.lock import FolderLock, is_running, this_process
+from attnlab.records.run_directory import RunDirectory, list_runs
+from attnlab.records.status import shown_state
 
 HOLD = (
     "import sys; from pathlib import Path; from attnlab.records.lock import FolderLock; "
@@ -87,3 +92,74 @@ def test_of_many_processes_one_gets_a_dead_ones_lock(tmp_path):
     ]
     outputs = [process.communicate()[0] for process in crowd]
     assert outputs.count(b"held\n") == 1
+
+
+ELSEWHERE = {"host": "elsewhere", "pid": 17, "pid_started": None}
+
+
+@pytest.fixture
+def squeue(tmp_path, monkeypatch):
+    """Have Slurm's squeue answer this."""
+    monkeypatch.setattr(lock, "_asked", None)
+
+    def answer(text: str, code: int = 0) -> None:
+        script = f"#!/bin/sh\necho $* >> {tmp_path}/asked\nprintf '{text}'\nexit {code}\n"
+        (tmp_path / "squeue").write_text(script)
+        (tmp_path / "squeue").chmod(0o755)
+        monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
+
+    return answer
+
+
+def test_a_process_knows_the_job_that_it_is_in(monkeypatch):
+    monkeypatch.delenv("SLURM_JOB_ID", raising=False)
+    assert set(this_process()) == {"host", "pid", "pid_started"}
+    monkeypatch.setenv("SLURM_JOB_ID", "4711")
+    assert this_process()["slurm_job"] == "4711"
+    assert is_running(this_process())
+
+
+def test_another_host_counts_as_living(monkeypatch):
+    monkeypatch.setattr(lock, "_asked", None)
+    monkeypatch.setenv("PATH", "")
+    assert is_running(ELSEWHERE)
+    assert is_running({**ELSEWHERE, "slurm_job": "4711"})  # nobody to ask
+
+
+@pytest.mark.parametrize(
+    ("answer", "lives"),
+    [
+        (("4711\\n",), True),
+        (("470\\n4711\\n",), True),
+        (("47\\n",), False),
+        (("",), False),
+        (("slurm_load_jobs error: Unable to contact slurm controller", 1), True),
+    ],
+)
+def test_a_cluster_is_asked_about_its_jobs(squeue, tmp_path, answer, lives):
+    squeue(*answer)
+    assert is_running({**ELSEWHERE, "slurm_job": "4711"}) is lives
+    assert "--states=RUNNING,COMPLETING,SUSPENDED,STOPPED" in (tmp_path / "asked").read_text()
+
+
+def test_a_list_of_runs_asks_the_cluster_once(squeue, tmp_path):
+    squeue("3\\n5\\n")
+    for number in range(12):
+        run = RunDirectory.create(tmp_path / "runs", "fib", "none", number, {})
+        run.status.write("running", **ELSEWHERE, slurm_job=str(number))
+    listed = list_runs(tmp_path / "runs")
+    living = [entry.status["seed"] for entry in listed if shown_state(entry.status) == "running"]
+    assert sorted(living) == [3, 5]
+    asked = tmp_path / "asked"
+    assert len(asked.read_text().splitlines()) == 1
+    # Who wants to take an owner's place does not go by an answer of a moment ago.
+    squeue("7\\n")
+    (tmp_path / "lock.json").write_text(json.dumps({**ELSEWHERE, "slurm_job": "7"}))
+    with pytest.raises(RunBusy):
+        FolderLock(tmp_path).acquire()
+    assert len(asked.read_text().splitlines()) == 2
+
+
+def test_a_job_that_began_again_is_not_its_own_owner(monkeypatch):
+    monkeypatch.setenv("SLURM_JOB_ID", "4711")
+    assert not is_running({**ELSEWHERE, "slurm_job": "4711"})

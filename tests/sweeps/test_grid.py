@@ -1,4 +1,4 @@
-"""What overrides span, and that jobs are composed as Hydra would compose them."""
+"""What overrides span."""
 
 from __future__ import annotations
 
@@ -6,11 +6,8 @@ import re
 
 import pytest
 from command_line import CONF
-from omegaconf import open_dict
 
 from attnlab.config import composing as config
-from attnlab.errors import RequestError
-from attnlab.sweeps.composer import Composer
 from attnlab.sweeps.grid import Grid, shown, varied
 
 
@@ -95,51 +92,6 @@ def test_the_name_is_that_of_what_is_asked_for(grid):
 )
 def test_the_name_says_the_task(grid, words, start):
     assert re.fullmatch(f"{start}[0-9a-f]{{8}}", grid(*words).default_name("fib"))
-
-
-COMPOSED = [
-    ["task=sunspots", "attention=luong_local", "attention.window=3", "seed=4"],
-    ["task=translate", "attention=multi_head", "data=builtin", "data.pairs=200"],
-    ["experiment=book_fib_attention", "trainer.epochs=1", "optimizer.learning_rate=0.5"],
-    ["model=transformer", "attention=multi_head", "schedule=noam", "schedule.warmup_steps=7"],
-    ["model/settings=forecasting_rnn", "++trainer.patience=3", "model.units=5", "seed=1"],
-]
-
-
-@pytest.mark.parametrize("overrides", COMPOSED, ids=" ".join)
-def test_a_quick_composition_is_hydras(hydra, overrides):
-    loader, master = hydra
-    composer = Composer(loader, master)
-    composer.check([*overrides[:-1]])  # what is kept of it must not show in the next one
-    whole = loader.load_sweep_config(master, list(overrides))
-    with open_dict(whole):
-        del whole["hydra"]
-    assert composer.compose(overrides) == whole
-    assert composer.check(overrides).document == config.from_hydra(whole).document
-
-
-def test_a_choice_of_groups_is_composed_once(hydra, monkeypatch):
-    loader, master = hydra
-    composed = []
-    load = type(loader).load_configuration
-
-    def counting(self, name, overrides, mode):
-        composed.append(overrides)
-        return load(self, name, overrides, mode)
-
-    monkeypatch.setattr(type(loader), "load_configuration", counting)
-    composer = Composer(loader, master)
-    words = ["attention=none,pooling", "seed=range(5)", "trainer.epochs=1,2"]
-    digests = {composer.check(point).digest for point in Grid.parse(words, loader).points()}
-    assert (len(digests), len(composed)) == (20, 2)
-
-
-def test_a_key_may_exist_in_some_jobs_only(hydra):
-    composer = Composer(*hydra)
-    checked = composer.check(["experiment=multi30k_tiny", "data.limit=500"])
-    assert checked.document["data"]["limit"] == 500
-    with pytest.raises(RequestError, match=r"data\.limit: there is no such key"):
-        composer.check(["experiment=book_fib", "data.limit=500"])
 
 
 def test_values_are_shown_without_quotes():
