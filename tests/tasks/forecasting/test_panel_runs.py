@@ -53,6 +53,11 @@ def test_forecasts_are_of_each_series_or_of_those_that_are_named(folder, capsys)
     ]
     assert main(["forecast", str(folder), "--steps", "1", "--id", "south"]) == 0
     assert capsys.readouterr().out.startswith("south\t2020-03-12\t")
+    assert main(["forecast", str(folder), "--steps", "2", "--json"]) == 0
+    found = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [each["id"] for each in found] == ["north", "south"]
+    assert {*found[0]} == {"id", "times", "forecast", "low", "high"}
+    assert found[0]["low"][1] <= found[0]["forecast"][1] and found[0]["times"][0] == "2020-03-01"
     assert main(["forecast", str(folder), "--id", "suth"]) == 2
     assert "Did you mean south?" in capsys.readouterr().err
 
