@@ -22,7 +22,7 @@ class _Function:
 
     Two have the names of subpackages. Python sets a subpackage as an attribute of its package: here
     the function stays, and has the modules of the subpackage as attributes, so that
-    `import attnlab.compare.figure` works as usual.
+    `import attnlab.compare.shown` works as usual.
     """
 
     def __set_name__(self, owner: type, name: str) -> None:

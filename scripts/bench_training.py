@@ -156,12 +156,12 @@ def bench_whole() -> None:
 _BARE = """
 import sys
 from attnlab import cli
-from attnlab.figures import drawing
+from attnlab.run.figures import helper
 from attnlab.run import background_finish
 from attnlab.run.building import import_tensorflow
 import_tensorflow()
 from attnlab.training import weights_file
-drawing.start = background_finish.wait = lambda: None
+helper.start = background_finish.wait = lambda: None
 ending.begin = lambda recorder: None
 weights_file.WeightsFiles.next = lambda files, scratch: b""
 sys.exit(cli.main(sys.argv[1:]))

@@ -12,10 +12,10 @@ import numpy as np
 
 from attnlab.compare.comparison import Comparison, Comparisons, Options, compare
 from attnlab.compare.selection import Filters
-from attnlab.page.parts import Table
+from attnlab.compare.shown import colours_of
 from attnlab.records.run_directory import RunDirectory, list_runs
-from attnlab.report.results import colours_of
-from attnlab.report.shown import ShownRun, shown_runs
+from attnlab.report.reported_run import MedianRun, reported_runs
+from attnlab.views.records import Table
 
 # Test results of seeds 0 to 4: those of a reference, clearly better ones, and no other ones.
 NONE = (1.00, 1.10, 0.95, 1.05, 1.20)
@@ -159,10 +159,10 @@ def only(runs: Path, filters: Filters | None = None, **options: Any) -> Comparis
     return comparison
 
 
-def on_page(runs: Path) -> list[ShownRun]:
+def on_page(runs: Path) -> list[MedianRun]:
     """Runs of one task as a page shows them."""
     comparison = only(runs)
-    return shown_runs(comparison, colours_of(comparison))
+    return reported_runs(comparison, colours_of(comparison))
 
 
 def column(table: Table, name: str) -> list[str]:

@@ -20,19 +20,18 @@ OF_A_KIND = {
     *(
         "config",
         "encoders",
-        "figures",
         "layers",
-        "page",
         "records",
         "tasks.base",
         "tasks.catalog",
         "tasks.declaration",
         "tasks.downloads",
         "text",
+        "views.records",
     ),
     *(
-        "tasks.attention_by_epoch",
         "tasks.in_memory",
+        "tasks.shown",
         "tasks.accuracy_tests",
         "tasks.predictor",
         "tasks.pretrained",
@@ -46,7 +45,10 @@ OF_A_KIND = {
 # Room -> the rooms that it may import from, types included; DESIGN section 2.
 BELOW = {
     "__main__": {"cli"},
-    "api": {"cli", "commands", "compare", "config", "records", "run", "sweeps", "tasks.kinds"},
+    "api": {
+        *("cli", "commands", "compare", "config", "records", "run", "sweeps", "tasks.kinds"),
+        "views",
+    },
     "cli": {"commands", "config", "records", "run", "sweeps", "text"},
     "commands": {
         *(
@@ -54,32 +56,37 @@ BELOW = {
             "compare",
             "config",
             "encoders",
-            "figures",
             "layers",
-            "page",
             "records",
             "report",
             "run",
         ),
         *("studies", "tasks.catalog", "tasks.predictor", "terminal", "text", *KIND),
+        *("views", "views.records"),
     },
-    "sweeps": {"config", "figures", "records", "run", "terminal", *KIND},
-    "run": {"config", "figures", "records", "terminal", "training", *KIND},
+    "sweeps": {"config", "records", "run", "terminal", "views", "views.records", *KIND},
+    "run": {"config", "records", "terminal", "training", "views", "views.records", *KIND},
     **{kind: {"attention", *OF_A_KIND} for kind in KINDS},
-    "report": {"compare", "config", "page", "records", "run", "terminal", *KIND},
-    "studies": {"compare", "config", "page", "records", "report", "tasks.kinds", "terminal"},
-    "compare": {"config", "figures", "records", "terminal", *KIND},
-    "figures": {"config", "records", "tasks.accuracy_tests", *KIND},
-    "page": set(),
+    "report": {"compare", "config", "records", "run", "terminal", "views.records", *KIND},
+    "studies": {
+        *("compare", "config", "records", "report", "tasks.kinds", "terminal"),
+        *("views", "views.records"),
+    },
+    "compare": {"config", "records", "terminal", "views.records", *KIND},
+    "views": {"records", "views.records"},
+    "views.records": set(),
     "terminal": set(),
     "training": {"config"},
     "tasks.kinds": {"config", "tasks", "tasks.base", "tasks.declaration"},
-    "tasks.base": {"attention", "config", "page", "records", "tasks.declaration"},
+    "tasks.base": {"attention", "config", "records", "tasks.declaration", "views.records"},
     "tasks.declaration": {"records"},
     "tasks.catalog": {"config", "tasks.declaration"},
     "tasks.predictor": {"config", "records", "text"},
     "tasks.downloads": {"records", "tasks.base", "tasks.declaration"},
-    "tasks.attention_by_epoch": {"tasks.base", "tasks.declaration", "training"},
+    "tasks.shown": {
+        *("config", "records", "tasks.accuracy_tests", "tasks.base", "tasks.declaration"),
+        *("text", "training", "views.records"),
+    },
     "tasks.accuracy_tests": {"records", "tasks.base", "tasks.declaration"},
     "tasks.in_memory": {"config", "tasks.base", "tasks.declaration", "text", "training"},
     "tasks.pretrained": {"encoders"},
@@ -112,12 +119,8 @@ ONLY_IN = {
     "sentencex": {"text"},
     "sklearn": {"tasks/answering", "tasks/classification", "text"},
     "pandas": {"api", "tasks/forecasting/data"},
-    "matplotlib": {
-        "figures",
-        "compare",
-        "sweeps/search",
-        *(f"tasks/{kind}/figures" for kind in KINDS),
-    },
+    "matplotlib": {"views"},
+    "jinja2": {"views"},
 }
 FILES = {
     ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): path
@@ -128,6 +131,8 @@ FILES = {
 def room(module: str) -> str:
     """The room of a module: of a kind's files the kind."""
     parts = module.split(".")[1:] or ["__init__"]
+    if parts[:2] == ["views", "records"]:
+        return "views.records"
     if parts[0] != "tasks" or len(parts) == 1:
         return parts[0]
     if parts[1] not in KINDS:
@@ -273,7 +278,6 @@ def test_a_configuration_is_checked_and_data_are_read_without_tensorflow():
         "commands",
         "compare",
         "config",
-        "page",
         "records",
         "report",
         "tasks.base",
@@ -281,6 +285,7 @@ def test_a_configuration_is_checked_and_data_are_read_without_tensorflow():
         "tasks.declaration",
         "tasks.kinds",
         "tasks.predictor",
+        "views.records",
     }
     modules = [m for m in FILES if room(m) in light and not place(m).startswith("compare/")]
     modules += ["attnlab.run.runner", "attnlab.run.loading", "attnlab.run.console"]

@@ -54,7 +54,7 @@ def test_the_wheel_has_code_configuration_data_and_licence(wheel):
     names = set(zipfile.ZipFile(wheel).namelist())
     conf = {f"attnlab/{path.relative_to(ROOT)}" for path in ROOT.glob("conf/**/*.yaml")}
     code = {str(path.relative_to(ROOT)) for path in ROOT.glob("attnlab/**/*.py")}
-    page = {f"attnlab/page/page.{ending}" for ending in ("css", "js")}
+    page = {f"attnlab/views/html/page.{ending}" for ending in ("css", "html", "js")}
     assert conf | code | page | {"attnlab/tasks/forecasting/data/sunspots.csv"} <= names
     assert any(name.endswith("licenses/LICENSE") for name in names)
     tops = {name.partition("/")[0] for name in names}

@@ -123,11 +123,12 @@ def find_folder(run: str, runs: str | None) -> Path:
 def compare(filters: Filters, runs: str | None, options: dict[str, Any]) -> dict[str, Any]:
     """What `attnlab compare` says: as text, as Markdown, as rows of numbers, and its figure."""
     from attnlab.compare import formats
-    from attnlab.compare.figure import comparison_figure
+    from attnlab.compare.shown import comparison_figure
+    from attnlab.views.png.figure import draw
 
     found, text, png = compared(filters, runs, **options), io.StringIO(), io.BytesIO()
     formats.print_comparisons(found, text)
-    comparison_figure(found).savefig(png, format="png")
+    draw(comparison_figure(found)).savefig(png, format="png")
     return {
         "text": text.getvalue().rstrip(),
         "markdown": formats.markdown(found),

@@ -118,7 +118,7 @@ def compared(
 
 
 def _draw(found: Comparisons, path: Path) -> None:
-    from attnlab.compare.figure import comparison_figure
+    from attnlab.compare.shown import comparison_figure
 
     save_figure(comparison_figure(found), path, "--plot")
 

@@ -22,7 +22,7 @@ from attnlab.records.run_directory import (
 )
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+    from attnlab.views.records import Figure
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 _OPTIONS = {
@@ -283,7 +283,7 @@ def save_figure(figure: Figure, path: Path, option: str) -> None:
     Raises:
         RequestError: it can't be written.
     """
-    from attnlab.figures.style import save
+    from attnlab.views.png.figure import save
 
     with explained(f"{option}: {path} can't be written"):
         save(figure, path)

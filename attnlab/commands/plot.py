@@ -76,7 +76,7 @@ def run_figures(run: str, output: Path | None, runs: str | None) -> None:
     """
     found = find(run, runs, COMPLETED)
     found.status.require_completed()
-    from attnlab.figures.run import draw_run
+    from attnlab.run.figures.draw import draw_run
 
     with _writing(output or found.plots):
         drawn = draw_run(found, output)
@@ -117,8 +117,8 @@ def _draw_map(
     found = find_trained(run, runs, kind, epoch, prefers=fits)
     if not fits(task := found.read_task()):
         raise RequestError(f"RUN: expected {declared.runs}, got one of {task}.")
-    from attnlab.figures.style import save
     from attnlab.run.loading import TrainedRun
+    from attnlab.views.png.figure import save
 
     figures = load(declared.figures)(TrainedRun.load(found, epoch), words)
     folder = output or found.plots
@@ -158,12 +158,13 @@ def positional_encoding(
     steps = min(10, max(length // 2, 1)) if offset is None else offset
     if steps >= length:
         raise RequestError(f"--offset: expected 1 to {length - 1}, below --length, got {steps}.")
-    from attnlab.figures.positions import draw_positional_encoding
     from attnlab.layers.sinusoids import sinusoidal
+    from attnlab.views.png.figure import save
+    from attnlab.views.positions import positional_figures
 
-    encoding = sinusoidal(length, units)
+    figures = positional_figures(sinusoidal(length, units), dimensions=chosen, offset=steps)
     with _writing(output):
-        _say(draw_positional_encoding(encoding, output, dimensions=chosen, offset=steps))
+        _say([save(figure, output / name) for name, figure in figures.items()])
 
 
 def _dimensions(text: str, units: int) -> list[int]:

@@ -99,8 +99,8 @@ def command(
 
 def _text(chosen: _Chosen, by: str | None, metric: str | None) -> str:
     from attnlab.compare.comparison import Options
-    from attnlab.page.html import page_text
     from attnlab.report.content import runs_page
+    from attnlab.views.html.page import page_text
 
     compared = keys(by or chosen.by or "attention", "--by")
     made = f"{datetime.now().astimezone():%Y-%m-%d %H:%M %Z}"
@@ -114,7 +114,7 @@ def _text(chosen: _Chosen, by: str | None, metric: str | None) -> str:
     count = len(chosen.entries)
     runs = f"{count} run{'s' if count > 1 else ''}{chosen.name and f' of sweep {chosen.name}'}"
     about = f"attnlab {__version__}, {runs}"
-    page = runs_page(title, chosen.entries, options, made=made, about=about, told=told)
+    page = runs_page(title, chosen.entries, options, made=made, about=about, announce=told)
     return page_text(page._replace(result=[*page.result, *_best(chosen)]))
 
 

@@ -187,17 +187,17 @@ def _entries(study: Study, runs: str | None) -> list[ListedRun]:
 
 
 def _report(study: Study, entries: Sequence[ListedRun], runs: str | None, is_part: bool) -> Results:
-    from attnlab.compare.figure import comparison_figure
-    from attnlab.figures.style import save
+    from attnlab.compare.shown import comparison_figure
     from attnlab.report.results import result_sentence
     from attnlab.studies.page import report_html, report_md
     from attnlab.studies.results import results, table_csv
+    from attnlab.views.png.figure import save
 
     found = results(study, entries, is_part)
     folder: Path = runs_folder(runs) / "studies" / study.title
     made = f"{datetime.now().astimezone():%Y-%m-%d %H:%M %Z}"
     about = f"attnlab {__version__}, {len(entries)} runs of study {study.title}"
-    page = report_html(found, entries, made=made, about=about, told=_tell, runs=runs)
+    page = report_html(found, entries, made=made, about=about, announce=_tell, runs=runs)
     with explained(f"--runs: expected a folder that can be written, got {str(folder)!r}"):
         folder.mkdir(parents=True, exist_ok=True)
         files.write_text(folder / "table.csv", table_csv(found))

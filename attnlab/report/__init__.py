@@ -1,1 +1,1 @@
-"""What a page tells of runs; `page` knows how it looks."""
+"""The content of a page about runs; `views` knows how it looks."""

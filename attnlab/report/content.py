@@ -1,4 +1,4 @@
-"""The sections of a page about runs: what came out, what the kind tells of it, how it was made."""
+"""The sections of a page about runs: results, what their kind shows, how they were made."""
 
 from __future__ import annotations
 
@@ -6,18 +6,19 @@ from collections.abc import Callable, Sequence
 
 from attnlab.compare.comparison import Comparison, Comparisons, Options, compare
 from attnlab.compare.grouping import NothingToCompare
+from attnlab.compare.shown import colours_of, curves_chart
 from attnlab.config.options import in_prose
 from attnlab.errors import RequestError
-from attnlab.page.parts import Page, Part, Section, Text
 from attnlab.records.run_directory import ListedRun
-from attnlab.report.results import colours_of, curves_chart, result_sentence, results_parts
-from attnlab.report.settings import runs_table, settings_parts, versions_parts
-from attnlab.report.shown import shown_runs, which_are_shown
+from attnlab.report.reported_run import reported_runs, which_are_reported
+from attnlab.report.results import result_sentence, results_records
+from attnlab.report.settings import runs_table, settings_records, versions_records
 from attnlab.tasks.declaration import load
 from attnlab.tasks.kinds import known_kind
+from attnlab.views.records import Page, Record, Section, Text
 
-# Told what is being done, for it may take a minute.
-Told = Callable[[str], None]
+# Reports what is being done, since it may take a minute.
+Announce = Callable[[str], None]
 
 
 def runs_page(
@@ -27,7 +28,7 @@ def runs_page(
     *,
     made: str,
     about: str,
-    told: Told = lambda text: None,
+    announce: Announce = lambda text: None,
 ) -> Page:
     """The page of some runs, at least one, the oldest first.
 
@@ -37,20 +38,20 @@ def runs_page(
         options: how they are grouped and compared.
         made: when.
         about: with what.
-        told: see `Told`.
+        announce: see `Announce`.
 
     Raises:
         RequestError: no run has such a key or such a metric.
     """
-    sections, result = _results(entries, options, told)
+    sections, result = _results(entries, options, announce)
     sections.append(Section("Runs", [runs_table(entries)]))
-    sections.append(Section("Settings", settings_parts(entries), folded=True))
-    sections.append(Section("Versions and machine", versions_parts(entries), folded=True))
+    sections.append(Section("Settings", settings_records(entries), folded=True))
+    sections.append(Section("Versions and machine", versions_records(entries), folded=True))
     return Page(title, result, made, about, sections)
 
 
 def _results(
-    entries: Sequence[ListedRun], options: Options, told: Told
+    entries: Sequence[ListedRun], options: Options, announce: Announce
 ) -> tuple[list[Section], list[str]]:
     """The sections about results, and a sentence for each task."""
     try:
@@ -61,31 +62,33 @@ def _results(
     for comparison in found.tasks:
         name = f": {comparison.name}" if several else ""
         colours = colours_of(comparison)
-        parts = results_parts(comparison, colours)
+        parts = results_records(comparison, colours)
         sections.append(Section(f"Results{name}", [*parts, *_left_out(found, comparison)]))
-        sections += _told_by_kind(comparison, name, len(found.tasks), told)
+        sections += _sections_of_kind(comparison, name, len(found.tasks), announce)
     return sections, [result_sentence(comparison) for comparison in found.tasks]
 
 
-def _left_out(found: Comparisons, comparison: Comparison) -> list[Part]:
+def _left_out(found: Comparisons, comparison: Comparison) -> list[Record]:
     """Sentences about runs that are in no comparison, behind the last one."""
     if comparison is not found.tasks[-1]:
         return []
     return [Text(f"left out: {text}", "warning") for text in found.left_out]
 
 
-def _told_by_kind(comparison: Comparison, name: str, tasks: int, told: Told) -> list[Section]:
-    """What the kind of a task has to tell of one run of each group."""
+def _sections_of_kind(
+    comparison: Comparison, name: str, tasks: int, announce: Announce
+) -> list[Section]:
+    """The sections that the kind of a task has on one run of each group."""
     kind = known_kind(comparison.task)
     if kind is None:
         return []
-    shown = shown_runs(comparison, colours_of(comparison), share=tasks)
-    note = [Text(text, "note") for text in [which_are_shown(comparison)] if text]
+    runs = reported_runs(comparison, colours_of(comparison), share=tasks)
+    note = [Text(text, "note") for text in [which_are_reported(comparison)] if text]
     sections = []
     for title, path in kind.page.items():
-        told(f"{title.lower()}{name}")
+        announce(f"{title.lower()}{name}")
         try:
-            parts = list(load(path)(shown))
+            parts = list(load(path)(runs))
         except RequestError as error:
             parts = [Text(f"This part is missing: {error}", "warning")]
         sections.append(Section(f"{title}{name}", [*note, *parts]))
@@ -94,7 +97,7 @@ def _told_by_kind(comparison: Comparison, name: str, tasks: int, told: Told) -> 
 
 def _without_results(entries: Sequence[ListedRun]) -> list[Section]:
     """The curves of runs none of which is completed, a chart for each task and loss."""
-    parts: list[Part] = []
+    parts: list[Record] = []
     for task in sorted({str(entry.status["task"]) for entry in entries}):
         histories = {}
         for entry in (entry for entry in entries if str(entry.status["task"]) == task):

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 
 import numpy as np
 
 from attnlab.compare.comparison import Comparison, GroupResult
-from attnlab.compare.curves import Histories, baseline_values, by_epoch, curve_columns, curve_title
+from attnlab.compare.curves import baseline_values
 from attnlab.compare.footnotes import footnotes
 from attnlab.compare.metrics import Quantity
 from attnlab.compare.runs import Group
+from attnlab.compare.shown import group_curves, means_chart
 from attnlab.compare.tables import (
     differences_table,
     heading,
@@ -20,26 +21,11 @@ from attnlab.compare.tables import (
     value_format,
 )
 from attnlab.errors import RequestError
-from attnlab.page.parts import (
-    Chart,
-    Curve,
-    IntervalRow,
-    Intervals,
-    Part,
-    Table,
-    Text,
-)
-from attnlab.tasks.declaration import Kind
-from attnlab.tasks.kinds import known_kind
 from attnlab.terminal.numbers import in_one_format, p_text
+from attnlab.views.records import Intervals, Record, Table, Text
 
 _MOST = 14  # groups that a chart has room for
 _MOST_CAVEATS = 5
-
-
-def colours_of(comparison: Comparison) -> dict[str, int]:
-    """A colour for each group, by the order of names, so that it is the same for every metric."""
-    return {label: n for n, label in enumerate(sorted(g.name for g in comparison.groups))}
 
 
 def result_sentence(comparison: Comparison) -> str:
@@ -116,9 +102,10 @@ def _baseline(comparison: Comparison, value: float) -> str:
     return text if value == 0 or any(sign in "123456789" for sign in text) else f"{value:.3g}"
 
 
-def results_parts(comparison: Comparison, colours: Mapping[str, int]) -> list[Part]:
+def results_records(comparison: Comparison, colours: Mapping[str, int]) -> list[Record]:
     """Charts of means and curves, tables, and what to know beside them."""
-    parts: list[Part] = [_intervals(comparison, colours), *_curves(comparison, colours)]
+    curves = group_curves(comparison, colours, _MOST)
+    parts: list[Record] = [_intervals(comparison, colours), *curves]
     parts += [_with_baselines(comparison), *_further_parts(comparison)]
     differences = differences_table(comparison)
     if differences is not None:
@@ -148,28 +135,20 @@ def _unreadable(comparison: Comparison) -> list[str]:
 
 
 def _intervals(comparison: Comparison, colours: Mapping[str, int]) -> Intervals:
-    rows = [
-        IntervalRow(
-            each.group.name,
-            colours[each.group.name],
-            each.interval.mean,
-            each.interval.low,
-            each.interval.high,
-            list(each.group.values.values()),
-        )
-        for each in comparison.results[:_MOST]
-        if each.interval.mean is not None
-    ]
-    lines = list(baseline_values(comparison).items()) if comparison.metric.is_test else []
-    lone = len(rows) == 1 and len(rows[0].values) == 1
+    shown, groups = comparison.results[:_MOST], len(comparison.results)
+    lone = groups == 1 and len(shown[0].group.values) == 1
     mean = "" if lone else "geometric mean of " if comparison.geometric else "mean of "
-    title = f"{mean}{_name(comparison)}"
-    better = heading(comparison).rpartition(", ")[2]
-    more = len(comparison.results) - len(rows)
-    label = f"{comparison.units or comparison.metric.path}, {better}"
     best = "best" if comparison.metric.direction else "first"
-    left = f" (the {best} {len(rows)} of {len(comparison.results)} groups)" if more else ""
-    return Intervals(title + left, label, rows, lines, comparison.metric.direction < 1)
+    left = f" (the {best} {len(shown)} of {groups} groups)" if groups > len(shown) else ""
+    better = heading(comparison).rpartition(", ")[2]
+    return means_chart(
+        comparison,
+        colours,
+        title=f"{mean}{_name(comparison)}{left}",
+        label=f"{comparison.units or comparison.metric.path}, {better}",
+        lines=baseline_values(comparison).items() if comparison.metric.is_test else (),
+        most=_MOST,
+    )
 
 
 def _with_baselines(comparison: Comparison) -> Table:
@@ -186,7 +165,7 @@ def _with_baselines(comparison: Comparison) -> Table:
     return Table(heading(comparison), table.header, rows, table.words, muted)
 
 
-def _further_parts(comparison: Comparison) -> list[Part]:
+def _further_parts(comparison: Comparison) -> list[Record]:
     """The metric on the further parts of the data, the mean of each group."""
     runs = [run for group in comparison.groups for run in group.runs.values()]
     names = dict.fromkeys(name for run in runs for name in run.metrics.get("extra") or {})
@@ -216,48 +195,3 @@ def _caveats(comparison: Comparison) -> list[str]:
     runs = [run for group in comparison.groups for run in group.runs.values()]
     notes = dict.fromkeys(str(note) for run in runs for note in run.metrics.get("notes") or [])
     return list(notes)[:_MOST_CAVEATS]
-
-
-def _curves(comparison: Comparison, colours: Mapping[str, int]) -> Iterator[Chart]:
-    kind = known_kind(comparison.task)
-    histories = {
-        group.name: [run.history() for run in group.runs.values()]
-        for group in comparison.groups[:_MOST]
-    }
-    for column in curve_columns(histories, comparison.metric.leaf, kind):
-        yield curves_chart(column, histories, colours, kind)
-
-
-def curves_chart(
-    column: str, histories: Mapping[str, Histories], colours: Mapping[str, int], kind: Kind | None
-) -> Chart:
-    """A column of the histories: each group's mean inside a band over its seeds."""
-    tables = {
-        label: by_epoch([history[column] for history in seeds if column in history])
-        for label, seeds in histories.items()
-    }
-    epochs = max(len(table) for table in tables.values())
-    curves = [
-        _curve(label, table, epochs, colours[label])
-        for label, table in tables.items()
-        if table.size
-    ]
-    title = curve_title(column, kind)
-    logarithmic = kind is not None and kind.scoring.is_lower_better(column)
-    return Chart(title, "epoch", title, list(range(1, epochs + 1)), curves, logarithmic=logarithmic)
-
-
-def _curve(label: str, table: np.ndarray, epochs: int, colour: int) -> Curve:
-    known = ~np.isnan(table)
-    count = known.sum(axis=1)
-    total = np.where(known, table, 0.0).sum(axis=1)
-    mean = np.divide(total, count, out=np.full(len(table), np.nan), where=count > 0)
-    low = np.where(known, table, np.inf).min(axis=1)
-    high = np.where(known, table, -np.inf).max(axis=1)
-    columns = [_padded(values, epochs) for values in (mean, low, high)]
-    return Curve(label, columns[0], colour, *(columns[1:] if table.shape[1] > 1 else ()))
-
-
-def _padded(values: Sequence[float] | np.ndarray, length: int) -> list[float | None]:
-    found = [float(value) if math.isfinite(value) else None for value in values]
-    return [*found, *[None] * (length - len(found))]

@@ -9,11 +9,11 @@ from typing import Any
 from attnlab.compare.metrics import reported_metric
 from attnlab.compare.selection import read_settings
 from attnlab.errors import RequestError
-from attnlab.page.parts import Code, Part, Table, Text
 from attnlab.records.leaves import flatten
 from attnlab.records.run_directory import ListedRun
 from attnlab.records.status import shown_state
 from attnlab.tasks.kinds import known_kind
+from attnlab.views.records import Code, Record, Table, Text
 
 # Who ran it is nobody's business who gets the page.
 _LEFT_OUT = ("user",)
@@ -51,7 +51,7 @@ def _cell(value: Any) -> str:
     return f"{value:.4g}" if isinstance(value, int | float) else "-"
 
 
-def settings_parts(entries: Sequence[ListedRun]) -> list[Part]:
+def settings_records(entries: Sequence[ListedRun]) -> list[Record]:
     """config.yaml of all runs: what they share, and in what they differ."""
     known, parts = {}, []
     for entry in entries:
@@ -62,7 +62,7 @@ def settings_parts(entries: Sequence[ListedRun]) -> list[Part]:
     return [*_shared("setting", known), *parts]
 
 
-def versions_parts(entries: Sequence[ListedRun]) -> list[Part]:
+def versions_records(entries: Sequence[ListedRun]) -> list[Record]:
     """environment.json of all runs, and the commands by which they were made."""
     found = {entry.run.name: entry.run.read_environment() for entry in entries}
     lacking = [name for name, environment in found.items() if environment is None]
@@ -70,7 +70,7 @@ def versions_parts(entries: Sequence[ListedRun]) -> list[Part]:
     commands = dict.fromkeys(
         str(each["command"]) for each in found.values() if each and "command" in each
     )
-    parts: list[Part] = [Code("command", "\n".join(commands))] if commands else []
+    parts: list[Record] = [Code("command", "\n".join(commands))] if commands else []
     if lacking:
         names = ", ".join(lacking[:_MOST_NAMED]) + ", ..." * (len(lacking) > _MOST_NAMED)
         parts.append(Text(f"environment.json is missing or damaged: {names}.", "warning"))
@@ -81,7 +81,7 @@ def _said(environment: Mapping[str, Any]) -> dict[str, str]:
     return flatten(environment, left_out=(*_LEFT_OUT, "command"))
 
 
-def _shared(name: str, known: Mapping[str, Mapping[str, str]]) -> list[Part]:
+def _shared(name: str, known: Mapping[str, Mapping[str, str]]) -> list[Record]:
     """A table of what all have alike, and one of what differs."""
     if not known:
         return []
@@ -93,7 +93,7 @@ def _shared(name: str, known: Mapping[str, Mapping[str, str]]) -> list[Part]:
         for key, counts in values.items()
         if len(counts) > 1
     ]
-    parts: list[Part] = []
+    parts: list[Record] = []
     if differing:
         title = f"in which the {len(known)} runs differ (in how many)"
         parts.append(Table(title, [name, "values"], differing, words=2, prose=True))

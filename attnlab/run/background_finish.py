@@ -10,8 +10,8 @@ import atexit
 from rich.console import Console
 
 from attnlab.errors import RequestError
-from attnlab.figures.drawing import Drawing
 from attnlab.records import logs
+from attnlab.run.figures.helper import Drawing
 from attnlab.run.profile import spent
 from attnlab.run.recorder import Recorder
 

@@ -14,12 +14,12 @@ import numpy as np
 
 from attnlab.config.sections import RunConfig
 from attnlab.errors import CannotGoOn, RequestError, RunFailed
-from attnlab.figures import drawing
 from attnlab.records.checkpoints import Checkpoint, Checkpoints
 from attnlab.records.logs import in_words
 from attnlab.records.run_directory import RunDirectory
 from attnlab.run import interrupts
 from attnlab.run.building import make_model, start_afresh
+from attnlab.run.figures import helper
 from attnlab.run.loading import load_weights
 from attnlab.run.profile import spent
 from attnlab.run.recorder import Recorder
@@ -120,7 +120,7 @@ class Session:
             self._restore(learner, checkpoint)
         self.screen.say(about_losses(self.config.document))
         self.screen.training(self.config.trainer.epochs, len(done), self.task.kind.scoring.bars)
-        drawing.start()
+        helper.start()
         self._train(learner)
         _assign(learner.model.variables, self._best_values)
         self.screen.working(0, None, "scoring the test part")

@@ -24,6 +24,7 @@ from attnlab.tasks.declaration import load
 
 if TYPE_CHECKING:
     from attnlab.training.weights_file import WeightsFiles
+    from attnlab.views.records import Figure
 
 log = logging.getLogger("attnlab")
 _disk = ThreadPoolExecutor(8, "disk")  # each run writes one epoch at a time
@@ -77,9 +78,16 @@ class Recorder:
             self._weights_files = self._weights_files or WeightsFiles(learner.model)
             content = self._weights_files.next(learner.values(), scratch)
         with self.writing("a figure"):
-            learner.draw_epoch(epoch, self.folder.plots)
+            self._draw(learner.epoch_figures(epoch))
         inside = copy_context().run  # what it logs belongs to this run
         self._writing = _disk.submit(inside, self._write_epoch, epoch, content, row)
+
+    def _draw(self, figures: Mapping[str, Figure]) -> None:
+        if figures:
+            from attnlab.views.png.figure import save
+
+            for name, figure in figures.items():
+                save(figure, self.folder.plots / name)
 
     def _write_epoch(self, epoch: int, content: bytes | None, row: Mapping[str, float]) -> None:
         path = self.folder.weights_path(epoch)

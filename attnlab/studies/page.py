@@ -10,15 +10,15 @@ from attnlab.compare.comparison import Comparison
 from attnlab.compare.curves import baseline_values
 from attnlab.compare.formats import markdown
 from attnlab.config.arguments import quoted
-from attnlab.page.html import page_text
-from attnlab.page.parts import Code, Section, Table, Text
 from attnlab.process.variables import variable
 from attnlab.records.environment import TYPED
 from attnlab.records.run_directory import ListedRun
-from attnlab.report.content import Told, runs_page
+from attnlab.report.content import Announce, runs_page
 from attnlab.report.results import result_sentence
 from attnlab.studies.results import Cell, Results
 from attnlab.terminal.numbers import Write, distinct, number_format
+from attnlab.views.html.page import page_text
+from attnlab.views.records import Code, Section, Table, Text
 
 _PUBLISHED, _DIFFERENCES, _BASELINES, _MADE_BY = (
     *("Beside what was published", "How the protocol differs", "Baselines", "Made by"),
@@ -56,7 +56,7 @@ def report_html(
     *,
     made: str,
     about: str,
-    told: Told,
+    announce: Announce,
     runs: str | None = None,
 ) -> str:
     """The page of the study's runs, with what was published after the results; see `runs_page`.
@@ -64,7 +64,7 @@ def report_html(
     `runs` is the folder of all runs if it isn't the usual one.
     """
     study = found.study
-    page = runs_page(study.name, entries, found.options, made=made, about=about, told=told)
+    page = runs_page(study.name, entries, found.options, made=made, about=about, announce=announce)
     own = []
     if found.cells:
         header, *rows = _table(found)

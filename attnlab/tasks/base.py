@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
     from attnlab.attention.base import Attention
     from attnlab.config.sections import Option
-    from attnlab.page.parts import Frames, Part
     from attnlab.records.run_directory import RunDirectory
+    from attnlab.views.records import Epochs, Figure, Record, Text
 
 
 class TaskData(Protocol):
@@ -201,9 +201,9 @@ class Learner(Protocol):
         """Attention weights on a few test items, for attention.npz; None where nothing attends."""
         return None
 
-    def draw_epoch(self, epoch: int, folder: Path) -> list[Path]:
-        """Draw what a person would like to see while it trains; most epochs draw nothing."""
-        return []
+    def epoch_figures(self, epoch: int) -> Mapping[str, Figure]:
+        """Figures by file name for who watches the training; most epochs have none."""
+        return {}
 
 
 def require_part(parts: Collection[str], part: str) -> None:
@@ -265,8 +265,8 @@ class Report:
         return {**numbers, "oracles": list(self.oracles), **self.details}
 
 
-class Shown(Protocol):
-    """A run that stands for its group on a page.
+class ReportedRun(Protocol):
+    """A run that represents its group on a page.
 
     Attributes:
         label: the group's.
@@ -305,12 +305,12 @@ class Shown(Protocol):
             RequestError: there are none.
         """
 
-    def frames(self, epochs: Sequence[int]) -> Frames:
-        """What a slider says of these epochs; it begins at the best one."""
+    def epochs(self, numbers: Sequence[int]) -> Epochs:
+        """These epochs for a slider, which starts at the best one."""
 
-    def problems(self) -> list[Part]:
+    def problems(self) -> list[Text]:
         """What was left out, a paragraph each."""
 
 
-# What a kind has to tell of runs of one task on a page; raises `RequestError` where it can't.
-Teller = Callable[[Sequence[Shown]], "Sequence[Part]"]
+# The records of a section of a page about runs of one task; raises `RequestError` if it has none.
+PageSection = Callable[[Sequence[ReportedRun]], "Sequence[Record]"]

@@ -229,11 +229,11 @@ class Kind:
         models: how its models are built and trained.
         scoring: how its runs are scored and compared.
         predictions: how its predictions are requested and presented.
-        figures: path of a function that draws a run: `(run folder, metrics.json)` to figures by
-            file name.
+        figures: path of a function that gives, by a run folder and its metrics.json, the figures by
+            file name, as records.
         data: what its data are.
         vocabulary_map: how `attnlab plot` draws the vocabularies of a run; None: there are none.
-        page: sections of a page about runs, title to the path of a `Teller`.
+        page: sections of a page about runs, title to the path of a `PageSection`.
     """
 
     name: str

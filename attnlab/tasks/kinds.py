@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import pkgutil
 from functools import cache
 from importlib.metadata import entry_points
+from pathlib import Path
 
 from attnlab import tasks
 from attnlab.config.options import option_class
@@ -16,12 +16,13 @@ _ENTRY_POINTS = "attnlab.kinds"
 
 @cache
 def kinds() -> tuple[Kind, ...]:
-    """All kinds: a folder of `attnlab/tasks` each, and those of installed packages' entry points.
+    """All kinds: folders of `attnlab/tasks` with a `kind.py`, and entry points of packages.
 
     An entry point of the group `attnlab.kinds` has the path of a `Kind` as its value.
     """
-    folders = [found.name for found in pkgutil.iter_modules(tasks.__path__) if found.ispkg]
-    paths = [f"{tasks.__name__}.{name}.kind:KIND" for name in sorted(folders)]
+    files = (path for folder in tasks.__path__ for path in Path(folder).glob("*/kind.py"))
+    folders = sorted(path.parent.name for path in files)
+    paths = [f"{tasks.__name__}.{name}.kind:KIND" for name in folders]
     paths += [point.value for point in entry_points(group=_ENTRY_POINTS)]
     try:
         return tuple(load(path) for path in paths)

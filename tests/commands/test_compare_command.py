@@ -10,10 +10,12 @@ import sqlite3
 import pytest
 from click.testing import CliRunner
 from compared_runs import BETTER, write_group, write_run
-from matplotlib.figure import Figure
 
 from attnlab.commands import command
 from attnlab.errors import RequestError
+from attnlab.views.records import Curves, figure
+
+EMPTY = figure("", "", [[Curves("", "", "", [], [], legend="none")]], (4, 3))
 
 
 def invoke(runs, *arguments):
@@ -131,14 +133,14 @@ def test_a_wrong_request_is_one_sentence(three_groups, words, text):
 
 
 def test_a_figure_that_cannot_be_written_is_named(three_groups, tmp_path, monkeypatch):
-    monkeypatch.setattr("attnlab.compare.figure.comparison_figure", lambda found: None)
+    monkeypatch.setattr("attnlab.compare.shown.comparison_figure", lambda found: EMPTY)
     (tmp_path / "file").write_text("")
     with pytest.raises(RequestError, match="--plot: .* can't be written"):
         invoke(three_groups, "--plot", tmp_path / "file" / "x.png")
 
 
 def test_the_figure_is_drawn_and_named(three_groups, tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr("attnlab.compare.figure.comparison_figure", lambda found: Figure((1, 1)))
+    monkeypatch.setattr("attnlab.compare.shown.comparison_figure", lambda found: EMPTY)
     path = tmp_path / "new" / "figure.png"
     out, err = streams(three_groups, capsys, "--plot", path, "--format", "md")
     assert path.read_bytes().startswith(b"\x89PNG")
@@ -147,7 +149,7 @@ def test_the_figure_is_drawn_and_named(three_groups, tmp_path, monkeypatch, caps
 
 
 def test_the_comparison_is_logged(runs, empty_store, monkeypatch):
-    monkeypatch.setattr("attnlab.compare.figure.comparison_figure", lambda found: Figure((1, 1)))
+    monkeypatch.setattr("attnlab.compare.shown.comparison_figure", lambda found: EMPTY)
     shutil.copy(empty_store, runs / "mlflow.db")
     shown = invoke(runs, "--log")
     run_id = shown.output.split()[-1]
@@ -172,7 +174,7 @@ def test_the_comparison_is_logged(runs, empty_store, monkeypatch):
 def test_names_that_mlflow_does_not_take_are_logged_as_others(
     tmp_path, empty_store, option, monkeypatch
 ):
-    monkeypatch.setattr("attnlab.compare.figure.comparison_figure", lambda found: Figure((1, 1)))
+    monkeypatch.setattr("attnlab.compare.shown.comparison_figure", lambda found: EMPTY)
     for inputs in (["a//b"], ["x"]):
         write_run(tmp_path, "none", 0, 1.0, config={"task.inputs": inputs})
     shutil.copy(empty_store, tmp_path / "mlflow.db")
@@ -187,7 +189,7 @@ def test_names_that_mlflow_does_not_take_are_logged_as_others(
 
 
 def test_no_group_takes_the_place_of_another_one_in_mlflow(tmp_path, empty_store, monkeypatch):
-    monkeypatch.setattr("attnlab.compare.figure.comparison_figure", lambda found: Figure((1, 1)))
+    monkeypatch.setattr("attnlab.compare.shown.comparison_figure", lambda found: EMPTY)
     for inputs in ("../../a", "..//../a", "x?", "x!", "y" * 300 + "1", "y" * 300 + "2"):
         write_run(tmp_path, "none", 0, 1.0, config={"task.inputs": inputs})
     shutil.copy(empty_store, tmp_path / "mlflow.db")

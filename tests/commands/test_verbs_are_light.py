@@ -25,7 +25,7 @@ main(["runs", "--where", "model.units=16", "--sort", "test"])
 main(["compare", "--format", "csv"])
 main(["plan", "--difference", "5%", "--format", "csv"])
 told({HEAVY} | {"scipy.stats"})
-import attnlab.compare.figure, attnlab.tasks.translation.item_test
+import attnlab.compare.shown, attnlab.tasks.translation.item_test
 told({HEAVY})
 """
 
@@ -38,6 +38,6 @@ def test_verbs_load_what_they_need_alone(three_groups):
     )
     loaded = [line.split()[1:] for line in done.stdout.splitlines() if line.startswith("LOADED")]
     assert loaded == [
-        *([], [], ["numpy", "rich", "scipy"], ["matplotlib", "numpy", "rich", "scipy"]),
+        *([], [], ["numpy", "rich", "scipy"], ["numpy", "rich", "scipy"]),
     ]
     assert done.stdout.count("bahdanau") >= 11

@@ -7,11 +7,12 @@ import pytest
 from compared_runs import BETTER, NONE, SAME, compared, only, write_forecast, write_group, write_run
 from scipy import stats
 
-from attnlab.compare.figure import comparison_figure
 from attnlab.compare.selection import Filters
 from attnlab.compare.sequential import sequential_interval
+from attnlab.compare.shown import comparison_figure
 from attnlab.compare.tables import heading, margin_ends, results_table
 from attnlab.errors import RequestError
+from attnlab.views.png.figure import draw
 
 
 def rows(comparison):
@@ -215,7 +216,7 @@ def test_a_task_that_is_not_known_here_is_compared_without_better_and_worse(tmp_
     assert (comparison.metric.path, comparison.metric.direction) == ("rmse", 0)
     assert (row.verdict, row.item_test, row.skill) == ("lower", None, 1 - np.mean(BETTER) / 2)
     assert results_table(comparison).header[4:6] == ["lowest", "highest"]
-    assert comparison_figure(compared(tmp_path)).subfigs
+    assert draw(comparison_figure(compared(tmp_path))).subfigs
 
 
 def test_runs_that_are_not_completed_are_counted(runs):

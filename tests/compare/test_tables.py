@@ -9,7 +9,6 @@ import json
 import pytest
 from compared_runs import BETTER, NONE, SAME, compared, only, write_group, write_run
 
-from attnlab.compare.figure import comparison_figure
 from attnlab.compare.formats import (
     as_json,
     comma_separated,
@@ -17,7 +16,9 @@ from attnlab.compare.formats import (
     markdown,
     print_comparisons,
 )
+from attnlab.compare.shown import comparison_figure
 from attnlab.compare.tables import differences_table, results_table
+from attnlab.views.png.figure import draw
 
 
 @pytest.fixture(scope="module")
@@ -126,7 +127,7 @@ def test_ratios_that_are_too_large_have_no_interval(tmp_path, monkeypatch, seque
     assert (result.difference.low, result.difference.high) == (None, None)
     assert "Infinity" not in as_json(found)
     assert "●" in printed(found, monkeypatch)
-    assert comparison_figure(found).subfigs
+    assert draw(comparison_figure(found)).subfigs
 
 
 def test_intervals_are_drawn_where_there_is_no_unicode(found, monkeypatch):

@@ -10,15 +10,16 @@ from compared_runs import BETTER, NONE, only, write_group, write_run, write_tran
 from scipy import stats
 
 from attnlab.compare.comparison import Options
+from attnlab.compare.shown import colours_of
 from attnlab.errors import RequestError
-from attnlab.page.html import page_text
-from attnlab.page.parts import Chart, Intervals, Table, Text
 from attnlab.records.run_directory import list_runs
 from attnlab.report.content import runs_page
-from attnlab.report.results import colours_of, result_sentence
-from attnlab.report.shown import _spread, shown_runs
+from attnlab.report.reported_run import _spread, reported_runs
+from attnlab.report.results import result_sentence
 from attnlab.tasks.declaration import load
 from attnlab.tasks.kinds import kinds
+from attnlab.views.html.page import page_text
+from attnlab.views.records import Curves, Intervals, Table, Text
 
 
 def made(runs, *by: str, **options):
@@ -86,7 +87,7 @@ def test_curves_are_means_between_the_lowest_and_the_highest_seed(three_groups, 
     for seed, loss in enumerate((1.0, 2.0, 6.0)):
         run = write_run(tmp_path, "none", seed, 1.0)
         run.history.replace([{"epoch": n, "seconds": 1, "val_loss": loss / n} for n in (1, 2)])
-    (chart,) = parts(made(tmp_path), "Results", Chart)
+    (chart,) = parts(made(tmp_path), "Results", Curves)
     (curve,) = chart.curves
     assert (curve.y, curve.low, curve.high) == ([3.0, 1.5], [1.0, 0.5], [6.0, 3.0])
     assert list(chart.x) == [1, 2]
@@ -100,7 +101,7 @@ def test_means_stand_beside_the_baselines(three_groups):
 
 def test_of_each_group_the_run_of_the_median_is_shown(three_groups):
     comparison = only(three_groups)
-    shown = {each.label: each for each in shown_runs(comparison, colours_of(comparison))}
+    shown = {each.label: each for each in reported_runs(comparison, colours_of(comparison))}
     for label, values in {"no attention": NONE, "bahdanau": BETTER}.items():
         assert shown[label].metrics["test"]["rmse"] == np.median(values)
 
@@ -112,7 +113,7 @@ def test_it_is_said_which_runs_are_shown_where_there_was_a_choice(three_groups, 
         write_run(tmp_path, "none", 0, 1.0 + seed, config={"model.units": seed})
     page = made(tmp_path, "model.units")
     assert "Shown are the runs of the best 6 of 8 groups." in said(page, "note")
-    assert len(parts(page, "Forecasts", Chart)[0].curves) == 7
+    assert len(parts(page, "Forecasts", Curves)[0].curves) == 7
 
 
 def test_settings_and_versions_are_told_but_not_who_ran_it(three_groups):
@@ -153,7 +154,7 @@ def test_a_broken_history_takes_its_curve_alone(one):
     (path / "history.csv").write_text("epoch,val_loss\n1,2\nx,y\n3,4\n")
     page = made(runs)
     assert "A curve is missing" in said(page) and "history.csv: damaged" in said(page)
-    (chart,) = parts(page, "Results", Chart)
+    (chart,) = parts(page, "Results", Curves)
     assert [curve.label for curve in chart.curves] == ["no attention"]
 
 
@@ -163,7 +164,7 @@ def test_runs_without_an_epoch_have_no_curves(one):
         each.write_text("epoch,val_loss\n")
     page = made(runs)
     assert "has no history, so no curve." in said(page)
-    assert parts(page, "Results", Chart) == []
+    assert parts(page, "Results", Curves) == []
 
 
 @pytest.mark.parametrize("content", [None, "index,time\n1,2\n", "a,b\n1\n", "step\n"])
@@ -174,7 +175,7 @@ def test_missing_forecasts_are_said_to_be_missing(one, content):
         (path / "predictions.csv").write_text(content)
     page = made(runs)
     assert "bahdanau: no forecasts" in said(page) and "predictions.csv" in said(page)
-    assert "no attention" in [curve.label for curve in parts(page, "Forecasts", Chart)[0].curves]
+    assert "no attention" in [curve.label for curve in parts(page, "Forecasts", Curves)[0].curves]
 
 
 def test_missing_weights_and_environments_are_said_to_be_missing(one):
@@ -191,7 +192,7 @@ def test_runs_without_a_result_still_have_their_curves(tmp_path):
     assert page.result == [
         "There is no result: expected completed runs, but there are only 1 failed."
     ]
-    (chart,) = parts(page, "Learning so far", Chart)
+    (chart,) = parts(page, "Learning so far", Curves)
     assert chart.curves[0].y == pytest.approx([1, 1 / 2, 1 / 3])
     assert parts(page, "Runs", Table)[0].rows[0][2] == "failed"
 
@@ -200,7 +201,7 @@ def test_a_run_that_diverged_has_no_result_but_curves(tmp_path):
     write_run(tmp_path, "none", 0, None)
     page = made(tmp_path)
     assert "sunspots, without a finite rmse" in page.result[0]
-    assert parts(page, "Learning so far", Chart)
+    assert parts(page, "Learning so far", Curves)
 
 
 def test_a_run_that_is_damaged_is_left_out_and_said_to_be(one):

@@ -145,7 +145,7 @@ def test_baselines_are_those_of_the_part_that_is_compared(tmp_path):
 
 
 def test_the_page_has_what_was_published_and_the_commands(found, three_groups):
-    told = {"made": "today", "about": "a test", "told": lambda text: None}
+    told = {"made": "today", "about": "a test", "announce": lambda text: None}
     text = report_html(found, list_runs(three_groups), **told)
     assert "Beside what was published" in text and "not comparable: other windows" in text
     assert text.index("Is it so?") < text.index("Beside what was published")

@@ -63,9 +63,9 @@ KIND = Kind(
         takes_corpus=True,
         catalog=f"{_HERE}.corpora.corpus_statistics:CATALOG",
     ),
-    figures=f"{_HERE}.figures.run:answering_figures",
+    figures=f"{_HERE}.shown.figures:figures",
     page={
-        "Answers": f"{_HERE}.page.answers:answer_parts",
-        "Attention": f"{_HERE}.page.attention:attention_parts",
+        "Answers": f"{_HERE}.shown.answers:answer_records",
+        "Attention": f"{_HERE}.shown.attention:attention_records",
     },
 )

@@ -12,9 +12,8 @@ from attnlab.text.reading import read_text
 from attnlab.text.unknown import cut_warning
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
     from attnlab.tasks.answering.predicted import PredictedAnswer
+    from attnlab.views.records import Figure
 
     Answered = tuple[str, list[PredictedAnswer]]  # a question, and the best answer first
 
@@ -93,10 +92,10 @@ class AnswerPredictor(TextPredictor):
 
     def draw(self, results: Sequence[Answered], **settings: Any) -> Figure:
         """Where the words of the text looked in the question."""
-        from attnlab.tasks.answering.figures.looks import looks_figure
+        from attnlab.tasks.answering.shown.figures import attention_figure
 
         ((question, _),) = results
         kept = self.task.looked(self.model, question, self._text)
         if kept is None:
             raise RequestError("--attention: expected a model with attention, got attention=none.")
-        return looks_figure(kept, self.trained.config.names)
+        return attention_figure(kept, self.trained.config.names)

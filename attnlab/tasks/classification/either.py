@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import mimetypes
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from attnlab.config.options import option_class
@@ -12,8 +12,7 @@ if TYPE_CHECKING:
     import keras
 
     from attnlab.config.sections import RunConfig
-    from attnlab.page.parts import Part
-    from attnlab.tasks.base import Learner, Shown
+    from attnlab.tasks.base import Learner
 
 
 def make_learner(config: RunConfig, task: Any, model: keras.Model) -> Learner:
@@ -36,14 +35,6 @@ def served_example(document: Mapping[str, Any]) -> tuple[dict[str, Any], dict[st
 
     kind = images if has_images(document["task"]["name"]) else texts
     return kind.served_example(document)
-
-
-def attention_parts(shown: Sequence[Shown]) -> list[Part]:
-    """Where the runs of one task looked, epoch by epoch."""
-    from attnlab.tasks.classification.page import attention, image_attention
-
-    images = any(has_images(run.metrics["task"]) for run in shown)
-    return (image_attention if images else attention).attention_parts(shown)
 
 
 def has_images(task: str) -> bool:

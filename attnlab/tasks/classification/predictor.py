@@ -15,7 +15,8 @@ from attnlab.text.unknown import unknown_column
 
 if TYPE_CHECKING:
     import numpy as np
-    from matplotlib.figure import Figure
+
+    from attnlab.views.records import Figure
 
     # A text or the file of an image, and the probability of each class (C,); None of a blank line.
     Classified = tuple[str, np.ndarray | None]
@@ -131,7 +132,7 @@ class ClassPredictor(TextPredictor):
         return self._image_maps(items) if self._has_images else self._words(items)
 
     def _words(self, texts: Sequence[str]) -> Figure:
-        from attnlab.tasks.classification.figures.words import words_figure
+        from attnlab.tasks.classification.shown.texts import attention_figure
 
         if not texts[0].strip():
             raise RequestError("--attention: expected a text with words in it, got an empty one.")
@@ -144,12 +145,12 @@ class ClassPredictor(TextPredictor):
             "tokens": self.task.words(tokens),
             "prediction": self.task.serve(self.model, texts),
         }
-        return words_figure(kept, self.trained.config.names)
+        return attention_figure(kept, self.trained.config.names)
 
     def _image_maps(self, images: Sequence[np.ndarray]) -> Figure:
         import numpy as np
 
-        from attnlab.tasks.classification.figures.image_maps import image_maps_figure
+        from attnlab.tasks.classification.shown.images import attention_figure
 
         pixels = np.stack(images)
         kept = {
@@ -157,4 +158,4 @@ class ClassPredictor(TextPredictor):
             "pixels": pixels,
             "prediction": self.task.serve(self.model, pixels),
         }
-        return image_maps_figure(kept, self.trained.config.names)
+        return attention_figure(kept, self.trained.config.names)

@@ -62,9 +62,9 @@ KIND = Kind(
     data=KindData(
         catalog=f"{_HERE}.data.ett_files:CATALOG",
     ),
-    figures=f"{_HERE}.figures.run:forecast_figures",
+    figures=f"{_HERE}.shown.figures:figures",
     page={
-        "Forecasts": f"{_HERE}.page.forecasts:forecast_parts",
-        "Attention": f"{_HERE}.page.attention:attention_parts",
+        "Forecasts": f"{_HERE}.shown.forecasts:forecast_records",
+        "Attention": f"{_HERE}.shown.attention:attention_records",
     },
 )

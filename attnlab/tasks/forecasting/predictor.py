@@ -15,10 +15,9 @@ from attnlab.tasks.forecasting.data.writing.table import Ahead, csv_of, lines
 from attnlab.tasks.predictor import Predictor, Request, Setting
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
     from attnlab.tasks.forecasting.data.origin import Origin
     from attnlab.tasks.forecasting.task import ForecastingTask
+    from attnlab.views.records import Figure
 
 _WORKBOOK = ".xlsx"
 # Of other programs, which would not open a text of that name.
@@ -191,7 +190,7 @@ class ForecastPredictor(Predictor):
 
     def draw(self, results: Sequence[Ahead], **settings: Any) -> Figure:
         """The newest known values of some series and what comes next."""
-        from attnlab.tasks.forecasting.figures.ahead import MOST, next_values_figure
+        from attnlab.tasks.forecasting.shown.ahead import MOST, next_values_figure
 
         config = self.trained.config
         name = f"{config.task.name} · {in_prose(config.attention.name)}"

@@ -54,9 +54,9 @@ KIND = Kind(
         takes_corpus=True,
         catalog=f"{_HERE}.corpora.corpus_statistics:CATALOG",
     ),
-    figures=f"{_HERE}.figures.run:masked_word_figures",
+    figures=f"{_HERE}.shown:figures",
     page={
-        "Words": f"{_HERE}.page.words:word_parts",
-        "Attention": f"{_HERE}.page.attention:attention_parts",
+        "Words": f"{_HERE}.shown:word_records",
+        "Attention": f"{_HERE}.shown:attention_records",
     },
 )

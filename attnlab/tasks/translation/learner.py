@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import keras
@@ -23,6 +22,7 @@ from attnlab.training.program_cache import cached_program
 
 if TYPE_CHECKING:
     from attnlab.tasks.translation.task import Translate
+    from attnlab.views.records import Figure
 
 # Steps between two looks at the progress and the losses.
 _CHUNK = 16
@@ -156,18 +156,17 @@ class TranslationLearner(Learner):
         part = self._task.tokenized.parts["test"]
         return stacked(examples(self._task.tokenizers, self.model, self._search, part, _EXAMPLES))
 
-    def draw_epoch(self, epoch: int, folder: Path) -> list[Path]:
+    def epoch_figures(self, epoch: int) -> dict[str, Figure]:
         """Attention maps of two validation sentences, in epochs 1, 2, 4, 8, ..."""
         part = self._task.tokenized.parts.get("validation")
         if epoch & (epoch - 1) or part is None:
-            return []
-        from attnlab.figures.style import run_title, save
-        from attnlab.tasks.translation.figures.maps import maps_figure
+            return {}
+        from attnlab.tasks.shown.run_figures import run_title
+        from attnlab.tasks.translation.shown.maps import maps_figure
 
         title = f"{run_title(self._names)}: attention, epoch {epoch}"
-        name = f"attention_epoch_{epoch:03d}"
         found = examples(self._task.tokenizers, self.model, self._search, part, _DRAWN)
-        figures = (maps_figure(*each, title=title) for each in found)
-        return [
-            save(each, folder / f"{name}_{number}.png") for number, each in enumerate(figures, 1)
-        ]
+        return {
+            f"attention_epoch_{epoch:03d}_{number}.png": maps_figure(*each, title=title)
+            for number, each in enumerate(found, 1)
+        }

@@ -11,9 +11,8 @@ from attnlab.tasks.predictor import Inputs, Predictor, Request, Setting
 from attnlab.text.unknown import unknown_column
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
     from attnlab.tasks.translation.sentences import SentenceTranslator, Translation
+    from attnlab.views.records import Figure
 
     Translated = tuple[str, list[Translation]]  # a sentence, and the best translation first
 
@@ -103,8 +102,8 @@ class TranslationPredictor(Predictor):
 
     def draw(self, results: Sequence[Translated], **settings: Any) -> Figure:
         """The attention maps of the best translation of one sentence; see `maps_figure`."""
-        from attnlab.figures.style import run_title
-        from attnlab.tasks.translation.figures.maps import maps_figure
+        from attnlab.tasks.shown.run_figures import run_title
+        from attnlab.tasks.translation.shown.maps import maps_figure
 
         ((_, (best, *_)),) = results
         if _is_empty(best):

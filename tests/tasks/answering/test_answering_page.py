@@ -7,11 +7,11 @@ from asked import asked_texts, fitted, said, some_questions, write_answerer
 from compared_runs import column, on_page
 
 from attnlab.errors import RequestError
-from attnlab.page.parts import Frames, Sentences, Text
-from attnlab.tasks.answering.page.answers import answer_parts
-from attnlab.tasks.answering.page.attention import attention_parts
 from attnlab.tasks.answering.predicted import PredictedAnswer
+from attnlab.tasks.answering.shown.answers import answer_records
+from attnlab.tasks.answering.shown.attention import attention_records
 from attnlab.text.cleaning import normalized
+from attnlab.views.records import AttentionMaps, Epochs, Text
 
 TRAIN, TEST = some_questions(60), some_questions(40, seed=1)
 DATA = asked_texts(TRAIN, TEST)
@@ -21,7 +21,7 @@ Q, P = 8, 24
 
 def test_answers_go_from_the_worst_to_the_best(tmp_path):
     write_answerer(tmp_path, "none", ANSWERS, DATA)
-    table, groups = answer_parts(on_page(tmp_path))
+    table, groups = answer_records(on_page(tmp_path))
     scores = [float(cell) for cell in column(table, "F1")]
     assert len(scores) == 24 and scores == sorted(scores) and scores[-1] == 1
     wrong = [cell.endswith(" ✗") for cell in column(table, "prediction")]
@@ -33,7 +33,7 @@ def test_answers_go_from_the_worst_to_the_best(tmp_path):
 def test_several_runs_stand_side_by_side(tmp_path):
     write_answerer(tmp_path, "none", ANSWERS, DATA)
     write_answerer(tmp_path, "bahdanau", said(TEST, 1), DATA)
-    table, groups = answer_parts(on_page(tmp_path))
+    table, groups = answer_records(on_page(tmp_path))
     assert {*table.header} >= {
         "says no attention",
         "says bahdanau",
@@ -50,7 +50,7 @@ def test_other_questions_and_damaged_files_are_named(tmp_path):
     write_answerer(tmp_path, "bahdanau", said(other.parts["test"].questions, 1), other)
     damaged = write_answerer(tmp_path, "pooling", ANSWERS, DATA)
     damaged.write_predictions({"index": [0], "question": ["a"]})
-    texts = [part.text for part in answer_parts(on_page(tmp_path)) if isinstance(part, Text)]
+    texts = [part.text for part in answer_records(on_page(tmp_path)) if isinstance(part, Text)]
     assert any("was tested on other items" in text for text in texts)
     assert any("pooling: no predictions" in text and "exact_match" in text for text in texts)
 
@@ -116,8 +116,8 @@ class Run:
             self._model.epoch.assign(epoch)
             yield epoch, self._model
 
-    def frames(self, epochs):
-        return Frames(epochs, [""] * len(epochs), 0)
+    def epochs(self, numbers):
+        return Epochs(numbers, [""] * len(numbers), 0)
 
     def problems(self):
         return []
@@ -125,18 +125,17 @@ class Run:
 
 def test_each_epoch_has_its_answer_in_brackets_and_its_weights(tmp_path):
     run = Run(write_answerer(tmp_path, "bahdanau", ANSWERS, DATA))
-    note, slider = attention_parts([run])
-    assert isinstance(note, Text) and slider.frames.epochs == [1, 2]
-    (sentences,) = slider.parts
-    assert isinstance(sentences, Sentences) and len(sentences.sentences) == 6
-    assert sentences.names == ("question", "answer", "text")
-    for each in sentences.sentences:
-        for epoch, written in enumerate(each.written, 1):
-            tokens = list(written.tokens)
-            first, last = tokens.index("["), tokens.index("]")
-            assert last == first + 2 and written.weights.shape == (1, len(tokens), len(each.source))
-            assert written.weights[0, [first, last]].sum() == 0
-            assert (written.weights[0, first + 1] == np.eye(Q)[epoch][: len(each.source)]).all()
+    note, slider = attention_records([run])
+    assert isinstance(note, Text) and slider.epochs.numbers == [1, 2]
+    for epoch, (maps,) in enumerate(slider.frames, 1):
+        assert isinstance(maps, AttentionMaps) and len(maps.items) == 6
+        assert maps.names == ("question", "answer", "text")
+        for each in maps.items:
+            first, last = each.rows.index("["), each.rows.index("]")
+            assert last == first + 2
+            assert each.weights.shape == (1, len(each.rows), len(each.columns))
+            assert each.weights[0, [first, last]].sum() == 0
+            assert (each.weights[0, first + 1] == np.eye(Q)[epoch][: len(each.columns)]).all()
 
 
 def test_unknown_words_of_questions_and_texts_are_named_and_noted(tmp_path):
@@ -145,15 +144,15 @@ def test_unknown_words_of_questions_and_texts_are_named_and_noted(tmp_path):
     ]
     data = asked_texts(TRAIN, changed)
     run = Run(write_answerer(tmp_path, "bahdanau", ANSWERS, data), data)
-    for each in attention_parts([run])[1].parts[0].sentences:
-        assert "zyx" in each.source and "zyx" in each.unknown
-        assert "abcxyz" in each.written[0].tokens and "abcxyz" in each.unknown_written
-        assert "⁇" not in [*each.source, *each.written[0].tokens]
+    for each in attention_records([run])[1].frames[0][0].items:
+        assert "zyx" in each.columns and "zyx" in each.column_notes
+        assert "abcxyz" in each.rows and "abcxyz" in each.row_notes
+        assert "⁇" not in [*each.columns, *each.rows]
 
 
 def test_scarce_room_has_fewer_questions(tmp_path):
     run = Run(write_answerer(tmp_path, "bahdanau", ANSWERS, DATA), room=600)
-    assert 1 <= len(attention_parts([run])[1].parts[0].sentences) < 6
+    assert 1 <= len(attention_records([run])[1].frames[0][0].items) < 6
 
 
 def test_without_the_questions_the_best_epoch_is_known(tmp_path):
@@ -164,19 +163,19 @@ def test_without_the_questions_the_best_epoch_is_known(tmp_path):
     model.epoch = 2
     kept = looked_at(Task(), part, ANSWERS, np.arange(4), model.attend)
     run = Run(write_answerer(tmp_path, "bahdanau", ANSWERS, DATA, kept=kept), data=None)
-    _, slider, why = attention_parts([run])
-    assert slider.frames.epochs == [2] and "the questions are gone" in why.text
-    first = slider.parts[0].sentences[0]
+    _, slider, why = attention_records([run])
+    assert slider.epochs.numbers == [2] and "the questions are gone" in why.text
+    first = slider.frames[0][0].items[0]
     assert " ".join(first.reference) == TEST[0].answers[0].text.lower()
-    tokens = list(first.written[0].tokens)
+    tokens = first.rows
     assert " ".join(tokens[tokens.index("[") + 1 : tokens.index("]")]) == ANSWERS[0].text.lower()
 
 
 def test_a_model_that_has_no_weights_is_named(tmp_path):
     run = Run(write_answerer(tmp_path, "bahdanau", ANSWERS, DATA))
     run._model.attend = lambda tokens: None
-    (why,) = attention_parts([run])
+    (why,) = attention_records([run])
     assert "has no attention weights" in why.text
     run.metrics = {"attention": "none"}
-    (nothing,) = attention_parts([run])
+    (nothing,) = attention_records([run])
     assert nothing.text == "bahdanau: nothing attends in it."

@@ -9,19 +9,20 @@ import numpy as np
 import pytest
 from asked import asked_texts, fitted, part, question, said, some_questions, write_answerer
 from compared_runs import only
+from drawn import drawn
 from scipy.stats import binomtest
 
-from attnlab.figures.run import draw_run
-from attnlab.figures.style import result_line
+from attnlab.run.figures.draw import draw_run
 from attnlab.tasks.answering.baselines import baselines, longest_new_run, most_frequent_place
 from attnlab.tasks.answering.examples import shown_window
-from attnlab.tasks.answering.figures.looks import looks_figure
-from attnlab.tasks.answering.figures.run import answering_figures
 from attnlab.tasks.answering.item_test import item_test
 from attnlab.tasks.answering.kind import KIND
 from attnlab.tasks.answering.predicted import PredictedAnswer
 from attnlab.tasks.answering.report import build_report
+from attnlab.tasks.answering.shown.figures import attention_figure, figures
 from attnlab.tasks.declaration import NoItemTest
+from attnlab.tasks.shown.run_figures import result_line
+from attnlab.views.png.figure import draw
 
 TEST = some_questions(40, seed=1)
 DATA = asked_texts(some_questions(60), TEST)
@@ -214,15 +215,14 @@ def kept(count: int = 5, heads: int = 1) -> dict[str, np.ndarray]:
 
 
 def test_maps_have_the_words_around_the_answer():
-    figure = looks_figure(kept(heads=2), METRICS)
+    figure = drawn(attention_figure)(kept(heads=2), METRICS)
     maps = [axes for axes in figure.axes if axes.images]
     assert len(maps) == 5
     assert "mean over 2 heads" in figure.texts[1].get_text()
-    labels = [[each.get_text() for each in axes.get_xticklabels()] for axes in maps]
-    assert all(len(own) == 60 for own in labels)
-    assert labels[0][0] == "word10" and labels[0][-1] == "word69"  # the wrong ones come first
-    rows = [each.get_text() for each in maps[0].get_yticklabels()]
-    assert rows == ["who", "came", "?", "<end>"]
+    texts = [[text.get_text() for text in axes.texts] for axes in maps]
+    assert all(len(own) == 4 + 60 for own in texts)
+    assert texts[0][:4] == ["who", "came", "?", "<end>"]
+    assert texts[0][4] == "word10" and texts[0][-1] == "word69"  # the wrong ones come first
     expected = kept(heads=2)["weights"][1].mean(axis=0)[10:70, :4].T
     np.testing.assert_allclose(maps[0].images[0].get_array(), expected, rtol=1e-6)
     headings = [text.get_text().split()[0] for text in figure.texts[2:]]
@@ -231,7 +231,7 @@ def test_maps_have_the_words_around_the_answer():
 
 def test_a_question_whose_answer_is_not_known_has_no_verdict():
     own = {name: values for name, values in kept(1).items() if name not in ("right", "index")}
-    figure = looks_figure(own, METRICS)
+    figure = drawn(attention_figure)(own, METRICS)
     assert len(figure.texts) == 2 and "right" not in figure.texts[1].get_text()
 
 
@@ -239,12 +239,12 @@ def test_a_run_draws_its_figures(tmp_path):
     run = write_answerer(tmp_path, "bahdanau", said(TEST, 0.5), DATA, kept=kept())
     history = {"epoch": 1, "train_loss": 2.0, "val_loss": 1.0, "val_exact_match": 40, "val_f1": 50}
     run.history.replace([history, {**history, "epoch": 2, "val_f1": 60}])
-    figures = answering_figures(run, run.read_metrics())
-    assert list(figures) == ["loss.png", "groups.png", "attention.png"]
-    loss, scores = figures["loss.png"].axes
+    found = {name: draw(each) for name, each in figures(run, run.read_metrics()).items()}
+    assert list(found) == ["loss.png", "groups.png", "attention.png"]
+    loss, scores = found["loss.png"].axes
     assert [line.get_label() for line in scores.lines][:2] == ["exact match", "F1"]
-    assert "   F1 " in figures["loss.png"].texts[1].get_text()
-    assert {path.name for path in draw_run(run)} == {*figures}
+    assert "   F1 " in found["loss.png"].texts[1].get_text()
+    assert {path.name for path in draw_run(run)} == {*found}
 
 
 def test_the_window_that_is_shown_has_most_around_the_answer():

@@ -10,13 +10,13 @@ from compared_runs import column, on_page
 from labelled import CLASSES, answers, attention, labelled, some_texts, write_classifier
 
 from attnlab.errors import RequestError
-from attnlab.page.parts import Frames, Sentences, Tabs, Text
 from attnlab.tasks.classification.data import LabelledTexts
-from attnlab.tasks.classification.page import items as items_module
-from attnlab.tasks.classification.page.attention import _rows, attention_parts
-from attnlab.tasks.classification.page.items import item_parts, likelihood
 from attnlab.tasks.classification.part import TextPart
+from attnlab.tasks.classification.shown import items as items_module
+from attnlab.tasks.classification.shown.items import item_records, likelihood
+from attnlab.tasks.classification.shown.texts import _rows, attention_records
 from attnlab.text.tokenizers import Tokenizer
+from attnlab.views.records import Epochs, ShadedWords, Tabs, Text
 
 TEST = some_texts(40, seed=1, grouped=True)
 DATA = labelled(some_texts(60), TEST)
@@ -28,7 +28,7 @@ PROBABILITIES = answers(TEST.labels, 0.6)
 
 def test_texts_go_from_the_worst_to_the_best(tmp_path):
     write_classifier(tmp_path, "none", PROBABILITIES, DATA)
-    table, confusion, groups = item_parts(on_page(tmp_path))
+    table, confusion, groups = item_records(on_page(tmp_path))
     own = PROBABILITIES[np.arange(40), TEST.labels]
     shown_p = [float(cell) for cell in column(table, "p")]
     assert len(shown_p) == 24 and shown_p == sorted(shown_p)
@@ -46,7 +46,7 @@ def test_texts_go_from_the_worst_to_the_best(tmp_path):
 def test_several_runs_stand_side_by_side(tmp_path):
     write_classifier(tmp_path, "none", PROBABILITIES, DATA)
     write_classifier(tmp_path, "bahdanau", np.eye(3)[TEST.labels], DATA)
-    table, confusions, groups = item_parts(on_page(tmp_path))
+    table, confusions, groups = item_records(on_page(tmp_path))
     assert {*table.header} >= {
         "says no attention",
         "says bahdanau",
@@ -64,7 +64,7 @@ def test_other_texts_and_damaged_files_are_named(tmp_path):
     write_classifier(tmp_path, "bahdanau", np.eye(3)[other.parts["test"].labels], other)
     damaged = write_classifier(tmp_path, "pooling", PROBABILITIES, DATA)
     damaged.write_predictions({"index": [0], "text": ["a"]})
-    said = {part.text for part in item_parts(on_page(tmp_path)) if isinstance(part, Text)}
+    said = {part.text for part in item_records(on_page(tmp_path)) if isinstance(part, Text)}
     assert any("was tested on other items" in text for text in said)
     assert any("pooling: no predictions" in text and "label" in text for text in said)
 
@@ -126,7 +126,7 @@ class Run:
         self.run, self.label, self.colour, self.room = run, "bahdanau", 0, room
         self.metrics = {"attention": "bahdanau", "best_epoch": 2}
         self._task = SimpleNamespace(tokenizer=tokenizer, unknown=tokenizer.unknown)
-        self._data, self._model, self.epochs = data, model, [1, 2]
+        self._data, self._model = data, model
 
     def task(self):
         return self._task
@@ -140,12 +140,12 @@ class Run:
         import tensorflow as tf
 
         self._model.epoch = tf.Variable(0)
-        for epoch in self.epochs:
+        for epoch in (1, 2):
             self._model.epoch.assign(epoch)
             yield epoch, self._model
 
-    def frames(self, epochs):
-        return Frames(epochs, [""] * len(epochs), 0)
+    def epochs(self, numbers):
+        return Epochs(numbers, [""] * len(numbers), 0)
 
     def problems(self):
         return []
@@ -175,37 +175,36 @@ def looking(tmp_path):
 
 
 def test_each_epoch_has_its_class_and_its_weights(looking):
-    note, slider = attention_parts([looking(Looking())])
+    note, slider = attention_records([looking(Looking())])
     assert isinstance(note, Text) and "Each word asks" not in note.text
-    (sentences,) = slider.parts
-    assert isinstance(sentences, Sentences) and sentences.shaded
-    assert sentences.maps == ["weights"] and slider.frames.epochs == [1, 2]
-    assert len(sentences.sentences) == 8
-    for each in sentences.sentences:
-        assert " ".join(each.source) in TEST.texts
-        assert [list(written.tokens) for written in each.written] == [["good"], ["mixed"]]
-        for epoch, written in enumerate(each.written, 1):
-            assert written.weights.shape == (1, 1, len(each.source))
-            assert written.weights.argmax() == epoch and written.weights.sum() == 1
+    assert slider.epochs.numbers == [1, 2]
+    for epoch, ((words,), said) in enumerate(zip(slider.frames, ["good", "mixed"], strict=True), 1):
+        assert isinstance(words, ShadedWords) and words.maps == ["weights"]
+        assert len(words.items) == 8
+        for each in words.items:
+            assert " ".join(each.words) in TEST.texts and each.said == said
+            assert each.weights.shape == (1, len(each.words))
+            assert each.weights.argmax() == epoch and each.weights.sum() == 1
 
 
 def test_each_head_has_a_map_behind_the_mean_where_there_is_room(looking):
     model = Looking((0, 1))
-    sentences = attention_parts([looking(model)])[1].parts[0]
-    assert sentences.maps == ["mean of 2 heads", "head 1", "head 2"]
-    weights = sentences.sentences[0].written[0].weights[:, 0]
+    slider = attention_records([looking(model)])[1]
+    words = slider.frames[0][0]
+    assert words.maps == ["mean of 2 heads", "head 1", "head 2"]
+    weights = words.items[0].weights
     assert weights[:, 1:3].tolist() == [[0.5, 0.5], [1, 0], [0, 1]]
-    cells = 2 * sum(len(each.source) for each in sentences.sentences)
-    scarce = attention_parts([looking(model, room=3 * cells - 1)])[1].parts[0]
-    assert scarce.maps == ["mean of 2 heads"] and len(scarce.sentences) == 8
-    fewer = attention_parts([looking(model, room=cells - 1)])[1].parts[0]
-    assert len(fewer.sentences) == 7
+    cells = 2 * sum(len(each.words) for each in words.items)
+    scarce = attention_records([looking(model, room=3 * cells - 1)])[1].frames[0][0]
+    assert scarce.maps == ["mean of 2 heads"] and len(scarce.items) == 8
+    fewer = attention_records([looking(model, room=cells - 1)])[1].frames[0][0]
+    assert len(fewer.items) == 7
 
 
 def test_where_each_word_asks_that_is_said(looking):
-    note, slider = attention_parts([looking(Looking(every=True))])
+    note, slider = attention_records([looking(Looking(every=True))])
     assert "Each word asks" in note.text
-    assert slider.parts[0].sentences[0].written[0].weights.max() == 1
+    assert slider.frames[0][0].items[0].weights.max() == 1
 
 
 def test_half_of_the_texts_are_wrong_ones(looking):
@@ -228,35 +227,33 @@ def test_an_unknown_word_is_named_and_noted(looking):
     fewer = [text.replace(word, "") for text in TEST.texts]
     run._data, tokenizer = tokenized(TEST, Tokenizer.fit(fewer, kind="word"))
     run._task = SimpleNamespace(tokenizer=tokenizer, unknown=tokenizer.unknown)
-    sentences = attention_parts([run])[1].parts[0].sentences
-    assert any(word in each.source for each in sentences)
-    for each in sentences:
-        assert " ".join(each.source) in TEST.texts
-        assert each.unknown[word].startswith("not in the vocabulary")
+    items = attention_records([run])[1].frames[0][0].items
+    assert any(word in each.words for each in items)
+    for each in items:
+        assert " ".join(each.words) in TEST.texts
+        assert each.notes[word].startswith("not in the vocabulary")
 
 
 def test_without_the_texts_the_best_epoch_is_known(looking):
     kept = attention(TEST, PROBABILITIES, range(5), heads=2)
     run = looking(Looking(), kept=kept)
     run._data = None
-    _, slider, why = attention_parts([run])
-    assert slider.frames.epochs == [2] and "the texts are gone" in why.text
-    (first, *others) = slider.parts[0].sentences
-    assert len(others) == 4 and " ".join(first.source) == TEST.texts[0]
-    assert first.written[0].weights[1:, 0] == pytest.approx(
-        kept["weights"][0, :, 0, : len(first.source)]
-    )
+    _, slider, why = attention_records([run])
+    assert slider.epochs.numbers == [2] and "the texts are gone" in why.text
+    first, *others = slider.frames[0][0].items
+    assert len(others) == 4 and " ".join(first.words) == TEST.texts[0]
+    assert first.weights[1:] == pytest.approx(kept["weights"][0, :, 0, : len(first.words)])
 
 
 def test_a_model_that_has_no_weights_is_named(looking):
     model = Looking()
     model.attend = lambda tokens: None
-    (why,) = attention_parts([looking(model)])
+    (why,) = attention_records([looking(model)])
     assert "has no attention weights" in why.text
 
 
 def test_nothing_is_shown_of_a_run_in_which_nothing_attends(looking):
     run = looking(Looking())
     run.metrics = {"attention": "none"}
-    (said,) = attention_parts([run])
+    (said,) = attention_records([run])
     assert said.text == "bahdanau: nothing attends in it."

@@ -10,10 +10,10 @@ from labelled import CLASSES, answers, labelled, part, some_texts
 
 from attnlab.records.run_directory import RunDirectory
 from attnlab.tasks.classification import baselines, data, report
-from attnlab.tasks.classification.figures.run import _result
 from attnlab.tasks.classification.kind import KIND
 from attnlab.tasks.classification.measures import scores
 from attnlab.tasks.classification.report import build_report
+from attnlab.tasks.classification.shown.figures import _result
 
 TRAIN, TEST = some_texts(60), some_texts(40, seed=1, grouped=True)
 DATA = labelled(TRAIN, TEST)

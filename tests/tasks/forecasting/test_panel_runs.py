@@ -9,13 +9,13 @@ import pytest
 from compared_runs import on_page
 
 from attnlab.cli import main
-from attnlab.page.parts import Tabs
 from attnlab.records.run_directory import RunDirectory
 from attnlab.run.building import import_tensorflow
 from attnlab.run.loading import ServedModel, TrainedRun
 from attnlab.run.runner import run
-from attnlab.tasks.forecasting.page.attention import attention_parts
-from attnlab.tasks.forecasting.page.forecasts import forecast_parts
+from attnlab.tasks.forecasting.shown.attention import attention_records
+from attnlab.tasks.forecasting.shown.forecasts import forecast_records
+from attnlab.views.records import Tabs
 
 import_tensorflow()
 
@@ -90,10 +90,10 @@ def test_every_epoch_is_scored_for_each_series(folder, capsys):
 
 
 def test_a_page_has_a_tab_for_each_series(folder):
-    (tabs,) = forecast_parts(on_page(folder.parents[2]))
+    (tabs,) = forecast_records(on_page(folder.parents[2]))
     assert isinstance(tabs, Tabs) and {*tabs.choices} == {*SHOPS}
-    (slider,) = attention_parts(on_page(folder.parents[2]))
-    labels = {strip.label.split()[1] for strip in slider.parts[0].strips}
+    (slider,) = attention_records(on_page(folder.parents[2]))
+    labels = {strip.label.split()[1] for strip in slider.frames[0][0].strips}
     assert labels == {*SHOPS}
 
 

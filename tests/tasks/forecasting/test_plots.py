@@ -8,17 +8,21 @@ import sys
 
 import numpy as np
 import pytest
+from drawn import drawn
 from matplotlib.image import imread
 from matplotlib.text import Text
 
 from attnlab.errors import RequestError
-from attnlab.figures.run import draw_run
-from attnlab.figures.style import save
 from attnlab.records.run_directory import RunDirectory
+from attnlab.run.figures.draw import draw_run
 from attnlab.tasks.forecasting.data.origin import Origin
-from attnlab.tasks.forecasting.figures.ahead import next_values_figure
-from attnlab.tasks.forecasting.figures.attention_map import attention_figure
-from attnlab.tasks.forecasting.figures.run import forecast_figure, loss_figure
+from attnlab.tasks.forecasting.shown import ahead as next_values
+from attnlab.tasks.forecasting.shown import attention, figures
+from attnlab.views.png.style import write
+
+loss_figure, forecast_figure = drawn(figures.loss_figure), drawn(figures.forecast_figure)
+attention_figure = drawn(attention.attention_figure)
+next_values_figure = drawn(next_values.next_values_figure)
 
 METRICS = {
     "task": "sunspots",
@@ -109,9 +113,9 @@ def assert_picture(path, width, height):
 
 def test_run_with_attention_has_three_pictures(tmp_path):
     run = make_run(tmp_path)
-    drawn = draw_run(run)
-    assert [path.name for path in drawn] == ["loss.png", "forecast.png", "attention.png"]
-    assert {path.parent for path in drawn} == {run.plots}
+    files = draw_run(run)
+    assert [path.name for path in files] == ["loss.png", "forecast.png", "attention.png"]
+    assert {path.parent for path in files} == {run.plots}
     assert_picture(run.plots / "loss.png", 700, 400)
     assert_picture(run.plots / "forecast.png", 900, 540)
     assert_picture(run.plots / "attention.png", 900, 500)
@@ -119,21 +123,21 @@ def test_run_with_attention_has_three_pictures(tmp_path):
 
 def test_run_without_attention_has_two(tmp_path):
     output = tmp_path / "new" / "folder"
-    drawn = draw_run(make_run(tmp_path, attention=False), output)
-    assert [path.relative_to(output).name for path in drawn] == ["loss.png", "forecast.png"]
+    files = draw_run(make_run(tmp_path, attention=False), output)
+    assert [path.relative_to(output).name for path in files] == ["loss.png", "forecast.png"]
 
 
 def test_units_are_no_formula(tmp_path):
     units = "cost_$ per_$"  # as a formula, a damaged one
     metrics = {**METRICS, "units": units}
-    figures = {
+    named = {
         "time.png": forecast_figure(predictions(), metrics),
         "target.png": forecast_figure(predictions(shuffled=True), metrics),
         "next.png": next_values_figure([ahead(np.ones(3), forecast=[1])], title="", units=units),
         "look.png": attention_figure(weights(), np.zeros((8, 13)), ["1"] * 8, metrics),
     }
-    for name, figure in figures.items():
-        save(figure, tmp_path / name)
+    for name, figure in named.items():
+        write(figure, tmp_path / name)
         (shown,) = (text for text in figure.findobj(Text) if units in text.get_text())
         assert not shown.get_parse_math()
 
@@ -363,7 +367,7 @@ def test_title_says_which_run_and_what_came_out():
 
 def test_drawing_imports_neither_pyplot_nor_tensorflow():
     code = (
-        "import sys; import attnlab.tasks.forecasting.figures.run;"
+        "import sys; import attnlab.tasks.forecasting.shown.figures, attnlab.views.png.figure;"
         "print([m for m in ('matplotlib.pyplot', 'tensorflow', 'mlflow', 'pandas')"
         " if m in sys.modules])"
     )

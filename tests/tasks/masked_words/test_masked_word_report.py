@@ -7,20 +7,21 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from compared_runs import on_page, only
+from drawn import drawn
 from fillers import DATA, TEST, data_of, fake_task, said, word, write_filler
 from scipy.stats import binomtest
 
-from attnlab.figures.run import draw_run
-from attnlab.figures.shaded_words import DARKEST
-from attnlab.page.parts import Text
+from attnlab.run.figures.draw import draw_run
 from attnlab.tasks.declaration import NoItemTest
 from attnlab.tasks.masked_words.baselines import baselines
 from attnlab.tasks.masked_words.examples import chosen_words
-from attnlab.tasks.masked_words.figures.run import masked_word_figures, words_figure
 from attnlab.tasks.masked_words.item_test import item_test
 from attnlab.tasks.masked_words.kind import KIND
-from attnlab.tasks.masked_words.page.words import word_parts
 from attnlab.tasks.masked_words.report import build_report
+from attnlab.tasks.masked_words.shown import attention_figure, figures, word_records
+from attnlab.views.png.figure import draw
+from attnlab.views.png.words import DARKEST
+from attnlab.views.records import Text
 
 COUNT = len(DATA.parts["test"].words)
 METRICS = {
@@ -130,10 +131,10 @@ def kept(heads: int = 2) -> dict[str, np.ndarray]:
 
 
 def test_words_are_shaded_by_the_weights_of_the_place_that_asks():
-    figure = words_figure(kept(), METRICS)
+    figure = drawn(attention_figure)(kept(), METRICS)
     axes = figure.axes[0]
-    drawn = [text.get_text() for text in axes.texts]
-    assert drawn == [
+    texts = [text.get_text() for text in axes.texts]
+    assert texts == [
         *("wrong: said cat, is dog   (test word 4, largest weight 0.4)",),
         *("<start>", "a", "»[MASK]«", "<end>"),
         *("right: $b   (test word 9, largest weight 0.5)", "<start>", "»$b«", "<end>"),
@@ -141,7 +142,7 @@ def test_words_are_shaded_by_the_weights_of_the_place_that_asks():
     shades = [round(patch.get_alpha() / DARKEST, 6) for patch in axes.patches if patch.get_alpha()]
     assert shades == [0.25, 1, 0.5, 0.75, 1, 0.5, 0.5]
     assert figure.texts[1].get_text().startswith("mean over 2 heads; the word between » and « asks")
-    assert words_figure(kept(1), METRICS).texts[1].get_text().startswith("the word")
+    assert drawn(attention_figure)(kept(1), METRICS).texts[1].get_text().startswith("the word")
 
 
 @pytest.mark.parametrize("paired", [False, True])
@@ -150,16 +151,16 @@ def test_a_run_draws_its_figures(tmp_path, paired):
     history = {"epoch": 1, "train_loss": 2.0, "val_loss": 1.0, "val_accuracy": 0.5}
     history |= {"val_follows": 0.75} if paired else {}
     run.history.replace([history, {**history, "epoch": 2, "val_loss": 0.5}])
-    figures = masked_word_figures(run, run.read_metrics())
-    assert list(figures) == ["loss.png", "groups.png", "attention.png"]
-    loss, scores = figures["loss.png"].axes
+    found = {name: draw(each) for name, each in figures(run, run.read_metrics()).items()}
+    assert list(found) == ["loss.png", "groups.png", "attention.png"]
+    loss, scores = found["loss.png"].axes
     labels = [line.get_label() for line in scores.lines if not line.get_label().startswith("_")]
     assert labels == ["words", *["whether texts follow each other"] * paired]
-    result = figures["loss.png"].texts[1].get_text().split("   ")
+    result = found["loss.png"].texts[1].get_text().split("   ")
     assert [part.rpartition(" ")[0] for part in result[:2]] == ["test accuracy", "perplexity"]
     assert result[2].startswith("best baseline: ") and len(result) == 3
     assert ("words and pairs" in loss.lines[0].get_label()) == paired
-    assert {path.name for path in draw_run(run)} == {*figures}
+    assert {path.name for path in draw_run(run)} == {*found}
 
 
 # The page
@@ -167,7 +168,7 @@ def test_a_run_draws_its_figures(tmp_path, paired):
 
 def test_words_go_from_the_hardest_to_the_best_known(tmp_path):
     write_filler(tmp_path, "multi_head", [5, 6, 8])
-    table, groups = word_parts(on_page(tmp_path))
+    table, groups = word_records(on_page(tmp_path))
     assert table.header == ["text", "word", "prediction", "p"]
     p = [float(row[3]) for row in table.rows]
     assert len(p) == 24 and p == sorted(p)
@@ -183,7 +184,7 @@ def test_several_runs_stand_side_by_side_and_damaged_ones_are_named(tmp_path):
     write_filler(tmp_path, "bahdanau", [])
     damaged = write_filler(tmp_path, "luong_global", [])
     damaged.write_predictions({"row": [0], "text": ["a"]})
-    table, *others = word_parts(on_page(tmp_path))
+    table, *others = word_records(on_page(tmp_path))
     assert {*table.header} >= {"says multi_head", "says bahdanau", "p, multi_head", "p, bahdanau"}
     assert "(mean of 2 runs)" in table.title
     said_of = [part.text for part in others if isinstance(part, Text)]

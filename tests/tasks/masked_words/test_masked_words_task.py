@@ -15,10 +15,10 @@ from fillers import SENTENCES, document, task_of
 from run_folders import make_run
 
 from attnlab.errors import RequestError
-from attnlab.page.parts import Sentences, Slider
 from attnlab.records.run_directory import RunDirectory
 from attnlab.run.loading import TrainedRun
-from attnlab.tasks.masked_words.page.attention import attention_parts
+from attnlab.tasks.masked_words.shown import attention_records
+from attnlab.views.records import ShadedWords, Slider
 
 TINY = (
     *("task=masked_words", "data=text", "data.path=days.txt", "task.next_sentence=true"),
@@ -134,32 +134,28 @@ def test_runs_of_other_kinds_are_refused(here):
 
 
 def test_a_page_has_the_weights_and_the_word_of_each_epoch(trained):
-    note, slider = attention_parts(on_page(trained.runs))
+    note, slider = attention_records(on_page(trained.runs))
     assert isinstance(slider, Slider) and "» and «" in note.text
-    (sentences,) = slider.parts
-    assert isinstance(sentences, Sentences) and sentences.shaded
-    assert sentences.names == ("text", "word", "said")
-    assert sentences.maps == ["mean of 2 heads", "head 1", "head 2"]
     (run,) = trained.run_folders()
-    best = slider.frames.epochs.index(json.loads((run / "metrics.json").read_text())["best_epoch"])
+    best = slider.epochs.numbers.index(json.loads((run / "metrics.json").read_text())["best_epoch"])
     kept = np.load(run / "attention.npz")
-    for row, each in enumerate(sentences.sentences):
-        assert sum(word.startswith("»") for word in each.source) == 1
-        assert list(each.reference) == [kept["word"][row]]
-        assert list(each.written[best].tokens) == [kept["prediction"][row]]
-        weights = each.written[best].weights[1:, 0]
-        expected = kept["weights"][row, :, 0, : len(each.source)]
-        assert weights == pytest.approx(expected, abs=1e-3)
+    (words,) = slider.frames[best]
+    assert isinstance(words, ShadedWords) and words.names == ("text", "word", "said")
+    assert words.maps == ["mean of 2 heads", "head 1", "head 2"]
+    for row, each in enumerate(words.items):
+        assert sum(word.startswith("»") for word in each.words) == 1
+        assert (each.label, each.said) == (kept["word"][row], kept["prediction"][row])
+        expected = kept["weights"][row, :, 0, : len(each.words)]
+        assert each.weights[1:] == pytest.approx(expected, abs=1e-3)
 
     Path("days.txt").unlink()
     RunDirectory(run).status.write(files={})  # the text that it was trained on is elsewhere
-    parts = attention_parts(on_page(trained.runs))
+    parts = attention_records(on_page(trained.runs))
     (slider,) = (part for part in parts if isinstance(part, Slider))
     reasons = [part.text for part in parts if not isinstance(part, Slider)]
-    assert slider.frames.epochs == [slider.frames.epochs[0]]
+    assert len(slider.epochs.numbers) == 1
     assert any("best epoch" in text for text in reasons)
-    (sentences,) = slider.parts
-    assert list(sentences.sentences[0].reference) == [kept["word"][0]]
+    assert slider.frames[0][0].items[0].label == kept["word"][0]
 
 
 def test_a_run_serves_and_encodes_without_its_corpus(trained):

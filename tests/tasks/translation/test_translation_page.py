@@ -8,11 +8,17 @@ import numpy as np
 import pytest
 from compared_runs import on_page, write_run, write_translations
 
-from attnlab.page.parts import Sentences, Table, Text
 from attnlab.records.run_directory import RunDirectory
+from attnlab.tasks.shown.attention_by_epoch import fitting
 from attnlab.tasks.translation.attention_maps import Example
-from attnlab.tasks.translation.page.attention import _LONGER, _kept, attention_parts
-from attnlab.tasks.translation.page.translations import translation_parts
+from attnlab.tasks.translation.shown.attention import (
+    _LONGER,
+    attention_records,
+    map_names,
+    mean_and_all,
+)
+from attnlab.tasks.translation.shown.translations import translation_records
+from attnlab.views.records import AttentionMap, AttentionMaps, Table, Text
 
 
 @pytest.fixture
@@ -29,41 +35,41 @@ def row_of(tokens, texts) -> int:
 
 
 def test_each_epoch_has_its_translation_and_weights(shown, translating):
-    note, slider = attention_parts(shown)
+    note, slider = attention_records(shown)
     assert isinstance(note, Text) and "gold link" in note.text
-    (part,) = slider.parts
-    assert isinstance(part, Sentences) and list(slider.frames.epochs) == [1, 2]
+    assert list(slider.epochs.numbers) == [1, 2]
     columns = RunDirectory(translating.folder).read_predictions()
-    for each in part.sentences:
-        row = row_of(each.source[:-1], columns["source"])
-        assert row_of(each.reference, columns["reference"][row : row + 1]) == 0
-        assert each.links and all(s < len(each.source) - 1 for s, _ in each.links)
-        for written in each.written:
-            shape = len(part.maps), len(written.tokens), len(each.source)
-            assert written.weights.shape == shape
-            assert written.weights.sum(axis=2) == pytest.approx(1, abs=1e-5)
+    for (maps,) in slider.frames:
+        assert isinstance(maps, AttentionMaps)
+        for each in maps.items:
+            row = row_of(each.columns[:-1], columns["source"])
+            assert row_of(each.reference, columns["reference"][row : row + 1]) == 0
+            last = len(each.columns) - 1
+            assert each.reference_links and all(s < last for s, _ in each.reference_links)
+            assert each.weights.shape == (len(maps.maps), len(each.rows), len(each.columns))
+            assert each.weights.sum(axis=2) == pytest.approx(1, abs=1e-5)
 
 
 def test_the_last_epochs_translation_is_the_one_of_the_run(shown, translating):
     run = RunDirectory(translating.folder)
     best = run.read_metrics()["best_epoch"]
-    slider = attention_parts(shown)[1]
+    slider = attention_records(shown)[1]
     columns = run.read_predictions()
-    place = list(slider.frames.epochs).index(best)
-    for each in slider.parts[0].sentences:
-        made = columns["hypothesis"][row_of(each.source[:-1], columns["source"])]
-        tokens = each.written[place].tokens[:-1]
+    place = list(slider.epochs.numbers).index(best)
+    for each in slider.frames[place][0].items:
+        made = columns["hypothesis"][row_of(each.columns[:-1], columns["source"])]
+        tokens = each.rows[:-1]
         said, wanted = "".join(tokens), made.replace(" ", "")
-        ends_early = len(tokens) == len(each.source) - 1 + _LONGER
+        ends_early = len(tokens) == len(each.columns) - 1 + _LONGER
         assert said == (wanted[: len(said)] if ends_early else wanted)
 
 
 def test_without_the_corpus_gold_links_are_missing(shown, translating, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(type(shown[0]), "load_data", _gone)
-    _, slider, why = attention_parts(shown)
+    _, slider, why = attention_records(shown)
     assert "Gold links are missing: the corpus is gone" in why.text
-    assert not any(each.links for each in slider.parts[0].sentences)
+    assert not any(each.reference_links for each in slider.frames[0][0].items)
 
 
 def _gone(run):
@@ -72,24 +78,26 @@ def _gone(run):
     raise RequestError("the corpus is gone")
 
 
-def examples(layers: int, heads: int) -> list[list[Example]]:
-    weights = np.random.default_rng(0).dirichlet(np.ones(4), (layers, heads, 3))
-    return [[Example({"cross": weights}, [*"abcd"], [*"xyz"])] * 5] * 2
+def frames(layers: int, heads: int) -> list[list[AttentionMap]]:
+    weights = mean_and_all(np.random.default_rng(0).dirichlet(np.ones(4), (layers, heads, 3)))
+    return [[AttentionMap([*"xyz"], [*"abcd"], weights)] * 5] * 2
 
 
 def test_each_head_has_a_map_behind_the_mean_of_all():
-    names, kept = _kept(examples(2, 3), 10**6)
+    weights = np.random.default_rng(0).dirichlet(np.ones(4), (2, 3, 3))
+    names = map_names(Example({"cross": weights}, [*"abcd"], [*"xyz"]), 7)
     assert names[:3] == ["mean of 2 layers and 3 heads", "layer 1, head 1", "layer 1, head 2"]
-    weights = kept[1][4].weights
-    assert len(names) == len(weights) == 7
-    assert weights[0] == pytest.approx(weights[1:].mean(axis=0))
+    maps = mean_and_all(weights)
+    assert len(names) == len(maps) == 7
+    assert maps[0] == pytest.approx(maps[1:].mean(axis=0))
 
 
 def test_where_room_is_scarce_means_remain_and_then_fewer_sentences():
     cells = 2 * 5 * 12  # epochs, sentences, weights of a map
-    assert len(_kept(examples(2, 3), 7 * cells)[0]) == 7
-    assert len(_kept(examples(2, 3), 7 * cells - 1)[0]) == 1
-    assert [len(_kept(examples(1, 1), room)[1][0]) for room in (cells, cells // 2, 0)] == [5, 2, 1]
+    assert len(fitting(frames(2, 3), 7 * cells)[0][0].weights) == 7
+    assert len(fitting(frames(2, 3), 7 * cells - 1)[0][0].weights) == 1
+    rooms = (cells, cells // 2, 0)
+    assert [len(fitting(frames(1, 1), room)[1]) for room in rooms] == [5, 2, 1]
 
 
 def test_sentences_go_from_the_worst_to_the_best(tmp_path):
@@ -98,7 +106,7 @@ def test_sentences_go_from_the_worst_to_the_best(tmp_path):
         write_translations(run, [*texts], [*"abc"])
         table = run.read_predictions()
         run.write_predictions({**table, "sentence_chrf": [30.0, 10.0, 20.0]})
-    (table,) = translation_parts(on_page(tmp_path))
+    (table,) = translation_records(on_page(tmp_path))
     assert isinstance(table, Table)
     assert [row[0] for row in table.rows] == ["source 1", "source 2", "source 0"]
     assert {*table.header} >= {"no attention", "bahdanau", "chrF, no attention"}

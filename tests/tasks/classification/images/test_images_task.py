@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from drawn import drawn
 from PIL import Image
 from same_runs import assert_same_run
 from sklearn.linear_model import LogisticRegression
@@ -16,8 +17,6 @@ from attnlab.errors import RequestError
 from attnlab.records.run_directory import RunDirectory
 from attnlab.run.resume import resume
 from attnlab.run.runner import SweepMember, new_folder, run, run_in
-from attnlab.tasks.classification.figures.image_maps import image_maps_figure, positions_figure
-from attnlab.tasks.classification.figures.run import classification_figures
 from attnlab.tasks.classification.images import baselines
 from attnlab.tasks.classification.images import data as image_data
 from attnlab.tasks.classification.images.corpora.digits import Digits
@@ -25,6 +24,8 @@ from attnlab.tasks.classification.images.data import LabelledImages
 from attnlab.tasks.classification.images.part import ImagePart
 from attnlab.tasks.classification.images.task import Images
 from attnlab.tasks.classification.report import build_report
+from attnlab.tasks.classification.shown import images as shown
+from attnlab.tasks.classification.shown.figures import figures
 
 TINY = (
     *("model.units=8", "model.layers=1", "model.feed_forward=8", "attention.heads=2"),
@@ -85,9 +86,9 @@ def test_a_folder_of_images_is_learned_and_used_by_every_verb(trained):
     code, out, err = trained("report", "latest", "--out", "page.html")
     assert code == 0, err
     page = Path("page.html").read_text()
-    assert "test images, by the probability" in page and "places in an image of night" in page
-    figures = classification_figures(RunDirectory(folder), metrics)
-    assert {"attention.png", "positions.png", "confusion.png"} <= figures.keys()
+    assert "test images, by the probability" in page and "An image of night" in page
+    found = figures(RunDirectory(folder), metrics)
+    assert {"attention.png", "positions.png", "confusion.png"} <= found.keys()
     code, _, err = trained("plot", "vocabulary", "latest")
     assert code == 2 and "expected a run that classifies texts, got one of images" in err
 
@@ -229,7 +230,7 @@ def test_maps_stand_beside_their_images_wrong_ones_first():
         "prediction": np.array(["1", "7", "3"]),
         "index": np.array([4, 5, 6]),
     }
-    figure = image_maps_figure(kept, METRICS)
+    figure = drawn(shown.attention_figure)(kept, METRICS)
     assert len(figure.axes) == 3 * 10  # image, rollout, eight heads
     assert figure.axes[0].texts[0].get_text() == "said 7\nis 2\n(test image 5)"
     assert figure.axes[10].texts[0].get_text() == "1\n(test image 4)"
@@ -246,14 +247,14 @@ def test_an_image_whose_wrong_class_is_drawn_alike_is_wrong():
         "prediction": np.array(["a" * 41]),
     }
     alike = "a" * 8 + "…" + "a" * 7
-    assert image_maps_figure(kept, METRICS).axes[0].texts[0].get_text() == (
+    assert drawn(shown.attention_figure)(kept, METRICS).axes[0].texts[0].get_text() == (
         f"said {alike}\nis {alike}"
     )
 
 
 def test_similar_positions_are_shown_at_the_place_of_each():
     similarity = np.arange(36.0).reshape(6, 6) / 36
-    figure = positions_figure(similarity, (2, 3), "title")
+    figure = drawn(shown.positions_figure)(similarity, (2, 3), "title")
     np.testing.assert_array_equal(figure.axes[4].images[0].get_array(), similarity[4].reshape(2, 3))
 
 

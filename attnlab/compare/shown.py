@@ -1,0 +1,199 @@
+"""What a comparison shows: how groups learned, how good they are, how they differ."""
+
+from __future__ import annotations
+
+import math
+import textwrap
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from attnlab.compare.comparison import Comparison, Comparisons, GroupResult
+from attnlab.compare.curves import (
+    Histories,
+    baseline_values,
+    by_epoch,
+    curve_columns,
+    curve_title,
+)
+from attnlab.compare.tables import heading, margin_ends
+from attnlab.tasks.declaration import Kind
+from attnlab.tasks.kinds import known_kind
+from attnlab.terminal.numbers import p_text
+from attnlab.views.records import (
+    Curve,
+    Curves,
+    Figure,
+    Grid,
+    IntervalRow,
+    Intervals,
+)
+
+# Inches.
+_WIDTH, _CURVES_HEIGHT, _ROW_HEIGHT, _ROOM, _LEGEND_LINE = 10.5, 2.9, 0.36, 1.15, 0.24
+_LEGEND_COLUMNS, _LEGEND_WIDTH = 4, 29  # names as wide leave room for one column less
+_WARNING_LINE, _WARNING_WIDTH = 0.14, 160  # inches, characters
+
+
+def colours_of(comparison: Comparison) -> dict[str, int]:
+    """A colour for each group, by the order of names, so that it is the same for every metric."""
+    return {label: n for n, label in enumerate(sorted(g.name for g in comparison.groups))}
+
+
+def comparison_figure(found: Comparisons) -> Figure:
+    """Four panels for each task.
+
+    Above, curves over the epochs: the mean over seeds inside a band from the lowest to the highest
+    seed, as far as half of the seeds were trained. Below, each group's mean with its 95 % interval
+    and a dot for each seed, and the paired differences to the reference with theirs.
+    """
+    tasks = found.tasks
+    title = heading(tasks[0]) if len(tasks) == 1 else f"Compared by {', '.join(tasks[0].by)}"
+    sequential = ", sequential: hold at every look" if tasks[0].sequential else ""
+    subtitle = (
+        "curves: mean over seeds, band from the lowest to the highest; "
+        f"dots: one seed each; bars: 95 % intervals{sequential}"
+    )
+    grids = [grid for task in tasks for grid in _grids(task, heading(task) * (len(tasks) > 1))]
+    return Figure(title, subtitle, grids, (_WIDTH, sum(grid.height for grid in grids) + 0.6))
+
+
+def _grids(comparison: Comparison, title: str) -> list[Grid]:
+    colours = colours_of(comparison)
+    columns = _LEGEND_COLUMNS - (max(map(len, colours)) >= _LEGEND_WIDTH)
+    legend = math.ceil(len(colours) / columns) * _LEGEND_LINE
+    warnings = [textwrap.fill(f"warning: {text}", _WARNING_WIDTH) for text in comparison.warnings]
+    lines = "\n".join(warnings).count("\n") + 1 if warnings else 0
+    below = _ROOM + max(len(comparison.results), 3) * _ROW_HEIGHT + lines * _WARNING_LINE
+    # The legend of the grid names the groups, the title says what a chart is of.
+    curves = [
+        replace(each, y_label="", legend="none") for each in group_curves(comparison, colours)
+    ]
+    differences, best = differences_chart(comparison, colours), comparison.baseline
+    means = means_chart(
+        comparison,
+        colours,
+        title=f"{'test ' * comparison.metric.is_test}{comparison.metric.path}: {_mean(comparison)}",
+        label=comparison.units or "",
+        lines=[line for line in baseline_values(comparison).items() if line[0] == best],
+    )
+    forest = [means, *([differences] if differences else [])]
+    return [
+        Grid([curves], (), _CURVES_HEIGHT + legend, colours, title, columns, 2),
+        Grid([forest], (), below, columns=2, warning="\n".join(warnings)),
+    ]
+
+
+def _mean(comparison: Comparison) -> str:
+    return "geometric mean" if comparison.geometric else "mean"
+
+
+def group_curves(
+    comparison: Comparison, colours: Mapping[str, int], most: int | None = None
+) -> list[Curves]:
+    """Charts of the history: the loss, and what comes closest to the metric, of the best groups."""
+    kind = known_kind(comparison.task)
+    histories = {
+        group.name: [run.history() for run in group.runs.values()]
+        for group in comparison.groups[:most]
+    }
+    columns = curve_columns(histories, comparison.metric.leaf, kind)
+    return [curves_chart(column, histories, colours, kind) for column in columns]
+
+
+def curves_chart(
+    column: str, histories: Mapping[str, Histories], colours: Mapping[str, int], kind: Kind | None
+) -> Curves:
+    """A column of the histories: each group's mean inside a band over its seeds."""
+    tables = {
+        label: by_epoch([history[column] for history in seeds if column in history])
+        for label, seeds in histories.items()
+    }
+    epochs = max(len(table) for table in tables.values())
+    curves = [
+        _curve(label, table, epochs, colours[label])
+        for label, table in tables.items()
+        if table.size
+    ]
+    title = curve_title(column, kind)
+    logarithmic = kind is not None and kind.scoring.is_lower_better(column)
+    return Curves(
+        title, "epoch", title, list(range(1, epochs + 1)), curves, logarithmic=logarithmic
+    )
+
+
+def _curve(label: str, table: np.ndarray, epochs: int, colour: int) -> Curve:
+    known = ~np.isnan(table)
+    count = known.sum(axis=1)
+    total = np.where(known, table, 0.0).sum(axis=1)
+    mean = np.divide(total, count, out=np.full(len(table), np.nan), where=count > 0)
+    low = np.where(known, table, np.inf).min(axis=1)
+    high = np.where(known, table, -np.inf).max(axis=1)
+    columns = [_padded(values, epochs) for values in (mean, low, high)]
+    return Curve(label, columns[0], colour, *(columns[1:] if table.shape[1] > 1 else ()))
+
+
+def _padded(values: Sequence[float] | np.ndarray, length: int) -> list[float | None]:
+    found = [float(value) if math.isfinite(value) else None for value in values]
+    return [*found, *[None] * (length - len(found))]
+
+
+def means_chart(
+    comparison: Comparison,
+    colours: Mapping[str, int],
+    *,
+    title: str,
+    label: str,
+    lines: Iterable[tuple[str, float]],
+    most: int | None = None,
+) -> Intervals:
+    """Each group's mean with its 95 % interval and a dot for each seed, and some baselines."""
+    rows = [
+        IntervalRow(
+            each.group.name,
+            colours[each.group.name],
+            *each.interval[1:4],
+            list(each.group.values.values()),
+        )
+        for each in comparison.results[:most]
+    ]
+    return Intervals(title, label, rows, [*lines], comparison.metric.direction < 1)
+
+
+def differences_chart(comparison: Comparison, colours: Mapping[str, int]) -> Intervals | None:
+    """The paired differences to the reference; None if no group has one."""
+    rows = [
+        IntervalRow(
+            each.group.name,
+            colours[each.group.name],
+            *(each.difference[1:4] if each.difference else (None, None, None)),
+            note=_judged(each),
+        )
+        for each in comparison.results
+    ]
+    if all(row.mean is None for row in rows):
+        return None
+    sequential = ", sequential" if comparison.sequential else ""
+    what = "ratio" if comparison.geometric else "difference"
+    label = ""
+    if comparison.metric.direction:
+        label = f"{'right' if comparison.metric.direction > 0 else 'left'} of the line is better"
+        label += "; grey: equivalent" if comparison.margin else ""
+    return Intervals(
+        f"{what} to {comparison.reference_name}, paired by seed{sequential}",
+        label,
+        rows,
+        logarithmic=comparison.geometric,
+        zero=1.0 if comparison.geometric else 0.0,
+        band=margin_ends(comparison) if comparison.margin else None,
+        names=False,
+    )
+
+
+def _judged(result: GroupResult) -> str:
+    if result.difference is None:
+        return "reference"
+    p = p_text(result.p_corrected)
+    sign = f"< {p[1:]}" if p.startswith("<") else f"= {p}"
+    return f"{result.verdict}, p {sign}" if result.p_corrected is not None else result.verdict

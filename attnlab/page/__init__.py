@@ -1,1 +1,0 @@
-"""A page of HTML in one file without network, made from a description in plain types."""

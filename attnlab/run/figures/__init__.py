@@ -1,0 +1,1 @@
+"""The figures in a run folder."""

@@ -1,0 +1,27 @@
+"""The figures of one run, drawn from its folder alone, as its kind declares them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from attnlab.errors import RequestError
+from attnlab.records.run_directory import RunDirectory
+from attnlab.tasks.declaration import load
+from attnlab.tasks.kinds import kind_of
+from attnlab.views.png.figure import save
+
+
+def draw_run(run: RunDirectory, output: Path | None = None) -> list[Path]:
+    """Draw a run's figures into a folder, its `plots` if none is named; returns the files.
+
+    Raises:
+        RequestError: A file of the run is missing or damaged.
+        OSError: A figure can't be written.
+    """
+    output = run.plots if output is None else Path(output)
+    metrics = run.read_metrics()
+    try:
+        figures = load(kind_of(metrics["task"]).figures)(run, metrics)
+    except (KeyError, IndexError) as error:
+        raise RequestError(f"RUN: {str(run.path)!r} is damaged: no {error} in it") from error
+    return [save(figure, output / name) for name, figure in figures.items()]

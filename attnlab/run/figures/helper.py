@@ -1,0 +1,83 @@
+"""The figures of finished runs, drawn by helper processes while this one continues.
+
+A helper process draws what it received even if this process is killed.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from itertools import count
+from pathlib import Path
+
+from attnlab.records.environment import processors
+from attnlab.records.helper_process import HelperProcess, Message, messages
+
+_MOST = 4  # processes: runs that trained together all end at once
+_numbers = count()
+
+
+def start() -> None:
+    """Start the first process, which takes a second, while there is other work to do."""
+    with suppress(OSError):  # `Drawing` tries again
+        HelperProcess.current(__name__)
+
+
+class Drawing:
+    """The figures of one run being drawn.
+
+    Args:
+        folder: the run's.
+        then: called when they are drawn, or can't be; in another thread.
+    """
+
+    def __init__(self, folder: Path, then: Callable[[], None]) -> None:
+        self.number, self._then = next(_numbers), then
+        self._problem: str | None = None
+        self._over = threading.Event()
+        try:
+            turn = self.number % min(_MOST, processors())
+            helper = HelperProcess.current(__name__, number=turn)
+        except OSError as error:
+            return self.receive({"problem": f"no process could be started: {error}", "done": True})
+        helper.add(self)
+        # By these the run's kind is found.
+        environment = {key: os.environ[key] for key in os.environ if key.startswith("ATTNLAB_")}
+        known = {"path": sys.path, "environment": environment}
+        helper.send({"run": self.number, "folder": str(folder), **known})
+
+    def wait(self) -> str | None:
+        """Wait until it is over; returns what went wrong."""
+        self._over.wait()
+        return self._problem
+
+    def receive(self, answer: Message) -> None:
+        """Store the helper process's answer; runs in the reading thread."""
+        self._problem = answer.get("problem")
+        self._then()
+        self._over.set()
+
+
+def serve() -> None:
+    """Draw run after run until there are no more requests; never returns."""
+    from attnlab.records.run_directory import RunDirectory
+    from attnlab.run.figures.draw import draw_run
+
+    received, answer = messages()
+    for message in received:
+        sys.path[:] = message["path"]
+        os.environ.update(message["environment"])
+        done = {"run": message["run"], "done": True}
+        try:
+            draw_run(RunDirectory(Path(message["folder"])))
+        except Exception as error:
+            done["problem"] = str(error) or type(error).__name__
+        answer(done)
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    serve()

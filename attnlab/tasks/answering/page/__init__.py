@@ -1,1 +1,0 @@
-"""What a page tells of runs that answer."""

@@ -1,0 +1,86 @@
+"""Test questions with what each run answers, and how many of each kind are right."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from attnlab.tasks.answering.kind import KIND
+from attnlab.tasks.base import ReportedRun
+from attnlab.tasks.shown.item_tables import (
+    Cells,
+    Columns,
+    items_table,
+    mean_of,
+    of_same_items,
+    require_columns,
+    which_items,
+    worst_first,
+)
+from attnlab.text.cleaning import shortened
+from attnlab.views.records import Record, Table
+
+_MOST_CHARACTERS = 200
+_COLUMNS = ("question", "answer", "prediction", "probability", "exact_match", "f1")
+_NOTHING = "(no answer)"
+
+
+def answer_records(runs: Sequence[ReportedRun]) -> list[Record]:
+    """Questions side by side with what each run says; then results by the word that asks."""
+    tables, texts = of_same_items(runs, _read, lambda _: ("question", "answer"))
+    return [*([_table(tables)] if tables else []), *texts, *_groups(runs)]
+
+
+def _read(run: ReportedRun) -> Columns:
+    columns = run.run.read_predictions(KIND.scoring.text_columns)
+    require_columns(run.run.path / "predictions.csv", columns, _COLUMNS)
+    return columns
+
+
+def _table(tables: Mapping[str, Columns]) -> Table:
+    """The questions with the smallest F1, and some at equal distances up to the largest."""
+    mean = mean_of(tables, "f1")
+    # Among wrong ones the surest first.
+    order = np.lexsort((np.arange(len(mean)), -mean_of(tables, "probability"), mean))
+    rows = worst_first(order)
+    title = which_items(len(rows), len(order), "questions, by F1", len(tables))
+    shared = [
+        Cells("question", lambda own, row: shortened(str(own["question"][row]), _MOST_CHARACTERS)),
+        Cells("answer", lambda own, row: _answer(own["answer"][row])),
+    ]
+    own = [
+        Cells("prediction", _said, "says {label}"),
+        Cells("F1", lambda own, row: f"{own['f1'][row]:.2f}"),
+        Cells("p", lambda own, row: f"{own['probability'][row]:.3f}"),
+    ]
+    return items_table(title, tables, rows, shared, own)
+
+
+def _answer(text: str) -> str:
+    return shortened(str(text), _MOST_CHARACTERS) or _NOTHING
+
+
+def _said(columns: Columns, row: int) -> str:
+    return f"{_answer(columns['prediction'][row])}{'' if columns['exact_match'][row] else ' ✗'}"
+
+
+def _groups(runs: Sequence[ReportedRun]) -> list[Record]:
+    """Exact match and F1 by the word that asks, of all runs."""
+    known = {run.label: run.metrics["groups"] for run in runs if run.metrics.get("groups")}
+    if not known:
+        return []
+    names = dict.fromkeys(name for groups in known.values() for name in groups)
+    rows = []
+    for name in names:
+        own = [groups.get(name) for groups in known.values()]
+        count = next(each["n"] for each in own if each)
+        exact, f1 = (
+            [f"{each[key]:.1f}" if each else "-" for each in own] for key in ("exact_match", "f1")
+        )
+        rows.append([name, str(count), *exact, *f1])
+    several = len(known) > 1
+    header = ["question", "questions"]
+    header += [f"exact, {label}" for label in known] if several else ["exact match"]
+    header += [f"F1, {label}" for label in known] if several else ["F1"]
+    return [Table("results by the word that asks, percent", header, rows)]

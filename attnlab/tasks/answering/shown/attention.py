@@ -1,0 +1,171 @@
+"""How attention was learned: where the words of a few texts looked in the question, by epoch."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import chain
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from attnlab.errors import RequestError
+from attnlab.tasks.accuracy_tests import chosen_examples
+from attnlab.tasks.answering.examples import placed, shown_window
+from attnlab.tasks.answering.kind import KIND
+from attnlab.tasks.answering.shown.figures import MOST_QUESTIONS, NOTHING, kept_map, span
+from attnlab.tasks.base import ReportedRun
+from attnlab.tasks.shown.attention_by_epoch import (
+    Learned,
+    attention_by_epoch,
+    attention_by_run,
+    learned_records,
+    mean_and_heads,
+)
+from attnlab.tasks.shown.run_figures import (
+    read_attention,
+)
+from attnlab.text.tokenizers import UNKNOWN
+from attnlab.text.unknown import name_unknown, unknown_notes
+from attnlab.views.records import (
+    AttentionMap,
+    AttentionMaps,
+    Record,
+    Text,
+)
+
+if TYPE_CHECKING:
+    from attnlab.tasks.answering.data import AskedTexts
+    from attnlab.tasks.answering.data import Part as Questions
+
+_NOTE = (
+    "Point at a word, or reach it by Tab and the arrow keys: a word of the text lights up those of "
+    "the question that it looks at, a word of the question those that look at it. Between "
+    "brackets: what was said at that epoch. Dotted: changed since the epoch before."
+)
+_NAMES = ("question", "answer", "text")
+_OPEN, _CLOSE = "[", "]"
+
+
+def attention_records(runs: Sequence[ReportedRun]) -> list[Record]:
+    """A slider over the epochs for each run that attends."""
+    return attention_by_run(runs, _run_records)
+
+
+def _run_records(run: ReportedRun) -> list[Record]:
+    return [Text(_NOTE, "note"), *learned_records(run, _by_epoch, _best, _record)]
+
+
+def _record(items: Sequence[AttentionMap], names: Sequence[str]) -> AttentionMaps:
+    return AttentionMaps(items, names, _NAMES)
+
+
+def _bracketed(item: AttentionMap) -> AttentionMap:
+    """A map with brackets around what was said, which look at nothing."""
+    first, last = item.said or (-1, -1)
+    if not 0 <= first <= last < len(item.rows):
+        return item
+    text = item.rows
+    rows = [*text[:first], _OPEN, *text[first : last + 1], _CLOSE, *text[last + 1 :]]
+    return item._replace(rows=rows, weights=np.insert(item.weights, [first, last + 1], 0.0, axis=1))
+
+
+def _by_epoch(run: ReportedRun) -> Learned:
+    """The same windows at each epoch: those around what the run's best epoch said."""
+    task: Any = run.task()
+    run.load_data()
+    data: AskedTexts = task.data
+    part = data.parts["test"]
+    numbers = _numbers(run, len(part))
+    predictions = run.run.read_predictions(KIND.scoring.text_columns)
+    rows = [
+        shown_window(part, number, _best_said(predictions, number), task.text_places)
+        for number in numbers
+    ]
+    windows = _windows(task, part, numbers, rows)
+    found = Learned([], [], 1)
+    for epoch, model, weights in attention_by_epoch(run, part.rows.tokens[rows]):
+        maps = []
+        for number, row, window, own in zip(numbers, rows, windows, weights, strict=True):
+            asked = part.questions[number]
+            said = placed(part, row, task.answer(model, asked.question, asked.text)[0])
+            own = own[:, : len(window.rows), : len(window.columns)]
+            window = window._replace(weights=mean_and_heads(own), said=span(np.array(said)))
+            maps.append(_bracketed(window))
+        found.epochs.append(epoch)
+        found.frames.append(maps)
+        found = found._replace(heads=weights.shape[1])
+    return found
+
+
+def _windows(
+    task: Any, part: Questions, numbers: Sequence[int] | np.ndarray, rows: Sequence[int]
+) -> list[AttentionMap]:
+    """Questions and windows of their texts as words, still without weights."""
+    first = 1 + task.question_places
+    tokens = part.rows.tokens[rows]
+    unknown = [_unknown(task, part, row) for row in rows]
+    questions, texts = (
+        _named(words, [own[side] for own in unknown])
+        for side, words in enumerate(
+            (task.words(tokens[:, 1:first]), task.words(tokens[:, first:]))
+        )
+    )
+    notes = unknown_notes(chain.from_iterable(chain(*unknown)), task.tokenizer.words)
+    answers = [_words_of(part.questions[number].answers) for number in numbers]
+    weights = np.empty((0, 0, 0))
+    return [
+        AttentionMap(text, question, weights, reference=answer, row_notes=notes, column_notes=notes)
+        for text, question, answer in zip(texts, questions, answers, strict=True)
+    ]
+
+
+def _unknown(task: Any, part: Questions, row: int) -> tuple[list[str], list[str]]:
+    """The words of a window that the model doesn't know: of its question, and of its text."""
+    number, start = int(part.rows.owners[row]), int(part.rows.starts[row])
+    question, text = part.questions[number].question, part.questions[number].text
+    before = part.texts[number].tokens[:start].count(UNKNOWN)
+    return task.unknown(question), task.unknown(text)[before:]
+
+
+def _named(rows: np.ndarray, unknown: Sequence[list[str]]) -> list[list[str]]:
+    """Words without padding."""
+    return [
+        name_unknown([str(word) for word in row if word], own)
+        for row, own in zip(rows, unknown, strict=True)
+    ]
+
+
+def _best_said(predictions: Any, number: int) -> Any:
+    """The answer of the best epoch, of which only the place counts."""
+    from attnlab.tasks.answering.predicted import PredictedAnswer
+
+    start, end = (int(predictions[name][number]) for name in ("start", "end"))
+    known = start >= 0
+    return PredictedAnswer("", start if known else None, end if known else None, 0.0)
+
+
+def _words_of(answers: Sequence[Any]) -> list[str]:
+    return answers[0].text.split() if answers else NOTHING
+
+
+def _numbers(run: ReportedRun, count: int) -> np.ndarray:
+    """Some test questions, half of them wrong."""
+    columns = run.run.read_predictions(KIND.scoring.text_columns)
+    path = run.run.path / "predictions.csv"
+    if not {"exact_match", "start", "end"} <= columns.keys():
+        raise RequestError(f"{path}: damaged: expected predictions.")
+    if len(columns["exact_match"]) != count:
+        found = len(columns["exact_match"])
+        raise RequestError(f"{path}: expected {count} questions, got {found}.")
+    return chosen_examples(columns["exact_match"] > 0, MOST_QUESTIONS)
+
+
+def _best(run: ReportedRun) -> Learned | None:
+    """The best epoch, as attention.npz has it; None without one."""
+    kept = read_attention(run.run)
+    needed = {"weights", "question", "text", "answer", "prediction"}
+    if kept is None or not needed <= kept.keys():
+        return None
+    count = min(len(kept["weights"]), MOST_QUESTIONS)
+    maps = [_bracketed(kept_map(kept, row)) for row in range(count)]
+    return Learned([int(run.metrics.get("best_epoch", 1))], [maps], kept["weights"].shape[1])

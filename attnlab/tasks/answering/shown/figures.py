@@ -1,0 +1,130 @@
+"""The figures of a run that answers: learning, results by the word that asks, and attention."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from attnlab.records.run_directory import RunDirectory
+from attnlab.tasks.accuracy_tests import wrong_first
+from attnlab.tasks.answering.kind import KIND
+from attnlab.tasks.shown.attention_by_epoch import mean_and_heads
+from attnlab.tasks.shown.run_figures import (
+    groups_figure,
+    learning_figure,
+    read_attention,
+    result_line,
+    run_title,
+)
+from attnlab.views.records import (
+    BLUE,
+    GREEN,
+    ORANGE,
+    AttentionMap,
+    AttentionMaps,
+    Figure,
+    figure,
+)
+
+_PANELS = {
+    "loss (nats, mean of start and end)": {
+        "train_loss": ("train, with dropout if any", ORANGE),
+        "val_loss": ("validation, without", BLUE),
+    },
+    "validation (% of the questions)": {
+        "val_exact_match": ("exact match", BLUE),
+        "val_f1": ("F1", GREEN),
+    },
+}
+MOST_QUESTIONS = 6
+_MOST_COLUMNS, _MOST_ROWS = 60, 24
+NOTHING = ["(no answer)"]
+_Span = tuple[int, int]
+
+
+def figures(run: RunDirectory, metrics: Mapping[str, Any]) -> dict[str, Figure]:
+    """The figures of a run by file name.
+
+    Raises:
+        RequestError: A file of the run is missing or damaged.
+        KeyError: Something is missing in one of them.
+    """
+    result = result_line(metrics, KIND, "f1")
+    groups = {
+        name: (each["exact_match"] / 100, int(each["n"]))
+        for name, each in metrics["groups"].items()
+    }
+    whole = metrics["test"]["exact_match"] / 100
+    words = {"measure": "exact match", "items": "questions", "result": result}
+    found = {
+        "loss.png": learning_figure(run.history.read(), metrics, _PANELS, result),
+        "groups.png": groups_figure(groups, whole, metrics, **words),
+    }
+    if kept := read_attention(run):
+        found["attention.png"] = attention_figure(kept, metrics)
+    return found
+
+
+def attention_figure(kept: Mapping[str, np.ndarray], metrics: Mapping[str, Any]) -> Figure:
+    """A map for each of up to six questions, wrong ones first: words of the text ask, across.
+
+    A column is a word of the text, a row one of the question; of several heads the mean is shown.
+    A frame is around the words that were said, a line below the right answer. Of long texts the
+    60 words around the answer are shown.
+
+    Args:
+        kept: what `looked_at` has of some questions; `right` and `index` may be missing.
+        metrics: the run's.
+    """
+    heads = kept["weights"].shape[1]
+    right = kept.get("right", np.ones(len(kept["weights"]), bool))
+    rows = wrong_first(right, MOST_QUESTIONS)
+    maps = [_around_answer(kept_map(kept, row)) for row in rows]
+    subtitle = f"mean over {heads} heads; " if heads > 1 else ""
+    subtitle += "each word of the text (across) looks at the question (down); framed: what was said"
+    if "right" in kept:
+        subtitle += "; line below: the right answer"
+    title = f"{run_title(metrics)}: attention on the question"
+    return figure(title, subtitle, [[AttentionMaps(maps, across=True)]])
+
+
+def kept_map(kept: Mapping[str, np.ndarray], row: int) -> AttentionMap:
+    """A question of attention.npz; whether it is right, and the answer, if that is known."""
+    question, text = (
+        [str(word) for word in kept[side][row] if word] for side in ("question", "text")
+    )
+    weights = mean_and_heads(kept["weights"][row, :, : len(text), : len(question)])
+    said, answer = (span(kept[name][row]) for name in ("prediction", "answer"))
+    found = AttentionMap(text, question, weights, said=said)
+    found = found._replace(reference=text[answer[0] : answer[1] + 1] if answer else NOTHING)
+    if "right" not in kept:
+        return found
+    right = bool(kept["right"][row])
+    heading = f"{'right' if right else 'wrong'}   (test question {kept['index'][row]})"
+    return found._replace(heading=heading, right=right, answer=answer)
+
+
+def span(places: np.ndarray) -> _Span | None:
+    """The first and the last of some places; None if they are below 0."""
+    first, last = (int(place) for place in places)
+    return (first, last) if first >= 0 else None
+
+
+def _around_answer(item: AttentionMap) -> AttentionMap:
+    """The part of a map that a figure has room for."""
+    around = max((span[0] for span in (item.said, item.answer) if span), default=0)
+    first = max(min(around - _MOST_COLUMNS // 2, len(item.rows) - _MOST_COLUMNS), 0)
+    rows = slice(first, first + _MOST_COLUMNS)
+
+    def moved(span: _Span | None) -> _Span | None:
+        return (span[0] - first, span[1] - first) if span and span[0] >= first else None
+
+    return item._replace(
+        rows=item.rows[rows],
+        columns=item.columns[:_MOST_ROWS],
+        weights=item.weights[:, rows, :_MOST_ROWS],
+        said=moved(item.said),
+        answer=moved(item.answer),
+    )

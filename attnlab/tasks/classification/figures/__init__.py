@@ -1,1 +1,0 @@
-"""What a run that classifies draws."""

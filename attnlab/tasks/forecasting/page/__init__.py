@@ -1,1 +1,0 @@
-"""What forecasting tells of runs on a page."""

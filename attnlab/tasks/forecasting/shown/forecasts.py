@@ -1,0 +1,157 @@
+"""Forecasts of the test part next to what came: records of figures and of a page."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TypeAlias
+
+import numpy as np
+
+from attnlab.errors import RequestError
+from attnlab.tasks.base import ReportedRun
+from attnlab.tasks.forecasting.kind import KIND
+from attnlab.tasks.forecasting.report import along_time, first_steps, rows_of, spread_series
+from attnlab.views.records import GREY, INK, Curve, Curves, Record, Text, tabs
+
+_MOST = 600  # targets of a chart on a page
+_MOST_SERIES = 8
+_MOST_SHOWN = 2  # of the runs at first, for they are on top of each other
+_COLUMNS = ("index", "time", "step", "target", "prediction")
+BAND = "95 % interval"
+Columns: TypeAlias = Mapping[str, np.ndarray]
+# Forecasts of a run: its label and colour.
+Forecasts: TypeAlias = tuple[str, "int | None", Columns]
+
+
+def along_time_chart(forecasts: Sequence[Forecasts], title: str, units: str) -> Curves:
+    """The first steps of runs with the same targets along time; of one run its interval, too."""
+    rows = forecasts[0][2]
+    curves = [Curve("target", rows["target"], INK)]
+    for number, (label, colour, own) in enumerate(forecasts):
+        curve = Curve(label, own["prediction"], colour, shown=number < _MOST_SHOWN)
+        if len(forecasts) == 1 and "low" in own:
+            curve = curve._replace(low=own["low"], high=own["high"])
+        curves.append(curve)
+    names = [str(time) for time in rows["time"]]
+    return Curves(title, "time", units, rows["index"].tolist(), curves, names, wide=True, band=BAND)
+
+
+def against_target_chart(forecasts: Forecasts, title: str, units: str) -> Curves:
+    """What was forecast by what came; on the line where both are the same."""
+    label, colour, rows = forecasts
+    order = np.argsort(rows["target"], kind="stable")
+    target = rows["target"][order].tolist()
+    made = Curve(label, rows["prediction"][order], colour, form="dots")
+    exact = Curve("exact", target, GREY)
+    return Curves(title, f"target ({units})", "forecast", target, [made, exact], legend="above")
+
+
+def by_step_chart(forecasts: Sequence[Forecasts], baseline: str, title: str, units: str) -> Curves:
+    """The error of each step ahead, beside the best baseline's."""
+    first = forecasts[0][2]
+    steps = int(first["step"].max())
+    curves = [
+        Curve(label, _errors(own, "prediction", steps), colour, form="line and dots")
+        for label, colour, own in forecasts
+    ]
+    if baseline in first:
+        errors = _errors(first, baseline, steps)
+        curves.append(Curve(baseline, errors, INK, form="line and dots"))
+    most = max((value for curve in curves for value in curve.y if value is not None), default=0.0)
+    places = list(range(1, steps + 1))
+    limits = (0.0, 1.08 * most or 1.0)
+    label = f"RMSE ({units})" if units else "RMSE"
+    return Curves(title, "step ahead", label, places, curves, y_limits=limits)
+
+
+def _errors(columns: Columns, name: str, steps: int) -> list[float | None]:
+    squares = np.square(columns[name] - columns["target"])
+    each = [np.sqrt(np.mean(squares[columns["step"] == step])) for step in range(1, steps + 1)]
+    return [float(value) if np.isfinite(value) else None for value in each]
+
+
+# A page
+
+
+def forecast_records(runs: Sequence[ReportedRun]) -> list[Record]:
+    """A chart of all runs if they forecast the same targets in time, else one for each."""
+    texts: list[Record] = []
+    tables: list[tuple[ReportedRun, Columns]] = []
+    for run in runs:
+        try:
+            tables.append((run, _read(run)))
+        except RequestError as error:
+            texts.append(Text(f"{run.label}: no forecasts: {error}", "warning"))
+    if not tables:
+        return texts
+    if any("id" in own for _, own in tables):
+        return [*texts, *_by_series(tables)]
+    if _same(tables):
+        return [*texts, *_charts(tables)]
+    return [*texts, *tabs({run.label: _charts([(run, own)]) for run, own in tables})]
+
+
+def _by_series(tables: Sequence[tuple[ReportedRun, Columns]]) -> Sequence[Record]:
+    """Some series of the first run that has several, each with all runs that have it."""
+    run = next(run for run, own in tables if "id" in own)
+    found = {}
+    for name in spread_series(run.metrics, _MOST_SERIES):
+        own = [(each, rows_of(columns, name)) for each, columns in tables if "id" in columns]
+        own = [(each, columns) for each, columns in own if len(columns["step"])]
+        found[name] = _charts(own if _same(own) else own[:1])
+    return tabs(found)
+
+
+def _read(run: ReportedRun) -> Columns:
+    columns = run.run.read_predictions(KIND.scoring.text_columns)
+    lacking = [name for name in _COLUMNS if name not in columns]
+    numbers = [columns[name].dtype.kind in "if" for name in _COLUMNS if name in columns]
+    if lacking or sum(numbers) < len(_COLUMNS) - 1 or not len(columns["step"]):
+        raise RequestError(f"{run.run.path / 'predictions.csv'}: damaged: expected forecasts.")
+    return columns
+
+
+def _same(tables: Sequence[tuple[ReportedRun, Columns]]) -> bool:
+    first = tables[0][1]
+    alike = all(
+        np.array_equal(first[name], own[name]) for _, own in tables for name in ("index", "target")
+    )
+    return alike and along_time(*(first_steps(first)[name] for name in ("index", "time")))
+
+
+def _charts(tables: Sequence[tuple[ReportedRun, Columns]]) -> list[Record]:
+    """Charts of runs with the same targets: forecasts one step ahead, and errors of all steps."""
+    rows = [(run, first_steps(columns)) for run, columns in tables]
+    run, first = rows[0]
+    steps = int(tables[0][1]["step"].max())
+    units = str(run.metrics.get("units", ""))
+    found: list[Record]
+    if along_time(first["index"], first["time"]):
+        newest = [(run.label, run.colour, _newest(own)) for run, own in rows]
+        title = _title(len(first["target"]), steps, len(rows) == 1 and "low" in first)
+        found = [along_time_chart(newest, title, units)]
+    else:
+        found = [_against_target(run, own, units) for run, own in rows]
+    if steps > 1:
+        every = [(run.label, run.colour, columns) for run, columns in tables]
+        baseline = str(run.metrics.get("best_baseline"))
+        found.append(by_step_chart(every, baseline, "Error by step", units))
+    return found
+
+
+def _newest(rows: Columns) -> Columns:
+    return {name: column[-_MOST:] for name, column in rows.items()}
+
+
+def _title(count: int, steps: int, has_interval: bool) -> str:
+    title = "Test forecasts" + (f", the first of {steps} steps" if steps > 1 else "")
+    title += f", the last {_MOST:,} of {count:,}" if count > _MOST else ""
+    return title + (", with the 95 % interval" if has_interval else "")
+
+
+def _against_target(run: ReportedRun, rows: Columns, units: str) -> Curves:
+    order = np.argsort(rows["target"], kind="stable")
+    if len(order) > _MOST:
+        order = order[np.linspace(0, len(order) - 1, _MOST).astype(int)]
+    some = {name: column[order] for name, column in rows.items()}
+    return against_target_chart((run.label, run.colour, some), "Test forecasts by target", units)

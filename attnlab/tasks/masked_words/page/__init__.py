@@ -1,1 +1,0 @@
-"""What a page says of runs that fill in words."""

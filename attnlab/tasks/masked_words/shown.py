@@ -1,0 +1,244 @@
+"""What runs that fill in words show: learning, results by group, words, and attention."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from attnlab.errors import RequestError
+from attnlab.records.run_directory import RunDirectory
+from attnlab.tasks.base import ReportedRun
+from attnlab.tasks.masked_words.examples import chosen_words
+from attnlab.tasks.masked_words.kind import KIND
+from attnlab.tasks.masked_words.masking import marked
+from attnlab.tasks.shown.attention_by_epoch import (
+    Learned,
+    attention_by_epoch,
+    attention_by_run,
+    learned_records,
+    mean_and_heads,
+)
+from attnlab.tasks.shown.item_tables import (
+    Cells,
+    Columns,
+    accuracy_by_group,
+    items_table,
+    mean_of,
+    of_same_items,
+    require_columns,
+    text_cells,
+    which_items,
+    worst_first,
+)
+from attnlab.tasks.shown.run_figures import (
+    groups_figure,
+    learning_figure,
+    read_attention,
+    result_line,
+    run_title,
+)
+from attnlab.views.records import (
+    BLUE,
+    GREEN,
+    ORANGE,
+    Figure,
+    Record,
+    ShadedText,
+    ShadedWords,
+    Table,
+    Text,
+    figure,
+)
+
+if TYPE_CHECKING:
+    from attnlab.tasks.masked_words.data import Part as Rows
+
+_PANELS = {
+    "loss (nats)": {
+        "train_loss": ("train, with dropout if any", ORANGE),
+        "val_loss": ("validation, without", BLUE),
+    },
+    "validation (share that is right)": {
+        "val_accuracy": ("words", BLUE),
+        "val_follows": ("whether texts follow each other", GREEN),
+    },
+}
+# With `val_follows` the loss of training is of two tasks.
+_PAIRED = {
+    "loss (nats)": {
+        "train_loss": ("train, with dropout if any, words and pairs", ORANGE),
+        "val_loss": ("validation, without, words alone", BLUE),
+    },
+}
+_NOTE = (
+    "The word between » and « asks. The darker a word, the more weight it had; the darkest has the "
+    "largest weight of its text. Point at the output, or reach it by Tab, for the largest weights "
+    "in numbers. Dotted: another word than at the epoch before."
+)
+_NAMES = ("text", "word", "said")
+_COLUMNS = ("text", "place", "word", "p_word", "prediction", "right", "probability")
+_KEPT = {"weights", "tokens", "place", "word", "prediction", "right", "index"}
+
+
+# Figures
+
+
+def figures(run: RunDirectory, metrics: Mapping[str, Any]) -> dict[str, Figure]:
+    """The figures of a run by file name.
+
+    Raises:
+        RequestError: A file of the run is missing or damaged.
+        KeyError: Something is missing in one of them.
+    """
+    history = run.history.read()
+    result = result_line(metrics, KIND, "perplexity", with_skill=False)
+    panels = {**_PANELS, **(_PAIRED if "val_follows" in history else {})}
+    groups = {name: (each["accuracy"], each["n"]) for name, each in metrics["groups"].items()}
+    words = {"measure": "accuracy", "items": "words", "result": result}
+    found = {
+        "loss.png": learning_figure(history, metrics, panels, result),
+        "groups.png": groups_figure(groups, metrics["test"]["accuracy"], metrics, **words),
+    }
+    if kept := read_attention(run):
+        found["attention.png"] = attention_figure(kept, metrics)
+    return found
+
+
+def attention_figure(kept: Mapping[str, np.ndarray], metrics: Mapping[str, Any]) -> Figure:
+    """At which words of its text the place of a masked word looked, wrong ones first.
+
+    Args:
+        kept: `weights` (N, H, 1, S); `tokens` (N, S), "" where there is padding; `place`, `word`,
+            `prediction`, `right` and `index` (N,).
+        metrics: the run's.
+    """
+    heads = kept["weights"].shape[1]
+    subtitle = f"mean over {heads} heads; " if heads > 1 else ""
+    subtitle += "the word between » and « asks; darkest: the largest weight of a text"
+    record = ShadedWords(_kept_texts(kept))
+    return figure(f"{run_title(metrics)}: attention on words", subtitle, [[record]])
+
+
+def _kept_texts(kept: Mapping[str, np.ndarray]) -> list[ShadedText]:
+    """The texts of attention.npz."""
+    words = _marked(kept["tokens"], kept["place"])
+    return [
+        ShadedText(
+            own,
+            mean_and_heads(np.asarray(kept["weights"][row, :, 0, : len(own)], np.float64)),
+            str(kept["prediction"][row]),
+            str(kept["word"][row]),
+            f"test word {kept['index'][row]}",
+            right=bool(kept["right"][row]),
+        )
+        for row, own in enumerate(words)
+    ]
+
+
+def _marked(tokens: np.ndarray, places: np.ndarray) -> list[list[str]]:
+    """The words of each row (N, S) without padding, masked ones between » and «."""
+    found = [[str(word) for word in row if word] for row in tokens]
+    for words, place in zip(found, places.tolist(), strict=True):
+        words[place] = marked(words[place])
+    return found
+
+
+# Words on a page
+
+
+def word_records(runs: Sequence[ReportedRun]) -> list[Record]:
+    """Test words side by side with what each run says; then accuracy by what replaced them."""
+    tables, texts = of_same_items(runs, _read, lambda _: ("text", "place", "word"))
+    return [*([_table(tables)] if tables else []), *texts, *accuracy_by_group(runs, "words")]
+
+
+def _read(run: ReportedRun) -> Columns:
+    columns = run.run.read_predictions(KIND.scoring.text_columns)
+    require_columns(run.run.path / "predictions.csv", columns, _COLUMNS)
+    return columns
+
+
+def _table(tables: Mapping[str, Columns]) -> Table:
+    """The words to which runs give the smallest probability, and some others up to the largest."""
+    order = np.argsort(mean_of(tables, "p_word"), kind="stable")
+    rows = worst_first(order)
+    what = "words, by the probability p of the right one"
+    title = which_items(len(rows), len(order), what, len(tables))
+    shared = text_cells("text", "word")
+    own = [
+        Cells("prediction", _said, "says {label}"),
+        Cells("p", lambda own, row: f"{own['p_word'][row]:.3f}"),
+    ]
+    return items_table(title, tables, rows, shared, own)
+
+
+def _said(columns: Columns, row: int) -> str:
+    """What is said in a word's place, with its probability if it is wrong."""
+    said = str(columns["prediction"][row])
+    return said if columns["right"][row] else f"{said} ✗ ({columns['probability'][row]:.2f})"
+
+
+# Attention on a page
+
+
+def attention_records(runs: Sequence[ReportedRun]) -> list[Record]:
+    """A slider over the epochs for each run."""
+    return attention_by_run(runs, _run_records)
+
+
+def _run_records(run: ReportedRun) -> list[Record]:
+    return [Text(_NOTE, "note"), *learned_records(run, _by_epoch, _best, _record)]
+
+
+def _record(items: Sequence[ShadedText], names: Sequence[str]) -> ShadedWords:
+    return ShadedWords(items, names, _NAMES)
+
+
+def _by_epoch(run: ReportedRun) -> Learned:
+    from attnlab.training.steps import compiled
+
+    task: Any = run.task()
+    run.load_data()
+    part: Rows = task.data.parts["test"]
+    asked = part.asked
+    assert asked is not None
+    numbers = _numbers(run, len(part.words))
+    owners, columns = np.nonzero(asked.known)
+    tokens, places = asked.tokens[owners[numbers]], asked.places[owners, columns][numbers]
+    words, right = _marked(task.words(tokens), places), task.labels(part.words[numbers])
+    given = tokens, places[:, None], np.ones(len(tokens), np.int32)
+    found, guess = Learned([], [], 1), None
+    for epoch, model, weights in attention_by_epoch(run, tokens):
+        guess = guess or compiled(model.guesses, jit=False)
+        said = task.labels(np.asarray(guess(*given).logits)[:, 0].argmax(axis=-1))
+        own = weights[np.arange(len(places)), :, places]  # (N, H, S)
+        texts = [
+            ShadedText(each, mean_and_heads(looked[:, : len(each)]), answer, label)
+            for each, looked, answer, label in zip(words, own, said, right, strict=True)
+        ]
+        found.epochs.append(epoch)
+        found.frames.append(texts)
+        found = found._replace(heads=own.shape[1])
+    return found
+
+
+def _numbers(run: ReportedRun, count: int) -> np.ndarray:
+    """Some test words, half of them wrong."""
+    columns = run.run.read_predictions(KIND.scoring.text_columns)
+    path = run.run.path / "predictions.csv"
+    if not {"right", "row"} <= columns.keys():
+        raise RequestError(f"{path}: damaged: expected predictions.")
+    if len(columns["right"]) != count:
+        raise RequestError(f"{path}: expected {count} words, got {len(columns['right'])}.")
+    return chosen_words(columns["right"] > 0, columns["row"])
+
+
+def _best(run: ReportedRun) -> Learned | None:
+    """The best epoch, as attention.npz has it; None without one."""
+    kept = read_attention(run.run)
+    if kept is None or not kept.keys() >= _KEPT:
+        return None
+    best = int(run.metrics.get("best_epoch", 1))
+    return Learned([best], [_kept_texts(kept)], kept["weights"].shape[1])

@@ -1,0 +1,1 @@
+"""What several kinds show of their runs."""

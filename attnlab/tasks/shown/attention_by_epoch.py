@@ -1,0 +1,142 @@
+"""How attention was learned: what several kinds show of a run's epochs on a page."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+
+import numpy as np
+
+from attnlab.errors import RequestError
+from attnlab.tasks.base import ReportedRun
+from attnlab.views.records import (
+    AttentionMap,
+    Frame,
+    ImageMap,
+    Record,
+    ShadedText,
+    Slider,
+    Text,
+    tabs,
+)
+
+if TYPE_CHECKING:
+    import keras
+
+_MOST_EPOCHS, _MOST_HEADS = 30, 8
+Found = TypeVar("Found")
+Item = TypeVar("Item", AttentionMap, ShadedText, ImageMap)
+
+
+def attention_by_run(
+    runs: Sequence[ReportedRun], records: Callable[[ReportedRun], Sequence[Record]]
+) -> list[Record]:
+    """The `records` of each run; a sentence for a run that has none, or no attention."""
+    found: list[Record] = []
+    choices: dict[str, Sequence[Record]] = {}
+    for run in runs:
+        if run.metrics.get("attention") == "none":
+            found.append(Text(f"{run.label}: nothing attends in it.", "note"))
+            continue
+        try:
+            choices[run.label] = records(run)
+        except RequestError as error:
+            choices[run.label] = [Text(f"The maps are missing: {error}", "warning")]
+    return [*tabs(choices, named=len(runs) > 1), *found]
+
+
+class Learned(NamedTuple):
+    """What a model did with some items at each epoch."""
+
+    epochs: list[int]
+    frames: list[list[Any]]  # the items of each epoch
+    heads: int
+
+
+def learned_records(
+    run: ReportedRun,
+    by_epoch: Callable[[ReportedRun], Learned],
+    best: Callable[[ReportedRun], Learned | None],
+    record: Callable[[Sequence[Any], Sequence[str]], Frame],
+) -> list[Record]:
+    """A slider over the epochs of a run, and sentences about what is missing.
+
+    Args:
+        run: the run.
+        by_epoch: its epochs; raises `RequestError` if their weights or the data can't be read.
+        best: the best epoch alone, if there are no others; None if that is unknown, too.
+        record: makes items and the names of their maps into what is shown at an epoch.
+
+    Raises:
+        RequestError: no epoch is known.
+    """
+    (epochs, frames, heads), problems = by_epoch_or_best(run, by_epoch, best)
+    frames = fitting(frames, run.room)
+    names = map_names(heads, len(frames[0][0].weights))
+    slider = Slider(run.epochs(epochs), [[record(items, names)] for items in frames])
+    return [slider, *problems, *run.problems()]
+
+
+def by_epoch_or_best(
+    run: ReportedRun,
+    by_epoch: Callable[[ReportedRun], Found],
+    best: Callable[[ReportedRun], Found | None],
+) -> tuple[Found, list[Record]]:
+    """What is known `by_epoch`, else of the `best` epoch, and then a sentence that says why.
+
+    Raises:
+        RequestError: neither is known.
+    """
+    try:
+        return by_epoch(run), []
+    except RequestError as error:
+        found = best(run)
+        if found is None:
+            raise
+        return found, [Text(f"Only the best epoch is known: {error}", "warning")]
+
+
+def attention_by_epoch(
+    run: ReportedRun, items: np.ndarray
+) -> Iterator[tuple[int, keras.Model, np.ndarray]]:
+    """Epochs of a run, the model as it was, and its attention weights on some items, as float32.
+
+    Raises:
+        RequestError: it has no weights, or those of no epoch can be read.
+    """
+    # After the run's task was read, which suppresses TensorFlow's notices.
+    from attnlab.training.steps import compiled
+
+    attend = None
+    for epoch, model in run.models(_MOST_EPOCHS):
+        attend = attend or compiled(model.attend, jit=False)
+        weights = attend(items)
+        if weights is None:
+            raise RequestError(f"{run.run.name}: its model has no attention weights.")
+        yield epoch, model, np.asarray(weights, np.float32)
+
+
+def mean_and_heads(weights: np.ndarray) -> np.ndarray:
+    """Weights (H, ...) as maps: the mean of all heads, then each head if there are a few."""
+    weights = np.nan_to_num(weights)
+    mean = weights.mean(axis=0, keepdims=True)
+    return np.concatenate([mean, weights]) if 1 < len(weights) <= _MOST_HEADS else mean
+
+
+def map_names(heads: int, maps: int) -> list[str]:
+    """The names of the first `maps` of `mean_and_heads`."""
+    mean = f"mean of {heads} heads" if heads > 1 else "weights"
+    return [mean, *(f"head {number}" for number in range(1, maps))]
+
+
+def fitting(frames: Sequence[Sequence[Item]], room: int) -> list[list[Item]]:
+    """The part of each epoch's items that fits into so many bytes, one byte per weight.
+
+    All maps of all items, else the first map of each; else fewer items, but at least one.
+    """
+    if sum(item.weights.size for frame in frames for item in frame) > room:
+        frames = [[item._replace(weights=item.weights[:1]) for item in frame] for frame in frames]
+    columns = zip(*frames, strict=True)
+    sizes = np.cumsum([sum(item.weights.size for item in column) for column in columns])
+    count = max(int(np.sum(sizes <= room)), 1)
+    return [list(frame[:count]) for frame in frames]

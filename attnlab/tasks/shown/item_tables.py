@@ -1,0 +1,149 @@
+"""Test items side by side: what several runs said of the same ones."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+
+from attnlab.errors import RequestError
+from attnlab.tasks.base import ReportedRun
+from attnlab.views.records import Record, Table, Text
+
+WORST = 12  # items
+_SPREAD = 12
+
+Columns: TypeAlias = Mapping[str, np.ndarray]
+
+
+class Cells(NamedTuple):
+    """A column of a table of items."""
+
+    name: str
+    cell: Callable[[Columns, int], str]  # by a run's predictions and the row of an item
+    of_several: str = "{name}, {label}"  # its heading for one of several runs
+
+
+def of_same_items(
+    runs: Sequence[ReportedRun],
+    read: Callable[[ReportedRun], Columns],
+    items: Callable[[Columns], Sequence[str]],
+) -> tuple[dict[str, Columns], list[Record]]:
+    """The predictions of runs by label, and a sentence for each run that is left out.
+
+    Args:
+        runs: the first that can be read defines the items.
+        read: reads a run's predictions, or raises `RequestError`.
+        items: names of the columns that identify items.
+    """
+    texts: list[Record] = []
+    tables: dict[str, Columns] = {}
+    for run in runs:
+        try:
+            columns = read(run)
+        except RequestError as error:
+            texts.append(Text(f"{run.label}: no predictions: {error}", "warning"))
+            continue
+        first = next(iter(tables.values()), columns)
+        if all(_alike(first, columns, name) for name in items(first)):
+            tables[run.label] = columns
+        else:
+            other = f"{run.label} was tested on other items, which are left out."
+            texts.append(Text(other, "note"))
+    return tables, texts
+
+
+def _alike(first: Columns, second: Columns, name: str) -> bool:
+    return name in second and np.array_equal(first[name], second[name])
+
+
+def require_columns(path: Path, columns: Columns, needed: Iterable[str]) -> None:
+    """Raise `RequestError` if the predictions of a file lack a column."""
+    if lacking := [name for name in needed if name not in columns]:
+        raise RequestError(f"{path}: damaged: it has no {', '.join(lacking)}.")
+
+
+def spread(items: Sequence[int] | np.ndarray, most: int) -> list[int]:
+    """At most so many of some items, at equal distances, including the first and the last."""
+    places = np.linspace(0, len(items) - 1, min(most, len(items))).astype(int)
+    return [int(items[place]) for place in places]
+
+
+def worst_first(order: Sequence[int] | np.ndarray) -> list[int]:
+    """The 12 worst items, and 12 of the others, of items in order from the worst to the best."""
+    return [*map(int, order[:WORST]), *spread(order[WORST:], _SPREAD)]
+
+
+def which_items(shown: int, of: int, what: str, runs: int) -> str:
+    """The title of a table of the items of `worst_first`.
+
+    Args:
+        shown: how many the table has.
+        of: how many were tested.
+        what: what items are called, and what they are sorted by.
+        runs: how many runs were tested on them.
+    """
+    title = f"{shown} of {of:,} test {what}"
+    title += f" (mean of {runs} runs)" if runs > 1 else ""
+    if shown > WORST:
+        title += f": the {WORST} worst, then others at equal distances up to the best"
+    return title
+
+
+def items_table(
+    title: str,
+    tables: Mapping[str, Columns],
+    rows: Sequence[int],
+    shared: Sequence[Cells],
+    own: Sequence[Cells],
+) -> Table:
+    """A table of test items and what each run said of them.
+
+    Args:
+        title: of the table.
+        tables: predictions of the runs by label; the first of `own` is words.
+        rows: the items.
+        shared: columns that are the same for all runs, of words.
+        own: columns that each run has.
+    """
+    first, several = next(iter(tables.values())), len(tables) > 1
+    header = [each.name for each in shared]
+    for each in own:
+        names = [each.of_several.format(name=each.name, label=label) for label in tables]
+        header += names if several else [each.name]
+    cells = [
+        [
+            *(each.cell(first, row) for each in shared),
+            *(each.cell(columns, row) for each in own for columns in tables.values()),
+        ]
+        for row in rows
+    ]
+    return Table(title, header, cells, words=len(shared) + len(tables), prose=True)
+
+
+def text_cells(*names: str) -> list[Cells]:
+    """Columns of predictions as they are."""
+
+    def cells(name: str) -> Cells:
+        return Cells(name, lambda own, row: str(own[name][row]))
+
+    return [*map(cells, names)]
+
+
+def mean_of(tables: Mapping[str, Columns], name: str) -> np.ndarray:
+    """The mean of a column over the runs, (N,)."""
+    return np.mean([columns[name] for columns in tables.values()], axis=0)
+
+
+def accuracy_by_group(runs: Sequence[ReportedRun], items: str) -> list[Record]:
+    """A table of the accuracy by group of all runs that have groups; empty if none has."""
+    known = {run.label: run.metrics["groups"] for run in runs if run.metrics.get("groups")}
+    rows = []
+    for name in dict.fromkeys(name for groups in known.values() for name in groups):
+        own = [groups.get(name) for groups in known.values()]
+        count = next(each["n"] for each in own if each)
+        cells = [f"{each['accuracy']:.3f}" if each else "-" for each in own]
+        rows.append([name, str(count), *cells])
+    return [Table("accuracy by group", ["group", items, *known], rows)] if known else []

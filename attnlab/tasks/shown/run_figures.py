@@ -1,0 +1,210 @@
+"""Figures that runs of several kinds have: how they learned, results by group, vocabularies."""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from attnlab.config.options import in_prose
+from attnlab.errors import RequestError
+from attnlab.records.run_directory import RunDirectory
+from attnlab.tasks.accuracy_tests import wilson_interval
+from attnlab.tasks.declaration import Kind
+from attnlab.text.cleaning import shortened
+from attnlab.views.records import (
+    BLUE,
+    INK,
+    Curve,
+    Curves,
+    Figure,
+    IntervalRow,
+    Intervals,
+    Mark,
+    Scatter,
+    figure,
+)
+
+# Label of a panel -> column of the history -> name and colour of the curve.
+Panels = Mapping[str, Mapping[str, tuple[str, int]]]
+
+_Rgb = tuple[float, float, float]
+
+_MOST_GROUPS = 40
+_MOST_CHARACTERS = 30  # of a group's name
+_LONG, _ROW_HEIGHTS = 24, (0.28, 0.36)  # characters of a label; inches of short and long ones
+
+
+def read_attention(run: RunDirectory) -> dict[str, np.ndarray] | None:
+    """The arrays of a run's attention.npz; None if it has no attention to show.
+
+    Raises:
+        RequestError: The file is damaged.
+    """
+    path = run.path / "attention.npz"
+    try:
+        with open(path, "rb") as stream, np.load(stream, allow_pickle=False) as arrays:
+            return dict(arrays)
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, zipfile.BadZipFile) as error:
+        raise RequestError(f"{path}: damaged: {error}") from error
+
+
+def run_title(metrics: Mapping[str, Any]) -> str:
+    """Name a run by task, mechanism and seed."""
+    return f"{metrics['task']} · {in_prose(metrics['attention'])} · seed {metrics['seed']}"
+
+
+def result_line(
+    metrics: Mapping[str, Any], kind: Kind, *others: str, with_skill: bool = True
+) -> str:
+    """The test result in a line: the metric that the run reports, `others`, the best baseline."""
+    test, reported = metrics.get("test", {}), metrics.get("metric", kind.scoring.reported)
+    shown = [metric for metric in kind.scoring.metrics if metric.name in (reported, *others)]
+    known = [f"{m.label} {test[m.name]:.4g}" for m in shown if test.get(m.name) is not None]
+    if not known:
+        return ""
+    baseline = str(metrics.get("best_baseline"))
+    other = metrics.get("baselines", {}).get(baseline, {}).get(reported)
+    if other is not None:
+        known.append(f"best baseline: {baseline} {other:.4g}")
+    if with_skill and metrics.get("skill") is not None:
+        known.append(f"skill {metrics['skill']:.3g}")
+    return f"test {'   '.join(known)}"
+
+
+def learning_figure(
+    history: Mapping[str, list[float]],
+    metrics: Mapping[str, Any],
+    panels: Panels,
+    result: str,
+    logarithmic: str | None = None,
+) -> Figure:
+    """Curves by epoch in panels side by side, the best epoch marked.
+
+    Args:
+        history: `epoch`, and columns such as `train_loss`; epochs without a score have NaN.
+        metrics: metrics.json.
+        panels: of these, the ones with a known curve are shown.
+        result: a line below the title.
+        logarithmic: the panel with a logarithmic axis if its values differ more than tenfold.
+    """
+    row = []
+    for label, curves in panels.items():
+        known = {column: style for column, style in curves.items() if column in history}
+        if known:
+            row.append(_panel(label, known, history, metrics, label == logarithmic))
+    size = max(7.0, 1 + 3.9 * len(row)), 4.0
+    return figure(f"{run_title(metrics)}: learning", result, [row], size)
+
+
+def _panel(
+    label: str,
+    columns: Mapping[str, tuple[str, int]],
+    history: Mapping[str, list[float]],
+    metrics: Mapping[str, Any],
+    logarithmic: bool,
+) -> Curves:
+    epochs, best, monitor = history["epoch"], metrics.get("best_epoch"), str(metrics.get("monitor"))
+    curves = [Curve(name, history[column], number) for column, (name, number) in columns.items()]
+    marks = []
+    if best in epochs:
+        marks.append(Mark(x=best, dashes=":"))
+        if monitor in columns:
+            value = history[monitor][epochs.index(best)]
+            marks.append(Mark(best, value, f"best epoch: {best} ({value:.4g})", INK))
+    return Curves("", "epoch", label, epochs, curves, logarithmic=logarithmic, marks=marks)
+
+
+def groups_figure(
+    groups: Mapping[str, tuple[float, int]],
+    whole: float,
+    metrics: Mapping[str, Any],
+    *,
+    measure: str,
+    items: str,
+    result: str,
+) -> Figure:
+    """The share of right answers by group, with Wilson's 95 % interval, and that of all items.
+
+    Of more than 40 groups the largest are shown.
+
+    Args:
+        groups: name -> share from 0 to 1, and of how many items.
+        whole: the share of all.
+        metrics: metrics.json.
+        measure: what the share is called.
+        items: what they are called, in the plural.
+        result: a line below the title.
+    """
+    largest = sorted(groups, key=lambda name: -groups[name][1])[:_MOST_GROUPS]
+    shown = {name: each for name, each in groups.items() if name in largest}
+    title = f"{run_title(metrics)}: test {measure} by group"
+    if len(shown) < len(groups):
+        title += f", the largest {len(shown)} of {len(groups)}"
+    rows = [
+        IntervalRow(
+            f"{shortened(name, _MOST_CHARACTERS)}  ({count})",
+            BLUE,
+            share,
+            *wilson_interval(round(share * count), count),
+        )
+        for name, (share, count) in shown.items()
+    ]
+    label = f"{measure}, 95 % interval (in brackets: {items})"
+    all_items = [(f"all {items}: {whole:.3g}", whole)]
+    record = Intervals("", label, rows, all_items, limits=(-0.02, 1.02))
+    height = _ROW_HEIGHTS[any(len(row.label) > _LONG for row in rows)]
+    return figure(title, result, [[record]], (7.5, 1.5 + height * max(len(rows), 3)))
+
+
+def principal_plane(vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The plane in which vectors differ most: principal component analysis by SVD.
+
+    Vectors (N, D) become coordinates (N, 2), and the share of the variance along each, (2,). Each
+    axis is turned so that its largest loading is positive: equal vectors give equal maps.
+    """
+    centred = np.asarray(vectors, np.float64)
+    centred = centred - centred.mean(axis=0)
+    left, sizes, loadings = np.linalg.svd(centred, full_matrices=False)
+    largest = np.abs(loadings).argmax(axis=1)
+    signs = np.sign(loadings[np.arange(len(loadings)), largest])
+    coordinates, shares = np.zeros((len(centred), 2)), np.zeros(2)
+    count = min(2, len(sizes))
+    coordinates[:, :count] = (left * sizes * signs)[:, :count]
+    shares[:count] = (sizes**2 / max(float((sizes**2).sum()), 1e-300))[:count]
+    return coordinates, shares
+
+
+def vocabulary_figure(
+    vectors: np.ndarray,
+    words: Sequence[str],
+    *,
+    title: str,
+    colours: Sequence[_Rgb] = (),
+    legend: Mapping[str, _Rgb] | None = None,
+) -> Figure:
+    """Words at their places in the plane of the first two principal components.
+
+    Vectors are divided by their length first: else frequent words, whose vectors grow longest, are
+    far out and all others in one spot. Words near each other have vectors of the same direction.
+
+    Args:
+        vectors: (N, D), one per word.
+        words: the most important ones first.
+        title: of the figure.
+        colours: of the words; empty: all have the same.
+        legend: what the colours are.
+    """
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    places, shares = principal_plane(vectors / np.maximum(lengths, 1e-12))
+    axes = (
+        f"first component, {shares[0]:.1%} of the variance",
+        f"second component, {shares[1]:.1%}",
+    )
+    record = Scatter("", *axes, places, words, colours, legend or {})
+    subtitle = f"PCA of the {len(words)} most frequent words, their vectors of length 1: "
+    return figure(title, f"{subtitle}{shares.sum():.1%} of the variance", [[record]])

@@ -1,1 +1,0 @@
-"""The figures of a translation run, of embeddings and of positions."""

@@ -1,1 +1,0 @@
-"""What translation tells of runs on a page."""

@@ -1,0 +1,1 @@
+"""What runs that translate show."""

@@ -1,0 +1,123 @@
+"""The figures of a translation run: how it learned, how long sentences fare, where it looked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from attnlab.records.run_directory import RunDirectory
+from attnlab.tasks.shown.run_figures import learning_figure, read_attention, result_line, run_title
+from attnlab.tasks.translation.kind import KIND
+from attnlab.tasks.translation.shown.maps import maps_figure
+from attnlab.views.records import BLUE, GREY, ORANGE, Curve, Curves, Figure, figure
+
+_PANELS: dict[str, dict[str, tuple[str, int]]] = {
+    "loss (nats a token)": {
+        # It is above the validation's while the model learns nothing by heart.
+        "train_loss": ("train, with dropout and\nlabel smoothing if any", ORANGE),
+        "val_loss": ("validation, without", BLUE),
+    },
+    "perplexity": {"val_perplexity": ("validation", BLUE)},
+    "score (0 to 100)": {
+        "val_bleu": ("validation BLEU", BLUE),
+        "val_chrf": ("validation chrF", GREY),
+    },
+}
+_MOST_BINS, _FEWEST_SENTENCES = 8, 10
+
+
+def figures(run: RunDirectory, metrics: Mapping[str, Any]) -> dict[str, Figure]:
+    """The figures of a run by file name: learning, lengths, and where it looked, a sentence each.
+
+    Raises:
+        RequestError: A file of the run is missing or damaged.
+        KeyError: Something is missing in one of them.
+    """
+    found = {
+        "loss.png": curves_figure(run.history.read(), metrics),
+        "lengths.png": lengths_figure(run.read_predictions(KIND.scoring.text_columns), metrics),
+    }
+    title = f"{run_title(metrics)}: attention"
+    for number, example in enumerate(_examples(read_attention(run) or {}), 1):
+        found[f"attention_{number}.png"] = maps_figure(*example, title=title)
+        if number == 1 and any(max(maps.shape[:2]) > 1 for maps in example[0].values()):
+            found["attention_heads.png"] = maps_figure(*example, title=title, all_heads=True)
+    return found
+
+
+def translation_result(metrics: Mapping[str, Any]) -> str:
+    """The test scores in a line, next to the best baseline's."""
+    return result_line(metrics, KIND, "chrf", "perplexity", with_skill=False)
+
+
+def curves_figure(history: Mapping[str, list[float]], metrics: Mapping[str, Any]) -> Figure:
+    """Loss, perplexity and scores by epoch, the best epoch marked.
+
+    The history has `epoch`, `train_loss` and perhaps `val_loss`, `val_perplexity`, `val_bleu`,
+    `val_chrf`; epochs without a score have NaN.
+    """
+    return learning_figure(history, metrics, _PANELS, translation_result(metrics), "perplexity")
+
+
+def lengths_figure(predictions: Mapping[str, np.ndarray], metrics: Mapping[str, Any]) -> Figure:
+    """Mean scores of sentences by the length of their source, as Bahdanau et al. 2015, figure 2.
+
+    Difference: means of sentences' own scores, with the standard error, instead of the BLEU of
+    each group.
+    """
+    lengths = np.array([len(str(text).split()) for text in predictions["source"]])
+    groups = _groups(lengths)
+    curves = []
+    for name, (label, colour) in {"bleu": ("BLEU", BLUE), "chrf": ("chrF", ORANGE)}.items():
+        values = np.asarray(predictions[f"sentence_{name}"], np.float64)
+        means = np.array([values[rows].mean() for rows in groups])
+        errors = np.array([values[rows].std() / np.sqrt(len(rows)) for rows in groups])
+        curves.append(Curve(label, means, colour, means - errors, means + errors, "errors"))
+    record = Curves(
+        "",
+        "words of the source sentence (bars: standard error)",
+        "mean score of a sentence",
+        [float(lengths[rows].mean()) for rows in groups],
+        curves,
+        legend="above",
+        y_limits=(0.0, 105.0),
+    )
+    title = f"{run_title(metrics)}: test scores by length"
+    return figure(title, translation_result(metrics), [[record]], (7, 4.2))
+
+
+def _groups(lengths: np.ndarray) -> list[np.ndarray]:
+    """Rows in up to 8 groups of equal lengths and similar sizes, none of a few sentences.
+
+    A group of fewer than ten is joined to the one of shorter sentences, the first to the second.
+    """
+    ordered = np.argsort(lengths, kind="stable")
+    wanted = min(_MOST_BINS, max(len(lengths) // _FEWEST_SENTENCES, 1))
+    borders = np.quantile(lengths, np.linspace(0, 1, wanted + 1)[1:-1])
+    numbers = np.searchsorted(np.unique(borders), lengths[ordered], side="left")
+    groups: list[np.ndarray] = []
+    for number in np.unique(numbers):
+        rows = ordered[numbers == number]
+        if groups and min(len(rows), len(groups[-1])) < _FEWEST_SENTENCES:
+            rows = np.concatenate([groups.pop(), rows])
+        groups.append(rows)
+    return groups
+
+
+def _examples(
+    attention: Mapping[str, np.ndarray],
+) -> Iterator[tuple[dict[str, np.ndarray], list[str], list[str], np.ndarray | None]]:
+    """Padded maps, source and target labels and gold links of each sentence."""
+    kinds = [kind for kind in ("encoder", "decoder", "cross") if kind in attention]
+    for row in range(len(attention["source"]) if kinds else 0):
+        source, target = (_labels(attention[side][row]) for side in ("source", "target"))
+        gold = attention["gold"][row] > 0 if "gold" in attention else None
+        yield {kind: attention[kind][row] for kind in kinds}, source, target, gold
+
+
+def _labels(padded: np.ndarray) -> list[str]:
+    """The labels before the padding; one in between may be empty."""
+    known = np.flatnonzero(padded != "")
+    return [str(label) for label in padded[: known[-1] + 1]] if len(known) else []

@@ -1,0 +1,90 @@
+"""Where a translation model looked: maps with the tokens at their sides."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from attnlab.errors import RequestError
+from attnlab.views.records import AttentionMap, AttentionMaps, Figure, figure
+
+START_LABEL = "<start>"  # as tokenizers name it
+_HEADINGS = {
+    "encoder": "encoder: rows and columns are the source",
+    "decoder": "decoder: rows are the words chosen, columns those before",
+    "cross": "cross: rows are the target, columns the source",
+}
+
+
+def maps_figure(
+    maps: Mapping[str, np.ndarray],
+    source: list[str],
+    target: list[str],
+    gold: np.ndarray | None = None,
+    *,
+    title: str = "",
+    layer: int | None = None,
+    head: int | None = None,
+    all_heads: bool = False,
+) -> Figure:
+    """The attention on one sentence.
+
+    One map, of a layer and head, from 1, or the mean over them. `all_heads` are small multiples: a
+    block for each kind, a row for each layer, a column for each head.
+
+    `maps` has "cross", and perhaps "encoder" and "decoder": weights (L, H, T, S). Step t chooses
+    target token t. Source and target are readable tokens, END the last one; rows and columns after
+    it are padding. `gold`, (T, S), says which tokens belong together.
+
+    Raises:
+        RequestError: there is no such layer or head.
+    """
+    if all_heads:
+        blocks = _blocks(maps, source, target)
+        layers = np.shape(maps["cross"])[0]
+        return figure(title, "", [[AttentionMaps(blocks, layers=layers)]])
+    weights, chosen = _chosen(np.asarray(maps["cross"], np.float64), layer, head)
+    weights = weights[:, : len(target), : len(source)]
+    links = _links(gold, len(target), len(source))
+    texts = chosen, "rows: target, columns: source", "frames: gold links" if links else ""
+    item = AttentionMap(target, source, weights, links)
+    return figure(title, "; ".join(filter(None, texts)), [[AttentionMaps([item])]])
+
+
+def _chosen(weights: np.ndarray, layer: int | None, head: int | None) -> tuple[np.ndarray, str]:
+    """The mean (1, T, S) over the layers and heads that are wanted, and which those are."""
+    words = []
+    for axis, (name, wanted) in enumerate({"layer": layer, "head": head}.items()):
+        count = weights.shape[axis]
+        if wanted is not None:
+            if not 1 <= wanted <= count:
+                raise RequestError(f"--{name}: expected 1 to {count}, got {wanted}.")
+            weights = np.take(weights, [wanted - 1], axis)
+        words += [f"{name} {wanted}"] if wanted else [f"mean of {count} {name}s"] * (count > 1)
+        weights = weights.mean(axis=axis, keepdims=True)
+    return weights[0], ", ".join(words)
+
+
+def _links(gold: np.ndarray | None, rows: int, columns: int) -> list[tuple[int, int]]:
+    if gold is None:
+        return []
+    return [(int(row), int(column)) for row, column in np.argwhere(gold[:rows, :columns])]
+
+
+def _blocks(
+    maps: Mapping[str, np.ndarray], source: list[str], target: list[str]
+) -> list[AttentionMap]:
+    """All maps, layer by layer, of each kind of attention."""
+    labels = {
+        "encoder": (source, source),
+        "decoder": (target, [START_LABEL, *target[:-1]]),
+        "cross": (target, source),
+    }
+    blocks = []
+    for kind, (rows, columns) in labels.items():
+        if kind in maps:
+            weights = np.asarray(maps[kind])[:, :, : len(rows), : len(columns)]
+            every = weights.reshape(-1, len(rows), len(columns))
+            blocks.append(AttentionMap(rows, columns, every, heading=_HEADINGS[kind]))
+    return blocks

@@ -1,0 +1,1 @@
+"""Records on a page: one file of HTML that needs no network."""

@@ -1,0 +1,216 @@
+"""What moves with a slider: the records of all epochs, as the page's script needs them."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from attnlab.views.html.axes import short_number
+from attnlab.views.html.svg import strip_svg
+from attnlab.views.records import (
+    AttentionMap,
+    AttentionMaps,
+    Epochs,
+    ImageMap,
+    ImageMaps,
+    Maps,
+    ShadedText,
+    ShadedWords,
+    Slider,
+    Strips,
+)
+
+_DIGITS = 5
+_FINEST = 32  # cells to a side of an image's map
+
+
+def spoken(epochs: Epochs) -> list[str]:
+    """What the slider says at each epoch."""
+    return [
+        f"epoch {number} of {epochs.numbers[-1]}{f' · {note}' if note else ''}"
+        for number, note in zip(epochs.numbers, epochs.notes, strict=True)
+    ]
+
+
+def moving(slider: Slider) -> Iterator[dict[str, Any]]:
+    """The parts in a slider, of each what the template and the script need."""
+    over = slider.over_epochs
+    for place, records in enumerate(zip(*slider.frames, strict=True)):
+        if place == 1 and over is not None:
+            yield _course(over)
+        yield from _part(records, slider.epochs.first)
+    if over is not None and len(slider.frames[0]) == 1:
+        yield _course(over)
+
+
+def _part(records: Sequence[Any], first: int) -> Iterator[dict[str, Any]]:
+    """One record of all epochs."""
+    kind = type(records[0])
+    if kind is Strips:
+        yield _strips(records, first)
+    elif kind is Maps:
+        yield _maps(records)
+    elif kind is ImageMaps:
+        yield from map(_image, zip(*(record.items for record in records), strict=True),
+                       [records[0].maps] * len(records[0].items))  # fmt: skip
+    else:
+        yield _sentences(records, first)
+
+
+def _strips(records: Sequence[Strips], first: int) -> dict[str, Any]:
+    weights = np.array([[strip.weights for strip in record.strips] for record in records])
+    most = float(weights.max(initial=0.0))
+    drawn = [
+        {"label": strip.label, "svg": strip_svg(strip, own, most)}
+        for strip, own in zip(records[0].strips, weights[first], strict=True)
+    ]
+    note = f"Line: values; bars: weights, the highest {most:.3g}. {records[0].x_label}"
+    data = {"weights": as_bytes(weights, most), "steps": weights.shape[2]}
+    return {"kind": "strips", "strips": drawn, "note": note, "data": data}
+
+
+def _course(record: Maps) -> dict[str, Any]:
+    """One map with a row per epoch."""
+    weights = record.weights[0]
+    most = float(weights.max(initial=0.0))
+    data = {
+        "weights": as_bytes(weights, most),
+        "rows": weights.shape[0],
+        "columns": weights.shape[1],
+        "most": most,
+        "names": [name for _, name in record.y.ticks or ()],
+    }
+    title, label = record.names[0], record.x.label
+    return {"kind": "course", "title": title, "label": label, "ends": record.x.ends, "data": data}
+
+
+def _maps(records: Sequence[Maps]) -> dict[str, Any]:
+    first, weights = records[0], np.array([record.weights for record in records])
+    up, down = first.y.ends
+    most = float(weights.max(initial=0.0))
+    note = (
+        f"Columns: {first.x.label}. Rows: {first.y.label}, above {up}, below {down}. "
+        f"The strongest colour is a weight of {most:.3g}."
+    )
+    return _canvases(first.names, weights, first.x.ends, note)
+
+
+def _canvases(
+    names: Sequence[str], weights: np.ndarray, ends: tuple[str, str], note: str
+) -> dict[str, Any]:
+    """Maps (epochs, maps, rows, columns) next to each other."""
+    most = float(weights.max(initial=0.0))
+    rows, columns = weights.shape[2:]
+    data = {"weights": as_bytes(weights, most), "rows": rows, "columns": columns, "most": most}
+    return {"kind": "maps", "names": names, "ends": ends, "note": note, "data": data}
+
+
+def _image(items: Sequence[ImageMap], maps: Sequence[str]) -> dict[str, Any]:
+    """An image as a map, and those of all epochs, each relative to its largest weight."""
+    first = items[0]
+    weights = np.nan_to_num(np.array([item.weights for item in items], np.float64))
+    rows, columns = weights.shape[2:]
+    cell = image_cell(first.pixels.shape[0] // rows, max(rows, columns))
+    weights = weights.repeat(cell, axis=2).repeat(cell, axis=3)
+    weights = weights / np.maximum(weights.max(axis=(2, 3), keepdims=True), 1e-12)
+    picture = _as_map(first.pixels, rows * cell, columns * cell)
+    pictures = np.broadcast_to(picture, (len(items), 1, *picture.shape))
+    both = np.concatenate([pictures, weights], axis=1)
+    title = (
+        str(first.label) if first.label == first.said else f"{first.label}, taken for {first.said}"
+    )
+    note = f"An image of {title}. The strongest colour of a map is its largest weight."
+    return _canvases(["image", *maps], both, ("left", "right"), note)
+
+
+def image_cell(patch: int, side: int) -> int:
+    """How many cells of a map a patch has to a side: a divisor of its pixels."""
+    fitting = [n for n in range(1, patch + 1) if patch % n == 0 and n * side <= _FINEST]
+    return max(fitting, default=1)
+
+
+def _as_map(pixels: np.ndarray, rows: int, columns: int) -> np.ndarray:
+    """An image as a map, (rows, columns) from 0 to 1: the means of its pixels, dark ones large."""
+    height, width, _ = pixels.shape
+    blocks = pixels.reshape(rows, height // rows, columns, width // columns, -1)
+    return 1.0 - blocks.mean(axis=(1, 3, 4)) / 255
+
+
+def _sentences(
+    records: Sequence[AttentionMaps] | Sequence[ShadedWords], first: int
+) -> dict[str, Any]:
+    shaded = isinstance(records[0], ShadedWords)
+    items = list(zip(*(record.items for record in records), strict=True))
+    sentences = [
+        _sentence([_as_map_of_words(item) for item in own], first, shaded) for own in items
+    ]
+    return {
+        "kind": "sentences",
+        "maps": records[0].maps,
+        "names": records[0].names,
+        "shaded": shaded,
+        "has_unknown": any(each["has_unknown"] for each in sentences),
+        "sentences": sentences,
+    }
+
+
+def _as_map_of_words(item: AttentionMap | ShadedText) -> AttentionMap:
+    """A shaded text as a map of one row: the model's output looks at the words."""
+    if isinstance(item, AttentionMap):
+        return item
+    return AttentionMap(
+        [item.said],
+        item.words,
+        np.asarray(item.weights)[:, None],
+        reference=[] if item.label is None else [item.label],
+        column_notes=item.notes,
+    )
+
+
+def _sentence(items: Sequence[AttentionMap], first: int, shaded: bool) -> dict[str, Any]:
+    """A text at all epochs."""
+    whole = items[0]
+    data = {
+        "source": list(whole.columns),
+        "reference": list(whole.reference),
+        "links": [list(link) for link in whole.reference_links],
+        "frames": [_frame(item, shaded) for item in items],
+        "unknown": dict(whole.row_notes),
+    }
+    has_unknown = _have_notes(whole.column_notes, whole.columns) or any(
+        _have_notes(item.row_notes, item.rows) for item in items
+    )
+    return {
+        "source": whole.columns,
+        "reference": whole.reference,
+        "first": items[first].rows,
+        "notes": whole.column_notes,
+        "row_notes": whole.row_notes,
+        "has_unknown": has_unknown,
+        "data": data,
+    }
+
+
+def _have_notes(notes: Mapping[str, str], words: Sequence[str]) -> bool:
+    return not notes.keys().isdisjoint(words)
+
+
+def _frame(item: AttentionMap, shaded: bool) -> dict[str, Any]:
+    """The rows at an epoch; with the largest weight of each map if texts are shaded."""
+    tokens, weights = list(item.rows), np.nan_to_num(item.weights)
+    if not shaded:
+        return {"tokens": tokens, "weights": as_bytes(weights, 1.0)}
+    most = weights.max(axis=(1, 2), initial=0.0)
+    scaled = weights / np.where(most > 0, most, 1.0)[:, None, None]
+    numbers = [short_number(value, _DIGITS) for value in most]
+    return {"tokens": tokens, "weights": as_bytes(scaled, 1.0), "most": numbers}
+
+
+def as_bytes(weights: np.ndarray, most: float) -> str:
+    """Weights in 255 steps up to the largest one, a byte each, in base64."""
+    finite = np.nan_to_num(np.asarray(weights, np.float64), nan=0.0, posinf=most, neginf=0.0)
+    steps = np.round(255 * np.clip(finite / (most or 1.0), 0, 1)).astype(np.uint8)
+    return base64.b64encode(steps.tobytes()).decode()

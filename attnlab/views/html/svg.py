@@ -1,0 +1,214 @@
+"""Charts as SVG, drawn here so that they are there without any script."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from html import escape
+
+import numpy as np
+from markupsafe import Markup
+
+from attnlab.views.html.axes import Scale, is_known, scale, time_ticks
+from attnlab.views.records import Curve, Curves, IntervalRow, Intervals, Strip, Values
+from attnlab.views.scales import near_lines
+
+COLOURS = 7  # after which the stylesheet's colours come round again, with other dashes
+_WIDTH, _WIDE, _HEIGHT, _WIDE_HEIGHT = 420, 1080, 264, 300
+_TOP, _RIGHT, _BOTTOM = 14, 16, 48
+_CHARACTER = 7.6  # pixels
+_ROW, _LINE = 48, 15  # of an interval chart: a group, a baseline's name
+STRIP = (300, 92)  # pixels of a strip
+_STRIP_TOP = 8
+
+
+def tag(name: str, content: str = "", **attributes: object) -> str:
+    """An element; attributes are escaped, `_` in their names is `-`, None leaves one out."""
+    known = "".join(
+        f' {key.rstrip("_").replace("_", "-")}="{escape(str(value))}"'
+        for key, value in attributes.items()
+        if value is not None
+    )
+    return f"<{name}{known}>{content}</{name}>"
+
+
+def style_of(colour: int | None) -> str:
+    """The classes of a curve's colour and dashes; None is the colour of text, -1 is grey."""
+    if colour is None or colour < 0:
+        return "ink" if colour is None else "grey"
+    return f"c{colour % COLOURS} d{colour // COLOURS % 4}"
+
+
+def curves_svg(chart: Curves) -> tuple[Markup, Scale]:
+    """The drawing of a chart, and its axis x, by which a readout finds what is pointed at."""
+    width, height = (_WIDE, _WIDE_HEIGHT) if chart.wide else (_WIDTH, _HEIGHT)
+    bottom = height - _BOTTOM
+    y = scale(_all_values(chart.curves), bottom, _TOP, chart.logarithmic)
+    upright = y.ticks(44)
+    left = 26 + _CHARACTER * max(len(text) for _, text in upright)
+    x = _along(chart, left, width - _RIGHT)
+    across = _ticks_below(chart, x)
+    parts = [
+        *_grid_lines(upright, y, left, width - _RIGHT),
+        *(_tick_below(x.at(value), text, bottom) for value, text in across),
+        tag("text", escape(chart.x_label), x=_n((left + width) / 2), y=height - 6, class_="mid"),
+        tag("text", escape(chart.y_label), transform=f"translate(12 {(bottom) / 2:g}) "
+            "rotate(-90)", class_="mid"),
+        *(_drawn(curve, number, chart.x, x, y) for number, curve in enumerate(chart.curves)),
+        tag("line", class_="cursor", y1=_TOP, y2=bottom, x1=-9, x2=-9),
+    ]  # fmt: skip
+    label = f"{chart.title}: {chart.y_label} by {chart.x_label}"
+    size = {"viewBox": f"0 0 {width} {height}", "role": "img", "aria_label": label}
+    return Markup(tag("svg", "".join(parts), **size, tabindex=0)), x
+
+
+def intervals_svg(chart: Intervals) -> Markup:
+    """For each group its name, below it the mean in its interval, below that a dot each value."""
+    height = _TOP + len(chart.rows) * _ROW
+    shown, _ = near_lines(chart)
+    known = [v for r in chart.rows for v in (*r.values, r.mean, r.low, r.high)]
+    values = [value for value in known if value is not None]
+    both = [*values, *(value for _, value in shown)]
+    x = scale(both, _RIGHT, _WIDTH - _RIGHT, chart.logarithmic)
+    parts, names = [], []
+    for number, (name, value) in enumerate(shown):
+        place, below = x.at(value), height + 37 + _LINE * number
+        ends = {"x1": _n(place), "x2": _n(place), "y1": str(_TOP), "y2": str(below - 12)}
+        parts.append(tag("line", **ends, class_="base"))
+        side = "" if place < 60 else "end" if place > _WIDTH - 60 else "mid"
+        names.append(tag("text", escape(name), x=_n(place), y=below, class_=f"{side} basename"))
+    parts += [_tick_below(x.at(value), text, height, _TOP) for value, text in x.ticks(70)] + names
+    parts += [_interval(x, _TOP + n * _ROW, row) for n, row in enumerate(chart.rows)]
+    height += 44 + _LINE * len(shown)
+    label = tag("text", escape(chart.label), x=_WIDTH // 2, y=height - 5, class_="mid")
+    size = {"viewBox": f"0 0 {_WIDTH} {height}", "role": "img", "class_": "intervals"}
+    size["aria_label"] = f"{chart.title}: {chart.label}"
+    return Markup(tag("svg", "".join([*parts, label]), **size))
+
+
+def strip_svg(strip: Strip, weights: np.ndarray, most: float) -> Markup:
+    """The values as a line, and below it the weights (S,) as bars; `most` is as high as they go."""
+    width, height = STRIP
+    step = width / len(strip.values)
+    y = scale(strip.values, height * 0.62, _STRIP_TOP)
+    line = " ".join(
+        f"{(n + 0.5) * step:.1f},{y.at(value):.1f}" for n, value in enumerate(strip.values)
+    )
+    bars = tag("path", d=bars_path(weights, most), class_="bars", stroke_width=_n(0.78 * step))
+    line = tag("polyline", points=line, class_="line ink")
+    label = f"{strip.label}: values, and the weight of each"
+    whole = f"0 0 {width} {height}"
+    return Markup(tag("svg", bars + line, viewBox=whole, role="img", aria_label=label))
+
+
+def bars_path(weights: Sequence[float] | np.ndarray, most: float) -> str:
+    """Bars that stand on the lower edge of a strip; page.js has the same."""
+    width, height = STRIP
+    step = width / len(weights)
+    tops = [height - 0.62 * height * float(weight) / (most or 1.0) for weight in weights]
+    return "".join(f"M{(n + 0.5) * step:.1f} {height}V{top:.1f}" for n, top in enumerate(tops))
+
+
+def _ticks_below(chart: Curves, x: Scale) -> list[tuple[float, str]]:
+    if chart.names:
+        return [(chart.x[int(place)], text) for place, text in time_ticks(chart.names)]
+    ticks, first, last = x.ticks(70), min(chart.x), max(chart.x)
+    if chart.curves[0].form == "dots":
+        return ticks
+    return [each for each in ticks if first <= each[0] <= last and each[0] == int(each[0])]
+
+
+def _along(chart: Curves, left: float, right: float) -> Scale:
+    if chart.curves[0].form == "dots":
+        return scale(chart.x, left, right)
+    low, high = min(chart.x), max(chart.x)
+    room = 0.0 if high > low else 1.0
+    return Scale(low - room, high + room, left, right)
+
+
+def _all_values(curves: Iterable[Curve]) -> list[float]:
+    columns = [column for c in curves for column in (c.y, c.low, c.high) if column is not None]
+    return [value for column in columns for value in column if is_known(value)]
+
+
+def _grid_lines(
+    ticks: Iterable[tuple[float, str]], y: Scale, left: float, right: float
+) -> Iterator[str]:
+    for value, text in ticks:
+        place = _n(y.at(value))
+        yield tag("line", x1=_n(left), x2=_n(right), y1=place, y2=place, class_="grid")
+        yield tag("text", text, x=_n(left - 7), y=_n(y.at(value) + 4), class_="end")
+
+
+def _tick_below(place: float, text: str, bottom: float, top: float | None = None) -> str:
+    upper = bottom if top is None else top
+    line = tag("line", x1=_n(place), x2=_n(place), y1=_n(upper), y2=_n(bottom + 4), class_="grid")
+    return line + tag("text", escape(text), x=_n(place), y=_n(bottom + 19), class_="mid")
+
+
+def _drawn(curve: Curve, number: int, xs: Sequence[float] | np.ndarray, x: Scale, y: Scale) -> str:
+    hidden = "" if curve.shown else " off"
+    name = {"class_": f"curve {style_of(curve.colour)}{hidden}", "data_curve": number}
+    if curve.form == "dots":
+        pairs = zip(xs, curve.y, strict=True)
+        points = [(x.at(a), y.at(b)) for a, b in pairs if is_known(b)]
+        path = "".join(f"M{a:.1f} {b:.1f}h0" for a, b in points)
+        return tag("g", tag("path", d=path, class_="dots"), **name)
+    band = ""
+    if curve.low is not None and curve.high is not None:
+        band = "".join(_bands(xs, curve.low, curve.high, x, y))
+    runs = list(_runs(xs, curve.y))
+    path = "".join(_line([(x.at(a), y.at(b)) for a, b in run]) for run in runs)
+    alone = [run[0] for run in runs if len(run) == 1]
+    dots = "".join(tag("circle", cx=_n(x.at(a)), cy=_n(y.at(b)), r=3) for a, b in alone)
+    return tag("g", f"{band}{tag('path', d=path, class_='line')}{dots}", **name)
+
+
+def _bands(
+    xs: Sequence[float] | np.ndarray, low: Values, high: Values, x: Scale, y: Scale
+) -> Iterator[str]:
+    both = [0.0 if is_known(a) and is_known(b) else None for a, b in zip(low, high, strict=True)]
+    place = {at: n for n, at in enumerate(xs)}
+    for run in _runs(xs, both):
+        numbers = [place[at] for at, _ in run]
+        there = [(x.at(xs[n]), y.at(high[n] or 0.0)) for n in numbers]
+        back = [(x.at(xs[n]), y.at(low[n] or 0.0)) for n in reversed(numbers)]
+        yield tag("path", d=f"{_line([*there, *back])}Z", class_="band")
+
+
+def _runs(xs: Sequence[float] | np.ndarray, ys: Values) -> Iterator[list[tuple[float, float]]]:
+    """Points that follow each other without a gap."""
+    run: list[tuple[float, float]] = []
+    for x, y in zip(xs, ys, strict=True):
+        if is_known(y):
+            run.append((x, y))
+        elif run:
+            yield run
+            run = []
+    if run:
+        yield run
+
+
+def _line(points: Sequence[tuple[float, float]]) -> str:
+    return "M" + "L".join(f"{x:.1f} {y:.1f}" for x, y in points)
+
+
+def _interval(x: Scale, top: float, row: IntervalRow) -> str:
+    middle = _n(top + 27)
+    parts = [tag("text", escape(_short(row.label)), x=_RIGHT, y=_n(top + 13), class_="name")]
+    if row.mean is None:
+        return parts[0]
+    if row.low is not None and row.high is not None:
+        ends = {"x1": _n(x.at(row.low)), "x2": _n(x.at(row.high)), "y1": middle, "y2": middle}
+        parts.append(tag("line", **ends, class_="interval"))
+    dots = [x.at(value) for value in row.values] if len(row.values) > 1 else []
+    parts += [tag("circle", cx=_n(at), cy=_n(top + 38), r=2.6, class_="seed") for at in dots]
+    parts.append(tag("circle", cx=_n(x.at(row.mean)), cy=middle, r=6, class_="mean"))
+    return tag("g", "".join(parts), class_=style_of(row.colour))
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= 50 else f"{text[:49]}…"
+
+
+def _n(value: float) -> str:
+    return f"{value:.1f}".removesuffix(".0")

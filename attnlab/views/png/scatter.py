@@ -1,0 +1,140 @@
+"""Points in a plane: words at their places, or points on circles."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import RendererAgg
+from matplotlib.cm import ScalarMappable
+from matplotlib.figure import Figure
+from matplotlib.patches import Circle
+
+from attnlab.views.png.labels import drawable, label_font
+from attnlab.views.png.style import BLACK, COLOUR_MAP, LIGHT, PALETTE, colour, new_figure, tidy
+from attnlab.views.records import BLUE, ORANGE, Scatter
+
+_WIDTH, _HEIGHT = 10.0, 8.6
+_LEFT, _RIGHT, _BOTTOM, _TOP = 0.3, 0.15, 0.3, 0.68  # inches around the map
+_FONT = 8.0
+_MOST_CHARACTERS = 18
+# Where a label may stand beside its point, best first: the side, then farther off.
+_SIDES = ((1, 0), (-1, 0), (0, 1), (0, -1), (1, 1), (-1, 1), (1, -1), (-1, -1))
+_DISTANCES = (6.0, 18.0, 30.0)  # pixels
+
+
+def word_map(title: str, subtitle: str, record: Scatter) -> Figure:
+    """Draw a figure of labelled points.
+
+    Labels are placed one by one, the most important first, each where it covers no other label and
+    no legend. A point whose label finds no room has none, which the subtitle says.
+    """
+    figure = new_figure(_WIDTH, _HEIGHT, drawable(title), placed=True)
+    width, height = _WIDTH - _LEFT - _RIGHT, _HEIGHT - _BOTTOM - _TOP
+    axes = figure.add_axes((_LEFT / _WIDTH, _BOTTOM / _HEIGHT, width / _WIDTH, height / _HEIGHT))
+    points, count = record.points, len(record.labels)
+    colours: Sequence[Any] = record.colours or [PALETTE[BLUE]] * count
+    size = 7 + 9 * bool(record.legend)
+    axes.scatter(points[:, 0], points[:, 1], s=size, c=colours, linewidths=0, zorder=2)
+    if record.legend:
+        _draw_legend(axes, record)
+    axes.set(xlim=_limits(points[:, 0]), ylim=_limits(points[:, 1]), xticks=[], yticks=[])
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.spines[["left", "bottom"]].set_color(LIGHT)
+    axes.set_xlabel(record.x_label, fontsize=9)
+    axes.set_ylabel(record.y_label, fontsize=9)
+    labels = [drawable(word, _MOST_CHARACTERS) for word in record.labels]
+    labelled = _place_labels(axes, points, labels)
+    room = f"; {labelled} have room for a label" if labelled < count else ""
+    figure.texts[1].set_text(f"{subtitle}{room}")
+    for each in figure.texts:
+        each.set_parse_math(False)
+    return figure
+
+
+def draw_points(axes: Axes, record: Scatter) -> ScalarMappable:
+    """Draw points whose colours are their values, and arrows; returns what a colour bar needs."""
+    if record.circle:
+        circle = Circle((0, 0), 1, fill=False, edgecolor=LIGHT, linewidth=0.8, zorder=1)
+        axes.add_patch(circle)
+        axes.set(aspect="equal", xlim=(-1.2, 1.2), ylim=(-1.2, 1.2))
+        axes.set(xticks=[-1, 0, 1], yticks=[-1, 0, 1])
+    style: dict[str, Any] = {"s": 14, "linewidths": 0, "zorder": 2, "cmap": COLOUR_MAP}
+    x, y = record.points.T
+    points = axes.scatter(x, y, c=list(record.values), **style)
+    for (start, end), own in zip(record.arrows, (colour(ORANGE), BLACK), strict=False):
+        arrow = {"arrowstyle": "->", "color": own, "linewidth": 1.4, "shrinkA": 0, "shrinkB": 0}
+        ends = record.points[start], record.points[end]
+        axes.annotate("", xy=ends[1], xytext=ends[0], arrowprops=arrow, zorder=4)
+        axes.plot(*ends[0], "o", color=own, markersize=4, zorder=4)
+    axes.set_title(record.title, fontsize=9)
+    axes.set(xlabel=record.x_label, ylabel=record.y_label)
+    tidy(axes, grid="both")
+    return points
+
+
+def _draw_legend(axes: Axes, record: Scatter) -> None:
+    handles = [axes.scatter([], [], s=16, color=own) for own in record.legend.values()]
+    names = [drawable(name, _MOST_CHARACTERS) for name in record.legend]
+    font = label_font(_FONT)
+    legend = axes.legend(handles, names, loc="upper right", prop=font, frameon=False)
+    for each in legend.get_texts():
+        each.set_parse_math(False)
+
+
+def _limits(values: np.ndarray) -> tuple[float, float]:
+    """The range of values with a margin, of some width even where all are equal."""
+    low, high = float(values.min()), float(values.max())
+    margin = 0.06 * (high - low) or 1.0
+    return low - margin, high + margin
+
+
+def _place_labels(axes: Axes, places: np.ndarray, labels: Sequence[str]) -> int:
+    """Write labels where they cover neither each other, the legend nor many points.
+
+    Returns how many.
+    """
+    font = label_font(_FONT)
+    renderer = RendererAgg(1, 1, axes.figure.dpi)
+    points = axes.transData.transform(places)
+    frame = axes.get_window_extent()
+    # Each label takes the height of a line with ascenders and descenders, as it is laid out.
+    line = renderer.get_text_width_height_descent("lp", font, False)[1]
+    legend = axes.get_legend()
+    taken = np.array([legend.get_window_extent().extents]) if legend else np.empty((0, 4))
+    for point, label in zip(points, labels, strict=True):
+        width, height, _ = renderer.get_text_width_height_descent(label, font, False)
+        boxes, distances = _candidates(point, width, max(height, line))
+        inside = (boxes[:, :2] >= frame.min).all(1) & (boxes[:, 2:] <= frame.max).all(1)
+        free = np.flatnonzero(inside & ~_overlaps(boxes, taken).any(axis=1))
+        if not len(free) or not label.strip():
+            continue
+        covered = _overlaps(boxes[free], np.hstack([points - 3, points + 3])).sum(axis=1)
+        best = free[np.lexsort((free, covered + distances[free]))[0]]
+        box = boxes[best]
+        taken = np.vstack([taken, box])
+        x, y = axes.transData.inverted().transform((box[:2] + box[2:]) / 2)
+        options: dict[str, Any] = {"ha": "center", "va": "center", "parse_math": False}
+        axes.text(x, y, label, fontproperties=font, zorder=3, **options)
+        if distances[best]:
+            ends = np.array([axes.transData.inverted().transform(point), (x, y)])
+            axes.plot(ends[:, 0], ends[:, 1], color=LIGHT, linewidth=0.4, zorder=1)
+    return len(axes.texts)
+
+
+def _candidates(point: np.ndarray, width: float, height: float) -> tuple[np.ndarray, np.ndarray]:
+    """Boxes (N, 4) around a point: left, bottom, right, top; and how far off each is, from 0."""
+    half, sides = np.array([width, height]) / 2, np.array(_SIDES)
+    lengths = np.linalg.norm(sides, axis=1, keepdims=True)
+    middles = np.concatenate([point + sides * (half + far / lengths) for far in _DISTANCES])
+    boxes = np.hstack([middles - half, middles + half])
+    return boxes, np.repeat(np.arange(len(_DISTANCES)), len(_SIDES))
+
+
+def _overlaps(boxes: np.ndarray, others: np.ndarray) -> np.ndarray:
+    """(N, M): whether a box covers a part of another."""
+    first, second = boxes[:, None], others[None]
+    touching = (first[..., :2] < second[..., 2:]) & (second[..., :2] < first[..., 2:])
+    return np.all(touching, axis=-1)

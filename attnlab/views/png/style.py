@@ -1,0 +1,115 @@
+"""How every figure looks: size, colours, title, and how it is saved. No pyplot, no global state."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.layout_engine import ConstrainedLayoutEngine
+from matplotlib.text import Text
+from matplotlib.ticker import LogLocator, NullFormatter
+
+from attnlab.records.files import replacing
+from attnlab.views.records import Colour
+
+# Okabe and Ito (2008), without their yellow, which white paper swallows: readers of every colour
+# vision can distinguish them, and in grey their lightness differs.
+BLACK, LIGHT, SOFT = "#222222", "#9A9A9A", "#444444"
+PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", BLACK, "#56B4E9", "#E69F00")
+# They distinguish groups if colours repeat, and in grey.
+_DASHES: tuple[Literal["-", "--", ":", "-."], ...] = ("-", "--", ":", "-.")
+_MARKERS = ("o", "s", "D", "^", "v", "P", "X")
+COLOUR_MAP = "cividis"
+DOTS_PER_INCH = 150
+_FINE = 500.0  # below so many times the smallest value a logarithmic axis has 2 and 5, too
+
+
+def colour(number: Colour) -> str:
+    """A colour by its number; None is that of text, -1 is grey."""
+    if number is None:
+        return BLACK
+    return LIGHT if number < 0 else PALETTE[number % len(PALETTE)]
+
+
+def dashes(number: Colour) -> Literal["-", "--", ":", "-."]:
+    """The dashes of a group's curves."""
+    return _DASHES[max(number or 0, 0) // len(PALETTE) % len(_DASHES)]
+
+
+def marker(number: Colour) -> str:
+    """The marker of a group's points."""
+    return _MARKERS[(number or 0) % len(_MARKERS)]
+
+
+def new_figure(
+    width: float, height: float, title: str, subtitle: str = "", *, placed: bool = False
+) -> Figure:
+    """An empty figure with a title, in inches; if `placed`, the caller gives axes their places."""
+    figure = Figure(figsize=(width, height), dpi=DOTS_PER_INCH)
+    inch = 1 / height
+    lines = 0.56 if subtitle else 0.34
+    if not placed:
+        layout = ConstrainedLayoutEngine(rect=(0, 0, 1, 1 - lines * inch))
+        figure.set_layout_engine(layout)
+    figure.text(0.012, 1 - 0.09 * inch, title, va="top", fontsize=11, fontweight="bold")
+    figure.text(0.012, 1 - 0.32 * inch, subtitle, va="top", fontsize=9, color=SOFT)
+    return figure
+
+
+def axes_at(figure: Figure, left: float, top: float, width: float, height: float) -> Axes:
+    """Axes at a place in inches from the upper left corner."""
+    whole = np.array(figure.get_size_inches())
+    x, y = np.array([left, whole[1] - top - height]) / whole
+    return figure.add_axes((x, y, *(np.array([width, height]) / whole)))
+
+
+def tidy(axes: Axes, grid: str = "y") -> None:
+    """Remove the frame's upper and right side, and draw faint grid lines."""
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.grid(axis=grid, color="#E4E4E4", linewidth=0.8)  # type: ignore[arg-type]
+    axes.set_axisbelow(True)
+    axes.tick_params(labelsize=9)
+
+
+def legend_above(axes: Axes) -> None:
+    """Draw a legend in one line above the axes, where no curve can be."""
+    place: dict[str, Any] = dict(loc="lower left", bbox_to_anchor=(0, 1), borderaxespad=0.1)
+    axes.legend(ncols=3, frameon=False, fontsize=9, handlelength=1.5, **place)
+
+
+def use_log_scale(axes: Axes, values: Iterable[float], direction: Literal["x", "y"] = "y") -> None:
+    """Make an axis of such values logarithmic, with numbers as people write them, not too close."""
+    known = [value for value in values if math.isfinite(value)]
+    fine = max(known) < _FINE * min(known)
+    axes.set(**{f"{direction}scale": "log"})
+    axis = axes.xaxis if direction == "x" else axes.yaxis
+    axis.set_major_locator(LogLocator(subs=(1, 2, 5) if fine else (1,), numticks=8))
+    axis.set_major_formatter(lambda value, _: f"{value:g}")
+    axis.set_minor_formatter(NullFormatter())
+
+
+def without_formulas(figure: Figure) -> Figure:
+    """The figure, each text of it shown as it is: names with `$` are no formulas."""
+    for text in figure.findobj(Text):
+        text.set_parse_math(False)
+    return figure
+
+
+def write(figure: Figure, path: Path) -> Path:
+    """Write a figure `without_formulas`, whole or not at all, in the format of the file's name.
+
+    Raises:
+        OSError: The file can't be written.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if engine := without_formulas(figure).get_layout_engine():
+        engine.execute(figure)
+        figure.set_layout_engine(None)  # it would draw everything twice
+    with replacing(path) as temporary:
+        figure.savefig(temporary, dpi=DOTS_PER_INCH)
+    return path

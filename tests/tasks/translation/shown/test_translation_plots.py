@@ -1,0 +1,222 @@
+"""The figures of a translation run, drawn from what its folder has."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from drawn import drawn
+
+from attnlab.errors import RequestError
+from attnlab.records.run_directory import RunDirectory
+from attnlab.run.figures.draw import draw_run
+from attnlab.tasks.translation.shown import figures as shown
+from attnlab.tasks.translation.shown.figures import _groups, translation_result
+from attnlab.views.png.figure import draw
+
+curves_figure, lengths_figure = drawn(shown.curves_figure), drawn(shown.lengths_figure)
+
+
+def translation_figures(run, metrics):
+    return {name: draw(each) for name, each in shown.figures(run, metrics).items()}
+
+
+METRICS = {
+    "task": "translate",
+    "attention": "bahdanau",
+    "seed": 3,
+    "metric": "bleu",
+    "monitor": "val_bleu",
+    "best_epoch": 6,
+    "test": {"bleu": 41.237, "chrf": 60.4, "perplexity": 3.21, "loss": 1.17},
+    "baselines": {"nearest_pair": {"bleu": 12.34}},
+    "best_baseline": "nearest_pair",
+}
+RANDOM = np.random.default_rng(0)
+
+
+def history(epochs=7, every=2):
+    numbers = list(range(1, epochs + 1))
+    scored = [number % every == 0 or number == epochs for number in numbers]
+    return {
+        "epoch": numbers,
+        "train_loss": [5 * 0.7**number + 1 for number in numbers],
+        "val_loss": [5 * 0.7**number + 1.1 for number in numbers],
+        "val_perplexity": [math.exp(5 * 0.7**number + 1.1) for number in numbers],
+        "val_accuracy": [0.5] * epochs,
+        "val_bleu": [6.0 * n if s else math.nan for n, s in zip(numbers, scored, strict=True)],
+        "val_chrf": [8.0 * n if s else math.nan for n, s in zip(numbers, scored, strict=True)],
+    }
+
+
+def predictions(rows=100):
+    lengths = RANDOM.integers(2, 15, rows)
+    return {
+        "index": np.arange(rows),
+        "source": np.array([" ".join(["w"] * length) for length in lengths], object),
+        "reference": np.array(["r"] * rows, object),
+        "hypothesis": np.array(["h"] * rows, object),
+        "sentence_bleu": 100.0 - lengths,
+        "sentence_chrf": np.full(rows, 50.0),
+    }
+
+
+def attention(count=8, layers=1, heads=1, kinds=("cross",)):
+    """Example n has n + 1 source and n + 2 target labels, END among them; the rest is padding."""
+    widest, highest = count + 1, count + 2
+    shapes = {
+        "cross": (highest, widest),
+        "encoder": (widest, widest),
+        "decoder": (highest, highest),
+    }
+    arrays = {kind: RANDOM.random((count, layers, heads, *shapes[kind])) for kind in kinds}
+    for side, size in (("source", widest), ("target", highest)):
+        lengths = range(size - count + 1, size + 1)
+        labels = [[f"{side}{i}" for i in range(length - 1)] + ["<end>"] for length in lengths]
+        arrays[side] = np.array([[*row, *[""] * (size - len(row))] for row in labels])
+    return arrays
+
+
+def make_run(folder, **kept):
+    run = RunDirectory.create(folder, "translate", "bahdanau", 3)
+    run.write_json("metrics.json", METRICS)
+    columns = history()
+    rows = zip(*columns.values(), strict=True)
+    run.history.replace([dict(zip(columns, row, strict=True)) for row in rows])
+    run.write_predictions(predictions())
+    if kept:
+        np.savez(run.path / "attention.npz", **kept)
+    run.status.write("completed")
+    return run
+
+
+def test_a_run_has_all_its_figures(tmp_path):
+    run = make_run(tmp_path, **attention())
+    drawn = draw_run(run)
+    names = ["loss.png", "lengths.png", *(f"attention_{number}.png" for number in range(1, 9))]
+    assert [path.name for path in drawn] == names
+    assert all(path.stat().st_size > 3000 for path in drawn)
+
+
+def test_a_run_without_attention_has_two(tmp_path):
+    assert [path.name for path in draw_run(make_run(tmp_path))] == ["loss.png", "lengths.png"]
+
+
+def test_what_is_missing_is_named(tmp_path):
+    run = make_run(tmp_path)
+    run.write_predictions({"index": [0], "source": ["a"]})
+    with pytest.raises(RequestError, match="damaged: no 'sentence_bleu'"):
+        draw_run(run)
+
+
+def test_loss_perplexity_and_scores_have_a_panel_each():
+    loss, perplexity, scores = curves_figure(history(), METRICS).axes
+    assert loss.get_ylabel().startswith("loss")
+    assert perplexity.get_yscale() == "log"
+    bleu, chrf = scores.get_lines()[:2]
+    assert bleu.get_xdata().tolist() == [2, 4, 6, 7]
+    assert bleu.get_ydata().tolist() == [12, 24, 36, 42]
+    assert chrf.get_ydata().tolist() == [16, 32, 48, 56]
+    labels = [text.get_text() for text in scores.get_legend().get_texts()]
+    assert labels == ["validation BLEU", "validation chrF", "best epoch: 6 (36)"]
+
+
+@pytest.mark.parametrize("columns", [("epoch", "train_loss"), tuple(history(1))])
+def test_short_histories(columns):
+    short = {name: values for name, values in history(1).items() if name in columns}
+    figure = curves_figure(short, {**METRICS, "best_epoch": 1})
+    figure.draw_without_rendering()
+    assert len(figure.axes) == (1 if len(columns) == 2 else 3)
+
+
+def test_scores_by_length():
+    axes = lengths_figure(predictions(400), METRICS).axes[0]
+    bleu, chrf = (lines[0] for lines in axes.containers)
+    np.testing.assert_allclose(bleu.get_ydata(), 100 - bleu.get_xdata())
+    np.testing.assert_allclose(chrf.get_ydata(), 50)
+    assert 4 <= len(bleu.get_xdata()) <= 8
+    assert (np.diff(bleu.get_xdata()) > 0).all()
+
+
+def test_the_legend_lies_on_no_scores():
+    figure = lengths_figure({**predictions(), "sentence_bleu": np.full(100, 5.0)}, METRICS)
+    figure.draw_without_rendering()
+    (axes,) = figure.axes
+    assert axes.get_legend().get_window_extent().y0 >= axes.bbox.y1
+
+
+@pytest.mark.parametrize(
+    ("lengths", "sizes"),
+    [
+        ([5] * 70 + [9], [71]),
+        ([5] * 79 + [20, 30], [81]),
+        ([3] * 5 + [5] * 79 + [7] * 4 + [9] * 30, [88, 30]),
+        ([2] * 2 + [5] * 79 + [9] * 30, [81, 30]),
+        ([5] * 4, [4]),
+    ],
+)
+def test_no_group_of_lengths_has_few_sentences(lengths, sizes):
+    groups = _groups(np.array(lengths))
+    assert [len(rows) for rows in groups] == sizes
+    assert np.concatenate(groups).tolist() == [*range(len(lengths))]
+
+
+@pytest.mark.parametrize("rows", [1, 2, 11])
+def test_few_sentences(rows):
+    figure = lengths_figure(predictions(rows), METRICS)
+    figure.draw_without_rendering()
+    bleu, _ = (lines[0] for lines in figure.axes[0].containers)
+    assert len(bleu.get_xdata()) == 1
+
+
+def test_maps_are_drawn_without_padding(tmp_path):
+    kept = attention()
+    figures = translation_figures(make_run(tmp_path, **kept), METRICS)
+    axes = figures["attention_2.png"].axes[0]
+    assert [text.get_text() for text in axes.texts] == [
+        *("target0", "target1", "target2", "<end>"),
+        *("source0", "source1", "<end>"),
+    ]
+    np.testing.assert_array_equal(axes.images[0].get_array(), kept["cross"][1, 0, 0, :4, :3])
+
+
+@pytest.mark.parametrize("heads", [1, 2, 64])
+def test_of_a_transformer_the_means_are_drawn_and_all_heads_of_one_sentence(tmp_path, heads):
+    kept = attention(layers=2, heads=heads, kinds=("cross", "encoder", "decoder"))
+    figures = translation_figures(make_run(tmp_path, **kept), METRICS)
+    assert len(figures) == 2 + 8 + 1
+    mean = figures["attention_8.png"].axes[0].images[0].get_array()
+    np.testing.assert_allclose(mean, kept["cross"][7].mean(axis=(0, 1)), rtol=1e-6)
+    every = figures["attention_heads.png"].axes
+    pictures = [axes.images[0].get_array() for axes in every if axes.images]
+    # Of the shortest sentence: 2 source and 3 target labels, in two layers.
+    sizes = [2 * heads * size for size in (2 * 2, 3 * 3, 3 * 2)]
+    assert [np.ma.count(picture) for picture in pictures[:3]] == sizes
+
+
+def test_gold_links_of_a_run_are_framed(tmp_path):
+    kept = attention()
+    gold = np.zeros((8, *kept["cross"].shape[-2:]))
+    gold[1, 0, 1] = 1
+    figures = translation_figures(make_run(tmp_path, **kept, gold=gold), METRICS)
+    drawn = [len(figures[f"attention_{number}.png"].axes[0].patches) for number in (1, 2)]
+    assert drawn == [0, 1]
+
+
+def test_the_result_stands_beside_the_best_baseline():
+    assert translation_result(METRICS) == (
+        "test BLEU 41.24   chrF 60.4   perplexity 3.21   best baseline: nearest_pair 12.34"
+    )
+    assert translation_result({}) == ""
+    unbounded = {"bleu": 0.0, "chrf": 1.5, "perplexity": None}
+    assert translation_result({"test": unbounded}) == "test BLEU 0   chrF 1.5"
+
+
+@pytest.mark.parametrize(
+    "figure",
+    [curves_figure(history(), METRICS), lengths_figure(predictions(), METRICS)],
+    ids=["curves", "lengths"],
+)
+def test_texts_neither_overlap_nor_leave_the_figure(figure, legible_texts):
+    assert legible_texts(figure)

@@ -1,0 +1,163 @@
+"""A page's HTML: whole, alone, and no text in it is markup."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+from example_page import HOSTILE, TABLE, WEIGHTS, page, shaded_page
+
+from attnlab.views.html.page import page_text
+from attnlab.views.records import Page, Section, Table
+
+_VOID = {"meta", "input"}
+
+
+class Tree(HTMLParser):
+    """Elements as the standard library's parser, which nobody here wrote, sees them."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.inside: dict[str, list[str]] = {}
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag, attrs):
+        self.elements.append((tag, dict(attrs)))
+        if tag not in _VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.inside.setdefault(self.open[-1] if self.open else "", []).append(data)
+
+
+@pytest.fixture(scope="module", params=["plain", HOSTILE], ids=["plain", "hostile"])
+def text(request) -> str:
+    return page_text(page(request.param))
+
+
+def test_every_element_is_closed_and_hostile_text_makes_none(text):
+    tree, plain = Tree(text), Tree(page_text(page()))
+    assert tree.open == []
+    assert [tag for tag, _ in tree.elements] == [tag for tag, _ in plain.elements]
+    assert [sorted(known) for _, known in tree.elements] == [
+        sorted(known) for _, known in plain.elements
+    ]
+
+
+def test_text_comes_out_as_it_went_in():
+    tree = Tree(page_text(page(HOSTILE)))
+    for tag in ("h1", "h2", "title", "td", "pre", "p", "time"):
+        said = "".join(tree.inside[tag])
+        assert HOSTILE in said or tag == "time"
+    data = [json.loads(each) for each in tree.inside["script"] if each.startswith("{")]
+    assert HOSTILE in json.dumps(data, ensure_ascii=False).replace("\\\\", "\\")
+
+
+def test_nothing_is_fetched_and_only_the_pages_script_runs(text):
+    tree = Tree(text)
+    for tag, known in tree.elements:
+        assert not {"src", "srcset", "style", "onload", "onclick"} & known.keys()
+        assert tag not in ("link", "img", "iframe", "object", "base")
+        assert known.get("href", "#").startswith("#")
+    assert not re.search(r"url\(|@import|https?://|fetch\(|eval\(|innerHTML", text)
+    (policy,) = [known["content"] for _, known in tree.elements if known.get("http-equiv")]
+    script = text.rpartition("<script>")[2].partition("</script>")[0]
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    assert policy == (
+        f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'"
+    )
+
+
+def test_words_that_a_model_does_not_know_have_a_note(text):
+    notes = [known.get("title") for _, known in Tree(text).elements
+             if known.get("class") == "word unknown"]  # fmt: skip
+    assert notes in (["not in the vocabulary: plain", "odd"],
+                     [f"not in the vocabulary: {HOSTILE}", "odd"])  # fmt: skip
+    assert text.count("Wavy: ") == 1
+    assert "Wavy: " not in page_text(shaded_page())
+
+
+def test_every_label_is_for_something_that_is_there(text):
+    tree = Tree(text)
+    ids = [known["id"] for _, known in tree.elements if "id" in known]
+    assert len(ids) == len({*ids})
+    for _, known in tree.elements:
+        for name in ("for", "aria-controls", "aria-labelledby"):
+            assert known.get(name, ids[0]) in ids
+        if known.get("href"):
+            assert known["href"][1:] in ids
+
+
+def test_weights_are_bytes_of_the_largest_one():
+    tree = Tree(page_text(page()))
+    data = [json.loads(each) for each in tree.inside["script"] if each.startswith("{")]
+    (strips,) = [each for each in data if "steps" in each]
+    found = np.frombuffer(base64.b64decode(strips["weights"]), np.uint8)
+    assert np.array_equal(found.reshape(WEIGHTS.shape), 255 * WEIGHTS)
+    (sentence,) = [each for each in data if "frames" in each]
+    weights = np.frombuffer(base64.b64decode(sentence["frames"][1]["weights"]), np.uint8)
+    assert weights.reshape(2, 3, 3)[0, 1].tolist() == [64, 191, 0]
+    assert weights.reshape(2, 3, 3)[1, 0].tolist() == [0, 0, 255]
+
+
+def test_columns_of_short_words_beside_sentences_are_told_apart():
+    rows = [["a sentence of many words " * 2, "good ✗", "0.5"], ["short", "bad", "1"]]
+    for prose, side in ((True, "word short"), (False, "word")):
+        table = Table("", ["text", "class", "p"], rows, words=2, prose=prose)
+        text = page_text(Page("", [], "", "", [Section("", [table])]))
+        cells = [known["class"] for tag, known in Tree(text).elements if tag == "td"]
+        assert cells == ["word", side, "number"] * 2
+
+
+def test_shaded_texts_have_the_bytes_of_each_maps_largest_weight():
+    text = page_text(shaded_page(HOSTILE))
+    tree = Tree(text)
+    (found,) = [json.loads(each) for each in tree.inside["script"] if each.startswith("{")]
+    first, second = found["frames"]
+    assert first["most"] == [0.1, 0.5] and second["most"] == [0, 0]
+    weights = np.frombuffer(base64.b64decode(first["weights"]), np.uint8)
+    assert weights.tolist() == [255, 102, 0, 0, 0, 255]
+    assert not any(base64.b64decode(second["weights"]))
+    assert tree.inside["dt"] == ["text", "class", HOSTILE] and tree.open == []
+
+
+def test_without_a_script_the_first_epoch_is_there():
+    text = page_text(page())
+    assert '<output for="epoch-1">epoch 4 of 9 · val_loss 1 · best</output>' in text
+    shown = re.search(r'<dd class="translation">(.*?)</dd>', text)
+    assert re.sub(r"<.*?>", "", shown[1]) == "der Hund &lt;end&gt;"
+    bars = re.findall(r'<path d="([^"]*)" class="bars"', text)
+    tops = [re.findall(r"V([\d.]+)", path) for path in bars]
+    # The second of four steps has all the weight: its bar alone leaves the lower edge, 92.
+    assert tops == [["92.0", "35.0", "92.0", "92.0"]] * 2
+
+
+def test_baselines_too_far_away_are_named_and_not_drawn():
+    text = page_text(page())
+    assert ">near</text>" in text and ">plain</text>" in text
+    assert "Too far away to be drawn: plain 99." in text
+
+
+def test_two_pages_of_the_same_are_the_same():
+    assert page_text(page()) == page_text(page())
+    other = page_text(page()._replace(made="2027"))
+    assert other == page_text(page()).replace("2026-01-02 03:04", "2027")
+
+
+def test_a_tables_rows_keep_their_order_and_look():
+    text = page_text(page())
+    rows = re.findall(r"<tr( class=\"muted\")?>((?:<td.*?</td>)+)</tr>", text)
+    cells = [re.findall(r"<td[^>]*>(.*?)</td>", row) for _, row in rows]
+    assert cells[:3] == TABLE
+    assert [bool(muted) for muted, _ in rows] == [True, False, False, False]

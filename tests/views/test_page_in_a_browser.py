@@ -1,0 +1,232 @@
+"""A page as a person uses it, by pointer and by keys, in a real browser without network."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+from example_page import HOSTILE, page, shaded_page
+
+from attnlab.cli import main
+from attnlab.views.html.page import page_text
+
+BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+CHROMIUM = next(filter(None, map(shutil.which, BROWSERS)), None)
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium, which is not installed"),
+]
+
+
+@pytest.fixture(scope="module")
+def browser():
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def wrong() -> list[str]:
+    """What goes wrong in a page: errors, and whatever it asks a network for."""
+    return []
+
+
+def opened(browser, path: Path, wrong: list[str]):
+    tab = browser.new_page(viewport={"width": 1280, "height": 900})
+    tab.on("pageerror", lambda error: wrong.append(str(error)))
+    tab.on("console", lambda said: wrong.append(said.text) if said.type == "error" else None)
+    tab.on("request", lambda asked: wrong.append(asked.url) if asked.url[:4] == "http" else None)
+    tab.goto(path.as_uri())
+    return tab
+
+
+@pytest.fixture(params=["plain", HOSTILE], ids=["plain", "hostile"])
+def seen(browser, tmp_path, request, wrong):
+    """The page, open; at the end nothing has gone wrong in it, and nothing was asked for."""
+    path = tmp_path / "report.html"
+    path.write_text(page_text(page(request.param)), encoding="utf-8")
+    tab = opened(browser, path, wrong)
+    yield tab
+    assert tab.evaluate("window.hacked") is None
+    assert wrong == []
+    picture(tab, request.node.name)
+    tab.close()
+
+
+def picture(tab, name: str) -> None:
+    """Keep a picture where $ATTNLAB_PICTURES asks for one."""
+    if folder := os.environ.get("ATTNLAB_PICTURES"):
+        tab.screenshot(path=Path(folder) / f"{name[:60].replace('/', '')}.png", full_page=True)
+
+
+def column(tab, number: int) -> list[str]:
+    """The cells of a column, but for those of the row that has a run's text."""
+    cells = f"row => row.cells[{number}].textContent"
+    found = tab.eval_on_selector_all("tbody tr", f"rows => rows.map({cells})")
+    return [text for text in found if text not in ("plain", HOSTILE)]
+
+
+def test_a_column_sorts_both_ways_by_a_button(seen):
+    names, values = (seen.locator("th button").nth(number) for number in (0, 1))
+    values.click()
+    assert column(seen, 1) == ["-3e-2", "2.5", "1,000"]
+    assert seen.locator("th").nth(1).get_attribute("aria-sort") == "ascending"
+    values.press("Enter")
+    assert column(seen, 1) == ["1,000", "2.5", "-3e-2"]
+    names.press("Space")
+    assert column(seen, 0) == ["a", "b", "c"]
+    assert seen.locator("th").nth(1).get_attribute("aria-sort") is None
+    seen.locator("th button").nth(2).click()
+    assert column(seen, 2) == ["0.5 [0, 1]", "2", "-"]  # what has no number comes last
+
+
+def test_the_slider_moves_all_that_is_in_it(seen):
+    slider = seen.locator("input[type=range]")
+    assert slider.input_value() == "1"
+
+    def state():
+        bars = seen.locator(".bars").first.get_attribute("d")
+        tops = [float(part.split("V")[1]) for part in bars.split("M")[1:]]
+        pixels = "canvas => [...canvas.getContext('2d').getImageData(0, 0, 4, 1).data]"
+        head = seen.locator(".maps canvas").first.evaluate(pixels)[3::4]
+        words = seen.locator("dd.translation .word").all_text_contents()
+        mark = seen.locator(".mark").evaluate("m => m.style.top")
+        return tops.index(min(tops)), head.index(255), words, mark[:9]
+
+    assert state() == (1, 1, ["der", "Hund", "<end>"], "calc(33.3")
+    slider.focus()
+    slider.press("ArrowLeft")
+    assert state() == (0, 0, ["der", "der", "<end>"], "calc(0% -")
+    assert seen.locator("output").text_content() == "epoch 1 of 9 · val_loss 3"
+    assert slider.get_attribute("aria-valuetext") == "epoch 1 of 9 · val_loss 3"
+    slider.press("End")
+    assert state()[:3] == (2, 2, ["der", "Hund", "<end>"])
+
+
+def strengths(words) -> list[float]:
+    """How strongly each word is lit."""
+    style = (
+        "words => words.map(w => {const found = w.style.background.match(/([\\d.]+)\\)$/);"
+        " return found ? Number(found[1]) : 0;})"
+    )
+    return words.evaluate_all(style)
+
+
+def test_a_word_lights_up_what_it_looks_at(seen):
+    source, reference, target = (
+        seen.locator(f"dd.{name} .word") for name in ("source", "reference", "translation")
+    )
+    target.nth(1).hover()
+    assert strengths(source) == pytest.approx([0.85 * 64 / 255, 0.85 * 191 / 255, 0], abs=1e-3)
+    assert "Hund looks at dog 0.75, the 0.25" in seen.locator("article .readout").text_content()
+    assert "gold" in source.nth(1).get_attribute("class")  # translated as the reference says
+    seen.locator("select").select_option("1")  # head 1: the same upside down
+    target.nth(2).hover()
+    assert strengths(source)[0] == pytest.approx(0.85 * 204 / 255, abs=1e-3)
+    seen.locator("select").select_option("0")
+    seen.mouse.move(0, 0)
+    reference.nth(0).focus()
+    assert "gold" in source.nth(0).get_attribute("class")
+    assert strengths(source) == [0, 0, 0]
+    reference.nth(0).press("ArrowRight")
+    assert "Hund belongs to dog" in seen.locator("article .readout").text_content()
+    source.nth(0).hover()
+    assert strengths(target) == pytest.approx([0.85 * 0.8, 0.85 * 64 / 255, 0], abs=1e-3)
+    source.nth(2).hover()
+    readout = seen.locator("article .readout").text_content()
+    assert " (not in the vocabulary: " in readout and readout.endswith("is looked at by <end> 1.00")
+    assert target.nth(2).get_attribute("title") == "odd"  # written anew by the script
+
+
+def test_shaded_texts_show_their_weights_all_the_time(browser, tmp_path, wrong):
+    path = tmp_path / "report.html"
+    path.write_text(page_text(shaded_page()), encoding="utf-8")
+    tab = opened(browser, path, wrong)
+    source, said = (tab.locator(f"dd.{name} .word") for name in ("source", "translation"))
+    readout = tab.locator("article .readout")
+    assert strengths(source) == pytest.approx([0.85, 0.34, 0], abs=1e-3)
+    said.nth(0).hover()
+    assert readout.text_content() == "good looks at so 0.100, lovely 0.040"
+    tab.mouse.move(0, 0)
+    assert strengths(source) == pytest.approx([0.85, 0.34, 0], abs=1e-3)
+    tab.locator("select").select_option("1")
+    assert strengths(source) == pytest.approx([0, 0, 0.85], abs=1e-3)
+    source.nth(2).hover()
+    assert readout.text_content() == "plain is looked at by good 0.50"
+    assert strengths(said) == pytest.approx([0.85], abs=1e-3)
+    tab.locator("input[type=range]").press("End")
+    assert said.all_text_contents() == ["bad"] and strengths(source) == [0, 0, 0]
+    picture(tab, "shaded")
+    tab.close()
+    assert wrong == []
+
+
+def test_a_chart_tells_its_values_and_hides_curves(seen):
+    chart, keys = seen.locator(".wide .canvas svg"), seen.locator(".wide .key")
+    chart.focus()
+    chart.press("ArrowRight")
+    readout = seen.locator(".wide .readout")
+    assert readout.text_content() == "x1: one 1"  # the other one isn't shown at first
+    keys.nth(1).click()
+    assert keys.nth(1).get_attribute("aria-pressed") == "true"
+    chart.focus()
+    chart.press("Home")
+    assert readout.text_content().startswith("x1: one 1, ")
+    keys.nth(0).click()
+    assert not seen.locator(".wide .curve").nth(0).is_visible()
+    assert seen.locator(".wide .curve").nth(1).is_visible()
+
+
+def test_tabs_and_folds_open_by_keys(seen):
+    tabs, panels = seen.get_by_role("tab"), seen.locator(".panel")
+    assert [panels.nth(n).is_visible() for n in (0, 1)] == [True, False]
+    tabs.nth(0).focus()
+    seen.keyboard.press("ArrowRight")
+    assert [panels.nth(n).is_visible() for n in (0, 1)] == [False, True]
+    assert tabs.nth(1).get_attribute("aria-selected") == "true"
+    inside = seen.locator("details p")
+    assert not inside.is_visible()
+    seen.locator("summary").press("Enter")
+    assert inside.is_visible()
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_no_page_is_wider_than_its_window(browser, tmp_path, width):
+    path = tmp_path / "report.html"
+    path.write_text(page_text(page("word " * 30)), encoding="utf-8")
+    tab = browser.new_page(viewport={"width": width, "height": 900})
+    tab.goto(path.as_uri())
+    assert tab.evaluate("document.documentElement.scrollWidth") == width
+    tab.close()
+
+
+def test_on_paper_all_is_there(seen):
+    seen.emulate_media(media="print")
+    assert all(seen.locator(".panel").nth(n).is_visible() for n in (0, 1))
+    assert not seen.locator("input[type=range]").is_visible()
+    assert len(seen.pdf()) > 1000
+
+
+def test_pages_of_real_runs_move_and_light_up(
+    browser, trained, translating, tmp_path, monkeypatch, wrong
+):
+    for run in (trained, translating):
+        monkeypatch.chdir(run.attnlab.folder)
+        assert main(["report", str(run.folder), "--out", str(tmp_path / "page.html")]) == 0
+        tab = opened(browser, tmp_path / "page.html", wrong)
+        said = tab.locator("output").text_content()
+        tab.locator("input[type=range]").press("ArrowLeft" if "2 of 2" in said else "ArrowRight")
+        assert tab.locator("output").text_content() != said
+        for word in tab.locator("dd.translation .word").all()[:1]:
+            word.hover()
+            assert "looks at" in tab.locator(".readout", has_text="looks").first.text_content()
+        assert tab.locator(".warning").count() == 0
+        picture(tab, f"real_{run.folder.parent.name}")
+        tab.close()
+    assert wrong == []

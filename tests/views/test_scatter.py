@@ -1,0 +1,115 @@
+"""Maps of vocabularies: the right plane, and labels that don't cover each other."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from drawn import drawn
+
+from attnlab.tasks.shown.run_figures import principal_plane, vocabulary_figure
+
+word_map = drawn(vocabulary_figure)
+
+GREY = (0.5, 0.5, 0.5)
+RANDOM = np.random.default_rng(0)
+
+
+def clusters(count=90, width=16):
+    middles = RANDOM.normal(size=(3, width)) * 3
+    return np.concatenate([middle + RANDOM.normal(size=(count // 3, width)) for middle in middles])
+
+
+def test_the_plane_is_the_one_of_largest_variance():
+    # Stretched along two known directions.
+    flat = RANDOM.normal(size=(500, 2)) * [5, 2]
+    turn, _ = np.linalg.qr(RANDOM.normal(size=(7, 7)))
+    vectors = flat @ turn[:2] + 3 + RANDOM.normal(size=(500, 7)) * 1e-3
+    places, shares = principal_plane(vectors)
+    assert shares.sum() == pytest.approx(1, abs=1e-6)
+    assert shares[0] == pytest.approx(25 / 29, abs=0.02)
+    centred = flat - flat.mean(axis=0)
+    np.testing.assert_allclose(
+        np.linalg.norm(places, axis=1), np.linalg.norm(centred, axis=1), atol=0.02
+    )
+
+
+def test_shares_are_those_of_the_covariance():
+    vectors = clusters()
+    _, shares = principal_plane(vectors)
+    variances = np.linalg.eigvalsh(np.cov(vectors.T))[::-1]
+    np.testing.assert_allclose(shares, variances[:2] / variances.sum())
+
+
+def test_equal_vectors_give_equal_maps_whatever_their_order():
+    vectors = clusters()
+    order = RANDOM.permutation(len(vectors))
+    places, _ = principal_plane(vectors)
+    np.testing.assert_allclose(principal_plane(vectors[order])[0], places[order], atol=1e-9)
+
+
+def test_one_dimension_and_one_point():
+    places, shares = principal_plane(np.array([[1.0], [2.0], [6.0]]))
+    np.testing.assert_allclose(np.abs(places[:, 0]), [2, 1, 3])
+    np.testing.assert_array_equal(places[:, 1], 0)
+    np.testing.assert_allclose(shares, [1, 0])
+    np.testing.assert_array_equal(principal_plane(np.ones((4, 3)))[1], [0, 0])
+
+
+def test_labels_stand_apart_and_inside(drawn_texts):
+    words = [f"Wort{number}" for number in range(90)]
+    figure = word_map(clusters(), words, title="translate · bahdanau")
+    axes = figure.axes[0]
+    shown = {text.get_text() for text in axes.texts}
+    assert len(shown) > 60
+    assert shown <= set(words)
+    boxes = drawn_texts(figure)
+    for number, (text, box) in enumerate(boxes):
+        assert figure.bbox.contains(box.x0, box.y0), text
+        assert figure.bbox.contains(box.x1, box.y1), text
+        for other, other_box in boxes[:number]:
+            assert not box.overlaps(other_box), (text, other)
+
+
+@pytest.mark.parametrize("name", ["class", "__label__", "cost_$ per_$ "])
+def test_the_legend_names_all_and_covers_no_label(name, drawn_texts):
+    names = [f"{name}{number}" for number in range(20)]
+    words = [f"Wort{number}" for number in range(90)]
+    colours = dict.fromkeys(names, GREY)
+    figure = word_map(clusters(), words, title="", colours=[GREY] * 90, legend=colours)
+    axes = figure.axes[0]
+    assert [text.get_text() for text in axes.get_legend().get_texts()] == names
+    assert f"; {len(axes.texts)} have room" in figure.texts[1].get_text()
+    boxes = [box for text, box in drawn_texts(figure) if text in words]
+    covered = axes.get_legend().get_window_extent()
+    assert len(boxes) > 30 and not any(box.overlaps(covered) for box in boxes)
+
+
+def test_the_figure_says_what_it_shows():
+    figure = word_map(clusters(), [f"w{i}" for i in range(90)], title="which run")
+    title, subtitle = (text.get_text() for text in figure.texts)
+    assert title == "which run"
+    assert "PCA of the 90 most frequent words" in subtitle
+    assert "% of the variance" in subtitle
+
+
+def test_words_that_lie_in_one_spot_keep_their_points():
+    figure = word_map(np.ones((50, 4)), [f"Wort{i}" for i in range(50)], title="")
+    axes = figure.axes[0]
+    assert len(axes.collections[0].get_offsets()) == 50
+    assert 0 < len(axes.texts) < 50
+    assert f"{len(axes.texts)} have room for a label" in figure.texts[1].get_text()
+    assert axes.texts[0].get_text() == "Wort0"  # the most frequent one first
+
+
+def test_words_of_every_script_are_drawn(tmp_path):
+    words = ["$5", "x^2$", "中文", "😀", "\n", "", "ß", "a" * 100]
+    figure = word_map(RANDOM.normal(size=(8, 5)), words, title="$a$ 中")
+    figure.savefig(tmp_path / "map.png")
+    assert (tmp_path / "map.png").stat().st_size > 3000
+    assert figure.texts[0].get_text().startswith("$a$ ")
+
+
+def test_zero_vectors_are_drawn(tmp_path):
+    figure = word_map(np.zeros((3, 5)), ["a", "b", "c"], title="")
+    figure.savefig(tmp_path / "map.png")
+    assert not figure.axes[0].collections[0].get_offsets().any()
