@@ -35,6 +35,15 @@ def without_latest(err: str) -> str:
     return re.sub(r"^attnlab: latest is \S+\n", "", err)
 
 
+def assert_refused(outcome: Outcome, *words: str) -> None:
+    """One sentence on standard error that has all the words, and exit code 2."""
+    assert (outcome.code, outcome.out) == (2, ""), outcome
+    (line,) = outcome.err.splitlines()
+    assert line.startswith("attnlab: ")
+    for word in words:
+        assert word in line
+
+
 class CommandLine:
     """`attnlab ...` as its users have it: another process, another working folder.
 

@@ -274,6 +274,23 @@ def compose(tmp_path_factory):
     return compose
 
 
+@pytest.fixture(scope="session")
+def learner_of(compose):
+    """A function from overrides to a learner as the runner makes it, its task loaded."""
+
+    def learner_of(*overrides: str):
+        from attnlab.run.building import make_task, start_afresh
+        from attnlab.run.loop import make_learner
+
+        config = compose(*overrides)
+        task = make_task(config)
+        task.load(config.seed)
+        start_afresh(config.seed)
+        return make_learner(config, task)
+
+    return learner_of
+
+
 @pytest.fixture
 def drawn_texts(monkeypatch):
     """A function from a figure to all that is written in it, and the box that each text takes.

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
+import pytest
+
 
 class Handler(BaseHTTPRequestHandler):
     """Serves `server.files`, with ranges, and misbehaves as `server` says."""
@@ -66,7 +68,9 @@ def serving(files: dict[str, bytes]) -> Iterator[ThreadingHTTPServer]:
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()
     try:
-        yield server
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("NO_PROXY", "*")
+            yield server
     finally:
         server.shutdown()
         thread.join()

@@ -9,6 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from attnlab.encoders.hub_tokenizer import order
+from attnlab.text.tokenizers import PAD
+
 WORDS = (
     *("[PAD]", "[unused0]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a", "b", "c", "é", "##b", "##c"),
     *("!", '"', "'", "(", ")", ",", "-", ".", "[", "]", "…", "##e", "##é", "漢", "字", "the"),
@@ -32,13 +35,18 @@ def write_tokenizer(folder: Path, class_name: str, **settings: Any) -> None:
     assets.mkdir(parents=True)
     content = {"class_name": class_name, "config": {"name": "tokenizer", **settings}}
     (folder / "tokenizer.json").write_text(json.dumps(content), encoding="utf-8")
-    if class_name != "RobertaTokenizer":
-        lines = "".join(f"{word}\n" for word in WORDS)
-        (assets / "vocabulary.txt").write_text(lines, encoding="utf-8")
+    write_vocabulary(assets, "vocabulary", roberta=class_name == "RobertaTokenizer")
+
+
+def write_vocabulary(folder: Path, name: str, *, roberta: bool, header: str = "") -> None:
+    """The file of words, or those of pieces and, below a header, of how they are joined."""
+    if not roberta:
+        (folder / f"{name}.txt").write_text("".join(f"{word}\n" for word in WORDS), "utf-8")
         return
     vocabulary, merges = byte_pairs()
-    (assets / "vocabulary.json").write_text(json.dumps(vocabulary), encoding="utf-8")
-    (assets / "merges.txt").write_text("".join(f"{m}\n" for m in merges), encoding="utf-8")
+    (folder / f"{name}.json").write_text(json.dumps(vocabulary), encoding="utf-8")
+    joined = "".join(f"{merge}\n" for merge in merges)
+    (folder / "merges.txt").write_text(header + joined, encoding="utf-8")
 
 
 @functools.cache
@@ -75,6 +83,11 @@ def make_backbone(class_name: str) -> Any:
         intermediate_dim=23,
         max_sequence_length=19,
     )
+    return far_away(backbone)
+
+
+def far_away(backbone: Any) -> Any:
+    """Give a backbone weights far from those that it is drawn with."""
     draw = np.random.default_rng(5)
     for weight in backbone.weights:
         weight.assign(0.4 * draw.standard_normal(weight.shape))
@@ -87,6 +100,35 @@ def write_preset(folder: Path, class_name: str, **saving: Any) -> Any:
     backbone.save_to_preset(str(folder), **saving)
     write_tokenizer(folder, TOKENIZER_OF[class_name], lowercase=True)
     return backbone
+
+
+def filled(source: Any) -> Any:
+    """The encoder of a source, with its weights."""
+    encoder = source.make()
+    encoder.build((None, None))
+    source.fill(encoder)
+    return encoder
+
+
+def inputs_of(backbone: Any, tokenizer: Any, rows: np.ndarray) -> dict[str, np.ndarray]:
+    """What keras-hub wants to have for our rows."""
+    from attnlab.encoders.hub import segments
+
+    inputs = {"token_ids": order(tokenizer)[rows], "padding_mask": rows != PAD}
+    if type(backbone).__name__ == "BertBackbone":
+        inputs["segment_ids"] = np.array(segments(rows))
+    return {name: np.int32(value) for name, value in inputs.items()}
+
+
+def expected_vectors(backbone: Any, tokenizer: Any, rows: np.ndarray) -> np.ndarray:
+    """What keras-hub makes of our rows."""
+    outputs = backbone(inputs_of(backbone, tokenizer, rows))
+    return np.array(outputs["sequence_output"] if isinstance(outputs, dict) else outputs)
+
+
+def cut_off(path: Path) -> None:
+    """Leave half of a file."""
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
 
 
 class Recorder:
@@ -140,14 +182,7 @@ def write_checkpoint(folder: Path, class_name: str, **config: Any) -> None:
         (folder / "preprocessor_config.json").write_text(json.dumps(pixels))
         return
     (folder / "tokenizer_config.json").write_text(json.dumps({"do_lower_case": True}))
-    if roberta:
-        vocabulary, merges = byte_pairs()
-        (folder / "vocab.json").write_text(json.dumps(vocabulary), encoding="utf-8")
-        lines = ["#version: 0.2", *merges]
-        (folder / "merges.txt").write_text("".join(f"{m}\n" for m in lines), encoding="utf-8")
-    else:
-        lines = "".join(f"{word}\n" for word in WORDS)
-        (folder / "vocab.txt").write_text(lines, encoding="utf-8")
+    write_vocabulary(folder, "vocab", roberta=roberta, header="#version: 0.2\n")
 
 
 _SIZES_OF_TRANSFORMERS = {

@@ -8,23 +8,13 @@ import shutil
 import signal
 import sqlite3
 import subprocess
-import time
 from pathlib import Path
 
 import pytest
+from command_line import assert_refused
+from sweep_examples import wait_for
 
 COMPLAINT = "attnlab: "
-
-
-def assert_refused(outcome, *words):
-    """One sentence on standard error that has all the words, and exit code 2."""
-    assert outcome.code == 2, outcome
-    assert outcome.out == ""
-    lines = outcome.err.splitlines()
-    (line,) = [line for line in lines if not line.startswith(f"{COMPLAINT}latest is ")]
-    assert line.startswith(COMPLAINT)
-    for word in words:
-        assert word in line
 
 
 CONFIGURATIONS = [
@@ -197,12 +187,6 @@ def test_a_missing_csv_file(here):
     assert_refused(outcome, "rain.csv: expected a CSV or TSV file, but: No such file")
 
 
-def test_a_byte_order_mark_and_crlf_just_work(trained):
-    content = (trained.attnlab.folder / "rain.csv").read_bytes()
-    assert content.startswith(b"\xef\xbb\xbfmonth") and content.count(b"\r\n") == 98
-    assert trained.outcome.code == 0
-
-
 @pytest.mark.parametrize("place", ["file", "file/below", "/proc/runs"])
 def test_a_runs_folder_that_cannot_be_written(here, place):
     (here.folder / "file").touch()
@@ -373,13 +357,6 @@ def test_a_tracking_server_that_does_not_answer_costs_a_warning(here, no_figures
     (folder,) = here.run_folders()
     assert json.loads((folder / "status.json").read_text())["state"] == "completed"
     assert (folder / "metrics.json").is_file() and "best epoch" in out
-
-
-def wait_for(condition, seconds=120):
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end, "waited in vain"
-        time.sleep(0.05)
 
 
 @pytest.mark.parametrize(

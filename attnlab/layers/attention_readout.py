@@ -29,6 +29,11 @@ class AttentionReadout:
                 width, activation="tanh", use_bias=False, name="attentional_state"
             )
 
+    @property
+    def fixed_length(self) -> int | None:
+        """The length of the mechanism's per-position weights, where it has such."""
+        return None if self.reads == "state" else self.attention.fixed_length
+
     def build_look(self, states_shape: tuple) -> int:
         """Create the weights for states (B, S, W); returns the width of what is read."""
         batch, _, width = states_shape

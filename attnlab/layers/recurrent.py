@@ -26,6 +26,11 @@ class LayerStates(NamedTuple):
     states: keras.KerasTensor
     last: tuple[tuple[tuple, ...], ...]
 
+    @property
+    def summary(self) -> keras.KerasTensor:
+        """(B, W): the last layer's state after the last real step, of both directions."""
+        return ops.concatenate([direction[0] for direction in self.last[-1]], axis=-1)
+
 
 class RecurrentEncoder(keras.layers.Layer):
     """Stacked recurrent layers over a sequence.

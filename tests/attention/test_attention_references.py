@@ -12,13 +12,10 @@ from attnlab.attention import (
     ScaledDotProductAttention,
     padding_mask,
 )
+from attnlab.attention.contract import normal
 
 B, T, S, Q, M, U = 2, 3, 5, 7, 11, 13
 MASK = np.array([[True] * 5, [True, True, True, False, False]])
-
-
-def normal(*shape, seed=0):
-    return np.random.default_rng(seed).normal(size=shape).astype("float32")
 
 
 def assert_same(output, expected, weights=None):

@@ -4,14 +4,11 @@ import numpy as np
 import pytest
 
 from attnlab.attention import LuongGlobalAttention, LuongLocalAttention
+from attnlab.attention.contract import normal
 
 B, T, S, W, U = 2, 3, 11, 5, 7
 SCORES = ("dot", "general", "concat")
 START = 2
-
-
-def normal(*shape, seed=0):
-    return np.random.default_rng(seed).normal(size=shape).astype("float32")
 
 
 @pytest.fixture

@@ -30,7 +30,6 @@ def archive() -> bytes:
 def folder(tmp_path, monkeypatch):
     """The working folder, with a corpus and a cache of its own."""
     monkeypatch.setenv("ATTNLAB_DATA", str(tmp_path / "cache"))
-    monkeypatch.setenv("NO_PROXY", "*")
     monkeypatch.chdir(tmp_path)
     (tmp_path / "deu.txt").write_text(TABS, encoding="utf-8")
     return tmp_path

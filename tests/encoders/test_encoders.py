@@ -16,9 +16,7 @@ from attnlab.encoders.tuning import begin
 from attnlab.encoders.vectors import mean_vectors, vectors_by
 from attnlab.errors import RequestError
 from attnlab.records.run_directory import RunDirectory
-from attnlab.run.building import make_task, start_afresh
 from attnlab.run.loading import TrainedRun
-from attnlab.run.loop import make_learner
 from attnlab.tasks.answering.models.pretrained import PretrainedReader
 from attnlab.tasks.classification.models.pretrained import PretrainedClassifier
 from attnlab.training.keras_internals import OptimizerFunction
@@ -289,15 +287,9 @@ def test_sentences_are_chosen_by_an_encoder(here, run, source, no_figures):
     assert mean_vectors(model, source.tokenizer, 24, TEXTS).shape == (2, 8)
 
 
-def test_learners_on_frozen_encoders_of_their_own_seeds_share_none(compose, encoder_runs):
+def test_learners_on_frozen_encoders_of_their_own_seeds_share_none(learner_of, encoder_runs):
     words = (*CLASSIFY, f"model.path={encoder_runs / 'sweeps/before'}", "model.frozen=true")
-    learners = []
-    for seed in (0, 1, 0):
-        config = compose(*words, f"seed={seed}")
-        task = make_task(config)
-        task.load(config.seed)
-        start_afresh(config.seed)
-        learners.append(make_learner(config, task))
+    learners = [learner_of(*words, f"seed={seed}") for seed in (0, 1, 0)]
     first, second, again = (learner.program.compiled for learner in learners)
     assert first is again and first is not second
 

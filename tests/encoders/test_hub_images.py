@@ -10,6 +10,7 @@ from types import SimpleNamespace
 import keras
 import numpy as np
 import pytest
+from hub_presets import cut_off, far_away
 from hub_presets import write_preset as write_preset_of_texts
 from same_runs import assert_resumes_to_the_same_bits
 from scipy import ndimage
@@ -43,10 +44,7 @@ def write_preset(folder: Path, *, converter: bool = True, **changes):
     backbone = keras_hub.models.ViTBackbone(
         **{**sizes, "hidden_dim": WIDTH, "mlp_dim": 7, "layer_norm_epsilon": 1e-3, **changes}
     )
-    draw = np.random.default_rng(5)
-    for weight in backbone.weights:
-        weight.assign(0.4 * draw.standard_normal(weight.shape))
-    backbone.save_to_preset(str(folder))
+    far_away(backbone).save_to_preset(str(folder))
     if converter:
         keras_hub.layers.ViTImageConverter(scale=SCALE, offset=OFFSET).save_to_preset(str(folder))
     return backbone
@@ -360,7 +358,7 @@ def test_a_damaged_preset_is_refused(copied, damage):
 def test_missing_and_half_weights_are_refused(copied):
     path = copied / "model.weights.h5"
     source = ImageSource.open(str(copied))
-    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+    cut_off(path)
     with pytest.raises(RequestError, match=r"model\.path: expected the weights of .*copy, got"):
         made(source)
     with pytest.raises(RequestError, match=r"expected whole weights in .*truncated"):

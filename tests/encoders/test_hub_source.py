@@ -9,11 +9,19 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
-from hub_presets import TOKENIZER_OF, WORDS, byte_pairs, write_preset
+from hub_presets import (
+    TOKENIZER_OF,
+    WORDS,
+    byte_pairs,
+    cut_off,
+    expected_vectors,
+    filled,
+    inputs_of,
+    write_preset,
+)
 
 from attnlab.encoders import hub_preset
 from attnlab.encoders.hub import HubSource, segments
-from attnlab.encoders.hub_tokenizer import order
 from attnlab.errors import RequestError
 from attnlab.text.tokenizers import END, PAD, START, Tokenizer
 from attnlab.training.keras_internals import shapes_alone, substituted_values
@@ -42,6 +50,7 @@ def preset(request, tmp_path_factory):
         folder=folder,
         backbone=backbone,
         source=source,
+        theirs=(backbone, source.tokenizer),
         encoder=filled(source),
     )
 
@@ -60,30 +69,10 @@ def copied(bert, tmp_path):
     return shutil.copytree(bert, tmp_path / "copy")
 
 
-def filled(source):
-    encoder = source.make()
-    encoder.build((None, None))
-    source.fill(encoder)
-    return encoder
-
-
-def inputs_of(preset, rows):
-    """What keras-hub wants to have for our rows."""
-    inputs = {"token_ids": order(preset.source.tokenizer)[rows], "padding_mask": rows != PAD}
-    if preset.name == "BertBackbone":
-        inputs["segment_ids"] = np.array(segments(rows))
-    return {name: np.int32(value) for name, value in inputs.items()}
-
-
-def expected_vectors(preset, rows):
-    outputs = preset.backbone(inputs_of(preset, rows))
-    return np.array(outputs["sequence_output"] if isinstance(outputs, dict) else outputs)
-
-
 def test_vectors_are_those_of_keras_hub(preset):
     encoding = preset.encoder(ROWS)
     assert encoding.vectors.shape == (*ROWS.shape, WIDTH)
-    expected = expected_vectors(preset, ROWS)
+    expected = expected_vectors(*preset.theirs, ROWS)
     np.testing.assert_allclose(encoding.vectors, expected, atol=1e-5)
     assert np.abs(expected).max() > 1
 
@@ -94,7 +83,7 @@ def test_weights_are_those_of_the_last_layer(preset):
     np.testing.assert_allclose(weights.sum(-1), 1, atol=1e-6)
     assert (weights.transpose(0, 3, 1, 2)[~REAL] == 0).all()
     first, last = preset.backbone.transformer_layers
-    inner = keras.Model(preset.backbone.inputs, first.output)(inputs_of(preset, ROWS))
+    inner = keras.Model(preset.backbone.inputs, first.output)(inputs_of(*preset.theirs, ROWS))
     _, expected = last(inner, padding_mask=REAL, return_attention_scores=True)
     np.testing.assert_allclose(weights, expected, atol=1e-5)
 
@@ -107,7 +96,7 @@ def test_what_is_behind_the_padding_changes_nothing(preset):
 @pytest.mark.parametrize("jit_compile", [False, True])
 def test_it_runs_as_a_graph(preset, jit_compile):
     run = tf.function(lambda rows: preset.encoder(rows, training=False), jit_compile=jit_compile)
-    np.testing.assert_allclose(run(ROWS).vectors, expected_vectors(preset, ROWS), atol=1e-5)
+    np.testing.assert_allclose(run(ROWS).vectors, expected_vectors(*preset.theirs, ROWS), atol=1e-5)
 
 
 def test_other_values_of_the_weights_count(preset):
@@ -183,7 +172,7 @@ def test_it_is_a_part_of_a_functional_model(preset):
     vectors, weights = preset.encoder(rows)
     assert (vectors.shape, weights.shape) == ((None, None, WIDTH), (None, HEADS, None, None))
     model = keras.Model(rows, vectors)
-    np.testing.assert_allclose(model(ROWS), expected_vectors(preset, ROWS), atol=1e-5)
+    np.testing.assert_allclose(model(ROWS), expected_vectors(*preset.theirs, ROWS), atol=1e-5)
 
 
 def test_a_source_says_what_it_is(preset):
@@ -221,18 +210,13 @@ def test_weights_in_several_files_are_read(tmp_path):
     backbone = write_preset(tmp_path, "DistilBertBackbone", max_shard_size=5e-6)
     assert len([*tmp_path.glob("model*.h5")]) > 1
     source = HubSource.open(str(tmp_path))
-    preset = SimpleNamespace(name="DistilBertBackbone", source=source, backbone=backbone)
-    expected = expected_vectors(preset, ROWS)
+    expected = expected_vectors(backbone, source.tokenizer, ROWS)
     np.testing.assert_allclose(filled(source)(ROWS).vectors, expected, atol=1e-5)
 
 
 def change(folder, **content):
     path = folder / "config.json"
     path.write_text(json.dumps({**json.loads(path.read_bytes()), **content}))
-
-
-def cut_off(path):
-    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
 
 
 VOCABULARY = "assets/tokenizer/vocabulary.txt"

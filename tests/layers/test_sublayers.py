@@ -5,13 +5,10 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from attnlab.attention.contract import normal
 from attnlab.layers.sublayers import LayerNormalization
 
 B, T, W = 3, 5, 7
-
-
-def normal(*shape, seed=0):
-    return np.random.default_rng(seed).normal(size=shape).astype(np.float32)
 
 
 def outcome(layer, vectors, upstream):

@@ -11,6 +11,7 @@ from attnlab.attention import (
     MultiHeadAttention,
     ScaledDotProductAttention,
 )
+from attnlab.attention.contract import normal
 from attnlab.config.options import option_class, option_content, options
 from attnlab.errors import RequestError
 from attnlab.layers.sublayers import FeedForward
@@ -25,10 +26,6 @@ MEMORY_MASK = np.array([[True] * 7, [True] * 3 + [False] * 4])
 @pytest.fixture(autouse=True)
 def seeded():
     keras.utils.set_random_seed(7)
-
-
-def normal(*shape, seed=0):
-    return np.random.default_rng(seed).normal(size=shape).astype("float32")
 
 
 @pytest.fixture

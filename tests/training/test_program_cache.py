@@ -14,8 +14,7 @@ import pytest
 from command_line import CONF, ROOT, some_pairs
 from same_runs import weights
 
-from attnlab.run.building import import_tensorflow, make_task, start_afresh
-from attnlab.run.loop import make_learner
+from attnlab.run.building import import_tensorflow
 from attnlab.run.runner import run
 from attnlab.training import program_cache
 
@@ -36,20 +35,6 @@ def nothing_kept():
     program_cache._cache.clear()
     yield
     program_cache._cache.clear()
-
-
-@pytest.fixture
-def learner(compose):
-    """A learner as the runner makes it."""
-
-    def learner(*overrides: str):
-        config = compose(*overrides)
-        task = make_task(config)
-        task.load(config.seed)
-        start_afresh(config.seed)
-        return make_learner(config, task)
-
-    return learner
 
 
 def assert_equal(first: list, second: list) -> None:
@@ -96,53 +81,53 @@ def test_a_run_has_the_bits_of_one_that_is_alone(compose, attnlab, tmp_path, kin
     assert len(program_cache._cache) == 1
 
 
-def test_what_enters_no_trace_is_no_reason_to_compile(learner):
-    compiled = learner(*FIB, "trainer.jit=false").program.compiled
+def test_what_enters_no_trace_is_no_reason_to_compile(learner_of):
+    compiled = learner_of(*FIB, "trainer.jit=false").program.compiled
     for other in (
         *("seed=3", "optimizer.learning_rate=0.1", "schedule=constant", "trainer.epochs=7"),
         *("trainer.patience=3", "trainer.min_delta=0.1", "tracking.weights=none"),
     ):
-        assert learner(*FIB, "trainer.jit=false", other).program.compiled is compiled, other
+        assert learner_of(*FIB, "trainer.jit=false", other).program.compiled is compiled, other
 
 
 @pytest.mark.slow
-def test_what_enters_a_trace_is_compiled_anew(learner, monkeypatch):
+def test_what_enters_a_trace_is_compiled_anew(learner_of, monkeypatch):
     monkeypatch.setattr(program_cache, "_MOST", 99)
-    compiled = learner(*FIB, "trainer.jit=false").program.compiled
+    compiled = learner_of(*FIB, "trainer.jit=false").program.compiled
     for other in (
         *("trainer.jit=true", "trainer.batch_size=11", "trainer.precision=mixed_bfloat16"),
         *("task.history=7", "task.validation=0.3", "attention=luong_global", "model.dropout=0.1"),
         *("attention.dropout=0.1", "optimizer.beta_1=0.8", "optimizer=sgd", "model.units=5"),
     ):
-        assert learner(*FIB, "trainer.jit=false", other).program.compiled is not compiled, other
-    assert learner(*FIB, "trainer.jit=false").program.compiled is compiled
+        assert learner_of(*FIB, "trainer.jit=false", other).program.compiled is not compiled, other
+    assert learner_of(*FIB, "trainer.jit=false").program.compiled is compiled
 
 
-def test_a_learner_that_is_taken_over_starts_like_a_new_one(learner):
-    new = learner(*FIB, *DROPPING, "trainer.jit=false")
+def test_a_learner_that_is_taken_over_starts_like_a_new_one(learner_of):
+    new = learner_of(*FIB, *DROPPING, "trainer.jit=false")
     start = [np.array(variable) for variable in (*new.model.variables, *new.optimizer.variables)]
     (chunk,) = new.chunks(1)
     new.train(chunk, np.full(chunk.steps, 0.1), 0)
     assert new.optimizer.iterations == chunk.steps
-    again = learner(*FIB, *DROPPING, "trainer.jit=false")
+    again = learner_of(*FIB, *DROPPING, "trainer.jit=false")
     assert again.program.compiled is new.program.compiled
     assert_equal([*again.model.variables, *again.optimizer.variables], start)
 
 
-def test_the_garbage_collector_is_called_where_it_may_free_much(learner, monkeypatch):
+def test_the_garbage_collector_is_called_where_it_may_free_much(learner_of, monkeypatch):
     calls = []
     monkeypatch.setattr(gc, "collect", lambda: calls.append(0))
     for seed in (1, 2):
-        learner(*FIB, "trainer.jit=false", f"seed={seed}")
+        learner_of(*FIB, "trainer.jit=false", f"seed={seed}")
     assert len(calls) == 0
     monkeypatch.setattr(program_cache, "_SMALL", 0)
-    learner(*FIB, "trainer.jit=false", "seed=3")
-    learner(*FIB, "trainer.jit=false", "model.units=4")
+    learner_of(*FIB, "trainer.jit=false", "seed=3")
+    learner_of(*FIB, "trainer.jit=false", "model.units=4")
     assert len(calls) == 2
 
 
-def test_two_learners_that_live_at_once_share_nothing(learner):
-    first, second = (learner(*FIB, "trainer.jit=false", f"seed={seed}") for seed in (1, 2))
+def test_two_learners_that_live_at_once_share_nothing(learner_of):
+    first, second = (learner_of(*FIB, "trainer.jit=false", f"seed={seed}") for seed in (1, 2))
     assert first.model is not second.model
     before = second.model.get_weights()
     (chunk,) = first.chunks(1)
@@ -151,25 +136,25 @@ def test_two_learners_that_live_at_once_share_nothing(learner):
 
 
 @pytest.mark.slow
-def test_few_programs_are_kept_and_no_data(learner, monkeypatch):
+def test_few_programs_are_kept_and_no_data(learner_of, monkeypatch):
     monkeypatch.setattr(program_cache, "_MOST", 2)
     for units in (2, 3, 4):
-        learner(*FIB, "trainer.jit=false", f"model.units={units}")
+        learner_of(*FIB, "trainer.jit=false", f"model.units={units}")
     assert len(program_cache._cache) == 2
     assert not any(hasattr(program, "inputs") for program, _ in program_cache._cache.values())
     monkeypatch.setattr(program_cache, "_MOST_BYTES", 1)
-    learner(*FIB, "trainer.jit=false", "model.units=2")
+    learner_of(*FIB, "trainer.jit=false", "model.units=2")
     assert len(program_cache._cache) == 1  # the one in use, however large
 
 
-def test_a_long_epoch_comes_in_chunks_that_change_nothing(learner, monkeypatch):
+def test_a_long_epoch_comes_in_chunks_that_change_nothing(learner_of, monkeypatch):
     given = (*FIB, *DROPPING, "trainer.batch_size=1", "trainer.jit=false")
-    whole, states = learner(*given), []
+    whole, states = learner_of(*given), []
     (plan,) = whole.chunks(2)
     losses = whole.train(plan, np.linspace(0.1, 0.01, plan.steps), 3)
     states.append(whole.model.get_weights())
     monkeypatch.setattr("attnlab.tasks.in_memory._CHUNK", 13)
-    parts = learner(*given)
+    parts = learner_of(*given)
     chunks, done, found = parts.chunks(2), 0, []
     assert [chunk.steps for chunk in chunks[:-1]] == [13] * (len(chunks) - 1)
     assert 0 < chunks[-1].steps < 13
@@ -182,18 +167,18 @@ def test_a_long_epoch_comes_in_chunks_that_change_nothing(learner, monkeypatch):
     assert_equal(parts.model.get_weights(), states[0])
 
 
-def test_an_epoch_of_up_to_1024_steps_is_one_chunk(learner):
+def test_an_epoch_of_up_to_1024_steps_is_one_chunk(learner_of):
     given = ("task=fib", "model.units=3", "trainer.jit=false", "task.validation=0")
     given += ("attention=none", "model.cell=simple")
-    short = learner(*given, "trainer.batch_size=1", "task.count=1200", "task.test=0.2")
+    short = learner_of(*given, "trainer.batch_size=1", "task.count=1200", "task.test=0.2")
     assert [chunk.steps for chunk in short.chunks(1)] == [944]
-    long = learner(*given, "trainer.batch_size=1", "task.count=1400", "task.test=0.2")
+    long = learner_of(*given, "trainer.batch_size=1", "task.count=1400", "task.test=0.2")
     assert [chunk.steps for chunk in long.chunks(1)] == [1024, 80]
 
 
-def test_weights_and_optimizer_state_are_all_that_training_depends_on(learner):
+def test_weights_and_optimizer_state_are_all_that_training_depends_on(learner_of):
     given = (*FIB, *DROPPING, "trainer.jit=false", "optimizer.clip_norm=0.5")
-    first, second = learner(*given), learner(*given, "optimizer.learning_rate=0.2")
+    first, second = learner_of(*given), learner_of(*given, "optimizer.learning_rate=0.2")
     (chunk,) = first.chunks(1)
     rates = np.full(chunk.steps, 0.1)
     first.train(chunk, rates, 0)

@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from attnlab.run.building import import_tensorflow, make_task, start_afresh
-from attnlab.run.loop import make_learner
+from attnlab.run.building import import_tensorflow
 from attnlab.training.batches import BatchPlan
 from attnlab.training.stacking import StackScheduler, submit, width_of
 
@@ -268,18 +267,14 @@ LAYERS = ("model.cell=lstm", "model.layers=2", "model.bidirectional=true")
 
 
 @pytest.fixture
-def learners(compose):
+def learners(learner_of):
     """Learners of a configuration for some seeds."""
 
     def learners(*overrides, seeds=(0, 1, 2)):
         found = []
         for seed in seeds:
             task = () if "task=fib_random" in overrides else FIB
-            config = compose(*task, "trainer.jit=false", *overrides, f"seed={seed}")
-            task = make_task(config)
-            task.load(config.seed)
-            start_afresh(config.seed)
-            found.append(make_learner(config, task))
+            found.append(learner_of(*task, "trainer.jit=false", *overrides, f"seed={seed}"))
         return found
 
     return learners

@@ -8,8 +8,6 @@ import pytest
 import tensorflow as tf
 
 from attnlab.config.options import option_class, option_content, options
-from attnlab.run.building import make_task, start_afresh
-from attnlab.run.loop import make_learner
 from attnlab.tasks.forecasting.models.build import build_forecaster
 from attnlab.training.batches import filled_plan
 from attnlab.training.epoch_program import Program
@@ -246,7 +244,7 @@ def test_a_compiled_epoch_takes_the_steps_of_a_plain_loop(jit, cell):
 
 
 @pytest.fixture(scope="module")
-def learner(compose, tmp_path_factory):
+def learner(learner_of, tmp_path_factory):
     """A function from a seed to the learner of a run that forecasts five steps, two at a time."""
     path = tmp_path_factory.mktemp("series") / "series.csv"
     path.write_text("\n".join(["v", *(str(10 + at % 7 + at % 3) for at in range(90))]))
@@ -254,15 +252,7 @@ def learner(compose, tmp_path_factory):
         *("task=series", f"task.path={path}", "task.column=v", "task.history=7", "task.horizon=5"),
         *("model.at_once=2", "model.units=3", "trainer.batch_size=17", "trainer.jit=false"),
     )
-
-    def learner(seed: int):
-        config = compose(*words, f"seed={seed}")
-        task = make_task(config)
-        task.load(config.seed)
-        start_afresh(config.seed)
-        return make_learner(config, task)
-
-    return learner
+    return lambda seed: learner_of(*words, f"seed={seed}")
 
 
 def two_epochs(learner):

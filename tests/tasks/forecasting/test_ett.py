@@ -120,7 +120,6 @@ def test_files_that_are_missing_short_or_damaged_are_named(tmp_path):
 
 
 def test_fetched_once_then_trained_on_and_counted(published, tmp_path, monkeypatch, capsys):
-    monkeypatch.setenv("NO_PROXY", "*")
     monkeypatch.setenv("ATTNLAB_DATA", str(tmp_path / "cache"))
     files = {f"/{path.name}": path.read_bytes() for path in published.iterdir()}
     with serving(files) as server:
@@ -137,8 +136,7 @@ def test_fetched_once_then_trained_on_and_counted(published, tmp_path, monkeypat
     assert row["files"]["ETTm2"]["published"] is True and list(row["files"]) == ["ETTm2"]
 
 
-def test_a_download_that_is_not_the_published_file_is_refused(published, tmp_path, monkeypatch):
-    monkeypatch.setenv("NO_PROXY", "*")
+def test_a_download_that_is_not_the_published_file_is_refused(tmp_path):
     with serving({"/ETTh1.csv": b"date,OT\n2016-07-01 00:00:00,1\n"}) as server:
         task = Ett(url=server.url)
         task.cache = tmp_path / "cache"

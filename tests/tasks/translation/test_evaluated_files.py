@@ -8,9 +8,8 @@ import random
 from pathlib import Path
 
 import pytest
-from command_line import CommandLine, Outcome, TrainedRun, without_latest
+from command_line import CommandsHere, Outcome, TrainedRun, assert_refused
 
-from attnlab.cli import main
 from attnlab.config.parsing import parse
 from attnlab.records.run_directory import RunDirectory
 from attnlab.run.building import make_task
@@ -44,39 +43,31 @@ def write_pairs(folder: Path, stem: str, count: int) -> None:
 @pytest.fixture(scope="module")
 def run(tmp_path_factory, no_figures) -> TrainedRun:
     """A run that has learned enough to have a BLEU above 0."""
-    attnlab = CommandLine(tmp_path_factory.mktemp("evaluated"))
+    attnlab = CommandsHere(tmp_path_factory.mktemp("evaluated"))
     corpus = attnlab.folder / "multi30k"
     corpus.mkdir()
     for stem, count in SIZES.items():
         write_pairs(corpus, stem, count)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(attnlab.folder)
-        patch.setenv("ATTNLAB_RUNS", str(attnlab.runs))
-        assert main([*SMALL]) == 0
+    outcome = attnlab(*SMALL)
+    assert outcome.code == 0
     (folder,) = attnlab.run_folders()
-    return TrainedRun(attnlab, Outcome(0, "", ""), folder)
+    return TrainedRun(attnlab, outcome, folder)
 
 
 @pytest.fixture
-def here(run, tmp_path, monkeypatch, capfd):
+def here(run, tmp_path, monkeypatch):
     """Commands in this process where neither the run's corpus nor its cache is."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("ATTNLAB_RUNS", str(run.attnlab.runs))
     write_pairs(tmp_path, "new", 13)
-
-    def command(*words: str) -> Outcome:
-        code = main([*words])
-        out, err = capfd.readouterr()
-        return Outcome(code, out, without_latest(err))
-
-    return command
+    commands = CommandsHere(tmp_path)
+    commands.runs = run.attnlab.runs
+    return commands
 
 
 @pytest.fixture
-def at_home(run, here, monkeypatch):
+def at_home(run):
     """The same commands where the run's corpus is."""
-    monkeypatch.chdir(run.attnlab.folder)
-    return here
+    return run.attnlab
 
 
 def scores(outcome: Outcome) -> dict:
@@ -85,17 +76,14 @@ def scores(outcome: Outcome) -> dict:
     return json.loads(outcome.out, parse_constant=pytest.fail)
 
 
-def test_the_runs_own_test_files_packed_or_not_score_as_its_test_part(
-    run, at_home, tmp_path, monkeypatch
-):
+def test_the_runs_own_test_files_packed_or_not_score_as_its_test_part(run, at_home, here):
     whole = scores(at_home("evaluate", "latest", "--epoch", "2", "--json"))
     assert 0 < whole["metrics"]["bleu"] < 100
-    monkeypatch.chdir(tmp_path)
     for language, written in (("en", bytes), ("de", gzip.compress)):
         content = (run.attnlab.folder / f"multi30k/val.{language}").read_bytes()
         Path(f"own.{language}").write_bytes(written(content))
     files = ("--files", "own.en", "own.de")
-    outcome = at_home("evaluate", "latest", "--epoch", "2", *files, "--json")
+    outcome = here("evaluate", "latest", "--epoch", "2", *files, "--json")
     found = scores(outcome)
     assert outcome.err == "" and found["part"] == "own.en and own.de"
     assert found["metrics"] == pytest.approx(whole["metrics"])
@@ -186,12 +174,6 @@ WRONG_FILES = {
     "no UTF-8": (b"Eins.\nZw\xffei.\n" + b"\n" * 11, "wrong.de:2: expected UTF-8 text, got the by"),
     "no gzip": (b"\x1f\x8b" + b"\n" * 13, "wrong.de: expected a whole archive, but: "),
 }
-
-
-def assert_refused(outcome: Outcome, sentence: str) -> None:
-    (line,) = outcome.err.splitlines()
-    assert (outcome.code, outcome.out) == (2, "")
-    assert line.startswith("attnlab: ") and sentence in line
 
 
 @pytest.mark.parametrize("name", WRONG_FILES)

@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 from small_translators import QUERYING
 
-from attnlab.run.building import import_tensorflow, make_task, start_afresh
-from attnlab.run.loop import make_learner
+from attnlab.run.building import import_tensorflow
 from attnlab.tasks.translation.batches import padded_batches
 from attnlab.tasks.translation.corpora.builtin import Builtin
 
@@ -37,27 +36,18 @@ def pairs(tmp_path_factory) -> Path:
 
 
 @pytest.fixture
-def learner(compose, pairs):
+def learner(learner_of, pairs):
     """A learner of the tiny corpus by overrides."""
 
     def make(attention: str, model: str, *overrides: str):
-        config = compose(
+        return learner_of(
             *("task=translate", "data=files", f"data.path={pairs / 'pairs.tsv'}"),
             *(f"data.links={pairs / 'pairs.links'}", f"paths.data={pairs / 'cache'}"),
             *(f"attention={attention}", f"model={model}", *TINY[model]),
             *("trainer.batch_size=300", "trainer.epochs=2", *overrides),
         )
-        return learner_of(config)
 
     return make
-
-
-def learner_of(config):
-    """A learner of a configuration, its task loaded."""
-    task = make_task(config)
-    task.load(config.seed)
-    start_afresh(config.seed)
-    return make_learner(config, task)
 
 
 def trained(learner, epoch: int = 1, rate: float = RATE) -> tuple[np.ndarray, np.ndarray]:
@@ -178,10 +168,10 @@ RECALL = ("task=translate", "data=recall", "model=rnn", "attention=bahdanau")
     ],
 )
 def test_narrow_models_train_with_xla_where_all_sentences_have_one_length(
-    compose, overrides, jit, monkeypatch
+    learner_of, overrides, jit, monkeypatch
 ):
     monkeypatch.setattr("attnlab.training.compiler.has_avx512", lambda: True)
-    some = learner_of(compose("data.pairs=1000", *overrides))
+    some = learner_of("data.pairs=1000", *overrides)
     assert some._program.jit == jit
     assert not some._search.jit
     shapes = {len(rows) for chunk in some.chunks(1) for rows in chunk}
@@ -189,11 +179,11 @@ def test_narrow_models_train_with_xla_where_all_sentences_have_one_length(
 
 
 @pytest.mark.slow
-def test_xla_learns_what_the_graph_does_where_sentences_have_one_length(compose):
+def test_xla_learns_what_the_graph_does_where_sentences_have_one_length(learner_of):
     own = ("data.pairs=1000", "trainer.batch_size=170", "model.units=12", "model.embedding=10")
     means = []
     for jit in ("true", "false"):
-        some = learner_of(compose(*RECALL, *own, "model.dropout=0", f"trainer.jit={jit}"))
+        some = learner_of(*RECALL, *own, "model.dropout=0", f"trainer.jit={jit}")
         losses, tokens = trained(some)
         means.append((np.average(losses, weights=tokens), some.validate(1)["val_loss"]))
     assert means[0] == pytest.approx(means[1], rel=0.02)  # the last batch differs

@@ -88,8 +88,7 @@ class RecurrentReader(EmbeddingReader):
         text_real, question_real = self.without_question(real), self.question(real)
         question = self.encoder.encode(self.question(vectors), question_real, training)
         states = self.encoder.encode(self.without_question(vectors), text_real, training).states
-        last = ops.concatenate([direction[0] for direction in question.last[-1]], axis=-1)
-        read, output = [states, states * last[:, None]], None
+        read, output = [states, states * question.summary[:, None]], None
         if self.looks:
             output = self.attention(
                 states,

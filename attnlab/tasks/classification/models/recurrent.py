@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from keras import ops
-
 from attnlab.attention.base import Attention
 from attnlab.layers.attention_readout import AttentionReadout
 from attnlab.layers.recurrent import RecurrentEncoder
@@ -57,18 +55,13 @@ class RecurrentClassifier(AttentionReadout, Classifier):
         small = is_faster_with_xla(self.encoder.units, Border.RECURRENT_ENCODER)
         return self.encoder.has_own_loop and small
 
-    @property
-    def fixed_length(self) -> int | None:
-        """The length of the mechanism's per-position weights, where it has such."""
-        return None if self.reads == "state" else self.attention.fixed_length
-
     def _build_features(self, vectors_shape: tuple) -> int:
         self.encoder.build(vectors_shape)
         return self.build_look((*vectors_shape[:2], self.encoder.width))
 
     def _features(self, vectors, real, training) -> tuple:
         encoded = self.encoder.encode(vectors, real, training)
-        state = ops.concatenate([direction[0] for direction in encoded.last[-1]], axis=-1)
+        state = encoded.summary
         if self.reads == "state":
             return state, None
         # States behind the end are finite, but without meaning: the mask leaves them out.

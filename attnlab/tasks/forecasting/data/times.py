@@ -252,17 +252,11 @@ def zone_offsets(times: np.ndarray, zone: str, *, by_instant: bool = False) -> n
         local = pd.DatetimeIndex(times, tz="UTC").tz_convert(zone).tz_localize(None)
         return local.to_numpy().astype("M8[us]") - times
     falling = np.count_nonzero(np.diff(times) < np.timedelta64(0)) > len(times) / 2
-    again = _repeated(times[::-1])[::-1] if falling else _repeated(times)
-    index = pd.DatetimeIndex(times).tz_localize(zone, ambiguous=~again, nonexistent="NaT")
+    index = pd.DatetimeIndex(times)
+    again = index.duplicated(keep="last" if falling else "first")
+    index = index.tz_localize(zone, ambiguous=~again, nonexistent="NaT")
     absolute = index.tz_convert("UTC").tz_localize(None).to_numpy().astype("M8[us]")
     return times - absolute
-
-
-def _repeated(times: np.ndarray) -> np.ndarray:
-    """(n,) bool: whether a time was there before."""
-    order = np.argsort(times, kind="stable")
-    again = order[1:][times[order][1:] == times[order][:-1]]
-    return np.isin(np.arange(len(times)), again)
 
 
 def _commonest(steps: np.ndarray) -> Any:

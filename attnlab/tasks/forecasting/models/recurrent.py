@@ -38,11 +38,6 @@ class RecurrentForecaster(AttentionReadout, Forecaster):
         """Whether XLA trains it faster than the graph on this CPU."""
         return is_faster_with_xla(self.encoder.units, Border.RECURRENT_FORECASTER)
 
-    @property
-    def fixed_length(self) -> int | None:
-        """The length of the mechanism's per-position weights, where it has such."""
-        return None if self.reads == "state" else self.attention.fixed_length
-
     def _values_per_item(self) -> int:
         return self.encoder.width
 

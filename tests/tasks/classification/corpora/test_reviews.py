@@ -36,8 +36,7 @@ def opened(corpus, cache):
 
 
 @pytest.fixture
-def server(monkeypatch, tmp_path):
-    monkeypatch.setenv("NO_PROXY", "*")
+def server(tmp_path):
     files = {
         "/movie_reviews.zip": as_zip(tmp_path / "zip", encoded(REVIEWS)).read_bytes(),
         "/aclImdb_v1.tar.gz": as_tar(tmp_path / "tar", encoded(IMDB)).read_bytes(),

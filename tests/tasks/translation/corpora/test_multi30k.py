@@ -111,8 +111,7 @@ def test_a_path_that_is_no_folder(folder, name):
 
 
 @pytest.fixture
-def server(monkeypatch):
-    monkeypatch.setenv("NO_PROXY", "*")
+def server():
     files = {
         f"/raw/{stem}.{language}.gz": gzip.compress(content(stem, language).encode())
         for stem in SIZES

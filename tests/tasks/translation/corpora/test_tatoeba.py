@@ -26,8 +26,7 @@ def archive(text: str = TEXT) -> bytes:
 
 
 @pytest.fixture
-def server(monkeypatch):
-    monkeypatch.setenv("NO_PROXY", "*")
+def server():
     with serving({"/deu-eng.zip": archive()}) as server:
         yield server
 

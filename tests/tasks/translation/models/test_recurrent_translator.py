@@ -14,6 +14,7 @@ from attnlab.attention import (
     NoAttention,
     PoolingAttention,
 )
+from attnlab.attention.contract import normal
 from attnlab.errors import RequestError
 from attnlab.layers.recurrent import RecurrentEncoder
 from attnlab.layers.recurrent_cells import StackedCells
@@ -23,10 +24,6 @@ from attnlab.text.tokenizers import END, PAD, START
 UNITS, EMBEDDING, MAXOUT, V = 6, 5, 7, 11
 SOURCE = np.array([[4, 5, 6, 7, END], [8, 9, END, PAD, PAD]], np.int32)
 TARGET = np.array([[START, 5, 6, 7], [START, 8, 9, 10]], np.int32)
-
-
-def normal(*shape, seed=0):
-    return np.random.default_rng(seed).normal(size=shape).astype(np.float32)
 
 
 def make(attention=BahdanauAttention, max_source=5, shared=False, **changes):

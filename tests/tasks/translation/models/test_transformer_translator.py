@@ -14,6 +14,7 @@ from attnlab.attention import (
     NoAttention,
     PoolingAttention,
 )
+from attnlab.attention.contract import normal
 from attnlab.errors import RequestError
 from attnlab.layers.positional_encoding import sinusoidal
 from attnlab.tasks.translation.models.build import build_translator
@@ -22,10 +23,6 @@ from attnlab.text.tokenizers import END, PAD, START
 UNITS, HEADS, INNER, LAYERS, V_SOURCE, V_TARGET = 12, 3, 17, 2, 11, 13
 SOURCE = np.array([[4, 5, 6, 7, END], [8, 9, END, PAD, PAD]], np.int32)
 TARGET = np.array([[START, 5, 6, 7], [START, 8, 12, PAD]], np.int32)
-
-
-def normal(*shape, seed=0):
-    return np.random.default_rng(seed).normal(size=shape).astype(np.float32)
 
 
 def make(attention=lambda: MultiHeadAttention(heads=HEADS), shake=True, **changes):
