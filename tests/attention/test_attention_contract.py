@@ -55,11 +55,10 @@ def test_the_yaml_lists_the_constructor_and_a_rule_for_each_setting(mechanism):
 # --- configuration -----------------------------------------------------------------------------
 
 
-def test_config_round_trip(variant):
-    layer = variant.layer(dropout=0.25, seed=11, name="a")
-    config = layer.get_config()
+def test_the_configuration_has_all_settings(variant):
+    """What is made of it is the same: `check_saving`."""
+    config = variant.layer(dropout=0.25, seed=11).get_config()
     assert {**variant.settings, "dropout": 0.25, "seed": 11}.items() <= config.items()
-    assert variant.cls.from_config(config).get_config() == config
 
 
 def test_class_attributes_are_of_the_protocol(mechanism):
@@ -189,7 +188,7 @@ def functional_model(layer, horizon=7):
     return keras.Model([query, memory], [forecast, output.weights])
 
 
-def test_ordinary_model_trains_saves_and_loads(mechanism, query, memory, tmp_path):
+def test_an_ordinary_model_trains_and_takes_saved_weights(mechanism, query, memory, tmp_path):
     layer = mechanism.layer()
     model = functional_model(layer)
     losses = [keras.losses.MeanSquaredError(), None]
@@ -198,13 +197,8 @@ def test_ordinary_model_trains_saves_and_loads(mechanism, query, memory, tmp_pat
     model.fit([query, memory], [normal(B, T, 7), None], epochs=1, verbose=0)
     moved = [np.abs(np.array(w) - b).max() > 0 for w, b in zip(layer.weights, before, strict=True)]
     assert all(moved) or mechanism.option == "multi_head"  # its key_bias stays
-    expected = [np.array(x) for x in model([query, memory])]
-
-    model.save(tmp_path / "model.keras")
-    again = keras.models.load_model(tmp_path / "model.keras")
     model.save_weights(tmp_path / "w.weights.h5")
     fresh = functional_model(mechanism.layer())
     fresh.load_weights(tmp_path / "w.weights.h5")
-    for other in (again, fresh):
-        for one, two in zip(expected, other([query, memory]), strict=True):
-            np.testing.assert_array_equal(one, two)
+    for one, two in zip(model([query, memory]), fresh([query, memory]), strict=True):
+        np.testing.assert_array_equal(one, two)

@@ -103,7 +103,9 @@ def test_the_score_is_sacrebleus_of_what_translate_says(run, at_home):
         for language in ("en", "de")
     )
     weights = ("--average", "2", "--beam", "3")
-    translated = at_home("translate", "latest", *weights, *sources).out.splitlines()
+    outcome = at_home("translate", "latest", *weights, *sources)
+    assert outcome.code == 0, outcome.err
+    translated = outcome.out.splitlines()
     lowered = corpus_bleu(translated, [references], lowercase=True).score
     expected = {
         "bleu": pytest.approx(corpus_bleu(translated, [references]).score),
