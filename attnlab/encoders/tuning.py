@@ -17,12 +17,28 @@ class FineTuned:
     - `layer_decay` d: a layer l of L learns at rate * d^(L + 1 - l), where the embeddings are layer
       0 and what stands on the encoder has the rate itself (Howard and Ruder 2018, arXiv 1801.06146,
       section 3.2; Clark et al. 2020, arXiv 2003.10555, appendix B). 1: at one rate.
+
+    Args:
+        source: where the encoder comes from.
+        start: see above, as for the others.
+        frozen: whether the encoder stays as it is.
+        layer_decay: how much slower deeper layers learn.
+        **kwargs: of the model.
     """
 
-    def stand_on(self, source: Source, *, start: str, frozen: bool, layer_decay: float) -> None:
-        """Make the encoder; called once the model is begun."""
+    encoder: Encoder  # which the model makes
+
+    def __init__(
+        self,
+        *,
+        source: Source,
+        start: str = "trained",
+        frozen: bool = False,
+        layer_decay: float = 1.0,
+        **kwargs,
+    ) -> None:
+        super().__init__(**kwargs)
         self.source, self.start = source, start
-        self.encoder: Encoder = source.make()
         self.frozen, self.layer_decay = frozen, layer_decay
 
     def build_encoder(self, tokens_shape: tuple) -> None:

@@ -6,7 +6,6 @@ from keras import ops
 
 from attnlab.attention.dropout import Dropout
 from attnlab.encoders.framing import closed_up
-from attnlab.encoders.source import Source
 from attnlab.encoders.tuning import FineTuned
 from attnlab.tasks.answering.models.reader import Reader
 
@@ -20,26 +19,13 @@ class PretrainedReader(FineTuned, Reader):
     Source: Devlin et al. 2019 (arXiv 1810.04805), section 4.2. Difference: any encoder.
 
     Args:
-        source: where the encoder comes from.
-        start: see `FineTuned`, as for `frozen` and `layer_decay`.
-        frozen: whether the encoder stays as it is.
-        layer_decay: how much slower deeper layers learn.
         dropout: share of what the output reads that is dropped in training.
-        **kwargs: of `Reader`.
+        **kwargs: of `FineTuned` and `Reader`.
     """
 
-    def __init__(
-        self,
-        *,
-        source: Source,
-        start: str = "trained",
-        frozen: bool = False,
-        layer_decay: float = 1.0,
-        dropout: float = 0.1,
-        **kwargs,
-    ) -> None:
+    def __init__(self, *, dropout: float = 0.1, **kwargs) -> None:
         super().__init__(**kwargs)
-        self.stand_on(source, start=start, frozen=frozen, layer_decay=layer_decay)
+        self.encoder = self.source.make()
         self.add_output(Dropout(dropout))
 
     def text_vectors(self, tokens):

@@ -7,7 +7,6 @@ from keras import ops
 
 from attnlab.attention.dropout import Dropout
 from attnlab.encoders.framing import framed
-from attnlab.encoders.source import Source
 from attnlab.encoders.tuning import FineTuned
 from attnlab.tasks.classification.models.classifier import mean_of
 from attnlab.text.tokenizers import PAD
@@ -23,30 +22,17 @@ class PretrainedClassifier(FineTuned, InMemoryModel):
     Source: Devlin et al. 2019 (arXiv 1810.04805), section 4.1. Differences: any encoder; the mean.
 
     Args:
-        source: where the encoder comes from.
         classes: C.
         pool: `class_token` or `mean`.
         dropout: share of what the output reads that is dropped in training.
-        start: see `FineTuned`, as for `frozen` and `layer_decay`.
-        frozen: whether the encoder stays as it is.
-        layer_decay: how much slower deeper layers learn.
-        **kwargs: of every Keras model.
+        **kwargs: of `FineTuned`.
     """
 
     def __init__(
-        self,
-        *,
-        source: Source,
-        classes: int,
-        pool: str = "class_token",
-        dropout: float = 0.1,
-        start: str = "trained",
-        frozen: bool = False,
-        layer_decay: float = 1.0,
-        **kwargs,
+        self, *, classes: int, pool: str = "class_token", dropout: float = 0.1, **kwargs
     ) -> None:
         super().__init__(**kwargs)
-        self.stand_on(source, start=start, frozen=frozen, layer_decay=layer_decay)
+        self.encoder = self.source.make()
         self.pool, self.dropout = pool, Dropout(dropout)
         self.output_layer = keras.layers.Dense(classes, name="output")
 

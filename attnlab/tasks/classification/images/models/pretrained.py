@@ -35,13 +35,8 @@ class PretrainedVisionTransformer(FineTuned, VisionTransformer):
         classes: how many there are.
         pool: what the output reads: "class_token" or "mean", over the patches.
         dropout: share of what the output reads that is dropped in training.
-        start: see `FineTuned`, as for `frozen` and `layer_decay`. Images are changed in training
-            even if the encoder is frozen.
-        frozen: whether the encoder stays as it is.
-        layer_decay: how much slower deeper layers learn.
-        flip: see `VisionTransformer`.
-        shift: see `VisionTransformer`.
-        **kwargs: of every Keras model.
+        **kwargs: of `FineTuned`, and `flip` and `shift` of `VisionTransformer`: images are changed
+            in training even if the encoder is frozen.
 
     Raises:
         RequestError: the preset has no class token that the output could read; in `build`: it has
@@ -56,11 +51,6 @@ class PretrainedVisionTransformer(FineTuned, VisionTransformer):
         classes: int,
         pool: str = "class_token",
         dropout: float = 0.1,
-        start: str = "trained",
-        frozen: bool = False,
-        layer_decay: float = 1.0,
-        flip: bool = False,
-        shift: int = 0,
         **kwargs,
     ) -> None:
         if pool == "class_token" and not source.has_class_token:
@@ -68,9 +58,7 @@ class PretrainedVisionTransformer(FineTuned, VisionTransformer):
                 f"model.pool: expected mean, since {source.path} has no class token, got {pool}."
             )
         given = {"attention": attention, "classes": classes, "pool": pool, **source.sizes}
-        super().__init__(**given, flip=flip, shift=shift, **kwargs)
-        self.source, self.start = source, start
-        self.frozen, self.layer_decay = frozen, layer_decay
+        super().__init__(source=source, **given, **kwargs)
         self._own = int(source.has_class_token)
         self.output_dropout = Dropout(dropout)
 
