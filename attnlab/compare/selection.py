@@ -1,4 +1,6 @@
-"""Which runs a verb is about: by task, mechanism, state, sweep, age and any setting.
+"""Which runs a command is about: by task, mechanism, state, sweep, age and any setting.
+
+`attnlab compare` without a filter is about the newest sweep, or the task of the newest run.
 
 A run's config is read only where a setting is asked for, so the other filters cost nothing.
 """
@@ -10,19 +12,21 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
-from typing import Any
+from typing import Any, NamedTuple
 
 from attnlab.config.rules import did_you_mean
 from attnlab.errors import RequestError
 from attnlab.records.leaves import flatten
 from attnlab.records.run_directory import ListedRun, RunDirectory
 from attnlab.records.status import shown_state
-from attnlab.records.sweep_runs import runs_of_sweep, sweep_names
+from attnlab.records.sweep_runs import is_of_study, newest_first, runs_of_sweep, sweep_names
 
 STATES = ("completed", "running", "failed", "killed", "pruned", "damaged")
 _NOT_DONE = ("failed", "killed")
 _SECONDS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400, "w": 604_800}
 _MOST_NAMED = 8
+_MOST_TASKS_NAMED = 4
+_ALL = "attnlab compare --all shows all"
 
 
 @dataclass(frozen=True)
@@ -213,3 +217,65 @@ def began(status: Mapping[str, Any]) -> float:
         return datetime.fromisoformat(str(status.get("started"))).timestamp()
     except ValueError:
         return 0.0
+
+
+class Chosen(NamedTuple):
+    """Runs to compare, and sentences about those that are left out."""
+
+    runs: list[ListedRun]
+    left_out: list[str]
+
+
+def choose_runs(listed: Sequence[ListedRun], filters: Filters) -> Chosen:
+    """Choose by filters, and without any the newest sweep, or else the task of the newest run.
+
+    Runs of studies are left out unless their sweep is named, or there are no others.
+
+    Raises:
+        RequestError: a filter can't be read, or names a key that no run has.
+    """
+    if not filters:
+        return _newest(listed)
+    fitting = filters.apply(listed)
+    own = _without_studies(fitting)
+    if filters.sweep is not None or not own or len(own) == len(fitting):
+        return Chosen(fitting, [])
+    return Chosen(own, [f"{_count(len(fitting) - len(own))} of studies: {_ALL}"])
+
+
+def _newest(listed: Sequence[ListedRun]) -> Chosen:
+    """Choose the runs of the newest sweep, or of the newest single run's task."""
+    own = _without_studies(listed)
+    sweeps = newest_first(listed)
+    for sweep in sorted(sweeps, key=is_of_study):  # the order of equals stays
+        if sweep is None:
+            task = next(run.status["task"] for run in reversed(own) if not run.status.get("sweep"))
+            found = [run for run in own if run.status["task"] == task]
+            which = f"task {task}, which the newest run is of"
+        else:
+            found = runs_of_sweep(listed, sweep)
+            which = f"sweep {sweep}, the newest"
+        if any(shown_state(run.status) == "completed" for run in found):
+            return Chosen(found, _left_out(listed, found, which))
+    return Chosen([*listed], [])
+
+
+def _left_out(listed: Sequence[ListedRun], found: Sequence[ListedRun], which: str) -> list[str]:
+    if len(found) == len(listed):
+        return []
+    others = [run for run in listed if run not in found]
+    own = _without_studies(others)
+    tasks = dict.fromkeys(str(run.status["task"]) for run in reversed(own))
+    options = [f"--task {task}" for task in [*tasks][:_MOST_TASKS_NAMED]]
+    words = " or ".join([*options, "--sweep NAME"] if options else ["--sweep NAME"])
+    studies = len(others) - len(own)
+    of_studies = f", {studies} of them of studies" if studies else ""
+    return [f"{_count(len(others))} that are not of {which}{of_studies}: {_ALL}, {words} others"]
+
+
+def _without_studies(runs: Sequence[ListedRun]) -> list[ListedRun]:
+    return [run for run in runs if not is_of_study(run.status.get("sweep"))]
+
+
+def _count(number: int) -> str:
+    return f"{number} run{'s' * (number != 1)}"

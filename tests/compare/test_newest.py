@@ -7,8 +7,7 @@ import json
 import pytest
 from compared_runs import write_run
 
-from attnlab.compare.newest import choose_runs
-from attnlab.compare.selection import Filters
+from attnlab.compare.selection import Filters, choose_runs
 from attnlab.records.run_directory import list_runs
 
 
