@@ -95,8 +95,7 @@ class TextCorpus(NamedCorpus):
     def digest(self) -> str:
         """SHA-256 that changes with the content and with every setting that decides the items."""
         keys = ("own_parts", "limit", "validation", "test")
-        decisive = {**{key: getattr(self, key) for key in keys}, "content": self._content()}
-        return hashlib.sha256(json.dumps(decisive, sort_keys=True).encode()).hexdigest()
+        return digest_of({**{key: getattr(self, key) for key in keys}, "content": self._content()})
 
     def _read(self, part: str) -> Iterator[Any]:
         raise NotImplementedError
@@ -143,6 +142,11 @@ class OwnFiles(ReadCorpus):
     def _items(self, path: str | None, key: str, progress: Progress | None) -> Sequence[Any]:
         """The items of what a setting names; raises `RequestError` where it is no such thing."""
         raise NotImplementedError
+
+
+def digest_of(decisive: Any) -> str:
+    """SHA-256 of what decides items, JSON-ready."""
+    return hashlib.sha256(json.dumps(decisive, sort_keys=True).encode()).hexdigest()
 
 
 def shown(path: PurePath, folder: PurePath) -> str:

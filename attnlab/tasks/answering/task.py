@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -21,6 +19,7 @@ from attnlab.tasks.answering.predicted import PredictedAnswer
 from attnlab.tasks.answering.spans import Span, best_spans
 from attnlab.tasks.base import Report, require_part
 from attnlab.tasks.declaration import Kind, Progress
+from attnlab.tasks.text_corpus import digest_of
 from attnlab.tasks.text_task import TextTask
 from attnlab.text.tokenizers import PAD, UNKNOWN
 
@@ -113,7 +112,7 @@ class Answer(TextTask):
         self.data = AskedTexts(
             name=self.corpus.name,
             source=self.corpus.origin,
-            digest=hashlib.sha256(json.dumps(decisive, sort_keys=True).encode()).hexdigest(),
+            digest=digest_of(decisive),
             parts=made,
             cut=sum(len(each) >= self.question_places for each in questions),
             said=self.corpus.notes,

@@ -21,7 +21,7 @@ _MCNEMAR = f"{_HERE}.item_test:item_test"
 KIND = Kind(
     name="classification",
     models=KindModels(
-        learner=f"{_HERE}.either:make_learner",
+        learner=f"{_HERE}.learner:ClassificationLearner",
         together=8,
         resolve=with_the_encoders_attention,
     ),
@@ -47,7 +47,7 @@ KIND = Kind(
         command="classify",
         summary="the classes of texts or images, by a trained run",
         predictor=f"{_HERE}.predictor:ClassPredictor",
-        example=f"{_HERE}.either:served_example",
+        example=f"{_HERE}.base:served_example",
         next_steps={
             "pretrained": "attnlab classify {run} ..., or model.start=drawn and attnlab compare",
             "": 'attnlab classify {run} "...", or attention={other} and attnlab compare',
@@ -70,7 +70,7 @@ KIND = Kind(
         "speak for none.",
         figures=f"{_HERE}.shown.vocabulary:vocabulary_maps",
         runs="a run that classifies texts",
-        fits=f"{_HERE}.either:has_texts",
+        fits=f"{_HERE}.base:has_texts",
     ),
     page={
         "Test items": f"{_HERE}.shown.items:item_records",

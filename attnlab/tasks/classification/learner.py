@@ -1,4 +1,4 @@
-"""Learning to classify: one compiled program takes the steps of an epoch over resident texts."""
+"""Learning to classify: one compiled program takes the steps of an epoch on items in memory."""
 
 from __future__ import annotations
 
@@ -8,54 +8,55 @@ import numpy as np
 
 from attnlab.config.sections import RunConfig
 from attnlab.tasks.accuracy_tests import chosen_examples
-from attnlab.tasks.classification.scoring import validation_scores
-from attnlab.tasks.in_memory import InMemoryLearner, text_settings
+from attnlab.tasks.in_memory import InMemoryLearner
+from attnlab.training.in_memory_model import InMemoryModel
 
 if TYPE_CHECKING:
     from attnlab.tasks.base import Report
-    from attnlab.tasks.classification.models.classifier import Classifier
-    from attnlab.tasks.classification.task import Classify
+    from attnlab.tasks.classification.base import ClassificationTask
 
 
 class ClassificationLearner(InMemoryLearner):
     """A classifier on its corpus; see `Learner`."""
 
-    def __init__(self, config: RunConfig, task: Classify, model: Classifier) -> None:
+    def __init__(self, config: RunConfig, task: ClassificationTask, model: InMemoryModel) -> None:
         self._task = task
         parts = task.data.parts.items()
-        inputs = {name: part.tokens for name, part in parts}
+        inputs = {name: part.inputs for name, part in parts}
         targets = {name: part.labels for name, part in parts}
-        given = text_settings(model, inputs)
+        given = task.learning(model, config.trainer.batch_size)
         super().__init__(config, model, task.loss, inputs, targets, **given)
 
     def validate(self, epoch: int) -> dict[str, float]:
-        """`val_loss` in nats, `val_accuracy`."""
+        """`val_loss` in nats, `val_accuracy`; nothing without a validation part."""
         rows = self.rows["validation"]
         if not len(rows):
             return {}
-        logits = self.program.predict(rows)
-        labels = self._task.data.parts["validation"].labels
-        return validation_scores(self._task.loss, labels, logits)
+        logits, labels = self.program.predict(rows), self._task.data.parts["validation"].labels
+        losses = np.asarray(self._task.loss(labels, logits), np.float64)
+        accuracy = np.mean(logits.argmax(axis=-1) == labels)
+        return {"val_loss": float(losses.mean()), "val_accuracy": float(accuracy)}
 
     def report(self) -> Report:
         """The test part's classes beside the baselines."""
         return self._task.report(self.program.predict(self.rows["test"]))
 
     def examples(self) -> dict[str, Any] | None:
-        """Attention on a few test texts, right and wrong ones; None where nothing attends.
+        """Attention on a few test items, right and wrong ones; None where nothing attends.
 
-        `weights` (N, H, T, S), `tokens` (N, S) as they read, "" behind the end, the `label` and the
-        `prediction` (N,) by name, and `index` (N,), where the text stands in the test part.
+        `weights` (N, ...) as the model's `attend` has them, the items as the task shows them, the
+        `label` and the `prediction` (N,) by name, and `index` (N,), their rows in the test part.
         """
         test, classes = self._task.data.parts["test"], np.array(self._task.classes)
         found = self.program.predict(self.rows["test"]).argmax(axis=-1)
         chosen = chosen_examples(found == test.labels)
-        weights = self.program.attend(test.tokens[chosen])
+        inputs = test.inputs[chosen]
+        weights = self.program.attend(inputs)
         if weights is None:
             return None
         return {
             "weights": np.asarray(weights, np.float32),
-            "tokens": self._task.words(test.tokens[chosen]),
+            **self._task.examples(self.program.model, inputs),
             "label": classes[test.labels[chosen]],
             "prediction": classes[found[chosen]],
             "index": chosen,

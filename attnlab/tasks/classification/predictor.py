@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import mimetypes
 from collections.abc import Iterator, Sequence
 from os.path import isfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from attnlab.errors import RequestError
-from attnlab.tasks.classification.either import has_images, is_named_as_image
+from attnlab.tasks.classification.base import has_images
 from attnlab.tasks.predictor import Inputs, Request, Setting, TextPredictor
 from attnlab.text.reading import check_utf8
 from attnlab.text.unknown import unknown_column
@@ -55,7 +56,7 @@ class ClassPredictor(TextPredictor):
     @classmethod
     def prefers(cls, task: str, words: Sequence[str]) -> bool:
         """A run of images for what is named as an image, one of texts for all else."""
-        return has_images(task) == any(map(is_named_as_image, words))
+        return has_images(task) == any(map(_is_named_as_image, words))
 
     def read(self) -> Sequence[str]:
         """The texts that were given, or the files of images."""
@@ -159,3 +160,7 @@ class ClassPredictor(TextPredictor):
             "prediction": self.task.serve(self.model, pixels),
         }
         return attention_figure(kept, self.trained.config.names)
+
+
+def _is_named_as_image(word: str) -> bool:
+    return (mimetypes.guess_type(word)[0] or "").startswith("image/")

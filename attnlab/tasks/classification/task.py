@@ -1,9 +1,7 @@
-"""Classification: texts into classes."""
+"""Texts into classes."""
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Callable, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
@@ -13,20 +11,17 @@ import numpy as np
 
 from attnlab.encoders.opening import open_source, require_known
 from attnlab.errors import RequestError
-from attnlab.tasks.base import Report, require_part
+from attnlab.tasks.classification.base import ClassificationTask, probabilities
 from attnlab.tasks.classification.corpora.corpus import Corpus, Labelled
-from attnlab.tasks.classification.corpora.division import class_names, divided
 from attnlab.tasks.classification.data import LabelledTexts
-from attnlab.tasks.classification.kind import KIND
 from attnlab.tasks.classification.part import TextPart
-from attnlab.tasks.declaration import Kind, Progress
+from attnlab.tasks.text_corpus import digest_of
 from attnlab.tasks.text_task import TextTask
 from attnlab.text.cleaning import normalized
 from attnlab.text.tokenizers import PAD, UNKNOWN
 
 if TYPE_CHECKING:
     import keras
-    import tensorflow as tf
 
     from attnlab.attention.base import Attention
     from attnlab.config.sections import Option
@@ -36,23 +31,13 @@ if TYPE_CHECKING:
     Model = Classifier | PretrainedClassifier
 
 
-class Classify(TextTask):
+class Classify(TextTask, ClassificationTask):
     """Sort a corpus's texts into its classes.
-
-    Attributes:
-        monitor: the validation metric that chooses the best epoch, and its direction.
-        classes: names, in the order of their numbers, once the corpus is loaded or read.
-        class_counts: training items of each class, in the same order.
-        data: the corpus in tokens, once it is loaded.
 
     The settings are those of conf/task/classify.yaml; `cache` is the folder of downloads.
     """
 
-    kind: ClassVar[Kind] = KIND
     name: ClassVar[str] = "classify"
-    monitor: ClassVar[tuple[str, str]] = ("val_loss", "min")
-    classes: Sequence[str]
-    class_counts: Mapping[str, int]
     data: LabelledTexts
     length: int  # S, to which all texts are padded
 
@@ -70,7 +55,7 @@ class Classify(TextTask):
         max_length: int = 256,
         encoder: str | None = None,
     ) -> None:
-        self.corpus, self.cache = corpus, Path(cache).expanduser()
+        super().__init__(corpus, cache)
         self.text = {
             "tokenizer": tokenizer,
             "vocabulary": vocabulary,
@@ -80,17 +65,8 @@ class Classify(TextTask):
         }
         self.encoder = encoder
 
-    def load(self, seed: int = 0, progress: Progress | None = None) -> LabelledTexts:
-        """Find the corpus, divide it by the seed, and cut its texts into tokens.
-
-        Raises:
-            RequestError: the corpus is missing, damaged, too small, or has one class.
-        """
-        self.corpus.open(self.cache, progress)
-        lowercase = self.ignores_case(seed)
-        parts = divided(self.corpus, seed, ignore_case=lowercase)
+    def _data(self, parts: Mapping[str, Sequence[Labelled]], seed: int) -> LabelledTexts:
         self.find_tokenizer((each.text for each in parts["train"]), seed)
-        self.classes = class_names(parts)
         tokens = {name: self._cut([each.text for each in part]) for name, part in parts.items()}
         if self.source:
             require_known(tokens["train"], self.source)
@@ -102,26 +78,19 @@ class Classify(TextTask):
         decisive = [self.corpus.digest(), self.text, seed]
         if self.source:
             decisive += [self.tokenizer.vocabulary, self.length]
-        self.data = LabelledTexts(
-            name=self.corpus.name,
-            source=self.corpus.origin,
-            digest=hashlib.sha256(json.dumps(decisive, sort_keys=True).encode()).hexdigest(),
-            classes=self.classes,
+        return LabelledTexts(
+            **self._described(),
+            digest=digest_of(decisive),
             parts={name: self._part(part, tokens[name]) for name, part in parts.items()},
             cut=sum(len(row) > self.length for row in chain.from_iterable(tokens.values())),
-            said=self.corpus.notes,
-            left_out=self.corpus.left_out,
-            lowercase=lowercase,
+            lowercase=self.ignores_case(seed),
         )
-        self.class_counts = self.data.class_counts()
-        return self.data
 
     def _part(self, texts: Sequence[Labelled], tokens: Sequence[Sequence[int]]) -> TextPart:
-        numbers = {label: number for number, label in enumerate(self.classes)}
         return TextPart(
             texts=[each.text for each in texts],
             tokens=self._padded(tokens),
-            labels=np.array([numbers[each.label] for each in texts], np.int32),
+            labels=self._labels(texts),
             groups=[each.group for each in texts],
         )
 
@@ -161,40 +130,25 @@ class Classify(TextTask):
 
         return build_classifier(model.name, model.settings, attention, **sizes)
 
-    @staticmethod
-    def loss(label: tf.Tensor, logits: tf.Tensor) -> tf.Tensor:
-        """Cross entropy in nats: (B,) numbers of classes and (B, C) logits to (B,)."""
-        import tensorflow as tf
+    def learning(self, model: Model, batch: int) -> dict[str, Any]:
+        """See `ClassificationTask`; the graph skips the padding of texts."""
+        from attnlab.tasks.in_memory import text_settings
 
-        return tf.nn.sparse_softmax_cross_entropy_with_logits(label, logits)
+        return text_settings(model, {name: part.tokens for name, part in self.data.parts.items()})
 
-    def evaluate(self, model: keras.Model, part: str = "test") -> Report:
-        """Classify a part and score it beside the baselines.
+    def examples(self, model: Model, inputs: np.ndarray) -> dict[str, np.ndarray]:
+        """The `tokens` (N, S) as they read, "" after the end."""
+        return {"tokens": self.words(inputs)}
 
-        Raises:
-            RequestError: the run has no such part.
-        """
-        require_part(self.data.parts, part)
-        logits = model.predict(self.data.parts[part].tokens, batch_size=256, verbose=0)
-        return self.report(logits, part)
-
-    def report(self, logits: np.ndarray, part: str = "test") -> Report:
-        """Score the logits (N, C) of one part beside the baselines."""
-        from attnlab.tasks.classification.report import build_report
-
-        return build_report(self.data, part, probabilities(logits))
-
-    def serve(self, model: keras.Model, inputs: Any = None) -> np.ndarray:
-        """The class of each text, (N,) or a column of N, to (N,)."""
+    def _items(self, inputs: Any) -> list[str]:
+        """Texts, (N,) or a column of N."""
         if inputs is None:
             raise RequestError("inputs: expected a list of texts, got none.")
-        texts = [str(text) for text in np.asarray(inputs).reshape(-1)]
-        best = self.shares(model, texts).argmax(axis=-1)
-        return np.array([self.classes[number] for number in best], dtype=object)
+        return [str(text) for text in np.asarray(inputs).reshape(-1)]
 
-    def shares(self, model: keras.Model, texts: Sequence[str]) -> np.ndarray:
+    def shares(self, model: keras.Model, items: Sequence[str]) -> np.ndarray:
         """The probability of each class for each text, (N, C)."""
-        return self.shares_of(model, self.tokens(texts))
+        return self.shares_of(model, self.tokens(items))
 
     def shares_of(self, model: keras.Model, tokens: np.ndarray) -> np.ndarray:
         """The same for texts in tokens, (N, S), perhaps shorter than those trained on."""
@@ -215,23 +169,15 @@ class Classify(TextTask):
         """
 
         def sizes(content: Mapping[str, Any]) -> tuple[int, dict[str, int]]:
-            counts = {str(name): int(n) for name, n in content["classes"].items()}
-            return int(content["length"]), counts
+            return int(content["length"]), self.saved_counts(content)
 
         self.length, self.class_counts = self.read_text(folder, sizes)
         self.classes = [*self.class_counts]
 
-
-def probabilities(logits: np.ndarray) -> np.ndarray:
-    """softmax(logits), (N, C) float64."""
-    from scipy.special import softmax
-
-    return softmax(np.asarray(logits, np.float64), axis=-1)
-
-
-def served_example(document: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """An input of the model that MLflow serves, one text, and an output, its class."""
-    return (
-        {"values": ["The keys to the cabinet are old."], "dtype": "object"},
-        {"values": ["right"], "dtype": "object"},
-    )
+    @classmethod
+    def served(cls, document: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+        """One text, and its class."""
+        return (
+            {"values": ["The keys to the cabinet are old."], "dtype": "object"},
+            {"values": ["right"], "dtype": "object"},
+        )

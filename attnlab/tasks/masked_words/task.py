@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Callable, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
@@ -27,6 +25,7 @@ from attnlab.tasks.masked_words.filling import (
 from attnlab.tasks.masked_words.kind import KIND
 from attnlab.tasks.masked_words.masking import MASK, choose
 from attnlab.tasks.masked_words.rows import Row, filled, packed, paired
+from attnlab.tasks.text_corpus import digest_of
 from attnlab.tasks.text_task import TextTask
 from attnlab.text.cleaning import normalized
 from attnlab.text.tokenizers import UNKNOWN
@@ -108,7 +107,7 @@ class MaskedWords(TextTask):
         self.data = MaskedTexts(
             name=self.corpus.name,
             source=self.corpus.origin,
-            digest=hashlib.sha256(json.dumps(decisive, sort_keys=True).encode()).hexdigest(),
+            digest=digest_of(decisive),
             parts=found,
             cut=cut,
             unknown=unknown,

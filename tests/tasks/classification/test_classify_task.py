@@ -10,7 +10,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from attnlab.tasks.classification.task import probabilities
+from attnlab.tasks.classification.base import probabilities
 
 TINY = (
     *("task=classify", "data=table", "data.path=texts.csv", "model.units=8", "model.embedding=8"),

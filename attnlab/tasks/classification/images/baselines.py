@@ -9,7 +9,7 @@ import numpy as np
 from attnlab.tasks.classification.baselines import drawn, logistic_regression, majority, remembered
 
 if TYPE_CHECKING:
-    from attnlab.tasks.classification.images.part import ImagePart
+    from attnlab.tasks.classification.part import ImagePart
 
 MOST_IMAGES = 10_000  # training images that are searched and fitted
 _MOST_STEPS = 200  # of the logistic regression

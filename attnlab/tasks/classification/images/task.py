@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -15,16 +13,13 @@ from attnlab.encoders.opening import open_image_source, save_source, saved_image
 from attnlab.errors import RequestError
 from attnlab.records.assets import read_assets
 from attnlab.records.files import write_json
-from attnlab.tasks.base import Report, Task, require_part
-from attnlab.tasks.classification.corpora.division import class_names, divided
+from attnlab.tasks.classification.base import BATCH, ClassificationTask, probabilities
 from attnlab.tasks.classification.images.corpora.image_corpus import ImageCorpus, LabelledImage
 from attnlab.tasks.classification.images.corpora.image_files import read_image
 from attnlab.tasks.classification.images.data import LabelledImages
-from attnlab.tasks.classification.images.part import ImagePart
-from attnlab.tasks.classification.kind import KIND
-from attnlab.tasks.classification.report import build_report
-from attnlab.tasks.classification.task import Classify, probabilities
-from attnlab.tasks.declaration import Kind, Progress
+from attnlab.tasks.classification.part import ImagePart
+from attnlab.tasks.declaration import Progress
+from attnlab.tasks.text_corpus import digest_of
 
 if TYPE_CHECKING:
     import keras
@@ -35,33 +30,23 @@ if TYPE_CHECKING:
     from attnlab.tasks.classification.images.models.vision_transformer import VisionTransformer
 
 _FILE = "classes.json"
-_BATCH = 256
 
 
-class Images(Task):
+class Images(ClassificationTask):
     """Sort a corpus's images into its classes.
 
     Attributes:
-        monitor: the validation metric that chooses the best epoch, and its direction.
-        classes: names, in the order of their numbers, once the corpus is loaded or read.
-        class_counts: training items of each class, in the same order.
         shape: (height, width, channels) of an image.
-        data: the corpus, once it is loaded.
 
     The settings are those of conf/task/images.yaml; `cache` is the folder of downloads.
     """
 
-    kind: ClassVar[Kind] = KIND
     name: ClassVar[str] = "images"
-    monitor: ClassVar[tuple[str, str]] = ("val_loss", "min")
-    classes: Sequence[str]
-    class_counts: Mapping[str, int]
+    has_images: ClassVar[bool] = True
     shape: tuple[int, int, int]
     data: LabelledImages
     source: ImageSource | None = None  # of an encoder that was trained before
     _is_saved = False  # whether the model gets the weights of a run
-
-    loss = staticmethod(Classify.loss)
 
     def __init__(
         self,
@@ -72,41 +57,28 @@ class Images(Task):
         shift: int = 0,
         encoder: str | None = None,
     ) -> None:
-        self.corpus, self.cache = corpus, Path(cache).expanduser()
+        super().__init__(corpus, cache)
         self.augmentation = {"flip": flip, "shift": shift}
         self.shape, self.encoder = corpus.shape, encoder
 
     def load(self, seed: int = 0, progress: Progress | None = None) -> LabelledImages:
-        """Find the corpus, and divide it by the seed.
-
-        Raises:
-            RequestError: the corpus is missing, damaged, too small, or has one class; there is no
-                such encoder.
-        """
+        """See `ClassificationTask.load`; an encoder that is missing is refused first."""
         if self.encoder and self.source is None:
             self.source = open_image_source(self.encoder)
-        self.corpus.open(self.cache, progress)
-        parts = divided(self.corpus, seed)
-        self.classes = class_names(parts)
-        decisive = json.dumps([self.corpus.digest(), seed])
-        self.data = LabelledImages(
-            name=self.corpus.name,
-            source=self.corpus.origin,
-            digest=hashlib.sha256(decisive.encode()).hexdigest(),
-            classes=self.classes,
+        return super().load(seed, progress)
+
+    def _data(self, parts: Mapping[str, Sequence[LabelledImage]], seed: int) -> LabelledImages:
+        return LabelledImages(
+            **self._described(),
+            digest=digest_of([self.corpus.digest(), seed]),
             parts={name: self._part(images) for name, images in parts.items()},
-            said=self.corpus.notes,
-            left_out=self.corpus.left_out,
         )
-        self.class_counts = self.data.class_counts()
-        return self.data
 
     def _part(self, images: Sequence[LabelledImage]) -> ImagePart:
-        numbers = {label: number for number, label in enumerate(self.classes)}
         return ImagePart(
             names=[each.name for each in images],
             pixels=np.stack([each.pixels for each in images]),
-            labels=np.array([numbers[each.label] for each in images], np.int32),
+            labels=self._labels(images),
         )
 
     def build(self, attention: Callable[[], Attention], model: Option) -> VisionTransformer:
@@ -148,32 +120,32 @@ class Images(Task):
             )
         return build_vision_transformer(attention, self.shape, **given)
 
-    def evaluate(self, model: keras.Model, part: str = "test") -> Report:
-        """Classify a part and score it beside the baselines.
+    def learning(self, model: VisionTransformer, batch: int) -> dict[str, Any]:
+        """See `ClassificationTask`.
 
-        Raises:
-            RequestError: the run has no such part.
+        A step has about six operations for each parameter and each vector of the batch.
         """
-        require_part(self.data.parts, part)
-        logits = model.predict(self.data.parts[part].pixels, batch_size=_BATCH, verbose=0)
-        return self.report(logits, part)
+        from attnlab.training.compiler import Border, is_faster_with_xla
 
-    def report(self, logits: np.ndarray, part: str = "test") -> Report:
-        """Score the logits (N, C) of one part beside the baselines."""
-        return build_report(self.data, part, probabilities(logits))
+        operations = 6 * batch * model.steps * model.count_params()
+        return {"faster_with_xla": is_faster_with_xla(operations, Border.VISION_TRANSFORMER)}
 
-    def serve(self, model: keras.Model, inputs: Any = None) -> np.ndarray:
-        """The class of each image, (N, height, width, channels) of 0 to 255, to (N,).
+    def examples(self, model: VisionTransformer, inputs: np.ndarray) -> dict[str, np.ndarray]:
+        """The `pixels` (N, height, width, channels); `positions` (P, P) where they are learned.
+
+        `VisionTransformer.position_similarity` has these.
+        """
+        similarity = model.position_similarity()
+        return {"pixels": inputs, **({} if similarity is None else {"positions": similarity})}
+
+    def _items(self, inputs: Any) -> list[np.ndarray]:
+        """Images, (N, height, width, channels) of 0 to 255.
 
         Grey images may lack the last axis, and a table has a pixel a column, row by row.
 
         Raises:
             RequestError: the inputs are none, of another size, or outside of 0 to 255.
         """
-        best = self.shares(model, list(self._pixels(inputs))).argmax(axis=-1)
-        return np.array([self.classes[number] for number in best], dtype=object)
-
-    def _pixels(self, inputs: Any) -> np.ndarray:
         size = " x ".join(map(str, self.shape))
         expected = f"inputs: expected images of {size} numbers from 0 to 255, got"
         if inputs is None:
@@ -188,11 +160,11 @@ class Images(Task):
             raise RequestError(f"{expected} none.")
         if not ((found >= 0) & (found <= 255)).all():
             raise RequestError(f"{expected} {found.min():g} to {found.max():g}.")
-        return np.rint(found).astype(np.uint8)
+        return [*np.rint(found).astype(np.uint8)]
 
-    def shares(self, model: keras.Model, images: Sequence[np.ndarray]) -> np.ndarray:
+    def shares(self, model: keras.Model, items: Sequence[np.ndarray]) -> np.ndarray:
         """The probability of each class for each image, (H, W, C) uint8 each: (N, classes)."""
-        batches = [np.stack(images[at : at + _BATCH]) for at in range(0, len(images), _BATCH)]
+        batches = [np.stack(items[at : at + BATCH]) for at in range(0, len(items), BATCH)]
         logits = [np.asarray(model(batch, training=False)) for batch in batches]
         return probabilities(np.concatenate(logits))
 
@@ -215,12 +187,21 @@ class Images(Task):
         """
 
         def read(content: Mapping[str, Any]) -> tuple[tuple[int, ...], dict[str, int]]:
-            counts = {str(name): int(n) for name, n in content["classes"].items()}
-            return tuple(int(size) for size in content["shape"]), counts
+            return tuple(map(int, content["shape"])), self.saved_counts(content)
 
         counts = read_assets(folder / _FILE, read, expected=self.shape, what="images of")
         self.classes, self.class_counts = [*counts], counts
         self.source, self._is_saved = saved_image_source(folder), True
+
+    @classmethod
+    def served(cls, document: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+        """One image, and its class."""
+        settings = {key: value for key, value in document["data"].items() if key != "name"}
+        corpus: type[ImageCorpus] = option_class("data", document["data"]["name"])
+        return (
+            {"values": np.zeros((1, *corpus(**settings).shape), int).tolist(), "dtype": "int64"},
+            {"values": ["a class"], "dtype": "object"},
+        )
 
 
 class Digits(Images):
@@ -238,13 +219,3 @@ class Digits(Images):
         encoder: str | None = None,
     ) -> None:
         super().__init__(corpus=corpus, cache=cache, flip=flip, shift=shift, encoder=encoder)
-
-
-def served_example(document: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """An input of the model that MLflow serves, one image, and an output, its class."""
-    settings = {key: value for key, value in document["data"].items() if key != "name"}
-    shape = option_class("data", document["data"]["name"])(**settings).shape  # type: ignore[call-arg]
-    return (
-        {"values": np.zeros((1, *shape), int).tolist(), "dtype": "int64"},
-        {"values": ["a class"], "dtype": "object"},
-    )

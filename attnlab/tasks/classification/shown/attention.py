@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from attnlab.tasks.base import ReportedRun
-from attnlab.tasks.classification.either import has_images
+from attnlab.tasks.classification.base import has_images
 from attnlab.tasks.classification.shown import images, texts
 from attnlab.views.records import Record
 

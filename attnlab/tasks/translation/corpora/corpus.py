@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
 import itertools
-import json
 from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import cached_property
@@ -13,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from attnlab.errors import RequestError
 from attnlab.tasks.declaration import Progress
-from attnlab.tasks.text_corpus import NamedCorpus
+from attnlab.tasks.text_corpus import NamedCorpus, digest_of
 from attnlab.tasks.translation.pair import Pair
 
 if TYPE_CHECKING:
@@ -66,8 +64,7 @@ class Corpus(NamedCorpus):
         """SHA-256 that changes with the content and with every setting that decides the pairs."""
         keys = ["limit", "reverse", "own_parts"]
         keys += [] if self.own_parts else ["validation", "test", "split"]
-        decisive = {**{key: getattr(self, key) for key in keys}, "content": self._content()}
-        return hashlib.sha256(json.dumps(decisive, sort_keys=True).encode()).hexdigest()
+        return digest_of({**{key: getattr(self, key) for key in keys}, "content": self._content()})
 
     @property
     def dropped(self) -> dict[str, int]:

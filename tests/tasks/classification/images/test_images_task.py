@@ -21,8 +21,8 @@ from attnlab.tasks.classification.images import baselines
 from attnlab.tasks.classification.images import data as image_data
 from attnlab.tasks.classification.images.corpora.digits import Digits
 from attnlab.tasks.classification.images.data import LabelledImages
-from attnlab.tasks.classification.images.part import ImagePart
 from attnlab.tasks.classification.images.task import Images
+from attnlab.tasks.classification.part import ImagePart
 from attnlab.tasks.classification.report import build_report
 from attnlab.tasks.classification.shown import images as shown
 from attnlab.tasks.classification.shown.figures import figures
