@@ -17,9 +17,17 @@ SMALL |= {"cell": "simple"}
 
 
 def settings(group: str, name: str, **others) -> dict:
-    """Those of an option's YAML; where it has sizes, they are `SMALL`, or what `others` say."""
+    """Those of an option's YAML; where it has sizes, they are `SMALL`, or what `others` say.
+
+    A value `auto` is the one that the setting's rule has for it, if it has one.
+    """
     content = option_content(group, name)
-    own = {key: value for key, value in content.items() if key not in ("name", "_target_", "rules")}
+    rules = content.get("rules", {})
+    own = {
+        key: rules.get(key, {}).get("auto", value) if value == "auto" else value
+        for key, value in content.items()
+        if key not in ("name", "_target_", "rules")
+    }
     small = {**SMALL, **others}
     return {key: value if value is None else small.get(key, value) for key, value in own.items()}
 
