@@ -29,7 +29,7 @@ _MOST_CAVEATS = 5
 
 
 def result_sentence(comparison: Comparison) -> str:
-    """What came out, beside the reference and the best baseline."""
+    """The result in a sentence, compared with the reference and the best baseline."""
     best, groups = comparison.results[0], len(comparison.results)
     write, name = value_format(comparison), _name(comparison)
     if not comparison.metric.direction:
@@ -103,7 +103,7 @@ def _baseline(comparison: Comparison, value: float) -> str:
 
 
 def results_records(comparison: Comparison, colours: Mapping[str, int]) -> list[Record]:
-    """Charts of means and curves, tables, and what to know beside them."""
+    """Charts of means and curves, tables, and notes on them."""
     curves = group_curves(comparison, colours, _MOST)
     parts: list[Record] = [_intervals(comparison, colours), *curves]
     parts += [_with_baselines(comparison), *_further_parts(comparison)]

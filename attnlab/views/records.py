@@ -281,7 +281,7 @@ Record: TypeAlias = Text | Code | Table | Curves | Intervals | Scatter | Slider 
 
 
 def tabs(choices: Mapping[str, Sequence[Record]], *, named: bool = False) -> Sequence[Record]:
-    """Tabs for groups. A single group's records stand without a tab, unless it must be `named`."""
+    """Tabs for groups; the records of a single group without a tab, unless it must be `named`."""
     if len(choices) == 1 and not named:
         return next(iter(choices.values()))
     return [Tabs("group", choices)] if choices else []

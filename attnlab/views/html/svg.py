@@ -101,7 +101,7 @@ def strip_svg(strip: Strip, weights: np.ndarray, most: float) -> Markup:
 
 
 def bars_path(weights: Sequence[float] | np.ndarray, most: float) -> str:
-    """Bars that stand on the lower edge of a strip; page.js has the same."""
+    """Bars on the lower edge of a strip; page.js has the same."""
     width, height = STRIP
     step = width / len(weights)
     tops = [height - 0.62 * height * float(weight) / (most or 1.0) for weight in weights]

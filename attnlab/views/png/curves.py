@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from itertools import chain
 from typing import Any
 
@@ -51,23 +52,15 @@ def draw_curves(axes: Axes, record: Curves) -> None:
 def _x_axis(axes: Axes, record: Curves) -> np.ndarray:
     """The places of the record's x: their dates if all have one. Sets locator and formatter."""
     x, axis = np.asarray(record.x), axes.xaxis
+    pairs = zip(record.x, record.names, strict=False)
     if record.x_ticks is not None:
         axis.set_ticks(*zip(*record.x_ticks, strict=True))
-        return x
-    named = [*record.names] and any(
-        str(at) != name for at, name in zip(record.x, record.names, strict=True)
-    )
-    if named and are_times(record.names):
-        try:
-            dates = np.array([*record.names], dtype="datetime64[s]")
-        except ValueError:
-            pass  # such as 1990-W05
-        else:
+    elif any(str(at) != name for at, name in pairs):
+        if (dates := _dates(record.names)) is not None:
             locator = AutoDateLocator(maxticks=_MOST_LABELS + 1)
             axis.set_major_locator(locator)
             axis.set_major_formatter(ConciseDateFormatter(locator))
             return dates
-    if named:
         names = dict(zip(map(int, record.x), record.names, strict=True))
         most = min(_MOST_LABELS, _CHARACTERS // (max(map(len, record.names)) + 3))
         axis.set_major_locator(MaxNLocator(max(most, 1), integer=True))
@@ -76,6 +69,14 @@ def _x_axis(axes: Axes, record: Curves) -> np.ndarray:
         steps = [1, 2, 5, 10]
         axis.set_major_locator(MaxNLocator(integer=True, steps=steps, min_n_ticks=1))
     return x
+
+
+def _dates(names: Sequence[str]) -> np.ndarray | None:
+    """The dates that names are; None if one is something else, such as 1990-W05."""
+    if are_times(names):
+        with suppress(ValueError):
+            return np.array([*names], dtype="datetime64[s]")
+    return None
 
 
 def _draw(axes: Axes, curve: Curve, x: np.ndarray, band: str) -> None:

@@ -87,29 +87,29 @@ def _draw_grid(part: Any, grid: Grid) -> None:
     columns = max(grid.columns, *map(len, rows))
     heights = grid.heights or [1.0] * len(rows)
     table = part.subplots(len(rows), columns, height_ratios=heights, squeeze=False)
-    record: Any
-    bars: dict[str, Any] = {}
+    bars: dict[str, Any] = {}  # quantity -> what its colour bar needs, and the columns that have it
     for row, (records, cells) in enumerate(zip(rows, table, strict=True)):
-        for column, (record, axes) in enumerate(zip(records, cells, strict=False)):
+        for column, record in enumerate(records):
             if isinstance(record, Curves) and record.same_x:
-                axes.sharex(table[row + 1, column])
-                axes.tick_params(labelbottom=False)
-            if (picture := _IN_AXES[type(record)](axes, record)) is not None:
+                cells[column].sharex(table[row + 1, column])
+                cells[column].tick_params(labelbottom=False)
+            picture = _IN_AXES[type(record)](cells[column], record)
+            if isinstance(record, Maps | Scatter):
                 bars.setdefault(record.quantity, (picture, record, set()))[2].add(column)
         for axes in cells[len(records) :]:
             axes.set_visible(False)
-    for quantity, (picture, record, places) in bars.items():
-        _colour_bar(part, table[:, sorted(places)], picture, quantity, record)
+    for picture, record, places in bars.values():
+        _colour_bar(part, table[:, sorted(places)], picture, record)
     if grid.legend:
         _draw_legend(part, grid)
     if grid.warning:
         part.supxlabel(grid.warning, x=0.012, ha="left", fontsize=8, color=colour(ORANGE))
 
 
-def _colour_bar(part: Any, axes: np.ndarray, picture: Any, quantity: str, record: Any) -> None:
-    form = PercentFormatter(1) if getattr(record, "percent", False) else None
+def _colour_bar(part: Any, axes: np.ndarray, picture: Any, record: Maps | Scatter) -> None:
+    form = PercentFormatter(1) if isinstance(record, Maps) and record.percent else None
     bar = part.colorbar(picture, ax=axes, format=form, aspect=30)
-    bar.set_label(quantity, fontsize=9)
+    bar.set_label(record.quantity, fontsize=9)
     bar.ax.tick_params(labelsize=8)
 
 

@@ -20,7 +20,7 @@ _WIDTH, _HEIGHT = 10.0, 8.6
 _LEFT, _RIGHT, _BOTTOM, _TOP = 0.3, 0.15, 0.3, 0.68  # inches around the map
 _FONT = 8.0
 _MOST_CHARACTERS = 18
-# Where a label may stand beside its point, best first: the side, then farther off.
+# Where a label may be next to its point, best first: the side, then the distance.
 _SIDES = ((1, 0), (-1, 0), (0, 1), (0, -1), (1, 1), (-1, 1), (1, -1), (-1, -1))
 _DISTANCES = (6.0, 18.0, 30.0)  # pixels
 

@@ -10,7 +10,7 @@ import numpy as np
 from attnlab.records.run_directory import RunDirectory
 from attnlab.tasks.accuracy_tests import wilson_interval
 from attnlab.tasks.classification.kind import KIND
-from attnlab.tasks.classification.measures import calibration_bins
+from attnlab.tasks.classification.measures import Bins, calibration_bins
 from attnlab.tasks.classification.report import noun_of
 from attnlab.tasks.classification.shown import images, texts
 from attnlab.tasks.shown import run_figures
@@ -128,6 +128,12 @@ def calibration_figure(
     error = metrics["test"].get("calibration_error")
     said = "" if error is None else f", expected calibration error {error:.3g}"
     title = f"{run_title(metrics)}: calibration{said}"
+    rows = [[_accuracy_chart(found, nouns)], [_counts_chart(found, nouns)]]
+    return figure(title, _result(metrics), rows, (7, 5.4), (3, 1))
+
+
+def _accuracy_chart(found: Bins, nouns: str) -> Curves:
+    """Accuracy of the bins by their mean confidence."""
     bins = np.flatnonzero(found.counts)
     shares, counts = found.accuracy[bins], found.counts[bins]
     ends = [
@@ -136,32 +142,33 @@ def calibration_figure(
     ]
     low, high = np.array(ends).T
     name = f"test {nouns} of a bin, 95 % interval"
-    curves = [
-        Curve("as right as sure", [0, 1], GREY, x=[0, 1]),
-        Curve(name, shares, BLUE, low, high, "errors"),
-    ]
-    size = 1 / len(found.counts)
-    middles = (np.arange(len(found.counts)) + 0.5) * size
-    upper = Curves(
+    return Curves(
         "",
         "",
         "share that is right",
         found.confidence[bins],
-        curves,
+        [
+            Curve("as right as sure", [0, 1], GREY, x=[0, 1]),
+            Curve(name, shares, BLUE, low, high, "errors"),
+        ],
         same_x=True,
         x_limits=(0.0, 1.0),
         y_limits=(-0.02, 1.04),
     )
-    lower = Curves(
+
+
+def _counts_chart(found: Bins, nouns: str) -> Curves:
+    """How many items the bins have."""
+    size = 1 / len(found.counts)
+    return Curves(
         "",
         "probability of the predicted class (below the line: too sure)",
         nouns,
-        middles,
+        (np.arange(len(found.counts)) + 0.5) * size,
         [Curve("", found.counts, BLUE, form="bars")],
         legend="none",
         x_limits=(0.0, 1.0),
     )
-    return figure(title, _result(metrics), [[upper], [lower]], (7, 5.4), (3, 1))
 
 
 def groups_figure(groups: Mapping[str, Mapping[str, float]], metrics: Mapping[str, Any]) -> Figure:

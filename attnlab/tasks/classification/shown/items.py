@@ -45,7 +45,7 @@ def item_records(runs: Sequence[ReportedRun]) -> list[Record]:
 
 
 def likelihood(columns: Columns) -> np.ndarray:
-    """(N,) the probability of each item's class; at most that, where it wasn't kept and is small.
+    """(N,) the probability of each item's class; at most that, if it was not stored and is small.
 
     Of more than 20 classes only the largest probability was kept: a class that isn't the prediction
     has at most the rest of it.

@@ -47,7 +47,7 @@ def against_target_chart(forecasts: Forecasts, title: str, units: str) -> Curves
 
 
 def by_step_chart(forecasts: Sequence[Forecasts], baseline: str, title: str, units: str) -> Curves:
-    """The error of each step ahead, beside the best baseline's."""
+    """The error of each step ahead, and that of the best baseline."""
     first = forecasts[0][2]
     steps = int(first["step"].max())
     curves = [
