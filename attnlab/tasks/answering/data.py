@@ -8,18 +8,18 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from attnlab.tasks.answering.corpora.corpus import Asked
-from attnlab.tasks.answering.encoding import Cut, Rows
+from attnlab.tasks.answering.encoding import Cut, WindowRows
 from attnlab.tasks.answering.measures import best, exact
 from attnlab.tasks.base import TaskData
 
 
 @dataclass(frozen=True, eq=False)
-class Part:
+class AskedPart:
     """The questions of one part."""
 
     questions: Sequence[Asked]
     texts: Sequence[Cut]  # of each question
-    rows: Rows  # their windows
+    rows: WindowRows  # their windows
 
     def inexpressible(self, longest: int) -> tuple[int, int]:
         """Count the questions that no model can answer exactly, by the reason.
@@ -49,12 +49,12 @@ class AskedTexts(TaskData):
     name: str
     source: str
     digest: str
-    parts: Mapping[str, Part]  # `train`, `validation`, `test`
+    parts: Mapping[str, AskedPart]  # `train`, `validation`, `test`
     cut: int = 0  # questions of all parts of which the end was cut off
     said: Sequence[str] = ()  # what the user should know of how the questions were read
     # questions of each part that were left out because a later part has their text
     left_out: Mapping[str, int] = field(default_factory=dict)
-    # questions of each part that can't be answered exactly; see `Part.inexpressible`
+    # questions of each part that can't be answered exactly; see `AskedPart.inexpressible`
     inexpressible: Mapping[str, tuple[int, int]] = field(default_factory=dict)
 
     @property
@@ -96,7 +96,7 @@ class AskedTexts(TaskData):
                 notes.append(f"{which} can't be expressed exactly, {' and '.join(by)}; {most}.")
         return notes
 
-    def _described(self, name: str, part: Part) -> dict[str, int]:
+    def _described(self, name: str, part: AskedPart) -> dict[str, int]:
         groups = Counter(each.group for each in part.questions)
         beyond = sum(self.inexpressible.get(name, ()))
         limited = {"no exact answer in words": beyond} if beyond else {}

@@ -34,7 +34,7 @@ class Cut(NamedTuple):
         return (found[0], found[-1]) if found else None
 
 
-class Rows(NamedTuple):
+class WindowRows(NamedTuple):
     """Windows as a model reads them, all of them W."""
 
     tokens: np.ndarray  # (W, 1 + Q + P) int32
@@ -85,7 +85,7 @@ def make_rows(
     question_places: int,
     text_places: int,
     stride: int,
-) -> Rows:
+) -> WindowRows:
     """All windows of some questions about texts, in their order.
 
     Args:
@@ -115,4 +115,4 @@ def make_rows(
             if first >= 0 and last < len(window):
                 targets[row] = first + 1, last + 1
     owners, starts = np.array(places, np.int32).reshape(-1, 2).T
-    return Rows(tokens, targets, owners, starts)
+    return WindowRows(tokens, targets, owners, starts)

@@ -10,7 +10,7 @@ import numpy as np
 from attnlab.tasks.answering.report import measured
 
 if TYPE_CHECKING:
-    from attnlab.tasks.answering.data import Part
+    from attnlab.tasks.answering.data import AskedPart
     from attnlab.tasks.answering.predicted import PredictedAnswer
 
 
@@ -29,7 +29,7 @@ class TextPlaces(Protocol):
         """The words of tokens; "" behind the end."""
 
 
-def shown_window(part: Part, number: int, said: PredictedAnswer, places: int) -> int:
+def shown_window(part: AskedPart, number: int, said: PredictedAnswer, places: int) -> int:
     """The row of a question's window, of so many places, that has most around what was said.
 
     Where nothing was said the window that has the answer, else the first.
@@ -43,7 +43,7 @@ def shown_window(part: Part, number: int, said: PredictedAnswer, places: int) ->
 
 def looked_at(
     task: TextPlaces,
-    part: Part,
+    part: AskedPart,
     said: Sequence[PredictedAnswer],
     numbers: np.ndarray,
     attend: Callable[[np.ndarray], Any],
@@ -76,7 +76,7 @@ def looked_at(
     }
 
 
-def placed(part: Part, row: int, said: PredictedAnswer) -> tuple[int, int]:
+def placed(part: AskedPart, row: int, said: PredictedAnswer) -> tuple[int, int]:
     """The first and last place in a window of what was said; -1 where nothing was."""
     held = _tokens(part, int(part.rows.owners[row]), said)
     if held is None:
@@ -85,7 +85,7 @@ def placed(part: Part, row: int, said: PredictedAnswer) -> tuple[int, int]:
     return held[0] - start, held[1] - start
 
 
-def _tokens(part: Part, number: int, said: PredictedAnswer) -> tuple[int, int] | None:
+def _tokens(part: AskedPart, number: int, said: PredictedAnswer) -> tuple[int, int] | None:
     """The first and last token in its text of what was said to a question."""
     if said.start is None or said.end is None:
         return None

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from attnlab.tasks.answering.encoding import Rows
+from attnlab.tasks.answering.encoding import WindowRows
 
 
 class Span(NamedTuple):
@@ -19,7 +19,7 @@ class Span(NamedTuple):
 
 def best_spans(
     logits: np.ndarray,
-    rows: Rows,
+    rows: WindowRows,
     lengths: list[int],
     *,
     longest: int,

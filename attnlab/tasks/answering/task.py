@@ -12,7 +12,7 @@ from attnlab.encoders.opening import open_source, require_known
 from attnlab.errors import RequestError
 from attnlab.tasks.answering.corpora.corpus import Asked, Corpus
 from attnlab.tasks.answering.corpora.division import divided
-from attnlab.tasks.answering.data import AskedTexts, Part
+from attnlab.tasks.answering.data import AskedPart, AskedTexts
 from attnlab.tasks.answering.encoding import Cut, cut_question, cut_text, make_rows
 from attnlab.tasks.answering.kind import KIND
 from attnlab.tasks.answering.predicted import PredictedAnswer
@@ -147,14 +147,14 @@ class Answer(TextTask):
 
     def _part(
         self, asked: Sequence[Asked], questions: Iterator[list[int]], texts: Mapping[str, Cut]
-    ) -> Part:
+    ) -> AskedPart:
         own = [texts[each.text] for each in asked]
         places = [
             text.holding(each.answers[0].start, each.answers[0].end) if each.answers else None
             for each, text in zip(asked, own, strict=True)
         ]
         tokens = [next(questions) for _ in asked]
-        return Part(asked, own, self._rows(tokens, own, places))
+        return AskedPart(asked, own, self._rows(tokens, own, places))
 
     def _rows(self, questions: Any, texts: Any, answers: Any) -> Any:
         sizes = {"question_places": self.question_places, "text_places": self.text_places}

@@ -1,4 +1,4 @@
-"""Texts in tokens, and the words of them that are to be told."""
+"""Texts in tokens, and the words of them that are to be predicted."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from attnlab.tasks.masked_words.masking import Asked
 
 
 @dataclass(frozen=True, eq=False)
-class Part:
+class MaskedPart:
     """Rows of one part, all of them N."""
 
     tokens: np.ndarray  # (N, S) int32, as they were written
@@ -37,7 +37,7 @@ class MaskedTexts(TaskData):
     name: str
     source: str
     digest: str
-    parts: Mapping[str, Part]  # `train`, `validation`, `test`
+    parts: Mapping[str, MaskedPart]  # `train`, `validation`, `test`
     cut: int  # rows of all parts of which an end was cut off
     unknown: int  # tokens of all parts that the vocabulary doesn't have
     paired: bool  # whether rows have two texts

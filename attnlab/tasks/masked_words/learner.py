@@ -10,7 +10,7 @@ from attnlab.config.sections import RunConfig
 from attnlab.tasks.in_memory import InMemoryLearner, text_settings
 from attnlab.tasks.masked_words.examples import chosen_words
 from attnlab.tasks.masked_words.report import build_report
-from attnlab.tasks.masked_words.scoring import Scorer, Told
+from attnlab.tasks.masked_words.scoring import Scorer, WordPredictions
 from attnlab.text.tokenizers import PAD
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ class MaskedWordLearner(InMemoryLearner):
     def validate(self, epoch: int) -> dict[str, float]:
         """`val_loss` in nats and `val_accuracy`, over words; `val_follows` over pairs of texts."""
         part = self._task.data.parts["validation"]
-        found = self._told("validation")
+        found = self._predicted("validation")
         scores = {
             "val_loss": found.loss,
             "val_accuracy": float(np.mean(found.words == part.words)),
@@ -48,7 +48,7 @@ class MaskedWordLearner(InMemoryLearner):
 
     def report(self) -> Report:
         """The test part's words beside the baselines."""
-        return build_report(self._task, "test", self._told("test"))
+        return build_report(self._task, "test", self._predicted("test"))
 
     def examples(self) -> dict[str, Any]:
         """Attention on a few test rows, half of them with a word that is said wrongly, those first.
@@ -57,11 +57,11 @@ class MaskedWordLearner(InMemoryLearner):
         (N, S) as they are read, "" behind the end, its `place`, the right `word`, the
         `prediction`, whether that is `right`, and `index`, the row of predictions.csv, (N,) each.
         """
-        part, told = self._task.data.parts["test"], self._told("test")
+        part, predicted = self._task.data.parts["test"], self._predicted("test")
         asked = part.asked
         assert asked is not None
         owners, columns = np.nonzero(asked.known)
-        right = told.words == part.words
+        right = predicted.words == part.words
         chosen = chosen_words(right, owners)
         rows, places = owners[chosen], asked.places[owners, columns][chosen]
         tokens = asked.tokens[rows]
@@ -73,11 +73,11 @@ class MaskedWordLearner(InMemoryLearner):
             "tokens": self._task.words(tokens),
             "place": places,
             "word": np.array(self._task.labels(part.words[chosen])),
-            "prediction": np.array(self._task.labels(told.words[chosen])),
+            "prediction": np.array(self._task.labels(predicted.words[chosen])),
             "right": right[chosen],
             "index": chosen,
         }
 
-    def _told(self, part: str) -> Told:
+    def _predicted(self, part: str) -> WordPredictions:
         self.program.fill_model()  # the scorer reads its variables
         return self._scorer(self._task.data.parts[part])

@@ -18,7 +18,7 @@ _KINDS = ("masked", "replaced", "kept")
 
 
 class Asked(NamedTuple):
-    """Places of rows where a word is to be told."""
+    """Places of rows where a word is to be predicted."""
 
     tokens: np.ndarray  # (N, S) int32, rows as they are read
     places: np.ndarray  # (N, K) int32, 0 where a row has fewer

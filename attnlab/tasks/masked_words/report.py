@@ -14,7 +14,7 @@ from attnlab.tasks.masked_words.masking import kinds_of, marked
 
 if TYPE_CHECKING:
     from attnlab.tasks.masked_words.data import MaskedTexts
-    from attnlab.tasks.masked_words.scoring import Told
+    from attnlab.tasks.masked_words.scoring import WordPredictions
     from attnlab.text.tokenizers import Tokenizer
 
 _AROUND = 8  # tokens on each side of a word that predictions.csv shows
@@ -42,7 +42,7 @@ class WordTask(Protocol):
         """The words of tokens (N,)."""
 
 
-def build_report(task: WordTask, part: str, told: Told) -> Report:
+def build_report(task: WordTask, part: str, predicted: WordPredictions) -> Report:
     """Put what was said of the chosen words of a part beside the baselines.
 
     The skill is 1 - error / error of the best baseline, the error being the share of wrong words.
@@ -51,18 +51,18 @@ def build_report(task: WordTask, part: str, told: Told) -> Report:
     data, own = task.data, task.data.parts[part]
     assert own.asked is not None
     right = own.words
-    metrics = _measures(told.words == right, told.losses)
-    if told.follows is not None:
-        metrics["follows"] = float(np.mean((told.follows > 0.5) == own.follows))
+    metrics = _measures(predicted.words == right, predicted.losses)
+    if predicted.follows is not None:
+        metrics["follows"] = float(np.mean((predicted.follows > 0.5) == own.follows))
     rules = baselines(data.parts["train"].tokens, own.asked, right, task.tokenizer.size)
     others = {name: _measures(said == right, losses) for name, (said, losses) in rules.items()}
-    if told.follows is not None:
+    if predicted.follows is not None:
         usual = data.parts["train"].follows.mean() >= 0.5
         right_pairs = float(np.mean(own.follows == usual))
         others = {name: {**each, "follows": right_pairs} for name, each in others.items()}
     best = max(reversed(others), key=lambda name: others[name]["accuracy"] or 0.0)
     skills = {name: skill(metrics, other) for name, other in others.items()}
-    columns = _predictions(task, part, told, {name: said for name, (said, _) in rules.items()})
+    columns = _predictions(task, part, predicted, {name: said for name, (said, _) in rules.items()})
     return Report(
         metrics=metrics,
         baselines=others,
@@ -97,7 +97,7 @@ def _by_kind(columns: Mapping[str, np.ndarray]) -> dict[str, dict[str, float]]:
 
 
 def _predictions(
-    task: WordTask, part: str, told: Told, rules: Mapping[str, np.ndarray]
+    task: WordTask, part: str, predicted: WordPredictions, rules: Mapping[str, np.ndarray]
 ) -> dict[str, np.ndarray]:
     own = task.data.parts[part]
     asked = own.asked
@@ -116,10 +116,10 @@ def _predictions(
         "text": np.array([_around(read[row], at) for row, at in zip(rows, places, strict=True)]),
         "read": np.array(kinds, object),
         "word": words(own.words),
-        "p_word": np.round(np.exp(-told.losses.astype(np.float64)), 6),
-        "prediction": words(told.words),
-        "right": (told.words == own.words).astype(int),
-        "probability": np.round(told.probabilities.astype(np.float64), 6),
+        "p_word": np.round(np.exp(-predicted.losses.astype(np.float64)), 6),
+        "prediction": words(predicted.words),
+        "right": (predicted.words == own.words).astype(int),
+        "probability": np.round(predicted.probabilities.astype(np.float64), 6),
         **{name: words(said) for name, said in rules.items()},
     }
 

@@ -7,14 +7,14 @@ from typing import NamedTuple
 import numpy as np
 import tensorflow as tf
 
-from attnlab.tasks.masked_words.data import Part
+from attnlab.tasks.masked_words.data import MaskedPart
 from attnlab.tasks.masked_words.models.model import MaskedWordModel
 from attnlab.training.steps import compiled
 
 _TOGETHER = 128  # rows that a model reads at a time
 
 
-class Told(NamedTuple):
+class WordPredictions(NamedTuple):
     """What was said at M places, row by row."""
 
     words: np.ndarray  # (M,) the most probable one
@@ -42,7 +42,7 @@ class Scorer:
         shapes = [rows, places, tf.TensorSpec((None,), tf.int32), places]
         self._answers = compiled(self._of_rows, False, shapes)
 
-    def __call__(self, part: Part) -> Told:
+    def __call__(self, part: MaskedPart) -> WordPredictions:
         """What the model says of the words of a part that are asked for."""
         asked = part.asked
         assert asked is not None
@@ -54,7 +54,9 @@ class Scorer:
         words, shares, losses, follows = map(np.concatenate, zip(*parts, strict=True))
         paired = self.model.follows is not None
         known = asked.known
-        return Told(words[known], shares[known], losses[known], follows if paired else None)
+        return WordPredictions(
+            words[known], shares[known], losses[known], follows if paired else None
+        )
 
     def _of_rows(self, tokens, places, counts, right):
         found = self.model.guesses(tokens, places, counts)

@@ -53,7 +53,7 @@ from attnlab.views.records import (
 )
 
 if TYPE_CHECKING:
-    from attnlab.tasks.masked_words.data import Part as Rows
+    from attnlab.tasks.masked_words.data import MaskedPart
 
 _PANELS = {
     "loss (nats)": {
@@ -201,7 +201,7 @@ def _by_epoch(run: ReportedRun) -> Learned:
 
     task: Any = run.task()
     run.load_data()
-    part: Rows = task.data.parts["test"]
+    part: MaskedPart = task.data.parts["test"]
     asked = part.asked
     assert asked is not None
     numbers = _numbers(run, len(part.words))

@@ -13,7 +13,7 @@ from attnlab.errors import RequestError
 from attnlab.tasks.base import Report, require_part
 from attnlab.tasks.declaration import Kind, Progress
 from attnlab.tasks.masked_words.corpora.corpus import Corpus, divided
-from attnlab.tasks.masked_words.data import MaskedTexts, Part
+from attnlab.tasks.masked_words.data import MaskedPart, MaskedTexts
 from attnlab.tasks.masked_words.filling import (
     Guess,
     best_words,
@@ -137,7 +137,7 @@ class MaskedWords(TextTask):
             raise RequestError(f"data={self.corpus.name}: expected {what} in each part, got none.")
         return rows, count
 
-    def _part(self, name: str, rows: Sequence[Row]) -> Part:
+    def _part(self, name: str, rows: Sequence[Row]) -> MaskedPart:
         tokens = filled(rows, self.width)
         # The same words whatever the run's seed, so that runs can be compared word by word.
         asked = None if name == "train" else choose(tokens, self.mask, seed=0)
@@ -146,7 +146,7 @@ class MaskedWords(TextTask):
                 f"data={self.corpus.name}: expected words of the vocabulary in each part, got none "
                 f"in {name}."
             )
-        return Part(tokens, np.array([row.follows for row in rows], np.int32), asked)
+        return MaskedPart(tokens, np.array([row.follows for row in rows], np.int32), asked)
 
     def build(self, attention: Callable[[], Attention], model: Option) -> MaskedWordModel:
         """The model, its weights drawn: rows (B, S) to logits (B, S, V).

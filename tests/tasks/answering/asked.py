@@ -11,7 +11,7 @@ import numpy as np
 
 from attnlab.records.run_directory import RunDirectory
 from attnlab.tasks.answering.corpora.corpus import Answer, Asked
-from attnlab.tasks.answering.data import AskedTexts, Part
+from attnlab.tasks.answering.data import AskedPart, AskedTexts
 from attnlab.tasks.answering.encoding import cut_question, cut_text, make_rows
 from attnlab.tasks.answering.predicted import PredictedAnswer
 from attnlab.tasks.answering.report import build_report
@@ -64,7 +64,7 @@ def squad_json(questions: Sequence[Asked]) -> str:
 
 def part(
     questions: Sequence[Asked], tokenizer: Tokenizer, *, places: tuple[int, int] = (8, 24)
-) -> Part:
+) -> AskedPart:
     """Questions in tokens, of so many places for question and text."""
     texts = [cut_text(tokenizer, each.text) for each in questions]
     answers = [
@@ -73,7 +73,7 @@ def part(
     ]
     tokens = [cut_question(tokenizer, each.question) for each in questions]
     sizes = {"question_places": places[0], "text_places": places[1], "stride": 128}
-    return Part(questions, texts, make_rows(tokens, texts, answers, **sizes))
+    return AskedPart(questions, texts, make_rows(tokens, texts, answers, **sizes))
 
 
 def fitted(questions: Sequence[Asked]) -> Tokenizer:

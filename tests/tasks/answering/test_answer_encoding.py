@@ -10,7 +10,7 @@ from asked import fitted, question
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attnlab.tasks.answering.encoding import Rows, cut_text, make_rows, window_starts
+from attnlab.tasks.answering.encoding import WindowRows, cut_text, make_rows, window_starts
 from attnlab.tasks.answering.spans import Span, best_spans, span_scores
 from attnlab.text.cleaning import normalized
 from attnlab.text.token_cutters import SPECIAL_TOKENS, Vocabulary
@@ -133,9 +133,9 @@ def test_span_scores_are_those_of_loops(length, most, longest, seed):
     assert found == pytest.approx(best_by_loops(logits, starts, length, longest))
 
 
-def rows_of(owners, starts) -> Rows:
+def rows_of(owners, starts) -> WindowRows:
     empty = np.zeros((len(owners), 0), np.int32)
-    return Rows(empty, empty, np.array(owners), np.array(starts))
+    return WindowRows(empty, empty, np.array(owners), np.array(starts))
 
 
 def test_the_best_spans_have_their_shares_of_all():

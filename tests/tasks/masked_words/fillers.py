@@ -11,7 +11,7 @@ import numpy as np
 
 from attnlab.records.run_directory import RunDirectory
 from attnlab.tasks.masked_words.corpora.corpus import Corpus
-from attnlab.tasks.masked_words.data import MaskedTexts, Part
+from attnlab.tasks.masked_words.data import MaskedPart, MaskedTexts
 from attnlab.tasks.masked_words.filling import labels
 from attnlab.tasks.masked_words.masking import choose
 from attnlab.tasks.masked_words.report import build_report
@@ -85,7 +85,10 @@ def data_of(train: Sequence[str], test: Sequence[str]) -> tuple[MaskedTexts, Tok
     tokens = [filled(part, width) for part in rows]
     ones = [np.ones(len(part), np.int32) for part in rows]
     asked = choose(tokens[1], tokenizer.size, seed=0)
-    parts = {"train": Part(tokens[0], ones[0], None), "test": Part(tokens[1], ones[1], asked)}
+    parts = {
+        "train": MaskedPart(tokens[0], ones[0], None),
+        "test": MaskedPart(tokens[1], ones[1], asked),
+    }
     return MaskedTexts("documents", "a test", "0" * 64, parts, 0, 0, False), tokenizer
 
 
@@ -103,7 +106,7 @@ def fake_task(data: MaskedTexts = DATA, tokenizer: Tokenizer = TOKENIZER):
 
 
 def said(wrong: Sequence[int], data: MaskedTexts = DATA, tokenizer: Tokenizer = TOKENIZER):
-    """As `Told`: all words right but those of some numbers, which are the word before."""
+    """`WordPredictions`: all words right but those of some numbers, which are the word before."""
     words = data.parts["test"].words
     own, losses = words.copy(), np.full(len(words), 0.25, np.float32)
     own[list(wrong)] = np.where(own[list(wrong)] > 4, own[list(wrong)] - 1, 5)

@@ -8,7 +8,7 @@ import pytest
 import tensorflow as tf
 from fillers import small_model, some_rows
 
-from attnlab.tasks.masked_words.data import Part
+from attnlab.tasks.masked_words.data import MaskedPart
 from attnlab.tasks.masked_words.masking import choose
 from attnlab.tasks.masked_words.models.model import Guesses
 from attnlab.tasks.masked_words.scoring import Scorer
@@ -88,17 +88,19 @@ def test_in_training_words_are_drawn_anew_and_all_weights_learn():
 def test_what_is_said_of_a_part_is_what_the_model_says(paired):
     model = small_model(WORDS, next_sentence=paired)
     asked = choose(ROWS, WORDS, seed=0)
-    told = Scorer(model, ROWS.shape[1])(Part(ROWS, np.ones(len(ROWS), np.int32), asked))
+    predicted = Scorer(model, ROWS.shape[1])(MaskedPart(ROWS, np.ones(len(ROWS), np.int32), asked))
     logits = np.asarray(model(asked.tokens), np.float64)
     logs = logits - np.log(np.exp(logits).sum(axis=-1, keepdims=True))
     number = 0
     for row, count in enumerate(asked.counts):
         for place in asked.places[row, :count]:
             own = logs[row, place]
-            assert told.words[number] == own.argmax()
-            assert told.probabilities[number] == pytest.approx(np.exp(own.max()), rel=1e-4)
-            assert told.losses[number] == pytest.approx(-own[ROWS[row, place]], rel=1e-4)
+            assert predicted.words[number] == own.argmax()
+            assert predicted.probabilities[number] == pytest.approx(np.exp(own.max()), rel=1e-4)
+            assert predicted.losses[number] == pytest.approx(-own[ROWS[row, place]], rel=1e-4)
             number += 1
-    assert number == len(told.words) and told.loss == pytest.approx(told.losses.mean())
-    assert (told.follows is not None) == paired
+    assert number == len(predicted.words) and predicted.loss == pytest.approx(
+        predicted.losses.mean()
+    )
+    assert (predicted.follows is not None) == paired
     assert (asked.tokens != ROWS).sum() <= number and (ROWS[ROWS > END] < WORDS).all()

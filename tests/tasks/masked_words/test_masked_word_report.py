@@ -66,14 +66,14 @@ def test_predictions_have_the_words_around_and_what_was_said(tmp_path):
 
 
 def test_pairs_are_scored_beside_the_kind_that_is_more_frequent_in_train():
-    told = said([])
-    told.follows = np.where(np.arange(len(DATA.parts["test"])) < 5, 0.25, 0.75)
-    report = build_report(fake_task(), "test", told)
+    predicted = said([])
+    predicted.follows = np.where(np.arange(len(DATA.parts["test"])) < 5, 0.25, 0.75)
+    report = build_report(fake_task(), "test", predicted)
     assert report.metrics["follows"] == pytest.approx(1 - 5 / len(DATA.parts["test"]))
     assert report.baselines["frequency"]["follows"] == 1
     test = replace(DATA.parts["test"], follows=np.arange(len(DATA.parts["test"])) % 5 == 0)
     task = fake_task(replace(DATA, parts={**DATA.parts, "test": test}))
-    report = build_report(task, "test", told)
+    report = build_report(task, "test", predicted)
     assert report.baselines["frequency"]["follows"] == 0.2
 
 

@@ -34,8 +34,7 @@ from attnlab.views.records import (
 )
 
 if TYPE_CHECKING:
-    from attnlab.tasks.answering.data import AskedTexts
-    from attnlab.tasks.answering.data import Part as Questions
+    from attnlab.tasks.answering.data import AskedPart, AskedTexts
 
 _NOTE = (
     "Point at a word, or reach it by Tab and the arrow keys: a word of the text lights up those of "
@@ -98,7 +97,7 @@ def _by_epoch(run: ReportedRun) -> Learned:
 
 
 def _windows(
-    task: Any, part: Questions, numbers: Sequence[int] | np.ndarray, rows: Sequence[int]
+    task: Any, part: AskedPart, numbers: Sequence[int] | np.ndarray, rows: Sequence[int]
 ) -> list[AttentionMap]:
     """Questions and windows of their texts as words, still without weights."""
     first = 1 + task.question_places
@@ -119,7 +118,7 @@ def _windows(
     ]
 
 
-def _unknown(task: Any, part: Questions, row: int) -> tuple[list[str], list[str]]:
+def _unknown(task: Any, part: AskedPart, row: int) -> tuple[list[str], list[str]]:
     """The words of a window that the model doesn't know: of its question, and of its text."""
     number, start = int(part.rows.owners[row]), int(part.rows.starts[row])
     question, text = part.questions[number].question, part.questions[number].text

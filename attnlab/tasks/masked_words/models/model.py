@@ -39,8 +39,8 @@ class MaskedWordModel(InMemoryModel):
 
         E norm(gelu(W x + b)) + c
 
-    with the embeddings E of the encoder and its vectors x; whether texts follow each other is told
-    by a layer of tanh and one of two outputs on START's vector.
+    with the embeddings E of the encoder and its vectors x; a layer of tanh and one
+    of two outputs on START's vector say whether texts follow each other.
 
     Source: Devlin et al. 2019 (arXiv 1810.04805), section 3.1 and appendix A.1, and its code.
     Difference: words are chosen at every step (Liu et al. 2019, arXiv 1907.11692, section 4.1).
