@@ -125,6 +125,14 @@ class ClassificationTask(Task):
         """Inputs as a user has them, as items for `shares`; raises `RequestError`."""
         raise NotImplementedError
 
+    def read(self, items: Sequence[str]) -> list[Any]:
+        """Items as a command has them, texts or names of files, as items for `shares`."""
+        return [*items]
+
+    def unknown(self, item: str) -> list[str]:
+        """The words of an item that the vocabulary doesn't have, in their order."""
+        return []
+
     def shares(self, model: keras.Model, items: Sequence[Any]) -> np.ndarray:
         """The probability of each class for each item, (N, C)."""
         raise NotImplementedError

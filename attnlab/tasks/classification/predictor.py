@@ -88,16 +88,9 @@ class ClassPredictor(TextPredictor):
         if not self._has_images:
             self.warn_unknown(items)
             self.warn_cut(items, self.task.length)
-        shares = iter(self.task.shares(self.model, self._as_read(items)) if items else ())
+        shares = iter(self.task.shares(self.model, self.task.read(items)) if items else ())
         for item in inputs:
             yield item, next(shares) if item.strip() else None
-
-    def _as_read(self, items: Sequence[str]) -> list[Any]:
-        """The items as the model takes them: texts, or pixels."""
-        return [self.task.read(Path(item)) for item in items] if self._has_images else [*items]
-
-    def _unknown(self, item: str) -> list[str]:
-        return [] if self._has_images else self.task.unknown(item)
 
     def lines(self, result: Classified) -> list[str]:
         """The class; nothing for a blank line."""
@@ -108,7 +101,7 @@ class ClassPredictor(TextPredictor):
         name = [*self.task.class_counts][best]
         if not self._scores:
             return [name]
-        return [f"{shares[best]:.4f}\t{name}{unknown_column(self._unknown(item))}"]
+        return [f"{shares[best]:.4f}\t{name}{unknown_column(self.task.unknown(item))}"]
 
     def content(self, result: Classified) -> dict[str, Any]:
         """The class and the probabilities; none for a blank line."""
@@ -124,12 +117,12 @@ class ClassPredictor(TextPredictor):
             "classes": counts,  # with their numbers of training items
         }
         if not self._has_images:
-            content["unknown"] = [*dict.fromkeys(self._unknown(item))]
+            content["unknown"] = [*dict.fromkeys(self.task.unknown(item))]
         return content
 
     def draw(self, results: Sequence[Classified], **settings: Any) -> Figure:
         """Which words a text is judged by, or where the model looked on images."""
-        items = self._as_read([item for item, _ in results])
+        items = self.task.read([item for item, _ in results])
         return self._image_maps(items) if self._has_images else self._words(items)
 
     def _words(self, texts: Sequence[str]) -> Figure:

@@ -168,9 +168,9 @@ class Images(ClassificationTask):
         logits = [np.asarray(model(batch, training=False)) for batch in batches]
         return probabilities(np.concatenate(logits))
 
-    def read(self, path: Path) -> np.ndarray:
-        """An image file as a model of this task reads it; see `read_image`."""
-        return read_image(path, self.shape)
+    def read(self, items: Sequence[str]) -> list[np.ndarray]:
+        """The pixels of image files; see `read_image`."""
+        return [read_image(Path(item), self.shape) for item in items]
 
     def save(self, folder: Path) -> None:
         """Write the classes, the size of images, and what makes an encoder again."""
