@@ -11,8 +11,8 @@ from typing import Any
 
 from attnlab.api.wording import in_python
 from attnlab.commands.compare import compared
+from attnlab.commands.finding import ANY, WITH_WEIGHTS, find
 from attnlab.commands.options import listed_runs
-from attnlab.commands.runs.finding import ANY, WITH_WEIGHTS, find
 from attnlab.commands.runs.table import row
 from attnlab.compare.selection import Filters
 from attnlab.config.arguments import VERBOSITY

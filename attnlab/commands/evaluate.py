@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from attnlab.commands.finding import find_trained, kind_of_run
 from attnlab.commands.options import (
     epoch_options,
     form_options,
@@ -14,7 +15,6 @@ from attnlab.commands.options import (
     run_argument,
     runs_option,
 )
-from attnlab.commands.runs.finding import find_trained, kind_of_run
 from attnlab.config import own_files
 from attnlab.config.settings import own_setting
 from attnlab.errors import RequestError

@@ -10,8 +10,8 @@ from typing import Any
 import click
 from click.shell_completion import CompletionItem
 
+from attnlab.commands.finding import COMPLETED, find, find_trained
 from attnlab.commands.options import complete_run, run_argument, runs_option
-from attnlab.commands.runs.finding import COMPLETED, find, find_trained
 from attnlab.errors import RequestError, explained
 from attnlab.tasks.declaration import Kind, VocabularyMap, load
 from attnlab.tasks.kinds import kinds

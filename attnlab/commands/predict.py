@@ -15,6 +15,7 @@ from typing import Any
 
 import click
 
+from attnlab.commands.finding import find_trained
 from attnlab.commands.options import (
     check_figure,
     epoch_options,
@@ -23,7 +24,6 @@ from attnlab.commands.options import (
     runs_option,
     save_figure,
 )
-from attnlab.commands.runs.finding import find_trained
 from attnlab.commands.standard_input import input_lines
 from attnlab.errors import RequestError, explained
 from attnlab.records.files import replacing

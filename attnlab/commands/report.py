@@ -14,8 +14,8 @@ from typing import NamedTuple
 import click
 
 from attnlab import __version__
+from attnlab.commands.finding import COMPLETED, find
 from attnlab.commands.options import complete_run, keys, runs_folder, runs_option
-from attnlab.commands.runs.finding import COMPLETED, find
 from attnlab.compare.selection import read_settings, setting
 from attnlab.config.options import in_prose
 from attnlab.config.rules import did_you_mean

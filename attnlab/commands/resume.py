@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import click
 
+from attnlab.commands.finding import COMPLETED, INTERRUPTED, LONGER, find
 from attnlab.commands.options import key_values, run_argument, runs_option
-from attnlab.commands.runs.finding import COMPLETED, INTERRUPTED, LONGER, find
 
 
 @click.command("resume")

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from attnlab.commands.finding import find_trained, kind_of_run
 from attnlab.commands.options import form_options, runs_option
-from attnlab.commands.runs.finding import find_trained, kind_of_run
 from attnlab.errors import RequestError
 from attnlab.tasks.kinds import kinds, known_kind
 from attnlab.text.reading import read_text

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from attnlab.commands.finding import Usable, find
 from attnlab.commands.options import form_options, run_argument, runs_option
-from attnlab.commands.runs.finding import Usable, find
 from attnlab.errors import RequestError
 from attnlab.text.cleaning import normalized
 from attnlab.text.unknown import nearest

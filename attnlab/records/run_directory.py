@@ -256,7 +256,7 @@ def find_run(text: str, runs: Path) -> RunDirectory:
     """The run that a user means, its status readable.
 
     `text` is a run's folder (its path, or as `attnlab runs` shows it), its MLflow run id or the
-    first characters of that; `commands.runs.finding` knows what "latest" is. Raises `NoSuchRun` if
+    first characters of that; `commands.finding` knows what "latest" is. Raises `NoSuchRun` if
     nothing fits, and `RequestError` if several runs do, or the run is damaged.
     """
     runs = Path(runs).absolute()

@@ -8,7 +8,7 @@ import pytest
 from run_folders import make_run
 
 from attnlab.cli import main
-from attnlab.commands.runs.finding import (
+from attnlab.commands.finding import (
     ANY,
     COMPLETED,
     INTERRUPTED,

@@ -16,6 +16,8 @@ def told(names):
 
 from attnlab.cli import main
 from attnlab.commands import command, verbs
+command("classify")
+told({HEAVY})
 for verb in verbs():
     command(verb)
 told({HEAVY} - {"rich"})
@@ -38,6 +40,6 @@ def test_verbs_load_what_they_need_alone(three_groups):
     )
     loaded = [line.split()[1:] for line in done.stdout.splitlines() if line.startswith("LOADED")]
     assert loaded == [
-        *([], [], ["numpy", "rich", "scipy"], ["numpy", "rich", "scipy"]),
+        *([], [], [], ["numpy", "rich", "scipy"], ["numpy", "rich", "scipy"]),
     ]
     assert done.stdout.count("bahdanau") >= 11

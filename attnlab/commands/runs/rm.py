@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from attnlab.commands.finding import find
 from attnlab.commands.options import complete_run, filter_options, runs_folder, runs_option
-from attnlab.commands.runs.finding import find
 from attnlab.commands.runs.table import print_rows, row
 from attnlab.compare.selection import Filters, none_fits
 from attnlab.errors import RequestError
