@@ -81,7 +81,7 @@ BELOW = {
     "tasks.base": {"attention", "config", "records", "tasks.declaration", "views.records"},
     "tasks.declaration": {"records"},
     "tasks.catalog": {"config", "tasks.declaration"},
-    "tasks.predictor": {"config", "records", "text"},
+    "tasks.predictor": {"records", "text", "views.records"},
     "tasks.downloads": {"records", "tasks.base", "tasks.declaration"},
     "tasks.shown": {
         *("config", "records", "tasks.accuracy_tests", "tasks.base", "tasks.declaration"),

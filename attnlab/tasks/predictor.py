@@ -13,6 +13,7 @@ from attnlab.text.unknown import cut_warning, unknown_warning
 
 if TYPE_CHECKING:
     from attnlab.records.run_directory import RunDirectory
+    from attnlab.views.records import Figure
 
 
 @dataclass(frozen=True)
@@ -147,7 +148,7 @@ class Predictor:
         """A result as a JSON object."""
         raise NotImplementedError
 
-    def draw(self, results: Sequence[Any], **settings: Any) -> Any:
+    def draw(self, results: Sequence[Any], **settings: Any) -> Figure:
         """The figure of some results; the settings are `figure_settings`."""
         raise NotImplementedError
 
