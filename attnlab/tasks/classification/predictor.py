@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from attnlab.errors import RequestError
-from attnlab.tasks.classification.base import has_images
 from attnlab.tasks.predictor import Inputs, Request, Setting, TextPredictor
 from attnlab.text.reading import check_utf8
 from attnlab.text.unknown import unknown_column
@@ -48,7 +47,7 @@ class ClassPredictor(TextPredictor):
 
     def __init__(self, request: Request, *, scores: bool) -> None:
         self._scores = scores
-        self._has_images = has_images(request.run.read_task())
+        self._has_images = _has_images(request.run.read_task())
         if self._has_images:
             self.noun, self.most_drawn = "image", 16
         super().__init__(request)
@@ -56,7 +55,7 @@ class ClassPredictor(TextPredictor):
     @classmethod
     def prefers(cls, task: str, words: Sequence[str]) -> bool:
         """A run of images for what is named as an image, one of texts for all else."""
-        return has_images(task) == any(map(_is_named_as_image, words))
+        return _has_images(task) == any(map(_is_named_as_image, words))
 
     def read(self) -> Sequence[str]:
         """The texts that were given, or the files of images."""
@@ -153,6 +152,12 @@ class ClassPredictor(TextPredictor):
             "prediction": self.task.serve(self.model, pixels),
         }
         return attention_figure(kept, self.trained.config.names)
+
+
+def _has_images(task: str) -> bool:
+    from attnlab.tasks.classification.base import has_images
+
+    return has_images(task)
 
 
 def _is_named_as_image(word: str) -> bool:
