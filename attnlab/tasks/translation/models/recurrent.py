@@ -40,7 +40,7 @@ class RecurrentTranslator(Translator):
     of each layer's last state, of the backward direction if there are two (Bahdanau et al.,
     appendix A.2.2); `copy` that state itself (Luong et al.), for one direction as wide as the
     decoder. With `reverse_source` the encoder reads the words from last to first; the memory stands
-    in the source's own order all the same.
+    in the source's own order all the same. `placement=auto` is the mechanism's own.
 
     An output matrix that is not tied starts uniform within +-sqrt(10 / D), for D = 1,000 the +-0.1
     of Luong et al. (2015), section 4.1. Glorot's range shrinks with the vocabulary: then logits can
@@ -152,9 +152,9 @@ def _projections(settings: RecurrentSettings) -> list[list[keras.layers.Dense]]:
 
 
 def _resolved(settings: RecurrentSettings, mechanism: Attention) -> RecurrentSettings:
-    """The settings with what null stands for; refuses those that contradict."""
+    """The settings with what `auto` and null mean; refuses those that contradict."""
     attends, output = not isinstance(mechanism, NoAttention), settings.output
-    placement = settings.placement or mechanism.placement
+    placement = mechanism.placement if settings.placement == "auto" else settings.placement
     refused = None
     if not attends:
         refused = "attention=none has no attentional state to feed"

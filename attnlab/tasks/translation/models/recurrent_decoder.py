@@ -23,7 +23,7 @@ class RecurrentSettings:
     layers: int = 1
     bidirectional: bool = True
     dropout: float = 0.2
-    placement: str | None = None  # None: the mechanism's own
+    placement: str = "auto"
     input_feeding: bool = False
     output: str = "attentional"
     maxout_units: int = 128
