@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from attnlab.config.rules import did_you_mean
 from attnlab.errors import RequestError
-from attnlab.text.reading import decoded
+from attnlab.text.reading import decoded, encoding_of
 
 _GZIP = b"\x1f\x8b"
 _OTHER_FILES = {  # by their first bytes: .xlsx and .zip, .xls, .parquet; JSON and JSON lines
@@ -49,6 +49,7 @@ class Table:
     rows: list[Row]
     separator: str
     blank: tuple[int, ...] = ()  # lines of rows between these that have no text in any cell
+    encoding: str = "utf-8"  # of the file, as Python names it
 
     def find(self, column: str | int, key: str = "") -> int:
         """The index of the column that the setting `key` requests by its name.
@@ -112,7 +113,7 @@ def read_table(path: Path, encoding: str | None, form: TableFormat) -> Table:
         RequestError: the file can't be read, is not text, has no rows, has a row of another
             length, or a quoted cell without an end; names the line.
     """
-    text = _text(path, encoding, form)
+    text, encoding = _text(path, encoding, form)
     lines, start = [*io.StringIO(text, newline="")], 0
     separator = None
     if lines and (named := _SEPARATOR_LINE.fullmatch(lines[0])):
@@ -128,7 +129,8 @@ def read_table(path: Path, encoding: str | None, form: TableFormat) -> Table:
     if form.strip:
         rows = [Row(line, [cell.strip() for cell in cells]) for line, cells in rows]
     table = _with_header(path, rows, source.separator, form)
-    return replace(table, blank=tuple(line for line in blank if line > table.rows[0].line))
+    blank = tuple(line for line in blank if line > table.rows[0].line)
+    return replace(table, blank=blank, encoding=encoding)
 
 
 def _is_blank(row: Row) -> bool:
@@ -156,15 +158,17 @@ def file_content(path: Path) -> bytes:
     return raw
 
 
-def _text(path: Path, encoding: str | None, form: TableFormat) -> str:
+def _text(path: Path, encoding: str | None, form: TableFormat) -> tuple[str, str]:
+    """The text of a file, and its encoding."""
     raw = file_content(path)
     try:
-        return decoded(raw, str(path), encoding, form.encoding_key)
+        text = decoded(raw, str(path), encoding, form.encoding_key)
+        return text, encoding or encoding_of(raw)
     except RequestError as error:
         utf8_failed = isinstance(error.__cause__, UnicodeDecodeError)
         if encoding or not form.otherwise or not utf8_failed:
             raise
-        return decoded(raw, str(path), form.otherwise, form.encoding_key)
+        return decoded(raw, str(path), form.otherwise, form.encoding_key), form.otherwise
 
 
 class _Lines:

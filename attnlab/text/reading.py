@@ -10,13 +10,20 @@ from attnlab.errors import RequestError, explained
 
 LONGEST_TEXT = 1_000_000  # bytes
 STANDARD_INPUT = Path("-")
-_NAMES = {"utf-8-sig": "UTF-8", "utf-16": "UTF-16"}
+_NAMES = {"utf-8": "UTF-8", "utf-8-sig": "UTF-8", "utf-16": "UTF-16"}
 _TEXT_ENDINGS = (".txt", ".text", ".md", ".markdown")
 # Files and folders that file managers, file systems and Python make in any folder.
 _OF_SYSTEMS = frozenset(
     "thumbs.db ehthumbs.db desktop.ini icon\r @eadir $recycle.bin lost+found __pycache__".split(" ")
 )
 _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+
+
+def encoding_of(raw: bytes) -> str:
+    """The encoding that the mark at the start of a text says; UTF-8 without a mark."""
+    if raw[:2] in _UTF16:
+        return "utf-16"
+    return "utf-8-sig" if raw.startswith(codecs.BOM_UTF8) else "utf-8"
 
 
 def decoded(raw: bytes, where: str, encoding: str | None = None, key: str = "") -> str:
@@ -27,7 +34,7 @@ def decoded(raw: bytes, where: str, encoding: str | None = None, key: str = "") 
     Raises:
         RequestError: they are no such text; names `where` they are from.
     """
-    codec = encoding or ("utf-16" if raw[:2] in _UTF16 else "utf-8-sig")
+    codec = encoding or encoding_of(raw)
     try:
         text = raw.decode(codec)
     except UnicodeDecodeError as error:

@@ -95,6 +95,17 @@ def test_a_german_spreadsheet_is_answered_by_one(tmp_path):
     assert again.values.tolist() == [1234.5, 1235.5, 1236.5] and again.times[0] == "2020-02-03"
 
 
+@pytest.mark.parametrize(
+    ("encoding", "given"),
+    [("shift_jis", "shift_jis"), ("utf-16", None), ("utf-8-sig", None), ("utf-8", None)],
+)
+def test_forecasts_have_the_encoding_that_the_file_was_read_in(tmp_path, encoding, given):
+    path = tmp_path / "sales.csv"
+    path.write_text("日付,売上\n2020-01,1\n2020-02,2\n2020-03,3\n", encoding=encoding)
+    layout = read_series(path, None, "auto", Reading(encoding=given)).layout
+    assert (layout.encoding, layout.value) == (encoding, "売上")
+
+
 def test_columns_of_ids_and_of_parts_of_times_are_those_of_the_file(tmp_path):
     path = tmp_path / "shops.csv"
     rows = [f"{s}\t{i}\t{t.year}\t{t.month}\t7.5" for s in "xy" for i in (1, 2) for t in MONTHS]

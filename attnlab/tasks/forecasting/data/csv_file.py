@@ -83,8 +83,7 @@ def read_table(path: Path, encoding: str | None, asked_for: Sequence[str | int])
         otherwise="cp1252",
         content="rows of numbers",
     )
-    table = tables.read_table(path, encoding, form)
-    return SeriesTable(table.path, table.header, table.rows, table.separator, table.blank)
+    return SeriesTable(**vars(tables.read_table(path, encoding, form)))
 
 
 def _are_times(first: Sequence[str]) -> bool:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import codecs
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,14 +13,8 @@ from attnlab.tasks.forecasting.data.reading.columns import TimeColumns
 from attnlab.tasks.forecasting.data.reading.numbers import decimal_mark
 from attnlab.tasks.forecasting.data.times import Calendar, time_of
 from attnlab.tasks.forecasting.data.writing.spelling import Spelling
-from attnlab.tasks.tables import file_content
 
 _MOST_ROWS = 1000  # that a form of times is learned from
-_MARKS = {
-    codecs.BOM_UTF8: "utf-8-sig",
-    codecs.BOM_UTF16_LE: "utf-16",
-    codecs.BOM_UTF16_BE: "utf-16",
-}
 
 
 @dataclass(frozen=True)
@@ -90,7 +82,7 @@ def layout_of(
         ids=tuple(map(name, id_places)) or ("id",),
         separator=table.separator,
         decimal=_decimal(table, place),
-        encoding=_encoding(table.path),
+        encoding=table.encoding,
     )
 
 
@@ -115,15 +107,3 @@ def _decimal(table: SeriesTable, place: int) -> str:
     if table.separator == ";" and not any(mark in cell for cell in cells for mark in ".,"):
         return ","  # programs part cells by semicolons if they write decimals after commas
     return decimal_mark(cells, table.separator) or "."
-
-
-def _encoding(path: Path) -> str:
-    raw = file_content(path)
-    for mark, name in _MARKS.items():
-        if raw.startswith(mark):
-            return name
-    try:
-        raw.decode("utf-8")
-    except UnicodeDecodeError:
-        return "cp1252"
-    return "utf-8"
