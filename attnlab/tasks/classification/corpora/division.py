@@ -52,6 +52,7 @@ def divided(corpus: Corpus, seed: int, *, ignore_case: bool = True) -> dict[str,
     for part in PARTS[1:]:
         _check_classes(corpus, parts, part)
     _note_alike(corpus, class_names(parts))
+    _note_contradictions(corpus, chain.from_iterable(parts.values()), key)
     return {part: parts[part] for part in PARTS}
 
 
@@ -76,6 +77,19 @@ def _note_alike(corpus: Corpus, classes: Iterable[str]) -> None:
         corpus.note(
             "Classes that differ only in case, spaces or zeros count as different ones: "
             f"{listed(found)}."
+        )
+
+
+def _note_contradictions(corpus: Corpus, items: Iterable[Item], key: _Key) -> None:
+    """Note equal items of several classes: no model can get all of them right."""
+    labels: defaultdict[str, list[str]] = defaultdict(list)
+    for item in items:
+        labels[key(item)].append(item.label)
+    found = [own for own in labels.values() if len({*own}) > 1]
+    if found:
+        corpus.note(
+            f"{sum(map(len, found)):,} {corpus.noun}s have an equal one of another class, such as "
+            f"{' and '.join(sorted({*found[0]})[:2])}: check their labels."
         )
 
 

@@ -124,7 +124,9 @@ def test_texts_that_differ_in_marks_or_vowel_signs_stay_in_train():
         (HINDI, [("मोना घर गई", "a"), ("मैना घर", "b")]),
         ([("I like it", "a"), ("No.", "a"), ("Go on", "b")], [("No!", "a"), ("I, like it", "b")]),
     ):
-        made = corpus(train=train, validation=[("v", label) for label in dict(test).values()])
+        made = corpus(
+            train=train, validation=[(f"v {label}", label) for label in dict(test).values()]
+        )
         made.set_items({**made.parts, "test": [Labelled(*each) for each in test]})
         assert len(divided(made, seed=0)["train"]) == len(train)
         assert made.notes == () and made.left_out == {}
@@ -146,6 +148,14 @@ def test_case_alone_does_not_make_texts_of_two_classes_one():
     with_case.set_items(made.parts)
     assert len(divided(with_case, seed=0, ignore_case=False)["train"]) == 8
     assert with_case.notes == ()
+
+
+def test_equal_texts_of_two_classes_are_counted_in_a_note():
+    made = corpus(train=[*SMALL, ("both", "a"), ("both", "b"), ("both", "b")])
+    divided(made, seed=0)
+    assert made.notes == (
+        "3 texts have an equal one of another class, such as a and b: check their labels.",
+    )
 
 
 def test_the_smallest_class_that_can_be_divided_has_a_text_in_each_part():
