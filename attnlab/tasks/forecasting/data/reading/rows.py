@@ -213,7 +213,8 @@ def _numbers(table: SeriesTable, at: int, reading: Reading) -> np.ndarray:
     may_lack = empty & (reading.missing == "interpolate")
     percent = np.array([cell.endswith("%") for cell in cells])
     mixed = ~percent & percent.any()
-    _check_resolution(table, name, numbers)
+    if len({*cells}) > 1:
+        _check_resolution(table, name, numbers)
     wrong = (~(np.abs(numbers) <= LARGEST) | fills | mixed) & ~may_lack  # NaN compares false
     if not wrong.any():
         return np.where(empty, math.nan, numbers)
