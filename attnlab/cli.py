@@ -130,20 +130,20 @@ def _dispatch(arguments: list[str]) -> int:
 
 def _help(arguments: list[str], known: Mapping[str, str]) -> int:
     """Print help for a verb, a topic or a setting (`--help model.units`), or the first screen."""
-    from attnlab.config import help
+    from attnlab.config.help import group_of, overview, topic
     from attnlab.config.rules import did_you_mean
 
     others = ("help", "train")
     asked = [w for w in arguments if w[:1] not in "-+~" and "=" not in w and w not in others]
     if not asked:
-        print(help.overview(known))
-    elif text := help.topic(asked[0], known):
+        print(overview(known))
+    elif text := topic(asked[0], known):
         print(text)
     elif asked[0] in known:
         return _verb(asked[0], ["--help"])
     else:
         try:
-            return _verb("explain", [help.group_of(asked[0]), *asked[1:]])
+            return _verb("explain", [group_of(asked[0]), *asked[1:]])
         except RequestError:
             if not did_you_mean(asked[0], [*known]):
                 raise

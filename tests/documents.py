@@ -5,7 +5,6 @@ from functools import cache
 
 from command_line import ROOT
 
-# bench.md and gallery.md show commands of other programs and of pictures.
 PATHS = [ROOT / "README.md", *sorted(ROOT.glob("docs/**/*.md"))]
 README = PATHS[0].read_text(encoding="utf-8")
 

@@ -24,14 +24,14 @@ class _Cell(NamedTuple):
     Steps have no axis of their own, or are the first axis. Where there are gates, (..., B, G, U).
 
     Attributes:
-        kept: of how many values (..., B, U) is what is kept of a step.
-        step: of each gate the input (..., B, U), of each the product of the state and the
-            recurrent kernel, with its bias, and the states (..., B, U) before: to the states
-            behind, and what is kept.
-        slopes: what was kept, the states before and those behind, of all steps: to what `inner`
-            takes.
-        inner: the gradients of the states behind, and slopes: to those of the gates, and those of
-            the states before but for the product.
+        kept: number of values (..., B, U) that a step stores for the gradient.
+        step: computes a step. Takes the input of each gate (..., B, U), the product of the state
+            and the recurrent kernel for each gate, with its bias, and the old states (..., B, U).
+            Returns the new states and the stored values.
+        slopes: takes the stored values, the old and the new states of all steps; returns the
+            slopes that `inner` needs.
+        inner: takes the gradients of the new states, and slopes; returns the gradients of the
+            gates, and those of the old states without the part through the product.
         first_input_gate: index of the first gate that takes its input from x; gates before it take
             U h alone.
     """

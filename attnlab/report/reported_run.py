@@ -1,4 +1,4 @@
-"""The runs of which a page shows more: one per group, with its model at each epoch."""
+"""The runs that a page shows in detail: one per group, with its model at each epoch."""
 
 from __future__ import annotations
 

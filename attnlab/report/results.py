@@ -33,7 +33,7 @@ def result_sentence(comparison: Comparison) -> str:
     best, groups = comparison.results[0], len(comparison.results)
     write, name = value_format(comparison), _name(comparison)
     if not comparison.metric.direction:
-        return f"{comparison.name}: {groups} groups by {name}, of which neither way is the better."
+        return f"{comparison.name}: {groups} groups by {name}; neither direction of it is better."
     units = f" {comparison.units}" if comparison.units else ""
     low, high = best.interval.low, best.interval.high
     interval = ""

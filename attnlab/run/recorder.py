@@ -1,4 +1,4 @@
-"""The files that a run writes to its folder, of which MLflow gets a copy."""
+"""The files that a run writes to its folder; MLflow gets a copy of them."""
 
 from __future__ import annotations
 

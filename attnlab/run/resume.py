@@ -32,10 +32,10 @@ def resume(
     *,
     sweep: SweepMember | None = None,
 ) -> Path:
-    """Go on with a run in its folder and its MLflow run, to the bits of an uninterrupted one.
+    """Continue a run in its folder and its MLflow run, to the bits of an uninterrupted one.
 
-    A completed one is left as it is, unless `changes` of `trainer.epochs` have it train longer.
-    What a sweep goes on with is not printed.
+    A completed run stays as it is, unless `changes` set a larger `trainer.epochs`. For a sweep,
+    nothing is printed.
 
     Raises:
         RunBusy: another process writes the run.

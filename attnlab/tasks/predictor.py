@@ -47,7 +47,7 @@ class Inputs:
         name: of an input in messages, such as `SENTENCE`.
         metavar: what the help has for them.
         required: whether one must be given; otherwise standard input is read line by line.
-        files: help of `--file`, each of which is one input; None: there is no such option.
+        files: help of `--file FILE`, where each file is one input; None: there is no such option.
     """
 
     name: str

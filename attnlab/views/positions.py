@@ -100,7 +100,7 @@ def circles_figure(encoding: np.ndarray, offset: int) -> Figure:
     columns = min(len(panels), 3)
     rows = [panels[n : n + columns] for n in range(0, len(panels), columns)]
     steps = "1 step" if offset == 1 else f"{offset} steps"
-    subtitle = f"arrows: {steps} on; a pair turns by one angle, wherever it starts"
+    subtitle = f"arrows: {steps} further; every start turns by the same angle"
     size = 2 + 2.5 * columns, 0.8 + 2.9 * len(rows)
     return figure("Positional encoding: circles", subtitle, rows, size)
 

@@ -261,7 +261,7 @@ class Epochs(NamedTuple):
 
 @dataclass(frozen=True)
 class Slider:
-    """A record for each epoch, of which a reader chooses one."""
+    """A record for each epoch; a reader chooses the epoch."""
 
     epochs: Epochs
     frames: Sequence[Sequence[Frame]]  # the records of each epoch, of the same kinds and sizes
@@ -270,7 +270,7 @@ class Slider:
 
 @dataclass(frozen=True)
 class Tabs:
-    """Records of several groups, of which a reader chooses one."""
+    """Records of several groups; a reader chooses the group."""
 
     label: str  # what is chosen
     choices: Mapping[str, Sequence[Record]]

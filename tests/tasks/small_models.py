@@ -62,7 +62,7 @@ def assert_drops_in_training_alone(model: keras.Model, inputs: Any) -> None:
 def assert_every_weight_learns(
     model: keras.Model, loss: Callable[[], Any], cancelling: str = "key_bias"
 ) -> None:
-    """All weights have a gradient, but for some biases that cancel in a softmax."""
+    """All weights have a gradient, except some biases that cancel in a softmax."""
     with tf.GradientTape() as tape:
         value = loss()
     assert np.all(np.isfinite(value))

@@ -50,12 +50,12 @@ class Trial:
 
 
 class Study:
-    """Suggests trials, and takes in what came of them. `open` makes one.
+    """Suggests trials, and stores their results. `open` makes one.
 
     Several processes may work on one study, with one storage. Together they run
-    `settings.trials` trials, in whichever state these end. What is suggested depends on the seed,
-    the trial's number and the trials that are known then: the same command with one process and
-    an empty folder suggests the same values, even if it was killed in between.
+    `settings.trials` trials; failed and pruned ones count. A suggestion depends on the seed, the
+    trial's number and the trials that are known at that moment. So the same command with one
+    process and an empty folder suggests the same values, even if it was killed in between.
     """
 
     def __init__(self, settings: SearchSettings, storage: BaseStorage, name: str, claims: Path):

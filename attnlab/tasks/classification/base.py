@@ -99,7 +99,7 @@ class ClassificationTask(Task):
         raise NotImplementedError
 
     def evaluate(self, model: keras.Model, part: str = "test") -> Report:
-        """Classify a part and score it beside the baselines.
+        """Classify a part, and score it and the baselines.
 
         Raises:
             RequestError: the run has no such part.
@@ -109,7 +109,7 @@ class ClassificationTask(Task):
         return self.report(logits, part)
 
     def report(self, logits: np.ndarray, part: str = "test") -> Report:
-        """Score the logits (N, C) of one part beside the baselines."""
+        """Score the logits (N, C) of one part, and the baselines."""
         return build_report(self.data, part, probabilities(logits))
 
     def serve(self, model: keras.Model, inputs: Any = None) -> np.ndarray:
