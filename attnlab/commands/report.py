@@ -105,7 +105,7 @@ def _text(chosen: _Chosen, by: str | None, metric: str | None) -> str:
     compared = keys(by or chosen.by or "attention", "--by")
     made = f"{datetime.now().astimezone():%Y-%m-%d %H:%M %Z}"
 
-    def told(text: str) -> None:
+    def announce(text: str) -> None:
         click.echo(f"attnlab: {text}", err=True)
 
     options = Options(compared, metric=metric)
@@ -114,7 +114,7 @@ def _text(chosen: _Chosen, by: str | None, metric: str | None) -> str:
     count = len(chosen.entries)
     runs = f"{count} run{'s' if count > 1 else ''}{chosen.name and f' of sweep {chosen.name}'}"
     about = f"attnlab {__version__}, {runs}"
-    page = runs_page(title, chosen.entries, options, made=made, about=about, announce=told)
+    page = runs_page(title, chosen.entries, options, made=made, about=about, announce=announce)
     return page_text(page._replace(result=[*page.result, *_best(chosen)]))
 
 
