@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 export ATTNLAB_RUNS := $(if $(strip $(ATTNLAB_RUNS)),$(ATTNLAB_RUNS),$(CURDIR)/runs)
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-slow lint format bench clean
+.PHONY: help install demo test test-slow lint format docs docs-serve bench clean
 
 help:  ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -44,8 +44,20 @@ lint: $(VENV)/.installed-dev  ## Check format, style and types
 format: $(VENV)/.installed-dev  ## Format the code
 	$(BIN)/ruff format . && $(BIN)/ruff check --fix .
 
+$(VENV)/.installed-docs: $(VENV)/.installed
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[docs]'
+	@touch $@
+
+docs: export NO_MKDOCS_2_WARNING := 1
+docs: $(VENV)/.installed-docs  ## Build the site into site/
+	$(BIN)/python -m mkdocs build --strict
+
+docs-serve: export NO_MKDOCS_2_WARNING := 1
+docs-serve: $(VENV)/.installed-docs  ## Show the site at http://127.0.0.1:8000, built again after each change
+	$(BIN)/python -m mkdocs serve
+
 bench: $(VENV)/.installed-test  ## Measure all ratios, half an hour: a page in runs/bench
 	$(BIN)/python scripts/bench.py
 
 clean:  ## Remove .venv and caches
-	rm -rf $(VENV) build dist .pytest_cache .ruff_cache .mypy_cache
+	rm -rf $(VENV) build dist site .pytest_cache .ruff_cache .mypy_cache

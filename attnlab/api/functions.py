@@ -40,7 +40,7 @@ class Picture:
 
 
 class Result:
-    """A run: what its folder has (docs/run-folder.md), and its model to be used.
+    """A run: what its folder has (docs/reference/run-folder.md), and its model to be used.
 
     What a run that has not ended lacks raises `RequestError`.
     """

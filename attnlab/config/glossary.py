@@ -1,4 +1,4 @@
-"""What metrics and the columns of tables mean: the entries of docs/glossary.md, found by a word."""
+"""What metrics and the columns of tables mean: entries of docs/reference/glossary.md, by word."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Entry(NamedTuple):
 def entries() -> list[Entry]:
     """Read the glossary: inside an installed package, or in docs of a checkout."""
     package = Path(__file__).resolve().parents[1]
-    for path in (package / "glossary.md", package.parent / "docs/glossary.md"):
+    for path in (package / "glossary.md", package.parent / "docs/reference/glossary.md"):
         if path.is_file():
             paragraphs = path.read_text(encoding="utf-8").split("\n\n")
             return [entry for paragraph in paragraphs for entry in _entries(paragraph)]

@@ -140,7 +140,7 @@ def _lines(setting: Setting) -> list[str]:
 
 
 def markdown() -> str:
-    """All settings as tables, a section for each group: what docs/settings.md has."""
+    """Return all settings as tables, one section per option: the site's page of settings."""
     lines = ["# Settings", "", "`attnlab explain KEY` says the same of one of them."]
     title = None
     for setting in settings():

@@ -12,7 +12,7 @@ from attnlab.errors import RequestError
 from attnlab.records import files
 from attnlab.records.lock import is_running, this_process
 
-FORMAT = 1  # of a run folder; see docs/run-folder.md
+FORMAT = 1  # of a run folder; see docs/reference/run-folder.md
 STATES = ("running", "completed", "failed", "killed")
 _ADVICE = {
     "running": "wait until it is done",

@@ -1,9 +1,8 @@
-"""`attnlab explain`, and docs/settings.md."""
+"""`attnlab explain`."""
 
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
 import pytest
 from compared_runs import BETTER, NONE, only, write_group
@@ -16,7 +15,6 @@ from attnlab.errors import RequestError
 from attnlab.tasks.kinds import kinds
 
 pytestmark = pytest.mark.usefixtures("shipped_alone")
-DOCUMENT = Path(__file__).parents[2] / "docs/settings.md"
 
 
 @pytest.fixture
@@ -28,11 +26,6 @@ def shipped_alone(monkeypatch):
 def test_every_setting_says_what_it_is():
     silent = [(each.key, each.option) for each in settings.settings() if not each.meaning]
     assert silent == []
-
-
-def test_docs_have_every_setting_as_it_is():
-    """Made by `attnlab explain --markdown > docs/settings.md`."""
-    assert DOCUMENT.read_text("utf-8") == settings.markdown()
 
 
 @pytest.mark.parametrize(
