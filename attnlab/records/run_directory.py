@@ -152,7 +152,7 @@ class RunDirectory:
         return None
 
     def write_predictions(self, columns: Mapping[str, Any]) -> None:
-        """Write predictions.csv (docs/reference/run-folder.md): a row per test item, columns (N,)."""
+        """Write predictions.csv, one row per test item; columns are (N,)."""
         files.write_table(self.path / "predictions.csv", columns)
 
     def read_predictions(self, text: Collection[str] = ()) -> dict[str, np.ndarray]:
