@@ -1,8 +1,8 @@
 """`python -m attnlab` is `attnlab`."""
 
-from attnlab.process import python
+from attnlab.process import set_up
 
-python.set_up()  # before a file of the working folder can be taken for a module
+set_up()  # before a file of the working folder can be taken for a module
 
 from attnlab.cli import run  # noqa: E402
 

@@ -27,11 +27,10 @@ from attnlab.config.arguments import (
     without_config_dirs,
 )
 from attnlab.errors import RequestError, RunFailed, SweepFailed, explained
-from attnlab.process import python
-from attnlab.process.variables import variable
+from attnlab.process import set_up, variable
 from attnlab.records import logs
 from attnlab.records.environment import TYPED
-from attnlab.run import interrupts, profile
+from attnlab.run.command import listen_for_interrupts, profiled, spent
 from attnlab.text.reading import is_utf8, printable
 
 if TYPE_CHECKING:
@@ -55,7 +54,7 @@ def run() -> NoReturn:
     Exit handlers run and output is flushed, but Python is not taken down module by module: with
     TensorFlow loaded, that is a second in which nothing happens.
     """
-    python.set_up()
+    set_up()
     # TensorFlow has threads of its own, which those of NumPy's products would wait for.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     code = main()
@@ -66,7 +65,7 @@ def run() -> NoReturn:
     os._exit(code)
 
 
-@profile.profiled()
+@profiled()
 def main(arguments: list[str] | None = None) -> int:
     """Run one command, by default this process's.
 
@@ -74,7 +73,7 @@ def main(arguments: list[str] | None = None) -> int:
         Exit code: 0 done, 1 the run failed, 2 the request was wrong, 130 interrupted.
     """
     arguments = list(sys.argv[1:] if arguments is None else arguments)
-    interrupts.listen()
+    listen_for_interrupts()
     if sys.stdout is None:  # closed, as by `>&-`
         sys.stdout = open(os.devnull, "w")
     os.environ[TYPED] = shlex.join(["attnlab", *arguments])
@@ -250,7 +249,7 @@ def _check_utf8(words: list[str]) -> None:
             )
 
 
-@profile.spent("composing")
+@spent("composing")
 def _shown_without_rules(words: list[str], compose: Callable[[], Any]) -> None:
     """Let Hydra compose; what it shows for `--cfg job` leaves out what is not for users."""
     from attnlab.config.composing import without_rules
@@ -278,7 +277,7 @@ def _raise_hinted(error: RequestError, arguments: list[str]) -> NoReturn:
     raise shown from (error.__cause__ if shown is error else error)
 
 
-@profile.spent()
+@spent()
 def _job(cfg: DictConfig, arguments: list[str]) -> int:
     """Run one composed configuration."""
     from attnlab.config import composing as config

@@ -30,7 +30,7 @@ from typing import Any
 
 from measuring import LINES, ROOT, Line
 
-from attnlab.process.variables import variable
+from attnlab.process import variable
 
 HERE = Path(__file__).resolve().parent
 SCRIPTS = sorted(path.stem for path in HERE.glob("bench_*.py"))

@@ -156,13 +156,12 @@ def bench_whole() -> None:
 _BARE = """
 import sys
 from attnlab import cli
-from attnlab.run.figures import helper
-from attnlab.run import background_finish
+from attnlab.run import figures, runner
 from attnlab.run.building import import_tensorflow
 import_tensorflow()
 from attnlab.training import weights_file
-helper.start = background_finish.wait = lambda: None
-ending.begin = lambda recorder: None
+figures.start = runner.wait_for_finishes = lambda: None
+runner._finish_in_background = lambda recorder: None
 weights_file.WeightsFiles.next = lambda files, scratch: b""
 sys.exit(cli.main(sys.argv[1:]))
 """

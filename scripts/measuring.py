@@ -72,7 +72,7 @@ def leave_out(what: str, why: str) -> None:
 
 
 def _store(entry: Mapping[str, object]) -> None:
-    from attnlab.process.variables import variable
+    from attnlab.process import variable
 
     if path := variable(LINES):
         with open(path, "a", encoding="utf-8") as file:

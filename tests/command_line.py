@@ -100,7 +100,7 @@ class CommandsHere(CommandLine):
 
 
 class Undrawn:
-    """In place of `attnlab.run.figures.helper.Drawing`: no figures."""
+    """In place of `attnlab.run.figures.Drawing`: no figures."""
 
     def __init__(self, folder, then):
         then()
@@ -112,12 +112,12 @@ class Undrawn:
 @contextlib.contextmanager
 def undrawn():
     """Draw nothing at the end of the runs of this process: that takes longer than training."""
-    from attnlab.run.figures import helper
+    from attnlab.run import figures
     from attnlab.sweeps.search.study import Study
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(helper, "start", lambda: None)
-        patch.setattr("attnlab.run.background_finish.Drawing", Undrawn)
+        patch.setattr(figures, "start", lambda: None)
+        patch.setattr("attnlab.run.runner.Drawing", Undrawn)
         patch.setattr(Study, "draw", lambda study, folder: None)
         yield
 

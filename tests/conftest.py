@@ -191,9 +191,9 @@ def of_all_workers(tmp_path_factory) -> Path:
 @pytest.fixture(scope="session")
 def empty_store(of_all_workers) -> Path:
     """An MLflow store without a run, to be copied: making one takes seconds."""
-    from attnlab.records.lock import flocked
     from attnlab.records.mlflow.settings import store_uri
     from attnlab.records.mlflow.store import create_store
+    from attnlab.records.status import flocked
 
     folder = of_all_workers
     with flocked(folder), warnings.catch_warnings():
@@ -209,7 +209,7 @@ def trained_once(
 
     All others wait for it. Nobody changes what they get.
     """
-    from attnlab.records.lock import flocked
+    from attnlab.records.status import flocked
 
     folder.mkdir(exist_ok=True)
     ended = folder.with_suffix(".json")

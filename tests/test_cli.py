@@ -23,8 +23,8 @@ from attnlab.cli import _job, main
 from attnlab.commands import verbs
 from attnlab.config.options import options
 from attnlab.run.building import import_tensorflow
-from attnlab.run.screen import Screen, bars
-from attnlab.terminal.console import plain_console
+from attnlab.run.console import Screen, bars
+from attnlab.terminal import plain_console
 
 ROOT = Path(__file__).parents[1]
 

@@ -241,7 +241,7 @@ def test_no_room_is_overcrowded():
     folders = {path.parent for path in FILES.values()} - {PACKAGE / "commands"}  # a file each
     crowds = {str(folder): len(list(folder.glob("*.py"))) for folder in folders}
     assert max(crowds.values()) <= 15, crowds
-    assert len(list(PACKAGE.glob("*.py"))) <= 4
+    assert len(list(PACKAGE.glob("*.py"))) <= 6
 
 
 def test_the_pure_functions_of_attention_stand_below_its_layers(graph):

@@ -6,16 +6,16 @@ import weakref
 
 import pytest
 
-from attnlab.run import interrupts
+from attnlab.run import command
 
 
 @pytest.fixture(autouse=True)
 def handlers():
     before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    interrupts.listen()
+    command.listen_for_interrupts()
     yield
-    interrupts._asked.clear()
+    command._asked.clear()
     for number, handler in before.items():
         signal.signal(number, handler)
 
@@ -34,24 +34,24 @@ def test_a_signal_in_a_callback_is_not_lost():
 
     thing = Thing()
     keeper = weakref.ref(thing, lambda _: os.kill(os.getpid(), signal.SIGINT))
-    interrupts.check()
+    command.check_for_interrupt()
     del thing  # Python prints the exception and forgets it
     assert keeper() is None
     with pytest.raises(KeyboardInterrupt):
-        interrupts.check()
+        command.check_for_interrupt()
 
 
 def test_listening_again_forgets():
     with pytest.raises(KeyboardInterrupt):
         os.kill(os.getpid(), signal.SIGINT)
         signal.pause()
-    interrupts.listen()
-    interrupts.check()
+    command.listen_for_interrupts()
+    command.check_for_interrupt()
 
 
 def test_an_ignored_ctrl_c_stays_ignored():
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    interrupts.listen()
+    command.listen_for_interrupts()
     os.kill(os.getpid(), signal.SIGINT)
-    interrupts.check()
+    command.check_for_interrupt()
     assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN

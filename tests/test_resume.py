@@ -19,9 +19,9 @@ from same_runs import assert_same_run
 
 from attnlab.cli import main
 from attnlab.errors import Pruned, RequestError, RunBusy, RunFailed
-from attnlab.records.lock import FolderLock
 from attnlab.records.mlflow.tracker import Tracker
 from attnlab.records.run_directory import RunDirectory
+from attnlab.records.status import FolderLock
 from attnlab.run.building import import_tensorflow
 from attnlab.run.loop import Session
 from attnlab.run.recorder import Recorder

@@ -66,7 +66,7 @@ def folder(config) -> Path:
 
 @pytest.fixture
 def no_figures(monkeypatch):
-    monkeypatch.setattr("attnlab.run.background_finish.Drawing", Undrawn)
+    monkeypatch.setattr("attnlab.run.runner.Drawing", Undrawn)
 
 
 def test_a_run_folder_has_all_that_users_rely_on(config, folder):

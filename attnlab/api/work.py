@@ -33,7 +33,8 @@ def train(words: list[str], lists: list[str], as_sweep: str) -> Path:
     """
     from attnlab import cli
     from attnlab.config import composing
-    from attnlab.run import profile, runner
+    from attnlab.run import runner
+    from attnlab.run.command import spent
     from attnlab.sweeps.composer import configuration
 
     words = [word for word in words if word not in VERBOSITY]  # nothing is shown anyway
@@ -45,13 +46,13 @@ def train(words: list[str], lists: list[str], as_sweep: str) -> Path:
         )
     _refuse_lists(words, lists, as_sweep)
     os.environ[TYPED] = shlex.join(["attnlab", *words])
-    with profile.spent("composing"):
+    with spent("composing"):
         config = configuration(words)
     if config is not None:
         return runner.run(config, finish=False)
     results: list[Path | Exception] = []
 
-    @profile.spent()
+    @spent()
     def job(cfg: Any) -> int:
         try:
             results.append(runner.run(composing.from_hydra(cfg), finish=False))
@@ -93,9 +94,9 @@ def resume(folder: Path, changes: dict[str, str]) -> Path:
 
 def finish() -> None:
     """Wait for what the runs that were made still get."""
-    from attnlab.run import background_finish
+    from attnlab.run.runner import wait_for_finishes
 
-    background_finish.wait()
+    wait_for_finishes()
 
 
 def sweep(words: list[str]) -> list[dict[str, Any]]:

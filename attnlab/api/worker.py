@@ -24,16 +24,16 @@ from attnlab.api.wording import in_python
 from attnlab.config.options import CONFIG_DIR
 from attnlab.config.own_files import failure
 from attnlab.errors import RequestError, RunFailed, SweepFailed, explained
-from attnlab.process.python import (
+from attnlab.process import (
     child_environment,
     safe_command,
     search_path,
     set_up,
     set_up_children,
+    variable,
 )
-from attnlab.process.variables import variable
-from attnlab.records.lock import this_process
-from attnlab.run import profile
+from attnlab.records.status import this_process
+from attnlab.run.command import listen_for_interrupts, profiled
 
 _START = "import json; from attnlab.api.worker import serve; serve(*json.loads(sys.argv.pop()))"
 _MARK = b"\0attnlab\0"  # before an answer, which comes the way of what is printed
@@ -190,11 +190,10 @@ def serve(owner: dict[str, Any], places: list[str]) -> NoReturn:
     os._exit(0)
 
 
-@profile.profiled()
+@profiled()
 def _answer(name: str, arguments: tuple[Any, ...], folder: str, environment: dict[str, str]) -> Any:
     """What a function of `work` gives, or the error that it raises."""
     from attnlab.api import work
-    from attnlab.run import interrupts
 
     try:
         os.chdir(folder)
@@ -202,7 +201,7 @@ def _answer(name: str, arguments: tuple[Any, ...], folder: str, environment: dic
         os.environ.update({k: v for k, v in environment.items() if k not in _COLOURS})
         set_up_children()
         signal.signal(signal.SIGINT, signal.default_int_handler)
-        interrupts.listen()
+        listen_for_interrupts()
         return getattr(work, name)(*arguments)
     except _SHOWN as error:
         kind = next(each for each in _SHOWN if isinstance(error, each))

@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Iterator
 from click.shell_completion import ShellComplete
 
 from attnlab.commands import command, verbs
-from attnlab.process.variables import variable
+from attnlab.process import variable
 
 # What Hydra offers, too, and no user may change.
 _NOT_FOR_USERS = ("_target_=", ".rules.")

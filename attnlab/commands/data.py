@@ -17,11 +17,11 @@ from attnlab.config.options import option_content
 from attnlab.config.parsing import read_value
 from attnlab.config.rules import check_rule, did_you_mean, read_rule
 from attnlab.errors import RequestError
-from attnlab.process.variables import variable
+from attnlab.process import variable
 from attnlab.tasks.catalog import Catalog, Row, Sheet, Stored
 from attnlab.tasks.declaration import load
 from attnlab.tasks.kinds import kinds
-from attnlab.terminal.console import plain_console, plain_table
+from attnlab.terminal import plain_console, plain_table
 
 _WIDTH = 80  # of a table that nobody watches
 
@@ -67,7 +67,7 @@ def list_command(
     catalog, stored = _made(
         name, [*settings, *([f"path={json.dumps(path, ensure_ascii=False)}"] if path else [])]
     )
-    from attnlab.run.screen import screen
+    from attnlab.run.console import screen
 
     row = _row(catalog, stored, cache)
     with screen() as shown:
@@ -83,7 +83,7 @@ def list_command(
 @_data_option
 def fetch_command(name: str, settings: tuple[str, ...], data: str | None) -> None:
     """Download NAME into the cache; what is there is kept."""
-    from attnlab.run.screen import screen
+    from attnlab.run.console import screen
 
     (_, stored), cache = _made(name, settings), _cache(data)
     if not stored.fetchable:

@@ -76,7 +76,7 @@ def run_figures(run: str, output: Path | None, runs: str | None) -> None:
     """
     found = find(run, runs, COMPLETED)
     found.status.require_completed()
-    from attnlab.run.figures.draw import draw_run
+    from attnlab.run.figures import draw_run
 
     with _writing(output or found.plots):
         drawn = draw_run(found, output)

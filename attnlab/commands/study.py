@@ -21,7 +21,7 @@ from attnlab.records.run_directory import ListedRun
 from attnlab.records.sweep_runs import runs_of_last_command
 from attnlab.studies import study as studies
 from attnlab.studies.study import Study
-from attnlab.terminal.console import plain_console, plain_table
+from attnlab.terminal import plain_console, plain_table
 
 if TYPE_CHECKING:
     from attnlab.studies.results import Results

@@ -15,10 +15,10 @@ import click
 from attnlab.commands.options import runs_folder, runs_option
 from attnlab.config.parsing import absolute_uri
 from attnlab.errors import RequestError
-from attnlab.process.python import child_environment, python_command
+from attnlab.process import child_environment, python_command
 from attnlab.records.mlflow import store_check
+from attnlab.records.mlflow.internals import newest_page
 from attnlab.records.mlflow.settings import QUIET_ENVIRONMENT, default_uri, sqlite_path
-from attnlab.records.mlflow.view import newest_page
 from attnlab.records.run_directory import list_runs
 
 # Jobs are seven more processes, which outlive the server; nobody submits any here.

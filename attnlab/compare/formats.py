@@ -29,7 +29,7 @@ from attnlab.compare.text_tables import (
     rich_table,
     width,
 )
-from attnlab.terminal.console import plain_console
+from attnlab.terminal import plain_console
 
 # On a terminal. In this order, while there is no room:
 _LEFT_OUT_WHEN_NARROW = ("s/epoch", "parameters", "best", "lowest", "skill", "worst", "highest")

@@ -20,7 +20,7 @@ from attnlab.compare.curves import (
 from attnlab.compare.tables import heading, margin_ends
 from attnlab.tasks.declaration import Kind
 from attnlab.tasks.kinds import known_kind
-from attnlab.terminal.numbers import p_text
+from attnlab.terminal import p_text
 from attnlab.views.records import (
     Curve,
     Curves,

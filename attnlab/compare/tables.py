@@ -13,7 +13,7 @@ from attnlab.compare.comparison import Comparison, GroupResult
 from attnlab.compare.grouping import TaskGroups
 from attnlab.compare.runs import Group, in_order, value_in_prose
 from attnlab.compare.text_tables import TextTable
-from attnlab.terminal.numbers import NOTHING, distinct, number_format, p_text
+from attnlab.terminal import NOTHING, distinct, number_format, p_text
 
 _DIRECTIONS = {1: "higher is better", -1: "lower is better", 0: "as a plain number"}
 _LARGE_SKILL = 100.0  # from which it has no three decimals

@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from attnlab.terminal.console import plain_table, width
+from attnlab.terminal import plain_table, width
 
 _STYLES = {
     **{"better": "bold green", "worse": "bold red", "equivalent": "bold blue"},

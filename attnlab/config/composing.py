@@ -22,9 +22,15 @@ from hydra.errors import (
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException, ValidationError
 
-from attnlab.config.auto import PLAIN, kind_of_task, model_settings, without_auto
 from attnlab.config.options import conf_folder, how_found, option_content, options, read_yaml
-from attnlab.config.parsing import parse, parse_section
+from attnlab.config.parsing import (
+    PLAIN,
+    kind_of_task,
+    model_settings,
+    parse,
+    parse_section,
+    without_auto,
+)
 from attnlab.config.rules import Rule, did_you_mean, read_rule
 from attnlab.config.sections import (
     OPTION_GROUPS,
@@ -38,7 +44,7 @@ from attnlab.config.sections import (
     TrainerConfig,
 )
 from attnlab.errors import RequestError
-from attnlab.process.variables import variable
+from attnlab.process import variable
 
 HYDRA_SETTINGS = (
     "hydra.run.dir=.",

@@ -21,7 +21,7 @@ import yaml
 
 from attnlab.config.rules import did_you_mean
 from attnlab.errors import RequestError
-from attnlab.process.variables import variable
+from attnlab.process import variable
 
 CONFIG_DIR = "ATTNLAB_CONFIG_DIR"
 _ENTRY_POINTS = "attnlab.config"

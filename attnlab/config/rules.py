@@ -42,7 +42,7 @@ class Rule:
     excludes: str | None = None  # dotted path of what must then be null, false or 0
     hashed: bool = False  # a path of the user's own data, whose content decides the result, too
     why: str | None = None  # the reason, added to the message when the rule is broken
-    auto: Any = None  # what the value `auto` means; see `attnlab.config.auto`
+    auto: Any = None  # what the value `auto` means; see `attnlab.config.parsing`
     help: str | None = None  # what the setting is, for `attnlab explain`
 
     def expected(self) -> str:

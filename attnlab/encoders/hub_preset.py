@@ -14,7 +14,7 @@ from attnlab.encoders.hub_tokenizer import read_tokenizer
 from attnlab.encoders.preset_forms import KERAS_HUB, Form, form_of, sizes_of
 from attnlab.errors import RequestError
 from attnlab.text.tokenizers import Tokenizer
-from attnlab.training.importing import import_tensorflow
+from attnlab.training.tensorflow_internals import import_tensorflow
 
 BACKBONES = {
     "BertBackbone": "BertTokenizer",

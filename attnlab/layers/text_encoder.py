@@ -9,9 +9,9 @@ from keras import ops
 
 from attnlab.attention.base import Attention
 from attnlab.attention.dropout import Dropout
-from attnlab.layers.encoder_stack import EncoderStack
 from attnlab.layers.encoding import Encoding
 from attnlab.layers.positional_encoding import PositionalEncoding
+from attnlab.layers.transformer import EncoderStack
 
 PAD, END = 0, 3  # of `attnlab.text.tokenizers`
 

@@ -15,7 +15,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from attnlab.process.variables import variable
+from attnlab.process import variable
 
 # The command as it was typed, for the processes of a sweep, too.
 TYPED = "ATTNLAB_COMMAND"

@@ -11,11 +11,11 @@ import itertools
 import json
 import math
 import os
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from attnlab.errors import RequestError
 
@@ -217,3 +217,59 @@ def _plain(data: Any) -> Any:
     if isinstance(data, os.PathLike):
         return os.fspath(data)
     return data
+
+
+Found = TypeVar("Found")
+
+
+def read_assets(
+    path: Path,
+    read: Callable[[Mapping[str, Any]], tuple[Any, Found]],
+    *,
+    expected: Any,
+    what: str = "the settings",
+) -> Found:
+    """Read a file that a task saved as JSON.
+
+    Args:
+        path: the file.
+        read: gives the settings in the file's content, and what else the task needs of it.
+        expected: the task's own settings.
+        what: what these are, for the error.
+
+    Raises:
+        RequestError: the file is missing, damaged, or of other settings.
+    """
+    try:
+        saved, found = read(json.loads(path.read_text(encoding="utf-8")))
+    except (OSError, AttributeError, KeyError, TypeError, ValueError) as error:
+        raise RequestError(f"{path}: expected what a run saves, but: {error!r}") from error
+    if saved != expected:
+        raise RequestError(f"{path}: expected {what} {expected}, got {saved}")
+    return found
+
+
+def flatten(document: Mapping[str, Any], left_out: Collection[str] = ()) -> dict[str, str]:
+    """The leaves of a document by dotted key, whole, as text in YAML's spelling (`null`, `true`).
+
+    An empty mapping or list counts as a leaf. Sections of `left_out` are left out, and so are keys
+    that start with `_`, and `rules`, which say what other values would have been allowed.
+    """
+    wanted = {key: value for key, value in document.items() if key not in left_out}
+    return {key: _text(value) for key, value in _leaves(wanted, "")}
+
+
+def _leaves(document: Mapping[str, Any], prefix: str) -> Iterator[tuple[str, Any]]:
+    for key, value in document.items():
+        if str(key).startswith("_") or key == "rules":
+            continue
+        if isinstance(value, Mapping) and value:
+            yield from _leaves(value, f"{prefix}{key}.")
+        else:
+            yield f"{prefix}{key}", value
+
+
+def _text(value: Any) -> str:
+    if value is None or isinstance(value, bool | list | tuple | Mapping):
+        return json.dumps(value, default=str)
+    return str(value)

@@ -18,8 +18,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from typing import Any, Protocol
 
-from attnlab.process.python import child_environment, python_command
-from attnlab.process.variables import variable
+from attnlab.process import child_environment, python_command, variable
 
 _SECONDS_AT_EXIT = 2
 Message = Mapping[str, Any]

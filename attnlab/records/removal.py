@@ -8,10 +8,10 @@ from functools import cache
 from pathlib import Path
 
 from attnlab.errors import RequestError, explained
-from attnlab.records.lock import FolderLock
 from attnlab.records.mlflow.settings import own_uri, sqlite_path
 from attnlab.records.mlflow.store import Store
 from attnlab.records.run_directory import RunDirectory
+from attnlab.records.status import FolderLock
 
 # How a hidden name begins: it says what to remove, for the process that finishes the removal.
 _HIDDEN, _FOLDER_ONLY = ".removing-", ".removing-folder-"

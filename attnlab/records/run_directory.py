@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from attnlab.errors import RequestError, explained
-from attnlab.process.variables import variable
+from attnlab.process import variable
 from attnlab.records import files
 from attnlab.records.status import Status, actual_state
 

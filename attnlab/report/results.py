@@ -21,7 +21,7 @@ from attnlab.compare.tables import (
     value_format,
 )
 from attnlab.errors import RequestError
-from attnlab.terminal.numbers import in_one_format, p_text
+from attnlab.terminal import in_one_format, p_text
 from attnlab.views.records import Intervals, Record, Table, Text
 
 _MOST = 14  # groups that a chart has room for

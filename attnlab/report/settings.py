@@ -9,7 +9,7 @@ from typing import Any
 from attnlab.compare.metrics import reported_metric
 from attnlab.compare.selection import read_settings
 from attnlab.errors import RequestError
-from attnlab.records.leaves import flatten
+from attnlab.records.files import flatten
 from attnlab.records.run_directory import ListedRun
 from attnlab.records.status import shown_state
 from attnlab.tasks.kinds import known_kind

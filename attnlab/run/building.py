@@ -1,17 +1,20 @@
-"""From a checked configuration to its task and its model."""
+"""From a checked configuration to its task and its model, and whether they fit into memory."""
 
 from __future__ import annotations
 
+import math
+import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from attnlab.config.options import option_class
+from attnlab.config.rules import lookup
 from attnlab.config.sections import Option, RunConfig
 from attnlab.errors import RequestError
-from attnlab.run.profile import spent
-from attnlab.tasks.base import Task
+from attnlab.run.command import spent
+from attnlab.tasks.base import Task, TaskData
 from attnlab.tasks.kinds import kind_of
-from attnlab.training import importing
+from attnlab.training import tensorflow_internals
 
 if TYPE_CHECKING:
     import keras
@@ -90,8 +93,8 @@ def start_afresh(seed: int) -> None:
 
 @spent("imports")
 def import_tensorflow() -> None:
-    """Import TensorFlow, without its notices; see `attnlab.training.importing`."""
-    importing.import_tensorflow()
+    """Import TensorFlow, without its notices; see `attnlab.training.tensorflow_internals`."""
+    tensorflow_internals.import_tensorflow()
 
 
 def _construct(group: str, option: Option, **parts: Any) -> Any:
@@ -99,3 +102,93 @@ def _construct(group: str, option: Option, **parts: Any) -> Any:
         return option_class(group, option.name)(**option.settings, **parts)
     except TypeError as error:
         raise RequestError(f"{group}={option.name}: {error}.") from error
+
+
+# Sizes up to this one are made without counting: no machine is too small for them.
+_ALWAYS_FITS, _ALWAYS_FIT_TOGETHER = 2048, 256
+# Arrays of a weight's size that the optimizer stores.
+_STATES = {"adam": 2, "adamw": 2, "muon": 2, "adadelta": 2, "rmsprop": 2}
+_BYTES, _GIB = 4, 2**30
+_CGROUP = Path("/sys/fs/cgroup/memory.max")
+
+
+class Needs(NamedTuple):
+    """Bytes that training takes, at least."""
+
+    weights: int  # with gradients and the optimizer's states
+    batch: int  # values between layers, kept for the gradient of one step
+
+
+def refuse_what_does_not_fit(config: RunConfig, task: Task, data: TaskData) -> None:
+    """Refuse a run that the machine has no memory for, and say what would fit.
+
+    Raises:
+        RequestError: weights, optimizer and a batch take more than there is.
+    """
+    if _largest(config) <= _ALWAYS_FITS:
+        return
+    needs, there = _needs(config, task, data), _memory()
+    if sum(needs) <= there:
+        return
+    key = "model.units" if needs.weights > needs.batch else "trainer.batch_size"
+    fits = _what_fits(config, task, data, key, there)
+    advice = f" {key}={fits} would fit." if fits else ""
+    has, total, weights, batch = (size / _GIB for size in (there, sum(needs), *needs))
+    raise RequestError(
+        f"{key}: expected a run that fits into {has:.1f} GiB of memory, got one that takes "
+        f"{total:,.1f} GiB at least: {weights:,.1f} for weights, gradients and optimizer, "
+        f"{batch:,.1f} for a batch.{advice}"
+    )
+
+
+def most_that_fit(config: RunConfig, wanted: int, beside: int = 0) -> int:
+    """How many of the `wanted` runs like one fit into half of the machine's memory; at least 1.
+
+    A power of two, if it is not all of them. Each takes the bytes `beside` what it trains.
+    """
+    small = _largest(config) <= _ALWAYS_FIT_TOGETHER
+    if wanted == 1 or (small and not beside):
+        return wanted
+    needs = beside
+    try:
+        if not small:
+            task = make_task(config)
+            needs += sum(_needs(config, task, task.load(config.seed)))
+    except RequestError:  # which the run itself will raise
+        return wanted
+    fitting = _memory() // 2 // needs
+    return wanted if fitting >= wanted else 1 << max(0, fitting.bit_length() - 1)
+
+
+def _largest(config: RunConfig) -> int:
+    settings = [*config.model.settings.values(), *config.attention.settings.values()]
+    return max(size for size in [*settings, config.trainer.batch_size] if isinstance(size, int))
+
+
+def _needs(config: RunConfig, task: Task, data: TaskData) -> Needs:
+    shapes = [weight.shape for weight in counted_model(config, task).weights]
+    copies = 2 + _STATES.get(config.optimizer.name, 1)
+    weights = sum(math.prod(shape) for shape in shapes) * copies * _BYTES
+    # A matrix makes as many values of each step of an item as it has columns.
+    values = sum(shape[-1] for shape in shapes if len(shape) == 2)
+    size, longest = config.trainer.batch_size, data.longest
+    steps = size if config.trainer.batch_by == "tokens" else size * longest
+    steps = min(steps, data.counts()["train"] * longest)
+    return Needs(weights, steps * values * _BYTES)
+
+
+def _what_fits(config: RunConfig, task: Task, data: TaskData, key: str, there: int) -> int | None:
+    """The largest power of two below a setting that fits; None if even 1 does not."""
+    size = lookup(config.document, key)
+    while isinstance(size, int) and size > 1:
+        size = 2 ** ((size - 1).bit_length() - 1)
+        if sum(_needs(config.with_values({key: size}), task, data)) <= there:
+            return size
+    return None
+
+
+def _memory() -> int:
+    """Bytes of memory of the machine, or of the container that this process is in."""
+    there = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    limit = _CGROUP.read_text("utf-8").strip() if _CGROUP.is_file() else "max"
+    return min(there, int(limit)) if limit.isdigit() else there

@@ -17,18 +17,16 @@ from attnlab.errors import CannotGoOn, RequestError, RunFailed
 from attnlab.records.checkpoints import Checkpoint, Checkpoints
 from attnlab.records.logs import in_words
 from attnlab.records.run_directory import RunDirectory
-from attnlab.run import interrupts
+from attnlab.run import figures
 from attnlab.run.building import make_model, start_afresh
-from attnlab.run.figures import helper
+from attnlab.run.command import check_for_interrupt, spent
+from attnlab.run.console import Screen, about_losses
 from attnlab.run.loading import load_weights
-from attnlab.run.profile import spent
 from attnlab.run.recorder import Recorder
-from attnlab.run.screen import Screen, about_losses
 from attnlab.tasks.base import Learner, Report, Task, TaskData
 from attnlab.tasks.declaration import load
-from attnlab.training.schedules import learning_rates
+from attnlab.training.schedules import Monitor, learning_rates
 from attnlab.training.stacking import runs_here, width_of
-from attnlab.training.stopping import Monitor
 
 log = logging.getLogger("attnlab")
 OnEpoch = Callable[[Mapping[str, float]], None]
@@ -120,7 +118,7 @@ class Session:
             self._restore(learner, checkpoint)
         self.screen.say(about_losses(self.config.document))
         self.screen.training(self.config.trainer.epochs, len(done), self.task.kind.scoring.bars)
-        helper.start()
+        figures.start()
         self._train(learner)
         _assign(learner.model.variables, self._best_values)
         self.screen.working(0, None, "scoring the test part")
@@ -212,7 +210,7 @@ class Session:
             state.sizes.append(np.asarray(losses.sizes))
             state.chunks_done += 1
             self.screen.within((done + chunk.steps) / steps)
-            interrupts.check()
+            check_for_interrupt()
             every = self.config.trainer.checkpoint_every_seconds
             if every is not None and time.perf_counter() - self._saved_at >= every:
                 self._save_checkpoint(learner)

@@ -18,7 +18,7 @@ from attnlab.records.environment import environment
 from attnlab.records.logs import in_words
 from attnlab.records.mlflow.tracker import Tracker
 from attnlab.records.run_directory import RunDirectory
-from attnlab.run.profile import spent
+from attnlab.run.command import spent
 from attnlab.tasks.base import Learner, Report, Task, TaskData
 from attnlab.tasks.declaration import load
 

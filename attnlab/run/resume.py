@@ -13,17 +13,15 @@ from attnlab.config.parsing import changed, parse
 from attnlab.config.sections import RunConfig
 from attnlab.errors import RequestError, RunBusy, RunFailed
 from attnlab.records.checkpoints import Checkpoints
-from attnlab.records.lock import FolderLock, this_process
 from attnlab.records.run_directory import REPORT, RunDirectory
-from attnlab.records.status import actual_state
+from attnlab.records.status import FolderLock, actual_state, this_process
 from attnlab.run import console
 from attnlab.run.building import make_task
+from attnlab.run.console import screen
 from attnlab.run.loading import require_best_saved, require_readable
 from attnlab.run.loop import Session, SweepMember
 from attnlab.run.runner import execute_session, finish_run, require_stored, stored_metrics
-from attnlab.run.screen import screen
-from attnlab.training.schedules import depends_on_length
-from attnlab.training.stopping import Monitor
+from attnlab.training.schedules import Monitor, depends_on_length
 
 
 def resume(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import logging
 import time
 from collections.abc import Callable, Iterator
@@ -9,22 +10,25 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+from rich.console import Console
+
 from attnlab.config.own_files import failure
 from attnlab.config.sections import RunConfig
 from attnlab.errors import Pruned, RequestError, RunFailed
+from attnlab.records import logs
 from attnlab.records.environment import differences, environment
-from attnlab.records.lock import FolderLock
 from attnlab.records.logs import logging_to
 from attnlab.records.mlflow.settings import own_uri
 from attnlab.records.mlflow.tracker import Tracker
 from attnlab.records.run_directory import RunDirectory
-from attnlab.run import background_finish, console
-from attnlab.run.building import check_model, make_task
+from attnlab.records.status import FolderLock
+from attnlab.run import console
+from attnlab.run.building import check_model, make_task, refuse_what_does_not_fit
+from attnlab.run.command import spent
+from attnlab.run.console import Screen, screen
+from attnlab.run.figures import Drawing
 from attnlab.run.loop import Session, SweepMember
-from attnlab.run.memory import refuse_what_does_not_fit
-from attnlab.run.profile import spent
 from attnlab.run.recorder import Recorder
-from attnlab.run.screen import Screen, screen
 from attnlab.tasks.base import Task, TaskData
 
 log = logging.getLogger("attnlab")
@@ -34,7 +38,7 @@ def run(config: RunConfig, finish: bool = True) -> Path:
     """Train, evaluate and report one run; returns its folder.
 
     Its figures and its copy in MLflow are whole then, or if not `finish`, after
-    `background_finish.wait`.
+    `wait_for_finishes`.
 
     Raises:
         RequestError: the settings don't fit the data, or the runs folder can't be written; nothing
@@ -132,14 +136,14 @@ def execute_session(session: Session) -> dict[str, Any]:
         finally:
             recorder.settle()
         recorder.write_state("completed")
-    background_finish.begin(recorder)
+    _finish_in_background(recorder)
     return metrics
 
 
 def finish_run(folder: RunDirectory) -> None:
     """Wait until the runs of this process have their figures, and MLflow has all."""
     with _interruption_explained(folder):
-        background_finish.wait()
+        wait_for_finishes()
 
 
 def require_stored(folder: RunDirectory) -> None:
@@ -190,3 +194,50 @@ def _closing(close: Callable[..., None]) -> Iterator[None]:
         log.info("the run failed", exc_info=True)
         close("failed", error=failure(error))
         raise
+
+
+# How many may be under way; those of a store that does not answer are given up one by one.
+_MOST = 16
+_under_way: list[Finish] = []
+
+
+class Finish:
+    """The end of a run that is done; the recorder's tracker may have more to copy."""
+
+    def __init__(self, recorder: Recorder) -> None:
+        self._recorder, self._tracker = recorder, recorder.tracker
+        # Figures are in MLflow, too.
+        self._drawing = Drawing(recorder.folder.path, lambda: self._tracker.end("completed"))
+
+    def wait(self) -> None:
+        """Wait until it is over; what went wrong is a warning in the run's log."""
+        with logs.logging_to(self._recorder.folder.path / "run.log"):
+            with spent("figures"), self._recorder.writing("the figures"):
+                if problem := self._drawing.wait():
+                    raise RequestError(problem)
+            with spent("tracking"):
+                self._tracker.ended("completed")
+
+
+def _finish_in_background(recorder: Recorder) -> None:
+    """Begin the end of a run, and wait for that of an earlier one if many are under way."""
+    _under_way.append(Finish(recorder))
+    if len(_under_way) > _MOST:
+        _under_way.pop(0).wait()
+
+
+def wait_for_finishes() -> None:
+    """Wait until the runs of this process have their figures, and MLflow has all.
+
+    An interruption leaves the rest to the other processes.
+    """
+    finishes = _under_way.copy()
+    _under_way.clear()
+    with logs.standard_error() as stream:
+        quiet = logs.verbosity != 0 or not stream.isatty()
+        with Console(file=stream, quiet=quiet).status("drawing, and sending to MLflow"):
+            for finish in finishes:
+                finish.wait()
+
+
+atexit.register(wait_for_finishes)

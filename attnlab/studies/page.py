@@ -10,13 +10,13 @@ from attnlab.compare.comparison import Comparison
 from attnlab.compare.curves import baseline_values
 from attnlab.compare.formats import markdown
 from attnlab.config.arguments import quoted
-from attnlab.process.variables import variable
+from attnlab.process import variable
 from attnlab.records.environment import TYPED
 from attnlab.records.run_directory import ListedRun
 from attnlab.report.content import Announce, runs_page
 from attnlab.report.results import result_sentence
 from attnlab.studies.results import Cell, Results
-from attnlab.terminal.numbers import Write, distinct, number_format
+from attnlab.terminal import Write, distinct, number_format
 from attnlab.views.html.page import page_text
 from attnlab.views.records import Code, Section, Table, Text
 

@@ -13,10 +13,10 @@ from typing import Any
 from attnlab.errors import SweepFailed
 from attnlab.records import files, logs
 from attnlab.records.environment import has_gpu, processors
-from attnlab.records.lock import this_process
 from attnlab.records.run_directory import ListedRun, RunDirectory
-from attnlab.run.index import COMPLETED, FAILED, KILLED, RUNNING
-from attnlab.run.memory import most_that_fit
+from attnlab.records.status import this_process
+from attnlab.run.building import most_that_fit
+from attnlab.run.find_or_run import COMPLETED, FAILED, KILLED, RUNNING
 from attnlab.sweeps.launching import Launcher, LauncherDied, one_line
 from attnlab.sweeps.plan import Point, SweepPlan
 from attnlab.sweeps.progress import Progress, failure

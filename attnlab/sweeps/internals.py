@@ -25,7 +25,7 @@ from hydra.types import HydraContext
 from omegaconf import DictConfig, flag_override
 
 from attnlab.config.arguments import quoted
-from attnlab.process.python import safe_command
+from attnlab.process import safe_command
 
 if TYPE_CHECKING:
     from hydra.core.override_parser.types import Override
@@ -56,7 +56,7 @@ def apply_overrides(overrides: Sequence[Override], composed: DictConfig) -> None
 def keep_workers_safe() -> None:
     """Have joblib's processes take no modules from the working folder.
 
-    On Python 3.10 alone: later ones go by the variable that `process.python.set_up` sets.
+    On Python 3.10 alone: later ones go by the variable that `process.set_up` sets.
     """
     if sys.version_info >= (3, 11):
         return

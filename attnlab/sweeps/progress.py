@@ -17,12 +17,11 @@ from attnlab.errors import RequestError
 from attnlab.records import logs
 from attnlab.records.logs import standard_error
 from attnlab.records.run_directory import RunDirectory
-from attnlab.run.console import number
-from attnlab.run.index import COMPLETED, FAILED, KILLED, PRUNED, RUNNING
-from attnlab.run.screen import bars
+from attnlab.run.console import bars, number
+from attnlab.run.find_or_run import COMPLETED, FAILED, KILLED, PRUNED, RUNNING
 from attnlab.sweeps.table import TableRow, read_results, result_words
 from attnlab.tasks.kinds import kind_of
-from attnlab.terminal.console import plain_console
+from attnlab.terminal import plain_console
 
 _SECONDS_BETWEEN_LOOKS = 0.5
 _SECONDS_BETWEEN_LINES = 30.0  # about runs under way, where no bars are drawn

@@ -16,14 +16,14 @@ from attnlab.config.sections import RunConfig
 from attnlab.errors import RequestError, SweepFailed
 from attnlab.records import files, logs
 from attnlab.records.environment import environment
-from attnlab.records.lock import FolderLock
 from attnlab.records.logs import logging_to
 from attnlab.records.mlflow.settings import default_uri
 from attnlab.records.mlflow.tracker import Tracker
-from attnlab.run import background_finish
+from attnlab.records.status import FolderLock
 from attnlab.run.building import import_tensorflow
 from attnlab.run.console import number
-from attnlab.run.index import COMPLETED, FAILED, KILLED, PRUNED, RUNNING, RunIndex
+from attnlab.run.find_or_run import COMPLETED, FAILED, KILLED, PRUNED, RUNNING, RunIndex
+from attnlab.run.runner import wait_for_finishes
 from attnlab.sweeps.launching import Launcher
 from attnlab.sweeps.plan import SweepPlan
 from attnlab.sweeps.sweep_folder import GRID
@@ -85,7 +85,7 @@ class Sweep(ABC):
             stop: BaseException | None = None
             try:
                 self.work()
-                background_finish.wait()
+                wait_for_finishes()
             except (KeyboardInterrupt, StoppedEarly) as error:
                 stop = error
                 if not self.launcher.bound:  # jobs may wait in a queue

@@ -10,7 +10,7 @@ from typing import Any
 
 from attnlab.errors import RequestError, explained
 from attnlab.records import files
-from attnlab.records.lock import flocked
+from attnlab.records.status import flocked
 
 GRID, SEARCH = "grid", "search"
 _LONGEST = 255  # bytes of a name, in the file systems that there are

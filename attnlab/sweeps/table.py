@@ -14,9 +14,8 @@ from attnlab.errors import RequestError
 from attnlab.records import files
 from attnlab.records.run_directory import RunDirectory
 from attnlab.run.console import number
-from attnlab.run.index import COMPLETED, FAILED, KILLED, PRUNED, RUNNING
-from attnlab.terminal.console import plain_console, plain_table
-from attnlab.terminal.numbers import in_one_format
+from attnlab.run.find_or_run import COMPLETED, FAILED, KILLED, PRUNED, RUNNING
+from attnlab.terminal import in_one_format, plain_console, plain_table
 
 NOT_RUN = "not run"
 MOST_ROWS = 60

@@ -24,11 +24,11 @@ from attnlab.config import composing
 from attnlab.config.own_files import failure
 from attnlab.config.sections import RunConfig
 from attnlab.errors import Pruned, RequestError, RunBusy, RunFailed, plain_text
-from attnlab.process import python
+from attnlab.process import set_up
 from attnlab.records.environment import processors
-from attnlab.records.lock import is_running, this_process
-from attnlab.run import interrupts
-from attnlab.run.index import COMPLETED, FAILED, PRUNED, RUNNING
+from attnlab.records.status import is_running, this_process
+from attnlab.run.command import check_for_interrupt, listen_for_interrupts
+from attnlab.run.find_or_run import COMPLETED, FAILED, PRUNED, RUNNING
 from attnlab.sweeps.sweep_folder import SweepFolder
 from attnlab.tasks.kinds import kind_of
 
@@ -116,7 +116,7 @@ def run_points(
         KeyboardInterrupt: interrupted.
         StoppedEarly: one failed, and that ends the sweep.
     """
-    interrupts.check()
+    check_for_interrupt()
     prepare_process(launch)
     configs = groups[composing.from_hydra(cfg).digest_of_settings]
     works = [partial(_run_point, config, launch) for config in configs]
@@ -139,8 +139,8 @@ def run_together(
     at_a_time: int | None = None,
 ) -> list[Result]:
     """Do works that make runs of some programs, which train together; what each returned."""
-    from attnlab.run import background_finish
     from attnlab.run.find_or_run import together
+    from attnlab.run.runner import wait_for_finishes
 
     alone = len(works) == 1
     found = (
@@ -149,7 +149,7 @@ def run_together(
         else together(works, programs, launch.threads or processors(), at_a_time)
     )
     if os.getpid() != launch.owner.get("pid"):  # which may end this process at any time
-        background_finish.wait()
+        wait_for_finishes()
     return found
 
 
@@ -190,7 +190,7 @@ def prepare_process(launch: Launch) -> None:
     """Set up a process of its own for its work; the process that launched is left as it is."""
     if os.getpid() == launch.owner.get("pid"):
         return
-    python.set_up()
+    set_up()
     if launch.threads:
         for name in _THREADS:
             os.environ.setdefault(name, str(launch.threads))
@@ -207,7 +207,7 @@ def end_with(owner: Mapping[str, Any]) -> None:
         return
     _guarded = True
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    interrupts.listen()
+    listen_for_interrupts()
 
     def watch() -> None:
         while is_running(owner):

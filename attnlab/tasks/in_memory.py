@@ -11,11 +11,10 @@ from attnlab.config.sections import RunConfig
 from attnlab.tasks.base import Learner, Losses
 from attnlab.text.tokenizers import PAD
 from attnlab.training.batches import BatchPlan, shuffled_plan, similar_plan
-from attnlab.training.compiler import trains_with_xla
 from attnlab.training.epoch_program import Compiled, Loss, Program
-from attnlab.training.in_memory_model import InMemoryModel
 from attnlab.training.optimizers import make_optimizer
 from attnlab.training.program_cache import shared_program
+from attnlab.training.steps import InMemoryModel, trains_with_xla
 
 _CHUNK = 1024  # steps between two looks at the progress: most epochs have fewer
 

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 import numpy as np
 
 from attnlab.encoders.opening import open_source, save_source, saved_source
-from attnlab.records.assets import Found, read_assets
-from attnlab.records.files import write_json
+from attnlab.records.files import Found, read_assets, write_json
 from attnlab.tasks.base import Task
 from attnlab.text.cleaning import normalized
 from attnlab.text.tokenizers import PAD, Tokenizer

@@ -18,7 +18,6 @@ import numpy as np
 import tensorflow as tf
 
 from attnlab.training.batches import BatchPlan, filled_plan
-from attnlab.training.in_memory_model import InMemoryModel
 from attnlab.training.keras_internals import (
     OptimizerFunction,
     dropout_rates,
@@ -26,7 +25,7 @@ from attnlab.training.keras_internals import (
     substituted_values,
 )
 from attnlab.training.stacking import submit
-from attnlab.training.steps import RandomStates, compiled
+from attnlab.training.steps import InMemoryModel, RandomStates, compiled
 from attnlab.training.tensorflow_internals import vectorize_draws
 
 vectorize_draws()

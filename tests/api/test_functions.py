@@ -26,8 +26,8 @@ from tensorflow.python.framework import config as tensorflow_config
 
 import attnlab
 from attnlab.api.worker import Worker
-from attnlab.records.lock import is_running
 from attnlab.records.run_directory import RunDirectory
+from attnlab.records.status import is_running
 
 FIB = ("task=fib", "task.count=61", *TINY, "trainer.jit=false", "tracking.enabled=false")
 
@@ -170,9 +170,9 @@ def test_the_package_lists_functions_with_their_signatures_and_help():
 
 def test_packages_of_the_same_names_are_imported_as_usual():
     import attnlab.compare.selection as selection
-    import attnlab.run.index
+    import attnlab.run.find_or_run
 
-    assert selection.Filters and attnlab.run.index.RunIndex and callable(attnlab.run)
+    assert selection.Filters and attnlab.run.find_or_run.RunIndex and callable(attnlab.run)
     with pytest.raises(AttributeError, match="attnlab.run can't be set"):
         attnlab.run = None
 
@@ -282,7 +282,7 @@ def test_ctrl_c_while_a_request_is_sent_leaves_no_half_of_one(three_groups, monk
 def test_a_worker_ends_with_its_caller():
     code = (
         "import attnlab, os; attnlab.runs(); from attnlab.api.worker import Worker; "
-        "from attnlab.records.lock import _start; pid = Worker._current._process.pid; "
+        "from attnlab.records.status import _start; pid = Worker._current._process.pid; "
         "print(pid, _start(pid), flush=True); os._exit(0)"
     )
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}

@@ -13,10 +13,10 @@ from command_line import TINY, CommandLine
 from run_folders import in_mlflow, locked, make_run, three_logged
 
 from attnlab.errors import RequestError
-from attnlab.records.lock import FolderLock
 from attnlab.records.mlflow.store import Store
 from attnlab.records.removal import finish_removals, remove_run
 from attnlab.records.run_directory import RunDirectory
+from attnlab.records.status import FolderLock
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # MLflow's own, when it reads back here
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from command_line import TINY
 
-from attnlab.process.python import (
+from attnlab.process import (
     child_environment,
     python_command,
     safe_command,

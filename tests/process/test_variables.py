@@ -10,7 +10,7 @@ import pytest
 from attnlab.commands.data import _cache
 from attnlab.config.options import own_folders
 from attnlab.config.sections import PathsConfig
-from attnlab.process.variables import variable
+from attnlab.process import variable
 from attnlab.records.mlflow.settings import default_uri
 from attnlab.records.run_directory import default_runs_folder
 from attnlab.sweeps.composer import configuration
@@ -60,5 +60,5 @@ def test_variables_are_read_by_one_function():
     for file in [*ROOT.glob("attnlab/**/*.py"), *ROOT.glob("scripts/*.py")]:
         found = [n for n in ast.walk(ast.parse(file.read_text("utf-8"))) if isinstance(n, ast.Call)]
         reads = [n.args[0] for n in found if ast.unparse(n.func) in READERS]
-        if file.name != "variables.py":
+        if file.name != "process.py":
             assert all(ast.literal_eval(name) in KNOWS_EMPTY for name in reads), file

@@ -10,13 +10,12 @@ import sys
 import pytest
 
 from attnlab.errors import RequestError, RunBusy
-from attnlab.records import lock
-from attnlab.records.lock import FolderLock, is_running, this_process
+from attnlab.records import status
 from attnlab.records.run_directory import RunDirectory, list_runs
-from attnlab.records.status import shown_state
+from attnlab.records.status import FolderLock, is_running, shown_state, this_process
 
 HOLD = (
-    "import sys; from pathlib import Path; from attnlab.records.lock import FolderLock; "
+    "import sys; from pathlib import Path; from attnlab.records.status import FolderLock; "
     "FolderLock(Path(sys.argv[1])).acquire(); print('held', flush=True); sys.stdin.read()"
 )
 
@@ -100,7 +99,7 @@ ELSEWHERE = {"host": "elsewhere", "pid": 17, "pid_started": None}
 @pytest.fixture
 def squeue(tmp_path, monkeypatch):
     """Have Slurm's squeue answer this."""
-    monkeypatch.setattr(lock, "_asked", None)
+    monkeypatch.setattr(status, "_asked", None)
 
     def answer(text: str, code: int = 0) -> None:
         script = f"#!/bin/sh\necho $* >> {tmp_path}/asked\nprintf '{text}'\nexit {code}\n"
@@ -120,7 +119,7 @@ def test_a_process_knows_the_job_that_it_is_in(monkeypatch):
 
 
 def test_another_host_counts_as_living(monkeypatch):
-    monkeypatch.setattr(lock, "_asked", None)
+    monkeypatch.setattr(status, "_asked", None)
     monkeypatch.setenv("PATH", "")
     assert is_running(ELSEWHERE)
     assert is_running({**ELSEWHERE, "slurm_job": "4711"})  # nobody to ask

@@ -13,10 +13,10 @@ import pytest
 import yaml
 
 from attnlab.records.mlflow import internals
+from attnlab.records.mlflow.internals import VIEW_PARAMETER, VIEW_TAG, view
 from attnlab.records.mlflow.settings import store_uri
 from attnlab.records.mlflow.store import Store
 from attnlab.records.mlflow.store_check import schema_versions
-from attnlab.records.mlflow.view import VIEW_PARAMETER, VIEW_TAG, view
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # MLflow's own
 

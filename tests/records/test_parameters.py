@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from attnlab.records.leaves import flatten
+from attnlab.records.files import flatten
 from attnlab.records.mlflow.snapshot import parameters
 
 

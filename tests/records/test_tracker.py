@@ -18,10 +18,10 @@ from run_folders import add_epoch, locked, make_run, write_metrics
 from attnlab.records.files import read_json, write_json
 from attnlab.records.mlflow import tracker as tracking
 from attnlab.records.mlflow.folder_copy import sync_run
+from attnlab.records.mlflow.internals import TAG, view
 from attnlab.records.mlflow.settings import default_uri, store_uri
 from attnlab.records.mlflow.store import Store, first_cause
 from attnlab.records.mlflow.tracker import Tracker
-from attnlab.records.mlflow.view import TAG, view
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # MLflow's own, when it reads back here
 

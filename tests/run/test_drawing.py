@@ -11,13 +11,13 @@ import time
 import pytest
 from command_line import ROOT
 
-from attnlab.run.figures.helper import Drawing
+from attnlab.run.figures import Drawing
 
 FIGURES = ["attention.png", "forecast.png", "loss.png"]
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from attnlab.run.figures.helper import Drawing
+from attnlab.run.figures import Drawing
 Drawing(Path(sys.argv[1]), lambda: None)
 os.kill(os.getpid(), signal.SIGKILL)
 """
@@ -45,7 +45,7 @@ def test_a_process_that_cannot_start_is_told(folder, monkeypatch):
     def refuse(*given, number):
         raise OSError("no memory")
 
-    monkeypatch.setattr("attnlab.run.figures.helper.HelperProcess.current", refuse)
+    monkeypatch.setattr("attnlab.run.figures.HelperProcess.current", refuse)
     assert Drawing(folder, lambda: None).wait() == "no process could be started: no memory"
 
 
@@ -57,8 +57,8 @@ def test_runs_that_end_at_once_are_drawn_on_all_processors(monkeypatch, processo
         asked.add(number)
         raise OSError
 
-    monkeypatch.setattr("attnlab.run.figures.helper.processors", lambda: processors)
-    monkeypatch.setattr("attnlab.run.figures.helper.HelperProcess.current", refuse)
+    monkeypatch.setattr("attnlab.run.figures.processors", lambda: processors)
+    monkeypatch.setattr("attnlab.run.figures.HelperProcess.current", refuse)
     for _ in range(8):
         Drawing(None, lambda: None)
     assert asked == set(range(processes))

@@ -10,12 +10,10 @@ import pytest
 
 from attnlab.config.parsing import parse
 from attnlab.errors import CannotGoOn, Pruned, RequestError, RunBusy, RunFailed
-from attnlab.records.lock import this_process
 from attnlab.records.run_directory import RunDirectory
-from attnlab.records.status import Status
+from attnlab.records.status import Status, this_process
 from attnlab.run import find_or_run, runner
-from attnlab.run.find_or_run import run_once
-from attnlab.run.index import RunIndex
+from attnlab.run.find_or_run import RunIndex, run_once
 from attnlab.run.runner import SweepMember
 
 GONE = {**this_process(), "pid": 2**22 + 1}

@@ -8,13 +8,13 @@ import pytest
 
 from attnlab.cli import main
 from attnlab.errors import RequestError
-from attnlab.run import memory
+from attnlab.run import building
 from attnlab.run.building import make_model, make_task
 
 
 def refuse(config):
     task = make_task(config)
-    memory.refuse_what_does_not_fit(config, task, task.load(0))
+    building.refuse_what_does_not_fit(config, task, task.load(0))
 
 
 def test_a_model_for_no_machine_is_refused(capsys, tmp_path):
@@ -36,8 +36,8 @@ def test_a_model_for_no_machine_is_refused(capsys, tmp_path):
 )
 def test_what_is_said_to_fit_fits_and_twice_as_much_does_not(compose, monkeypatch, words, key):
     words = ["task=fib_random", "task.train_windows=20000", *words]
-    monkeypatch.setattr(memory, "_memory", lambda: 100 << 20)
-    monkeypatch.setattr(memory, "_ALWAYS_FITS", 1)
+    monkeypatch.setattr(building, "_memory", lambda: 100 << 20)
+    monkeypatch.setattr(building, "_ALWAYS_FITS", 1)
     with pytest.raises(RequestError, match=f"{key}: .* 0.1 GiB of memory.* would fit") as error:
         refuse(compose(*words))
     size = int(re.search(rf"{key}=(\d+) would fit", str(error.value))[1])
@@ -51,21 +51,21 @@ def test_weights_are_counted_as_they_are(compose):
     task = make_task(config)
     data = task.load(0)
     parameters = make_model(config, task).count_params()
-    assert memory._needs(config, task, data).weights == 4 * 4 * parameters  # Adam has two moments
+    assert building._needs(config, task, data).weights == 4 * 4 * parameters  # Adam has two moments
 
 
 def test_what_machines_have_is_not_refused(compose):
     refuse(compose("task=fib_random", "model.units=2049"))
-    assert memory._memory() > 1 << 28
+    assert building._memory() > 1 << 28
 
 
 def test_no_more_runs_go_together_than_fit_into_half_of_the_memory(compose, monkeypatch):
     small, large = compose("task=fib_random"), compose("task=fib_random", "model.units=300")
     task = make_task(large)
-    needs = sum(memory._needs(large, task, task.load(0)))
+    needs = sum(building._needs(large, task, task.load(0)))
     for runs, fitting in ((40, 32), (12, 8), (2, 2), (0.5, 1)):
-        monkeypatch.setattr(memory, "_memory", lambda runs=runs: int(2 * runs * needs) + 1)
-        assert memory.most_that_fit(large, 32) == fitting
-        assert memory.most_that_fit(small, 32) == 32
+        monkeypatch.setattr(building, "_memory", lambda runs=runs: int(2 * runs * needs) + 1)
+        assert building.most_that_fit(large, 32) == fitting
+        assert building.most_that_fit(small, 32) == 32
     missing = compose("task=series", "task.path=no.csv", "task.column=x", "model.units=300")
-    assert memory.most_that_fit(missing, 32) == 32
+    assert building.most_that_fit(missing, 32) == 32

@@ -4,13 +4,13 @@ import re
 
 import pytest
 
-from attnlab.run import profile
-from attnlab.run.profile import profiled, spent
+from attnlab.run import command
+from attnlab.run.command import profiled, spent
 
 
 def test_phases_are_told_apart_and_sum_up(monkeypatch, capsys):
     clock = iter([0.0, 1.0, 3.0, 6.0, 10.0, 15.0])
-    monkeypatch.setattr(profile.time, "perf_counter", lambda: next(clock))
+    monkeypatch.setattr(command.time, "perf_counter", lambda: next(clock))
     monkeypatch.setenv("ATTNLAB_PROFILE", "1")
 
     @spent("training")

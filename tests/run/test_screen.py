@@ -10,8 +10,8 @@ import pytest
 from rich.console import Console
 
 from attnlab.records import logs
-from attnlab.run import screen as module
-from attnlab.run.screen import Screen, about_losses, bars, screen
+from attnlab.run import console as module
+from attnlab.run.console import Screen, about_losses, bars, screen
 
 SHOWN = ("train_loss", "val_loss", "val_bleu")
 BLEU = {"val_bleu": 98.91}

@@ -6,7 +6,7 @@ import math
 from pathlib import Path
 from typing import Any
 
-from attnlab.records.lock import this_process
+from attnlab.records.status import this_process
 from attnlab.sweeps.search.settings import SearchSettings
 from attnlab.sweeps.search.study import Study, Trial
 

@@ -398,7 +398,7 @@ def test_translators_train_in_a_process_each(launched, words, processes):
 
 
 def test_translators_share_this_process_where_there_is_no_room_for_several(launched, monkeypatch):
-    monkeypatch.setattr("attnlab.run.memory._memory", lambda: 3 * 2**30)
+    monkeypatch.setattr("attnlab.run.building._memory", lambda: 3 * 2**30)
     assert launched(*TRANSLATORS)[0] is None
 
 

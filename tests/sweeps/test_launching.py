@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import pytest
 from omegaconf import OmegaConf
 
-from attnlab.records.lock import FolderLock, this_process
+from attnlab.records.status import FolderLock, this_process
 from attnlab.run import find_or_run
 from attnlab.sweeps import internals, launching, worker
 from attnlab.sweeps.launching import Launcher, LauncherDied

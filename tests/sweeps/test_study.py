@@ -30,7 +30,7 @@ from search_examples import (
 )
 
 from attnlab.errors import Pruned, RequestError
-from attnlab.records.lock import this_process
+from attnlab.records.status import this_process
 from attnlab.sweeps.search.settings import SearchSettings
 from attnlab.sweeps.search.study import Study
 from attnlab.sweeps.search.sweep import TrialReporter

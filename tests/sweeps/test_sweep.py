@@ -12,11 +12,11 @@ from search_examples import RATE, settings
 from attnlab.config.parsing import parse
 from attnlab.config.sections import SweepConfig
 from attnlab.errors import RequestError, SweepFailed
-from attnlab.records.lock import this_process
 from attnlab.records.run_directory import RunDirectory
+from attnlab.records.status import this_process
 from attnlab.records.sweep_runs import runs_of_sweep
-from attnlab.run import index
-from attnlab.run.index import RunIndex
+from attnlab.run import find_or_run
+from attnlab.run.find_or_run import RunIndex
 from attnlab.sweeps import sweep as module
 from attnlab.sweeps import worker
 from attnlab.sweeps.grid_sweep import GridSweep
@@ -430,8 +430,10 @@ def test_a_search_reads_other_runs_once_and_not_for_every_trial(
 ):
     """Before, every batch of trials read the status of every run."""
     others = {run_of(100 + number, "completed").path for number in range(4)}
-    read, original = [], index._read
-    monkeypatch.setattr(index, "_read", lambda folder: read.append(folder) or original(folder))
+    read, original = [], find_or_run._read
+    monkeypatch.setattr(
+        find_or_run, "_read", lambda folder: read.append(folder) or original(folder)
+    )
     training(lambda number: "completed")
     search(at_work, trials=8).execute()
     # Once for the command, which looks at the table, and once for the worker.

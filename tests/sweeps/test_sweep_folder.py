@@ -7,7 +7,7 @@ import threading
 import pytest
 
 from attnlab.errors import RequestError
-from attnlab.records.lock import flocked
+from attnlab.records.status import flocked
 from attnlab.sweeps.sweep_folder import GRID, SEARCH, SweepFolder
 
 

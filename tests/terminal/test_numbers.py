@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from attnlab.terminal.numbers import distinct, in_one_format, number_format, p_text
+from attnlab.terminal import distinct, in_one_format, number_format, p_text
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attnlab.training.schedules import cosine, learning_rates, noam, plateau
-from attnlab.training.stopping import Monitor
+from attnlab.training.schedules import Monitor, cosine, learning_rates, noam, plateau
 
 LOSS = Monitor("val_loss")
 TOTAL = 101

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attnlab.training.stopping import Monitor
+from attnlab.training.schedules import Monitor
 
 
 def keras_stopping(values, mode, min_delta, patience) -> tuple[int, int | None]:

@@ -26,7 +26,7 @@ from attnlab.commands.runs.table import (
 )
 from attnlab.compare.selection import Filters, none_fits
 from attnlab.errors import RequestError
-from attnlab.terminal.console import plain_console
+from attnlab.terminal import plain_console
 
 
 @click.group("runs", invoke_without_command=True)

@@ -15,8 +15,7 @@ from attnlab.errors import RequestError
 from attnlab.records.run_directory import ListedRun, RunDirectory
 from attnlab.records.status import shown_state
 from attnlab.tasks.kinds import known_kind
-from attnlab.terminal.console import WIDTH, plain_console, plain_table
-from attnlab.terminal.numbers import NOTHING, in_one_format
+from attnlab.terminal import NOTHING, WIDTH, in_one_format, plain_console, plain_table
 
 SORTS = ("started", "best", "test", "skill", "seconds", "epoch", "seed")
 # Of every run, also of one whose task isn't known here.

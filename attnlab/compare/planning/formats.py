@@ -14,8 +14,7 @@ from attnlab.compare.planning.power import MOST_SEEDS, Spread
 from attnlab.compare.statistics import exp
 from attnlab.compare.tables import heading, naming
 from attnlab.compare.text_tables import Section, TextTable, print_left_out, print_section
-from attnlab.terminal.console import plain_console
-from attnlab.terminal.numbers import NOTHING, distinct, number_format
+from attnlab.terminal import NOTHING, distinct, number_format, plain_console
 
 # On a terminal. In this order, while there is no room:
 _LEFT_OUT_WHEN_NARROW = ("s/seed", "runs", "detects")

@@ -13,12 +13,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from attnlab.records.environment import user
-from attnlab.records.lock import flocked
 from attnlab.records.mlflow import internals
 from attnlab.records.mlflow.description import MARK, NOTE
 from attnlab.records.mlflow.model import save_model
 from attnlab.records.mlflow.snapshot import Snapshot, sweep_snapshot
 from attnlab.records.mlflow.store import Store
+from attnlab.records.status import flocked
 
 if TYPE_CHECKING:
     from mlflow.entities import Run

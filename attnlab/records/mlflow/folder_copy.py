@@ -11,11 +11,11 @@ from typing import NamedTuple
 
 from attnlab.errors import RequestError, explained
 from attnlab.records import files
-from attnlab.records.lock import FolderLock, flocked
 from attnlab.records.mlflow.copying import Copy
 from attnlab.records.mlflow.snapshot import Snapshot, run_snapshot, sweep_snapshot
 from attnlab.records.mlflow.store import Store
 from attnlab.records.run_directory import RunDirectory
+from attnlab.records.status import FolderLock, flocked
 
 
 class FolderCopy:

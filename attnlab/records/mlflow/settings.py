@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote, unquote
 
-from attnlab.process.variables import variable
+from attnlab.process import variable
 
 # What MLflow does unless the user's environment says otherwise: give up soon on a server that does
 # not answer (its own default is four minutes), print nothing, report nothing to anyone.

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from attnlab.errors import RequestError
 from attnlab.records import files
-from attnlab.records.leaves import flatten
+from attnlab.records.files import flatten
 from attnlab.records.mlflow.description import (
     NOTE,
     baseline_tags,

@@ -14,9 +14,9 @@ from urllib.parse import unquote, urlsplit
 
 from attnlab.errors import RequestError
 from attnlab.records.mlflow import internals, settings
+from attnlab.records.mlflow.internals import TAG, view
 from attnlab.records.mlflow.settings import sqlite_path, without_password
 from attnlab.records.mlflow.store_check import check_store
-from attnlab.records.mlflow.view import TAG, view
 from attnlab.records.run_directory import RunDirectory
 
 if TYPE_CHECKING:

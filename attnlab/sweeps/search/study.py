@@ -13,8 +13,8 @@ from optuna import pruners, samplers
 from optuna.storages import BaseStorage
 from optuna.trial import FrozenTrial, TrialState
 
-from attnlab.records.lock import is_running
-from attnlab.run.index import COMPLETED, FAILED, PRUNED, RUNNING
+from attnlab.records.status import is_running
+from attnlab.run.find_or_run import COMPLETED, FAILED, PRUNED, RUNNING
 from attnlab.sweeps.search import storage
 from attnlab.sweeps.search.settings import SearchSettings
 

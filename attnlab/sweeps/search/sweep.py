@@ -14,12 +14,11 @@ from omegaconf import DictConfig
 from optuna.exceptions import OptunaError
 
 from attnlab.errors import Pruned, RequestError, RunFailed, SweepFailed
-from attnlab.records.lock import is_running, this_process
 from attnlab.records.run_directory import RunDirectory
-from attnlab.run import interrupts
-from attnlab.run.find_or_run import find_run
-from attnlab.run.index import COMPLETED, FAILED, KILLED, RUNNING
-from attnlab.run.memory import most_that_fit
+from attnlab.records.status import is_running, this_process
+from attnlab.run.building import most_that_fit
+from attnlab.run.command import check_for_interrupt
+from attnlab.run.find_or_run import COMPLETED, FAILED, KILLED, RUNNING, find_run
 from attnlab.sweeps.grid import varied
 from attnlab.sweeps.launching import Launcher, LauncherDied
 from attnlab.sweeps.plan import Point, SweepPlan
@@ -206,7 +205,7 @@ def run_trials(
         KeyboardInterrupt: interrupted.
         StoppedEarly: a trial failed, and that ends the sweep.
     """
-    interrupts.check()
+    check_for_interrupt()
     prepare_process(launch)
     assert plan.search is not None
     study = Study.open(plan.search, plan.folder.path, plan.folder.name)

@@ -9,7 +9,7 @@ import numpy as np
 from attnlab.config.sections import RunConfig
 from attnlab.tasks.accuracy_tests import chosen_examples
 from attnlab.tasks.in_memory import InMemoryLearner
-from attnlab.training.in_memory_model import InMemoryModel
+from attnlab.training.steps import InMemoryModel
 
 if TYPE_CHECKING:
     from attnlab.tasks.base import Report

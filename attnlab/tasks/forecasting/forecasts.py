@@ -10,8 +10,7 @@ import numpy as np
 
 from attnlab.config.rules import did_you_mean
 from attnlab.errors import RequestError
-from attnlab.records.assets import read_assets
-from attnlab.records.files import write_json
+from attnlab.records.files import read_assets, write_json
 from attnlab.tasks.forecasting.data.csv_series import read_series
 from attnlab.tasks.forecasting.data.origin import (
     Origin,

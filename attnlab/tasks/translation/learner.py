@@ -17,8 +17,8 @@ from attnlab.tasks.translation.program import TranslationProgram
 from attnlab.tasks.translation.report import search_rows
 from attnlab.tasks.translation.scores import score
 from attnlab.training.batches import token_plan
-from attnlab.training.compiler import has_gpu, trains_with_xla
 from attnlab.training.program_cache import cached_program
+from attnlab.training.steps import has_gpu, trains_with_xla
 
 if TYPE_CHECKING:
     from attnlab.tasks.translation.task import Translate

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from attnlab.errors import RequestError
-from attnlab.records.assets import read_assets
-from attnlab.records.files import write_json
+from attnlab.records.files import read_assets, write_json
 from attnlab.tasks.base import Report, Task, TaskData, require_part
 from attnlab.tasks.declaration import Kind, Progress
 from attnlab.tasks.translation.corpora.corpus import Corpus

@@ -12,7 +12,7 @@ from compared_runs import only
 from drawn import drawn
 from scipy.stats import binomtest
 
-from attnlab.run.figures.draw import draw_run
+from attnlab.run.figures import draw_run
 from attnlab.tasks.answering.baselines import baselines, longest_new_run, most_frequent_place
 from attnlab.tasks.answering.examples import shown_window
 from attnlab.tasks.answering.item_test import item_test

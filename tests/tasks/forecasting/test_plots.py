@@ -14,7 +14,7 @@ from matplotlib.text import Text
 
 from attnlab.errors import RequestError
 from attnlab.records.run_directory import RunDirectory
-from attnlab.run.figures.draw import draw_run
+from attnlab.run.figures import draw_run
 from attnlab.tasks.forecasting.data.origin import Origin
 from attnlab.tasks.forecasting.shown import ahead as next_values
 from attnlab.tasks.forecasting.shown import attention, figures

@@ -11,7 +11,7 @@ from drawn import drawn
 from fillers import DATA, TEST, data_of, fake_task, said, word, write_filler
 from scipy.stats import binomtest
 
-from attnlab.run.figures.draw import draw_run
+from attnlab.run.figures import draw_run
 from attnlab.tasks.declaration import NoItemTest
 from attnlab.tasks.masked_words.baselines import baselines
 from attnlab.tasks.masked_words.examples import chosen_words

@@ -170,7 +170,7 @@ RECALL = ("task=translate", "data=recall", "model=rnn", "attention=bahdanau")
 def test_narrow_models_train_with_xla_where_all_sentences_have_one_length(
     learner_of, overrides, jit, monkeypatch
 ):
-    monkeypatch.setattr("attnlab.training.compiler.has_avx512", lambda: True)
+    monkeypatch.setattr("attnlab.training.steps.has_avx512", lambda: True)
     some = learner_of("data.pairs=1000", *overrides)
     assert some._program.jit == jit
     assert not some._search.jit

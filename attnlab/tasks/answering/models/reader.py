@@ -8,7 +8,7 @@ from keras import ops
 from attnlab.attention.base import AttentionOutput
 from attnlab.attention.dropout import Dropout
 from attnlab.text.tokenizers import PAD
-from attnlab.training.in_memory_model import InMemoryModel
+from attnlab.training.steps import InMemoryModel
 
 _NEVER = -1e9  # the logit of a place where there is no text
 

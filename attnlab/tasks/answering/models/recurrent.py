@@ -8,7 +8,7 @@ from keras import ops
 from attnlab.attention.base import Attention, AttentionOutput
 from attnlab.layers.recurrent import RecurrentEncoder
 from attnlab.tasks.answering.models.reader import EmbeddingReader
-from attnlab.training.compiler import Border, is_faster_with_xla
+from attnlab.training.steps import Border, is_faster_with_xla
 
 
 class RecurrentReader(EmbeddingReader):

@@ -8,8 +8,8 @@ import keras
 from keras import ops
 
 from attnlab.attention.base import Attention, AttentionOutput
-from attnlab.layers.encoder_stack import EncoderStack
 from attnlab.layers.positional_encoding import PositionalEncoding
+from attnlab.layers.transformer import EncoderStack
 from attnlab.tasks.answering.models.reader import EmbeddingReader
 
 

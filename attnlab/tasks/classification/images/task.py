@@ -11,8 +11,7 @@ import numpy as np
 from attnlab.config.options import option_class
 from attnlab.encoders.opening import open_image_source, save_source, saved_image_source
 from attnlab.errors import RequestError
-from attnlab.records.assets import read_assets
-from attnlab.records.files import write_json
+from attnlab.records.files import read_assets, write_json
 from attnlab.tasks.classification.base import BATCH, ClassificationTask, probabilities
 from attnlab.tasks.classification.images.corpora.image_corpus import ImageCorpus, LabelledImage
 from attnlab.tasks.classification.images.corpora.image_files import read_image
@@ -125,7 +124,7 @@ class Images(ClassificationTask):
 
         A step has about six operations for each parameter and each vector of the batch.
         """
-        from attnlab.training.compiler import Border, is_faster_with_xla
+        from attnlab.training.steps import Border, is_faster_with_xla
 
         operations = 6 * batch * model.steps * model.count_params()
         return {"faster_with_xla": is_faster_with_xla(operations, Border.VISION_TRANSFORMER)}

@@ -10,7 +10,7 @@ from attnlab.encoders.framing import framed
 from attnlab.encoders.tuning import FineTuned
 from attnlab.tasks.classification.models.classifier import mean_of
 from attnlab.text.tokenizers import PAD
-from attnlab.training.in_memory_model import InMemoryModel
+from attnlab.training.steps import InMemoryModel
 
 
 class PretrainedClassifier(FineTuned, InMemoryModel):

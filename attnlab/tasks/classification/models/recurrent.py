@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from attnlab.attention.base import Attention
-from attnlab.layers.attention_readout import AttentionReadout
-from attnlab.layers.recurrent import RecurrentEncoder
+from attnlab.layers.recurrent import AttentionReadout, RecurrentEncoder
 from attnlab.tasks.classification.models.classifier import Classifier
-from attnlab.training.compiler import Border, is_faster_with_xla
+from attnlab.training.steps import Border, is_faster_with_xla
 
 _MANY_WORDS = 1000
 

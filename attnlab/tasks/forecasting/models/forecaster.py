@@ -9,7 +9,7 @@ from keras import ops
 from attnlab.attention.base import AttentionOutput
 from attnlab.errors import RequestError
 from attnlab.tasks.forecasting.data.ridge import Known, ridge
-from attnlab.training.in_memory_model import InMemoryModel
+from attnlab.training.steps import InMemoryModel
 
 # Keeps a window of zeros finite; a twentieth of the range where data are scaled by min-max.
 _LEAST_SCALE = 0.05

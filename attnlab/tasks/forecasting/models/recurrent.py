@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from attnlab.attention.base import Attention, AttentionOutput, ProjectedMemory
-from attnlab.layers.attention_readout import AttentionReadout
-from attnlab.layers.recurrent import RecurrentEncoder
+from attnlab.layers.recurrent import AttentionReadout, RecurrentEncoder
 from attnlab.tasks.forecasting.models.forecaster import Forecaster
-from attnlab.training.compiler import Border, is_faster_with_xla
+from attnlab.training.steps import Border, is_faster_with_xla
 
 
 class RecurrentForecaster(AttentionReadout, Forecaster):

@@ -8,8 +8,8 @@ import keras
 
 from attnlab.attention.base import Attention
 from attnlab.attention.dropout import Dropout
-from attnlab.layers.encoder_stack import EncoderStack
 from attnlab.layers.positional_encoding import PositionalEncoding
+from attnlab.layers.transformer import EncoderStack
 from attnlab.tasks.forecasting.models.forecaster import Forecaster
 
 

@@ -10,7 +10,7 @@ from keras import ops
 from attnlab.layers.text_encoder import TextEncoder
 from attnlab.tasks.masked_words.masking import MASKED, REPLACED, SHARE
 from attnlab.text.tokenizers import END
-from attnlab.training.in_memory_model import InMemoryModel
+from attnlab.training.steps import InMemoryModel
 
 
 class Guesses(NamedTuple):

@@ -22,7 +22,7 @@ from attnlab.tasks.translation.models.recurrent_decoder import (
 )
 from attnlab.tasks.translation.models.translator import DecoderOutput, StepOutput, Translator
 from attnlab.text.tokenizers import PAD
-from attnlab.training.compiler import Border, is_faster_with_xla
+from attnlab.training.steps import Border, is_faster_with_xla
 
 
 class RecurrentTranslator(Translator):

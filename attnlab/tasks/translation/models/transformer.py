@@ -19,7 +19,7 @@ from attnlab.layers.sublayers import LayerNormalization
 from attnlab.layers.transformer import TransformerDecoderLayer, TransformerEncoderLayer
 from attnlab.tasks.translation.models.translator import DecoderOutput, StepOutput, Translator
 from attnlab.text.tokenizers import PAD
-from attnlab.training.compiler import Border, is_faster_with_xla
+from attnlab.training.steps import Border, is_faster_with_xla
 
 
 @dataclass(frozen=True)

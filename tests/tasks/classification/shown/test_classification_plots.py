@@ -10,7 +10,7 @@ from drawn import drawn
 from labelled import CLASSES, answers, attention, labelled, part, some_texts, write_classifier
 
 from attnlab.errors import RequestError
-from attnlab.run.figures.draw import draw_run
+from attnlab.run.figures import draw_run
 from attnlab.tasks.accuracy_tests import wilson_interval
 from attnlab.tasks.classification.shown import figures as shown
 from attnlab.tasks.classification.shown import texts

@@ -10,7 +10,7 @@ from drawn import drawn
 
 from attnlab.errors import RequestError
 from attnlab.records.run_directory import RunDirectory
-from attnlab.run.figures.draw import draw_run
+from attnlab.run.figures import draw_run
 from attnlab.tasks.translation.shown import figures as shown
 from attnlab.tasks.translation.shown.figures import _groups, translation_result
 from attnlab.views.png.figure import draw

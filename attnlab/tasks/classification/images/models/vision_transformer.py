@@ -17,7 +17,7 @@ from attnlab.layers.sublayers import LayerNormalization
 from attnlab.layers.transformer import TransformerEncoderLayer
 from attnlab.tasks.classification.images.models.augmentation import Augmentation
 from attnlab.tasks.classification.images.models.rollout import rollout
-from attnlab.training.in_memory_model import InMemoryModel
+from attnlab.training.steps import InMemoryModel
 
 _MIDDLE = 127.5  # of bytes: the network sees numbers from -1 to 1
 

@@ -1,4 +1,4 @@
-"""The figures of finished runs, drawn by helper processes while this one continues.
+"""The figures of a finished run, drawn from its folder by helper processes.
 
 A helper process draws what it received even if this process is killed.
 """
@@ -13,8 +13,12 @@ from contextlib import suppress
 from itertools import count
 from pathlib import Path
 
+from attnlab.errors import RequestError
 from attnlab.records.environment import processors
 from attnlab.records.helper_process import HelperProcess, Message, messages
+from attnlab.records.run_directory import RunDirectory
+from attnlab.tasks.declaration import load
+from attnlab.tasks.kinds import kind_of
 
 _MOST = 4  # processes: runs that trained together all end at once
 _numbers = count()
@@ -63,9 +67,6 @@ class Drawing:
 
 def serve() -> None:
     """Draw run after run until there are no more requests; never returns."""
-    from attnlab.records.run_directory import RunDirectory
-    from attnlab.run.figures.draw import draw_run
-
     received, answer = messages()
     for message in received:
         sys.path[:] = message["path"]
@@ -77,6 +78,24 @@ def serve() -> None:
             done["problem"] = str(error) or type(error).__name__
         answer(done)
     os._exit(0)
+
+
+def draw_run(run: RunDirectory, output: Path | None = None) -> list[Path]:
+    """Draw a run's figures into a folder, its `plots` if none is named; returns the files.
+
+    Raises:
+        RequestError: A file of the run is missing or damaged.
+        OSError: A figure can't be written.
+    """
+    from attnlab.views.png.figure import save
+
+    output = run.plots if output is None else Path(output)
+    metrics = run.read_metrics()
+    try:
+        figures = load(kind_of(metrics["task"]).figures)(run, metrics)
+    except (KeyError, IndexError) as error:
+        raise RequestError(f"RUN: {str(run.path)!r} is damaged: no {error} in it") from error
+    return [save(figure, output / name) for name, figure in figures.items()]
 
 
 if __name__ == "__main__":

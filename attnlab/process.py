@@ -1,4 +1,4 @@
-"""Python as this project runs it: where modules come from, what warnings and output do.
+"""A process of this project: its environment variables, module path, warnings and output.
 
 `python -m` and `python -c` look for modules in the working folder first, so a user's file random.py
 would run in place of Python's own. `PYTHONSAFEPATH` prevents that from Python 3.11 on. For
@@ -110,3 +110,9 @@ def _escaped(error: UnicodeError) -> tuple[str, int]:
 
 
 codecs.register_error("attnlab", _escaped)
+
+
+def variable(name: str) -> str | None:
+    """The value of an environment variable; None if it is unset, empty or white space only."""
+    value = os.environ.get(name, "")
+    return value if value.strip() else None

@@ -1,16 +1,48 @@
-"""The seconds of a command by phase, printed with `ATTNLAB_PROFILE=1`."""
+"""A command while it works: whether it was interrupted, and how many seconds each phase took.
+
+Python loses a `KeyboardInterrupt` that is raised inside a callback from C, such as a weak
+reference's, and TensorFlow has many of those. So the signal is stored as well, and long work calls
+`check_for_interrupt` from time to time. `ATTNLAB_PROFILE=1` prints the seconds.
+"""
 
 from __future__ import annotations
 
+import signal
 import sys
 import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from types import FrameType
 
 from greenlet import getcurrent
 
-from attnlab.process.variables import variable
+from attnlab.process import variable
+
+_asked = threading.Event()
+
+
+def listen_for_interrupts() -> None:
+    """Make Ctrl-C and SIGTERM raise `KeyboardInterrupt` from now on, and store that they came.
+
+    A Ctrl-C that this process was started to ignore stays ignored.
+    """
+    _asked.clear()
+    signal.signal(signal.SIGTERM, _interrupt)
+    if signal.getsignal(signal.SIGINT) in (signal.default_int_handler, _interrupt):
+        signal.signal(signal.SIGINT, _interrupt)
+
+
+def check_for_interrupt() -> None:
+    """Raise `KeyboardInterrupt` if Ctrl-C or SIGTERM has come."""
+    if _asked.is_set():
+        raise KeyboardInterrupt
+
+
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    _asked.set()
+    raise KeyboardInterrupt
+
 
 _OTHER = "other"
 _seconds: dict[str, float] = {}

@@ -1,1 +1,0 @@
-"""What every process of this project sets up: its variables, its Python, its output."""

@@ -1,1 +1,0 @@
-"""The figures in a run folder."""

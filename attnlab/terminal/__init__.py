@@ -1,1 +1,0 @@
-"""What every verb prints with."""
