@@ -37,7 +37,7 @@ FILES = {
                 predictor="counting.predictor:CountPredictor",
                 example="counting.task:served",
             ),
-            figures="counting.learner:figures",
+            views="counting.learner:VIEWS",
         )
         """,
     "counting/task.py": """\
@@ -121,7 +121,7 @@ FILES = {
         import numpy as np
         import tensorflow as tf
 
-        from attnlab.tasks.base import Learner, Losses
+        from attnlab.tasks.base import Learner, Losses, Views
         from attnlab.training.optimizers import make_optimizer
 
 
@@ -161,8 +161,7 @@ FILES = {
                 return self._task.evaluate(self.model, "test")
 
 
-        def figures(run, metrics):
-            return {}
+        VIEWS = Views(lambda run, metrics: {})
         """,
     "counting/predictor.py": """\
         from attnlab.tasks.predictor import Inputs, Predictor

@@ -120,7 +120,7 @@ def _draw_map(
     from attnlab.run.loading import TrainedRun
     from attnlab.views.png.figure import save
 
-    figures = load(declared.figures)(TrainedRun.load(found, epoch), words)
+    figures = load(kind.views).vocabulary(TrainedRun.load(found, epoch), words)
     folder = output or found.plots
     with _writing(folder):
         _say([save(figure, folder / name) for name, figure in figures.items()])

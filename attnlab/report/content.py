@@ -85,10 +85,10 @@ def _sections_of_kind(
     runs = reported_runs(comparison, colours_of(comparison), share=tasks)
     note = [Text(text, "note") for text in [which_are_reported(comparison)] if text]
     sections = []
-    for title, path in kind.page.items():
+    for title, records in load(kind.views).sections.items():
         announce(f"{title.lower()}{name}")
         try:
-            parts = list(load(path)(runs))
+            parts = list(records(runs))
         except RequestError as error:
             parts = [Text(f"This part is missing: {error}", "warning")]
         sections.append(Section(f"{title}{name}", [*note, *parts]))

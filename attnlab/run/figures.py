@@ -92,7 +92,7 @@ def draw_run(run: RunDirectory, output: Path | None = None) -> list[Path]:
     output = run.plots if output is None else Path(output)
     metrics = run.read_metrics()
     try:
-        figures = load(kind_of(metrics["task"]).figures)(run, metrics)
+        figures = load(kind_of(metrics["task"]).views).figures(run, metrics)
     except (KeyError, IndexError) as error:
         raise RequestError(f"RUN: {str(run.path)!r} is damaged: no {error} in it") from error
     return [save(figure, output / name) for name, figure in figures.items()]

@@ -312,5 +312,22 @@ class ReportedRun(Protocol):
         """What was left out, a paragraph each."""
 
 
-# The records of a section of a page about runs of one task; raises `RequestError` if it has none.
-PageSection = Callable[[Sequence[ReportedRun]], "Sequence[Record]"]
+@dataclass(frozen=True)
+class Views:
+    """What a kind shows of its runs, as records of `attnlab.views`.
+
+    Its functions raise `RequestError` if a file of a run is missing or damaged.
+
+    Attributes:
+        figures: the figures of a run by file name, from its folder and its metrics.json. Neither
+            the model nor TensorFlow is loaded.
+        sections: the sections of a page: the title, and the records of some runs of one task.
+        vocabulary: the figures, by file name, of a `TrainedRun` and so many of its words; see
+            `VocabularyMap`.
+    """
+
+    figures: Callable[[RunDirectory, Mapping[str, Any]], Mapping[str, Figure]]
+    sections: Mapping[str, Callable[[Sequence[ReportedRun]], Sequence[Record]]] = field(
+        default_factory=dict
+    )
+    vocabulary: Callable[[Any, int], Mapping[str, Figure]] | None = None

@@ -206,7 +206,6 @@ class VocabularyMap:
         name: of the subcommand.
         summary: one line of help.
         help: what it draws, in full.
-        figures: path of a function: a `TrainedRun` and a number of words to figures by file name.
         fits: path of a function that says whether runs of a task, by its name, have a vocabulary;
             None: all have.
         runs: which runs `fits` means, in words.
@@ -215,7 +214,6 @@ class VocabularyMap:
     name: str
     summary: str
     help: str
-    figures: str
     fits: str | None = None
     runs: str = ""
 
@@ -229,21 +227,18 @@ class Kind:
         models: how its models are built and trained.
         scoring: how its runs are scored and compared.
         predictions: how its predictions are requested and presented.
-        figures: path of a function that gives, by a run folder and its metrics.json, the figures by
-            file name, as records.
+        views: path of its `tasks.base.Views`: what it shows of its runs.
         data: what its data are.
-        vocabulary_map: how `attnlab plot` draws the vocabularies of a run; None: there are none.
-        page: sections of a page about runs, title to the path of a `PageSection`.
+        vocabulary_map: how `attnlab plot` requests the vocabularies of a run; None: there are none.
     """
 
     name: str
     models: KindModels
     scoring: Scoring
     predictions: Predictions
-    figures: str
+    views: str
     data: KindData = field(default_factory=KindData)
     vocabulary_map: VocabularyMap | None = None
-    page: Mapping[str, str] = field(default_factory=dict)
 
 
 def load(path: str) -> Any:

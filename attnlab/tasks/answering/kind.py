@@ -63,9 +63,5 @@ KIND = Kind(
         takes_corpus=True,
         catalog=f"{_HERE}.corpora.corpus_statistics:CATALOG",
     ),
-    figures=f"{_HERE}.shown.figures:figures",
-    page={
-        "Answers": f"{_HERE}.shown.answers:answer_records",
-        "Attention": f"{_HERE}.shown.attention:attention_records",
-    },
+    views=f"{_HERE}.shown:VIEWS",
 )

@@ -61,19 +61,14 @@ KIND = Kind(
         takes_corpus=True,
         catalog=f"{_HERE}.corpora.corpus_statistics:CATALOG",
     ),
-    figures=f"{_HERE}.shown.figures:figures",
+    views=f"{_HERE}.shown:VIEWS",
     vocabulary_map=VocabularyMap(
         name="vocabulary",
         summary="The vocabulary of a RUN that classifies, as a map.",
         help="Draw the vocabulary of a RUN that classifies as a map: PCA of the embeddings.\n\n"
         "A word has the colour of the class that it speaks for, were it the whole text; grey ones "
         "speak for none.",
-        figures=f"{_HERE}.shown.vocabulary:vocabulary_maps",
         runs="a run that classifies texts",
         fits=f"{_HERE}.base:has_texts",
     ),
-    page={
-        "Test items": f"{_HERE}.shown.items:item_records",
-        "Attention": f"{_HERE}.shown.attention:attention_records",
-    },
 )

@@ -62,9 +62,5 @@ KIND = Kind(
     data=KindData(
         catalog=f"{_HERE}.data.ett_files:CATALOG",
     ),
-    figures=f"{_HERE}.shown.figures:figures",
-    page={
-        "Forecasts": f"{_HERE}.shown.forecasts:forecast_records",
-        "Attention": f"{_HERE}.shown.attention:attention_records",
-    },
+    views=f"{_HERE}.shown:VIEWS",
 )

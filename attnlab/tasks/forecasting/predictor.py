@@ -190,14 +190,16 @@ class ForecastPredictor(Predictor):
 
     def draw(self, results: Sequence[Ahead], **settings: Any) -> Figure:
         """The newest known values of some series and what comes next."""
-        from attnlab.tasks.forecasting.shown.ahead import MOST, next_values_figure
+        from attnlab.tasks.forecasting.shown.forecasts import MOST_NEXT, next_values_figure
 
         config = self.trained.config
         name = f"{config.task.name} · {in_prose(config.attention.name)}"
-        if len(results) > MOST:
-            self._note(f"--plot: {MOST} of {len(results)} series are drawn; --id chooses others")
+        if len(results) > MOST_NEXT:
+            self._note(
+                f"--plot: {MOST_NEXT} of {len(results)} series are drawn; --id chooses others"
+            )
         return next_values_figure(
-            [(each.origin, each.columns) for each in results[:MOST]],
+            [(each.origin, each.columns) for each in results[:MOST_NEXT]],
             title=f"{name}: next {len(results[0].times)} values",
             units=self.task.series_units or self.task.units,
         )

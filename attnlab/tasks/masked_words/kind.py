@@ -54,9 +54,5 @@ KIND = Kind(
         takes_corpus=True,
         catalog=f"{_HERE}.corpora.corpus_statistics:CATALOG",
     ),
-    figures=f"{_HERE}.shown:figures",
-    page={
-        "Words": f"{_HERE}.shown:word_records",
-        "Attention": f"{_HERE}.shown:attention_records",
-    },
+    views=f"{_HERE}.shown:VIEWS",
 )

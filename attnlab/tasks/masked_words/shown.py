@@ -9,7 +9,7 @@ import numpy as np
 
 from attnlab.errors import RequestError
 from attnlab.records.run_directory import RunDirectory
-from attnlab.tasks.base import ReportedRun
+from attnlab.tasks.base import ReportedRun, Views
 from attnlab.tasks.masked_words.examples import chosen_words
 from attnlab.tasks.masked_words.kind import KIND
 from attnlab.tasks.masked_words.masking import marked
@@ -242,3 +242,6 @@ def _best(run: ReportedRun) -> Learned | None:
         return None
     best = int(run.metrics.get("best_epoch", 1))
     return Learned([best], [_kept_texts(kept)], kept["weights"].shape[1])
+
+
+VIEWS = Views(figures, {"Words": word_records, "Attention": attention_records})

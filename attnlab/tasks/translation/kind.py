@@ -74,15 +74,10 @@ KIND = Kind(
         takes_corpus=True,
         catalog=f"{_HERE}.corpora.corpus_statistics:CATALOG",
     ),
-    figures=f"{_HERE}.shown.figures:figures",
+    views=f"{_HERE}.shown:VIEWS",
     vocabulary_map=VocabularyMap(
         name="embeddings",
         summary="The vocabularies of a RUN that translates, as maps.",
         help="Draw the vocabularies that a translation RUN learned as maps: PCA of the embeddings.",
-        figures=f"{_HERE}.shown.vocabularies:vocabulary_maps",
     ),
-    page={
-        "Translations": f"{_HERE}.shown.translations:translation_records",
-        "Attention": f"{_HERE}.shown.attention:attention_records",
-    },
 )

@@ -16,13 +16,12 @@ from attnlab.errors import RequestError
 from attnlab.records.run_directory import RunDirectory
 from attnlab.run.figures import draw_run
 from attnlab.tasks.forecasting.data.origin import Origin
-from attnlab.tasks.forecasting.shown import ahead as next_values
-from attnlab.tasks.forecasting.shown import attention, figures
+from attnlab.tasks.forecasting.shown import attention, figures, forecasts
 from attnlab.views.png.style import write
 
 loss_figure, forecast_figure = drawn(figures.loss_figure), drawn(figures.forecast_figure)
 attention_figure = drawn(attention.attention_figure)
-next_values_figure = drawn(next_values.next_values_figure)
+next_values_figure = drawn(forecasts.next_values_figure)
 
 METRICS = {
     "task": "sunspots",

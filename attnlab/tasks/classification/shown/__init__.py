@@ -1,1 +1,23 @@
 """What runs that classify show."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from attnlab.tasks.base import ReportedRun, Views
+from attnlab.tasks.classification.base import has_images
+from attnlab.tasks.classification.shown import figures, images, items, texts, vocabulary
+from attnlab.views.records import Record
+
+
+def _attention_records(runs: Sequence[ReportedRun]) -> list[Record]:
+    """Where the runs of one task look at each epoch: on words, or on images."""
+    of_images = any(has_images(run.metrics["task"]) for run in runs)
+    return (images if of_images else texts).attention_records(runs)
+
+
+VIEWS = Views(
+    figures.figures,
+    {"Test items": items.item_records, "Attention": _attention_records},
+    vocabulary.vocabulary_maps,
+)

@@ -1,1 +1,11 @@
 """What runs that forecast show."""
+
+from __future__ import annotations
+
+from attnlab.tasks.base import Views
+from attnlab.tasks.forecasting.shown import attention, figures, forecasts
+
+VIEWS = Views(
+    figures.figures,
+    {"Forecasts": forecasts.forecast_records, "Attention": attention.attention_records},
+)

@@ -9,16 +9,32 @@ import numpy as np
 
 from attnlab.errors import RequestError
 from attnlab.tasks.base import ReportedRun
+from attnlab.tasks.forecasting.data.origin import Origin
 from attnlab.tasks.forecasting.kind import KIND
 from attnlab.tasks.forecasting.report import along_time, first_steps, rows_of, spread_series
-from attnlab.views.records import GREY, INK, Curve, Curves, Record, Text, tabs
+from attnlab.views.records import (
+    GREY,
+    INK,
+    ORANGE,
+    Curve,
+    Curves,
+    Figure,
+    Mark,
+    Record,
+    Text,
+    figure,
+    tabs,
+)
 
 _MOST = 600  # targets of a chart on a page
 _MOST_SERIES = 8
 _MOST_SHOWN = 2  # of the runs at first, for they are on top of each other
 _COLUMNS = ("index", "time", "step", "target", "prediction")
+MOST_NEXT = 6  # series of a figure of next values
 BAND = "95 % interval"
 Columns: TypeAlias = Mapping[str, np.ndarray]
+# Where a forecast starts, and its columns `forecast` and, if known, `low` and `high`, (steps,).
+Next: TypeAlias = tuple[Origin, Mapping[str, np.ndarray]]
 # Forecasts of a run: its label and colour.
 Forecasts: TypeAlias = tuple[str, "int | None", Columns]
 
@@ -155,3 +171,53 @@ def _against_target(run: ReportedRun, rows: Columns, units: str) -> Curves:
         order = order[np.linspace(0, len(order) - 1, _MOST).astype(int)]
     some = {name: column[order] for name, column in rows.items()}
     return against_target_chart((run.label, run.colour, some), "Test forecasts by target", units)
+
+
+# The next values
+
+
+def next_values_figure(series: Sequence[Next], *, title: str, units: str) -> Figure:
+    """The newest known values of each series as a line, and its forecast after them.
+
+    A figure has room for `MOST_NEXT` series.
+    """
+    rows = [
+        [_ahead(origin, units, legend=number == 0, **columns)]
+        for number, (origin, columns) in enumerate(series)
+    ]
+    return figure(title, "", rows, (8, 1.4 + 2.6 * len(series)))
+
+
+def _ahead(
+    origin: Origin,
+    units: str,
+    legend: bool,
+    forecast: np.ndarray,
+    low: np.ndarray | None = None,
+    high: np.ndarray | None = None,
+) -> Curves:
+    history = origin.values[:, 0]
+    steps = np.arange(1, len(forecast) + 1)
+    known = np.arange(1 - len(history), 1)
+    times = origin.labels(len(forecast), before=len(history))
+    places = np.concatenate([known, steps])
+    unknown = [np.nan] * (len(history) - 1)
+    curves = [
+        Curve("known", [*history, *[np.nan] * len(steps)], INK),
+        Curve("forecast", [*unknown, history[-1], *forecast], ORANGE, form="joined"),
+    ]
+    if low is not None and high is not None:
+        edges = [[*unknown, np.nan, *edge] for edge in (low, high)]
+        curves[1] = curves[1]._replace(low=edges[0], high=edges[1])
+    label = "step after the last known value" if times[-1].startswith("+") else ""
+    return Curves(
+        origin.id or "",
+        label,
+        units,
+        places.tolist(),
+        curves,
+        names=times,
+        marks=[Mark(x=0, colour=INK, dashes=":")],
+        legend="inside" if legend else "none",
+        band=BAND,
+    )

@@ -8,7 +8,13 @@ from typing import Any
 import numpy as np
 
 from attnlab.records.run_directory import RunDirectory
-from attnlab.tasks.shown.run_figures import learning_figure, read_attention, result_line, run_title
+from attnlab.tasks.shown.run_figures import (
+    learning_figure,
+    read_attention,
+    result_line,
+    run_title,
+    vocabulary_figure,
+)
 from attnlab.tasks.translation.kind import KIND
 from attnlab.tasks.translation.shown.maps import maps_figure
 from attnlab.views.records import BLUE, GREY, ORANGE, Curve, Curves, Figure, figure
@@ -121,3 +127,15 @@ def _labels(padded: np.ndarray) -> list[str]:
     """The labels before the padding; one in between may be empty."""
     known = np.flatnonzero(padded != "")
     return [str(label) for label in padded[: known[-1] + 1]] if len(known) else []
+
+
+def vocabulary_maps(trained: Any, words: int) -> dict[str, Figure]:
+    """A map of the most frequent words of each side, by file name; see `vocabulary_figure`."""
+    task, figures = trained.task, {}
+    for side, table in trained.model.embeddings().items():
+        tokenizer = task.source_tokenizer if side == "source" else task.target_tokenizer
+        ids = tokenizer.most_frequent(words)
+        vectors, labels = table[ids.start : ids.stop], [tokenizer.pieces([id])[0] for id in ids]
+        title = f"{run_title(trained.config.names)}: {side} embeddings, epoch {trained.epoch}"
+        figures[f"embeddings_{side}.png"] = vocabulary_figure(vectors, labels, title=title)
+    return figures
