@@ -14,23 +14,38 @@ help:  ## Show this list
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 
-# The stamps make a second call cost nothing.
+# One line per package while pip installs, which takes minutes. pip's errors go to standard error.
+define PROGRESS
+/^ *(Downloading|Using cached|Processing) .*\.whl/ && !/metadata/ { sub(/^ *[^ ]* (.*\/)?/, ""); print "  " $$0; fflush() }
+/^Installing collected/ { print "  installing " NF - 3 " packages, about a minute"; fflush() }
+endef
+export PROGRESS
+
+# Usage: $(call pip_install,EXTRAS). It makes the stamp, so that a second call costs nothing.
+define pip_install
+	@rm -f $@ && echo "installing attnlab$(1) into $(VENV)"
+	@($(BIN)/python -m pip install --disable-pip-version-check -c constraints.txt -e '.$(1)' && touch $@) | awk "$$PROGRESS"
+	@test -e $@
+endef
+
 $(VENV)/.installed: pyproject.toml constraints.txt | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e .
-	@touch $@
+	$(call pip_install,)
 
 $(VENV)/.installed-test: $(VENV)/.installed
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[test]'
-	@touch $@
+	$(call pip_install,[test])
 
 $(VENV)/.installed-dev: $(VENV)/.installed-test
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
-	@touch $@
+	$(call pip_install,[dev])
 
 install: $(VENV)/.installed  ## Create .venv and install attnlab into it
 
-demo: install  ## Train attention on the book's Fibonacci task
+RECALL := task=translate data=recall attention=bahdanau schedule=constant trainer.epochs=4
+demo: install  ## Two runs in a minute: the book's Fibonacci task, then one that needs attention
 	$(BIN)/attnlab task=fib attention=bahdanau
+	@echo; echo "Now a task that needs attention: read keys with values, then write each key's value."
+	$(BIN)/attnlab $(RECALL)
+	@echo "open the picture: $$(ls -t "$(ATTNLAB_RUNS)"/translate/bahdanau/*/plots/attention_1.png | head -n 1)"
+	@echo "Each row is an output word; to write it, the model looks at the yellow word of the source."
 
 test: $(VENV)/.installed-test  ## Run the tests
 	$(BIN)/python -m pytest -n auto --maxprocesses 4 --dist loadfile
@@ -45,8 +60,7 @@ format: $(VENV)/.installed-dev  ## Format the code
 	$(BIN)/ruff format . && $(BIN)/ruff check --fix .
 
 $(VENV)/.installed-docs: $(VENV)/.installed
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[docs]'
-	@touch $@
+	$(call pip_install,[docs])
 
 docs: export NO_MKDOCS_2_WARNING := 1
 docs: $(VENV)/.installed-docs  ## Build the site into site/

@@ -1,6 +1,6 @@
-"""The command line: verbs go to their module, everything else is Hydra's.
+"""The command line: commands run their module, all other arguments go to Hydra.
 
-Imports nothing heavy, so that help and a wrong word answer at once.
+Imports nothing heavy, so that help and error messages appear at once.
 """
 
 from __future__ import annotations
@@ -40,22 +40,22 @@ DONE, FAILED, WRONG_REQUEST, INTERRUPTED = 0, 1, 2, 130
 _DEBUG = "ATTNLAB_DEBUG"
 _MULTIRUN = {"-m", "--multirun"}
 _COMPLETION = {"-sc", "--shell-completion"}
-# Groups whose files may set Hydra's own settings, of the launcher for example.
+# Groups of presets: their files may set Hydra's own settings, such as the launcher.
 _PRESETS = ("experiment", "search")
-# What `Path.expanduser` says, wherever a path comes from.
+# How the error message of `Path.expanduser` starts.
 _NO_HOME = "Could not determine home directory"
-# Flags that only show something; the configuration is shown without this project's settings.
+# Flags that only show something. The configuration is shown without attnlab's Hydra settings.
 _SHOWING = {"-sc", "--shell-completion", "--cfg", "-c", "--info", "-i", "--hydra-help"}
 
 
 def run() -> NoReturn:
-    """Run the command of this process and end it: what the console script calls.
+    """Run the command of this process and end the process: the console script's entry point.
 
-    Exit handlers run and output is flushed, but Python is not taken down module by module: with
-    TensorFlow loaded, that is a second in which nothing happens.
+    Runs exit handlers and flushes output, but skips the rest of Python's shutdown, which takes a
+    second with TensorFlow loaded.
     """
     set_up()
-    # TensorFlow has threads of its own, which those of NumPy's products would wait for.
+    # OpenBLAS's threads would compete with TensorFlow's.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     code = main()
     atexit._run_exitfuncs()
@@ -67,33 +67,33 @@ def run() -> NoReturn:
 
 @profiled()
 def main(arguments: list[str] | None = None) -> int:
-    """Run one command, by default this process's.
+    """Run one command, by default that of this process.
 
     Returns:
         Exit code: 0 done, 1 the run failed, 2 the request was wrong, 130 interrupted.
     """
     arguments = list(sys.argv[1:] if arguments is None else arguments)
     listen_for_interrupts()
-    if sys.stdout is None:  # closed, as by `>&-`
+    if sys.stdout is None:  # closed by `>&-`
         sys.stdout = open(os.devnull, "w")
     os.environ[TYPED] = shlex.join(["attnlab", *arguments])
     try:
-        with explained("working folder: expected one that exists"):
+        with explained("working folder: it does not exist any more"):
             os.getcwd()
         code = _dispatch(arguments)
-        sys.stdout.flush()  # a reader that has gone must show here, not while Python ends
+        sys.stdout.flush()  # a closed pipe must raise here, not while Python shuts down
         return code
     except (Exception, KeyboardInterrupt) as error:
         return _report(error)
 
 
 def _has_reader(stream: TextIO) -> bool:
-    """Whether somebody may still read what is written to a stream."""
+    """Whether the other end of a stream is still open."""
     try:
         poll = select.poll()
         poll.register(stream.fileno(), 0)
-        return not poll.poll(0)  # which tells of errors alone
-    except (AttributeError, OSError, ValueError):  # where somebody captures what is printed
+        return not poll.poll(0)  # reports only errors and hang-ups
+    except (AttributeError, OSError, ValueError):  # the stream has no file: output is captured
         return True
 
 
@@ -103,7 +103,7 @@ def _dispatch(arguments: list[str]) -> int:
     known = verbs()
     if not _COMPLETION & set(arguments):
         arguments = without_config_dirs(arguments)
-    arguments = _heeded(arguments, [verb for verb in known if verb != "resume"])
+    arguments = _set_verbosity(arguments, [verb for verb in known if verb != "resume"])
     first = arguments[0] if arguments else "help"
     if _COMPLETION & set(arguments) and any(word.startswith("query=") for word in arguments):
         from attnlab.commands.completion import complete
@@ -150,14 +150,18 @@ def _help(arguments: list[str], known: Mapping[str, str]) -> int:
     return DONE
 
 
-def _heeded(arguments: list[str], others: list[str]) -> list[str]:
-    """Go by `-q` and `-v`, and leave them out; but `others` are verbs that have no use for them."""
+def _set_verbosity(arguments: list[str], others: list[str]) -> list[str]:
+    """Set the verbosity by -q and -v; returns the other arguments.
+
+    The commands `others` don't have these flags: after them, all arguments are returned; before
+    them, -q and -v raise `RequestError`.
+    """
     words = [word for word in arguments if word not in VERBOSITY]
     given = [word for word in arguments if word in VERBOSITY]
     logs.verbosity = 0
     if words[:1] and words[0] in others:
         if arguments[0] in given:
-            raise RequestError(f"{given[0]}: expected with a run, a sweep or attnlab resume.")
+            raise RequestError(f"{given[0]}: only for a run, a sweep or attnlab resume.")
         return arguments
     logs.verbosity = VERBOSITY[given[-1]] if given else 0
     return words
@@ -182,20 +186,29 @@ def _verb(verb: str, arguments: list[str]) -> int:
         name = f"attnlab {verb}"
         result = command(verb).main(arguments, prog_name=name, standalone_mode=False, obj=train)
     except click.exceptions.Abort as error:
-        if isinstance(error.__cause__, KeyboardInterrupt):  # what was under way may say more
+        if isinstance(error.__cause__, KeyboardInterrupt):  # it may have a message
             raise error.__cause__ from None
         return INTERRUPTED
     except click.ClickException as error:
         raise RequestError(error.format_message()) from error
-    except SystemExit:  # click's answer to a pipe that broke, such as that to `| head`
+    except SystemExit:  # how click reacts to a broken pipe, such as `| head`
         return FAILED if _has_reader(sys.stdout) else DONE
     return result if isinstance(result, int) else DONE
 
 
 def train(arguments: list[str], job: Callable[[DictConfig], int] | None = None) -> int:
-    """One run, or a sweep with `-m`: Hydra composes; `job`, by default `_job`, or the sweep runs.
+    """Let Hydra compose the configuration, and run it; with `-m`, run a sweep.
 
-    Raises `RequestError` on a wrong word, and what a sweep ends with.
+    Args:
+        arguments: Hydra's flags and overrides.
+        job: Runs one composed configuration and returns the exit code; by default `_job`.
+
+    Returns:
+        The exit code.
+
+    Raises:
+        RequestError: An argument is wrong.
+        SweepFailed: Jobs of the sweep failed.
     """
     import hydra
 
@@ -203,7 +216,7 @@ def train(arguments: list[str], job: Callable[[DictConfig], int] | None = None) 
 
     _check_utf8(arguments)
     config.register_schema()
-    # Hydra would print its own account of an error and exit with 1; here it must raise.
+    # Makes Hydra raise errors, instead of printing them and exiting with 1.
     os.environ["HYDRA_FULL_ERROR"] = "1"
     codes: list[int] = []
 
@@ -212,14 +225,14 @@ def train(arguments: list[str], job: Callable[[DictConfig], int] | None = None) 
 
     before = sys.argv
     try:
-        # Hydra makes a folder for what it would keep, which is nothing.
+        # Hydra insists on an output folder, in which it writes nothing.
         with tempfile.TemporaryDirectory() as scratch:
             words = _hydra_arguments(arguments, scratch)
             sys.argv = [before[0], *words]
             conf = {"config_path": str(config.conf_folder()), "config_name": "config"}
             _shown_without_rules(words, hydra.main(version_base="1.3", **conf)(noted))
     except Exception as error:
-        # Jobs and sweeps keep their own errors, so this one is about the command line's words.
+        # Jobs and sweeps don't raise here, so this error is about the arguments.
         hydras = type(error).__module__.startswith(("hydra", "omegaconf"))
         if not (hydras or isinstance(error, ValueError)):
             raise
@@ -239,19 +252,18 @@ def train(arguments: list[str], job: Callable[[DictConfig], int] | None = None) 
 
 
 def _check_utf8(words: list[str]) -> None:
-    """Refuse settings that no configuration file can have; raises `RequestError`."""
+    """Raise `RequestError` if an argument isn't UTF-8: config.yaml couldn't store it."""
     for word in words:
         if not is_utf8(word):
             key, _, value = word.rpartition("=")
             raise RequestError(
-                f"{key or 'command'}: expected UTF-8, got {printable(value)}: rename the file or "
-                "folder."
+                f"{key or 'command'}: {printable(value)} is not UTF-8: rename the file or folder."
             )
 
 
 @spent("composing")
 def _shown_without_rules(words: list[str], compose: Callable[[], Any]) -> None:
-    """Let Hydra compose; what it shows for `--cfg job` leaves out what is not for users."""
+    """Let Hydra compose; for `--cfg job`, print the configuration without its rules."""
     from attnlab.config.composing import without_rules
     from attnlab.config.hydra_internals import mode_by_words
 
@@ -265,7 +277,7 @@ def _shown_without_rules(words: list[str], compose: Callable[[], Any]) -> None:
 
 
 def hinted(error: Exception, arguments: list[str]) -> Exception:
-    """The error of a run or a sweep; in its place how the words should be, if they are wrong."""
+    """Replace the error of a run or sweep by a hint how to write the command, if there is one."""
     from attnlab.config.hints import command_hint
 
     hint = command_hint(arguments) if isinstance(error, RequestError) else None
@@ -293,9 +305,12 @@ def _job(cfg: DictConfig, arguments: list[str]) -> int:
 
 
 def _hydra_arguments(arguments: list[str], scratch: str) -> list[str]:
-    """Add this project's Hydra settings, and let `--config-path` take a run folder or its file.
+    """Check the arguments and add this project's Hydra settings.
 
-    Flags go first and overrides last, because Hydra takes overrides from one place only.
+    Flags come first and overrides last, because Hydra reads overrides only as one block.
+
+    Raises:
+        RequestError: An override is not allowed.
     """
     from attnlab.config.composing import HYDRA_SETTINGS
     from attnlab.config.options import own_folders
@@ -306,15 +321,15 @@ def _hydra_arguments(arguments: list[str], scratch: str) -> list[str]:
         refuse_class(override)
         if key_of(override) in ours:
             raise RequestError(
-                f"{override}: expected paths.runs=FOLDER: each run has a folder and a log there, "
-                "and Hydra none of its own."
+                f"{override}: use paths.runs=FOLDER. Each run has its folder and its log there; "
+                "Hydra makes none."
             )
         if key_of(override) == "hydra/sweeper":
-            raise RequestError(f"{override}: expected no other sweeper: attnlab brings its own.")
+            raise RequestError(f"{override}: can't be changed: attnlab has its own sweeper.")
         if key_of(override) in _PRESETS and "--config-path" in flags:
             raise RequestError(
-                f"{override}: expected no preset beside --config-path, whose configuration is "
-                "whole: settings such as trainer.epochs=3 or search.space=... change it."
+                f"{override}: no preset can be added to --config-path, whose configuration is "
+                "complete. Change settings instead, such as trainer.epochs=3 or search.space=..."
             )
     urls = ",".join(quoted(f"file://{folder}") for folder in own_folders() if folder.is_dir())
     search = [f"hydra.searchpath=[{urls}]"]
@@ -323,20 +338,20 @@ def _hydra_arguments(arguments: list[str], scratch: str) -> list[str]:
     settings = [*HYDRA_SETTINGS, f"hydra.sweep.dir={quoted(scratch)}", *search]
     if _MULTIRUN & set(flags) or "hydra.mode=MULTIRUN" in overrides:
         settings += _sweeper(overrides, saved="--config-path" in flags)
-        # What Hydra is to see when it composes its own settings.
+        # Hydra composes its own settings from these alone; the sweeper gets the run's overrides.
         seen = [word for word in overrides if is_hydras(word) or key_of(word) in _PRESETS]
         return [*flags, *settings, *seen]
     for override in overrides:
         group = key_of(override).replace("hydra/", "hydra.")
         if group.partition(".")[0] in ("sweep", "search") or group.startswith("hydra.launcher"):
-            raise RequestError(f"{override}: expected together with -m, for it is about sweeps.")
+            raise RequestError(f"{override}: is a setting of sweeps: add -m.")
     return [*flags, *settings, *overrides]
 
 
 def _sweeper(overrides: list[str], saved: bool) -> list[str]:
-    """Register the sweeper with the overrides of a sweep; returns Hydra's word for it.
+    """Register the sweeper with the overrides of a sweep; returns the override that selects it.
 
-    A configuration that was saved has no section `sweep`.
+    A saved configuration has no section `sweep`, so overrides must add the keys.
     """
     from attnlab.sweeps import plugin
 
@@ -347,9 +362,9 @@ def _sweeper(overrides: list[str], saved: bool) -> list[str]:
 
 
 def _report(error: BaseException) -> int:
-    """Say what went wrong in one or two lines; returns the exit code."""
+    """Print what went wrong in one or two lines; returns the exit code."""
     if isinstance(error, BrokenPipeError) and not _has_reader(sys.stdout):
-        # The reader of our output has gone, as `| head` does: nothing is wrong.
+        # The reader of our output has ended, as `| head` does: this is no error.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return DONE
     if variable(_DEBUG) == "1":
@@ -363,7 +378,7 @@ def _report(error: BaseException) -> int:
         _complain(str(error))
         return WRONG_REQUEST
     if str(error).startswith(_NO_HOME):
-        _complain("expected a path of this machine, got one that begins with ~ and no user's name.")
+        _complain("a path starts with ~ and the name of a user who is unknown on this machine.")
         return WRONG_REQUEST
     if isinstance(error, SweepFailed):
         _complain(str(error))

@@ -104,18 +104,18 @@ CONFIGURATIONS = [
     ("trian", "trian: there is no such command. Did you mean train?"),
     ("--multirn task=fib", "--multirn: there is no such option. Did you mean --multirun?"),
     ("--config-path nowhere", "--config-path: expected a folder or a YAML file, got nowhere."),
-    ("--config-path ~nobody_at_all/x", "got one that begins with ~ and no user's name."),
-    ("task=fib paths.runs='~nobody_at_all'", "got one that begins with ~ and no user's name."),
+    ("--config-path ~nobody_at_all/x", "a path starts with ~ and the name of a user"),
+    ("task=fib paths.runs='~nobody_at_all'", "a path starts with ~ and the name of a user"),
     ("=3", "=3: expected KEY=VALUE."),
     ("model.units=[", "model.units=[: expected KEY=VALUE"),
     ("-m task=fib,fbi", "Did you mean fib?"),
     ("tracking.uri=http://me:secret@host", "tracking.uri: expected no user name or password"),
-    ("-m hydra/sweeper=basic seed=0,1", "hydra/sweeper=basic: expected no other sweeper"),
-    ("hydra.run.dir=here", "hydra.run.dir=here: expected paths.runs=FOLDER: "),
-    ("-m hydra.sweep.dir=here seed=0,1", "hydra.sweep.dir=here: expected paths.runs=FOLDER: "),
-    ("hydra.job.chdir=true", "hydra.job.chdir=true: expected paths.runs=FOLDER: "),
-    ("hydra/launcher=joblib", "hydra/launcher=joblib: expected together with -m"),
-    ("hydra.launcher.n_jobs=2", "hydra.launcher.n_jobs=2: expected together with -m"),
+    ("-m hydra/sweeper=basic seed=0,1", "hydra/sweeper=basic: can't be changed"),
+    ("hydra.run.dir=here", "hydra.run.dir=here: use paths.runs=FOLDER. "),
+    ("-m hydra.sweep.dir=here seed=0,1", "hydra.sweep.dir=here: use paths.runs=FOLDER. "),
+    ("hydra.job.chdir=true", "hydra.job.chdir=true: use paths.runs=FOLDER. "),
+    ("hydra/launcher=joblib", "hydra/launcher=joblib: is a setting of sweeps: add -m."),
+    ("hydra.launcher.n_jobs=2", "hydra.launcher.n_jobs=2: is a setting of sweeps: add -m."),
     # Verbs.
     ("runs --limit none", "--limit"),
     ("runs --runs ~nobody_at_all", "--runs: expected a folder, got ~nobody_at_all: "),
@@ -125,7 +125,10 @@ CONFIGURATIONS = [
     ("forecast latest --stps 3", "Did you mean '--steps'?"),
     ("forecast latest --steps 0", "--steps", "0"),
     ("evaluate latest", "latest: there are no runs in ", "--runs FOLDER or ATTNLAB_RUNS=FOLDER"),
-    ("translate seed=1", "got seed=1, a setting. To train a run: attnlab task=translate seed=1"),
+    (
+        "translate seed=1",
+        "RUN: seed=1 is a setting, not a run. To train a run: attnlab task=translate seed=1",
+    ),
     ("report NOSWEEP", "there is no run and no sweep 'NOSWEEP' among the 0 runs in "),
     ("report " + "x" * 300, "among the 0 runs in "),
 ]
@@ -149,7 +152,7 @@ def test_a_working_folder_that_is_gone(attnlab, tmp_path):
     enter = ("bash", "-c", f'cd {gone} && rmdir {gone} && exec "$@"', "bash")
     code, out, err = attnlab("runs", prefix=enter)
     assert (code, out) == (2, "")
-    assert err.startswith(f"{COMPLAINT}working folder: expected one that exists")
+    assert err.startswith(f"{COMPLAINT}working folder: it does not exist any more")
 
 
 def test_a_run_that_fails_ends_with_1(here, no_figures):

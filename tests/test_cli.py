@@ -46,7 +46,7 @@ def test_help_fits_a_terminal_and_has_every_command(capsys, words):
 @pytest.mark.parametrize(
     ("topic", "line"),
     [
-        ("commands", "compare         which is better, and could it be luck"),
+        ("commands", "compare         which mechanism is better, and could it be luck"),
         ("mechanisms", "attention=luong_local"),
         ("tasks", "task=sunspots"),
         ("presets", "experiment=book_fib"),
@@ -62,7 +62,7 @@ def test_help_has_topics(capsys, topic, line):
 @pytest.mark.parametrize("words", [["task.path=s\udce9.csv"], ["-m", "task.path=s\udce9.csv"]])
 def test_a_name_that_is_not_utf8_is_refused_before_anything_is_composed(capsys, words):
     assert main(["task=series", *words]) == 2
-    message = r"attnlab: task.path: expected UTF-8, got s\xe9.csv: rename the file or folder."
+    message = r"attnlab: task.path: s\xe9.csv is not UTF-8: rename the file or folder."
     assert capsys.readouterr().err.strip() == message
 
 
@@ -191,7 +191,7 @@ def test_its_log_is_in_plain_words(trained):
 def test_quietly_nothing_but_the_folder_is_printed(trained, here):
     for words in (["-q", "resume", trained.folder], ["resume", trained.folder, "--quiet"]):
         assert here(*words) == (0, f"{trained.folder}\n", "")
-    said = "attnlab: -q: expected with a run, a sweep or attnlab resume.\n"
+    said = "attnlab: -q: only for a run, a sweep or attnlab resume.\n"
     assert here("-q", "runs") == (2, "", said)
 
 
@@ -211,7 +211,7 @@ def test_a_saved_configuration_can_be_shown_and_changed(trained, capsys):
 @pytest.mark.parametrize("preset", ["+search=rnn_small", "search=rnn_small", "experiment=vit_tiny"])
 def test_a_saved_configuration_takes_no_preset(trained, capsys, preset):
     assert main(["-m", "--config-path", str(trained.folder), preset, "sweep.dry_run=true"]) == 2
-    assert f"{preset}: expected no preset beside --config-path" in capsys.readouterr().err
+    assert f"{preset}: no preset can be added to --config-path" in capsys.readouterr().err
 
 
 @pytest.fixture

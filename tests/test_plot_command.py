@@ -86,13 +86,13 @@ def test_positional_encoding_into_a_folder(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        (("--dimensions", "0,128"), "--dimensions: expected 1 to 12 numbers from 0 to 127"),
-        (("--dimensions", "a"), "--dimensions: .* got a"),
+        (("--dimensions", "0,128"), "--dimensions: '0,128': give 1 to 12 numbers from 0 to 127"),
+        (("--dimensions", "a"), "--dimensions: 'a'"),
         (("--dimensions", ""), "--dimensions: "),
-        (("--dimensions", "-1"), "--dimensions: .* got -1"),
-        (("--dimensions", ",".join(map(str, range(13)))), "--dimensions: expected 1 to 12"),
-        (("--offset", "100"), "--offset: expected 1 to 99, below --length, got 100"),
-        (("--output", "/proc/nowhere"), "--output: expected a folder that can be written"),
+        (("--dimensions", "-1"), "--dimensions: '-1'"),
+        (("--dimensions", ",".join(map(str, range(13)))), "--dimensions: .*: give 1 to 12"),
+        (("--offset", "100"), "--offset=100: must be from 1 to 99, below --length."),
+        (("--output", "/proc/nowhere"), "--output: /proc/nowhere can't be written"),
     ],
 )
 def test_wrong_options_of_positional_encoding(options, sentence):
@@ -153,7 +153,7 @@ def test_a_run_of_another_task_has_no_embeddings(tmp_path, trained_on):
     trained_on("source")
     with pytest.raises(RequestError, match="^RUN: expected a run of translation") as error:
         plot("embeddings", run.path)
-    assert "which is of forecasting" in str(error.value)
+    assert "is one of forecasting" in str(error.value)
 
 
 def test_a_missing_run_has_no_embeddings(tmp_path):

@@ -107,7 +107,7 @@ class Worker:
         return ours and all(_changed(path) == when for path, when in self._modules.items())
 
     def _ask(self, name: str, arguments: tuple[Any, ...]) -> Any:
-        with explained("working folder: expected one that exists"):
+        with explained("working folder: it does not exist any more"):
             folder = os.getcwd()
         environment = dict(os.environ)
         if Worker._config_dirs and not variable(CONFIG_DIR):

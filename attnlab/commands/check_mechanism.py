@@ -1,4 +1,4 @@
-"""`attnlab check-mechanism NAME`: what the contract of all mechanisms asks, and what is lacking."""
+"""`attnlab check-mechanism NAME`: whether a mechanism satisfies the contract, and what fails."""
 
 from __future__ import annotations
 
@@ -17,17 +17,18 @@ from attnlab.errors import RequestError, plain_text
 @click.command("check-mechanism")
 @click.argument("name")
 def command(name: str) -> int:
-    """Check that the mechanism NAME keeps the promises of every mechanism, in all its variants.
+    """Check that all variants of the mechanism NAME satisfy the contract of attention mechanisms.
 
-    Prints a line for each promise, and what is lacking; the exit code is 1 if something is.
+    Prints one line for each promise of the contract, and below it what fails. The exit code is 1 if
+    anything fails.
 
-    With --config-dir FOLDER, which every command takes, NAME may be one of your own: it needs
-    FOLDER/attention/NAME.yaml and its module next to it.
+    With --config-dir FOLDER, which every command takes, NAME may be your own mechanism: it needs
+    FOLDER/attention/NAME.yaml, and its module in the same folder.
     """
     from attnlab.run.building import import_tensorflow
 
     import_tensorflow()
-    logging.getLogger("tensorflow").setLevel("ERROR")  # which is astonished at so many traces
+    logging.getLogger("tensorflow").setLevel("ERROR")  # it warns about the many retraces
     from attnlab.attention import contract
 
     cls, content = option_class("attention", name), option_content("attention", name) or {}
@@ -43,21 +44,24 @@ def command(name: str) -> int:
 
 
 def _promise(check: Callable[..., Any]) -> str:
-    """What a check is about: its docstring, which `python -OO` leaves out, or its name."""
+    """Return what a check tests: its docstring or, under `python -OO`, its name."""
     return check.__doc__ or check.__name__.removeprefix("check_").replace("_", " ")
 
 
 def _has_failed(promise: str, calls: Sequence[Callable[[], Any]], said: set[str]) -> bool:
-    """Say whether a promise is kept; if it isn't, each thing that is lacking, in full once."""
-    lacking = []
+    """Run the checks of a promise and print the result; returns whether any failed.
+
+    Each failure is printed in full once; when it comes again, as `as above`.
+    """
+    failures = []
     for call in calls:
         try:
             call()
         except Exception as error:
             is_a_sentence = isinstance(error, AssertionError | RequestError)
-            lacking.append(plain_text(error) if is_a_sentence else failure(error))
-    click.echo(f"{'lacking' if lacking else 'ok':<8}{promise}")
-    for text in dict.fromkeys(lacking):
+            failures.append(plain_text(error) if is_a_sentence else failure(error))
+    click.echo(f"{'failed' if failures else 'ok':<8}{promise}")
+    for text in dict.fromkeys(failures):
         click.echo(f"{'':<8}- {'as above' if text in said else text}")
-    said.update(lacking)
-    return bool(lacking)
+    said.update(failures)
+    return bool(failures)

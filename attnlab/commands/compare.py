@@ -1,4 +1,4 @@
-"""`attnlab compare`: groups of runs held against each other, with what chance alone could do."""
+"""`attnlab compare`: which group of runs is better, and whether chance alone explains it."""
 
 from __future__ import annotations
 
@@ -37,43 +37,43 @@ if TYPE_CHECKING:
 @click.option(
     "--bootstrap/--no-bootstrap",
     default=None,
-    help="sacreBLEU's paired bootstrap of translations.  [default: where it takes seconds]",
+    help="Run sacreBLEU's paired bootstrap on translations.  [default: if it takes only seconds]",
 )
 @click.option(
     "--sequential",
     is_flag=True,
-    help="Intervals and verdicts that hold however often you look, after every seed: a confidence "
-    "sequence, wider than the t interval.",
+    help="Use intervals and verdicts that stay valid if you look after every seed (confidence "
+    "sequences). They are wider than t intervals.",
 )
 @click.option(
     "--margin",
     metavar="SIZE",
-    help="With --sequential: differences up to this size are equivalent: a number in the metric's "
-    "units, or per cent of the reference's mean, as 5%.",
+    help="With --sequential: treat differences up to this size as equivalent; a number in the "
+    "metric's units, or a percentage of the reference's mean such as 5%.",
 )
 @form_options(*FORMATS)
 @click.option(
     "--plot",
     metavar="FILE",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="Draw curves and intervals into a .png, .pdf or .svg.",
+    help="Draw learning curves and intervals into a .png, .pdf or .svg file.",
 )
-@click.option("--log", is_flag=True, help="Log tables and figure to MLflow, experiment compare.")
+@click.option("--log", is_flag=True, help="Log tables and figure to MLflow, experiment `compare`.")
 @runs_option
 def command(
     filters: Filters, form: str, plot: Path | None, log: bool, runs: str | None, **given: Any
 ) -> None:
-    """Compare groups of runs: mean over seeds with its interval, and whether it could be luck.
+    """Compare groups of runs: means over seeds, intervals, and whether a difference is luck.
 
-    Without filters the runs of the newest sweep are compared or, if a single run is newer, those
-    of its task. Completed runs are grouped by --by, one run for each seed. Each group is compared
-    with the reference on the seeds that both have: paired t test, Holm-corrected. Forecasts also
-    get Diebold and Mariano's test over test windows, translations the paired bootstrap over
-    sentences. Runs that differ in settings of the task or its data are compared apart, unless --by
-    names them.
+    Without filters, the runs of the newest sweep are compared or, if a single run is newer, all
+    runs of its task. --by groups the completed runs. A group has one run per seed. Each group is
+    compared with the reference group on the seeds that both have, by a paired t test with Holm's
+    correction. Forecasts are also tested over test windows (Diebold-Mariano), translations over
+    sentences (paired bootstrap). Runs with different settings of the task or its data are compared
+    separately, unless --by names these settings.
 
-    These tests are made for one look, at a number of seeds that was fixed before. Who looks after
-    each seed and stops when something shows takes --sequential.
+    These tests assume that you fix the number of seeds first and look once. If you look after each
+    seed and stop as soon as there is a difference, use --sequential.
     """
     check_figure(plot, "--plot")
     comparisons = compared(filters, runs, **given)
@@ -100,15 +100,15 @@ def compared(
     """Compare runs of a folder.
 
     Args:
-        filters: what the runs must be; without any, the newest sweep or task is meant.
-        runs: the folder.
-        by: keys that make the groups, with commas between.
-        within: keys, likewise; runs are compared with those of equal values alone.
-        everything: leave no run out that the filters leave.
-        **options: the further ones of `compare.comparison.Options`.
+        filters: Conditions on the runs; without any, the newest sweep or task is compared.
+        runs: The folder; None for the default one.
+        by: Keys by which runs are grouped, separated by commas.
+        within: Keys, likewise; each of their values gets a comparison of its own.
+        everything: Choose by the filters alone.
+        **options: The other fields of `compare.comparison.Options`.
 
     Raises:
-        RequestError: there are no such runs, or no such key, metric or reference.
+        RequestError: There are no such runs, or no such key, metric or reference.
     """
     chosen, _ = chosen_runs(filters, runs, everything)
     from attnlab.compare.comparison import Options, compare
@@ -124,7 +124,7 @@ def _draw(found: Comparisons, path: Path) -> None:
 
 
 def _log(found: Comparisons, asked: dict[str, Any], runs: Path, plot: Path | None) -> str:
-    """Send the tables and the figure to MLflow; returns the run's id there."""
+    """Log the tables and the figure to MLflow; returns the id of the MLflow run."""
     from attnlab.compare import formats
     from attnlab.records.mlflow.copying import Copy
     from attnlab.records.mlflow.store import Store
@@ -144,12 +144,12 @@ def _log(found: Comparisons, asked: dict[str, Any], runs: Path, plot: Path | Non
                 copy = Copy(store)
                 copy.add(snapshot)
         except RequestError as error:
-            raise RunFailed(f"--log: MLflow did not take the comparison: {error}") from error
+            raise RunFailed(f"--log: the comparison can't be logged: {error}") from error
     return copy.run_id
 
 
 def _snapshot(found: Comparisons, asked: dict[str, Any], runs: Path, files: list[Path]) -> Snapshot:
-    """What MLflow gets: means by name, so that comparisons can be looked at side by side."""
+    """Return the content of the MLflow run: each mean is a metric, so MLflow can chart them."""
     means: dict[str, float] = {}
     for each in found.tasks:
         for result in each.results:
@@ -173,16 +173,16 @@ def _snapshot(found: Comparisons, asked: dict[str, Any], runs: Path, files: list
 
 
 def _free_name(comparison: Comparison, result: GroupResult, taken: Container[str]) -> str:
-    """What MLflow calls the mean of a group."""
+    """Name the metric for the mean of a group in MLflow."""
     parts = [comparison.name, *(value or "-" for value in result.group.key)]
     text = f"{'/'.join(map(_part, parts))}_{comparison.metric.path}"
     name, number = mlflow_name(text), 1
-    while name in taken:  # characters that MLflow doesn't take are one, and long names are cut
+    while name in taken:  # names may collide after `mlflow_name` replaced characters or cut them
         number += 1
         name = mlflow_name(f"{number} {text}")
     return name
 
 
 def _part(text: str) -> str:
-    """A value as one part of a name."""
+    """Make a text usable as one part of a name with slashes."""
     return text.replace("/", "_")

@@ -1,4 +1,4 @@
-"""What TAB offers: verbs, their options, runs, and what Hydra knows of overrides."""
+"""What TAB offers: commands, their options, runs, and Hydra's completion of overrides."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from click.shell_completion import ShellComplete
 from attnlab.commands import command, verbs
 from attnlab.process import variable
 
-# What Hydra offers, too, and no user may change.
+# Keys that Hydra offers, but that users may not set.
 _NOT_FOR_USERS = ("_target_=", ".rules.")
-# What is in words that Hydra can't complete beside: several values, and what was quoted.
+# Hydra completes nothing if any word has one of these: lists of values, and quotes.
 _NOT_FOR_HYDRA = {*" ,()'\""}
 
 
@@ -25,13 +25,13 @@ def complete(
     overrides: Callable[[list[str]], list[str]],
     hydra: Callable[[list[str]], object],
 ) -> None:
-    """Print what may stand at the end of `$COMP_LINE`; where that fails nothing, for TAB is silent.
+    """Print the completions of the last word of `$COMP_LINE`; on an error, print nothing.
 
     Args:
-        query: the word for Hydra that names the shell.
-        flags: the command line's own.
-        overrides: those among some words.
-        hydra: runs Hydra with some arguments.
+        query: The word for Hydra that names the shell.
+        flags: The flags of the command line.
+        overrides: Returns the overrides among some words.
+        hydra: Runs Hydra with some arguments.
     """
     line = variable("COMP_LINE") or ""
     words = _words(line)[1:]
@@ -52,7 +52,7 @@ def complete(
 
 
 def _words(line: str) -> list[str]:
-    """The words of a line as the shell parts it; at white space where a quote is open."""
+    """Split a line as the shell does; with an open quote, at white space."""
     try:
         return shlex.split(line)
     except ValueError:

@@ -1,4 +1,4 @@
-"""`attnlab data`: what data there are, what is in them, and their download."""
+"""`attnlab data`: list data, count what is in them, download them."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from attnlab.tasks.declaration import load
 from attnlab.tasks.kinds import kinds
 from attnlab.terminal import plain_console, plain_table
 
-_WIDTH = 80  # of a table that nobody watches
+_WIDTH = 80  # columns of a table that doesn't go to a terminal
 
 _data_option = click.option(
     "--data",
     metavar="DIR",
-    help="Folder of downloads.  [default: $ATTNLAB_DATA, else ~/.cache/attnlab]",
+    help="Folder for downloads.  [default: $ATTNLAB_DATA, else ~/.cache/attnlab]",
 )
 _settings_argument = click.argument("settings", metavar="[SETTING=VALUE]...", nargs=-1)
 
@@ -36,7 +36,7 @@ _settings_argument = click.argument("settings", metavar="[SETTING=VALUE]...", na
 @click.group("data", invoke_without_command=True)
 @click.pass_context
 def command(context: click.Context) -> None:
-    """Texts to ask, classify, fill in or translate, series to forecast: list, count, download."""
+    """List, count and download data: texts, images and series, for every kind of task."""
     if context.invoked_subcommand is None:
         context.invoke(list_command)
 
@@ -44,8 +44,13 @@ def command(context: click.Context) -> None:
 @command.command("list")
 @click.argument("name", required=False)
 @_settings_argument
-@click.option("--path", default=None, help="The same as path=PATH.")
-@click.option("--seed", type=click.IntRange(min=0), default=0, help="Seed of a corpus's division.")
+@click.option("--path", help="The same as path=PATH.")
+@click.option(
+    "--seed",
+    type=click.IntRange(min=0),
+    default=0,
+    help="Seed of the split into train, validation and test.",
+)
 @form_options("table", "json")
 @_data_option
 def list_command(
@@ -56,10 +61,9 @@ def list_command(
     form: str,
     data: str | None,
 ) -> None:
-    """List the data, or count what is in NAME.
+    """List all data, or count what is in NAME.
 
-    SETTING=VALUE are the settings of NAME, as data.SETTING=VALUE of a corpus in a run, or
-    task.SETTING=VALUE.
+    SETTING=VALUE is a setting of NAME; in a run it is data.SETTING or task.SETTING.
     """
     cache = _cache(data)
     if name is None:
@@ -82,37 +86,37 @@ def list_command(
 @_settings_argument
 @_data_option
 def fetch_command(name: str, settings: tuple[str, ...], data: str | None) -> None:
-    """Download NAME into the cache; what is there is kept."""
+    """Download NAME into the cache, unless it is there already."""
     from attnlab.run.console import screen
 
     (_, stored), cache = _made(name, settings), _cache(data)
     if not stored.fetchable:
         there = [each for each in _catalogs() if _made(each)[1].fetchable]
         raise RequestError(
-            f"NAME: expected data that can be downloaded ({', '.join(there)}), got {name}."
+            f"NAME: {name} can't be downloaded. Data to download: {', '.join(there)}."
         )
     with screen() as shown:
         stored.open(cache, shown.working)
-    for line in (f"{name} lies in {stored.location(cache)}", stored.origin, stored.license):
+    for line in (f"{name} is in {stored.location(cache)}", stored.origin, stored.license):
         click.echo(line)
 
 
 def _cache(data: str | None) -> Path:
-    """The folder of downloads that `--data` names, or the default one."""
+    """Return the folder that `--data` names, or the default folder of downloads."""
     return Path(data or variable("ATTNLAB_DATA") or "~/.cache/attnlab").expanduser()
 
 
 def _catalogs() -> dict[str, Catalog]:
-    """Name of data -> the catalog of their kind."""
+    """Map the name of each data set to the catalog of its kind."""
     found = [load(kind.data.catalog) for kind in kinds() if kind.data.catalog]
     return {name: catalog for catalog in found for name in catalog.names()}
 
 
 def _made(name: str, words: Sequence[str] = ()) -> tuple[Catalog, Stored]:
-    """Data by name, and their catalog; `words` are `SETTING=VALUE`, values as in YAML.
+    """Find data by name, with its catalog; `words` are `SETTING=VALUE`, values as in YAML.
 
     Raises:
-        RequestError: there are no such data or setting, or a value breaks its rule.
+        RequestError: No data or setting has this name, or a value breaks its rule.
     """
     catalogs = _catalogs()
     if name not in catalogs:
@@ -136,25 +140,25 @@ def _made(name: str, words: Sequence[str] = ()) -> tuple[Catalog, Stored]:
 
 
 def _list_all(cache: Path, form: str) -> None:
-    """A row for each of the data there are."""
+    """Print a table with a row for each data set."""
     made = map(_made, _catalogs())
     rows = [(catalog.about(stored), _row(catalog, stored, cache)) for catalog, stored in made]
     if form == "json":
         return click.echo(json.dumps([row for _, row in rows], indent=2, ensure_ascii=False))
     table = Table(box=None, padding=(0, 2, 1, 0), pad_edge=False)
     for heading in ("data", "what", "where", "from and licence"):
-        # No least width: rich cuts a letter off lines beside such a column.
+        # No minimum width: rich would cut a letter off the lines of other columns.
         table.add_column(heading, overflow="fold", no_wrap=heading in ("data", "what"))
     for about, row in rows:
         where, terms = Text(_home(row["where"])), Text(f"{row['origin']}\n{row['license']}")
         table.add_row(row["name"], "-".join(about.values()), where, terms)
     console = plain_console(width=_WIDTH)
     console.print(table)
-    return console.print("attnlab data list NAME counts what is in one of them.")
+    return console.print("attnlab data list NAME counts what is in NAME.")
 
 
 def _row(catalog: Catalog, stored: Stored, cache: Path) -> dict[str, Any]:
-    """What data are, and where they are or how to get them."""
+    """Describe data: what it is, and where it is or how to get it."""
     where = f"give {stored.needs}" if stored.needs else "part of attnlab"
     if stored.fetchable:
         where = f"not downloaded: attnlab data fetch {stored.name}"
@@ -168,7 +172,7 @@ def _row(catalog: Catalog, stored: Stored, cache: Path) -> dict[str, Any]:
 
 
 def _show(row: Row, sheet: Sheet) -> None:
-    """Print where data are from, and what is in them."""
+    """Print where data comes from, and what is in it."""
     console = plain_console(width=_WIDTH)
     console.print(f"{row['name']}, {sheet.what}: {row['origin']}")
     console.print(f"licence: {row['license']}")
@@ -185,5 +189,5 @@ def _show(row: Row, sheet: Sheet) -> None:
 
 
 def _home(text: str) -> str:
-    """Text with `~` for the home folder, as people write it."""
+    """Write the home folder as `~`."""
     return text.replace(f"{Path.home()}{os.sep}", f"~{os.sep}")

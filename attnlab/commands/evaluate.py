@@ -1,4 +1,4 @@
-"""`attnlab evaluate RUN`: test metrics of any epoch's weights, or of their mean."""
+"""`attnlab evaluate RUN`: test metrics of an epoch's weights, or of averaged weights."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from attnlab.errors import RequestError
 from attnlab.records.files import existing_file, json_text
 from attnlab.records.run_directory import RunDirectory
 
-_CHANGES = "data.test_set=NAME, or a file of the run's such as task.path=FILE"
+_CHANGES = "data.test_set=NAME, or a data file such as task.path=FILE"
 
 
 @click.command("evaluate")
@@ -30,15 +30,16 @@ _CHANGES = "data.test_set=NAME, or a file of the run's such as task.path=FILE"
 @epoch_options
 @click.option(
     "--part",
-    help="What to score: test, validation, train, or an extra part of the run.  [default: test]",
+    help="Part of the data to score: test, validation, train, or an extra part of the run.  "
+    "[default: test]",
 )
 @click.option(
     "--files",
     nargs=2,
     metavar="SOURCE TARGET",
-    help="Translations: score these instead: UTF-8, plain or .gz, a sentence a line.",
+    help="For translations: score these files instead; UTF-8, plain or .gz, one sentence per line.",
 )
-@click.option("--beam", type=click.IntRange(1, 100), help="Translations: hypotheses kept.")
+@click.option("--beam", type=click.IntRange(1, 100), help="For translations: the beam size.")
 @form_options("table", "json")
 @runs_option
 def command(
@@ -52,13 +53,13 @@ def command(
     form: str,
     runs: str | None,
 ) -> None:
-    """Score weights of RUN on its test part, beside the baselines.
+    """Score weights of RUN on its test part, next to the baselines.
 
     RUN is a run folder, an MLflow run id or its first characters, or `latest`.
 
-    data.test_set=NAME scores another test set of a corpus that has several. If you moved a file of
-    RUN, name it by its setting, as in task.path=FILE: its data must be the same. --files works
-    without the corpus, and leaves out baselines that need it.
+    data.test_set=NAME scores another test set, if the corpus has several. If you moved a data file
+    of RUN, give the new path by its setting, such as task.path=FILE; its content must be the same.
+    --files needs no corpus, but then baselines that need it are left out.
     """
     folder = find_trained(run, runs, None, epoch, average)
     files_now, others = own_files.parted(key_values(changes, _CHANGES), folder.status.read())
@@ -70,7 +71,7 @@ def command(
 
     trained = TrainedRun.load(folder, epoch, average, files_now)
     if not files and not trained.load_data(folder):
-        click.echo("attnlab: warning: the data have changed since this run was trained", err=True)
+        click.echo("attnlab: warning: the data has changed since this run was trained", err=True)
     report = trained.task.evaluate(trained.model, part or "test", **settings)
     result = {
         "task": trained.config.task.name,
@@ -89,10 +90,10 @@ def command(
 
 
 def _one_of(choices: Mapping[str, Any]) -> str:
-    """What is scored, in words; at most one of the choices may say so."""
+    """Name what is scored; at most one of the choices may be given."""
     given = {word: value for word, value in choices.items() if value is not None}
     if len(given) > 1:
-        raise RequestError(f"{', '.join(given)}: expected one of them, got {len(given)}.")
+        raise RequestError(f"{', '.join(given)}: give only one of them.")
     value = next(iter(given.values()), "test")
     return value if isinstance(value, str) else " and ".join(value)
 
@@ -100,24 +101,22 @@ def _one_of(choices: Mapping[str, Any]) -> str:
 def _settings(
     run: RunDirectory, options: Mapping[str, Any], others: Mapping[str, str]
 ) -> dict[str, Any]:
-    """What the task of a run is told beside the part.
+    """Return the keyword arguments of `Task.evaluate`, without the part.
 
     Args:
-        run: its folder.
-        options: of the command line; None where they aren't given.
-        others: settings of the run that are to have another value, as they are typed.
+        run: The run's folder.
+        options: Options of the command line; None if not given.
+        others: Settings of the run that get another value, as typed.
 
     Raises:
-        RequestError: its kind takes no such option or setting, or a value breaks its rule.
+        RequestError: The run's kind has no such option or setting, or a value breaks its rule.
     """
     kind = kind_of_run(run)
     given = {word: value for word, value in options.items() if value is not None}
     for word in [*given, *others]:
         if word not in kind.scoring.evaluation:
             known = ", ".join(["--part", *kind.scoring.evaluation])
-            raise RequestError(
-                f"{word}: expected nothing of the kind for a run of {kind.name}. Valid: {known}."
-            )
+            raise RequestError(f"{word}: not for a run of {kind.name}. Valid: {known}.")
     config = run.read_config()
     given |= {key: own_setting(config, key, text) for key, text in others.items()}
     return {kind.scoring.evaluation[word]: value for word, value in given.items()}

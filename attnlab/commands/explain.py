@@ -12,13 +12,13 @@ from attnlab.config import glossary, settings
 
 
 def _keys(context: click.Context, _: click.Parameter, start: str) -> list[str]:
-    """For TAB: the settings and metrics that begin like this."""
+    """Complete a setting or a metric, for TAB."""
     known = [*(each.key for each in settings.settings()), *glossary.terms()]
     return [word for word in known if word.startswith(start)]
 
 
 def _wrapped(line: str) -> str:
-    """A line as long as a terminal is wide; left as it is for other readers."""
+    """Wrap a line to the terminal's width; in a pipe or a file it stays one line."""
     if not sys.stdout.isatty():
         return line
     indent = line[: len(line) - len(line.lstrip())]
@@ -28,14 +28,13 @@ def _wrapped(line: str) -> str:
 
 @click.command("explain")
 @click.argument("words", metavar="[KEY]...", nargs=-1, shell_complete=_keys)
-@click.option("--markdown", is_flag=True, help="All settings as Markdown tables.")
+@click.option("--markdown", is_flag=True, help="Print all settings as Markdown tables.")
 def command(words: tuple[str, ...], markdown: bool) -> None:
-    """Say what a setting, a metric or a column of a table means.
+    """Explain a setting, a metric or a column of a table.
 
-    KEY is a setting such as trainer.epochs or attention.window, its last part (epochs), a group
-    such as attention, of which the options are listed, or a metric or a column such as skill, MASE,
-    n or "DM p". Of settings it also says what they may be, and their default. Without KEY, the keys
-    of all settings.
+    KEY is a setting (trainer.epochs, or its last part epochs), a group such as attention, whose
+    options are listed, or a metric or column such as skill, MASE, n or "DM p". For a setting, its
+    valid values and its default are printed, too. Without KEY, the keys of all settings are listed.
     """
     if markdown:
         return click.echo(settings.markdown(), nl=False)

@@ -1,4 +1,4 @@
-"""The run that a command's RUN names, and which one `latest` is."""
+"""Find the run that a command's RUN names, and the one that `latest` means."""
 
 from __future__ import annotations
 
@@ -25,25 +25,25 @@ from attnlab.tasks.kinds import kind_of, known_kind
 
 
 def kind_of_run(run: RunDirectory) -> Kind:
-    """The kind of a run's task; raises `RequestError` where it isn't known here."""
+    """Return the kind of a run's task; raises `RequestError` if it isn't installed here."""
     return kind_of(run.read_task())
 
 
 def _require_kind(run: RunDirectory, kind: Kind) -> None:
-    """Raise `RequestError` where a run is not of this kind."""
+    """Raise `RequestError` if a run is not of this kind."""
     own = kind_of_run(run)
     if own.name != kind.name:
         raise RequestError(
-            f"RUN: expected a run of {kind.name}, got {run.path}, which is of {own.name}; "
-            f"attnlab {own.predictions.command} uses it."
+            f"RUN: expected a run of {kind.name}, but {run.path} is one of {own.name}: use "
+            f"attnlab {own.predictions.command}."
         )
 
 
 class Usable(NamedTuple):
-    """Which runs a command can use: `latest` is the newest of them."""
+    """Which runs a command can use; `latest` is the newest of them."""
 
-    what: str  # a run of which it is one, in words
-    fits: Callable[[ListedRun], bool]
+    what: str  # in words, such as `a completed run`
+    fits: Callable[[ListedRun], bool]  # whether a run is one
 
 
 def _has_weights(entry: ListedRun) -> bool:
@@ -54,7 +54,7 @@ def _is_completed(entry: ListedRun) -> bool:
     return shown_state(entry.status) == "completed"
 
 
-def _can_go_on(entry: ListedRun) -> bool:
+def _can_continue(entry: ListedRun) -> bool:
     state = shown_state(entry.status)
     has_checkpoint = any(entry.run.checkpoint.glob("step_*.ckpt"))
     return state == "killed" or (state == "failed" and has_checkpoint)
@@ -63,20 +63,20 @@ def _can_go_on(entry: ListedRun) -> bool:
 ANY = Usable("a run", lambda entry: True)
 COMPLETED = Usable("a completed run", _is_completed)
 WITH_WEIGHTS = Usable("a run with saved weights", _has_weights)
-INTERRUPTED = Usable("an interrupted run", _can_go_on)
-LONGER = Usable("a run that can go on", lambda entry: _is_completed(entry) or _can_go_on(entry))
+INTERRUPTED = Usable("an interrupted run", _can_continue)
+LONGER = Usable("a run to continue", lambda entry: _is_completed(entry) or _can_continue(entry))
 
 
 def find(run: str, runs: str | Path | None, *usable: Usable) -> RunDirectory:
-    """The run that RUN names; `latest` is the newest one that is `usable`.
+    """Find the run that RUN names; `latest` is the newest one that is usable.
 
     Args:
-        run: what a user typed.
-        runs: what `--runs` says, or the folder.
-        *usable: which runs the command can use, the ones that it prefers first; none: `ANY`.
+        run: The word that the user typed.
+        runs: The value of `--runs`, or the folder.
+        *usable: The runs that the command can use, preferred ones first; by default `ANY`.
 
     Raises:
-        RequestError: there is no such run, or it is damaged.
+        RequestError: There is no such run, or it is damaged.
     """
     folder = runs_folder(runs)
     if run != "latest":
@@ -86,8 +86,8 @@ def find(run: str, runs: str | Path | None, *usable: Usable) -> RunDirectory:
     listed = list_runs(folder)
     if not listed:
         raise RequestError(
-            f"RUN: latest: there are no runs in {str(folder)!r}: train one, as with attnlab "
-            f"task=fib. Another folder of runs: {OTHER_FOLDER}."
+            f"RUN: latest: there are no runs in {str(folder)!r}. Train one, for example with "
+            f"attnlab task=fib. Another folder of runs: {OTHER_FOLDER}."
         )
     for each in usable or (ANY,):
         if found := next(filter(each.fits, reversed(listed)), None):
@@ -101,11 +101,11 @@ def find(run: str, runs: str | Path | None, *usable: Usable) -> RunDirectory:
 
 
 def _a_setting(word: str) -> str:
-    """What to say of a setting in place of a run, as in `attnlab translate seed=1`."""
+    """Return the message for a setting in place of a run, as in `attnlab translate seed=1`."""
     context = click.get_current_context(silent=True)
     verb = str(context.info_name).split()[-1] if context else ""
     task = f"task={verb} " if verb in options("task") else ""
-    return f"RUN: expected a run, got {word}, a setting. To train a run: attnlab {task}{word}"
+    return f"RUN: {word} is a setting, not a run. To train a run: attnlab {task}{word}"
 
 
 def find_trained(
@@ -116,18 +116,18 @@ def find_trained(
     average: int | None = None,
     prefers: Callable[[str], bool] = lambda task: True,
 ) -> RunDirectory:
-    """As `find`, for a command that loads weights.
+    """Find the run that RUN names, for a command that loads its weights.
 
     Args:
-        run: as of `find`.
-        runs: as of `find`.
-        kind: the kind of task that the run must be of; None: any.
-        epoch: whose weights, as `TrainedRun.load` takes it; only a completed run has a best one.
-        average: of how many epochs, as `TrainedRun.load` takes it.
-        prefers: whether a run of a task is taken as `latest` before those of others.
+        run: See `find`.
+        runs: See `find`.
+        kind: The kind of task that the run must have; None for any kind.
+        epoch: Which weights, see `TrainedRun.load`. Only a completed run has a best epoch.
+        average: How many epochs' weights are averaged, see `TrainedRun.load`.
+        prefers: Tells, given the name of a task, whether `latest` prefers its runs.
 
     Raises:
-        RequestError: as of `find`; the run is of another kind.
+        RequestError: There is no such run, it is damaged, or it is of another kind.
     """
     needs_best = (epoch or ("last" if average else "best")) == "best"
 
@@ -148,7 +148,7 @@ def find_trained(
 
 
 def _counted(listed: Sequence[ListedRun]) -> str:
-    """What runs there are, in words: `2 completed of forecasting and 1 failed of translation`."""
+    """Count runs in words: `2 completed of forecasting, 1 failed of translation`."""
     kinds = [known_kind(entry.status["task"]) for entry in listed]
     counts = Counter(
         f"{shown_state(entry.status)} of {kind.name if kind else entry.status['task']}"

@@ -1,4 +1,4 @@
-"""Arguments that several verbs share, those that choose runs among them."""
+"""Arguments and options that several commands share, such as the filters that choose runs."""
 
 from __future__ import annotations
 
@@ -26,38 +26,45 @@ if TYPE_CHECKING:
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 _OPTIONS = {
     "tasks": click.option(
-        "--task", "tasks", metavar="NAME", multiple=True, help="Runs of this task; may be repeated."
+        *("--task", "tasks"),
+        metavar="NAME",
+        multiple=True,
+        help="Only runs of this task; may be repeated.",
     ),
     "attentions": click.option(
         *("--attention", "attentions"),
         metavar="NAME",
         multiple=True,
-        help="Runs with this mechanism; may be repeated.",
+        help="Only runs with this mechanism; may be repeated.",
     ),
     "where": click.option(
         "--where",
         metavar="KEY=VALUE",
         multiple=True,
-        help="Runs whose config has this value, as model.units=64 or seed=0,1 (either); "
-        "may be repeated, and all must fit.",
+        help="Only runs whose config has this value, such as model.units=64, or one of several: "
+        "seed=0,1. May be repeated; then all conditions must hold.",
     ),
     "states": click.option(
-        "--state", "states", type=click.Choice(STATES), multiple=True, help="Runs in this state."
+        *("--state", "states"),
+        type=click.Choice(STATES),
+        multiple=True,
+        help="Only runs in this state; may be repeated.",
     ),
     "failed": click.option(
-        "--failed", is_flag=True, help="Runs that came to no end: --state failed --state killed."
+        "--failed", is_flag=True, help="Short for --state failed --state killed."
     ),
-    "sweep": click.option("--sweep", metavar="NAME", help="Runs of this sweep."),
+    "sweep": click.option("--sweep", metavar="NAME", help="Only runs of this sweep."),
     "since": click.option(
         "--since",
         metavar="AGE",
-        help="Runs that began at most this long ago, as 90m, 12h, 2d or 1w, or since 2026-01-31.",
+        help="Only runs started at most this long ago (90m, 12h, 2d, 1w) or since a date "
+        "(2026-01-31).",
     ),
 }
 
 
 def complete_run(context: click.Context, _: click.Parameter | None, start: str) -> list[str]:
-    """For TAB: the runs that begin like this, the newest first."""
+    """Complete the name of a run, for TAB; the newest run comes first."""
     folder = runs_folder(context.params.get("runs"))
     names = ["/".join(path.parts[-3:]) for path in run_folders(folder)]
     newest = sorted(names, key=lambda name: name.rpartition("/")[2], reverse=True)
@@ -69,35 +76,35 @@ runs_option = click.option(
     "--runs",
     metavar="DIR",
     default=None,
-    help="Folder of all runs.  [default: $ATTNLAB_RUNS, else ./runs]",
+    help="Folder with all runs.  [default: $ATTNLAB_RUNS, else ./runs]",
 )
 
 _EPOCH = (
     click.option(
         "--epoch",
         metavar="EPOCH",
-        help="A number, best, last, or average: the mean of the last ones' weights.  [default: "
-        "best; with --average: last]",
+        help="Which weights: an epoch's number, best, last, or average (the mean of the last "
+        "epochs' weights).  [default: best; with --average: last]",
     ),
     click.option(
         "--average",
         type=click.IntRange(min=1),
         metavar="K",
-        help="The mean of K epochs' weights: up to --epoch, or with --epoch best the best.  "
-        "[default of --epoch average: 5]",
+        help="Average the weights of K epochs: the last K up to --epoch, or the best K with "
+        "--epoch best.  [default with --epoch average: 5]",
     ),
 )
 
 
 def epoch_options(function: _Command) -> _Command:
-    """Give a click command `epoch` and `average`, as `TrainedRun.load` takes them."""
+    """Add the options --epoch and --average to a click command; see `TrainedRun.load`."""
     for option in reversed(_EPOCH):
         function = option(function)
     return function
 
 
 def runs_folder(runs: str | Path | None) -> Path:
-    """The folder of all runs that `--runs` names, or the default one."""
+    """Return the folder that `--runs` names, or the default folder of runs."""
     try:
         return Path(runs).expanduser() if runs else default_runs_folder()
     except RuntimeError as error:
@@ -105,7 +112,7 @@ def runs_folder(runs: str | Path | None) -> Path:
 
 
 def listed_runs(runs: str | None) -> list[ListedRun]:
-    """All runs of the folder that `--runs` names, which must exist, the oldest first."""
+    """List all runs of the folder that `--runs` names, the oldest first; it must exist."""
     folder = runs_folder(runs)
     if runs and not folder.is_dir():
         raise RequestError(f"--runs: expected an existing folder, got {runs!r}.")
@@ -113,7 +120,7 @@ def listed_runs(runs: str | None) -> list[ListedRun]:
 
 
 def key_values(words: Iterable[str], expected: str) -> dict[str, str]:
-    """What words KEY=VALUE say; raises `RequestError`, which says what is `expected`."""
+    """Parse words KEY=VALUE; any other word raises a `RequestError` that names `expected`."""
     parts = {word: word.partition("=") for word in words}
     for word, (key, equals, _) in parts.items():
         if not equals or not key:
@@ -122,7 +129,10 @@ def key_values(words: Iterable[str], expected: str) -> dict[str, str]:
 
 
 def form_options(*forms: str) -> Callable[[_Command], _Command]:
-    """Give a click command `form`: one of `forms`, by default the first, and --json for short."""
+    """Add --format with these choices to a click command, and --json; the first is the default.
+
+    The command gets the choice as the argument `form`.
+    """
 
     def decorate(function: _Command) -> _Command:
         @functools.wraps(function)
@@ -130,7 +140,7 @@ def form_options(*forms: str) -> Callable[[_Command], _Command]:
             source = click.get_current_context().get_parameter_source("form")
             given = source is not ParameterSource.DEFAULT
             if as_json and given and form != "json":
-                raise RequestError(f"--json, --format {form}: expected one of them.")
+                raise RequestError(f"--json, --format {form}: give only one of them.")
             return function(*arguments, form="json" if as_json else form, **options)
 
         short = click.option("--json", "as_json", is_flag=True, help="The same as --format json.")
@@ -142,7 +152,10 @@ def form_options(*forms: str) -> Callable[[_Command], _Command]:
 
 
 def filter_options(*names: str) -> Callable[[_Command], _Command]:
-    """Give a click command these fields of `Filters`, or all, as the argument `filters`."""
+    """Add options for these fields of `Filters` to a click command; without names, for all.
+
+    The command gets them as the argument `filters`.
+    """
     chosen = names or tuple(_OPTIONS)
 
     def decorate(function: _Command) -> _Command:
@@ -164,19 +177,19 @@ _CHOICE = (
         metavar="KEYS",
         default="attention",
         show_default=True,
-        help="Config keys that make the groups, with commas between: attention.score,model.cell.",
+        help="Group runs by these config keys, separated by commas: attention.score,model.cell.",
     ),
     click.option(
         "--within",
         metavar="KEYS",
-        help="Config keys: runs are compared with those of equal values alone, a table for each.",
+        help="Make a separate comparison for each value of these config keys.",
     ),
     filter_options("tasks", "attentions", "where", "sweep", "since"),
     click.option(
         *("--all", "everything"),
         is_flag=True,
-        help="All runs.  [default: without filters those of the newest sweep, or of the newest "
-        "run's task; none of studies]",
+        help="Take all runs, those of studies, too.  [default: without filters, the runs of the "
+        "newest sweep or of the newest run's task]",
     ),
     click.option(
         "--metric",
@@ -187,21 +200,24 @@ _CHOICE = (
     click.option(
         "--reference",
         metavar="GROUP",
-        help="The group that others are held against.  [default: attention none, else the group "
-        "of most seeds]",
+        help="Compare the other groups with this one.  [default: attention none, else the group "
+        "with most seeds]",
     ),
     click.option(
         "--geometric",
         is_flag=True,
-        help="Average logarithms: geometric means, ratios to the reference.",
+        help="Average logarithms: geometric means, and ratios to the reference.",
     ),
 )
-PICTURES = (".png", ".pdf", ".svg")  # a figure may be
+PICTURES = (".png", ".pdf", ".svg")  # file formats of a figure
 FORMATS = ("table", "md", "csv", "latex", "json")
 
 
 def choice_options(function: _Command) -> _Command:
-    """Give a click command `filters`, `everything` and the fields of `compare.grouping.Choice`."""
+    """Add options that choose and group runs to a click command.
+
+    It gets `filters`, `everything` and the fields of `compare.grouping.Choice` as arguments.
+    """
     for option in reversed(_CHOICE):
         function = option(function)
     return function
@@ -210,21 +226,21 @@ def choice_options(function: _Command) -> _Command:
 def chosen_runs(
     filters: Filters, runs: str | None, everything: bool
 ) -> tuple[Chosen, list[ListedRun]]:
-    """Choose runs of a folder by filters, see `choose_runs`, and return all of its runs, too.
+    """Choose runs of a folder by filters; returns the chosen runs and all runs of the folder.
 
     Args:
-        filters: what the runs must be.
-        runs: the folder.
-        everything: leave no run out that the filters leave.
+        filters: Conditions on the runs.
+        runs: The folder; None for the default one.
+        everything: Choose by the filters alone; otherwise as `choose_runs` does.
 
     Raises:
-        RequestError: there are none.
+        RequestError: The folder has no runs, or none fits.
     """
     found = listed_runs(runs)
     if not found:
         raise RequestError(
-            f"--runs: expected a folder of runs, but {str(runs_folder(runs))!r} has none: train "
-            "some first, for example attnlab -m attention=none,bahdanau seed=0,1,2,3,4."
+            f"--runs: there are no runs in {str(runs_folder(runs))!r}. Train some first, for "
+            "example: attnlab -m attention=none,bahdanau seed=0,1,2,3,4"
         )
     chosen = Chosen(filters.apply(found), []) if everything else choose_runs(found, filters)
     if not chosen.runs:
@@ -233,7 +249,7 @@ def chosen_runs(
 
 
 def keys(text: str | None, option: str) -> tuple[str, ...]:
-    """The config keys that an option names with commas between; none without it."""
+    """Split an option's config keys at the commas; without the option there are none."""
     if text is None:
         return ()
     found = tuple(dict.fromkeys(key.strip() for key in text.split(",") if key.strip()))
@@ -249,9 +265,9 @@ def show(
     as_table: Callable[[Any], None],
     warnings: Iterable[Iterable[str]],
 ) -> None:
-    """Print what was found as --format asks: `as_table`, or as the module `formats` writes it.
+    """Print `found` in the format of --format: by `as_table`, or by a function of `formats`.
 
-    Standard error has what a CSV has no place for: `warnings` of each task, and runs left out.
+    A CSV has no place for `warnings` and for the runs left out: they go to standard error.
     """
     if form == "table":
         return as_table(found)
@@ -270,17 +286,17 @@ def show(
 
 
 def check_figure(path: Path | None, option: str) -> None:
-    """Raise `RequestError` where an option names a file that is none of `PICTURES`."""
+    """Raise `RequestError` if an option's file doesn't end with one of `PICTURES`."""
     if path and path.suffix.lower() not in PICTURES:
         formats = ", ".join(PICTURES)
         raise RequestError(f"{option}: expected a file that ends with {formats}, got {path}.")
 
 
 def save_figure(figure: Figure, path: Path, option: str) -> None:
-    """Write a figure to the file that an option names, and say where it is on standard error.
+    """Write a figure to an option's file, and print its path on standard error.
 
     Raises:
-        RequestError: it can't be written.
+        RequestError: The file can't be written.
     """
     from attnlab.views.png.figure import save
 

@@ -1,4 +1,4 @@
-"""`attnlab plot`: a run's figures again, maps of its vocabularies, and positional encodings."""
+"""`attnlab plot`: draw a run's figures again, maps of its vocabularies, positional encodings."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ _RUN = 'RUN is a run folder, an MLflow run id or its first characters, or "lates
 _output_option = click.option(
     "--output",
     type=click.Path(path_type=Path, file_okay=False),
-    help="Folder for the figures; default the run's plots.",
+    help="Folder for the figures.  [default: the run's folder plots]",
 )
 
 
 class _RunOrWord(click.Group):
-    """A group whose first word may also be a RUN; kinds of task add words."""
+    """A click group whose first word may also be a RUN; kinds of task add subcommands."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return [*super().list_commands(ctx), *_maps()]
@@ -39,7 +39,7 @@ class _RunOrWord(click.Group):
         return super().shell_complete(ctx, incomplete) + runs
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        if ctx.resilient_parsing and not args:  # TAB may offer a word or a RUN
+        if ctx.resilient_parsing and not args:  # TAB offers subcommands and runs
             return super().parse_args(ctx, args)
         words = [*self.list_commands(ctx), *self.get_help_option_names(ctx)]
         return super().parse_args(ctx, args if args and args[0] in words else ["run", *args])
@@ -52,25 +52,25 @@ class _RunOrWord(click.Group):
 
 
 def _maps() -> dict[str, tuple[Kind, VocabularyMap]]:
-    """The maps of vocabularies that kinds declare, by the name of the subcommand."""
+    """Map the name of each subcommand to the vocabulary map that a kind declares."""
     found = [(kind, kind.vocabulary_map) for kind in kinds()]
     return {own.name: (kind, own) for kind, own in found if own}
 
 
 @click.group("plot", cls=_RunOrWord, add_help_option=True)
 def command() -> None:
-    """Draw the figures of a run, and others.
+    """Draw the figures of a run, or other figures.
 
     RUN is a run folder, an MLflow run id or its first characters, or "latest".
     """
 
 
-@command.command("run", short_help='The figures of a RUN; the word "run" may be left out.')
+@command.command("run", short_help='Draw the figures of RUN; the word "run" is optional.')
 @run_argument
 @_output_option
 @runs_option
 def run_figures(run: str, output: Path | None, runs: str | None) -> None:
-    """Draw the figures of RUN from its folder; the word "run" may be left out.
+    """Draw the figures of RUN again; the word "run" is optional.
 
     RUN is a run folder, an MLflow run id or its first characters, or "latest".
     """
@@ -84,7 +84,7 @@ def run_figures(run: str, output: Path | None, runs: str | None) -> None:
 
 
 def _map_command(kind: Kind, declared: VocabularyMap) -> click.Command:
-    """The subcommand that draws the vocabularies of a kind's runs."""
+    """Build the subcommand that draws the vocabularies of a kind's runs."""
     options: dict[str, Any] = {"help": f"{declared.help}\n\n{_RUN}", "short_help": declared.summary}
 
     @click.command(declared.name, context_settings={"show_default": True}, **options)
@@ -93,9 +93,9 @@ def _map_command(kind: Kind, declared: VocabularyMap) -> click.Command:
         "--words",
         default=150,
         type=click.IntRange(3, 2000),
-        help="How many of the most frequent words.",
+        help="Draw this many of the most frequent words.",
     )
-    @click.option("--epoch", default="best", help="A number, best or last.")
+    @click.option("--epoch", default="best", help="Which weights: an epoch's number, best or last.")
     @_output_option
     @runs_option
     def draw(**given: Any) -> None:
@@ -116,7 +116,7 @@ def _draw_map(
     fits: Callable[[str], bool] = load(declared.fits) if declared.fits else lambda task: True
     found = find_trained(run, runs, kind, epoch, prefers=fits)
     if not fits(task := found.read_task()):
-        raise RequestError(f"RUN: expected {declared.runs}, got one of {task}.")
+        raise RequestError(f"RUN: expected {declared.runs}, but {found.path} is one of {task}.")
     from attnlab.run.loading import TrainedRun
     from attnlab.views.png.figure import save
 
@@ -128,18 +128,20 @@ def _draw_map(
 
 @command.command(
     "positional-encoding",
-    short_help="The sinusoidal encoding: matrix, waves, likeness.",
+    short_help="Draw the sinusoidal positional encoding.",
     context_settings={"show_default": True},
 )
 @click.option("--length", default=100, type=click.IntRange(2, 2000), help="Number of positions.")
 @click.option("--units", default=128, type=click.IntRange(2, 4096), help="Width of the vectors.")
 @click.option(
-    "--dimensions", metavar="I,J,...", help="Draw the waves of these, from 0; default a choice."
+    "--dimensions",
+    metavar="I,J,...",
+    help="Draw the waves of these dimensions, counted from 0.  [default: a selection]",
 )
 @click.option(
     "--offset",
     type=click.IntRange(1),
-    help="Steps that the circles show.  [default: 10, or half the length]",
+    help="Number of steps that the rotating circles show.  [default: 10, or half the length]",
 )
 @click.option(
     "--output",
@@ -150,14 +152,14 @@ def _draw_map(
 def positional_encoding(
     length: int, units: int, dimensions: str | None, offset: int | None, output: Path
 ) -> None:
-    """Draw the sinusoidal encoding: matrix, waves, rotating circles, distances.
+    """Draw the sinusoidal positional encoding: matrix, waves, rotating circles, distances.
 
     P(k, 2i) = sin(k / 10000^(2i/units)), P(k, 2i+1) = cos(k / 10000^(2i/units)).
     """
     chosen = None if dimensions is None else _dimensions(dimensions, units)
     steps = min(10, max(length // 2, 1)) if offset is None else offset
     if steps >= length:
-        raise RequestError(f"--offset: expected 1 to {length - 1}, below --length, got {steps}.")
+        raise RequestError(f"--offset={steps}: must be from 1 to {length - 1}, below --length.")
     from attnlab.layers.sinusoids import sinusoidal
     from attnlab.views.png.figure import save
     from attnlab.views.positions import positional_figures
@@ -172,18 +174,18 @@ def _dimensions(text: str, units: int) -> list[int]:
     numbers = [int(word) for word in words if word.isdecimal() and len(word) < 10]
     if not 1 <= len(numbers) == len(words) <= 12 or max(numbers) >= units:
         raise RequestError(
-            f"--dimensions: expected 1 to 12 numbers from 0 to {units - 1} with commas between, "
-            f"got {text}."
+            f"--dimensions: {text!r}: give 1 to 12 numbers from 0 to {units - 1}, separated by "
+            "commas."
         )
     return numbers
 
 
 def _writing(folder: Path) -> AbstractContextManager[None]:
-    """Turn a folder that can't be written into a sentence that names it."""
-    return explained(f"--output: expected a folder that can be written, got {str(folder)!r}")
+    """Turn the error of a folder that can't be written into a `RequestError` that names it."""
+    return explained(f"--output: {folder} can't be written")
 
 
 def _say(paths: list[Path]) -> None:
-    """Print the files that were drawn."""
+    """Print the paths of the files that were drawn."""
     for path in paths:
         click.echo(path)

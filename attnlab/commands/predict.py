@@ -1,6 +1,6 @@
-"""The commands that make predictions by a trained run: `translate`, `classify`, one for each kind.
+"""The prediction commands: `translate`, `classify` and the like, one per kind.
 
-All are built from what the kinds' predictors declare, and do the same.
+All do the same; each is built from what the predictor of its kind declares.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _Decorator = Callable[[Any], Any]
 
 
 def prediction_command(kind: Kind) -> click.Command:
-    """The command of a kind's predictions."""
+    """Build the click command that makes a kind's predictions."""
     declared: type[Predictor] = load(kind.predictions.predictor)
 
     def callback(**given: Any) -> None:
@@ -46,7 +46,7 @@ def prediction_command(kind: Kind) -> click.Command:
 
 
 def _decorators(declared: type[Predictor]) -> Iterator[_Decorator]:
-    """The arguments and options of a predictor's command, in the order of its help."""
+    """Yield the arguments and options of a predictor's command, in the order of its help."""
     yield run_argument
     if takes := declared.takes:
         options: dict[str, Any] = {"metavar": takes.metavar, "required": takes.required}
@@ -106,10 +106,10 @@ def _run(
     figure: Path | None = None,
     **settings: Any,
 ) -> None:
-    """Make the predictions of one command, and print them or write them to files."""
+    """Make the predictions, and print them or write them to files."""
     own = _figure_settings(declared, figure, settings)
     if csv and form == "json":
-        raise RequestError("--csv, --json: expected one of them, got both.")
+        raise RequestError("--csv, --json: give only one of them.")
     inputs = [*words, *map(str, files)]
     prefers = partial(declared.prefers, words=inputs)
     folder = find_trained(run, runs, kind, epoch, average, prefers=prefers)
@@ -124,7 +124,7 @@ def _run(
     made = [*results]
     try:
         _print(predictor, made, form) if csv is None else _write_csv(predictor, made, csv)
-    except BrokenPipeError:  # nobody reads on, but the picture is still wanted
+    except BrokenPipeError:  # `| head` has ended, but the figure is still wanted
         _draw(predictor, made, figure, own)
         raise
     return _draw(predictor, made, figure, own)
@@ -133,18 +133,22 @@ def _run(
 def _figure_settings(
     declared: type[Predictor], figure: Path | None, settings: dict[str, Any]
 ) -> dict[str, Any]:
-    """Take the settings of the figure out of `settings`; raises `RequestError` on a wrong one."""
+    """Move the settings of the figure out of `settings`.
+
+    Raises:
+        RequestError: The file is no figure, or there are settings without a file.
+    """
     own = {each.name: settings.pop(each.name) for each in declared.figure_settings}
     if declared.figure:
         check_figure(figure, _flag(declared.figure))
         if figure is None and any(own.values()):
             flags = ", ".join(map(_flag, declared.figure_settings))
-            raise RequestError(f"{flags}: expected {_flag(declared.figure)} FILE.png, too.")
+            raise RequestError(f"{flags}: needs {_flag(declared.figure)} FILE.png.")
     return own
 
 
 def _chunks(predictor: Predictor, drawn: bool) -> Iterable[Sequence[str]]:
-    """The inputs, some at a time: those that were given, or the lines of standard input."""
+    """Yield the inputs in chunks: the arguments and files, or else lines of standard input."""
     if not predictor.takes:
         return [()]
     lines = input_lines(predictor.takes.name, predictor.together)
@@ -158,7 +162,7 @@ def _parts(inputs: Sequence[str], most: int) -> Iterator[Sequence[str]]:
 
 
 def _few(predictor: Predictor, chunks: Iterable[Sequence[str]]) -> list[str]:
-    """All inputs, for a figure; raises `RequestError` if there are none or too many."""
+    """Collect all inputs for a figure; raises `RequestError` if there are none or too many."""
     noun, most = predictor.noun, predictor.most_drawn
     found = [*islice(chain.from_iterable(chunks), most + 1)]
     if 0 < len(found) <= most:
@@ -183,7 +187,7 @@ def _print(predictor: Predictor, results: Iterable[Any], form: str) -> None:
 
 
 def _write_csv(predictor: Predictor, results: Sequence[Any], file: str) -> None:
-    """Write a table to a file; `-` is standard output."""
+    """Write the predictions as a table to a file; `-` is standard output."""
     content = predictor.csv(results)
     if file == "-":
         click.echo(content.decode().rstrip("\n"))

@@ -1,4 +1,4 @@
-"""`attnlab report`: runs on one page, a file of HTML that needs no network."""
+"""`attnlab report`: runs on one HTML page that needs no network."""
 
 from __future__ import annotations
 
@@ -33,21 +33,21 @@ from attnlab.records.run_directory import (
 from attnlab.records.sweep_runs import runs_of_sweep, sweep_names
 
 _ENDINGS = (".html", ".htm")
-# What a sweep may vary that makes no groups: seeds are averaged over, and settings of the task and
-# its data are compared apart; see `compare.grouping`.
+# These settings make no groups: seeds are averaged, and different tasks or data are compared
+# separately; see `compare.grouping`.
 _APART = ("seed", "task", "data")
 _MOST_NAMED = 3  # tasks in the name of a file
 
 
 class _Chosen(NamedTuple):
-    """What a page is about."""
+    """The runs of a page, and where it is written."""
 
     entries: list[ListedRun]  # the oldest first
-    place: Path  # where it is written, unless --out says otherwise
-    title: str | None  # None: by what it compares
-    name: str  # of the sweep; empty where it is none
-    by: str | None  # what a sweep varies; None where it is no sweep
-    single: bool  # whether it is a run or a sweep, in whose folder the page lies
+    place: Path  # the page's file, unless --out names another
+    title: str | None  # None: made from the tasks and the keys that are compared
+    name: str  # the sweep's name; empty if this is no sweep
+    by: str | None  # the keys that the sweep varies; None if this is no sweep
+    single: bool  # whether this is one run or one sweep: then the page is in its folder
 
 
 @click.command("report")
@@ -58,35 +58,37 @@ class _Chosen(NamedTuple):
     "--out",
     metavar="FILE",
     type=click.Path(path_type=Path),
-    help="The file.  [default: report.html in the folder of the run or sweep; of several "
-    "runs/reports/...]",
+    help="Write to this file.  [default: report.html in the folder of the run or sweep; for "
+    "several, a file in runs/reports]",
 )
 @click.option(
     "--by",
     metavar="KEYS",
-    help="Config keys that make the groups, with commas between.  [default: what the sweep "
+    help="Group runs by these config keys, separated by commas.  [default: the keys that the sweep "
     "varies, else attention]",
 )
-@click.option("--metric", metavar="PATH", help="As of attnlab compare.  [default: the main one]")
+@click.option(
+    "--metric",
+    metavar="PATH",
+    help="A test metric, as in attnlab compare.  [default: the task's main one]",
+)
 @runs_option
 def command(
     names: tuple[str, ...], out: Path | None, by: str | None, metric: str | None, runs: str | None
 ) -> None:
-    """Tell runs on one page: results, curves, forecasts or translations, attention.
+    """Show runs on one page: results, learning curves, predictions, attention.
 
-    RUN is a run folder, an MLflow run id or its first characters, or "latest", the newest completed
-    run; SWEEP the name or
-    the folder of a sweep. The page is one file of HTML that needs no network. A slider moves
-    attention from epoch to epoch, by the weights that each run keeps of all epochs, which takes
-    some seconds for each group. MLflow gets a page that lies in the folder of a tracked run or
-    sweep.
+    RUN is a run folder, an MLflow run id or its first characters, or "latest" (the newest completed
+    run); SWEEP is the name or the folder of a sweep. The page is one HTML file that needs no
+    network. A slider shows attention epoch by epoch; computing it takes some seconds per group. A
+    page in the folder of a tracked run or sweep is also logged to MLflow.
     """
     folder = runs_folder(runs)
     if out is not None and out.suffix.lower() not in _ENDINGS:
-        raise RequestError(f"--out: expected a file that ends with .html, got {str(out)!r}.")
+        raise RequestError(f"--out={out}: must end with .html.")
     chosen = _chosen(names, folder)
     path = (out or chosen.place).absolute()
-    writable = f"--out: expected a file that can be written, got {str(path)!r}"
+    writable = f"--out: {path} can't be written"
     with explained(writable):
         path.parent.mkdir(parents=True, exist_ok=True)
     text = _text(chosen, by, metric)
@@ -119,7 +121,7 @@ def _text(chosen: _Chosen, by: str | None, metric: str | None) -> str:
 
 
 def _best(chosen: _Chosen) -> list[str]:
-    """Sentences on a sweep's best single runs, as its description in MLflow has them."""
+    """Name a sweep's best single runs, as its description in MLflow does."""
     results: dict[str, dict[str, str]] = {}
     if chosen.name:
         with suppress(RequestError):
@@ -133,7 +135,7 @@ def _best(chosen: _Chosen) -> list[str]:
 
 
 def _chosen(names: Sequence[str], folder: Path) -> _Chosen:
-    """The runs that names mean, each once."""
+    """Find the runs of all names, each once."""
     listed = list_runs(folder)
     sweeps = {name: _sweep_folder(name, folder, listed) for name in names}
     found: dict[Path, ListedRun] = {}
@@ -165,18 +167,18 @@ def _run(name: str, folder: Path, listed: Sequence[ListedRun]) -> ListedRun:
 
 
 def _of_sweep(sweep: Path, listed: Sequence[ListedRun]) -> list[ListedRun]:
-    """The runs of a sweep, which may lie in another runs folder than the listed ones."""
+    """List the runs of a sweep, which may be in another runs folder than `listed`."""
     runs = sweep.parents[1]
     if not any(entry.run.path.parents[2] == runs for entry in listed):
         listed = list_runs(runs)
     found = runs_of_sweep(listed, sweep.name)
     if not found:
-        raise RequestError(f"SWEEP: expected runs, but sweep {sweep.name} has none yet.")
+        raise RequestError(f"SWEEP: sweep {sweep.name} has no runs yet.")
     return found
 
 
 def _several(runs: list[ListedRun], folder: Path) -> _Chosen:
-    """The same runs are always told in the same file."""
+    """Choose the page's file for several names: the same runs always get the same file."""
     digest = hashlib.sha256("\n".join(entry.run.name for entry in runs).encode()).hexdigest()[:8]
     tasks = {re.sub(r"\W+", "_", str(entry.status["task"])) for entry in runs}
     words = sorted(tasks) if len(tasks) <= _MOST_NAMED else [f"{len(tasks)}-tasks"]
@@ -185,15 +187,15 @@ def _several(runs: list[ListedRun], folder: Path) -> _Chosen:
 
 
 def _sweep_folder(name: str, folder: Path, listed: Sequence[ListedRun]) -> Path | None:
-    """The folder of the sweep that a name or a path means; None where it means none."""
+    """Find the folder of the sweep that a name or a path means; None if it isn't a sweep."""
     for path in (Path(name).expanduser().absolute(), (folder / "sweeps" / name).absolute()):
-        if os.path.isfile(path / "sweep.json"):  # no error of a name that is too long
+        if os.path.isfile(path / "sweep.json"):  # unlike `Path.is_file`, accepts very long names
             return path
     return (folder / "sweeps" / name).absolute() if name in sweep_names(listed) else None
 
 
 def _varied(sweep: Path, run: RunDirectory) -> list[str]:
-    """The config keys that a sweep varies, but for those by which runs are told apart anyway."""
+    """List the config keys that a sweep varies, except `_APART`."""
     try:
         keys = files.read_json(sweep / "sweep.json").get("varying") or {}
         settings = read_settings(run)
@@ -204,7 +206,7 @@ def _varied(sweep: Path, run: RunDirectory) -> list[str]:
 
 
 def _send(entries: Sequence[ListedRun]) -> None:
-    """Give MLflow the page of a run or a sweep; one that can't be reached is only warned about."""
+    """Log the page to MLflow; if MLflow can't be reached, print a warning."""
     from attnlab.records.mlflow.folder_copy import sync_run
 
     sent: set[str] = set()  # a sweep has one run in MLflow for each task
@@ -223,4 +225,4 @@ def _send(entries: Sequence[ListedRun]) -> None:
                 Store(own_uri(entry.run.path, config), entry.run.path.parents[2] / "artifacts"),
             )
         except RequestError as error:
-            click.echo(f"attnlab: warning: MLflow does not have the page: {error}", err=True)
+            click.echo(f"attnlab: warning: the page is not in MLflow: {error}", err=True)

@@ -1,4 +1,4 @@
-"""The lines of standard input, as they come."""
+"""Read the lines of standard input as they arrive."""
 
 from __future__ import annotations
 
@@ -11,25 +11,26 @@ import click
 
 from attnlab.errors import RequestError
 
-_READ = 1 << 16  # bytes that are waited for at once, at most
+_READ = 1 << 16  # most bytes of one read
 
 
 def input_lines(name: str, together: int) -> Iterator[list[str]]:
-    """Lists of lines without their ends: those that are there without waiting, at least one.
+    """Yield lists of lines without line ends: all that can be read without waiting for more.
 
     Args:
-        name: what a line is, as messages name it: `SENTENCE`.
-        together: how many lines a list has at most.
+        name: What a line is, for messages, such as `SENTENCE`.
+        together: The most lines of a list.
 
     Raises:
-        RequestError: it is closed, or a line is no UTF-8; the lines before that one come first.
+        RequestError: Standard input is closed, or a line is not UTF-8. The lines before it are
+            yielded first.
     """
     noun = name.lower()
     if sys.stdin is None:
-        raise RequestError(f"{name}: expected a {noun}, or standard input, got neither.")
+        raise RequestError(f"{name}: give a {noun}, or standard input, which is closed.")
     stream = cast(BufferedReader, sys.stdin.buffer)
     if stream.isatty():
-        click.echo(f"attnlab: type a {noun} and Enter; Ctrl-D ends.", err=True)
+        click.echo(f"attnlab: type a {noun} and press Enter; Ctrl-D ends.", err=True)
     number = 0
     for lines in _raw_lines(stream, together):
         texts: list[str] = []
@@ -40,16 +41,16 @@ def input_lines(name: str, together: int) -> Iterator[list[str]]:
                 if texts:
                     yield texts
                 raise RequestError(
-                    f"standard input, line {number}: expected UTF-8, got the byte "
-                    f"0x{line[error.start]:02x} at place {error.start + 1}."
+                    f"standard input, line {number}: not UTF-8: byte {error.start + 1} is "
+                    f"0x{line[error.start]:02x}."
                 ) from error
             texts.append(text.removesuffix("\r"))
         yield texts
 
 
 def _raw_lines(stream: BufferedReader, together: int) -> Iterator[list[bytes]]:
-    """All complete lines that can be read without waiting, again and again."""
-    begun: list[bytes] = []  # of the line that has no end yet
+    """Yield, after each read, its complete lines."""
+    begun: list[bytes] = []  # the line that has no end yet
     while data := stream.read1(_READ):
         first, *others = data.split(b"\n")
         begun.append(first)

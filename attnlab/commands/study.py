@@ -1,4 +1,4 @@
-"""`attnlab study`: named experiments, run, compared and told on one page."""
+"""`attnlab study`: run named experiments, compare their runs and write a report."""
 
 from __future__ import annotations
 
@@ -27,38 +27,45 @@ if TYPE_CHECKING:
     from attnlab.studies.results import Results
 
 Train = Callable[[list[str]], int]
-# With `--until`: the seeds of the first look, for with fewer no interval of several has ends; which
-# part of them each further look adds; the most.
+# With `--until`: the number of seeds at the first look (with fewer, sequential intervals have no
+# bounds), the divisor for how many seeds each further look adds, and the maximum.
 _FIRST, _SHARE, _MOST = 6, 3, 64
-# What it says itself, and how else a user says it.
-_OWN = {"paths.runs": "but --runs FOLDER", "sweep.name": "for it names its sweeps"}
+# Settings that a study sets itself, and what to do instead.
+_OWN = {"paths.runs": "use --runs FOLDER", "sweep.name": "a study names its own sweeps"}
 
 
 def complete_study(context: click.Context, _: click.Parameter | None, start: str) -> list[str]:
-    """For TAB: the studies that begin like this."""
+    """Complete the name of a study, for TAB."""
     return [name for name in studies.names() if name.startswith(start)]
 
 
 @click.command("study")
 @click.argument("name", required=False, shell_complete=complete_study)
 @click.argument("overrides", nargs=-1, metavar="[KEY=VALUE]...")
-@click.option("--seeds", type=click.IntRange(min=2), help="How many; the study says by default.")
-@click.option("--quick", is_flag=True, help="The short form, of minutes; its report says so.")
+@click.option(
+    "--seeds",
+    type=click.IntRange(min=2),
+    help="Train this many seeds.  [default: as the study says]",
+)
+@click.option(
+    "--quick", is_flag=True, help="Run the short form, which takes minutes; the report says so."
+)
 @click.option(
     "--until",
     type=click.Choice(["decided"]),
-    help="More seeds until each group is better, worse or, within --margin, equivalent to the "
-    "reference, by compare --sequential.",
+    help="Train more seeds until each group is better than, worse than or (within --margin) "
+    "equivalent to the reference, as compare --sequential judges.",
 )
 @click.option(
     "--most",
     type=click.IntRange(min=_FIRST),
-    help="With --until: seeds at most.  [default: 64]",
+    help="With --until: train at most this many seeds.  [default: 64]",
 )
 @click.option(
     "--margin",
     metavar="SIZE",
-    help="With --until: differences that don't matter, as 0.5 or 5% of the reference's mean.",
+    help="With --until: the largest difference that doesn't matter, such as 0.5, or 5% of the "
+    "reference's mean.",
 )
 @runs_option
 @click.pass_obj
@@ -73,23 +80,24 @@ def command(
     margin: str | None,
     runs: str | None,
 ) -> int:
-    """Run what is missing of a study, and report; without NAME: list the studies.
+    """Run a study and write its report; without NAME, list the studies.
 
-    A study is a grid with seeds, a comparison, and what others published. Killed or interrupted,
-    the same command goes on. KEY=VALUE holds for all runs of the study. The report lies in
-    runs/studies/NAME: report.html, report.md, table.csv.
+    A study is a grid of runs over seeds, their comparison, and published numbers. Runs that are
+    completed already are not trained again; if a study is killed or interrupted, the same command
+    continues it. KEY=VALUE applies to all runs of the study. The report is in runs/studies/NAME:
+    report.html, report.md, table.csv.
     """
     if name is None:
         return _list()
     if "=" in name:
-        raise RequestError(f"NAME: expected a study before settings, got {name!r}.")
+        raise RequestError(f"NAME: {name!r} is a setting. Write the study's name before it.")
     for word in overrides:
         if key_of(word) in _OWN:
-            raise RequestError(f"{word}: expected no such word with a study, {_OWN[key_of(word)]}.")
+            raise RequestError(f"{word}: not with a study: {_OWN[key_of(word)]}.")
     study = studies.read(name, quick)
     for option, given in (("--seeds", seeds), ("--until", until)):
         if given and any(key_of(word) == "seed" for word in overrides):
-            raise RequestError(f"{option}: expected without seed=..., which says which seeds.")
+            raise RequestError(f"{option}: leave out seed=..., or leave out {option}.")
     study = replace(study, seeds=seeds or study.seeds, added=overrides)
     if any(_is_dry_run(word) for word in overrides):
         _run(study, runs, train)
@@ -97,28 +105,22 @@ def command(
     if until is None:
         for option, given in (("--margin", margin), ("--most", most)):
             if given is not None:
-                raise RequestError(f"{option}: expected together with --until, got {given!r}.")
-        return _carry_out(study, runs, train)
+                raise RequestError(f"{option}: needs --until.")
+        return _end(study, runs, _run(study, runs, train))
     if study.quick or seeds:
         given = "--quick" if study.quick else "--seeds"
-        raise RequestError(f"--until: expected without {given}, for it decides how many seeds.")
+        raise RequestError(f"--until: leave out {given}: --until decides how many seeds.")
     if margin is not None:
         from attnlab.compare.metrics import Amount
 
-        # Before anything is trained; of what mean doesn't matter.
+        # Raises before anything is trained; the mean, here 1, doesn't matter.
         Amount.parse("--margin", margin).at(1.0, study.geometric)
     study = replace(study, seeds=_FIRST, sequential=True, margin=margin)
     return _until_decided(study, most or _MOST, runs, train)
 
 
-def _carry_out(study: Study, runs: str | None, train: Train) -> int:
-    """Run what is missing, and report."""
-    failed = _run(study, runs, train)
-    return _end(study, runs, failed)
-
-
 def _until_decided(study: Study, most: int, runs: str | None, train: Train) -> int:
-    """Run more and more seeds; a look costs nothing, since intervals hold at every one."""
+    """Add seeds until every group is decided; sequential intervals allow looking each time."""
     from attnlab.studies.results import results
 
     while True:
@@ -128,13 +130,13 @@ def _until_decided(study: Study, most: int, runs: str | None, train: Train) -> i
         if not undecided or study.seeds >= most:
             break
         more = min(most, study.seeds + max(1, study.seeds // _SHARE))
-        click.echo(f"{study.seeds} seeds leave undecided: {', '.join(undecided)}")
+        click.echo(f"undecided after {study.seeds} seeds: {', '.join(undecided)}")
         study = replace(study, seeds=more)
     return _end(study, runs, failed)
 
 
 def _end(study: Study, runs: str | None, failed: SweepFailed | None) -> int:
-    """Report of what is there, and say what failed."""
+    """Write the report of the runs there are; raises what failed."""
     entries = _entries(study, runs)
     if failed and all(entry.status["state"] != "completed" for entry in entries):
         raise failed
@@ -143,14 +145,14 @@ def _end(study: Study, runs: str | None, failed: SweepFailed | None) -> int:
         raise failed
     if found.missing and not study.is_part:
         raise RequestError(
-            f"study {study.name}: published: expected runs for each number, but none has "
-            f"{found.missing[0].label}."
+            f"study {study.name}: published: no run has {found.missing[0].label}, so its number "
+            "can't be compared."
         )
     return 0
 
 
 def _list() -> int:
-    """A table of the studies."""
+    """Print a table of the studies."""
     header = ["study", "minutes", "question"]
     table = plain_table(header, ["study", "question"], folded=["question"])
     for name in studies.names():
@@ -159,12 +161,12 @@ def _list() -> int:
         source = f" ({study.source})" if study.source else ""
         table.add_row(name, cost, Text(f"{study.question}{source}"))
     plain_console().print(table)
-    click.echo("minutes: on 2 cores, whole / --quick; - where nobody has measured them")
+    click.echo("minutes: on 2 cores, whole study / --quick; - if not measured")
     return 0
 
 
 def _run(study: Study, runs: str | None, train: Train) -> SweepFailed | None:
-    """Run what is missing, each grid as a sweep; what one of them ended with."""
+    """Run the missing runs, each grid as a sweep; returns the last failure, if any."""
     failed = None
     place = [f"paths.runs={quoted(str(runs_folder(runs)))}"] if runs else []
     for sweep, words in study.sweeps(runs_folder(runs) / "sweeps").items():
@@ -178,7 +180,7 @@ def _run(study: Study, runs: str | None, train: Train) -> SweepFailed | None:
 
 
 def _entries(study: Study, runs: str | None) -> list[ListedRun]:
-    """The runs of the study, the oldest first: of no other seeds, nor of an earlier form of it."""
+    """List the study's runs, the oldest first, without those of other seeds or older versions."""
     listed = listed_runs(runs)
     found = {
         run.run.path for sweep in study.compared for run in runs_of_last_command(listed, sweep)

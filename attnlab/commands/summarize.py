@@ -1,4 +1,4 @@
-"""`attnlab summarize FILE`: the sentences of a text that say most of it; needs no run."""
+"""`attnlab summarize FILE`: extract the most important sentences of a text; needs no run."""
 
 from __future__ import annotations
 
@@ -25,17 +25,23 @@ if TYPE_CHECKING:
 
 @click.command("summarize", context_settings={"show_default": True})
 @click.argument("path", metavar="FILE", type=click.Path(path_type=Path))
-@click.option("--sentences", default=3, type=click.IntRange(min=1), help="How many to choose.")
-@click.option("--language", default="en", help="Code of the text's language, to find sentences.")
+@click.option("--sentences", default=3, type=click.IntRange(min=1), help="Choose this many.")
+@click.option(
+    "--language", default="en", help="Code of the text's language, for splitting into sentences."
+)
 @click.option(
     "--encoder",
     metavar="RUN|PRESET",
-    help="A run, a preset of keras-hub or a checkpoint of Transformers, whose encoder makes the "
-    "vectors, in place of TF-IDF.",
+    help="Make the vectors with the encoder of a run, of a keras-hub preset or of a Transformers "
+    "checkpoint, instead of TF-IDF.",
 )
-@click.option("--epoch", default="best", help="Of the encoder: a number, best or last.")
 @click.option(
-    "--scores", is_flag=True, help="Print each sentence's distance to its centre before it."
+    "--epoch",
+    default="best",
+    help="Which weights of an encoder's run: an epoch's number, best or last.",
+)
+@click.option(
+    "--scores", is_flag=True, help="Print before each sentence its distance to its centre."
 )
 @form_options("text", "json")
 @runs_option
@@ -49,26 +55,26 @@ def command(
     form: str,
     runs: str | None,
 ) -> None:
-    """Choose the sentences of a text that say most of it: those nearest to the centres of k-means.
+    """Extract the most important sentences of a text: those nearest to the centres of k-means.
 
-    FILE is UTF-8; - is standard input. The vectors of sentences are TF-IDF and truncated SVD, or
-    those of an encoder: a run's, or a preset's, by its folder or handle. Prints a sentence a line,
-    in their order of the text.
+    FILE is UTF-8; - is standard input. A sentence's vector is made by TF-IDF and truncated SVD, or
+    by an encoder: that of a RUN, or that of a PRESET given by its folder or handle. Prints one
+    sentence per line, in the order of the text.
     """
     text = read_text(path, "FILE")
     from attnlab.text.summary import summary
 
     if not encoder and epoch != "best":
-        raise RequestError(f"--epoch: expected together with --encoder, got {epoch!r}.")
+        raise RequestError("--epoch: needs --encoder.")
     vectors = _encoder(encoder, epoch, runs) if encoder else None
     found = summary(text, sentences, language=language, encoder=vectors)
     click.echo(_as_json(found) if form == "json" else _as_text(found, scores))
 
 
 def _encoder(given: str, epoch: str, runs: str | None) -> Encoder:
-    """The vectors of a run or a preset; raises `RequestError` where it can't make any."""
+    """Return the encoder of a run or a preset; raises `RequestError` if it makes no vectors."""
     path = Path(given).expanduser()
-    # `os.path` has no error of a name that is too long.
+    # Unlike `Path.is_dir`, `os.path.isdir` accepts very long names.
     if "://" in given or (os.path.isdir(path) and not (path / "status.json").is_file()):
         return _of_preset(given, epoch)
     try:
@@ -82,7 +88,7 @@ def _encoder(given: str, epoch: str, runs: str | None) -> Encoder:
     if not kind_of_run(folder).predictions.vectors:
         names = " or ".join(kind.name for kind in kinds() if kind.predictions.vectors)
         raise RequestError(
-            f"--encoder: expected a run of {names}, got {folder.path}, which is of "
+            f"--encoder: expected a run of {names}, but {folder.path} is one of "
             f"{kind_of_run(folder).name}."
         )
     from attnlab.run.loading import TrainedRun
@@ -97,9 +103,9 @@ def _encodes(task: str) -> bool:
 
 
 def _of_preset(given: str, epoch: str) -> Encoder:
-    """Those of a preset's folder or handle."""
+    """Return the encoder of a preset, given by its folder or handle."""
     if epoch != "best":
-        raise RequestError(f"--epoch: expected a run as --encoder, got {given}, a preset.")
+        raise RequestError(f"--epoch: needs a run as --encoder, but {given} is a preset.")
     from attnlab.run.building import import_tensorflow
 
     import_tensorflow()
@@ -113,7 +119,7 @@ def _of_preset(given: str, epoch: str) -> Encoder:
 
 
 def _vectors(task: Any, model: Any, sentences: Sequence[str]) -> Any:
-    """A run's vectors of sentences; warns about what the run doesn't read of them."""
+    """Make vectors of sentences with a run's model; warns about unknown words and cut sentences."""
     most = task.places_read(model)
     cut = [sentence for sentence in sentences if task.is_longer(sentence, most)]
     unknown = unknown_warning(chain.from_iterable(map(task.unknown, sentences)), set())

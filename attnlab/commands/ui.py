@@ -1,4 +1,4 @@
-"""`attnlab ui`: the MLflow UI on this project's store."""
+"""`attnlab ui`: open the MLflow UI on this project's store."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from attnlab.records.mlflow.internals import newest_page
 from attnlab.records.mlflow.settings import QUIET_ENVIRONMENT, default_uri, sqlite_path
 from attnlab.records.run_directory import list_runs
 
-# Jobs are seven more processes, which outlive the server; nobody submits any here.
+# MLflow's job execution starts seven processes that outlive the server, and is not needed here.
 _ENVIRONMENT = {
     **QUIET_ENVIRONMENT,
     "MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false",
@@ -37,9 +37,9 @@ _SECONDS_TO_END = 5
 )
 @runs_option
 def command(host: str, port: int, runs: str | None) -> int:
-    """Open the MLflow UI on this project's store, until Ctrl-C.
+    """Serve the MLflow UI on this project's store, until Ctrl-C.
 
-    The address is that of the runs of the newest run's task, with the columns that say most.
+    Prints an address that opens the experiment of the newest run, with the most useful columns.
     """
     folder = runs_folder(runs).absolute()
     uri = absolute_uri(default_uri(folder))
@@ -47,47 +47,44 @@ def command(host: str, port: int, runs: str | None) -> int:
     check_port(host, port)
     store = sqlite_path(uri)
     page = newest_page(store) if store else ""
-    click.echo(f"MLflow UI at http://{host}:{port}{page} (Ctrl-C ends it)")
+    click.echo(f"MLflow UI at http://{host}:{port}{page} (Ctrl-C stops it)")
     return _serve(server_command(uri, folder, host, port))
 
 
 def check_store(uri: str, runs: Path) -> None:
-    """Raise `RequestError` where the UI can't show the store at a tracking URI.
+    """Raise `RequestError` if the UI can't show the store at a tracking URI.
 
-    It is a server, which has a UI of its own, or it is missing, locked, of another version of
-    MLflow, or no store.
+    The URI may be a server, which has its own UI. The store may be missing, locked, from another
+    version of MLflow, or no store at all.
     """
     if uri.startswith(("http://", "https://")):
         raise RequestError(f"MLFLOW_TRACKING_URI: {uri} is a server: open it in a browser.")
     store = sqlite_path(uri)
     if store is not None and not store.exists():
-        advice = "train a run first, or name the folder of your runs."
+        advice = "Train a run first, or name the folder of your runs."
         if list_runs(runs):
-            advice = "attnlab runs sync makes it again from the run folders."
-        raise RequestError(
-            f"--runs: expected a folder with an MLflow store, but {str(store)!r} does not exist: "
-            f"{advice}"
-        )
+            advice = "attnlab runs sync creates it from the run folders."
+        raise RequestError(f"--runs: the MLflow store {str(store)!r} does not exist. {advice}")
     store_check.check_store(uri, writing=False)
 
 
 def check_port(host: str, port: int) -> None:
-    """Raise `RequestError` where no server could listen."""
+    """Raise `RequestError` if a server can't listen on this address."""
     try:
         family, *_, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
     except OSError as error:
-        raise RequestError(f"--host: expected an address of this machine, got {host!r}.") from error
+        raise RequestError(f"--host={host}: no address of this machine.") from error
     try:
         socket.create_server(address[:2], family=family).close()
     except OSError as error:
         reason = os.strerror(error.errno) if error.errno else error
         raise RequestError(
-            f"--port: expected a free port of {host}, got {port} ({reason})."
+            f"--port={port}: can't be used on {host} ({reason}). Name another port."
         ) from error
 
 
 def server_command(uri: str, runs: Path, host: str, port: int) -> list[str]:
-    """The command line of the MLflow server."""
+    """Return the command line of the MLflow server."""
     return [
         *python_command("mlflow", "ui", "--host", host, "--port", str(port)),
         *("--backend-store-uri", uri, "--registry-store-uri", uri),
@@ -97,29 +94,25 @@ def server_command(uri: str, runs: Path, host: str, port: int) -> list[str]:
 
 
 def _serve(words: list[str]) -> int:
-    """Run the server until it ends, or until this process is asked to end; 1 where it failed."""
-    with tempfile.TemporaryDirectory() as empty:
-        return _serve_in(empty, words)
-
-
-def _serve_in(folder: str, words: list[str]) -> int:
-    """Run the server in an empty folder: it starts others, which look for modules in theirs."""
-    # In a session of its own, or a Ctrl-C would reach it too and be answered with a traceback.
+    """Run the server until it or this process is told to end; returns 1 if it failed."""
     environment = {**_ENVIRONMENT, **child_environment()}
-    server = subprocess.Popen(words, env=environment, cwd=folder, start_new_session=True)
-    for name in ("SIGTERM", "SIGHUP"):
-        if hasattr(signal, name):
-            signal.signal(getattr(signal, name), signal.default_int_handler)
-    try:
-        return min(abs(server.wait()), 1)
-    except KeyboardInterrupt:
-        return 0
-    finally:
-        _end(server)
+    # In an empty folder, because its child processes import modules from the working folder.
+    with tempfile.TemporaryDirectory() as empty:
+        # In its own session: otherwise Ctrl-C would reach it, too, and it would print a traceback.
+        server = subprocess.Popen(words, env=environment, cwd=empty, start_new_session=True)
+        for name in ("SIGTERM", "SIGHUP"):
+            if hasattr(signal, name):
+                signal.signal(getattr(signal, name), signal.default_int_handler)
+        try:
+            return min(abs(server.wait()), 1)
+        except KeyboardInterrupt:
+            return 0
+        finally:
+            _end(server)
 
 
 def _end(server: subprocess.Popen[bytes]) -> None:
-    """End the server and what it has started."""
+    """Stop the server and its child processes."""
     for number in (signal.SIGTERM, getattr(signal, "SIGKILL", signal.SIGTERM)):
         if hasattr(os, "killpg"):
             with contextlib.suppress(ProcessLookupError):

@@ -1,4 +1,4 @@
-"""`attnlab vocabulary RUN`: which words a run knows, and how it cuts others."""
+"""`attnlab vocabulary RUN`: which words a run knows, and how it splits words into tokens."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from attnlab.text.unknown import nearest
 if TYPE_CHECKING:
     from attnlab.text.tokenizers import Tokenizer
 
-_FILES = "tokenizer.json"  # the end of a tokenizer's name among the assets of a run
+_FILES = "tokenizer.json"  # how the names of tokenizers among a run's assets end
 
 
 @click.command("vocabulary")
@@ -28,22 +28,24 @@ _FILES = "tokenizer.json"  # the end of a tokenizer's name among the assets of a
     default=20,
     show_default=True,
     type=click.IntRange(min=0),
-    help="How many of the most frequent tokens to list.",
+    help="List this many of the most frequent tokens.",
 )
 @form_options("text", "json")
 @runs_option
 def command(run: str, words: tuple[str, ...], limit: int, form: str, runs: str | None) -> None:
-    """Say how large RUN's vocabulary is, or which WORDs it has.
+    """Print how large the vocabulary of RUN is, or whether it has each WORD.
 
-    RUN is a run folder, an MLflow run id or its first characters, or `latest`. Prints a line for
-    each vocabulary (a translation has one for each language): its entries and most frequent tokens.
-    With WORDs a line for each: `known`, `unknown` with the nearest known words, or the pieces into
-    which it is cut. A word written with a capital may be another one. With --json an object a line.
+    RUN is a run folder, an MLflow run id or its first characters, or `latest`.
+
+    Without WORD, prints one line per vocabulary (a translation has one per language): its size and
+    most frequent tokens. With WORDs, prints one line per word: `known`, `unknown` with the nearest
+    known words, or the tokens into which it is split. Upper and lower case may matter. --json
+    prints one object per line.
     """
     reading = Usable("a run that reads texts", lambda entry: bool(_paths(entry.run.assets)))
     found = _tokenizers(find(run, runs, reading).assets)
     if not found:
-        raise RequestError(f"RUN: expected a run that reads texts, but {run} has no vocabulary.")
+        raise RequestError(f"RUN: {run} has no vocabulary, because it reads no texts.")
     for side, tokenizer in found.items():
         entries = (
             [_word(tokenizer, word) for word in words] if words else [_summary(tokenizer, limit)]
@@ -53,7 +55,7 @@ def command(run: str, words: tuple[str, ...], limit: int, form: str, runs: str |
 
 
 def _tokenizers(assets: Path) -> dict[str, Tokenizer]:
-    """The tokenizers among a run's assets; `source` and `target` for a translation, else ``."""
+    """Load the tokenizers of a run: for a translation `source` and `target`, else one named ``."""
     from attnlab.text.tokenizers import Tokenizer
 
     return {

@@ -12,7 +12,7 @@ _WANTS = {
     "Train": "train resume study plan",
     "Look": "runs compare report plot evaluate ui",
     "Predict": "vocabulary summarize",
-    "Set up": "data explain check-mechanism",
+    "Set up": "data explain check-mechanism env",
 }
 _TOPICS = {"tasks": "task", "mechanisms": "attention", "presets": "experiment"}
 _TRAIN = "one run, as attnlab KEY=VALUE ..."

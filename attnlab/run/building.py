@@ -127,7 +127,7 @@ def refuse_what_does_not_fit(config: RunConfig, task: Task, data: TaskData) -> N
     """
     if _largest(config) <= _ALWAYS_FITS:
         return
-    needs, there = _needs(config, task, data), _memory()
+    needs, there = _needs(config, task, data), memory()
     if sum(needs) <= there:
         return
     key = "model.units" if needs.weights > needs.batch else "trainer.batch_size"
@@ -156,7 +156,7 @@ def most_that_fit(config: RunConfig, wanted: int, beside: int = 0) -> int:
             needs += sum(_needs(config, task, task.load(config.seed)))
     except RequestError:  # which the run itself will raise
         return wanted
-    fitting = _memory() // 2 // needs
+    fitting = memory() // 2 // needs
     return wanted if fitting >= wanted else 1 << max(0, fitting.bit_length() - 1)
 
 
@@ -187,7 +187,7 @@ def _what_fits(config: RunConfig, task: Task, data: TaskData, key: str, there: i
     return None
 
 
-def _memory() -> int:
+def memory() -> int:
     """Bytes of memory of the machine, or of the container that this process is in."""
     there = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     limit = _CGROUP.read_text("utf-8").strip() if _CGROUP.is_file() else "max"

@@ -210,7 +210,7 @@ def test_what_the_worker_cannot_do_is_said_before_it_is_asked(three_groups, tmp_
     (tmp_path / "gone").mkdir()
     monkeypatch.chdir(tmp_path / "gone")
     (tmp_path / "gone").rmdir()
-    with pytest.raises(attnlab.RequestError, match="working folder: expected one that exists"):
+    with pytest.raises(attnlab.RequestError, match="working folder: it does not exist any more"):
         attnlab.runs()
 
 

@@ -42,12 +42,12 @@ def folder(tmp_path, monkeypatch):
     sys.modules.pop("wry_module", None)
 
 
-def test_what_is_lacking_is_said_in_words(here, folder):
+def test_it_prints_what_fails_in_words(here, folder):
     code, out, err = here("check-mechanism", "wry", "--config-dir", folder)
     lines = out.splitlines()
-    lacking = [line.removeprefix("lacking ") for line in lines if line.startswith("lacking")]
+    failed = [line.removeprefix("failed ") for line in lines if line.startswith("failed")]
     assert (code, err, lines[-1]) == (1, "", "wry keeps 8 of 12 promises")
-    assert [text.split()[0] for text in lacking] == ["YAML", "All", "`from_config`", "Query"]
+    assert [text.split()[0] for text in failed] == ["YAML", "All", "`from_config`", "Query"]
     assert "        - get_config has {'dropout': 0.0}, the constructor " in out
     (unfinite,) = [line for line in lines if "not finite" in line]
     assert "the gradient of query" in unfinite and "a norm or a quotient in score()?" in unfinite

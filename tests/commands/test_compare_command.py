@@ -116,7 +116,7 @@ def test_csv_is_clean_and_warnings_go_to_standard_error(runs, capsys):
             r"--plot: expected a file that ends with \.png, \.pdf, \.svg, got x\.gif",
         ),
         (["--runs", "nowhere"], "--runs: expected an existing folder, got 'nowhere'"),
-        (["--runs", "/dev"], "--runs: expected a folder of runs, but '/dev' has none: train"),
+        (["--runs", "/dev"], "--runs: there are no runs in '/dev'. Train"),
         (
             ["--task", "sunspot"],
             r"--task: none of the 15 runs has task sunspot\. Did you mean suns",

@@ -119,7 +119,7 @@ def test_fetched_once_then_counted(data, folder):
         for _ in range(2):
             outcome = data("fetch", "tatoeba", url)
             assert outcome.code == 0, outcome.err
-            assert "tatoeba lies in " in outcome.out and "CC-BY 2.0 FR" in outcome.out
+            assert "tatoeba is in " in outcome.out and "CC-BY 2.0 FR" in outcome.out
         assert len(server.requests) == 1
         outcome = data("list", "tatoeba", url, "limit=30", "--json")
     assert sum(part["pairs"] for part in json.loads(outcome.out)["parts"].values()) == 30
@@ -158,7 +158,7 @@ def test_prepared_copies_are_shown_and_damaged_ones_are_not(data, folder):
         (("fetch",), "Missing argument 'NAME'"),
         (
             ("fetch", "book"),
-            "expected data that can be downloaded (squad, cifar10, fashion_mnist, imdb, ",
+            "Data to download: squad, cifar10, fashion_mnist, imdb, ",
         ),
         (("fetch", "tatoeba", "url=nowhere"), "data.url: expected an address http://"),
         (("fetch", "tatoeba", "url=http://127.0.0.1:9/x"), "without a network, give data.path"),

@@ -94,7 +94,10 @@ def test_many_classes_are_not_all_listed(data):
         (("list", "imdb", "test=0.2"), "test=0.2: expected SETTING=VALUE with a setting of imdb"),
         (("list", "table"), "data.path: expected a CSV or TSV file, got null."),
         (("list", "movie_reviews", "validation=0"), "data.validation: expected a number above 0"),
-        (("fetch", "agreement"), "expected data that can be downloaded (squad, cifar10, "),
+        (
+            ("fetch", "agreement"),
+            "NAME: agreement can't be downloaded. Data to download: squad, cifar10, ",
+        ),
     ],
 )
 def test_wrong_requests_get_one_sentence(data, words, message):

@@ -108,8 +108,8 @@ def test_groups_and_metric_are_those_asked_for(told, tmp_path):
     [
         (["bth"], "Did you mean both?"),
         (["."], "no status.json"),
-        (["latest", "--out", "page.pdf"], "--out: expected a file that ends with .html"),
-        (["latest", "--out", "/dev/null/page.html"], "--out: expected a file that can be written"),
+        (["latest", "--out", "page.pdf"], "--out=page.pdf: must end with .html."),
+        (["latest", "--out", "/dev/null/page.html"], "--out: /dev/null/page.html can't be written"),
         (["latest", "--by", ","], "--by: expected config keys"),
         (["latest", "--by", "atention"], "Did you mean attention?"),
         (["latest", "--metric", "rmes"], "--metric: expected one of"),
@@ -143,4 +143,4 @@ def test_an_mlflow_that_does_not_answer_is_only_a_warning(told, tmp_path):
     run = write_run(tmp_path, "pooling", 0, 1.0, config=tracking)
     code, out, err = told(run.path)
     assert code == 0 and out.startswith("report: ")
-    assert "warning: MLflow does not have the page" in err and "127.0.0.1:9" in err
+    assert "warning: the page is not in MLflow" in err and "127.0.0.1:9" in err

@@ -162,9 +162,9 @@ def test_the_test_column_has_the_metric_of_the_task(made, capsys):
     _, out, _ = asked(capsys)
     rows = {line.split()[4]: line.split() for line in out.splitlines()[1:8]}
     assert (rows["1"][7], rows["3"][7]) == ("0.250", "31.2")
-    assert out.splitlines()[8] == "test is bleu or rmse, as the task has it."
+    assert out.splitlines()[8] == "test is bleu or rmse, the task's main metric."
     _, out, _ = asked(capsys, "--task", "fib")
-    assert "test is rmse, as the task has it." in out.splitlines()
+    assert "test is rmse, the task's main metric." in out.splitlines()
     _, out, _ = asked(capsys, "--json", "--task", "translate")
     assert (json.loads(out)[0]["metric"], json.loads(out)[0]["test"]) == ("bleu", 31.25)
 

@@ -85,7 +85,7 @@ def test_rm_without_a_terminal_wants_yes(attnlab, here):
     before = attnlab.run_folders()
     done = here("runs", "rm", "latest")
     assert done.code == 2
-    assert done.err == "attnlab: --yes: expected, as there is no terminal to ask on.\n"
+    assert done.err == "attnlab: --yes: give it, because there is no terminal on which to ask.\n"
     assert attnlab.run_folders() == before
 
 
@@ -112,10 +112,10 @@ def test_rm_wants_to_know_which(attnlab, here):
     for words in ([], ["latest", "--failed"]):
         done = here("runs", "rm", "--yes", *words)
         assert done.code == 2
-        assert done.err.startswith("attnlab: RUN: expected runs or filters that choose them")
+        assert done.err.startswith("attnlab: RUN: name runs, or give filters that choose runs")
     done = here("runs", "--failed", "rm", "--yes")
     assert done.code == 2
-    assert "--failed: expected behind rm: attnlab runs rm --failed" in done.err
+    assert "--failed: write it after rm: attnlab runs rm --failed" in done.err
     assert len(attnlab.run_folders()) == 3
 
 
@@ -123,10 +123,10 @@ def test_rm_leaves_a_run_that_is_under_way(attnlab, here):
     run = make_run(attnlab.runs, state="running")  # this process is its owner
     done = here("runs", "rm", run.path, "--yes")
     assert done.code == 2
-    assert done.err == f"attnlab: RUN: {run.path} is running: end it first.\n"
+    assert done.err == f"attnlab: RUN: {run.path} is running: stop it first.\n"
     done = here("runs", "rm", "--attention", "none", "--yes")
     assert done.code == 0
-    assert done.out.startswith("1 of them running: these stay.\n")
+    assert done.out.startswith("1 running: not removed.\n")
     assert run.path in attnlab.run_folders()
     assert len(attnlab.run_folders()) == 3
 
@@ -157,7 +157,7 @@ def test_rm_takes_each_run_once_and_no_link_to_one(attnlab, here):
     link = first.parent / "link"
     link.symlink_to(second)
     refused = here("runs", "rm", first, link, "--yes")
-    assert refused.code == 2 and "expected runs' own folders, got the link" in refused.err
+    assert refused.code == 2 and "is a link. Name the run's own folder" in refused.err
     assert len(attnlab.run_folders()) == 4 and len(in_mlflow(attnlab.runs)) == 3
     link.unlink()
     assert (
@@ -273,7 +273,7 @@ def test_ui_names_the_command_that_makes_a_missing_store_again(attnlab, here):
     (attnlab.runs / "mlflow.db").unlink()  # as it was when sync logged the three runs
     shown = here("ui")
     assert shown.code == 2
-    assert "does not exist: attnlab runs sync makes it again" in shown.err
+    assert "does not exist. attnlab runs sync creates it" in shown.err
 
 
 def test_a_run_trains_on_over_a_store_in_trouble_and_says_so_once(

@@ -24,7 +24,7 @@ def given(monkeypatch):
 
 def test_a_closed_standard_input_is_refused_in_a_sentence(monkeypatch):
     monkeypatch.setattr(sys, "stdin", None)
-    with pytest.raises(RequestError, match="TEXT: expected a text, or standard input, got neither"):
+    with pytest.raises(RequestError, match="TEXT: give a text, or standard input, which is closed"):
         next(input_lines("TEXT", 9))
 
 
@@ -42,5 +42,5 @@ def test_lines_before_one_that_is_no_utf8_come_first(given):
     given(b"one\ntwo\nt\xffree\nfour\n")
     lines = input_lines("TEXT", 9)
     assert next(lines) == ["one", "two"]
-    with pytest.raises(RequestError, match="line 3: expected UTF-8, got the byte 0xff at place 2."):
+    with pytest.raises(RequestError, match="line 3: not UTF-8: byte 2 is 0xff."):
         next(lines)

@@ -44,14 +44,14 @@ def test_sentences_come_a_line_each_in_their_order(lab):
         (("large.txt",), "large.txt: expected a text of at most 1,000,000 bytes, got 10,000,000."),
         (("article.txt", "--sentences", "7"), "at most the 6 different sentences of the text, got"),
         (("article.txt", "--sentences", "0"), "--sentences"),
-        (("article.txt", "--epoch", "3"), "--epoch: expected together with --encoder, got '3'."),
+        (("article.txt", "--epoch", "3"), "--epoch: needs --encoder."),
         (("article.txt", "--encoder", "x" * 300), "--encoder: expected a run folder"),
         (("article.txt", "--encoder", "latest"), "--encoder: expected a run of answering or "),
         (("article.txt", "--encoder", "."), "--encoder: expected the folder of a preset"),
-        (("article.txt", "--encoder", ".", "--epoch", "3"), "--epoch: expected a run as --encoder"),
+        (("article.txt", "--encoder", ".", "--epoch", "3"), "--epoch: needs a run as --encoder"),
     ],
 )
-def test_a_wrong_request_is_told_in_a_sentence(lab, words, message):
+def test_a_wrong_request_gets_one_sentence(lab, words, message):
     make_run(lab.runs, "fib")
     (lab.folder / "empty.txt").write_text("\n")
     (lab.folder / "latin.txt").write_bytes("café".encode("latin-1"))

@@ -20,7 +20,7 @@ from attnlab.errors import RequestError
 
 
 def test_ui_needs_a_store(tmp_path):
-    with pytest.raises(RequestError, match=r"mlflow\.db' does not exist: train a run first"):
+    with pytest.raises(RequestError, match=r"mlflow\.db' does not exist\. Train a run first"):
         check_store(f"sqlite:///{tmp_path}/mlflow.db", tmp_path)
     (tmp_path / "mlflow.db").write_text("")
     check_store(f"sqlite:///{tmp_path}/mlflow.db", tmp_path)
@@ -34,10 +34,10 @@ def test_ui_leaves_a_server_to_itself():
 def test_ui_says_that_the_port_is_taken():
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        with pytest.raises(RequestError, match=rf"--port: expected a free port .* got {port}"):
+        with pytest.raises(RequestError, match=rf"--port={port}: can't be used on "):
             check_port("127.0.0.1", port)
     check_port("127.0.0.1", port)
-    with pytest.raises(RequestError, match="--host: expected an address of this machine, got 'no"):
+    with pytest.raises(RequestError, match="--host=no"):
         check_port("nowhere.invalid", port)
 
 

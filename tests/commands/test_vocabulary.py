@@ -49,4 +49,4 @@ def test_each_language_has_its_own(run, capsys):
 
 def test_a_run_without_texts_is_refused(run, capsys):
     assert main(["vocabulary", str(run.path)]) == 2
-    assert "expected a run that reads texts" in capsys.readouterr().err
+    assert "has no vocabulary, because it reads no texts" in capsys.readouterr().err

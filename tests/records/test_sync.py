@@ -131,7 +131,7 @@ def test_sync_says_what_is_wrong_with_a_folder_and_logs_the_others(attnlab, here
     assert without.startswith(f"attnlab: logged without it: {second}/metrics.json: missing")
     assert done.out.splitlines()[-3:] == [
         "2 logged, 1 not logged, see above.",
-        "1 running: MLflow gets them from who runs them.",
+        "1 still running: their own processes log them.",
         "1 trained with tracking.enabled=false: name them to log them.",
     ]
     assert set(in_mlflow(attnlab.runs)) == {second.name, third.name}

@@ -36,7 +36,7 @@ def test_a_model_for_no_machine_is_refused(capsys, tmp_path):
 )
 def test_what_is_said_to_fit_fits_and_twice_as_much_does_not(compose, monkeypatch, words, key):
     words = ["task=fib_random", "task.train_windows=20000", *words]
-    monkeypatch.setattr(building, "_memory", lambda: 100 << 20)
+    monkeypatch.setattr(building, "memory", lambda: 100 << 20)
     monkeypatch.setattr(building, "_ALWAYS_FITS", 1)
     with pytest.raises(RequestError, match=f"{key}: .* 0.1 GiB of memory.* would fit") as error:
         refuse(compose(*words))
@@ -56,7 +56,7 @@ def test_weights_are_counted_as_they_are(compose):
 
 def test_what_machines_have_is_not_refused(compose):
     refuse(compose("task=fib_random", "model.units=2049"))
-    assert building._memory() > 1 << 28
+    assert building.memory() > 1 << 28
 
 
 def test_no_more_runs_go_together_than_fit_into_half_of_the_memory(compose, monkeypatch):
@@ -64,7 +64,7 @@ def test_no_more_runs_go_together_than_fit_into_half_of_the_memory(compose, monk
     task = make_task(large)
     needs = sum(building._needs(large, task, task.load(0)))
     for runs, fitting in ((40, 32), (12, 8), (2, 2), (0.5, 1)):
-        monkeypatch.setattr(building, "_memory", lambda runs=runs: int(2 * runs * needs) + 1)
+        monkeypatch.setattr(building, "memory", lambda runs=runs: int(2 * runs * needs) + 1)
         assert building.most_that_fit(large, 32) == fitting
         assert building.most_that_fit(small, 32) == 32
     missing = compose("task=series", "task.path=no.csv", "task.column=x", "model.units=300")

@@ -285,7 +285,7 @@ def test_a_stray_error_inside_a_sweep_is_no_wrong_request(here, monkeypatch, err
 def test_settings_of_sweeps_need_one(here, word):
     code, out, err = here("task=fib", word)
     assert (code, out) == (2, "")
-    assert err == f"attnlab: {word}: expected together with -m, for it is about sweeps.\n"
+    assert err == f"attnlab: {word}: is a setting of sweeps: add -m.\n"
 
 
 def test_a_runs_folder_that_cannot_be_written(here):
@@ -398,7 +398,7 @@ def test_translators_train_in_a_process_each(launched, words, processes):
 
 
 def test_translators_share_this_process_where_there_is_no_room_for_several(launched, monkeypatch):
-    monkeypatch.setattr("attnlab.run.building._memory", lambda: 3 * 2**30)
+    monkeypatch.setattr("attnlab.run.building.memory", lambda: 3 * 2**30)
     assert launched(*TRANSLATORS)[0] is None
 
 

@@ -1,4 +1,4 @@
-"""A table of runs; `rm` and `sync` stand in modules of their own."""
+"""`attnlab runs`: a table of runs; `runs rm` and `runs sync` have modules of their own."""
 
 from __future__ import annotations
 
@@ -36,20 +36,20 @@ from attnlab.terminal import plain_console
     type=click.Choice(SORTS),
     default="started",
     show_default=True,
-    help="Order; best, test and skill begin with the best run.",
+    help="Sort by this column. With best, test and skill the best run comes first.",
 )
 @click.option(
     "--metric",
     metavar="NAME",
-    help="A test metric, such as mase.  [default: the task's main one]",
+    help="Show this test metric, such as mase.  [default: the task's main metric]",
 )
-@click.option("--reverse", is_flag=True, help="The other way round.")
+@click.option("--reverse", is_flag=True, help="Reverse the order.")
 @click.option(
     *("--limit",),
     type=click.IntRange(min=1),
     default=50,
     show_default=True,
-    help="How many are shown: the newest, or with --sort the first.",
+    help="Show at most this many runs: the newest, or with --sort the first.",
 )
 @form_options("table", "json")
 @runs_option
@@ -66,9 +66,8 @@ def command(
 ) -> None:
     """List runs, the newest last: state, task, attention, seed, epoch, result, age.
 
-    A state says of a run: completed; running; failed, by an error; killed, by someone or something,
-    to be gone on with by attnlab resume; pruned, given up by a search; damaged, its folder is
-    incomplete.
+    The states are: completed; running; failed (an error ended it); killed (attnlab resume continues
+    it); pruned (a search stopped it early); damaged (its folder is incomplete).
     """
     if context.invoked_subcommand:
         return _refuse_options(context)
@@ -78,7 +77,7 @@ def command(
     if metric and chosen:
         check_test_metric(metric, chosen)
     by_age = sort == "started"
-    # Results are read for no others than those shown, unless they decide which these are.
+    # Reading results takes time: only those of the runs shown are read, unless they are sorted by.
     shown = [row(each, metric) for each in (chosen[-limit:] if by_age else chosen)]
     rows = arranged(shown, sort, reverse)[:limit]
     if form == "json":
@@ -102,11 +101,9 @@ command.add_command(sync)
 
 
 def _refuse_options(context: click.Context) -> None:
-    """Refuse what stands before `rm` or `sync`, where it would be without effect."""
+    """Refuse options before `rm` or `sync`, where they would have no effect."""
     verb = context.invoked_subcommand
     for parameter in context.command.params:
         if context.get_parameter_source(parameter.name or "") == ParameterSource.COMMANDLINE:
             option = parameter.opts[0]
-            raise RequestError(
-                f"{option}: expected behind {verb}: attnlab runs {verb} {option} ..."
-            )
+            raise RequestError(f"{option}: write it after {verb}: attnlab runs {verb} {option} ...")

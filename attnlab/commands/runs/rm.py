@@ -1,4 +1,4 @@
-"""`attnlab runs rm`: removes run folders and their copies in MLflow together."""
+"""`attnlab runs rm`: remove run folders together with their copies in MLflow."""
 
 from __future__ import annotations
 
@@ -24,24 +24,24 @@ if TYPE_CHECKING:
 @click.command("rm")
 @click.argument("names", metavar="[RUN]...", nargs=-1, shell_complete=complete_run)
 @filter_options()
-@click.option("--yes", is_flag=True, help="Don't ask.")
-@click.option("--keep-mlflow", is_flag=True, help="Remove the folders only, whatever MLflow has.")
+@click.option("--yes", is_flag=True, help="Don't ask before removing.")
+@click.option("--keep-mlflow", is_flag=True, help="Remove only the folders, not MLflow's copies.")
 @runs_option
 def remove(
     names: tuple[str, ...], filters: Filters, yes: bool, keep_mlflow: bool, runs: str | None
 ) -> None:
-    """Remove runs: their folders and their copies in MLflow, after asking.
+    """Remove runs, their folders and their copies in MLflow, after asking.
 
-    RUN is a run folder, an MLflow run id or its first characters, or "latest"; or filters say which
-    runs are meant, as in: attnlab runs rm --failed. A run under way stays.
+    RUN is a run folder, an MLflow run id or its first characters, or "latest". Instead of RUN,
+    filters may choose the runs: attnlab runs rm --failed. A running run is not removed.
 
-    In an SQLite store nothing of a run is left, as after mlflow gc. A server keeps it among its
-    deleted runs until mlflow gc runs there.
+    From an SQLite store a run is deleted for good. An MLflow server still has it among its deleted
+    runs until mlflow gc runs there.
     """
     from attnlab.records.removal import finish_removals, remove_run
 
     if not yes and not sys.stdin.isatty():
-        raise RequestError("--yes: expected, as there is no terminal to ask on.")
+        raise RequestError("--yes: give it, because there is no terminal on which to ask.")
     folder = runs_folder(runs).absolute()
     finish_removals(folder)
     chosen = _chosen(names, filters, folder)
@@ -50,7 +50,7 @@ def remove(
     print_rows([row(entry) for entry in chosen])
     paths = [entry.run.path for entry in chosen]
     if links := [str(path) for path in paths if path.is_symlink()]:
-        raise RequestError(f"RUN: expected runs' own folders, got the link {links[0]}.")
+        raise RequestError(f"RUN: {links[0]} is a link. Name the run's own folder.")
     copies = [None if keep_mlflow else _copy(path) for path in paths]
     in_mlflow = sum(copy is not None for copy in copies)
     where = f" and {in_mlflow} of them in MLflow" if in_mlflow else ""
@@ -63,12 +63,12 @@ def remove(
     click.echo(f"Removed {_count(paths)}.")
     if kept:
         click.echo(
-            "The MLflow server keeps its copies among its deleted runs until mlflow gc runs there."
+            "The MLflow server has the copies among its deleted runs until mlflow gc runs there."
         )
 
 
 def chosen_runs(names: Sequence[str], folder: Path) -> list[ListedRun]:
-    """The runs that RUN... name, each once; damaged ones only by their folder."""
+    """Find the runs that RUN... name, each once; a damaged run is found only by its folder."""
     listed = list_runs(folder)
     damaged = [entry.run.path for entry in listed if entry.status["state"] == "damaged"]
     found: dict[Path, ListedRun] = {}
@@ -83,15 +83,15 @@ def chosen_runs(names: Sequence[str], folder: Path) -> list[ListedRun]:
 
 
 def _chosen(names: Sequence[str], filters: Filters, folder: Path) -> list[ListedRun]:
-    """The runs to remove; says what is left out."""
+    """Choose the runs to remove, and print which are left out."""
     if bool(names) == bool(filters):
-        what = "not both" if names else "as attnlab runs rm --failed"
-        raise RequestError(f"RUN: expected runs or filters that choose them, {what}.")
+        what = ", not both" if names else ", such as attnlab runs rm --failed"
+        raise RequestError(f"RUN: name runs, or give filters that choose runs{what}.")
     if names:
         chosen = chosen_runs(names, folder)
         for entry in chosen:
             if shown_state(entry.status) == "running":
-                raise RequestError(f"RUN: {entry.run.path} is running: end it first.")
+                raise RequestError(f"RUN: {entry.run.path} is running: stop it first.")
         return chosen
     listed = list_runs(folder)
     found = filters.apply(listed)
@@ -99,12 +99,12 @@ def _chosen(names: Sequence[str], filters: Filters, folder: Path) -> list[Listed
     if not found:
         click.echo(none_fits(filters, listed))
     elif len(chosen) < len(found):
-        click.echo(f"{len(found) - len(chosen)} of them running: these stay.")
+        click.echo(f"{len(found) - len(chosen)} running: not removed.")
     return chosen
 
 
 def _copy(path: Path) -> tuple[Store, str] | None:
-    """MLflow's copy of a run, looked for before anything is removed."""
+    """Find MLflow's copy of a run, before anything is removed."""
     from attnlab.records.removal import mlflow_copy
 
     try:
@@ -120,7 +120,7 @@ def _count(paths: Sequence[Path]) -> str:
 
 
 def _size(paths: Sequence[Path]) -> str:
-    """What the folders take, in words."""
+    """Return the size of the folders on disk, such as `1.2 MB`."""
     from rich.filesize import decimal
 
     return decimal(sum(p.lstat().st_size for path in paths for p in path.rglob("*") if p.is_file()))

@@ -1,4 +1,4 @@
-"""`attnlab runs sync`: logs run folders that MLflow lacks again."""
+"""`attnlab runs sync`: copy to MLflow what it lacks of run folders."""
 
 from __future__ import annotations
 
@@ -25,20 +25,21 @@ _WRONG = 2
 @click.command("sync")
 @click.argument("names", metavar="[RUN]...", nargs=-1, shell_complete=complete_run)
 @filter_options()
-@click.option("--uri", metavar="URI", help="Another store, as sqlite:///FILE or http://HOST:5000.")
+@click.option("--uri", metavar="URI", help="Another store: sqlite:///FILE or http://HOST:5000.")
 @runs_option
 def sync(names: tuple[str, ...], filters: Filters, uri: str | None, runs: str | None) -> int | None:
-    """Log to MLflow what it lacks of run folders; the rest stays.
+    """Copy to MLflow what it lacks of run folders; what it has is not changed.
 
-    All runs, those that filters choose, or each RUN (a run folder, an MLflow run id or its first
-    characters, or "latest"). Runs trained with tracking.enabled=false are only logged when named.
+    Copies all runs, the runs that filters choose, or each RUN (a run folder, an MLflow run id or
+    its first characters, or "latest"). A run trained with tracking.enabled=false is copied only if
+    RUN names it.
 
-    The store is that of each run: its tracking.uri, else $MLFLOW_TRACKING_URI, else mlflow.db in
-    the runs folder, which is made if it is gone.
+    Each run goes to its own store: its tracking.uri, else $MLFLOW_TRACKING_URI, else mlflow.db in
+    the runs folder. A missing mlflow.db is created.
     """
     folder = runs_folder(runs).absolute()
     if names and filters:
-        raise RequestError("RUN: expected runs or filters that choose them, not both.")
+        raise RequestError("RUN: name runs, or give filters that choose runs, not both.")
     counts: Counter[str] = Counter()
     stores: dict[str, Store] = {}
     for run in _chosen(names, filters, folder):
@@ -59,10 +60,18 @@ def _chosen(names: tuple[str, ...], filters: Filters, folder: Path) -> list[RunD
 
 
 def _sync(run: RunDirectory, uri: str | None, named: bool, stores: dict[str, Store]) -> str:
-    """Log what MLflow lacks of a run, and say so; returns what became of it, as it is counted.
+    """Copy to MLflow what it lacks of a run, and print what was copied.
 
-    What is wrong with the run is only said; a store that can't be used raises `RequestError`. It
-    is that of `uri`, or the run's own. `named`: the user has named the runs.
+    A faulty run is only reported; a store that can't be used raises `RequestError`.
+
+    Args:
+        run: The run's folder.
+        uri: The store; None for the run's own.
+        named: Whether the user named the run, which copies one with tracking.enabled=false, too.
+        stores: The open stores by their URI; a new one is added.
+
+    Returns:
+        The outcome, as `_summary` counts them.
     """
     from attnlab.records.mlflow.folder_copy import sync_run
     from attnlab.records.mlflow.store import Store
@@ -92,15 +101,15 @@ def _sync(run: RunDirectory, uri: str | None, named: bool, stores: dict[str, Sto
 
 
 def _summary(counts: Counter[str]) -> list[str]:
-    """What was done, in sentences."""
+    """Summarize what was done, in sentences."""
     parts = {"logged": "logged", "completed": "completed", "complete": "had everything already"}
     parts["refused"] = "not logged, see above"
     done = [f"{counts[key]} {text}" for key, text in parts.items() if counts[key]]
-    told = [", ".join(done) + "."] if done else []
+    lines = [", ".join(done) + "."] if done else []
     if counts["running"]:
-        told.append(f"{counts['running']} running: MLflow gets them from who runs them.")
+        lines.append(f"{counts['running']} still running: their own processes log them.")
     if counts["untracked"]:
-        told.append(
+        lines.append(
             f"{counts['untracked']} trained with tracking.enabled=false: name them to log them."
         )
-    return told
+    return lines

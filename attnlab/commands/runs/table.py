@@ -18,20 +18,21 @@ from attnlab.tasks.kinds import known_kind
 from attnlab.terminal import NOTHING, WIDTH, in_one_format, plain_console, plain_table
 
 SORTS = ("started", "best", "test", "skill", "seconds", "epoch", "seed")
-# Of every run, also of one whose task isn't known here.
+# Every run has these, also a run of a task that isn't installed here.
 _LOSSES = ("val_loss", "train_loss")
 _STYLES = {"completed": "green", "running": "cyan", "failed": "red", "damaged": "magenta"}
 _UNITS = (("y", 31_557_600), ("w", 604_800), ("d", 86_400), ("h", 3_600), ("m", 60))
 _WORDS = ("run", "state", "task", "attention")
 _COLUMNS = (*_WORDS, "seed", "epoch", "best", "test", "skill", "age")
-_NUMBERS = {"best": "monitor", "test": "metric", "skill": None}  # columns, and of what they are
+# Columns of numbers -> the entry of a row that names the number's metric.
+_NUMBERS = {"best": "monitor", "test": "metric", "skill": None}
 _LEFT_OUT_WHEN_NARROW = ("seed", "best", "skill")
 
 
 def row(entry: ListedRun, metric: str | None = None) -> dict[str, Any]:
-    """What the table says of a run; None where there is nothing to say.
+    """Return the entries of a run in the table; None where there is no value.
 
-    The result is that of a test metric, by default of the one that the task reports.
+    The result is that of the test metric `metric`, by default the one that the task reports.
     """
     status = entry.status
     return {
@@ -52,7 +53,7 @@ def row(entry: ListedRun, metric: str | None = None) -> dict[str, Any]:
 
 
 def check_test_metric(metric: str, entries: Sequence[ListedRun]) -> None:
-    """Raise `RequestError` where no run has such a test metric."""
+    """Raise `RequestError` if no run has this test metric."""
     found: list[Mapping[str, Any]] = []
     for entry in entries:
         with suppress(RequestError):
@@ -64,9 +65,10 @@ def check_test_metric(metric: str, entries: Sequence[ListedRun]) -> None:
 def arranged(
     rows: Sequence[dict[str, Any]], by: str = "started", reverse: bool = False
 ) -> list[dict[str, Any]]:
-    """The rows, given as the runs began, by one of `SORTS`; what has no value comes last both ways.
+    """Sort rows, which come in the order of their start, by one of `SORTS`.
 
-    Results are sorted from the best to the worst, the rest upwards.
+    Results are sorted from best to worst, other columns upwards. Rows without a value come last,
+    also in reverse.
     """
     if by == "started":
         return list(reversed(rows)) if reverse else list(rows)
@@ -76,9 +78,9 @@ def arranged(
 
 
 def print_rows(rows: Sequence[dict[str, Any]], metric: str | None = None) -> None:
-    """Print a table that fits the terminal; without one it is 100 columns wide.
+    """Print a table that fits the terminal; without a terminal it is 100 columns wide.
 
-    `metric` is the one that was asked for.
+    `metric` is the metric that the user named, if any.
     """
     console = plain_console()
     is_narrow = console.width < WIDTH
@@ -90,12 +92,12 @@ def print_rows(rows: Sequence[dict[str, Any]], metric: str | None = None) -> Non
     console.print(table)
     metrics = {each["metric"] for each in rows if each["metric"]}
     if metrics:
-        why = "" if metric else ", as the task has it"
+        why = "" if metric else ", the task's main metric"
         console.print(f"test is {' or '.join(sorted(metrics))}{why}.")
 
 
 def print_errors(rows: Sequence[dict[str, Any]]) -> None:
-    """Print why runs failed, a line for each."""
+    """Print why runs failed, one line per run."""
     console = plain_console()
     for each in rows:
         if each["error"]:
@@ -105,12 +107,12 @@ def print_errors(rows: Sequence[dict[str, Any]]) -> None:
 
 
 def _results(entry: ListedRun, task: str, metric: str | None) -> dict[str, Any]:
-    """The best monitored value and the test result; of an unfinished run the value so far."""
+    """Return the best monitored value and the test result; if unfinished, the best so far."""
     try:
         metrics, trained = entry.run.read_metrics(), entry.status.get("epoch", 0)
     except RequestError:
         return _results_so_far(entry.run, task)
-    if metrics.get("epochs", trained) < trained:  # it is, or was to be, trained longer
+    if metrics.get("epochs", trained) < trained:  # the results are older than the last epochs
         return _results_so_far(entry.run, task)
     metric = metric or metrics.get("metric") or reported_metric(metrics, known_kind(task))
     return {
@@ -136,7 +138,7 @@ def _results_so_far(run: RunDirectory, task: str) -> dict[str, Any]:
 
 
 def _monitored(run: RunDirectory, task: str, history: Mapping[str, Sequence[float]]) -> str | None:
-    """The column of the history that chooses the best epoch; None before there is one."""
+    """Return the column of the history that chooses the best epoch; None without a history."""
     if not history:
         return None
     asked = None
@@ -153,7 +155,7 @@ def _is_lower_better(task: str, name: str) -> bool:
 
 
 def _rank(each: dict[str, Any], by: str) -> tuple[str, float]:
-    """What a row is sorted by: small is first. Results of unlike metrics stay apart."""
+    """Return the sort key of a row. Results of different metrics are not mixed."""
     name = each.get({"best": "monitor", "test": "metric"}.get(by, "")) or ""
     is_result = by in ("best", "test")
     falling = by == "skill" or (is_result and not _is_lower_better(each["task"], name))
@@ -161,7 +163,7 @@ def _rank(each: dict[str, Any], by: str) -> tuple[str, float]:
 
 
 def _age(started: str) -> float | None:
-    """Seconds since a run began."""
+    """Return the seconds since a run started."""
     try:
         return (datetime.now(timezone.utc) - datetime.fromisoformat(started)).total_seconds()
     except (ValueError, TypeError):
@@ -169,7 +171,7 @@ def _age(started: str) -> float | None:
 
 
 def _column(name: str, rows: Sequence[dict[str, Any]]) -> list[Text]:
-    """Write the cells of a column; numbers of one task and metric in one format."""
+    """Write the cells of a column; numbers of the same task and metric get the same format."""
     values = [each[name] for each in rows]
     if name in _NUMBERS:
         metric = _NUMBERS[name]

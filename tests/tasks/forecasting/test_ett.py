@@ -125,7 +125,7 @@ def test_fetched_once_then_trained_on_and_counted(published, tmp_path, monkeypat
     with serving(files) as server:
         assert main(["data", "fetch", "ett", f"url={server.url}"]) == 0
         out = capsys.readouterr().out
-        assert f"ett lies in {tmp_path / 'cache/ett'}" in out and "CC BY-ND 4.0" in out
+        assert f"ett is in {tmp_path / 'cache/ett'}" in out and "CC BY-ND 4.0" in out
         task = Ett(url=server.url, history=24, horizon=5)
         task.cache = tmp_path / "cache"
         assert task.load(0).digest == loaded(published).splits.digest

@@ -196,17 +196,17 @@ def test_two_empty_files_and_a_folder(here):
 
 REQUESTS = [
     ("--files new.en", "'--files' requires 2 arguments."),
-    ("--files new.en new.de --part test", "--part, --files: expected one of them, got 2."),
+    ("--files new.en new.de --part test", "--part, --files: give only one of them."),
     (
         "--files new.en new.de data.test_set=val",
-        "--files, data.test_set: expected one of them, got 2.",
+        "--files, data.test_set: give only one of them.",
     ),
-    ("data.test_set=val --part test", "--part, data.test_set: expected one of them, got 2."),
+    ("data.test_set=val --part test", "--part, data.test_set: give only one of them."),
     ("data.test_set=test_2018", "data.test_set: expected one of test_2016_flickr, test_2017_flick"),
     ("data.test_set=", "data.test_set: expected one of test_2016_flickr, test_2017_flickr, test_2"),
-    ("data.limit=3", "data.limit: expected nothing of the kind for a run of translation. Valid: "),
-    ("test_2017_flickr", "test_2017_flickr: expected data.test_set=NAME, or a file"),
-    ("=val", "=val: expected data.test_set=NAME, or a file"),
+    ("data.limit=3", "data.limit: not for a run of translation. Valid: "),
+    ("test_2017_flickr", "test_2017_flickr: expected data.test_set=NAME, or a data file"),
+    ("=val", "=val: expected data.test_set=NAME, or a data file"),
 ]
 
 
@@ -237,5 +237,5 @@ def test_a_corpus_with_one_test_set_has_no_other(translating, here):
 def test_a_run_that_forecasts_translates_nothing(trained, here, words):
     refused = here("evaluate", str(trained.folder), *words.split())
     word = words.split()[0].partition("=")[0]
-    sentence = f"{word}: expected nothing of the kind for a run of forecasting. Valid: --part."
+    sentence = f"{word}: not for a run of forecasting. Valid: --part."
     assert_refused(refused, sentence)

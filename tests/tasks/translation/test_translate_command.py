@@ -165,7 +165,7 @@ def test_a_long_sentence_is_told_once_and_translated(translate):
 def test_what_is_not_utf8_is_named_after_what_was_translated(translate):
     code, out, err = translate(given=b"one.\ntwo.\nthr\xffee.\nfour.\n")
     assert (code, out.count("\n")) == (2, 2)
-    assert err == "attnlab: standard input, line 3: expected UTF-8, got the byte 0xff at place 4.\n"
+    assert err == "attnlab: standard input, line 3: not UTF-8: byte 4 is 0xff.\n"
 
 
 def test_many_lines_come_in_order(translate):
@@ -212,7 +212,7 @@ class Terminal(io.BytesIO):
 def test_a_terminal_is_told_what_is_awaited(translate):
     code, out, err = translate(given=b"one.\n", stream=Terminal)
     assert (code, out.count("\n")) == (0, 1)
-    assert err == "attnlab: type a sentence and Enter; Ctrl-D ends.\n"
+    assert err == "attnlab: type a sentence and press Enter; Ctrl-D ends.\n"
 
 
 # --- what is refused ---------------------------------------------------------------------------
@@ -224,7 +224,7 @@ REFUSED = [
     (["--n-best", "0", "one"], "'--n-best'"),
     (["--epoch", "7", "one"], "--epoch: expected best, last or one of the saved epochs 1 to 2"),
     (["--average", "3", "one"], "--average: expected at most the 2 epochs"),
-    (["--head", 2, "one"], "--layer, --head, --all-heads: expected --attention FILE.png, too."),
+    (["--head", 2, "one"], "--layer, --head, --all-heads: needs --attention FILE.png."),
     (["--beams", "2", "one"], "--beams"),
 ]
 
@@ -256,8 +256,8 @@ def test_a_run_that_forecasts_is_refused(trained, capfd):
     out, err = capfd.readouterr()
     assert (code, out) == (2, "")
     assert err == (
-        f"attnlab: RUN: expected a run of translation, got {trained.folder}, which is of "
-        "forecasting; attnlab forecast uses it.\n"
+        f"attnlab: RUN: expected a run of translation, but {trained.folder} is one of "
+        "forecasting: use attnlab forecast.\n"
     )
 
 

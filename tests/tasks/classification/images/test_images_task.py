@@ -90,7 +90,8 @@ def test_a_folder_of_images_is_learned_and_used_by_every_verb(trained):
     found = figures(RunDirectory(folder), metrics)
     assert {"attention.png", "positions.png", "confusion.png"} <= found.keys()
     code, _, err = trained("plot", "vocabulary", "latest")
-    assert code == 2 and "expected a run that classifies texts, got one of images" in err
+    assert code == 2 and "expected a run that classifies texts, but " in err
+    assert err.endswith(" is one of images.\n")
 
 
 def test_wrong_images_are_told_in_a_sentence(trained):
