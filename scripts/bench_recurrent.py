@@ -28,8 +28,7 @@ def make_recurrent(mechanism: str, jit: bool | None = False):
     from attnlab.run.building import start_afresh
     from attnlab.tasks.translation.models.recurrent import RecurrentTranslator
     from attnlab.tasks.translation.models.recurrent_decoder import RecurrentSettings
-    from attnlab.tasks.translation.models.token_loss import token_losses
-    from attnlab.tasks.translation.program import TranslationProgram
+    from attnlab.tasks.translation.program import TranslationProgram, token_losses
     from attnlab.training.optimizers import make_optimizer
 
     start_afresh(0)

@@ -87,8 +87,7 @@ def make_model(size: Size, **settings):
 
 def make_program(size: Size, jit: bool | None = False, **settings):
     """Ours, ready to train; `jit=None` compiles as for batches of one shape."""
-    from attnlab.tasks.translation.models.token_loss import token_losses
-    from attnlab.tasks.translation.program import TranslationProgram
+    from attnlab.tasks.translation.program import TranslationProgram, token_losses
     from attnlab.training.optimizers import make_optimizer
 
     model = make_model(size, **settings)

@@ -190,7 +190,7 @@ class HubSource:
             RequestError: keras-hub is missing, there is no such preset, a file of it is missing or
                 damaged, or it is no encoder of texts that this project knows.
         """
-        return cls(path, **read_preset(path)._asdict())
+        return cls(path, **read_preset(path))
 
     @classmethod
     def described(cls, content: Mapping[str, Any], tokenizer: Tokenizer) -> HubSource:

@@ -8,12 +8,11 @@ import json
 import textwrap
 from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from attnlab.encoders.hub_tokenizer import read_tokenizer
 from attnlab.encoders.preset_forms import KERAS_HUB, Form, form_of, sizes_of
 from attnlab.errors import RequestError
-from attnlab.text.tokenizers import Tokenizer
 from attnlab.training.tensorflow_internals import import_tensorflow
 
 BACKBONES = {
@@ -134,24 +133,8 @@ def _open_weights(file: Path, form: Form) -> None:
             pass
 
 
-class Preset(NamedTuple):
-    """What is known of a preset before its weights are read.
-
-    Attributes:
-        class_name: the backbone's.
-        config: the arguments of the backbone that say its sizes.
-        tokenizer: as this project numbers its tokens.
-        files: of the weights and the vocabulary.
-    """
-
-    class_name: str
-    config: dict[str, Any]
-    tokenizer: Tokenizer
-    files: list[Path]
-
-
-def read_preset(path: str) -> Preset:
-    """All of a preset but its weights.
+def read_preset(path: str) -> dict[str, Any]:
+    """Read all of a preset except its weights, as the arguments of a `HubSource`.
 
     Raises:
         RequestError: keras-hub is missing, there is no such preset, a file of it is missing or
@@ -167,7 +150,12 @@ def read_preset(path: str) -> Preset:
             f"model.path: expected a vocabulary of {config['vocabulary_size']} tokens, as "
             f"{_CONFIG} says, in {files[1]}, got {tokenizer.size}."
         )
-    return Preset(preset.class_name, config, tokenizer, [*preset.weights(), *files[1:]])
+    return {
+        "class_name": preset.class_name,
+        "config": config,
+        "tokenizer": tokenizer,
+        "files": [*preset.weights(), *files[1:]],
+    }
 
 
 def preset_attention(preset: PresetFiles) -> dict[str, Any]:

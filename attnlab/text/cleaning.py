@@ -70,3 +70,11 @@ def book_cleaning(text: str) -> str:
     words = plain.lower().translate(_NO_PUNCTUATION).split()
     printable = ("".join(filter(str.isprintable, word)) for word in words)
     return " ".join(word for word in printable if word.isalpha())
+
+
+def text_key(text: str, *, ignore_case: bool = False) -> str:
+    """The whole text in composed form (NFC) with single spaces; lower-cased to ignore case.
+
+    Texts of one key are one text to a model: tokenizers read texts in this form.
+    """
+    return normalized(text.lower() if ignore_case else text)

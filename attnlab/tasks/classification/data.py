@@ -11,6 +11,7 @@ import numpy as np
 
 from attnlab.tasks.base import TaskData
 from attnlab.tasks.classification.baselines import MOST_TEXTS, baselines
+from attnlab.tasks.classification.images.baselines import MOST_IMAGES, image_baselines
 
 _MOST_CLASSES = 12  # that are listed before training
 
@@ -95,3 +96,31 @@ class LabelledTexts(LabelledItems):
                 "training texts, drawn at random."
             )
         return notes
+
+
+@dataclass(frozen=True, eq=False)
+class LabelledImages(LabelledItems):
+    """Images with classes; `parts` are of `ImagePart`."""
+
+    noun: ClassVar[str] = "image"
+
+    @property
+    def longest(self) -> int:
+        """Pixels of an image."""
+        _, height, width, _ = self.parts["train"].pixels.shape
+        return height * width
+
+    def baselines(self, part: str) -> dict[str, np.ndarray]:
+        """Probabilities (N, C) of a part's images by rules that need no network."""
+        return image_baselines(
+            self.parts["train"], self.parts[part], len(self.classes), f"{self.digest} {part}"
+        )
+
+    def notes(self) -> list[str]:
+        """What the report should say of the data, a sentence each."""
+        count = len(self.parts["train"])
+        capped = (
+            f"The baselines logistic_regression and nearest got {MOST_IMAGES:,} of the {count:,} "
+            "training images, drawn at random."
+        )
+        return [*self.summary(), *([capped] if count > MOST_IMAGES else [])]

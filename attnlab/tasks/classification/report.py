@@ -13,8 +13,7 @@ from attnlab.tasks.base import Report
 from attnlab.tasks.classification.measures import confusion, scores
 
 if TYPE_CHECKING:
-    from attnlab.tasks.classification.data import LabelledTexts
-    from attnlab.tasks.classification.images.data import LabelledImages
+    from attnlab.tasks.classification.data import LabelledImages, LabelledTexts
 
     Data = LabelledTexts | LabelledImages
 

@@ -1,4 +1,4 @@
-"""Where a model looks: its maps on a few sentences, and measures of them on a whole part."""
+"""Attention maps of a model on a few sentences, and their measures on a whole part."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ if TYPE_CHECKING:
     from attnlab.tasks.translation.text.tokenized_corpus import TokenizedPart
 
 Tokenizers = tuple[Tokenizer, Tokenizer]  # the source's and the target's
-# Sentences that are aligned, and how many of them at once.
+# Sentences that are aligned, and how many per batch.
 _MOST, _BATCH = 1000, 64
 
 
 class Example(NamedTuple):
-    """A sentence, its translation, and where the model looked."""
+    """A sentence, its translation, and the attention maps between them."""
 
     # `cross` (L, H, T, S), and of a Transformer `encoder` (L, H, S, S) and `decoder` (L, H, T, T);
-    # step t chooses the target piece t. Empty without attention.
+    # step t predicts target token t. Empty without attention.
     maps: dict[str, np.ndarray]
-    source: list[str]  # labels of the source's tokens, END included
-    target: list[str]  # labels of the translation's, END included
-    gold: np.ndarray | None = None  # (T, S), whether tokens are linked; None where nobody knows
+    source: list[str]  # labels of the source tokens, END included
+    target: list[str]  # labels of the target tokens, END included
+    gold: np.ndarray | None = None  # (T, S), whether tokens are linked; None if unknown
 
 
 def example(
@@ -43,7 +43,7 @@ def example(
     source: np.ndarray,
     target: np.ndarray,
 ) -> Example:
-    """The attention on one sentence, (S,) ids and END, and a translation (T,), whoever wrote it."""
+    """Return the maps of one sentence, (S,) ids with END, and any translation (T,) of it."""
     read = np.concatenate([[START], target])
     maps = model.attend(np.asarray(source)[None], read[None])
     return Example(
@@ -56,9 +56,9 @@ def example(
 def examples(
     tokenizers: Tokenizers, model: keras.Model, search: Search, part: TokenizedPart, count: int
 ) -> list[Example]:
-    """The attention on some sentences of a part, short and long ones; none without attention."""
+    """Return the maps of short and long sentences of a part; none without attention."""
     order = np.argsort(part.source.lengths, kind="stable")
-    # Neither the shortest nor the longest ones, which are seldom typical.
+    # The shortest and the longest sentences are rarely typical.
     places = np.linspace(0.25, 0.95, min(count, len(order))) * (len(order) - 1)
     numbers = [int(order[int(place)]) for place in places]
     rows = cut_sources(model, [part.source[number] for number in numbers])
@@ -74,7 +74,7 @@ def examples(
 def _gold(
     tokenizers: Tokenizers, part: TokenizedPart, number: int, tokens: np.ndarray
 ) -> np.ndarray | None:
-    """The gold links of a pair, (T, S) with END, if it was translated as in the corpus."""
+    """Return the gold links (T, S) of a pair, with END; None unless its translation is right."""
     sources, references, links = part.texts()
     reference = references[number]
     if links is None or tokenizers[1].decode([tokens])[0] != reference:
@@ -86,11 +86,11 @@ def _gold(
 
 
 def stacked(found: list[Example]) -> dict[str, np.ndarray] | None:
-    """Examples as arrays for attention.npz, None without any.
+    """Stack examples into the arrays of attention.npz; None without examples.
 
     Returns:
         `cross`, and of a Transformer `encoder` and `decoder`, each (N, L, H, ...), padded; `gold`
-        (N, T, S), if known; `source` and `target`, (N, ...) labels, "" behind the last one.
+        (N, T, S), if known; `source` and `target`, (N, ...) labels, padded with "".
     """
     if not found:
         return None
@@ -116,10 +116,10 @@ def _padded(arrays: list[np.ndarray]) -> np.ndarray:
 def attention_details(
     tokenizers: Tokenizers, model: keras.Model, part: TokenizedPart
 ) -> dict[str, Any]:
-    """Numbers on the cross-attention over a part's true translations, which the model reads.
+    """Measure the cross-attention over the reference translations of a part.
 
-    JSON-ready: `attention_maps`, means of the maps' measures; where the corpus has gold links also
-    `alignment`, see `_alignment`. Empty where nothing attends.
+    JSON-ready: `attention_maps`, the means of the measures; if the corpus has gold links also
+    `alignment`, see `_alignment`. Empty without attention.
     """
     maps = list(_aligned(tokenizers, model, part))
     if not maps:
@@ -131,12 +131,12 @@ def attention_details(
 
 
 def _alignment(maps: list[AlignedSentence]) -> dict[str, Any]:
-    """Alignment error rates: each target word is linked to the source word of the largest weight.
+    """Return alignment error rates, with each target word linked to its largest weight.
 
     Returns:
-        `error_rate` and `shifted_error_rate` (the weights of step t align the word that the step
-        reads, not the one it predicts) of the mean over heads and layers; `layers`, both for each
-        layer by itself where there are several.
+        `error_rate`, and `shifted_error_rate`, in which step t aligns the word that it reads
+        instead of the one that it predicts, of the mean over heads and layers. With several layers
+        also `layers`: both rates of each layer.
     """
 
     def rates(chosen: Any) -> dict[str, Any]:
@@ -153,7 +153,7 @@ def _alignment(maps: list[AlignedSentence]) -> dict[str, Any]:
 
 
 def _mean_measures(maps: list[AlignedSentence]) -> dict[str, float]:
-    """Means over sentences, layers and heads."""
+    """Average the measures over sentences, layers and heads."""
     found = [measures(each.weights) for each in maps]
     return {name: _known_mean([_known_mean(values[name]) for values in found]) for name in found[0]}
 
@@ -167,7 +167,7 @@ def _known_mean(values: Any) -> float:
 def _aligned(
     tokenizers: Tokenizers, model: keras.Model, part: TokenizedPart
 ) -> Iterator[AlignedSentence]:
-    """The cross-attention (L, H, T, S) of each sentence with its gold links."""
+    """Yield the cross-attention (L, H, T, S) of each sentence with its gold links."""
     sources, references, links = part.texts()
     for first in range(0, min(len(sources), _MOST), _BATCH):
         rows = np.arange(first, min(first + _BATCH, len(sources), _MOST))
@@ -179,6 +179,6 @@ def _aligned(
             target_words = tokenizers[1].word_numbers(references[row])
             steps, width = len(target_words) + 1, len(source_words) + 1
             if steps > weights.shape[-2] or width > weights.shape[-1]:
-                continue  # cut off
+                continue  # the model read only a part of the sentence
             gold = parse_links(links[row] if links is not None else "")
             yield AlignedSentence(weights[..., :steps, :width], source_words, target_words, gold)

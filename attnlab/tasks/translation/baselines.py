@@ -1,4 +1,4 @@
-"""Translations by rules that need no network."""
+"""Baselines of translation, which need no network."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ if TYPE_CHECKING:
     from attnlab.tasks.translation.text.token_files import Ragged
     from attnlab.tasks.translation.text.tokenized_corpus import TokenizedPart
 
-# Training pairs that are searched, and queries compared with them at once.
+# Training pairs that are searched, and the number of queries compared with them at once.
 _MOST_PAIRS, _CHUNK = 200_000, 256
 
 
 def baselines(
     part: TokenizedPart, train: TokenizedPart | None, tokenizers: Tokenizers
 ) -> dict[str, list[str]]:
-    """Translations by rules of thumb: the source as it is, the most similar training pair's.
+    """Translate a part by copying the source, and by the most similar training pair.
 
-    Without the training part only those that need no training pairs.
+    Without the training part only `copied_source` is returned.
     """
     sources, _, _ = part.texts()
     if train is None:
@@ -32,10 +32,11 @@ def baselines(
 
 
 def nearest_rows(train: Ragged, asked: Ragged, count: int, size: int) -> np.ndarray:
-    """The training row with the most similar tokens for each of the first rows asked: (count,).
+    """Return the number of the most similar training row for each of the first rows: (count,).
 
-    Similar is the cosine of tf-idf vectors, idf = ln(N / rows with the token) + 1; the first of
-    equals counts. Only the first 200,000 training rows are searched. Tokens are below `size`.
+    Similarity is the cosine of tf-idf vectors, idf = ln(N / rows with the token) + 1; the first of
+    equally similar rows wins. Only the first 200,000 training rows are searched. Tokens are below
+    `size`.
     """
     pairs = min(len(train), _MOST_PAIRS)
     memory = _counts(train, pairs, size)
@@ -51,7 +52,7 @@ def nearest_rows(train: Ragged, asked: Ragged, count: int, size: int) -> np.ndar
 
 
 def _counts(rows: Ragged, first: int, size: int) -> sparse.csr_matrix:
-    """(first, size) how often each token stands in each of the first rows."""
+    """Return the counts (first, size) of each token in each of the first rows."""
     ends = np.asarray(rows.offsets[: first + 1])
     tokens = rows.tokens[: ends[-1]].astype(np.int64)
     matrix = sparse.csr_matrix((np.ones(len(tokens), np.float32), tokens, ends), (first, size))

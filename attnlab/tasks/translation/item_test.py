@@ -1,10 +1,10 @@
-"""sacreBLEU's paired bootstrap of groups of runs: a sentence's counts are summed over seeds.
+"""sacreBLEU's paired bootstrap for groups of runs: a sentence's counts are summed over seeds.
 
-Koehn 2004 resamples the sentences of a test part. With several seeds a sentence is resampled with
-all of its translations: seeds are no further sentences, and would make a test too sure of itself.
-With one seed the result is that of `sacrebleu --paired-bs`.
+Koehn 2004 resamples the sentences of a test part. With several seeds, a sentence is resampled
+together with all of its translations: counting each seed's translation as another sentence would
+make the p values too small. With one seed the result is that of `sacrebleu --paired-bs`.
 
-Private to sacreBLEU, as of 2.6.0: `Metric._extract_corpus_statistics`.
+Uses a private method of sacreBLEU (as of 2.6.0): `Metric._extract_corpus_statistics`.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ from attnlab.tasks.declaration import ItemTest, NoItemTest, Pairs
 from attnlab.tasks.translation.kind import KIND
 from attnlab.tasks.translation.scores import metric_class, metric_settings
 
-# A sentence's translations, one of each seed.
+# The translations of one sentence, one per seed.
 Translations = tuple[str, ...]
 
-# Translations that sacreBLEU counts in about two seconds.
+# The number of translations that sacreBLEU counts in about two seconds.
 _AT_ONCE = 30_000
 
 
 def item_test(metric: str, pairs: Pairs, always: bool | None) -> list[ItemTest | None]:
-    """Test groups of translations against a reference: an `ItemTester`.
+    """Test groups of translations against a reference group: an `ItemTester`.
 
-    `always` tests even where sacreBLEU would take minutes, and False never.
+    `always` True tests even if sacreBLEU takes minutes; False never tests.
 
     Raises:
-        NoItemTest: the sentences differ, or it would take minutes.
+        NoItemTest: the runs have different sentences, or the test would take minutes.
         RequestError: a predictions.csv is missing or damaged.
     """
     if always is False:
@@ -73,9 +73,9 @@ def paired_bootstrap(
 ) -> tuple[list[float], str]:
     """Test systems against a reference system, each with 1,000 resamples.
 
-    Each system has its translations of each sentence, `targets` are the right ones; `settings` are
-    the metric's where they aren't the usual ones. Gives a p value for each system, and sacreBLEU's
-    signature.
+    A system is a list with the translations of each sentence; `targets` are the references.
+    `settings` are the metric's; None: the usual ones. Returns a p value per system, and
+    sacreBLEU's signature.
     """
     from sacrebleu.significance import PairedTest
 
@@ -89,16 +89,17 @@ def paired_bootstrap(
     signatures, scores = test()
     (key,) = signatures
     base, *results = scores[key]
-    # sacreBLEU counts the resamples that differ by more, of which there may be none then.
+    # sacreBLEU counts the resamples with a larger difference; with equal scores there may be none,
+    # although p is 1.
     p_values = [1.0 if each.score == base.score else float(each.p_value) for each in results]
     return p_values, str(signatures[key])
 
 
 def _translations(runs: Sequence[RunDirectory], items: list[tuple[str, str]]) -> list[Translations]:
-    """The translations of each test item, one of each run.
+    """Return the translations of each test item, one per run.
 
-    `items` are the source and the reference of each, the same in all runs; the first run that is
-    read fills the list.
+    `items` has the source and the reference of each test item, which must be equal in all runs. If
+    the list is empty, the first run fills it.
     """
     columns = []
     for run in runs:
@@ -112,13 +113,13 @@ def _translations(runs: Sequence[RunDirectory], items: list[tuple[str, str]]) ->
         items[:] = items or own
         if own != items:
             raise NoItemTest(
-                f"no test over test items: {run.name} has other test items than the others"
+                f"no test over test items: {run.name} has different test items than the other runs"
             )
     return list(zip(*columns, strict=True))
 
 
 def _summing_seeds(name: str, settings: Mapping[str, Any]) -> Any:
-    """A metric of sentences that have several translations each: its counts are their sums."""
+    """Return a metric for sentences with several translations, whose counts it adds."""
     base = metric_class(name)
 
     class SummingSeeds(base):
@@ -133,7 +134,7 @@ def _summing_seeds(name: str, settings: Mapping[str, Any]) -> Any:
 
 
 def _settings(name: str, run: RunDirectory) -> dict[str, Any]:
-    """The metric as it was counted in a run, whose signature says how texts were cut."""
+    """Return the metric's settings in a run, whose signature names the tokenizer."""
     signature = str(run.read_metrics().get("signatures", {}).get(name))
     tokens = re.search(r"tok:([^|]+)", signature)
     return metric_settings(name, tokens[1]) if tokens else metric_settings(name)

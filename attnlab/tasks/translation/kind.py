@@ -1,4 +1,4 @@
-"""What translation states of itself."""
+"""The declaration of translation as a kind of task."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Learning to translate: batches of near-equal length, scored by translating."""
+"""The learner of translation: batches of near-equal length, validated by translating."""
 
 from __future__ import annotations
 
@@ -24,27 +24,28 @@ if TYPE_CHECKING:
     from attnlab.tasks.translation.task import Translate
     from attnlab.views.records import Figure
 
-# Steps between two looks at the progress and the losses.
+# Steps between two reports of progress and losses.
 _CHUNK = 16
-# Under XLA each shape compiles, so widths are rounded up to this.
+# XLA compiles a program for each shape, so widths are rounded up to a multiple of this.
 _WIDTH_STEP = 8
-# Compiling the one shape of all sentences takes as long as some 250 to 450 steps gain.
+# With fewer steps per epoch, compiling the single shape costs more than it saves: it takes as long
+# as some 250 to 450 steps save.
 _STEPS_AN_EPOCH = 100
-# Test sentences whose attention is kept, and validation sentences drawn while training.
+# Test sentences whose attention is stored, and validation sentences drawn during training.
 _EXAMPLES, _DRAWN = 8, 2
 
 
 class Batches(list[np.ndarray]):
-    """Consecutive gradient steps: the rows of each."""
+    """The row numbers of consecutive gradient steps, an array per step."""
 
     @property
     def steps(self) -> int:
-        """How many gradient steps these are."""
+        """Number of gradient steps."""
         return len(self)
 
 
 class _Compiled(NamedTuple):
-    """What is compiled of a translator, with its variables; see `program_cache`."""
+    """The compiled programs of a translator, with its variables; see `program_cache`."""
 
     model: keras.Model
     optimizer: keras.Optimizer
@@ -53,7 +54,7 @@ class _Compiled(NamedTuple):
 
 
 class TranslationLearner(Learner):
-    """A translator on its corpus; see `Learner`."""
+    """Trains a translator on its corpus; see `Learner`."""
 
     def __init__(self, config: RunConfig, task: Translate, model: keras.Model) -> None:
         self._task, self._trainer = task, config.trainer
@@ -82,17 +83,17 @@ class TranslationLearner(Learner):
         self._validation: list | None = None
 
     def _has_one_shape(self) -> bool:
-        """Whether all sentences to train on have equally many tokens, as have those to score."""
+        """Whether all sentences of a side, in train and validation, have equally many tokens."""
         parts = [self._task.tokenized.parts.get(name) for name in ("train", "validation")]
         sides = zip(*((part.source, part.target) for part in parts if part), strict=True)
         return all(np.ptp(np.concatenate([part.lengths for part in side])) == 0 for side in sides)
 
     def _is_long(self) -> bool:
-        """Whether an epoch has enough steps to make up for compiling with XLA."""
+        """Whether an epoch has enough steps for compiling with XLA to pay."""
         return sum(map(len, self.chunks(epoch=1))) >= _STEPS_AN_EPOCH
 
     def chunks(self, epoch: int) -> list[Batches]:
-        """The epoch's batches, a few together."""
+        """Return the epoch's batches in chunks of 16 steps."""
         plan = token_plan(
             *self._lengths,
             size=self._trainer.batch_size,
@@ -104,12 +105,12 @@ class TranslationLearner(Learner):
         return [Batches(plan[first : first + _CHUNK]) for first in range(0, len(plan), _CHUNK)]
 
     def train(self, chunk: Batches, rates: np.ndarray, first_step: int) -> Losses:
-        """Take some steps; see `TranslationProgram.train`."""
+        """Run the steps of a chunk; see `TranslationProgram.train`."""
         batches = [padded(self.model, self._train, rows, self._multiple) for rows in chunk]
         return Losses(*self._program.train(batches, rates, first_step))
 
     def validate(self, epoch: int) -> dict[str, float]:
-        """Loss, perplexity and accuracy of tokens; BLEU and chrF in the epochs that translate."""
+        """Return loss, perplexity and accuracy of tokens; BLEU and chrF, NaN if not due."""
         part = self._task.tokenized.parts.get("validation")
         if part is None:
             return {}
@@ -129,7 +130,7 @@ class TranslationLearner(Learner):
         }
 
     def _translation_scores(self) -> tuple[float, float]:
-        """BLEU and chrF of greedy translations of some validation sentences, the same each time."""
+        """Score greedy translations of the same validation sentences each time: BLEU and chrF."""
         part = self._task.tokenized.parts["validation"]
         count = len(part.source)
         some = min(self._task.score_sentences or count, count)
@@ -141,23 +142,23 @@ class TranslationLearner(Learner):
         return scores["bleu"], scores["chrf"]
 
     def report(self) -> Report:
-        """The test part's translations beside the baselines."""
+        """Score the translations of the test part, and the baselines."""
         return self._task.evaluate(self.model, "test", progress=self.progress)
 
     def extra_reports(self) -> dict[str, Any]:
-        """Scores on the corpus's further test parts."""
+        """Score the corpus's further test parts."""
         parts = [*self._task.tokenized.parts]
         further = [part for part in parts if part not in ("train", "validation", "test")]
         evaluate = partial(self._task.evaluate, self.model, progress=self.progress)
         return {part: evaluate(part).brief() for part in further}
 
     def examples(self) -> dict[str, np.ndarray] | None:
-        """Attention on a few test sentences, each translated greedily; see `stacked`."""
+        """Return the attention on a few test sentences, translated greedily; see `stacked`."""
         part = self._task.tokenized.parts["test"]
         return stacked(examples(self._task.tokenizers, self.model, self._search, part, _EXAMPLES))
 
     def epoch_figures(self, epoch: int) -> dict[str, Figure]:
-        """Attention maps of two validation sentences, in epochs 1, 2, 4, 8, ..."""
+        """Draw attention maps of two validation sentences, in epochs 1, 2, 4, 8, ..."""
         part = self._task.tokenized.parts.get("validation")
         if epoch & (epoch - 1) or part is None:
             return {}

@@ -1,9 +1,9 @@
-"""Numbers on attention maps: how sharp, how monotonic, how right as word alignments.
+"""Measures of attention maps: entropy, distance from the diagonal, alignment error rate.
 
-A map is a NumPy array (..., T, S) of weights after the softmax: T target steps look at S source
-positions; axes before them, such as layers and heads, are kept. Rows need not sum to 1, because
-those of Luong's local attention don't; a row without any weight has no value (NaN), and means pass
-over it.
+A map is a NumPy array (..., T, S) of weights after the softmax: T target steps attend to S source
+positions; the axes in front, such as layers and heads, stay in the result. Rows need not sum to 1,
+because those of Luong's local attention don't. A row whose weights are all 0 gives NaN, and means
+skip it.
 """
 
 from __future__ import annotations
@@ -18,22 +18,22 @@ Link = tuple[int, int]
 
 
 class AlignedSentence(NamedTuple):
-    """A map and what it is held against."""
+    """An attention map, the words of its tokens, and the gold alignment."""
 
-    # (..., T, S). Step t chooses target token t, so the first row belongs to the first token; rows
-    # and columns beyond the tokens, of END and padding, are left out
+    # (..., T, S). Step t predicts target token t, so row 0 belongs to token 0. Padding is left out.
     weights: np.ndarray
-    # for each source token the number of its word, from 0; below 0 for a token of no word
+    # the number of each source token's word, from 0; below 0 for a token of no word
     source_words: Sequence[int]
-    target_words: Sequence[int]  # for each target token the number of its word
-    gold: frozenset[Link]  # the right links
+    target_words: Sequence[int]  # the number of each target token's word
+    gold: frozenset[Link]  # the gold links
 
 
 def entropy(weights: np.ndarray, *, normalised: bool = False) -> np.ndarray:
-    """H_t = - sum_s a_ts ln a_ts in nats, a row divided by its sum first.
+    """H_t = - sum_s a_ts ln a_ts in nats, of rows divided by their sum.
 
-    0 where a step looks at one position, ln S where at all alike: (..., T, S) to (..., T).
-    Normalised it is divided by ln S, so that all sentences lie in 0 to 1 (S = 1 gives 0).
+    (..., T, S) to (..., T): 0 if all weight is on one position, ln S if it is uniform.
+    `normalised` divides by ln S, so that sentences of all lengths range from 0 to 1 (S = 1 gives
+    0).
     """
     rows = _distributions(weights)
     values = -(rows * np.log(np.where(rows > 0, rows, 1.0))).sum(axis=-1) + 0.0
@@ -41,17 +41,16 @@ def entropy(weights: np.ndarray, *, normalised: bool = False) -> np.ndarray:
 
 
 def largest_weight(weights: np.ndarray) -> np.ndarray:
-    """max_s a_ts, as the model used it: (..., T, S) to (..., T)."""
+    """max_s a_ts, of rows as the model used them: (..., T, S) to (..., T)."""
     rows = np.asarray(weights, np.float64)
     return np.where(rows.sum(axis=-1) > 0, rows.max(axis=-1), np.nan)
 
 
 def diagonal_distance(weights: np.ndarray) -> np.ndarray:
-    """D_t = sum_s a_ts |(s + 1/2) / S - (t + 1/2) / T|, a row divided by its sum first.
+    """D_t = sum_s a_ts |(s + 1/2) / S - (t + 1/2) / T|, of rows divided by their sum.
 
-    Positions stand in the middle of their cells, so that reading both sentences backwards changes
-    nothing, and a map of equal lengths that goes straight along its diagonal has the distance 0.
-    (..., T, S) to (..., T), below 1.
+    (..., T, S) to (..., T), below 1. Positions are the centres of their cells: reversing both
+    sentences changes nothing, and a square map with all weight on its diagonal has the distance 0.
     """
     rows = _distributions(weights)
     steps, width = rows.shape[-2:]
@@ -61,7 +60,7 @@ def diagonal_distance(weights: np.ndarray) -> np.ndarray:
 
 
 def covered_share(weights: np.ndarray) -> np.ndarray:
-    """The share of source positions with sum_t a_ts >= 1/2, half a step's weight: to (...).
+    """Share of source positions with sum_t a_ts >= 1/2, half a step's weight: to (...).
 
     Source: the sum is the coverage vector after the last step of See et al. 2017 (arXiv
     1704.04368), equation 10; Tu et al. 2016 (arXiv 1601.04811), equation 8, with fertility 1.
@@ -72,7 +71,7 @@ def covered_share(weights: np.ndarray) -> np.ndarray:
 def head_similarity(weights: np.ndarray) -> np.ndarray:
     """Mean cosine of two heads' rows, over all pairs of heads and steps: (..., H, T, S) to (...).
 
-    1 where all heads look alike, 0 where no two look at the same position; NaN for one head.
+    1 if all heads have equal weights, 0 if no two attend to the same position; NaN for one head.
     """
     rows = np.asarray(weights, np.float64)
     lengths = np.linalg.norm(rows, axis=-1, keepdims=True)
@@ -80,15 +79,15 @@ def head_similarity(weights: np.ndarray) -> np.ndarray:
     heads = rows.shape[-3]
     if heads < 2:
         return np.full(rows.shape[:-3], np.nan)
-    # |sum of the units|^2 has every pair twice, and each head once with itself.
+    # |sum of the units|^2 contains every pair twice, and each head once with itself.
     pairs = (units.sum(axis=-3) ** 2).sum(axis=-1) - (units**2).sum(axis=(-3, -1))
     return pairs.mean(axis=-1) / (heads * (heads - 1))
 
 
 def measures(weights: np.ndarray) -> dict[str, np.ndarray]:
-    """All measures of the maps (..., H, T, S) of one sentence, means over its target steps.
+    """Return all measures of the maps (..., H, T, S) of one sentence, means over target steps.
 
-    Each has the shape of the axes before T; the similarity of heads is without their axis.
+    Each has the shape of the axes in front of T; `head_similarity` lacks the axis of heads.
     """
     rows = np.asarray(weights, np.float64)
     return {
@@ -102,14 +101,14 @@ def measures(weights: np.ndarray) -> dict[str, np.ndarray]:
 
 
 def _distributions(weights: np.ndarray) -> np.ndarray:
-    """Rows that sum to 1; NaN where a row has no weight."""
+    """Divide rows by their sum; a row whose weights are all 0 becomes NaN."""
     rows = np.asarray(weights, np.float64)
     total = rows.sum(axis=-1, keepdims=True)
     return np.divide(rows, total, out=np.full_like(rows, np.nan), where=total > 0)
 
 
 def _mean(values: np.ndarray) -> np.ndarray:
-    """Mean over the last axis of what is not NaN; NaN where all is."""
+    """Mean over the last axis, NaN left out; NaN if all values are NaN."""
     known = ~np.isnan(values)
     count = known.sum(axis=-1)
     total = np.where(known, values, 0.0).sum(axis=-1)
@@ -117,7 +116,7 @@ def _mean(values: np.ndarray) -> np.ndarray:
 
 
 def parse_links(text: str) -> frozenset[Link]:
-    """Links of one pair in Pharaoh's format: `0-0 1-2`, source word and target word from 0."""
+    """Parse links in Pharaoh format, `0-0 1-2`: source word and target word, from 0."""
     pairs = (link.split("-") for link in text.split())
     return frozenset((int(source), int(target)) for source, target in pairs)
 
@@ -125,13 +124,13 @@ def parse_links(text: str) -> frozenset[Link]:
 def word_weights(
     weights: np.ndarray, source_words: Sequence[int], target_words: Sequence[int], shift: int = 0
 ) -> np.ndarray:
-    """A map (T, S) as one from words to words: source pieces are summed, target pieces averaged.
+    """Turn a map (T, S) into one between words: sum source tokens, average target tokens.
 
-    Words are as in `AlignedSentence`; gives (target words, source words). `shift` says which step
-    aligns token t: t + shift. 0 is the step that chooses it, 1 the next one, whose input it is:
-    scores that know the decoder's state alone align that word.
+    Words are as in `AlignedSentence`; returns (target words, source words). Step t + `shift` aligns
+    token t: 0 is the step that predicts the token, 1 the next step, which reads it. Mechanisms that
+    score with the decoder's state align the word that the step reads.
     """
-    # (tokens, words): 1 where a token belongs to a word.
+    # (tokens, words): 1 if the token belongs to the word.
     source, target = (
         (np.asarray(words, int)[:, None] == np.arange(max(words, default=-1) + 1)).astype(float)
         for words in (source_words, target_words)
@@ -141,7 +140,7 @@ def word_weights(
 
 
 def predicted_links(sentence: AlignedSentence, shift: int = 0) -> frozenset[Link]:
-    """For each target word the source word of the largest weight; none where no word has any."""
+    """Link each target word to the source word of the largest weight, unless all weights are 0."""
     table = word_weights(*sentence[:3], shift)
     if not table.size:
         return frozenset()
@@ -151,15 +150,15 @@ def predicted_links(sentence: AlignedSentence, shift: int = 0) -> frozenset[Link
 
 
 def alignment_error_rate(sentences: Iterable[AlignedSentence], shift: int = 0) -> float:
-    """How wrong the maps of a part are, `shift` as in `word_weights`."""
+    """Return the error rate of the links that maps predict; `shift` is as in `word_weights`."""
     return error_rate((predicted_links(each, shift), each.gold) for each in sentences)
 
 
 def error_rate(pairs: Iterable[tuple[frozenset[Link], frozenset[Link]]]) -> float:
-    """1 - 2 |A and S| / (|A| + |S|) of links A and gold links S.
+    """Return 1 - 2 |A and S| / (|A| + |S|) of predicted links A and gold links S.
 
-    Source: Och and Ney 2003, section 4.2, for gold links that are all sure. Without any link on
-    either side nothing is wrong: 0.
+    Source: Och and Ney 2003, section 4.2, for gold links that are all sure. Without any links the
+    rate is 0.
     """
     right = total = 0
     for found, gold in pairs:

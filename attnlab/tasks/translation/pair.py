@@ -10,6 +10,6 @@ class Pair(NamedTuple):
 
     source: str  # the sentence
     target: str  # its translation
-    # gold word alignment in Pharaoh format, `0-0 1-2`: numbers, from 0, of a source word and a
-    # target word as `text.words.split_words` cuts them; None where unknown
+    # gold word alignment in Pharaoh format, `0-0 1-2`: the numbers, from 0, of a source word and a
+    # target word as `text.words.split_words` splits them; None if unknown
     links: str | None = None

@@ -1,4 +1,4 @@
-"""Translations of sentences by a trained run."""
+"""The predictions of a trained translator: the command `attnlab translate`."""
 
 from __future__ import annotations
 
@@ -21,27 +21,26 @@ class TranslationPredictor(Predictor):
     """Translate SENTENCEs, or standard input line by line, with a trained RUN.
 
     RUN is a run folder, an MLflow run id or its first characters, or `latest`. Prints one
-    translation a line, an empty line for an empty line. With --n-best above 1, a line has rank and
-    translation with a tab between, with --scores score and translation, with both rank, score and
-    translation. A score is the log-probability by length penalty: 0 is the best there could be.
-    With --scores a last column names the words that the model doesn't know, if there are any. With
-    --json an object a line.
+    translation per line, and an empty line for an empty line. --n-best above 1 puts the rank
+    before the translation, --scores the score, with tabs between the columns. A score is the
+    log-probability divided by the length penalty; 0 is the best possible score. With --scores a
+    last column names the words that the model doesn't know. --json prints one object per line.
     """
 
     takes = Inputs("SENTENCE", "[SENTENCE]...")
     settings = (
-        Setting("beam", "Hypotheses kept; 1 is greedy.  [default: the run's task.beam]", (1, 100)),
-        Setting("n_best", "Translations of each sentence, at most --beam.", (1, 100), default=1),
-        Setting("scores", "Print each translation's score, too.", bool),
+        Setting("beam", "Beam size; 1 is greedy.  [default: the run's task.beam]", (1, 100)),
+        Setting("n_best", "Translations per sentence, at most --beam.", (1, 100), default=1),
+        Setting("scores", "Also print the score of each translation.", bool),
     )
     figure = Setting(
         "attention",
-        "Draw where the model looked, for one sentence: the mean over layers and heads.",
+        "Draw the attention map of one sentence: the mean over layers and heads.",
     )
     figure_settings = (
-        Setting("layer", "Draw that layer.", (1, None), metavar="N"),
-        Setting("head", "Draw that head.", (1, None), metavar="N"),
-        Setting("all_heads", "Draw all by themselves, self-attention too.", bool),
+        Setting("layer", "Draw only layer N.", (1, None), metavar="N"),
+        Setting("head", "Draw only head N.", (1, None), metavar="N"),
+        Setting("all_heads", "Draw every head, also of self-attention.", bool),
     )
     together = 1024
     noun = "sentence"
@@ -52,23 +51,22 @@ class TranslationPredictor(Predictor):
         hypotheses = beam or request.run.read_config()["task"].get("beam", 1)
         if n_best > hypotheses:
             raise RequestError(
-                f"--n-best: expected at most the hypotheses kept, --beam={hypotheses}, got "
-                f"{n_best}."
+                f"--n-best={n_best}: must be at most the number of hypotheses, --beam={hypotheses}."
             )
         super().__init__(request)
 
     def use(self, trained: Any) -> None:
-        """Make the translator of the run; see `Predictor`."""
+        """Create the run's translator; see `Predictor`."""
         super().use(trained)
         self._translator = self.task.translator(self.model, beam=self._beam, n_best=self._n_best)
         self._translator.warn = lambda text: self.request.report(f"warning: {text}")
 
     def predict(self, inputs: Sequence[str]) -> Iterator[Translated]:
-        """The translations of each sentence."""
+        """Yield each sentence with its translations, the best one first."""
         return zip(inputs, self._translator.translate(inputs), strict=True)
 
     def lines(self, result: Translated) -> list[str]:
-        """A line for each translation; one empty line for an empty sentence."""
+        """Return a line per translation, or one empty line for an empty sentence."""
         source, translations = result
         if _is_empty(translations[0]):
             return [""]
@@ -81,7 +79,7 @@ class TranslationPredictor(Predictor):
             yield [*ranks * (self._n_best > 1), *scores * self._scores, best.text]
 
     def content(self, result: Translated) -> dict[str, Any]:
-        """The translations with their scores and tokens."""
+        """Return the translations with their scores and tokens."""
         source, translations = result
         pieces = [self._translator.pieces(best) for best in translations]
         return {
@@ -101,27 +99,25 @@ class TranslationPredictor(Predictor):
         }
 
     def draw(self, results: Sequence[Translated], **settings: Any) -> Figure:
-        """The attention maps of the best translation of one sentence; see `maps_figure`."""
+        """Draw the attention maps of the best translation of one sentence; see `maps_figure`."""
         from attnlab.tasks.shown.run_figures import run_title
         from attnlab.tasks.translation.shown.maps import maps_figure
 
         ((_, (best, *_)),) = results
         if _is_empty(best):
-            raise RequestError(
-                "--attention: expected a sentence with words in it, got an empty one."
-            )
+            raise RequestError("--attention: the sentence has no words; give one with words.")
         looked = self._translator.maps(best)
         if not looked.maps:
-            raise RequestError("--attention: expected a model with attention, got attention=none.")
+            raise RequestError("--attention: the run has attention=none, so there is no map.")
         title = f"{run_title(self.trained.config.names)}: attention, epoch {self.trained.epoch}"
         return maps_figure(*looked, title=title, **settings)
 
 
 def _is_empty(translation: Translation) -> bool:
-    """Whether the sentence had no token but END."""
+    """Whether END is the only token of the sentence."""
     return len(translation.source) == 1
 
 
 def _number(value: float) -> float | None:
-    """A number for JSON, which has none that is not finite, as a model that diverged gives."""
+    """Return a number for JSON; None for NaN and infinity, which JSON doesn't have."""
     return round(value, 6) if math.isfinite(value) else None

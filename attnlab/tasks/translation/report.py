@@ -1,4 +1,4 @@
-"""How good translations are, beside what needs no network to translate."""
+"""The report on a part: scores of the translations and of the baselines."""
 
 from __future__ import annotations
 
@@ -28,34 +28,34 @@ if TYPE_CHECKING:
     from attnlab.tasks.translation.text.tokenized_corpus import TokenizedCorpus, TokenizedPart
 
 _ALL_REFERENCES = (
-    "Sources come back with other translations: BLEU is {bleu:.2f} where each of the {count} "
-    "different ones counts once, against all of its own."
+    "Some sources have several translations. BLEU is {bleu:.2f} if each of the {count} different "
+    "sources counts once, against all of its translations."
 )
 _FIRST_PAIRS = "Only the first {count} of {total} pairs are scored."
 _CUT_TARGETS = (
-    "Of {cut} of {count} references the loss, the perplexity and the accuracy count the first "
-    "{most} tokens only: learned positions reach no further."
+    "The loss, the perplexity and the accuracy count only the first {most} tokens of {cut} of "
+    "{count} references, because the learned positions end there."
 )
 _SHORT = (
-    "No reference has four tokens, so BLEU is 0 whatever is written: task.monitor=val_chrf chooses "
+    "No reference has four tokens, so BLEU is always 0: task.monitor=val_chrf chooses "
     "the epoch by chrF, and compare --metric chrf compares by it."
 )
 _CUT_SOURCES = (
-    "Of {cut} of {count} sources the first {most} tokens only are read: the model, or its learned "
-    "positions, reach no further."
+    "The model reads only the first {most} tokens of {cut} of {count} sources, because its "
+    "attention weights or its learned positions end there."
 )
-_NO_TRAINING_PAIRS = "The baseline nearest_pair is left out: it needs the training part."
+_NO_TRAINING_PAIRS = "The baseline nearest_pair is missing, because it needs the training part."
 
 
 class ReportedTask(Protocol):
-    """What a report asks of its task.
+    """What a report needs from its task, `Translate`.
 
     Attributes:
-        corpus: what is translated.
-        tokenizers: the source's and the target's.
-        tokenized: the corpus in tokens; None without it.
+        corpus: the corpus, for its language.
+        tokenizers: the tokenizers of the source and of the target.
+        tokenized: the tokenized corpus; None without one.
         length_penalty, extra_length: settings of the search.
-        copy_unknown: whether source words replace unknown ones.
+        copy_unknown: whether source words replace unknown tokens of a translation.
     """
 
     corpus: Corpus
@@ -77,12 +77,12 @@ def report(
 ) -> Report:
     """Translate a part and score it; see `Translate.evaluate`."""
     sources, references, _ = part.texts()
-    rows = np.arange(len(sources))  # all of them, but of the training part the first ones
+    rows = np.arange(len(sources))  # all rows, but of the training part only the first 100
     settings = {"length_penalty": task.length_penalty, "extra_length": task.extra_length}
     search, language = Search(model, beam=beam, **settings), task.corpus.target_language
     if progress:
         name = "the test part" if part.name == "test" else part.name
-        search.told = partial(progress, what=f"scoring {name}")
+        search.progress = partial(progress, what=f"scoring {name}")
     hypotheses = search_rows(task, search, part, rows)
     metrics = score(hypotheses, references, language)
     details: dict[str, Any] = {"signatures": metrics.pop("signatures"), "beam": beam}
@@ -96,7 +96,7 @@ def report(
     rules = {name: score(each, references, language) for name, each in texts}
     for scores in rules.values():
         del scores["signatures"]
-    # What part of each baseline's distance to 100 is gone.
+    # Skill: by what share the error, 100 - BLEU, is smaller than the baseline's.
     distances = {name: 100.0 - scores["bleu"] for name, scores in rules.items()}
     skills = {
         name: 1.0 - (100.0 - metrics["bleu"]) / each if each else None
@@ -125,13 +125,13 @@ def report(
 
 
 def _limits(model: keras.Model, part: TokenizedPart, rows: np.ndarray) -> list[str]:
-    """What of a part isn't scored: a sentence for the pairs, and one for ends of references."""
+    """Return notes on pairs, ends of sources and ends of references that aren't scored."""
     count, total, notes = len(rows), len(part.source), []
     if count < total:
         notes.append(_FIRST_PAIRS.format(count=count, total=total))
     reach = longest_source(model)
     cut = int((part.source.lengths[rows] > reach).sum()) if reach else 0
-    if reach and cut:  # END is one of them
+    if reach and cut:  # END is one of the tokens that the model reads
         notes.append(_CUT_SOURCES.format(cut=cut, count=count, most=reach - 1))
     most = model.max_positions
     cut = int((part.target.lengths[rows] > most).sum()) if most else 0
@@ -153,7 +153,7 @@ def _predictions(sources, references, hypotheses, language: str) -> dict[str, np
 def search_rows(
     task: ReportedTask, search: Search, part: TokenizedPart, rows: np.ndarray
 ) -> list[str]:
-    """The best translation of some sentences of a part."""
+    """Return the best translation of some rows of a part."""
     sources = cut_sources(search.model, [part.source[int(row)] for row in rows])
     targets = [best[0].tokens if best else np.zeros(0, np.int32) for best in search(sources)]
     copied: list[list[str]] = []

@@ -1,4 +1,4 @@
-"""Translation: sentences of one language into another."""
+"""The task `translate`: translate sentences of one language into another."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _FILE, _SOURCE, _TARGET = "text.json", "source_tokenizer.json", "target_tokenize
 
 @dataclass(frozen=True)
 class TranslationData(TaskData):
-    """A corpus as the runner sees it; see `TaskData`."""
+    """The tokenized corpus, as the runner sees it; see `TaskData`."""
 
     tokenized: TokenizedCorpus
     name: str
@@ -49,47 +49,47 @@ class TranslationData(TaskData):
 
     @property
     def digest(self) -> str:
-        """SHA-256 of the corpus and of how its text was cut."""
+        """SHA-256 of the corpus and of the settings that tokenized it."""
         return self.tokenized.digest
 
     @property
     def longest(self) -> int:
-        """Tokens of the longest training sentence."""
+        """Number of tokens of the longest training sentence."""
         train = self.tokenized.parts["train"]
         return int(max(side.lengths.max(initial=0) for side in (train.source, train.target)))
 
     def counts(self) -> dict[str, int]:
-        """Pairs by part."""
+        """Return the number of pairs of each part."""
         return {name: len(part.source) for name, part in self.tokenized.parts.items()}
 
     def summary(self) -> list[str]:
-        """What a user should know before training: how the corpus was read."""
+        """Return notes on how the corpus was read, to be shown before training."""
         return corpus_notes(self.tokenized.statistics)
 
     def describe(self) -> dict[str, Any]:
-        """What preprocessing the corpus counted."""
+        """Return the statistics that preprocessing counted."""
         return self.tokenized.statistics
 
 
 class Translate(Task):
-    """Translate a corpus's sentences by an encoder and a decoder.
+    """Translate the sentences of a corpus with an encoder and a decoder.
 
     Attributes:
         monitor: the validation metric that chooses the best epoch, and its direction.
 
-    The settings are those of conf/task/translate.yaml, those of the `TextSettings` among them;
-    `cache` is the folder of downloads and tokenized corpora.
+    The settings are those of conf/task/translate.yaml, which include the `TextSettings`. `cache` is
+    the folder of downloads and tokenized corpora.
     """
 
     kind: ClassVar[Kind] = KIND
     name: ClassVar[str] = "translate"
-    tokenized: TokenizedCorpus | None = None  # the corpus in tokens, once it is loaded
-    source_tokenizer: Tokenizer  # cuts what is translated, once that is loaded or read
-    # cuts translations; the same object where the vocabulary is shared
-    target_tokenizer: Tokenizer
-    # tokens of the longest source trained on, END included, and of the longest target
+    tokenized: TokenizedCorpus | None = None  # set by `load`
+    source_tokenizer: Tokenizer  # set by `load` or `load_from`
+    target_tokenizer: Tokenizer  # the same object as the source's if the vocabulary is shared
+    # tokens of the longest training source, END included, and of the longest training target
     longest: tuple[int, ...]
-    # by how many tokens a translation may pass its source; as many as in training, or more
+    # a translation may have this many tokens more than its source: 50, or more if a training pair
+    # has more
     extra_length: int = _EXTRA_LENGTH
 
     def __init__(
@@ -115,7 +115,7 @@ class Translate(Task):
         self.copy_unknown = copy_unknown
 
     def load(self, seed: int = 0, progress: Progress | None = None) -> TranslationData:
-        """Find the corpus, cut it into tokens (once, cached), and divide it by the seed.
+        """Find the corpus, divide it by the seed, and tokenize it (once; the cache stores it).
 
         Raises:
             RequestError: the corpus is missing, damaged or too small.
@@ -133,17 +133,17 @@ class Translate(Task):
         return TranslationData(self.tokenized, self.corpus.name, self.corpus.origin)
 
     def build(self, attention: Callable[[], Attention], model: Option) -> keras.Model:
-        """The translator, its weights drawn; with the corpus it knows how often words are."""
+        """Return a translator with drawn weights; with the corpus its bias is the word shares."""
         sizes = self.source_tokenizer.size, self.target_tokenizer.size
         made = self._build(attention, model, *sizes, *self.longest)
         if self.tokenized:
             counts = self.tokenized.parts["train"].target.counts(self.target_tokenizer.size)
-            counts[START] = 0  # begins each row and is never written
+            counts[START] = 0  # the first token of each row, which the decoder never writes
             made.expect(counts)
         return made
 
     def check(self, attention: Callable[[], Attention], model: Option) -> None:
-        """Refuse what `build` would, whatever the corpus; called before it is prepared."""
+        """Refuse settings that `build` refuses with any corpus, before the corpus is prepared."""
         self._build(attention, model, 8, 8, 1, 1)
 
     def _build(self, attention: Callable[[], Attention], model: Option, *sizes: int) -> Translator:
@@ -156,18 +156,19 @@ class Translate(Task):
 
     @property
     def loss(self) -> Callable[[Any, Any], Any]:
-        """Cross entropy with label smoothing, (N,) labels and (N, V) logits to (N,).
+        """Cross entropy with label smoothing: (N,) labels and (N, V) logits to (N,).
 
-        It is no method, so that a cached program that has it doesn't hold the corpus.
+        A function instead of a method, so that a cached program with this loss doesn't keep the
+        corpus in memory.
         """
-        from attnlab.tasks.translation.models.token_loss import token_losses
+        from attnlab.tasks.translation.program import token_losses
 
         return partial(token_losses, smoothing=self.label_smoothing)
 
     def translator(
         self, model: keras.Model, *, beam: int | None = None, n_best: int = 1
     ) -> SentenceTranslator:
-        """What turns sentences into translations by a model; without a `beam`, the task's."""
+        """Return a translator of sentences with a model; `beam` None is the task's own beam."""
         from attnlab.tasks.translation.sentences import SentenceTranslator
 
         return SentenceTranslator(
@@ -192,16 +193,17 @@ class Translate(Task):
         test_set: str | None = None,
         progress: Progress | None = None,
     ) -> Report:
-        """Translate a part and score it beside the baselines.
+        """Translate a part, and score the translations and the baselines.
 
         Args:
-            model: what translates.
-            part: of the loaded corpus.
-            beam: hypotheses kept; None: the task's.
-            files: of sources and of their translations, scored in place of a part. Needs no corpus;
-                without one the baseline that needs training pairs is left out.
-            test_set: of the corpus, scored in place of a part, as its setting `test_set` names it.
-            progress: is told how far it is.
+            model: a translator.
+            part: a part of the loaded corpus.
+            beam: the number of hypotheses per sentence; None: the task's.
+            files: files of sources and of their translations, scored instead of a part. They need
+                no corpus; without one the baseline that needs training pairs is left out.
+            test_set: a value of the corpus's setting `test_set`; that test set is scored instead of
+                a part.
+            progress: called with the number of sentences that are done.
 
         Raises:
             RequestError: the corpus has no such part, or files can't be read.
@@ -222,11 +224,11 @@ class Translate(Task):
 
     @property
     def tokenizers(self) -> tuple[Tokenizer, Tokenizer]:
-        """The source's and the target's tokenizer."""
+        """The tokenizers of the source and of the target."""
         return self.source_tokenizer, self.target_tokenizer
 
     def serve(self, model: keras.Model, inputs: Any = None, beam: int | None = None) -> np.ndarray:
-        """Translate sentences: (N,) or a column of N, to (N,); without a `beam` by the task's."""
+        """Translate sentences, (N,) or (N, 1), to (N,); `beam` None is the task's own beam."""
         if inputs is None:
             raise RequestError("inputs: expected a list of sentences, got none.")
         lines = [str(line) for line in np.asarray(inputs).reshape(-1)]
@@ -234,7 +236,7 @@ class Translate(Task):
         return np.array([best[0].text for best in translated], dtype=object)
 
     def save(self, folder: Path) -> None:
-        """Write the tokenizers, and what the lengths and the text's treatment were."""
+        """Write the tokenizers, the text settings, and the lengths of the training sentences."""
         self.source_tokenizer.save(folder / _SOURCE)
         if not self.text.shared_vocabulary:
             self.target_tokenizer.save(folder / _TARGET)
@@ -248,10 +250,10 @@ class Translate(Task):
         write_json(folder / _FILE, content)
 
     def load_from(self, folder: Path) -> None:
-        """Read what `save` wrote; then sentences can be translated without the corpus.
+        """Read what `save` wrote, which is all that translating needs: no corpus.
 
         Raises:
-            RequestError: a file is missing, damaged, or of other settings.
+            RequestError: a file is missing or damaged, or was written with other text settings.
         """
 
         def read(content: Mapping[str, Any]) -> tuple[Any, tuple[tuple[int, ...], int]]:
@@ -268,6 +270,6 @@ class Translate(Task):
 
 
 def served_example(document: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """An input of the model that MLflow serves, one sentence, and an output, its translation."""
+    """Return an input and an output of the model that MLflow serves: one sentence each."""
     sentence = {"values": ["The old dog sleeps."], "dtype": "object"}
     return sentence, sentence

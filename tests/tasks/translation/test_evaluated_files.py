@@ -25,7 +25,7 @@ SMALL = (
     *("trainer.batch_size=200", "task.score_every=3", "schedule=constant"),
     *("optimizer.learning_rate=0.02", "tracking.enabled=false", "paths.data=cache"),
 )
-LEFT_OUT = "The baseline nearest_pair is left out: it needs the training part."
+LEFT_OUT = "The baseline nearest_pair is missing, because it needs the training part."
 
 
 def write_pairs(folder: Path, stem: str, count: int) -> None:

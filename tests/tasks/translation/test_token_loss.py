@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from attnlab.tasks.translation.models.token_loss import token_losses
+from attnlab.tasks.translation.program import token_losses
 
 N, V = 7, 11
 

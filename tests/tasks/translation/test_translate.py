@@ -159,9 +159,9 @@ def test_a_report_says_what_is_not_scored(tmp_path, monkeypatch):
     model = task.build(lambda: MultiHeadAttention(heads=1), Option("transformer", settings))
     assert task.evaluate(model, "train").notes == [
         "Only the first 3 of 4 pairs are scored.",
-        "Of 3 of 3 references the loss, the perplexity and the accuracy count the first 3 tokens "
-        "only: learned positions reach no further.",
-        "No reference has four tokens, so BLEU is 0 whatever is written: task.monitor=val_chrf "
+        "The loss, the perplexity and the accuracy count only the first 3 tokens of 3 of 3 "
+        "references, because the learned positions end there.",
+        "No reference has four tokens, so BLEU is always 0: task.monitor=val_chrf "
         "chooses the epoch by chrF, and compare --metric chrf compares by it.",
     ]
 

@@ -219,8 +219,8 @@ def test_a_terminal_is_told_what_is_awaited(translate):
 
 REFUSED = [
     (["--beam", "0", "one"], "'--beam'", "0 is not in the range 1<=x<=100"),
-    (["--n-best", "3", "one"], "--n-best: expected at most the hypotheses kept, --beam=2, got 3."),
-    (["--beam", "3", "--n-best", "4", "one"], "--beam=3, got 4."),
+    (["--n-best", "3", "one"], "--n-best=3: must be at most the number of hypotheses, --beam=2."),
+    (["--beam", "3", "--n-best", "4", "one"], "--n-best=4: must be", "--beam=3."),
     (["--n-best", "0", "one"], "'--n-best'"),
     (["--epoch", "7", "one"], "--epoch: expected best, last or one of the saved epochs 1 to 2"),
     (["--average", "3", "one"], "--average: expected at most the 2 epochs"),
@@ -240,7 +240,7 @@ def test_a_wrong_request_gets_one_sentence(translate, words, expected):
 
 DRAWINGS = [
     (["--attention", "pairs.tsv/map.png", "one."], "--attention: pairs.tsv/map.png can't be"),
-    (["--attention", "map.png", ""], "expected a sentence with words in it"),
+    (["--attention", "map.png", ""], "the sentence has no words"),
 ]
 
 

@@ -13,9 +13,8 @@ import tensorflow as tf
 from keras import ops
 
 from attnlab.attention import MultiHeadAttention
-from attnlab.tasks.translation.models.token_loss import token_losses
 from attnlab.tasks.translation.models.transformer import TransformerSettings, TransformerTranslator
-from attnlab.tasks.translation.program import TokenScores, TranslationProgram
+from attnlab.tasks.translation.program import TokenScores, TranslationProgram, token_losses
 from attnlab.training.optimizers import make_optimizer
 
 SOURCES, TARGETS, UNITS = 13, 17, 5

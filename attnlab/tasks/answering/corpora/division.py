@@ -15,7 +15,7 @@ from attnlab.tasks.split import (
     too_few,
 )
 from attnlab.tasks.text_corpus import PARTS
-from attnlab.text.same import text_key
+from attnlab.text.cleaning import text_key
 
 
 def divided(corpus: Corpus, seed: int, *, ignore_case: bool = True) -> dict[str, list[Asked]]:

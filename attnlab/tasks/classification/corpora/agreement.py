@@ -9,8 +9,7 @@ from typing import Any
 
 from attnlab.tasks.classification.corpora.corpus import Corpus, Labelled
 from attnlab.tasks.text_corpus import PARTS
-from attnlab.text.agreement import HELD_OUT, VERSION, drawn, held_out
-from attnlab.text.agreement_grammar import Twins
+from attnlab.text.agreement import HELD_OUT, VERSION, Twins, drawn, held_out
 
 
 class Agreement(Corpus):

@@ -34,14 +34,6 @@ _EXPECTED = "FOLDER/CLASS/FILE, or FOLDER/train/CLASS/FILE with validation and t
 
 
 @dataclass(frozen=True)
-class FileSort:
-    """What the files of a corpus are."""
-
-    noun: str  # image, text
-    is_usable: Callable[[str], bool]  # whether a file is one, by its name
-
-
-@dataclass(frozen=True)
 class ClassFiles:
     """The files of a folder by part and class, and what a user should know of the others."""
 
@@ -56,7 +48,9 @@ class ClassFiles:
             yield from filter(None, row)
 
 
-def find_files(folder: Path, key: str, sort: FileSort, *, allow_empty: bool) -> ClassFiles:
+def find_files(
+    folder: Path, key: str, noun: str, is_usable: Callable[[str], bool], *, allow_empty: bool
+) -> ClassFiles:
     """Find the files of each part and class below a folder; links are followed.
 
     A folder named like a part (see `part_of`) is one if it has folders with files. If there is no
@@ -65,7 +59,8 @@ def find_files(folder: Path, key: str, sort: FileSort, *, allow_empty: bool) -> 
     Args:
         folder: the folder, or what a user gave for one.
         key: the setting that names the folder, for messages.
-        sort: which files count.
+        noun: what a file is, such as `image` or `text`, for messages.
+        is_usable: whether a file is one, by its name.
         allow_empty: leave out folders without a usable file, which are refused otherwise.
 
     Raises:
@@ -75,7 +70,7 @@ def find_files(folder: Path, key: str, sort: FileSort, *, allow_empty: bool) -> 
     if not folder.is_dir():
         what = ", a file: unpack an archive first" if folder.is_file() else ", which isn't there"
         raise RequestError(f"{key}: expected a folder with one for each class, got {folder}{what}.")
-    return _Reader(folder, key, sort, allow_empty).read()
+    return _Reader(folder, key, noun, is_usable, allow_empty).read()
 
 
 def part_of(name: str) -> str | None:
@@ -136,7 +131,8 @@ class _Tree:
 class _Reader:
     folder: Path
     key: str
-    sort: FileSort
+    noun: str
+    is_usable: Callable[[str], bool]
     allow_empty: bool
 
     def read(self) -> ClassFiles:
@@ -152,7 +148,7 @@ class _Reader:
         notes = [
             *(self._about_parts(places) if is_divided else ()),
             *self._about_empty(empty),
-            *left_out([*root.all_others()], self.folder, self.sort.noun),
+            *left_out([*root.all_others()], self.folder, self.noun),
             *self._about_loose(loose),
             *_about_inner(places["train"]),
         ]
@@ -174,7 +170,7 @@ class _Reader:
             if entry.is_dir():
                 tree.folders[entry.name] = self._scan(path / entry.name, (*above, here))
             elif entry.is_file() or entry.is_symlink():  # no pipe; a broken link shows when read
-                usable = self.sort.is_usable(entry.name)
+                usable = self.is_usable(entry.name)
                 (tree.files if usable else tree.others).append(path / entry.name)
         return tree
 
@@ -189,7 +185,7 @@ class _Reader:
             if len(flat) > 1 or (flat and len(filled) == 1):
                 raise self._refused(
                     f"{listed(flat)} in {root.path} could be parts or classes: they hold "
-                    f"{self.sort.noun}s, not a folder for each class"
+                    f"{self.noun}s, not a folder for each class"
                 )
             if alike := _like_parts(filled):
                 raise self._refused(
@@ -200,12 +196,12 @@ class _Reader:
         if flat := [name for name in classes if name in named]:
             raise self._refused(
                 f"{root.path} has folders of parts ({listed(parts)}), but {listed(flat)} has no "
-                f"folder for each class, only {self.sort.noun}s: move it away, or sort them"
+                f"folder for each class, only {self.noun}s: move it away, or sort them"
             )
         if classes:
             raise self._refused(
                 f"{root.path} has folders of parts ({listed(parts)}) and others with "
-                f"{self.sort.noun}s ({listed(classes)}), which are no part of a known name: "
+                f"{self.noun}s ({listed(classes)}), which are no part of a known name: "
                 "rename them or move them away"
             )
         for part in parts.values():
@@ -226,10 +222,10 @@ class _Reader:
         trees += [each for tree in places.values() if is_divided for each in tree.folders.values()]
         found = [_with_content(tree, self.folder) for tree in trees if tree.is_empty]
         if all(tree.is_empty for tree in places.values()):
-            raise self._refused(f"{root.path} has no folder with {self.sort.noun}s{_but(root)}")
+            raise self._refused(f"{root.path} has no folder with {self.noun}s{_but(root)}")
         if found and not self.allow_empty:
             raise RequestError(
-                f"{self.key}: no {self.sort.noun} that can be read in {listed(found)} of "
+                f"{self.key}: no {self.noun} that can be read in {listed(found)} of "
                 f"{root.path}: data.allow_empty=true leaves such folders out."
             )
         aside = [tree for tree in beside if tree.is_empty and tree not in trees]
@@ -252,7 +248,7 @@ class _Reader:
         """Refuse folders that have the same folders in them: these may be the classes."""
         if not filled:
             raise self._refused(
-                f"{tree.path} has {len(tree.files):,} {self.sort.noun}s, but no folders with them"
+                f"{tree.path} has {len(tree.files):,} {self.noun}s, but no folders with them"
             )
         names = [name.casefold() for name in filled]
         if any(map(_IMAGES.fullmatch, names)) and any(map(_MARKED.fullmatch, names)):
@@ -297,12 +293,12 @@ class _Reader:
 
     def _about_empty(self, empty: Sequence[str]) -> Iterator[str]:
         if empty:
-            yield f"Folders without {self.sort.noun}s are left out: {listed(empty)}."
+            yield f"Folders without {self.noun}s are left out: {listed(empty)}."
 
     def _about_loose(self, loose: Sequence[Path]) -> Iterator[str]:
         if loose:
             yield (
-                f"{len(loose):,} {self.sort.noun}{'s are' if len(loose) > 1 else ' is'} in no "
+                f"{len(loose):,} {self.noun}{'s are' if len(loose) > 1 else ' is'} in no "
                 f"class's folder and left out, such as {shown(loose[0], self.folder)}."
             )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple, Protocol
 
 from attnlab.tasks.text_corpus import TextCorpus
-from attnlab.text.same import text_key
+from attnlab.text.cleaning import text_key
 
 
 class Labelled(NamedTuple):

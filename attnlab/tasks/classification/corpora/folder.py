@@ -8,7 +8,6 @@ from pathlib import Path
 from attnlab.errors import RequestError, explained
 from attnlab.tasks.classification.corpora.class_folders import (
     ClassFiles,
-    FileSort,
     find_files,
 )
 from attnlab.tasks.classification.corpora.corpus import Corpus, Labelled
@@ -18,7 +17,6 @@ from attnlab.tasks.text_corpus import ReadCorpus, shown
 from attnlab.text.reading import LONGEST_TEXT, decoded, is_text_name, too_long
 
 _REPORT_EVERY = 256
-_TEXTS = FileSort("text", is_text_name)
 
 
 @dataclass(kw_only=True, eq=False)
@@ -70,7 +68,7 @@ class Folder(ReadCorpus, Corpus):
         if not path:
             raise RequestError(f"{key}: expected a folder with one for each class, got null.")
         folder = Path(path).expanduser()
-        return find_files(folder, key, _TEXTS, allow_empty=self.allow_empty)
+        return find_files(folder, key, "text", is_text_name, allow_empty=self.allow_empty)
 
     def _texts(
         self, found: ClassFiles, part: str, path: str | None, progress: Progress | None

@@ -13,9 +13,9 @@ from attnlab.encoders.opening import open_image_source, save_source, saved_image
 from attnlab.errors import RequestError
 from attnlab.records.files import read_assets, write_json
 from attnlab.tasks.classification.base import BATCH, ClassificationTask, probabilities
+from attnlab.tasks.classification.data import LabelledImages
 from attnlab.tasks.classification.images.corpora.image_corpus import ImageCorpus, LabelledImage
 from attnlab.tasks.classification.images.corpora.image_files import read_image
-from attnlab.tasks.classification.images.data import LabelledImages
 from attnlab.tasks.classification.part import ImagePart
 from attnlab.tasks.declaration import Progress
 from attnlab.tasks.text_corpus import digest_of

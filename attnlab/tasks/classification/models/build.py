@@ -9,8 +9,7 @@ from attnlab.attention.base import Attention
 from attnlab.encoders.opening import open_source
 from attnlab.encoders.source import Source
 from attnlab.errors import RequestError
-from attnlab.tasks.classification.models.classifier import Classifier
-from attnlab.tasks.classification.models.embeddings import EmbeddingsClassifier
+from attnlab.tasks.classification.models.classifier import Classifier, EmbeddingsClassifier
 from attnlab.tasks.classification.models.pretrained import PretrainedClassifier
 from attnlab.tasks.classification.models.recurrent import RecurrentClassifier
 from attnlab.tasks.classification.models.transformer import TransformerClassifier

@@ -10,6 +10,8 @@ from attnlab.attention.dropout import Dropout
 from attnlab.text.tokenizers import PAD
 from attnlab.training.steps import InMemoryModel
 
+_SPREAD = 0.1  # of embeddings whose mean is read: each of many words counts by itself
+
 
 class Classifier(InMemoryModel):
     """Texts (B, S) of tokens, padded at the end with PAD, to the logits of classes (B, C).
@@ -82,3 +84,20 @@ def mean_of(vectors, real):
     """The mean of the real ones of vectors (B, S, E), (B, E); zeros of an empty text."""
     weights = ops.cast(real, vectors.dtype)[..., None]
     return ops.sum(vectors * weights, axis=1) / ops.maximum(ops.sum(weights, axis=1), 1.0)
+
+
+class EmbeddingsClassifier(Classifier):
+    """The mean of a text's embeddings, and one output: the order of words counts for nothing.
+
+    Source: Joulin et al. 2017 (arXiv 1607.01759), fastText's classifier. Difference: no pairs of
+    words. The settings are those of `Classifier`.
+    """
+
+    def __init__(self, **kwargs) -> None:
+        super().__init__(spread=_SPREAD, **kwargs)
+
+    def _build_features(self, vectors_shape: tuple) -> int:
+        return vectors_shape[-1]
+
+    def _features(self, vectors, real, training) -> tuple:
+        return mean_of(vectors, real), None

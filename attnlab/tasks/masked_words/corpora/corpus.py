@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from attnlab.tasks.split import check_shares, hold_out, too_few
 from attnlab.tasks.text_corpus import PARTS, TextCorpus
-from attnlab.text.same import text_key
+from attnlab.text.cleaning import text_key
 
 
 class Corpus(TextCorpus):

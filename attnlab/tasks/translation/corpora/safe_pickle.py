@@ -1,9 +1,9 @@
-"""Reading a pickled NumPy array of strings without running what else a pickle may hold.
+"""Read a pickled NumPy array of strings without running anything else that the pickle holds.
 
-A pickle is a program, and running it can run anything. Its steps are looked through first: only
-those by which NumPy 1 and 2 write such an array, in protocols 0 to 5, may occur. Then an unpickler
-takes them that knows no names but NumPy's for such an array, and gives stand-ins for these: nothing
-is imported, and nothing of NumPy is called.
+A pickle is a program, and unpickling can call any Python function. Two checks prevent that. Only
+the opcodes with which NumPy 1 and 2 write such an array (protocols 0 to 5) may occur. And the
+unpickler resolves only NumPy's names for an array, to the stand-ins below, so nothing is imported.
+NumPy's own functions aren't called, because a forged dtype makes them read foreign memory.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ import pickletools
 import re
 import sys
 import warnings
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +21,7 @@ import numpy as np
 
 from attnlab.errors import RequestError
 
-_STEPS = {
+_OPCODES = {
     *("INT", "BININT", "BININT1", "BININT2", "LONG", "LONG1", "NONE", "NEWTRUE", "NEWFALSE"),
     *("STRING", "BINSTRING", "SHORT_BINSTRING"),
     *("UNICODE", "BINUNICODE", "SHORT_BINUNICODE", "BINUNICODE8"),
@@ -38,17 +37,22 @@ _DAMAGED = (
 )
 
 
-def read_string_array(path: Path) -> np.ndarray:
-    """The array in a pickle file.
+class _Refused(Exception):
+    """The pickle isn't an array of strings; the text says why."""
 
-    It has two axes, (N, columns), of fixed-width strings or of `str` objects: dtype `U` or `O`.
+
+def read_string_array(path: Path) -> np.ndarray:
+    """Read the array of strings in a pickle file.
+
+    Returns:
+        (N, columns) fixed-width strings or `str` objects: dtype `U` or `O`.
 
     Raises:
-        RequestError: the file can't be read, or is anything but such an array.
+        RequestError: the file can't be read, or holds anything else.
     """
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of odd escapes in texts
+            warnings.simplefilter("ignore")  # about invalid escapes in texts
             return _array_in(path.read_bytes())
     except _Refused as error:
         reason = str(error)
@@ -63,42 +67,21 @@ def read_string_array(path: Path) -> np.ndarray:
     )
 
 
-class _Refused(Exception):
-    """A step that writes no array of strings; the text says which."""
-
-
 def _array_in(content: bytes) -> np.ndarray:
     for opcode, argument, _ in pickletools.genops(content):
-        if opcode.name not in _STEPS:
-            raise _Refused(f"it has the step {opcode.name}")
-        # An unpickler makes room for all places up to one that is named.
+        if opcode.name not in _OPCODES:
+            raise _Refused(f"it has the opcode {opcode.name}")
+        # The unpickler allocates its memo up to the largest index.
         if opcode.name.endswith("PUT") and (argument or 0) > len(content):
-            raise _Refused(f"it keeps something in place {argument}")
+            raise _Refused(f"it stores something at index {argument} of the memo")
     found = _Unpickler(content).load()
     if not isinstance(found, _Array):
         raise _Refused("it is something else")
     return found.finished()
 
 
-class _Allowed:
-    """What a name in a pickle stands for; `make` gives what calling it does."""
-
-    __slots__ = ("kind", "make")
-
-    def __init__(self, kind: str, make: Callable[..., Any] | None = None) -> None:
-        self.kind, self.make = kind, make
-
-    def __call__(self, *arguments: Any) -> Any:
-        if self.make is None:
-            raise _Refused(f"it calls {self.kind}")
-        return self.make(*arguments)
-
-    def __setstate__(self, state: Any) -> None:
-        raise _Refused(f"it sets the state of {self.kind}")
-
-
 class _DType:
-    """A dtype on its way: `U370` or `O8`, and its byte order."""
+    """Stands for a dtype, such as `U370` or `O8`, and its byte order."""
 
     def __init__(self, code: Any, align: Any, copy: Any) -> None:
         if not (isinstance(code, str) and re.fullmatch(r"U[1-9]\d{0,6}|O[48]?", code, re.ASCII)):
@@ -113,7 +96,7 @@ class _DType:
 
 
 class _Array:
-    """An array on its way: its shape, dtype and content."""
+    """Stands for an array: its shape, dtype and content, each checked in `finished`."""
 
     def __init__(self, shape: Any = None, dtype: Any = None, order: Any = "C", content: Any = None):
         self.shape, self.dtype, self.fortran, self.content = shape, dtype, order == "F", content
@@ -123,9 +106,9 @@ class _Array:
 
     def finished(self) -> np.ndarray:
         if not isinstance(self.dtype, _DType):
-            raise _Refused("an array without a content")
+            raise _Refused("an array without content")
         if not (isinstance(self.shape, tuple) and len(self.shape) == 2):
-            raise _Refused("an array that has not two axes")
+            raise _Refused("an array that doesn't have two axes")
         if not all(type(length) is int and 0 <= length < 2**40 for length in self.shape):
             raise _Refused("an array with an impossible shape")
         objects = self.dtype.code.startswith("O")  # always listed row by row
@@ -143,7 +126,7 @@ class _Array:
         if len(content) % dtype.itemsize:
             raise _Refused(f"{len(content):,} bytes for strings of {dtype.itemsize}")
         numbers = np.frombuffer(content, np.dtype("u4").newbyteorder(dtype.byteorder))
-        if numbers.max(initial=0) > sys.maxunicode:  # of which NumPy would make a broken string
+        if numbers.max(initial=0) > sys.maxunicode:  # NumPy would make a broken string of it
             raise _Refused(f"the character number {numbers.max():#x}")
         return np.frombuffer(content, dtype)
 
@@ -155,38 +138,41 @@ class _Array:
         return values
 
 
+def _reconstruct(kind: Any, shape: Any, code: Any) -> _Array:
+    if kind is not _NDARRAY:
+        raise _Refused("it makes something other than an array")
+    return _Array()
+
+
+def _frombuffer(content: Any, dtype: Any, shape: Any, order: Any) -> _Array:
+    return _Array(shape, dtype, order, content)
+
+
+_NDARRAY = object()  # stands for the class `numpy.ndarray`, which a pickle may name but not call
+_STAND_INS = {
+    "numpy.ndarray": _NDARRAY,
+    "numpy.dtype": _DType,
+    "__builtin__.bytes": lambda: b"",  # the content of an empty array, in protocols 0 to 2
+    **{f"numpy.{core}.multiarray._reconstruct": _reconstruct for core in ("core", "_core")},
+    **{f"numpy.{core}.numeric._frombuffer": _frombuffer for core in ("core", "_core")},
+}
+
+
 class _Unpickler(pickle.Unpickler):
-    """Knows the names by which NumPy writes an array, and no other one."""
+    """An unpickler that knows the names with which NumPy writes an array, and no others."""
 
     def __init__(self, content: bytes) -> None:
         super().__init__(io.BytesIO(content), encoding="latin-1")
-        self._may_encode = len(content)  # no more than there is, but it could be asked for often
-        ndarray = _Allowed("ndarray")
+        self._may_encode = len(content)  # characters; a pickle could encode one text many times
 
-        def reconstruct(kind: Any, shape: Any, code: Any) -> _Array:
-            if kind is not ndarray:
-                raise _Refused("it makes something else than an array")
-            return _Array()
-
-        def from_buffer(content: Any, dtype: Any, shape: Any, order: Any) -> _Array:
-            return _Array(shape, dtype, order, content)
-
-        self._known = {
-            "numpy.ndarray": ndarray,
-            "numpy.dtype": _Allowed("dtype", _DType),
-            "_codecs.encode": _Allowed("encode", self._encode),
-            "__builtin__.bytes": _Allowed("bytes", lambda: b""),  # no rows, in protocols 0 to 2
-        }
-        for core in ("numpy.core", "numpy._core"):
-            self._known[f"{core}.multiarray._reconstruct"] = _Allowed("_reconstruct", reconstruct)
-            self._known[f"{core}.numeric._frombuffer"] = _Allowed("_frombuffer", from_buffer)
-
-    def find_class(self, module: str, name: str) -> _Allowed:
-        """The stand-in for a name; nothing is imported."""
+    def find_class(self, module: str, name: str) -> Any:
+        """Return the stand-in for a name; nothing is imported."""
         named = f"{module}.{name}"
-        if named not in self._known:
+        if named == "_codecs.encode":  # of the array's bytes, in protocols 0 to 2
+            return self._encode
+        if named not in _STAND_INS:
             raise _Refused(f"it names {_shown(module)}.{_shown(name)}")
-        return self._known[named]
+        return _STAND_INS[named]
 
     def _encode(self, text: Any, encoding: Any) -> bytes:
         if not isinstance(text, str) or encoding not in ("latin1", "latin-1"):
@@ -198,5 +184,5 @@ class _Unpickler(pickle.Unpickler):
 
 
 def _shown(value: Any) -> str:
-    """A text in short; of tuples nested by the million, a print would never end."""
+    """Return a text shortened for a message; printing tuples nested by the million never ends."""
     return value[:60] if isinstance(value, str) else f"({type(value).__name__})"

@@ -1,8 +1,8 @@
-"""What greedy and beam search share: rows that leave the batch when they are done.
+"""The decoding loop of greedy and beam search, in which finished rows leave the batch.
 
-A batch of sentences ends at different steps. Whenever half of its rows are done, the others go on
-as a smaller batch, so that the last long sentence doesn't make all of them pay. All of it is one
-graph: Python and the host see nothing but the result.
+The sentences of a batch end at different steps. Whenever half of the rows are done, the others
+continue as a smaller batch, so that one long sentence doesn't slow down all others. The whole loop
+is one graph: only the result returns to Python.
 """
 
 from __future__ import annotations
@@ -15,32 +15,32 @@ import tensorflow as tf
 
 from attnlab.text.tokenizers import START
 
-# Logits that `largest` compares at once.
+# Logits in a block of `largest`.
 _BLOCK = 32
 
 
 class Decoded(NamedTuple):
-    """Hypotheses of a batch as tensors; N of them a sentence, in any order."""
+    """Hypotheses of a batch as tensors; N per sentence, in any order."""
 
-    tokens: Any  # (B, N, L) int32 without START and END; what lies behind `lengths` is PAD
+    tokens: Any  # (B, N, L) int32 without START and END, padded with PAD
     lengths: Any  # (B, N) int32, tokens, END not counted
     log_probabilities: Any  # (B, N) float32, END included; -inf: no hypothesis
 
 
 class ActiveRows(NamedTuple):
-    """The sentences that are still decoded; n of them, each with `width` hypotheses."""
+    """The n sentences that are still being decoded, each with `width` hypotheses."""
 
-    numbers: Any  # (n,) int32, places in the batch that was given
-    limits: Any  # (n,) int32, most tokens of a hypothesis, END counted; the last one must be END
+    numbers: Any  # (n,) int32, places in the original batch
+    limits: Any  # (n,) int32, most tokens of a hypothesis, END included; the last one must be END
     done: Any  # (n,) bool
-    result: Any  # a structure of (n, ...) tensors: what was found so far
+    result: Any  # a structure of (n, ...) tensors: the hypotheses so far
     tokens: Any  # (n * width,) int32, the last token of each hypothesis
     memory: Any  # the model's memory, a structure of (n * width, ...) tensors
     state: Any  # the decoder's state, a structure of (n * width, ...) tensors
 
 
 def all_active(model, memory, limits, result, longest) -> ActiveRows:
-    """All sentences of a batch before the first step, a hypothesis each."""
+    """Return all sentences of a batch before the first step, with one hypothesis each."""
     count = tf.shape(limits)[0]
     return ActiveRows(
         numbers=tf.range(count),
@@ -63,10 +63,10 @@ def run_until_done(
 ):
     """Advance step by step until all rows are done.
 
-    `advance(index, rows)` takes one step with all rows; what it finds for a row that is done is not
-    kept. `first` is the first step's index, `width` the hypotheses a row. `shrink` goes on with the
-    unfinished half; it needs dynamic shapes, so there is none under XLA. Gives the result of all
-    rows, in the order of the batch.
+    `advance(index, rows)` runs one step on all rows; its results for finished rows are discarded.
+    `first` is the index of the first step, `width` the number of hypotheses per row. `shrink`
+    continues with the unfinished half; it needs dynamic shapes, so it doesn't work under XLA.
+    Returns the result of all rows, in the order of the batch.
     """
     if not shrink:
         return _advanced(advance, rows, first, 0)[1].result
@@ -90,7 +90,7 @@ def run_until_done(
 
 
 def _advanced(advance, rows: ActiveRows, first, most):
-    """Take steps while more than `most` rows are not done."""
+    """Run steps while more than `most` rows are not done."""
     changing = ("done", "result", "tokens", "state")
 
     def body(index, *before):
@@ -103,7 +103,7 @@ def _advanced(advance, rows: ActiveRows, first, most):
 
         found = tf.nest.map_structure(kept, result, after.result)
         changed = (done | after.done, found, after.tokens, after.state)
-        # Shapes stay: the loop is told where a step's own shape inference is less sure.
+        # The loop requires constant shapes, which the inference for a step doesn't always find.
         for old, new in zip(tf.nest.flatten(before), tf.nest.flatten(changed), strict=True):
             new.set_shape(old.shape)
         return index + 1, *changed
@@ -117,7 +117,7 @@ def _advanced(advance, rows: ActiveRows, first, most):
 
 
 def _taken(rows: ActiveRows, places, width: int) -> ActiveRows:
-    """Go on with some of the rows only."""
+    """Return only the rows at some places."""
     hypotheses = tf.reshape(places[:, None] * width + tf.range(width), (-1,))
     of_rows, of_hypotheses = (partial(tf.gather, indices=each) for each in (places, hypotheses))
     sentence = (rows.numbers, rows.limits, rows.done, rows.result)
@@ -128,11 +128,11 @@ def _taken(rows: ActiveRows, places, width: int) -> ActiveRows:
 
 
 def largest(logits, count: int):
-    """The `count` largest of each row with their places, (N, V) to twice (N, count).
+    """Return the `count` largest of each row and their places, (N, V) to twice (N, count).
 
-    That is `top_k`, which on a CPU takes as long as the product that the logits come from. Blocks
-    are cheaper to compare: the largest of a row lie in the `count` blocks that have the largest
-    maxima, and only these are searched.
+    The result is that of `top_k`, which on a CPU takes as long as the matrix product that computes
+    the logits. This is faster: the largest of a row are in the `count` blocks with the largest
+    maxima, so only these are searched.
     """
     size = logits.shape[-1]
     if size < 4 * _BLOCK * count:
@@ -146,9 +146,9 @@ def largest(logits, count: int):
     candidates = tf.reshape(tf.gather(parts, numbers, batch_dims=1), (-1, count * _BLOCK))
     values, places = tf.math.top_k(candidates, count)
     tokens = tf.gather(numbers, places // _BLOCK, batch_dims=1) * _BLOCK + places % _BLOCK
-    return values, tf.minimum(tokens, size - 1)  # of a row that isn't finite
+    return values, tf.minimum(tokens, size - 1)  # the padding is found if a row has NaN
 
 
 def normalizers(logits, maxima):
-    """`log sum exp` of each row, (N,) of logits (N, V) whose maxima (N,) are known."""
+    """Return `log sum exp` of each row, (N,), of logits (N, V) with their maxima (N,)."""
     return maxima + tf.math.log(tf.reduce_sum(tf.exp(logits - maxima[:, None]), -1))

@@ -1,4 +1,4 @@
-"""Greedy decoding, the likeliest token at each step, and beam search, several side by side."""
+"""Greedy decoding and beam search."""
 
 from __future__ import annotations
 
@@ -21,23 +21,23 @@ _NEVER, _FORBIDDEN = float("-inf"), (PAD, START)
 
 
 class BeamSettings(NamedTuple):
-    """How to search."""
+    """The settings of a search."""
 
-    beam: int  # hypotheses a sentence that are extended side by side, K
-    n_best: int  # translations wanted of each sentence, at most K
+    beam: int  # K, hypotheses per sentence
+    n_best: int  # translations per sentence, at most K
     length_penalty: float  # alpha of `penalized`, at least 0
 
 
 class _Found(NamedTuple):
-    """The state of the search for n sentences with W hypotheses that go on, W = K after a step."""
+    """The state of the search for n sentences with W live hypotheses; W = K after a step."""
 
-    alive: Any  # (n, W, L) int32, tokens of the hypotheses that go on, best first
-    alive_log: Any  # (n, W) their log-probabilities; -inf where there is no such hypothesis
+    alive: Any  # (n, W, L) int32, tokens of the live hypotheses, best first
+    alive_log: Any  # (n, W) their log-probabilities; -inf: no hypothesis
     ended: Any  # (n, K, L) int32, tokens of hypotheses that reached END, best score first
-    ended_log: Any  # (n, K) their log-probabilities; -inf where there is none
+    ended_log: Any  # (n, K) their log-probabilities; -inf: no hypothesis
     lengths: Any  # (n, K) int32, their tokens, END not counted
-    scores: Any  # (n, K) log-probability by length penalty
-    count: Any  # (n,) int32, how many have ever ended
+    scores: Any  # (n, K) log-probability / length penalty
+    count: Any  # (n,) int32, how many have ended so far
 
 
 class _Candidates(NamedTuple):
@@ -49,12 +49,12 @@ class _Candidates(NamedTuple):
 
 
 def penalized(log_probabilities, lengths, alpha: float):
-    """The score of a hypothesis Y: `log P(Y) / ((5 + |Y|) / 6)^alpha`.
+    """Return the score of a hypothesis Y: `log P(Y) / ((5 + |Y|) / 6)^alpha`.
 
     Source: Wu et al. 2016 (arXiv 1609.08144), Eq. 14. Difference: no coverage penalty.
 
-    Log-probabilities are of whole hypotheses, tensors or arrays; `lengths` |Y| the tokens that they
-    sum over, END among them, floats. An `alpha` of 0 is none; the Transformer's paper has 0.6.
+    Log-probabilities are of whole hypotheses, tensors or arrays; `lengths` |Y| are their numbers of
+    tokens, END included, as floats. `alpha` 0 is no penalty; the Transformer's paper has 0.6.
     """
     return log_probabilities / ((5.0 + lengths) / 6.0) ** alpha
 
@@ -64,11 +64,11 @@ def decode_by_beam(
 ) -> Decoded:
     """Translate a batch by beam search.
 
-    At each step the 2K best continuations of a sentence's K hypotheses are found. One that is
-    END and among the best K has ended: it leaves for a set of its own, and the best K others are
-    extended. A sentence is done when K hypotheses have ended, when no hypothesis could become one
-    of the `n_best` any more, whatever follows, or at its longest length, where hypotheses are
-    closed as they are, with END and its probability. With K = 1 this is greedy decoding.
+    Each step finds the 2K best continuations of a sentence's K hypotheses. Those with END among the
+    best K move to the set of ended hypotheses; the best K without END are extended. A sentence is
+    done when K hypotheses have ended, when no live hypothesis can become one of the `n_best`, or at
+    its longest length, at which each hypothesis gets END and its probability. With K = 1 this is
+    greedy decoding.
 
     Source: Wu et al. 2016 (arXiv 1609.08144), section 7, and Vaswani et al. 2017 (arXiv
     1706.03762), section 6.1. Difference: no coverage penalty and no pruning by a margin.
@@ -82,9 +82,9 @@ def decode_by_beam(
     count, width = tf.shape(source)[0], settings.beam
     nothing = _nothing_found(count, width, longest)
     rows = all_active(model, memory, limits, nothing, None if shrink else longest)
-    # Traced once for both places where it is taken.
+    # A function of its own, so that both uses share one trace.
     step = tf.function(partial(model.step), autograph=False)
-    # At first all hypotheses of a sentence are the same one: the step is taken once.
+    # Before the first step, all hypotheses of a sentence are equal: one is enough.
     rows = _advance(step, settings, 1)(tf.constant(0), rows)
     rows = rows._replace(
         memory=tf.nest.map_structure(lambda part: tf.repeat(part, width, 0), memory)
@@ -107,7 +107,7 @@ def _nothing_found(count, width: int, longest) -> _Found:
 
 
 def _advance(take_step, settings: BeamSettings, width: int):
-    """Make the step from `width` hypotheses a sentence to K."""
+    """Return the step from `width` hypotheses per sentence to K."""
 
     def advance(index, rows: ActiveRows) -> ActiveRows:
         step = take_step(rows.tokens, index, rows.memory, rows.state)
@@ -127,10 +127,10 @@ def _advance(take_step, settings: BeamSettings, width: int):
 
 
 def _best(logits, log_probabilities, must_end, width: int, beam: int) -> _Candidates:
-    """Find the 2K best continuations of `width` hypotheses a sentence; END alone at last.
+    """Find the 2K best continuations of `width` hypotheses; only END if a sentence must end.
 
-    The best of each hypothesis come first, two more than wanted, since two tokens are forbidden;
-    so neither a softmax nor a selection runs over all K * V of them at once.
+    First the 2K + 2 best tokens of each hypothesis are selected (two more, because two tokens are
+    forbidden), so that neither a softmax nor `top_k` runs over all K * V continuations.
     """
     each = min(2 * beam + 2, logits.shape[-1])
     values, tokens = largest(logits, each)
@@ -138,7 +138,7 @@ def _best(logits, log_probabilities, must_end, width: int, beam: int) -> _Candid
     last = tf.repeat(must_end, width)[:, None]
     values = tf.where(last, logits[:, END, None], values)
     tokens = tf.where(last, END, tokens)
-    # Of a sentence that must end, each hypothesis has one continuation, not many that are END.
+    # In a sentence that must end, each hypothesis has END as its only continuation.
     forbidden = tf.reduce_any(tf.equal(tokens[..., None], _FORBIDDEN), -1)
     ruled_out = forbidden | (last & (tf.range(each) > 0))
     logs = tf.where(ruled_out, _NEVER, values - normalizer[:, None])
@@ -154,9 +154,9 @@ def _best(logits, log_probabilities, must_end, width: int, beam: int) -> _Candid
 
 
 def _extended(found: _Found, best: _Candidates, index, settings: BeamSettings):
-    """Sort the candidates into those that ended and the K that go on.
+    """Divide the candidates into those that ended and the K best others.
 
-    Gives `_Found`, and tokens and parents (n, K) of those that go on.
+    Returns `_Found`, and tokens and parents (n, K) of the others.
     """
     beam = settings.beam
     ends = tf.equal(best.tokens, END)
@@ -165,7 +165,7 @@ def _extended(found: _Found, best: _Candidates, index, settings: BeamSettings):
     tokens, parents = (tf.gather(part, places, batch_dims=1) for part in best[:0:-1])
     here = tf.equal(tf.range(tf.shape(found.alive)[2]), index)
     alive = tf.where(here, tokens[..., None], tf.gather(found.alive, parents, batch_dims=1))
-    # Those that ended, -inf where there is none, are put among the best K so far.
+    # Merge those that ended (-inf: none) with the best K so far.
     logs = tf.where(ends[:, :beam], best.log_probabilities[:, :beam], _NEVER)
     scores = penalized(logs, tf.cast(index + 1, tf.float32), settings.length_penalty)
     written = tf.gather(found.alive, best.parents[:, :beam], batch_dims=1)
@@ -181,9 +181,9 @@ def _extended(found: _Found, best: _Candidates, index, settings: BeamSettings):
 
 
 def _done(found: _Found, index, limits, settings: BeamSettings):
-    """Whether K have ended, none that goes on could still get among the n best, or time is up.
+    """Whether K have ended, no live one can get among the n best, or the limit is reached.
 
-    A log-probability only falls, and the penalty helps most at the longest length.
+    A log-probability can only fall, and at the longest length the penalty divides it most.
     """
     most = tf.cast(limits, tf.float32)
     bound = penalized(found.alive_log[:, 0], most, settings.length_penalty)
@@ -192,10 +192,10 @@ def _done(found: _Found, index, limits, settings: BeamSettings):
 
 
 def decode_greedily(model, source, limits, longest, *, shrink: bool = True) -> Decoded:
-    """Translate a batch, always going on with the likeliest token; one hypothesis a sentence.
+    """Translate a batch with the most probable token at each step.
 
-    At its longest length a translation is closed as it is, with END. Arguments are those of
-    `decode_by_beam`.
+    At its longest length a translation gets END. Arguments are those of `decode_by_beam`. Returns
+    one hypothesis per sentence.
     """
     memory = model.encode(source, training=False)
     count, vocabulary = tf.shape(source)[0], range(model.target_size)

@@ -1,4 +1,4 @@
-"""Source words in place of the unknown tokens of a translation, chosen by attention."""
+"""Replace the unknown tokens of a translation with source words, chosen by attention."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from attnlab.tasks.translation.decoding.search import plan_batches
 from attnlab.text.tokenizers import PAD, START, UNKNOWN, Tokenizer
 
-# Sentences at once.
+# Sentences per batch.
 _TOGETHER = 64
 
 
@@ -31,9 +31,9 @@ def copied_words(
 
     Args:
         model: a `Translator`.
-        tokenizer: the source's.
-        texts: sources as the tokenizer reads them.
-        sources: ids as the model read them, (S,) with END; they may be cut at the end.
+        tokenizer: the tokenizer of the source.
+        texts: the cleaned sources.
+        sources: ids as the model read them, (S,) with END; long ones are cut at the end.
         targets: ids as the model wrote them, (T,) without START and END.
 
     Returns:

@@ -1,4 +1,4 @@
-"""Translating by search: many sentences in batches of bounded size, each as if it were alone."""
+"""Search for the translations of many sentences, in batches of bounded size."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from attnlab.tasks.translation.decoding.beam import (
 from attnlab.text.tokenizers import PAD
 from attnlab.training.steps import compiled
 
-# Bounds of a batch: padded source tokens times hypotheses, and cells of the encoder's attention.
+# Limits of a batch: padded source tokens times hypotheses, and cells of the encoder's attention.
 _TOKENS, _CELLS = 16_384, 2_000_000
-# Under XLA each shape is compiled, so few of them may occur.
+# XLA compiles each shape, so widths are rounded up to a multiple of this.
 _WIDTH_STEP = 16
-# Batches at once, on as many processors: a step is many operations that are too small for several.
+# Batches decoded in parallel threads. A step consists of operations too small for several cores.
 _AT_ONCE = 4
 
 
@@ -34,25 +34,25 @@ class Hypothesis(NamedTuple):
     """One translation of a sentence."""
 
     tokens: np.ndarray  # (T,) int32, without START, END and padding
-    score: float  # log-probability by length penalty, see `beam.penalized`. Higher is better.
+    score: float  # log-probability / length penalty, see `beam.penalized`; higher is better
     log_probability: float  # of all its tokens and END, natural logarithm
 
 
 class Search:
-    """Find translations: greedy with a beam of 1, by beam search with a wider one.
+    """Translates rows of tokens: greedily with a beam of 1, else by beam search.
 
-    A translation has at most as many tokens as its own source plus `extra_length`, END counted in
-    both. So a sentence's batch makes no difference to it, but for sums that round in another
-    order.
+    A translation has at most `extra_length` tokens more than its source, END included in both. So
+    its batch changes it only through the rounding of sums in another order.
 
     `beam`, `n_best` and `length_penalty` are those of `BeamSettings`; the Transformer's paper has
     0.6 for the last, and 50 for `extra_length`. A batch has at most `batch_size` hypotheses, fewer
-    where sentences are long; without `jit` some batches are translated side by side. `jit` compiles
+    if sentences are long; without `jit` some batches are translated in parallel. `jit` compiles
     with XLA, which pays on a GPU. The weights of the model, a `Translator`, may change between
-    calls. `told`, which may be set, is told how many sentences are done, and of how many.
+    calls. If `progress` is set, it is called with the number of sentences that are done, and of
+    all.
     """
 
-    told: Callable[[int, int], None] | None = None
+    progress: Callable[[int, int], None] | None = None
 
     def __init__(
         self,
@@ -74,28 +74,28 @@ class Search:
     def __call__(self, rows: Sequence[np.ndarray]) -> list[list[Hypothesis]]:
         """Translate source rows, tokens and END, of any lengths.
 
-        Gives each row's translations, the best one first: `n_best`, or fewer where the vocabulary
-        doesn't give as many.
+        Returns each row's `n_best` translations, the best one first; fewer if the vocabulary has
+        too few tokens.
         """
         found: list[list[Hypothesis]] = [[] for _ in rows]
         done = 0
         for places, decoded in self._decoded(rows):
             ranked = self._ranked(*(part.numpy() for part in decoded))
-            for place, hypotheses in zip(places, ranked, strict=False):  # then rows that fill up
+            for place, hypotheses in zip(places, ranked, strict=False):  # without padding rows
                 found[place] = hypotheses
             done += len(places)
-            if self.told:
-                self.told(done, len(rows))
+            if self.progress:
+                self.progress(done, len(rows))
         return found
 
     def _decoded(self, rows: Sequence[np.ndarray]) -> Iterator[tuple[np.ndarray, Decoded]]:
-        """Batches, the places of their rows and what was found, in the order of getting done."""
+        """Yield the places of each batch's rows with its hypotheses, as batches get done."""
         plan = plan_batches([len(row) for row in rows], self.batch_size, self.settings.beam)
         batches = ((places, self._padded([rows[place] for place in places])) for places in plan)
         if self.jit:
             yield from ((places, self._compiled(*batch)) for places, batch in batches)
             return
-        decode = self._compiled.get_concrete_function()  # what Keras knows, it knows in this thread
+        decode = self._compiled.get_concrete_function()  # traced here: Keras's state is per thread
         pool = ThreadPoolExecutor(min(_AT_ONCE, os.cpu_count() or 1))
         try:
             under_way = {pool.submit(decode, *map(tf.constant, batch)): p for p, batch in batches}
@@ -105,7 +105,7 @@ class Search:
             pool.shutdown(cancel_futures=True)
 
     def _padded(self, rows: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
-        """Sources (B, S) and the longest translation of each, (B,)."""
+        """Return sources (B, S) and the longest translation of each, (B,)."""
         count, width = len(rows), max(map(len, rows))
         if self.jit:
             count = 1 << (count - 1).bit_length()
@@ -118,7 +118,7 @@ class Search:
         return source, np.minimum(limits, self.model.max_positions or limits)
 
     def _decode(self, source, limits) -> Decoded:
-        # XLA must know sizes before it runs, but not before it knows the batch's shape.
+        # XLA needs the size as a function of the batch's shape, so not of the values of `limits`.
         longest = tf.shape(source)[1] + self.extra_length if self.jit else tf.reduce_max(limits)
         shrink = not self.jit
         if self.settings.beam == 1:
@@ -126,7 +126,7 @@ class Search:
         return decode_by_beam(self.model, source, limits, longest, self.settings, shrink=shrink)
 
     def _ranked(self, tokens, lengths, logs) -> list[list[Hypothesis]]:
-        """Of (B, K, T), (B, K) and (B, K) each row's hypotheses, the best one first."""
+        """Return each row's hypotheses, best first, from arrays (B, K, T), (B, K) and (B, K)."""
         scores = penalized(logs, lengths + 1.0, self.settings.length_penalty)
         order = np.argsort(-scores, axis=1, kind="stable")
         columns = (tokens, lengths.tolist(), scores.tolist(), logs.tolist(), order.tolist())
@@ -134,7 +134,7 @@ class Search:
 
     def _best_of(self, tokens, lengths, scores, logs, order) -> list[Hypothesis]:
         known = [place for place in order if logs[place] != -math.inf]
-        known = known or order[:1]  # logits that are not finite lead nowhere
+        known = known or order[:1]  # logits with NaN leave no hypothesis
         return [
             Hypothesis(tokens[place, : lengths[place]], scores[place], logs[place])
             for place in known[: self.settings.n_best]
@@ -142,10 +142,10 @@ class Search:
 
 
 def plan_batches(lengths: Sequence[int], batch_size: int, beam: int) -> Iterator[np.ndarray]:
-    """Batches of rows, by their places in `lengths`, that fit into bounded memory.
+    """Yield batches of bounded memory, as places of their rows in `lengths`.
 
-    Their rows have near-equal lengths, the longest come first; a row has `beam` hypotheses, a batch
-    at most `batch_size`, or one row.
+    Rows of a batch have near-equal lengths; the longest come first. A row has `beam` hypotheses. A
+    batch has at most `batch_size` hypotheses, but at least one row.
     """
     order = np.argsort(-np.asarray(lengths, np.int64), kind="stable")
     first = 0

@@ -1,1 +1,1 @@
-"""What translates: recurrent encoder-decoders and the Transformer."""
+"""The translation models: recurrent encoder-decoders and the Transformer."""

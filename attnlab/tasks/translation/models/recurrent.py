@@ -1,4 +1,4 @@
-"""Recurrent encoder and decoder, with any mechanism between them."""
+"""A recurrent encoder and decoder, with any attention mechanism between them."""
 
 from __future__ import annotations
 
@@ -26,25 +26,25 @@ from attnlab.training.steps import Border, is_faster_with_xla
 
 
 class RecurrentTranslator(Translator):
-    """An encoder reads the source, a decoder writes the target and looks back through attention.
+    """A recurrent encoder-decoder whose decoder attends to the encoder's states.
 
     Source: Bahdanau, Cho, Bengio 2015 (arXiv 1409.0473) and Luong, Pham, Manning 2015 (arXiv
-    1508.04025); see `RecurrentDecoder` for what each of them does where. Differences: any
-    mechanism goes at either place; an LSTM's cell state starts like its output.
+    1508.04025); `RecurrentDecoder` says where each of them attends. Differences: any mechanism can
+    have either placement; an LSTM's cell state is initialized like its output.
 
-    Without attention the decoder knows the source by its first state alone (Sutskever et al. 2014,
-    arXiv 1409.3215), which then comes from the last states of both directions.
+    Without attention the decoder knows the source only through its first state (Sutskever et al.
+    2014, arXiv 1409.3215), which then comes from the last states of both directions.
 
-    Dropped in training is a share of the embeddings, of what passes between layers and to the
-    memory, and of what the vocabulary's projection reads. `initial_state=project` takes tanh(W_s h)
-    of each layer's last state, of the backward direction if there are two (Bahdanau et al.,
-    appendix A.2.2); `copy` that state itself (Luong et al.), for one direction as wide as the
-    decoder. With `reverse_source` the encoder reads the words from last to first; the memory stands
-    in the source's own order all the same. `placement=auto` is the mechanism's own.
+    Dropout is applied to the embeddings, between layers, to the memory, and to the input of the
+    output projection. `initial_state=project` computes tanh(W_s h) of each layer's last state, that
+    of the backward direction if there are two (Bahdanau et al., appendix A.2.2); `copy` uses that
+    state itself (Luong et al.), for an encoder of one direction as wide as the decoder. With
+    `reverse_source` the encoder reads the words from last to first; the memory is still in the
+    order of the source. `placement=auto` is the mechanism's own placement.
 
-    An output matrix that is not tied starts uniform within +-sqrt(10 / D), for D = 1,000 the +-0.1
-    of Luong et al. (2015), section 4.1. Glorot's range shrinks with the vocabulary: then logits can
-    only grow by driving states to +-1, where their `tanh` passes no gradient.
+    An output matrix that is not tied is drawn uniformly within +-sqrt(10 / D), which for D = 1,000
+    is the +-0.1 of Luong et al. (2015), section 4.1. Glorot's range shrinks with the vocabulary:
+    then logits can grow only if states approach +-1, where the gradient of `tanh` vanishes.
 
     Raises:
         RequestError: settings that contradict each other.
@@ -89,13 +89,13 @@ class RecurrentTranslator(Translator):
                 dense.build((None, width))
 
     def draws(self, steps):
-        """T where attention drops weights inside the loop over the steps, else 1."""
+        """Return T if attention has dropout inside the loop over the steps, else 1."""
         return steps if self.decoder.looks_stepwise and self.decoder.attention.dropout else 1
 
     def encode(self, source, training=None) -> SourceMemory:
-        """Make of sources (B, S) what the decoder looks at and starts from."""
+        """Encode sources (B, S) into the decoder's memory and its first states."""
         mask = ops.not_equal(source, PAD)
-        # END stays behind the words, whichever way they are read.
+        # END stays after the words, also if they are reversed.
         words = ops.maximum(ops.sum(ops.cast(mask, "int32"), axis=1), 1) - 1
         if self.reverse_source:
             source = tf.reverse_sequence(source, words, seq_axis=1)
@@ -109,14 +109,14 @@ class RecurrentTranslator(Translator):
         return SourceMemory(mask, projected, self._start(last))
 
     def decode(self, target, memory: SourceMemory, training=None) -> DecoderOutput:
-        """Read whole targets (B, T)."""
+        """Decode whole targets (B, T)."""
         embedded = self.dropouts["target"](self.target_embedding(target), training=training)
         states, weights = self.decoder.decode(embedded, memory, training)
         states = self.dropouts["readout"](states, training=training)
         return DecoderOutput(states, {} if weights is None else {"cross": (weights,)})
 
     def initial_state(self, memory: SourceMemory, length) -> DecoderState:
-        """The cells' first states."""
+        """Return the cells' first states."""
         return self.decoder.initial_state(memory)
 
     def step(self, tokens, index, memory: SourceMemory, state: DecoderState) -> StepOutput:
@@ -127,10 +127,10 @@ class RecurrentTranslator(Translator):
         return StepOutput(self.logits(states[:, 0]), weights, state)
 
     def _start(self, last) -> tuple:
-        """The decoder's first states from the encoder's last ones, layer by layer."""
+        """Return the decoder's first states, computed from the encoder's last ones by layer."""
         if not self.initial:
             return tuple(directions[0] for directions in last)
-        # Without attention they are all that the decoder gets: none is left out.
+        # Without attention they are the decoder's only source, so both directions are used.
         used = slice(None) if self.decoder.attention is None else slice(-1, None)
         return tuple(
             tuple(
@@ -142,7 +142,7 @@ class RecurrentTranslator(Translator):
 
 
 def _projections(settings: RecurrentSettings) -> list[list[keras.layers.Dense]]:
-    """What makes each layer's first state, and of an LSTM its cell's."""
+    """Return the projections to each layer's first state, and of an LSTM to its cell state."""
     kinds = ("state", "carry") if settings.cell == "lstm" else ("state",)
     form = {"activation": "tanh", "use_bias": False}
     return [
@@ -152,14 +152,14 @@ def _projections(settings: RecurrentSettings) -> list[list[keras.layers.Dense]]:
 
 
 def _resolved(settings: RecurrentSettings, mechanism: Attention) -> RecurrentSettings:
-    """The settings with what `auto` and null mean; refuses those that contradict."""
+    """Replace `auto` and null in the settings; refuse settings that contradict each other."""
     attends, output = not isinstance(mechanism, NoAttention), settings.output
     placement = mechanism.placement if settings.placement == "auto" else settings.placement
     refused = None
     if not attends:
         refused = "attention=none has no attentional state to feed"
     elif placement == "before_step":
-        refused = "with model.placement=before_step the context enters the step already"
+        refused = "with model.placement=before_step the context already enters the step"
     elif output == "maxout":
         refused = "it needs model.output=attentional, whose state is fed"
     if settings.input_feeding and refused:
@@ -169,7 +169,7 @@ def _resolved(settings: RecurrentSettings, mechanism: Attention) -> RecurrentSet
 
 
 def _encoder_units(settings: RecurrentSettings) -> int:
-    """The width of each direction; unless it is set, all are as wide as the decoder together."""
+    """Return the width of each direction; by default all together are as wide as the decoder."""
     units, both = settings.units, settings.bidirectional
     if settings.encoder_units is None and both and units % 2:
         raise RequestError(

@@ -1,4 +1,4 @@
-"""A recurrent decoder: cells that go through the target, attention at its place among them."""
+"""A recurrent decoder with attention before or after its step."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from attnlab.layers.recurrent_cells import StackedCells, through_time
 
 @dataclass(frozen=True)
 class RecurrentSettings:
-    """Those of conf/model/settings/translation_rnn.yaml."""
+    """The settings of conf/model/settings/translation_rnn.yaml."""
 
     cell: str = "gru"
     units: int = 128
@@ -33,7 +33,7 @@ class RecurrentSettings:
     tie_embeddings: str = "none"
 
     def of_cells(self) -> dict[str, Any]:
-        """Those by which recurrent cells are made."""
+        """Return the settings of the recurrent cells."""
         names = ("cell", "units", "layers", "dropout", "reset_after")
         return {name: getattr(self, name) for name in names}
 
@@ -42,35 +42,35 @@ class SourceMemory(NamedTuple):
     """An encoded source."""
 
     mask: Any  # (B, S) bool, True where the source has a token
-    projected: ProjectedMemory | tuple  # the mechanism's keys and values; empty without attention
+    projected: ProjectedMemory | tuple  # the mechanism's keys and values; () without attention
     start: tuple  # the cells' first states, (B, units) each
 
 
 class DecoderState(NamedTuple):
-    """Where a decoder stands in its target."""
+    """The state of a decoder between two steps."""
 
     cells: tuple  # for each layer its state, of an LSTM two: (B, units) each
-    fed: Any  # (B, units) the attentional state of the step before; empty without input feeding
+    fed: Any  # (B, units) the attentional state of the previous step; () without input feeding
 
 
 class RecurrentDecoder(keras.layers.Layer):
     """`layers` cells and one mechanism.
 
-    - Before the step (Bahdanau et al. 2015, appendix A.2.2): the top state s_{i-1} asks, and the
-      context c_i enters the first cell, `s_i = f([E y_{i-1}; c_i], s_{i-1})`.
-    - After the step (Luong et al. 2015, section 3): s_t asks. With input feeding the cells read
-      `[E y_{t-1}; h~_{t-1}]`.
+    - Before the step (Bahdanau et al. 2015, appendix A.2.2): the top state s_{i-1} is the query,
+      and the context c_i enters the first cell, `s_i = f([E y_{i-1}; c_i], s_{i-1})`.
+    - After the step (Luong et al. 2015, section 3): s_t is the query. With input feeding the cells
+      read `[E y_{t-1}; h~_{t-1}]`.
 
-    What the vocabulary's projection reads:
+    The output projection reads:
 
     - `attentional`: `h~_t = tanh(W_c [c_t; s_t])` (Luong et al. 2015, Eq. 5);
-    - `maxout`: the larger one of each two numbers of `U_o s_i + V_o E y_{i-1} + C_o c_i` (Bahdanau
-      et al. 2015, appendix A.2.2, which prints s_{i-1} where its section 3.1 says s_i: here s_i).
+    - `maxout`: the maximum of each two numbers of `U_o s_i + V_o E y_{i-1} + C_o c_i` (Bahdanau et
+      al. 2015, appendix A.2.2; it prints s_{i-1}, but section 3.1 says s_i, which is used here).
 
-    Without attention there is no context in them.
+    Without attention these have no context.
 
-    Differences: attention sees the state of the last layer, whatever their number. No setting is
-    left open by `auto`.
+    Differences: the query is the state of the last layer, for any number of layers. The settings
+    must not contain `auto`.
     """
 
     def __init__(self, attention: Attention | None, settings: RecurrentSettings, **kwargs) -> None:
@@ -89,11 +89,11 @@ class RecurrentDecoder(keras.layers.Layer):
 
     @property
     def looks_stepwise(self) -> bool:
-        """Whether a step needs to know where the one before it looked."""
+        """Whether a step depends on the context of the previous step."""
         return self.before or self.input_feeding
 
     def build(self, embedding_width: int, memory_shape: tuple) -> None:
-        """Create all weights for embeddings of a width and a memory (B, S, M)."""
+        """Create all weights, for embeddings of a width and a memory (B, S, M)."""
         self.context = 0
         if self.attention is not None:
             self.attention.build((None, 1, self.units), memory_shape)
@@ -105,17 +105,17 @@ class RecurrentDecoder(keras.layers.Layer):
         self.combine.build((None, None, width))
 
     def initial_state(self, memory: SourceMemory) -> DecoderState:
-        """What the first step starts from."""
+        """Return the state before the first step."""
         fed = ()
         if self.input_feeding:
             fed = ops.zeros((ops.shape(memory.mask)[0], self.units), self.compute_dtype)
         return DecoderState(memory.start, fed)
 
     def decode(self, embedded, memory: SourceMemory, training=None) -> tuple:
-        """Go through whole targets, embedded as (B, T, E).
+        """Decode whole targets, embedded as (B, T, E).
 
-        Gives states (B, T, D) before the projection on the vocabulary, and weights (B, H, T, S) or,
-        without attention, None.
+        Returns states (B, T, D), which the output projection reads, and weights (B, H, T, S), None
+        without attention.
         """
         first = self.initial_state(memory)
         if not self.looks_stepwise and self.cells.has_own_loop:
@@ -138,15 +138,15 @@ class RecurrentDecoder(keras.layers.Layer):
         queries = tops
         if self.before:
             queries = ops.concatenate([first.cells[-1][0][:, None], tops[:, :-1]], axis=1)
-        # Where steps have looked, all of them look once more, for the weights; a program that asks
-        # for none leaves it out.
+        # The loop returns no weights, so if it attended, all queries attend again. A program that
+        # doesn't use the weights drops this computation.
         context, weights = self._look(queries, memory, 0, False if looked else training)
         if self.input_feeding:
             return looked[0], weights
         return self._read(tops, looked[0] if looked else context, embedded), weights
 
     def step(self, embedded, index, memory: SourceMemory, state: DecoderState):
-        """Go one step on, embedded as (B, E); returns states and weights of T = 1, next state."""
+        """Run one step, embedded as (B, E); return states and weights of T = 1, next state."""
         entering = (self.cells.project(embedded), ())
         state, look = self._advance(index, state, entering, memory, False)
         top = state.cells[-1][0]
@@ -159,9 +159,9 @@ class RecurrentDecoder(keras.layers.Layer):
         return self._read(top[:, None], context, embedded[:, None]), weights, state
 
     def _advance(self, index, state, entering, memory, training):
-        """One step with a look before it, or behind it where the next step needs to know.
+        """Run one step, with attention before it, or after it if the next step needs the result.
 
-        Gives the next state, and the look: context (B, C), weights; None where there is none yet.
+        Returns the next state, and context (B, C) with weights; None if attention comes later.
         """
         (projected, drops), look = entering, None
         if self.before:
@@ -180,7 +180,7 @@ class RecurrentDecoder(keras.layers.Layer):
         return AttentionOutput(read.context[:, 0], read.weights)
 
     def _look(self, queries, memory, start_index, training) -> AttentionOutput:
-        """Attend to the source by queries (B, T, units) of steps from `start_index` on."""
+        """Attend to the source with queries (B, T, units) of steps from `start_index`."""
         if self.attention is None:
             return AttentionOutput(None, None)
         return self.attention(
@@ -192,7 +192,7 @@ class RecurrentDecoder(keras.layers.Layer):
         )
 
     def _read(self, tops, context, embedded):
-        """What the vocabulary's projection reads, (..., D)."""
+        """Return what the output projection reads, (..., D)."""
         parts = [context, tops] if self.reads == "attentional" else [tops, embedded, context]
         read = self.combine(ops.concatenate([part for part in parts if part is not None], axis=-1))
         if self.reads == "attentional":

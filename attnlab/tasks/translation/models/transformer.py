@@ -1,4 +1,4 @@
-"""The Transformer, with any mechanism as its look at the source."""
+"""The Transformer, with any mechanism as its cross-attention."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from attnlab.training.steps import Border, is_faster_with_xla
 
 @dataclass(frozen=True)
 class TransformerSettings:
-    """Those of conf/model/settings/translation_transformer.yaml."""
+    """The settings of conf/model/settings/translation_transformer.yaml."""
 
     units: int = 128
     layers: int = 2
@@ -38,7 +38,7 @@ class TransformerSettings:
     book: bool = False
 
     def of_layers(self) -> dict[str, Any]:
-        """Those by which the layers of both stacks are made."""
+        """Return the settings of the layers of both stacks."""
         names = ("units", "feed_forward", "dropout", "norm", "activation")
         epsilon = 1e-3 if self.book else 1e-6
         return {**{name: getattr(self, name) for name in names}, "epsilon": epsilon}
@@ -54,17 +54,18 @@ class TransformerMemory(NamedTuple):
 class TransformerTranslator(Translator):
     """Encoder and decoder stacks of Transformer layers.
 
-    Source: Vaswani et al. 2017 (arXiv 1706.03762). Differences: any mechanism can look at the
-    source (the self-attentions stay multi-head); `norm="pre"` is Xiong et al. 2020 (arXiv
-    2002.04745), with a norm behind each stack.
+    Source: Vaswani et al. 2017 (arXiv 1706.03762). Differences: any mechanism can be the
+    cross-attention (self-attention is always multi-head); `norm="pre"` is Xiong et al. 2020 (arXiv
+    2002.04745), with a norm after each stack.
 
-    With `book=True` the model of "Building Transformer Models with Attention", chapters 13 to 22,
-    as it is: word vectors are frozen sinusoids of the token's number, not scaled; decoder layers
-    use their first norm twice; norms have an epsilon of 1e-3. Its narrow heads are a setting of
+    With `book=True` it is the model of "Building Transformer Models with Attention", chapters 13 to
+    22: word vectors are frozen sinusoids of the token's number, not scaled; decoder layers use
+    their first norm twice; norms have an epsilon of 1e-3. The book's narrow heads are a setting of
     the mechanism.
 
-    `max_source` and `max_target` are wanted for learned positions: both tables reach the longer of
-    the two. Dropout is at the paper's places: embeddings plus positions, outputs of sub-layers.
+    Learned positions need `max_source` and `max_target`; both tables have the longer of the two
+    lengths. Dropout is where the paper has it: on embeddings plus positions, and on the outputs of
+    sub-layers.
 
     Raises:
         RequestError: settings that contradict each other.
@@ -112,12 +113,12 @@ class TransformerTranslator(Translator):
         }
 
     def expect(self, counts: np.ndarray) -> None:
-        """Start from how often each word occurs; the book's model doesn't."""
+        """Set the output bias to the word shares, except in the book's model."""
         if not self.book:
             super().expect(counts)
 
     def _self_attention(self, attention: Callable[[], Attention]) -> MultiHeadAttention:
-        """Multi-head attention, with the configured one's settings where that is such."""
+        """Return multi-head attention, with the settings of `attention` if that is multi-head."""
         own, settings = attention(), {}
         if isinstance(own, MultiHeadAttention):
             settings = {"book": own.book, "dropout": own.dropout}
@@ -140,11 +141,11 @@ class TransformerTranslator(Translator):
         self.fixed_length = self.decoder[0].cross_attention.fixed_length
 
     def encode(self, source, training=None) -> TransformerMemory:
-        """Make of sources (B, S) what each decoder layer attends to."""
+        """Encode sources (B, S) into the memory of each decoder layer."""
         return self._encode(source, training)[0]
 
     def decode(self, target, memory: TransformerMemory, training=None) -> DecoderOutput:
-        """Read whole targets (B, T)."""
+        """Decode whole targets (B, T)."""
         vectors = self._embed("target", target, 0, training)
         outputs = self._through(vectors, memory, (None,) * len(self.decoder), 0, training)
         weights = {
@@ -154,7 +155,7 @@ class TransformerTranslator(Translator):
         return DecoderOutput(self._normed("target", outputs[-1].vectors), weights)
 
     def initial_state(self, memory: TransformerMemory, length) -> tuple:
-        """An empty cache of keys and values for each decoder layer."""
+        """Return an empty cache of keys and values for each decoder layer."""
         batch = ops.shape(memory.mask)[0]
         return tuple(layer.empty_cache(batch, length) for layer in self.decoder)
 
@@ -167,7 +168,7 @@ class TransformerTranslator(Translator):
         return StepOutput(logits, weights, tuple(output.cache for output in outputs))
 
     def _through(self, vectors, memory, caches, start_index, training) -> list:
-        """What each decoder layer makes of the vectors."""
+        """Return the output of each decoder layer."""
         outputs = []
         for layer, projected, cache in zip(self.decoder, memory.projected, caches, strict=True):
             output = layer(
@@ -183,7 +184,7 @@ class TransformerTranslator(Translator):
         return outputs
 
     def _encode(self, source, training) -> tuple[TransformerMemory, tuple]:
-        """The memory, and the weights (B, H, S, S) of each encoder layer."""
+        """Return the memory, and the weights (B, H, S, S) of each encoder layer."""
         mask = ops.not_equal(source, PAD)
         vectors, weights = self._embed("source", source, 0, training), []
         for layer in self.encoder:
@@ -199,7 +200,7 @@ class TransformerTranslator(Translator):
         return {"encoder": weights, **self.decode(target, memory, training=False).attention}
 
     def _embed(self, side: str, ids, start_index, training):
-        """Vectors (B, T, units) of one language's tokens at their positions."""
+        """Return vectors (B, T, units) of one language's tokens at their positions."""
         vectors = getattr(self, f"{side}_embedding")(ids)
         if not self.book:
             vectors = vectors * ops.cast(self.units**0.5, vectors.dtype)
@@ -207,7 +208,7 @@ class TransformerTranslator(Translator):
         return getattr(self, f"{side}_dropout")(vectors, training=training)
 
     def _normed(self, side: str, vectors):
-        """What leaves a stack: normalised where its layers are pre-norm."""
+        """Normalise the output of a stack if its layers are pre-norm."""
         return self.norms[side](vectors) if self.norms else vectors
 
 

@@ -1,4 +1,4 @@
-"""What all translators share: the protocol of encoding, decoding and stepping, the vocabularies."""
+"""The base class of translators: encode, decode, step, and the vocabularies."""
 
 from __future__ import annotations
 
@@ -14,46 +14,45 @@ from attnlab.errors import RequestError
 
 
 class DecoderOutput(NamedTuple):
-    """What a decoder makes of a whole target."""
+    """The output of a decoder for a whole target."""
 
-    states: Any  # (B, T, D) before the projection on the vocabulary, see `Translator.logits`
-    # weights (B, H, T, S) of each decoder layer, by what is attended to: `cross` for the source,
-    # `decoder` (B, H, T, T) for the target itself. Empty without attention.
+    states: Any  # (B, T, D), from which `Translator.logits` computes the logits
+    # weights of each decoder layer: `cross` (B, H, T, S) over the source, `decoder` (B, H, T, T)
+    # over the target itself. Empty without attention.
     attention: dict[str, tuple]
 
 
 class StepOutput(NamedTuple):
-    """What a decoder makes of one token of each target."""
+    """The output of a decoder for one token of each target."""
 
     logits: Any  # (B, V) float32, of the next token
     weights: Any  # (B, H, S) of the last decoder layer over the source; None without attention
-    state: Any  # to be given to the next step
+    state: Any  # for the next step
 
 
 class Translator(keras.Model):
-    """Source and target to the logits of each next target token.
+    """Maps source and target to the logits of each next target token.
 
     A source row is `tokens + [END]`, a target row `[START] + tokens`, both padded at the end with
-    `PAD`; padding changes no result. What a subclass calls memory and state is a structure of
-    tensors whose axis 0 is the batch, in each of them, so that a search can repeat and reorder
-    them with `tf.nest` without knowing the model.
+    `PAD`; padding changes no result. Memory and state are structures of tensors, each with the
+    batch on axis 0, so that a search can repeat and reorder them with `tf.nest`.
 
-    Both embeddings have the `width`. `tie_embeddings` is `none`; `output`: the output matrix is the
-    target's embedding; `all`: the source's too, for a vocabulary that both sides share. An output
-    matrix that is not tied has its `output_initializer`. `max_source` is the longest source, END
-    counted, for mechanisms of fixed length.
+    `width` is that of both embeddings. `tie_embeddings` is `none`; `output`: the output matrix is
+    the target embedding; `all`: it is the source embedding too, for a shared vocabulary.
+    `output_initializer` draws an output matrix that is not tied. `max_source` is the longest
+    source, END included, for mechanisms of fixed length.
 
     Attributes:
-        fixed_length: the longest source that the mechanism's weights reach, known once they are
-            created; None where any length will do.
-        max_positions: the longest sequence that learned positions reach; None likewise.
+        fixed_length: the longest source that the mechanism's weights allow, set by `build`; None if
+            there is no limit.
+        max_positions: the length of the table of learned positions; None without them.
         faster_with_xla: whether XLA trains it faster on this CPU if all batches have one shape.
     """
 
     fixed_length: int | None = None
     max_positions: int | None = None
     faster_with_xla: bool = False
-    _weights_program: Any = None  # what `attend` compiled
+    _weights_program: Any = None  # compiled by the first call of `attend`
 
     def __init__(
         self,
@@ -80,7 +79,7 @@ class Translator(keras.Model):
             )
 
     def _embedding(self, size: int, name: str) -> keras.layers.Layer:
-        """One language's table; vectors of length 1 on average, whatever their width."""
+        """Return one language's embedding; its vectors have length 1 on average."""
         initializer = keras.initializers.RandomNormal(0.0, self.width**-0.5)
         return keras.layers.Embedding(
             size, self.width, embeddings_initializer=initializer, name=name
@@ -100,37 +99,37 @@ class Translator(keras.Model):
             )
 
     def expect(self, counts: np.ndarray) -> None:
-        """Start from how often each target word occurs: its logit's bias becomes log share.
+        """Set the output bias to the log share of each target word.
 
-        A bias that starts at 0 gets there by learning rates, in thousands of steps. Until then the
-        states before it make up for it: they turn the same for every word, and what is bounded,
-        as Luong's `tanh(W_c [c; s])`, saturates for good. The papers leave open where it starts;
-        a tied output matrix has no bias, so then this does nothing.
+        A bias that starts at 0 needs thousands of steps to get there. Until then the states make up
+        for it: they become equal for every word, and bounded ones, such as Luong's
+        `tanh(W_c [c; s])`, saturate for good. The papers don't say how the bias is initialized. A
+        tied output matrix has no bias, so nothing changes.
 
-        `counts` (V,) is how often each word is to be written in the training part; one more is
-        counted of each, so that none is impossible.
+        `counts` (V,) are those of the target words of the training part; 1 is added to each, so
+        that no word is impossible.
         """
         if self.vocabulary is not None:
             shares = (counts + 1.0) / (np.sum(counts) + len(counts))
             self.vocabulary.bias.assign(np.log(shares))
 
     def draws(self, steps):
-        """The most random numbers that one generator draws in training on targets of T steps."""
+        """Return how often one generator draws in a training step on targets of T tokens."""
         return 1
 
     def encode(self, source, training=None):
-        """Make of sources (B, S) the memory of each decoding step: mask, projected keys, values."""
+        """Encode sources (B, S) into the memory: mask, projected keys and values."""
         raise NotImplementedError
 
     def decode(self, target, memory, training=None) -> DecoderOutput:
-        """Read whole targets (B, T) that begin with START, each step seeing those before it."""
+        """Decode whole targets (B, T) from START; a step sees no later token."""
         raise NotImplementedError
 
     def initial_state(self, memory, length):
-        """What the first `step` starts from.
+        """Return the state before the first `step`.
 
-        `length`, int or scalar int tensor, is the most steps to come; with None the state may grow
-        with each step, which XLA doesn't allow.
+        `length`, int or scalar int tensor, is the largest number of steps; with None the state may
+        grow with each step, which XLA doesn't allow.
         """
         raise NotImplementedError
 
@@ -138,29 +137,29 @@ class Translator(keras.Model):
         """Read one more token of each target.
 
         `tokens` are (B,) int32, `index` their position in the target, a scalar int32 tensor; START
-        stands at 0. `state` is that of `initial_state`, or of the step before.
+        is at 0. `state` is that of `initial_state`, or of the previous step.
         """
         raise NotImplementedError
 
     def logits(self, states):
-        """Logits (..., V) in float32 of decoder states (..., D)."""
+        """Return logits (..., V) in float32 of decoder states (..., D)."""
         if self.vocabulary is not None:
             return ops.cast(self.vocabulary(states), "float32")
         kernel = ops.cast(self.target_embedding.embeddings, self.compute_dtype)
         return ops.cast(ops.matmul(states, ops.transpose(kernel)), "float32")
 
     def call(self, inputs, training=None):
-        """Logits (B, T, V) of (source, target)."""
+        """Return logits (B, T, V) of (source, target)."""
         source, target = inputs
         memory = self.encode(source, training=training)
         return self.logits(self.decode(target, memory, training=training).states)
 
     def attend(self, source, target) -> dict[str, np.ndarray]:
-        """Attention weights of all layers for ids (B, S) and (B, T), by what is attended to.
+        """Return the attention weights of all layers for ids (B, S) and (B, T).
 
         Returns:
-            `cross` (B, L, H, T, S) of the L decoder layers, where there is attention; for a
-            Transformer also `encoder` (B, L, H, S, S) and `decoder` (B, L, H, T, T).
+            `cross` (B, L, H, T, S) of the L decoder layers; for a Transformer also `encoder`
+            (B, L, H, S, S) and `decoder` (B, L, H, T, T). Empty without attention.
         """
         if self._weights_program is None:
             ids = tf.TensorSpec((None, None), tf.int32)
@@ -174,17 +173,17 @@ class Translator(keras.Model):
         }
 
     def embeddings(self) -> dict[str, np.ndarray]:
-        """The learned vectors (words, width): `source` and `target`, or `shared` if one is both."""
+        """Return the embeddings (words, width): `source` and `target`, or only `shared`."""
         tables = {"source": self.source_embedding, "target": self.target_embedding}
         if self.source_embedding is self.target_embedding:
             tables = {"shared": self.target_embedding}
         return {name: ops.convert_to_numpy(each.embeddings) for name, each in tables.items()}
 
     def _all_weights(self, source, target) -> dict[str, tuple]:
-        """What `attend` gives, as tensors: (B, H, T, S) of each layer."""
+        """Return the weights of `attend` as tensors, (B, H, T, S) of each layer."""
         return self.decode(target, self.encode(source, training=False), training=False).attention
 
     def _memory_length(self, attention: Attention) -> int | None:
-        """The memory length to build a mechanism for: the longest source, or what it reaches."""
+        """Return the memory length to build a mechanism for: `max_source`, or its fixed length."""
         longest = self.max_source
         return min(longest, attention.fixed_length or longest) if longest else None

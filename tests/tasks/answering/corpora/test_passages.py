@@ -11,7 +11,7 @@ from attnlab.tasks.answering.baselines import baselines
 from attnlab.tasks.answering.corpora.division import divided
 from attnlab.tasks.answering.corpora.passages import Passages
 from attnlab.tasks.answering.report import measured
-from attnlab.text.same import text_key
+from attnlab.text.cleaning import text_key
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,7 @@ import pytest
 
 from attnlab.tasks.classification.corpora.agreement import Agreement
 from attnlab.text.agreement import VERSION
-from attnlab.text.same import text_key
+from attnlab.text.cleaning import text_key
 
 # An English of its own: no table of the grammar is used here.
 PLURALS = {"men", "women", "children", "people", "mice"}

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from attnlab.errors import RequestError
-from attnlab.tasks.classification.corpora.class_folders import FileSort, find_files, part_of
+from attnlab.tasks.classification.corpora.class_folders import find_files, part_of
 from attnlab.text.reading import is_text_name
 
-TEXTS = FileSort("text", is_text_name)
+TEXTS = ("text", is_text_name)
 
 
 def made(folder: Path, names: str) -> Path:
@@ -27,7 +27,7 @@ def made(folder: Path, names: str) -> Path:
 
 
 def found_in(folder: Path, allow_empty: bool = False) -> dict[str, dict[str, list[str]]]:
-    found = find_files(folder, "data.path", TEXTS, allow_empty=allow_empty)
+    found = find_files(folder, "data.path", *TEXTS, allow_empty=allow_empty)
     return {
         part: {label: [path.name for path in paths] for label, paths in classes.items()}
         for part, classes in found.parts.items()
@@ -35,7 +35,7 @@ def found_in(folder: Path, allow_empty: bool = False) -> dict[str, dict[str, lis
 
 
 def notes_of(folder: Path) -> list[str]:
-    return [*find_files(folder, "data.path", TEXTS, allow_empty=True).notes]
+    return [*find_files(folder, "data.path", *TEXTS, allow_empty=True).notes]
 
 
 @pytest.mark.parametrize(

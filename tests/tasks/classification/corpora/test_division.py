@@ -10,7 +10,7 @@ from attnlab.errors import RequestError
 from attnlab.tasks.classification.corpora.corpus import Labelled
 from attnlab.tasks.classification.corpora.division import class_names, divided
 from attnlab.tasks.text_corpus import ReadCorpus
-from attnlab.text.same import text_key
+from attnlab.text.cleaning import text_key
 
 
 def corpus(**parts: list[tuple[str, str]]) -> ReadCorpus:

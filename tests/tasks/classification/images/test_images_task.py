@@ -17,10 +17,10 @@ from attnlab.errors import RequestError
 from attnlab.records.run_directory import RunDirectory
 from attnlab.run.resume import resume
 from attnlab.run.runner import SweepMember, new_folder, run, run_in
+from attnlab.tasks.classification import data as image_data
+from attnlab.tasks.classification.data import LabelledImages
 from attnlab.tasks.classification.images import baselines
-from attnlab.tasks.classification.images import data as image_data
 from attnlab.tasks.classification.images.corpora.digits import Digits
-from attnlab.tasks.classification.images.data import LabelledImages
 from attnlab.tasks.classification.images.task import Images
 from attnlab.tasks.classification.part import ImagePart
 from attnlab.tasks.classification.report import build_report

@@ -13,10 +13,10 @@ from attnlab.attention.scaled_dot_product import ScaledDotProductAttention
 from attnlab.errors import RequestError
 from attnlab.layers.sinusoids import sinusoidal_grid
 from attnlab.tasks.classification.images.models.augmentation import Augmentation
-from attnlab.tasks.classification.images.models.rollout import rollout
 from attnlab.tasks.classification.images.models.vision_transformer import (
     VisionTransformer,
     build_vision_transformer,
+    rollout,
 )
 
 SHAPE, PATCH, UNITS, INNER, HEADS, CLASSES = (6, 9, 2), 3, 10, 7, 2, 5

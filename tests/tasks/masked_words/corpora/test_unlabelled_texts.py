@@ -15,7 +15,7 @@ from attnlab.tasks.masked_words.corpora.corpus_statistics import describe
 from attnlab.tasks.masked_words.corpora.sentences import Sentences
 from attnlab.tasks.masked_words.corpora.text import TextFiles
 from attnlab.text.agreement import held_out
-from attnlab.text.same import text_key
+from attnlab.text.cleaning import text_key
 
 
 def texts_of(path: Path, *names: str, **settings) -> list[list[str]]:

@@ -7,7 +7,7 @@ import struct
 import warnings
 from functools import cache
 from pathlib import Path, PurePath
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -34,13 +34,6 @@ _UPRIGHT = {
 _BROKEN = (OSError, ValueError, SyntaxError, LookupError, TypeError, AttributeError, struct.error)
 
 
-class ReadImage(NamedTuple):
-    """An image file as it was read."""
-
-    pixels: np.ndarray  # (height, width, channels) uint8
-    frames: int  # how many images are in the file, such as the pages of a TIFF; the first is read
-
-
 @cache
 def _formats() -> frozenset[str]:
     """The formats that Pillow reads here, by its names for them."""
@@ -64,11 +57,11 @@ def is_image_name(name: str) -> bool:
 
 
 def read_image(path: Path, shape: tuple[int, int, int]) -> np.ndarray:
-    """The pixels of an image file in a shape; see `read_image_file`."""
-    return read_image_file(path, shape).pixels
+    """Return the pixels of an image file, (height, width, channels) uint8."""
+    return read_image_file(path, shape)[0]
 
 
-def read_image_file(path: Path, shape: tuple[int, int, int]) -> ReadImage:
+def read_image_file(path: Path, shape: tuple[int, int, int]) -> tuple[np.ndarray, int]:
     """Read an image file in a shape, (height, width, channels).
 
     It is turned as its EXIF says, laid on white where it is transparent, made grey or coloured as
@@ -106,7 +99,7 @@ def read_image_file(path: Path, shape: tuple[int, int, int]) -> ReadImage:
         raise RequestError(f"{expected}: {error}.") from error
     if flat.size != (width, height):
         flat = flat.resize((width, height), Image.Resampling.BILINEAR)
-    return ReadImage(np.asarray(flat, np.uint8).reshape(shape), frames)
+    return np.asarray(flat, np.uint8).reshape(shape), frames
 
 
 def _check_range(image: Any, where: str) -> None:

@@ -6,14 +6,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from attnlab.errors import RequestError
-from attnlab.tasks.classification.corpora.class_folders import FileSort, find_files
+from attnlab.tasks.classification.corpora.class_folders import find_files
 from attnlab.tasks.classification.images.corpora.image_corpus import ImageCorpus, LabelledImage
 from attnlab.tasks.classification.images.corpora.image_files import is_image_name, read_image_file
 from attnlab.tasks.declaration import Progress
 from attnlab.tasks.text_corpus import shown
 
 _REPORT_EVERY = 64
-_IMAGES = FileSort("image", is_image_name)
 
 
 @dataclass(kw_only=True, eq=False)
@@ -48,14 +47,16 @@ class ImageFolder(ImageCorpus):
         if not self.path:
             raise RequestError("data.path: expected a folder with one for each class, got null.")
         folder = Path(self.path).expanduser()
-        found = find_files(folder, "data.path", _IMAGES, allow_empty=self.allow_empty)
+        found = find_files(
+            folder, "data.path", "image", is_image_name, allow_empty=self.allow_empty
+        )
         places = [(part, *each) for part in found.parts for each in found.by_turns(part)]
         parts: dict[str, list[LabelledImage]] = {part: [] for part in found.parts}
         several = 0  # images of several frames
         for done, (part, label, path) in enumerate(places, 1):
-            image = read_image_file(path, self.shape)
-            several += image.frames > 1
-            parts[part].append(LabelledImage(shown(path, folder), image.pixels, label))
+            pixels, frames = read_image_file(path, self.shape)
+            several += frames > 1
+            parts[part].append(LabelledImage(shown(path, folder), pixels, label))
             if progress and (done % _REPORT_EVERY == 0 or done == len(places)):
                 progress(done, len(places), folder.name)
         self.notes = (*found.notes, *_about_frames(several))

@@ -16,7 +16,6 @@ from attnlab.layers.sinusoids import sinusoidal_grid
 from attnlab.layers.sublayers import LayerNormalization
 from attnlab.layers.transformer import TransformerEncoderLayer
 from attnlab.tasks.classification.images.models.augmentation import Augmentation
-from attnlab.tasks.classification.images.models.rollout import rollout
 from attnlab.training.steps import InMemoryModel
 
 _MIDDLE = 127.5  # of bytes: the network sees numbers from -1 to 1
@@ -243,3 +242,26 @@ def check_patch(patch: int, height: int, width: int) -> None:
         f"model.patch: expected a divisor of the images' {height} x {width} pixels "
         f"({', '.join(both)}), got {patch}."
     )
+
+
+def rollout(weights: Sequence):
+    """How much of each vector behind the last layer comes from each one before the first.
+
+    `R_0 = I`, `R_l = (W_l / 2 + I / 2) R_(l-1)`, with W_l the mean over the heads, and each row of
+    the sum divided by its own sum: half of a vector goes through the residual.
+
+    Source: Abnar and Zuidema 2020 (arXiv 2005.00928), section 3. Difference: nothing.
+
+    Args:
+        weights: of each layer (B, H, T, T), the first layer first.
+
+    Returns:
+        (B, T, T), rows that sum to 1.
+    """
+    found = None
+    for each in weights:
+        mean = ops.mean(ops.cast(each, "float32"), axis=1)
+        mixed = 0.5 * (mean + ops.eye(mean.shape[-1], dtype="float32"))
+        mixed = mixed / ops.sum(mixed, axis=-1, keepdims=True)
+        found = mixed if found is None else ops.matmul(mixed, found)
+    return found

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from random import Random
-from typing import NamedTuple
 
 from attnlab.tasks.translation.corpora.grammar import lexicon
 from attnlab.tasks.translation.corpora.grammar.choices import SINGULAR, Choices, pool
@@ -43,14 +42,6 @@ _ASKED = {
 _THINGS = tuple(
     verb for verb in ALL_VERBS if verb.objects and pool(verb.objects)[0].kind == "thing"
 )
-
-
-class Kind(NamedTuple):
-    """A kind of sentence: how often it comes, what makes it, and whether it is a question."""
-
-    weight: int
-    make: Callable[[Choices], Clause | None]
-    asks: bool = False
 
 
 # --- statements -----------------------------------------------------------------------------------
@@ -267,38 +258,42 @@ def owners_owner(choices: Choices) -> Clause | None:
 
 # --- streams --------------------------------------------------------------------------------------
 
-KINDS = (
-    Kind(32, simple),
-    Kind(9, describing),
-    Kind(18, with_relative),
-    Kind(12, with_reason),
-    Kind(6, after_reason),
-    Kind(7, that),
-    Kind(5, whether),
-    Kind(10, yes_or_no, asks=True),
-    Kind(4, why, asks=True),
-    Kind(4, who, asks=True),
-    Kind(3, which, asks=True),
-)
-BEYOND = (
-    Kind(3, that_with_reason),
-    Kind(3, that_with_relative),
-    Kind(2, that_that),
-    Kind(3, relative_and_reason),
-    Kind(3, two_relatives),
-    Kind(3, three_adjectives),
-    Kind(3, owners_owner),
-)
+# How often each kind of sentence comes, compared with the others.
+KINDS = {
+    simple: 32,
+    describing: 9,
+    with_relative: 18,
+    with_reason: 12,
+    after_reason: 6,
+    that: 7,
+    whether: 5,
+    yes_or_no: 10,
+    why: 4,
+    who: 4,
+    which: 3,
+}
+BEYOND = {
+    that_with_reason: 3,
+    that_with_relative: 3,
+    that_that: 2,
+    relative_and_reason: 3,
+    two_relatives: 3,
+    three_adjectives: 3,
+    owners_owner: 3,
+}
+_QUESTIONS = (yes_or_no, why, who, which)
 
 
-def sentences(kinds: tuple[Kind, ...], seed: int | str) -> Iterator[Translation]:
-    """An endless stream, the same on every machine; a sentence may come again."""
+def sentences(
+    kinds: Mapping[Callable[[Choices], Clause | None], int], seed: int | str
+) -> Iterator[Translation]:
+    """Yield sentences without end, the same on every machine; a sentence may come again."""
     choices = Choices(Random(seed).random)
-    urn = [kind for kind in kinds for _ in range(kind.weight)]
+    urn = [kind for kind, weight in kinds.items() for _ in range(weight)]
     while True:
         kind = choices.one(urn)
         clause = None
         while clause is None:
             choices.begin()
-            clause = kind.make(choices)
-        yield clause.sentence(kind.asks)
+            clause = kind(choices)
+        yield clause.sentence(kind in _QUESTIONS)

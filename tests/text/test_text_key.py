@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from attnlab.text.same import text_key
+from attnlab.text.cleaning import text_key
 
 
 @pytest.mark.parametrize(
