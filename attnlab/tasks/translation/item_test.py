@@ -113,7 +113,7 @@ def _translations(runs: Sequence[RunDirectory], items: list[tuple[str, str]]) ->
         items[:] = items or own
         if own != items:
             raise NoItemTest(
-                f"no test over test items: {run.name} has different test items than the other runs"
+                f"no test over test items: {run.name} has other test items than the others"
             )
     return list(zip(*columns, strict=True))
 

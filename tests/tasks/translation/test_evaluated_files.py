@@ -91,8 +91,8 @@ def test_the_runs_own_test_files_packed_or_not_score_as_its_test_part(run, at_ho
     assert found["baselines"] == {"copied_source": whole["baselines"]["copied_source"]}
     assert found["notes"] == [LEFT_OUT]
     of_corpus, of_part = whole["notes"]
-    assert of_corpus.startswith("val is the test, and 19 pairs or a few more are held out from")
-    assert of_part == "2 of 19 sources stand in the training part, too."
+    assert of_corpus.startswith("The test part is val, and about 19 pairs of train are held out")
+    assert of_part == "2 of 19 sources are also in the training part."
 
 
 def test_the_score_is_sacrebleus_of_what_translate_says(run, at_home):
@@ -162,7 +162,7 @@ def test_the_table_says_what_is_left_out(here):
     rows = [line.split()[0] for line in table if line.strip()]
     assert {"luong_global", "copied_source"} <= {*rows} and "nearest_pair" not in rows
     first, second = table[-2:]
-    assert first == "note: 2 of 15 pairs have an empty side and are left out."
+    assert first == "note: 2 of 15 pairs are left out, because a side is empty."
     assert second == f"note: {LEFT_OUT}"
 
 

@@ -94,7 +94,7 @@ def test_other_sentences_and_damaged_files_are_not_tested(tmp_path):
     write_spoiled(tmp_path, {"none": [2]})
     run = write_run(tmp_path, "bahdanau", 0, 50.0, task="translate")
     write_translations(run, spoiled(3), REFERENCES[::-1])
-    note = f"no test over test items: {run.name} has different test items than the other runs"
+    note = f"no test over test items: {run.name} has other test items than the others"
     assert note in only(tmp_path).notes
     (run.path / "predictions.csv").write_text("index,source,reference\n")
     assert any("damaged: it has no column 'hypothesis'" in text for text in only(tmp_path).notes)

@@ -22,10 +22,10 @@ _COLUMNS = (2, 3)
 
 @dataclass(kw_only=True, eq=False)
 class Book(Corpus):
-    """`english-german-both.pkl` and its kin: a NumPy array of strings, a row a pair.
+    """`english-german-both.pkl` and similar files: a NumPy array of strings, a row per pair.
 
-    The first column is English, the second German; a third, with the attribution, is not read. The
-    file is read without unpickling it, so that it can run nothing.
+    The first column is English, the second German; a third, the attribution, is not read. Reading
+    the file runs no code that may be in it; see `safe_pickle`.
     """
 
     name = "book"
@@ -64,7 +64,7 @@ class Book(Corpus):
         try:
             text = str(self.array[row, column])
             text.encode("utf-8")
-        except ValueError as error:  # a number that is no character
+        except ValueError as error:  # a number that isn't a character
             raise RequestError(
                 f"{self.file}: row {row + 1}: expected a sentence, but: {error}."
             ) from error

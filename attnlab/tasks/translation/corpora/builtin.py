@@ -1,4 +1,4 @@
-"""The embedded corpus: English and German from a grammar, with gold word alignments."""
+"""The built-in corpus: English and German from a grammar, with gold word alignments."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from attnlab.tasks.translation.corpora.grammar.linked import Translation
 from attnlab.tasks.translation.corpora.grammar.sentences import BEYOND, KINDS, sentences
 from attnlab.tasks.translation.pair import Pair
 
-VERSION = 2  # of the grammar; another one may write other sentences
+VERSION = 2  # of the grammar; part of the digest, because other versions write other sentences
 HELD_OUT = 1000
-_WORDS = range(3, 17)  # before the mark at the end
+_WORDS = range(3, 17)  # words of a sentence, without the mark at its end
 _WORDS_BEYOND = range(3, 26)
 
 
@@ -21,12 +21,12 @@ class Builtin(Corpus):
     """Sentences from a synchronous grammar; needs no file.
 
     A structure, such as "a clause with this verb, subject and object in the perfect tense", is
-    written out in English and in German at once, and each German word knows which English words
-    it comes from. Every sentence has exactly one translation in the corpus, in both directions.
+    written in English and in German at once, and each German word records the English words that
+    it translates. Every sentence has exactly one translation in the corpus, in both directions.
 
     Its parts are `train`; `validation` and `test`, 1,000 other sentences each from the same
-    distribution, the same whatever `pairs` is; and `compositions`, 1,000 that have more than any
-    in train: a third clause, a third adjective before a noun, or an owner's owner.
+    distribution, which don't depend on `pairs`; and `compositions`, 1,000 sentences with more than
+    any in train: a third clause, a third adjective before a noun, or an owner's owner.
     """
 
     name = "builtin"
@@ -40,7 +40,7 @@ class Builtin(Corpus):
 
     @cached_property
     def _usual(self) -> list[Pair]:
-        """Validation, test and train, one after another."""
+        """The pairs of validation, test and train, in this order."""
         size = 2 * HELD_OUT + self.size
         return _distinct(sentences(KINDS, f"{self.seed}"), size, _WORDS)
 
@@ -61,7 +61,7 @@ class Builtin(Corpus):
 
 
 def _distinct(stream: Iterator[Translation], size: int, words: range) -> list[Pair]:
-    """The first so many different pairs with so many words on either side."""
+    """Return the first `size` different pairs whose sides have a number of words in `words`."""
     pairs: dict[str, Pair] = {}
     for english, german, links in stream:
         if english in pairs:

@@ -1,4 +1,4 @@
-"""Which columns of a file with tabs are sentences: judged by all of its lines."""
+"""Find the columns of a tab-separated file that contain sentences, by looking at all lines."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import NamedTuple
 from attnlab.errors import RequestError
 
 _ENDINGS = "txt|wav|mp3|flac|ogg|jpe?g|png|xml|html?|pdf|srt|json|csv"
-# What a column other than text has in every line. Exports of Tatoeba write \N for nothing.
+# The form of all cells in a column that isn't text. Exports of Tatoeba write \N for nothing.
 _KINDS = {
     "numbers": re.compile(r"[#+-]?\d+(?:[.,:;]\d+)*(?:[eE][+-]?\d+)? ?%?|\\N|[Nn]a[Nn]"),
     "identifiers": re.compile(r"[A-Za-z]{1,12}[-_:#./]?\d[\d-]*|[0-9a-f-]{16,}|\\N"),
@@ -24,16 +24,16 @@ _KINDS = {
 }
 _CODES = "language codes"
 TEXT = "text"
-_FEW = 3  # lines from which on a column can be judged
-_CONSTANT = 10  # lines from which on one value in all of them is no text
+_FEW = 3  # lines that are needed to recognise a column
+_CONSTANT = 10  # a column with the same value in this many lines isn't text
 _MOST_CODES, _LINES_PER_CODE = 50, 10
-# First lines that are names of columns, in lower case.
+# Names of columns, in lower case.
 _NAMES = frozenset(
     "id sentence sentence1 sentence2 text text1 text2 source src target tgt trg translation input "
     "output lang language source_text target_text source_sentence target_sentence attribution "
     "sentence_id translation_id source_id target_id sentence_source sentence_target".split()
 )
-# Languages that corpora are often of: code, other code, names.
+# Frequent languages of corpora: code, other codes, names.
 _LANGUAGES = tuple(
     line.split()
     for line in """\
@@ -64,15 +64,15 @@ he heb hebrew""".splitlines()
 
 
 class Layout(NamedTuple):
-    """Where a file with tabs has its sentences."""
+    """The columns of a tab-separated file that contain the sentences."""
 
     source: int = 0  # column, counted from 0
     target: int = 1
-    header: bool = False  # whether the first line has the names of the columns
+    header: bool = False  # whether the first line contains the names of the columns
 
 
 class _Column:
-    """A column while the file is read; `kind` is what it is at the end."""
+    """Collects the cells of a column; `kind` says what they contain."""
 
     def __init__(self) -> None:
         self._possible = dict(_KINDS)
@@ -81,7 +81,7 @@ class _Column:
         self.example = ""
 
     def add(self, cell: str) -> None:
-        """Look at one more cell; an empty one says nothing."""
+        """Add a cell; an empty one is ignored."""
         if not cell:
             return
         self._lines += 1
@@ -94,12 +94,12 @@ class _Column:
 
     @property
     def is_known(self) -> bool:
-        """Whether it is text, whatever comes after."""
+        """Whether it is certainly text, also with further cells."""
         return not self._possible and len(self._values) > 1
 
     @property
     def kind(self) -> str:
-        """`text`, or the word for what else there is in all lines."""
+        """`text`, or the name of what all cells contain instead."""
         if not self.example:
             return "nothing"
         few = len(self._values) <= min(_MOST_CODES, max(1, self._lines // _LINES_PER_CODE))
@@ -110,18 +110,18 @@ class _Column:
 
 
 def layout(path: Path, lines: Iterable[str], chosen: Sequence[int] | None) -> Layout:
-    """Find the columns of source and target in a file with tabs.
+    """Find the columns of source and target in a tab-separated file.
 
-    Without a choice they are the first two, which must be the only ones with text.
+    By default they are the first two, which must be the only ones with text.
 
     Args:
-        path: of the file, for complaints.
-        lines: all of the file.
+        path: the path of the file, for messages.
+        lines: all lines of the file.
         chosen: the setting `data.columns`.
 
     Raises:
-        RequestError: a line has another number of columns than the first, or the columns of source
-            and target don't have text while others have, or can't be known; names the columns.
+        RequestError: a line has more or fewer columns than the first line, the chosen columns
+            aren't text although others are, or the columns of text aren't the first two.
     """
     first, columns = _read(path, lines)
     kinds = [column.kind for column in columns]
@@ -149,10 +149,10 @@ def layout(path: Path, lines: Iterable[str], chosen: Sequence[int] | None) -> La
 
 
 def _read(path: Path, lines: Iterable[str]) -> tuple[list[str], list[_Column]]:
-    """The first line's cells, and columns that have seen all lines after it."""
+    """Return the first line's cells, and the columns with the cells of all other lines."""
     first: list[str] = []
     columns: list[_Column] = []
-    open_columns: list[int] = []  # that may yet be something other than text
+    open_columns: list[int] = []  # those that aren't certainly text yet
     for number, line in enumerate(lines, 1):
         if first and not open_columns and line.count("\t") == len(first) - 1:
             continue
@@ -181,12 +181,12 @@ def _read(path: Path, lines: Iterable[str]) -> tuple[list[str], list[_Column]]:
 
 
 def _is_blank_end(cells: Sequence[str], first: Sequence[str]) -> bool:
-    """Whether the first line alone has a tab at its end."""
+    """Whether the line lacks only cells that are empty in the first line, too."""
     return len(cells) >= 2 and not any(first[len(cells) :]) and len(cells) < len(first)
 
 
 def _is_header(first: Sequence[str], kinds: Sequence[str]) -> bool:
-    """Whether the first line has names: of columns that are something else in all other lines."""
+    """Whether the first line contains names of columns instead of sentences."""
     names = [cell.lower().replace(" ", "_") in _NAMES for cell in first]
     languages = [_language(cell) for cell in first]
     broken = [
@@ -198,13 +198,13 @@ def _is_header(first: Sequence[str], kinds: Sequence[str]) -> bool:
 
 
 def _language(cell: str) -> str:
-    """The language that a cell names, by its code or its name in English or in the language."""
+    """Return the code of the language that a cell names, by code or by name; "" for others."""
     word = cell.lower()
     return next((code for code, *names in _LANGUAGES if word in (code, *names)), "")
 
 
 def _checked(path: Path, chosen: Sequence[int], known: str, count: int) -> tuple[int, int]:
-    """The two columns of the setting; raises `RequestError` if the file doesn't have them."""
+    """Return the two columns of the setting; raise `RequestError` if the file lacks them."""
     whole = all(type(number) is int for number in chosen)
     if not whole or len({*chosen}) != 2 or len(chosen) != 2:
         raise RequestError(
@@ -220,7 +220,7 @@ def _checked(path: Path, chosen: Sequence[int], known: str, count: int) -> tuple
 
 
 def _unclear(path: Path, texts: Sequence[int], count: int, known: str) -> RequestError:
-    """The complaint about a file whose first two columns aren't its only ones with text."""
+    """Return the error for a file in which the columns of text aren't exactly the first two."""
     fix = "Choose two with data.columns=[SOURCE,TARGET]."
     if len(texts) == 2:
         fix = f"Choose two with data.columns={_list(texts)}."

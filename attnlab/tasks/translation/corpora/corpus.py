@@ -1,4 +1,4 @@
-"""A parallel corpus: pairs of sentences that are translations of each other, as a stream."""
+"""The base classes of parallel corpora: streams of sentences and their translations."""
 
 from __future__ import annotations
 
@@ -25,23 +25,23 @@ class Corpus(NamedCorpus):
     """Pairs of sentences; see `NamedCorpus`.
 
     A subclass is a dataclass, or has a constructor that calls `__post_init__`. It either overrides
-    `pairs` and `digest`, or gives `_read` and `_content` and gets reversal, the limit and the check
-    for emptiness from here.
+    `pairs` and `digest`, or defines `_read` and `_content`; then this class reverses pairs, applies
+    the limit and refuses an empty corpus.
     """
 
     source_language: str = "en"  # code of the language translated from, such as `en`
     target_language: str = "de"  # code of the language translated into
-    # the corpus's own division, such as `("train", "validation", "test")`; empty where
+    # the corpus's own division, such as `("train", "validation", "test")`; empty if
     # `attnlab.tasks.translation.corpora.splitting` divides it
     own_parts: tuple[str, ...] = ()
-    # `source` lets no source sentence stand in two parts, `pair` deals out single pairs
+    # `source` puts all pairs with the same source into one part, `pair` divides single pairs
     split: str = "source"
     reverse: bool = False  # translate from the second language into the first
-    # what makes sources comparable where one of `own_parts` is held out from train
+    # the cleaning after which sources are compared, if one of `own_parts` is held out from train
     clean: Callable[[str], str] | None = None
 
     def test_files(self, name: str, cache: Path, progress: Progress | None = None) -> PartFiles:
-        """The files of a test set, of a corpus that has a setting `test_set`: a value of that.
+        """Return the files of a test set, a value of the corpus's setting `test_set`.
 
         Raises:
             RequestError: a file is missing, can't be downloaded or is not what it should be.
@@ -49,10 +49,10 @@ class Corpus(NamedCorpus):
         raise NotImplementedError
 
     def pairs(self, part: str | None = None) -> Iterator[Pair]:
-        """The pairs of one of `own_parts`, or of all after each other; memory stays bounded.
+        """Yield the pairs of one of `own_parts`, or of all parts in turn, in bounded memory.
 
         Raises:
-            RequestError: a line that can't be read, named, or no pair at all.
+            RequestError: a line can't be read (the message names it), or there is no pair.
         """
         if part is not None and part not in self.own_parts:
             parts = ", ".join(self.own_parts) or "none of its own"
@@ -61,28 +61,28 @@ class Corpus(NamedCorpus):
             yield from self._pairs_of(each)
 
     def digest(self) -> str:
-        """SHA-256 that changes with the content and with every setting that decides the pairs."""
+        """Return a SHA-256 of the content and of every setting that affects the pairs."""
         keys = ["limit", "reverse", "own_parts"]
         keys += [] if self.own_parts else ["validation", "test", "split"]
         return digest_of({**{key: getattr(self, key) for key in keys}, "content": self._content()})
 
     @property
     def dropped(self) -> dict[str, int]:
-        """Pairs left out by reason, in the latest pass over each part."""
+        """The number of pairs left out for each reason, in the latest pass over each part."""
         return dict(sum(self._dropped().values(), Counter()))
 
     def __post_init__(self) -> None:
-        """With `reverse` the second language of the files is the source."""
+        """Exchange source and target language if `reverse` is set."""
         if self.reverse:
             languages = self.target_language, self.source_language
             self.source_language, self.target_language = languages
 
     def _read(self, part: str | None, dropped: Counter[str]) -> Iterator[Pair]:
-        """The pairs of a part as the files have them; counts what it leaves out in `dropped`."""
+        """Yield the pairs of a part as in the files; count pairs left out in `dropped`."""
         raise NotImplementedError
 
     def _content(self) -> Any:
-        """What identifies the raw content, such as the SHA-256 of each file; JSON-ready."""
+        """Return what identifies the raw content, such as the SHA-256 of each file; JSON-ready."""
         raise NotImplementedError
 
     def _pairs_of(self, part: str | None) -> Iterator[Pair]:
@@ -101,12 +101,12 @@ class Corpus(NamedCorpus):
 
 
 class DrawnCorpus(Corpus):
-    """Pairs that a subclass draws: `pairs` to train on, 1,000 others to validate, 1,000 to test.
+    """A corpus that a subclass draws: training pairs, and 1,000 each to validate and to test.
 
     Args:
-        pairs: to train on.
-        seed: which pairs; the run's seed doesn't change them.
-        settings: what else decides them, by name.
+        pairs: the number of training pairs.
+        seed: draws the pairs; the run's seed doesn't change them.
+        settings: the other settings that affect them.
     """
 
     license = "Apache-2.0, as attnlab"
@@ -116,12 +116,12 @@ class DrawnCorpus(Corpus):
         self.size, self.seed, self._settings = pairs, seed, settings
 
     def _drawn(self, what: str) -> Iterator[Pair]:
-        """Pairs without end, by the seed and by what they are for: `HELD_OUT_PAIRS` or `train`."""
+        """Draw pairs without end, by the seed and `what`: `HELD_OUT_PAIRS` or `train`."""
         raise NotImplementedError
 
     @cached_property
     def _held_out(self) -> list[Pair]:
-        """Validation, then test: different sources."""
+        """The pairs of validation, then those of test; all sources differ."""
         found: dict[str, Pair] = {}
         drawn = self._drawn(HELD_OUT_PAIRS)
         while len(found) < 2 * HELD_OUT:
@@ -142,7 +142,7 @@ class DrawnCorpus(Corpus):
 
 
 def reversed_pair(pair: Pair) -> Pair:
-    """The pair for translating the other way, its links turned round as well."""
+    """Exchange source and target of a pair, also in its links."""
     links = pair.links
     if links is not None:
         turned = (link.partition("-") for link in links.split())

@@ -1,4 +1,4 @@
-"""What a corpus has in it, as `attnlab data` shows it: counts, lengths, repetitions, new words."""
+"""The statistics of `attnlab data`: counts, lengths, repetitions, words not in train."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ _SHARES = ("sources_in_train", "unknown_source", "unknown_target")
 def describe(
     corpus: Corpus, *, seed: int, progress: Progress | None = None
 ) -> dict[str, dict[str, float]]:
-    """The numbers of each part of an opened corpus, train first, by name; see `_PartCounts.result`.
+    """Return the numbers of each part of an opened corpus; see `_PartCounts.result`.
 
-    It is read once through; memory grows with its vocabulary and hardly with its length. The seed
-    divides it where it has no parts of its own.
+    The corpus is read once; memory grows with its vocabulary and hardly with its length. The seed
+    divides a corpus that has no parts of its own.
 
     Raises:
         RequestError: the corpus can't be read, or is too small to be divided.
@@ -56,7 +56,7 @@ def describe(
 
 
 class _PartCounts:
-    """The counts of one part while it is read."""
+    """Counts the pairs and words of one part."""
 
     def __init__(self) -> None:
         self.duplicates = DuplicateCounter()
@@ -71,7 +71,7 @@ class _PartCounts:
             self.longest[side] = max(self.longest[side], len(words))
 
     def result(self, train: _PartCounts) -> dict[str, float]:
-        """Counts and shares of the part; a word is what `split_words` gives."""
+        """Return counts and shares of the part; words are those of `split_words`."""
         twice, sources = self.duplicates.result(), self.duplicates.sources()
         tokens = [sum(words.values()) for words in self.words]
         unknown = [
@@ -84,10 +84,10 @@ class _PartCounts:
             "longest_source": self.longest[0],
             "target_words": tokens[1] / len(sources),
             "longest_target": self.longest[1],
-            "repeated_pairs": twice.pairs,  # that stand in this part before
+            "repeated_pairs": twice.pairs,  # equal to an earlier pair of the part
             "sources": twice.sources,  # different ones
             "several_targets": twice.several_targets,
-            # Sources are compared letter by letter.
+            # Sources are compared exactly.
             "sources_in_train": float(np.isin(sources, train.duplicates.sources()).mean()),
             "unknown_source": unknown[0],  # shares of words that are not in train
             "unknown_target": unknown[1],
@@ -95,7 +95,7 @@ class _PartCounts:
 
 
 def _counted(corpus: Corpus, cache: Path, seed: int, progress: Progress) -> Row:
-    """The numbers of a corpus whose files are available, and its prepared copies."""
+    """Return the numbers of a corpus whose files are available, and its prepared copies."""
     row: dict[str, Any] = {}
     if not corpus.fetchable or corpus.location(cache) is not None:
         corpus.open(cache, progress)
@@ -105,7 +105,7 @@ def _counted(corpus: Corpus, cache: Path, seed: int, progress: Progress) -> Row:
 
 
 def _prepared_copies(cache: Path, name: str) -> list[dict[str, Any]]:
-    """The statistics of a corpus's prepared copies in the cache; damaged ones are left out."""
+    """Return the statistics of a corpus's prepared copies in the cache, except damaged ones."""
     found = []
     for path in sorted(cache.glob("prepared/*/statistics.json")):
         try:
@@ -141,7 +141,7 @@ def _cell(key: str, value: float) -> str:
 
 
 def _copy_line(copy: Row) -> str:
-    """A prepared copy in a line: its text settings, vocabulary and unknown tokens."""
+    """Describe a prepared copy in a line: tokenizer, vocabulary and unknown tokens."""
     text, sizes = copy.get("text", {}), copy.get("vocabulary", {})
     words = [text.get("tokenizer", "tokens"), *[f"{size:,} {side}" for side, size in sizes.items()]]
     for part, numbers in copy.get("parts", {}).items():

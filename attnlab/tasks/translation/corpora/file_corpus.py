@@ -1,4 +1,4 @@
-"""Corpora that lie in text files: one file or two for each part."""
+"""The base class of corpora in text files: one file or two per part."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ from attnlab.text.cleaning import normalized
 
 
 class FileCorpus(Corpus):
-    """A corpus in text files; `open` of the subclass sets `files`.
+    """A corpus in text files; `open` of a subclass calls `set_files`.
 
-    With the files of one part alone the corpus is divided by its settings. With files for more, the
-    parts are the files', and a part without files is held out from train, by source.
+    If only one part has files, the settings divide the corpus. Otherwise a part without files is
+    held out from train, by source.
     """
 
-    files: dict[str, PartFiles]  # the files of each part, `train` among them
+    files: dict[str, PartFiles]  # the files of each part; one is `train`
     columns: Sequence[int] | None = None  # of source and target in files with tabs, from 0
-    # pairs of the part that has no files; None takes the share in the settings
+    # pairs of the part without files; None: the share in the settings
     held_out_pairs: int | None = None
 
     def set_files(self, files: dict[str, PartFiles]) -> None:
-        """Take the files, and check that they can be read and go together line by line.
+        """Set the files, and check that they can be read and have equally many lines.
 
         Raises:
-            RequestError: a file is missing or no text, or two differ in their lines.
+            RequestError: a file is missing or isn't text, or two have different numbers of lines.
         """
         self.files = {part: paths.laid_out(self._columns(paths)) for part, paths in files.items()}
         self._taken: tuple[Callable[[str], str] | None, np.ndarray] | None = None
@@ -42,13 +42,13 @@ class FileCorpus(Corpus):
             self._digests[part] = [found.digest for found in scans]
             self.lines[part] = scans[0].lines
         self.own_parts = PARTS if len(files) > 1 else ()
-        # the part that has no files of its own while another one has
+        # the part without files, if several parts have files
         self._missing = next((part for part in self.own_parts if part not in files), None)
         if self._missing == "validation" and self._held_out_share() == 0:
             self.own_parts, self._missing = ("train", "test"), None
 
     def _columns(self, paths: PartFiles) -> Sequence[int] | None:
-        """The setting `columns`, for files with tabs."""
+        """Return the setting `columns` for a file with tabs."""
         return None if paths.target else self.columns
 
     def _content(self) -> Any:
@@ -58,19 +58,19 @@ class FileCorpus(Corpus):
     def _read(self, part: str | None, dropped: Counter[str]) -> Iterator[Pair]:
         if part in self.files and not (part == "train" and self._missing):
             return self.files[part].read(dropped)
-        # Two parts are read from them, which leave out the same ones.
-        again = part is not None and part == self._missing
-        pairs = self.files["train"].read(Counter() if again else dropped)
+        is_held_out = part is not None and part == self._missing
+        # The train files are read for two parts, but what is left out counts once.
+        pairs = self.files["train"].read(Counter() if is_held_out else dropped)
         if part is None:
             return pairs
-        return (pair for pair, taken in zip(pairs, self._mask(), strict=True) if taken == again)
+        return (p for p, taken in zip(pairs, self._mask(), strict=True) if taken == is_held_out)
 
     def _held_out_share(self) -> int | float:
         share = self.validation if self._missing == "validation" else self.test
         return share if self.held_out_pairs is None else self.held_out_pairs
 
     def _mask(self) -> np.ndarray:
-        """Which pairs of the train files are held out; the same for every seed of a run."""
+        """Return which pairs of the train files are held out; the run's seed doesn't matter."""
         if self._taken is None or self._taken[0] is not self.clean:
             clean = self.clean or normalized
             read = self.files["train"].read(Counter())

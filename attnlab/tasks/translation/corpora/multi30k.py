@@ -28,8 +28,9 @@ _STAND_IN = "val"
 class Multi30k(FileCorpus):
     """29,000 descriptions of pictures, translated by people, with their own division.
 
-    For those who lack the test sets, `test_set="val"` has the validation part stand in, and as many
-    pairs of `train`, all with one source together, are validated on; `notes` says so.
+    If the test sets aren't available, `test_set="val"` tests on the validation part instead. Then
+    as many pairs of `train` are held out for validation, all pairs with one source together;
+    `notes` says so.
     """
 
     name = "multi30k"
@@ -49,7 +50,7 @@ class Multi30k(FileCorpus):
         self.url = self.url.rstrip("/")
 
     def open(self, cache: Path, progress: Progress | None = None) -> None:
-        """Find the files, downloading them where no folder is given; see `Corpus.open`."""
+        """Find the files, or download them if no folder is given; see `Corpus.open`."""
         folder = self._folder(cache, progress)
         train, test = _required(folder, "train"), _required(folder, self.test_set)
         if self.test_set != _STAND_IN:
@@ -59,23 +60,23 @@ class Multi30k(FileCorpus):
         self.set_files({"train": train, "test": test})
         self.held_out_pairs = self.lines["test"]
         self.notes = (
-            f"val is the test, and {self.held_out_pairs:,} pairs or a few more are held out from "
-            "train for validation.",
+            f"The test part is val, and about {self.held_out_pairs:,} pairs of train are held out "
+            "for validation.",
         )
 
     def test_files(self, name: str, cache: Path, progress: Progress | None = None) -> PartFiles:
-        """The files of another test set; see `Corpus.test_files`."""
+        """Return the files of another test set; see `Corpus.test_files`."""
         folder = replace(self, test_set=name)._folder(cache, progress)
         return _required(folder, name, ("de", "en") if self.reverse else ("en", "de"))
 
     def location(self, cache: Path) -> Path | None:
-        """Where the corpus lies; None where it is still to be fetched."""
+        """Return the folder of the corpus; None if it isn't downloaded yet."""
         folder = cache_folder(cache, self.name, self.url, URL)
         fetched = all((folder / name).is_file() for name in self._names())
         return super().location(cache) or (folder if fetched else None)
 
     def _folder(self, cache: Path, progress: Progress | None) -> Path:
-        """Where the files lie, downloaded where no folder is given."""
+        """Return the folder of the files; download them if no folder is given."""
         if not self.path:
             return self._download(cache, progress)
         folder = Path(self.path).expanduser()
@@ -97,15 +98,15 @@ class Multi30k(FileCorpus):
 
 
 def _required(folder: Path, stem: str, sides: tuple[str, str] = ("en", "de")) -> PartFiles:
-    """The two files of a part, the language translated from first."""
+    """Return the two files of a part, the source first."""
     source, target = (
         next(filter(Path.is_file, [folder / f"{stem}.{side}", folder / f"{stem}.{side}.gz"]), None)
         for side in sides
     )
     if not (source and target):
-        instead = f" data.test_set={_STAND_IN} does without." if stem.startswith("test_") else ""
+        instead = f" data.test_set={_STAND_IN} needs no test set." if stem != _STAND_IN else ""
         raise RequestError(
-            f"{folder}: expected {stem}.en and {stem}.de, plain or with .gz, but not both "
-            f"are there.{instead}"
+            f"{folder}: expected {stem}.en and {stem}.de, plain or with .gz, but one of them or "
+            f"both are missing.{instead if stem.startswith('test_') else ''}"
         )
     return PartFiles(source, target)

@@ -1,4 +1,4 @@
-"""Anybody's corpus: two files that go line by line, or one with a tab between the languages."""
+"""The user's own corpus: two files with equally many lines, or one tab-separated file."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from attnlab.tasks.translation.corpora.text_files import PartFiles
 class ParallelFiles(FileCorpus):
     """Sentence pairs from the user's own files, plain or with `.gz`, UTF-8.
 
-    Either `source` and `target` are two files of which each line is the translation of the other's
-    same line, or `path` is one file with tabs between its columns, the first two being source and
-    target unless `columns` chooses others. Validation and test are shares of it, or files of their
-    own; if only one of the two has files, the other is a share of train, the same for every seed.
+    Either `source` and `target` are two files whose lines translate each other, or `path` is a
+    tab-separated file. Its first two columns are source and target, unless `columns` chooses
+    others. Validation and test are shares of the pairs, or files of their own. If only one of them
+    has files, the other is a share of train, the same for every seed.
 
-    `links` are gold word alignments in Pharaoh format, a line for each line. Settings with
-    `validation_` or `test_` before them are the files of that part.
+    `links` is a file of gold word alignments in Pharaoh format, a line per pair. The prefixes
+    `validation_` and `test_` name the files of those parts.
     """
 
     name = "files"
@@ -56,16 +56,18 @@ class ParallelFiles(FileCorpus):
         parts = [part for part in PARTS if part == "train" or any(self._given(part).values())]
         files = {part: self._located(part) for part in parts}
         if self.columns is not None and all(paths.target for paths in files.values()):
-            raise RequestError("data.columns: expected null beside two files, got a list.")
+            raise RequestError(
+                "data.columns: must be null with two files; it is for a tab-separated data.path."
+            )
         self.set_files(files)
 
     def location(self, cache: Path) -> Path | None:
-        """Where the corpus lies; None where no file is given."""
+        """Return the first file of the corpus; None if no file is given."""
         given = self.source or self.path
         return Path(given).expanduser() if given else None
 
     def _given(self, part: str) -> dict[str, str | None]:
-        """The files that the settings name for a part."""
+        """Return the files that the settings name for a part."""
         prefix = "" if part == "train" else f"{part}_"
         return {key: getattr(self, prefix + key) for key in ("source", "target", "path", "links")}
 

@@ -1,4 +1,4 @@
-"""Sequences of keys and values, to be recalled: what stood beside this key?"""
+"""The corpus `recall`: sequences of keys and values, and questions for the value of a key."""
 
 from __future__ import annotations
 
@@ -10,34 +10,34 @@ from attnlab.errors import RequestError
 from attnlab.tasks.translation.corpora.corpus import HELD_OUT, DrawnCorpus
 from attnlab.tasks.translation.pair import Pair
 
-_ROOM = 10  # times as many sequences as are drawn, or drawing takes long
+_ROOM = 10  # possible sequences per drawn one; with fewer, drawing different ones takes long
 _FILLER = "."
 
 
 class Recall(DrawnCorpus):
     """Keys with their values, then the keys again in another order; needs no file.
 
-    A source is `keys` pairs of a key and its value, `k3 v7 k1 v2`, and after them each key once
-    more, in random order and at random places among fillers, up to `length` words. Its target is
-    each of these keys with its value, `k1 v2 k3 v7`: a key is copied from where it is asked for,
-    and the next look has to find it among the pairs. Keys differ, values needn't. `validation` and
-    `test` have 1,000 sequences each, none of them in `train`. Gold alignments say where a key is
-    asked for, and where its value stands.
+    A source starts with `keys` pairs of a key and its value, `k3 v7 k1 v2`. Then each key follows
+    once more, in random order and at random places among fillers, up to `length` words. The target
+    is each of these keys with its value, `k1 v2 k3 v7`: the decoder copies a key from the second
+    half, then has to find it among the pairs. Keys differ, values may be equal. `validation` and
+    `test` have 1,000 sequences each, none of which is in `train`. Gold alignments link a key to its
+    place in the second half, and a value to its place among the pairs.
 
-    Source: multi-query associative recall (Arora et al. 2023, arXiv 2312.04927). Difference: there
-    one network reads pairs and queries and answers behind each query; here a decoder writes query
-    and answer, so that a recurrent network with one look a step can find both.
+    Source: multi-query associative recall (Arora et al. 2023, arXiv 2312.04927). Difference: in the
+    paper one network reads pairs and queries, and answers after each query. Here a decoder writes
+    query and answer, so that a recurrent network that attends once per step can find both.
 
     Args:
-        pairs: sequences to train on.
+        pairs: the number of training sequences.
         keys: pairs of a key and its value in a sequence.
         length: words of a sequence.
-        symbols: how many keys there are to draw from, and how many values.
-        seed: which sequences; the run's seed doesn't change them.
+        symbols: the number of possible keys, and of possible values.
+        seed: draws the sequences; the run's seed doesn't change them.
 
     Raises:
         RequestError: there are fewer symbols than keys, the sequence is too short for its keys, or
-            so many sequences can't differ.
+            there are too few possible sequences.
     """
 
     name = "recall"
@@ -64,14 +64,14 @@ class Recall(DrawnCorpus):
         wanted = pairs + 2 * HELD_OUT
         if possible < _ROOM * wanted:
             raise RequestError(
-                f"data.symbols: expected so many that {wanted:,} sequences can differ, got "
-                f"{symbols}, which make {possible:,}."
+                f"data.symbols={symbols}: too few for {wanted:,} different sequences, because only "
+                f"{possible:,} are possible and ten times as many are needed."
             )
         super().__init__(pairs, seed, keys=keys, length=length, symbols=symbols)
         self.keys, self.length, self.symbols = keys, length, symbols
 
     def _drawn(self, what: str) -> Iterator[Pair]:
-        """Pairs of which no two have the same source."""
+        """Draw pairs with different sources."""
         draw, seen = random.Random(f"{self.seed} {what}"), set()
         while True:
             pair = self._pair(draw)

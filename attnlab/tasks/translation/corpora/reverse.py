@@ -1,4 +1,4 @@
-"""Sequences to be written backwards: which position matters, and nothing else."""
+"""The corpus `reverse`: sequences to be written backwards, so that only positions matter."""
 
 from __future__ import annotations
 
@@ -8,23 +8,23 @@ from collections.abc import Iterator
 from attnlab.tasks.translation.corpora.corpus import HELD_OUT_PAIRS, DrawnCorpus
 from attnlab.tasks.translation.pair import Pair
 
-_LONGER = 5  # than in train
+_LONGER = 5  # numbers that a test sequence may have more than a training sequence
 
 
 class Reverse(DrawnCorpus):
-    """Random sequences of numbers and the same from behind, with gold alignments; needs no file.
+    """Random sequences of numbers and their reversals, with gold alignments; needs no file.
 
-    Lengths and numbers are uniform. `validation` and `test`, 1,000 sequences each, are up to 5
-    longer than those of `train`; they are all different, and none of them is in `train`.
+    Lengths and numbers are uniform. `validation` and `test`, 1,000 different sequences each, are up
+    to 5 numbers longer than those of `train`; none of them is in `train`.
 
     Source: the data of JoeyNMT's reverse task (Kreutzer, Bastings, Riezler 2019, arXiv 1907.12484).
-    Difference: there short sequences of the test are in the training data, too.
+    Difference: JoeyNMT has short test sequences also in its training data.
 
     Args:
-        pairs: sequences to train on.
-        symbols: how many numbers there are, 0 to `symbols` - 1.
-        longest: the most numbers of a sequence in train.
-        seed: which sequences; the run's seed doesn't change them.
+        pairs: the number of training sequences.
+        symbols: numbers are 0 to `symbols` - 1.
+        longest: the most numbers of a training sequence.
+        seed: draws the sequences; the run's seed doesn't change them.
     """
 
     name = "reverse"

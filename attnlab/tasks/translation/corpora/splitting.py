@@ -1,7 +1,7 @@
-"""Dividing a corpus into train, validation and test, and counting what stands in it twice.
+"""Divide a corpus into train, validation and test, and count repeated pairs.
 
-Everything goes by 64-bit hashes of sentences, eight bytes a pair, so that millions of pairs need
-little memory and the division is the same on every machine and in every process.
+Both use 64-bit hashes of sentences, eight bytes per pair, so that millions of pairs need little
+memory and the division is the same on every machine and in every process.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from attnlab.text.cleaning import normalized
 def pairs_by_part(
     corpus: Corpus, seed: int, clean: Callable[[str], str] | None = None
 ) -> tuple[int | None, Iterator[tuple[str, Pair]]]:
-    """How many pairs there are, where that is known, and each with the name of its part.
+    """Return the number of pairs (None if unknown), and a stream of (part, pair).
 
-    `clean` is the cleaning that sources will go through, where it can make more of them equal.
+    `clean` is the task's cleaning: sources that are equal after it are one source.
     """
     if corpus.own_parts:
         corpus.clean = clean
@@ -39,12 +39,11 @@ def pairs_by_part(
 def assign_parts(
     corpus: Corpus, *, seed: int, clean: Callable[[str], str] | None = None
 ) -> np.ndarray:
-    """Divide a corpus without own parts by its settings `validation`, `test` and `split`.
+    """Divide a corpus without parts of its own, by its settings `validation`, `test` and `split`.
 
-    Gives the part of each of `Corpus.pairs()` as a position in `PARTS`, (N,) uint8.
+    Returns the part of each of `Corpus.pairs()` as an index into `PARTS`, (N,) uint8.
 
-    With `split=source` all pairs with one source sentence are in one part. Sources count as one if
-    they are equal after cleaning.
+    With `split=source` all pairs whose sources are equal after cleaning are in one part.
 
     `seed` is the run's; `clean` is the cleaning of the task, `normalized` by default.
 
@@ -76,9 +75,9 @@ def _check_sizes(corpus: Corpus, codes: np.ndarray) -> None:
 
 
 def held_out(keys: np.ndarray, count: int, seed: int) -> np.ndarray:
-    """A random choice of at least `count` rows that never parts rows with one key.
+    """Choose at least `count` rows at random, always all rows with equal keys together.
 
-    `keys` are (N,) uint64, such as hashes of sources; gives (N,) bool, True where a row is taken.
+    `keys` are (N,) uint64, such as hashes of sources; returns (N,) bool, True for chosen rows.
     """
     taken = np.zeros(len(keys), dtype=bool)
     taken[_Order(keys, seed).take(count)] = True
@@ -86,7 +85,7 @@ def held_out(keys: np.ndarray, count: int, seed: int) -> np.ndarray:
 
 
 class _Order:
-    """Rows in a random order in which rows with one key follow each other; taken from the front."""
+    """Rows in a random order with equal keys next to each other; `take` removes the first ones."""
 
     def __init__(self, keys: np.ndarray, seed: int) -> None:
         rank = mixed(keys ^ mixed(np.array([seed], dtype=np.uint64)))
@@ -96,7 +95,7 @@ class _Order:
         self.at = 0
 
     def take(self, count: int) -> np.ndarray:
-        """At least `count` of the next rows, in whole groups of one key; none for 0."""
+        """Return at least `count` of the next rows, in whole groups of equal keys; none for 0."""
         start = self.at
         if count > 0:
             group = np.searchsorted(self.ends, min(start + count, len(self.rows)))
@@ -105,7 +104,7 @@ class _Order:
 
 
 def mixed(numbers: np.ndarray) -> np.ndarray:
-    """Each uint64 as another that looks random, one to one (splitmix64; Steele et al. 2014)."""
+    """Map each uint64 to a pseudo-random one, one to one (splitmix64; Steele et al. 2014)."""
     numbers = numbers + np.uint64(0x9E3779B97F4A7C15)
     numbers = (numbers ^ (numbers >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     numbers = (numbers ^ (numbers >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
@@ -113,27 +112,27 @@ def mixed(numbers: np.ndarray) -> np.ndarray:
 
 
 def hashed(texts: Iterable[str]) -> np.ndarray:
-    """A 64-bit hash of each text, (N,) uint64: the first bytes of BLAKE2b, little-endian."""
+    """Return a 64-bit hash of each text, (N,) uint64: the first bytes of BLAKE2b, little-endian."""
     numbers = array("Q", (hash_of(text) for text in texts))
     return np.array(numbers, dtype=np.uint64)
 
 
 def hash_of(text: str) -> int:
-    """The 64-bit hash of a text."""
+    """Return the 64-bit hash of a text."""
     digest = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest()
     return int.from_bytes(digest, "little")
 
 
 class Duplicates(NamedTuple):
-    """How often sentences come back."""
+    """The numbers of repeated pairs and sources."""
 
-    pairs: int  # pairs that stand there more than once, each counted as often as it is repeated
+    pairs: int  # pairs that are equal to an earlier pair
     sources: int  # different source sentences
     several_targets: int  # sources that have more than one translation
 
 
 class DuplicateCounter:
-    """Counts duplicates in a stream, sixteen bytes a pair; sentences are compared exactly."""
+    """Counts duplicates in a stream, in 16 bytes per pair; sentences are compared exactly."""
 
     def __init__(self) -> None:
         self._sources, self._targets = array("Q"), array("Q")
@@ -144,11 +143,11 @@ class DuplicateCounter:
         self._targets.append(hash_of(pair.target))
 
     def sources(self) -> np.ndarray:
-        """The hash of each pair's source, in their order."""
+        """Return the hash of each pair's source, in order."""
         return np.array(self._sources, dtype=np.uint64)
 
     def result(self) -> Duplicates:
-        """What there was up to now."""
+        """Return the counts so far."""
         sources = self.sources()
         pairs = mixed(sources) ^ np.array(self._targets, dtype=np.uint64)
         _, first = np.unique(pairs, return_index=True)

@@ -19,7 +19,7 @@ class Tatoeba(FileCorpus):
     """Short sentences of everyday language with their translations, sorted by length.
 
     A line is English, a tab, German and, in newer files, a tab and the attribution, which is not
-    read; `columns` chooses others, for exports of tatoeba.org. One sentence often has several
+    read. `columns` chooses other columns, for exports of tatoeba.org. A sentence often has several
     translations.
     """
 
@@ -38,7 +38,7 @@ class Tatoeba(FileCorpus):
     reverse: bool = False
 
     def open(self, cache: Path, progress: Progress | None = None) -> None:
-        """Find the file, downloading it where no path is given; see `Corpus.open`."""
+        """Find the file, or download it if no path is given; see `Corpus.open`."""
         if self.path:
             file = existing_file(self.path, "data.path")
         else:
@@ -47,6 +47,6 @@ class Tatoeba(FileCorpus):
         self.set_files({"train": PartFiles(file)})
 
     def location(self, cache: Path) -> Path | None:
-        """Where the corpus lies; None where it is still to be fetched."""
+        """Return the file of the corpus; None if it isn't downloaded yet."""
         file = cache_folder(cache, self.name, self.url, URL) / "deu-eng.zip"
         return super().location(cache) or (file if file.is_file() else None)

@@ -1,7 +1,7 @@
-"""Sentences from text files, plain or packed, line by line; what is wrong is named by its line.
+"""Read sentences from text files, plain or packed, line by line; messages name the line.
 
-Archives are read as streams: nothing is ever extracted, so no name in an archive can decide where
-something is written.
+Archives are read as streams and never extracted, so no name in an archive can choose where a file
+is written.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from attnlab.tasks.translation.corpora.columns import Layout, layout
 from attnlab.tasks.translation.pair import Pair
 from attnlab.text.words import is_unspaced, word_spans
 
-LONGEST_LINE = 1 << 20  # bytes; beyond it a file is no text of sentences
+LONGEST_LINE = 1 << 20  # bytes; a file with a longer line doesn't contain sentences
 BLANK, EMPTY_SIDE = "blank lines", "pairs with an empty side"
 HEADER = "lines with the names of columns"
 _CHUNK = 1 << 20
-# What joins lines that were two: an old line end, and the mark at the start of another file.
+# Characters inside a line that show that it was several lines or files.
 _BREAKS = {
     "\0": "a zero byte",
     "\r": "a carriage return (only line feeds end a line)",
@@ -38,18 +38,18 @@ _BREAKS = {
 _LINKS = re.compile(r"(\d{1,9}-\d{1,9})?( \d{1,9}-\d{1,9})*")
 LARGEST_MEMBER = 2 << 30  # bytes unpacked
 _ENCRYPTED = 0x1
-_ZIP_STARTS = (b"PK\x03\x04", b"PK\x05\x06")  # the second one has no members
+_ZIP_STARTS = (b"PK\x03\x04", b"PK\x05\x06")  # the second is an archive without members
 
 
 class Scan(NamedTuple):
-    """A file's content in short: SHA-256 of its text, and how many lines that has."""
+    """SHA-256 of a file's text, and its number of lines."""
 
     digest: str
     lines: int
 
 
 def scan(path: Path) -> Scan:
-    """Read a file once through, unpacked where it is packed.
+    """Read a file, unpacked if it is packed, for its digest and its number of lines.
 
     Raises:
         RequestError: the file can't be read.
@@ -64,13 +64,13 @@ def scan(path: Path) -> Scan:
 
 
 def read_lines(path: Path) -> Iterator[str]:
-    """The lines of a UTF-8 file, with or without a byte order mark, in NFC, without line ends.
+    """Yield the lines of a UTF-8 file, with or without a byte order mark, in NFC.
 
-    Only a line feed (with or without a carriage return) ends a line: a sentence may hold any of the
+    Only a line feed (with or without a carriage return) ends a line: a sentence may contain the
     other characters that Unicode counts as line ends.
 
     Raises:
-        RequestError: the file can't be read, or a line is not UTF-8 text; names the line.
+        RequestError: the file can't be read, or a line isn't UTF-8 text; the message names it.
     """
     with opened(path) as stream:
         number = 0
@@ -84,40 +84,40 @@ def read_lines(path: Path) -> Iterator[str]:
 class PartFiles(NamedTuple):
     """The files of one part of a corpus."""
 
-    # the sources, a line each; without `target` a file with tabs between its columns
+    # the sources, one per line; without `target` a tab-separated file of sources and targets
     source: Path
-    target: Path | None = None  # the targets, a line each
-    links: Path | None = None  # the word alignments, a line each
-    layout: Layout = Layout()  # of a file with tabs
+    target: Path | None = None  # the targets, one per line
+    links: Path | None = None  # the word alignments, one per line
+    layout: Layout = Layout()  # the columns of a tab-separated file
 
     def present(self) -> list[Path]:
-        """The files that there are; all have equally many lines."""
+        """Return the files that aren't None; all must have equally many lines."""
         return [path for path in self[:3] if path is not None]
 
     def laid_out(self, columns: Sequence[int] | None) -> PartFiles:
-        """Return the files with the columns of the file with tabs, judged by all of its lines.
+        """Find the columns of a tab-separated file, and return the files with this layout.
 
         Args:
             columns: the setting `data.columns`.
 
         Raises:
-            RequestError: it has other columns, or they can't be known; or two files have tabs.
+            RequestError: the columns are wrong or can't be found, or one of two files has tabs.
         """
         if self.target is None:
             return self._replace(layout=layout(self.source, read_lines(self.source), columns))
         for path in (self.source, self.target):
             if _is_table(path):
                 raise RequestError(
-                    f"{path}: expected a sentence a line, got a tab in each of its lines: "
+                    f"{path}: expected one sentence per line, got a tab in each of its lines: "
                     "data.path reads a file with source and target, data.columns chooses them."
                 )
         return self
 
     def scanned(self) -> list[Scan]:
-        """Each file's content in short, in the order of `present`.
+        """Scan each file, in the order of `present`.
 
         Raises:
-            RequestError: a file can't be read, or two differ in their lines.
+            RequestError: a file can't be read, or two have different numbers of lines.
         """
         scans = [scan(path) for path in self.present()]
         if len({found.lines for found in scans}) > 1:
@@ -127,14 +127,14 @@ class PartFiles(NamedTuple):
         return scans
 
     def read(self, dropped: Counter[str]) -> Iterator[Pair]:
-        """The pairs, a line of one file with the same line of the others.
+        """Yield the pairs, made from equal lines of the files.
 
         Blank lines, pairs of two files with an empty side, and a line with the names of columns are
         left out and counted in `dropped`.
 
         Raises:
-            RequestError: a line has too few columns, an empty source or target, or bad links; names
-                the line.
+            RequestError: a line has too few columns, an empty source or target, or bad links; the
+                message names the line.
         """
         lines = zip(*map(read_lines, self.present()), strict=True)
         is_header = self.layout.header
@@ -155,7 +155,7 @@ class PartFiles(NamedTuple):
 
 
 def shortened(text: str) -> str:
-    """A text quoted for a message, cut where it is long."""
+    """Quote a text for a message, cut to 60 characters."""
     return repr(text if len(text) <= 60 else text[:57] + "...")
 
 
@@ -179,7 +179,7 @@ def _decoded(raw: bytes, path: Path, number: int) -> str:
 
 
 def _cut(line: str, layout: Layout, path: Path, number: int) -> tuple[str, str]:
-    """Source and target by their columns; both empty for a blank line."""
+    """Return source and target from their columns; both are empty for a blank line."""
     if not line.strip():
         return "", ""
     cells = [cell.strip() for cell in line.split("\t")]
@@ -195,7 +195,7 @@ def _cut(line: str, layout: Layout, path: Path, number: int) -> tuple[str, str]:
 
 
 def _is_table(path: Path) -> bool:
-    """Whether each line of a file, of several, has a tab."""
+    """Whether a file has several lines, each with a tab."""
     texts = 0
     for line in read_lines(path):
         if line.strip():
@@ -225,10 +225,10 @@ def _linked(pair: Pair, links: str, where: str) -> Pair:
 
 
 def linked_words(text: str) -> list[list[int]]:
-    """For each word that links number, its words as `split_words` cuts them.
+    """Return the `split_words` numbers of each word as links count words.
 
-    They are the same, except for Chinese, Japanese and the like with spaces between words, as
-    aligners read it: there a link's word is all characters between two spaces.
+    Usually both count the same words. But if Chinese, Japanese or similar text has spaces between
+    words, as aligners need it, links count all characters between two spaces as one word.
     """
     spans = word_spans(text)
     alone = [is_unspaced(text[start:end]) for start, end in spans]
@@ -246,10 +246,10 @@ def linked_words(text: str) -> list[list[int]]:
 
 @contextlib.contextmanager
 def opened(path: Path) -> Iterator[BinaryIO]:
-    """The bytes of a file, unpacked where it is gzipped or zipped; known by content, not by name.
+    """Open the bytes of a file; unpack gzip and zip, which the content shows, not the name.
 
     Raises:
-        RequestError: the file can't be read or is damaged, there or in the body that reads it.
+        RequestError: the file can't be read or is damaged, also while the body reads it.
     """
     try:
         with open(path, "rb") as raw:
@@ -273,14 +273,14 @@ def opened(path: Path) -> Iterator[BinaryIO]:
 
 
 def check_zip(path: Path) -> None:
-    """Refuse, by a `RequestError`, what is no whole zip archive with one text file."""
+    """Raise `RequestError` unless a file is a complete zip archive with one text file."""
     if not zipfile.is_zipfile(path):
         raise RequestError(f"{path}: expected a zip archive, got something else.")
     scan(path)
 
 
 def check_gzip(path: Path) -> None:
-    """Refuse, by a `RequestError`, what is no whole gzip file."""
+    """Raise `RequestError` unless a file is a complete gzip file."""
     with open(path, "rb") as stream:
         if stream.read(2) != b"\x1f\x8b":
             raise RequestError(f"{path}: expected a gzip file, got something else.")
@@ -288,10 +288,11 @@ def check_gzip(path: Path) -> None:
 
 
 def text_member(archive: zipfile.ZipFile) -> zipfile.ZipInfo:
-    """The one text file of an archive; names that begin with `_` are the site's notes about it.
+    """Return the only text file of an archive, leaving out notes, whose names start with `_`.
 
     Raises:
-        RequestError: there is not exactly one plain text file on top, or it is no plain file.
+        RequestError: the top folder doesn't have exactly one text file, or that is a link, is
+            encrypted or too large.
     """
     found = [info for info in archive.infolist() if _is_wanted(info.filename)]
     where = archive.filename or getattr(archive.fp, "name", "archive")
@@ -302,7 +303,7 @@ def text_member(archive: zipfile.ZipFile) -> zipfile.ZipInfo:
     mode = info.external_attr >> 16
     if info.flag_bits & _ENCRYPTED or (mode and stat.S_IFMT(mode) not in (0, stat.S_IFREG)):
         raise RequestError(
-            f"{where}: expected a plain text file in it, got a link or a locked one."
+            f"{where}: expected a plain text file in it, got a link or an encrypted one."
         )
     if info.file_size > LARGEST_MEMBER:
         raise RequestError(

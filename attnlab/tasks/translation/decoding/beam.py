@@ -74,9 +74,9 @@ def decode_by_beam(
     1706.03762), section 6.1. Difference: no coverage penalty and no pruning by a margin.
 
     The model is a `Translator`. Sources (B, S) int32 are padded at the end; `limits` (B,) int32 are
-    the most tokens of each translation, END counted, and `longest`, int or scalar int32 tensor, at
-    least all of these. With `shrink` finished rows leave the batch, which XLA doesn't allow. Gives
-    K hypotheses a sentence, the best one first.
+    the most tokens of each translation, END included, and `longest`, int or scalar int32 tensor, is
+    at least their maximum. With `shrink` finished rows leave the batch, which XLA doesn't allow.
+    Returns K hypotheses per sentence, the best one first.
     """
     memory = model.encode(source, training=False)
     count, width = tf.shape(source)[0], settings.beam

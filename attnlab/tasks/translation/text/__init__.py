@@ -1,1 +1,1 @@
-"""Between sentences and tokens."""
+"""Turn a corpus of sentences into files of tokens."""

@@ -1,6 +1,6 @@
-"""The passes that turn a corpus into token files: read and clean, fit the tokenizers, encode.
+"""Turn a corpus into token files in three passes: clean, fit the tokenizers, encode.
 
-Each one streams, so that memory grows by some tens of bytes a pair, not by the text.
+Each pass streams: memory grows by some tens of bytes per pair, not by the size of the text.
 """
 
 from __future__ import annotations
@@ -28,35 +28,35 @@ from attnlab.text.tokenizers import Tokenizer
 
 SIDES = ("source", "target")
 STATISTICS = "statistics.json"
-EXAMPLES = 100  # training pairs whose text is kept
-MOST_FITTED = 1_000_000  # sentences of a language that a vocabulary is made from
+EXAMPLES = 100  # training pairs whose text is stored
+MOST_FITTED = 1_000_000  # sentences per language from which a vocabulary is made
 _REPORT_EVERY = 4096
 
 
 @dataclass(frozen=True)
 class TextSettings:
-    """How sentences are cleaned and cut."""
+    """How sentences are cleaned and tokenized."""
 
     tokenizer: str = "word"  # `word`, `char` or `bpe`
-    # most entries of a vocabulary, the four special ones included; None takes all words or
-    # characters, and 8,000 of `bpe`
+    # most entries of a vocabulary, the four special tokens included; None: all words or characters,
+    # and 8,000 for `bpe`
     vocabulary: int | None = None
     shared_vocabulary: bool = False  # one vocabulary for both languages
     min_count: int = 1  # rarer words are unknown
-    lowercase: bool = False  # whether everything is lower-cased
-    clean: str = "none"  # `none`, or `book` as the seed book has its pairs
-    # most tokens of a sentence, without its START and END; the end of longer ones is cut off. None:
-    # no limit.
+    lowercase: bool = False
+    clean: str = "none"  # `none`, or `book`: the cleaning of the seed book
+    # most tokens of a sentence, without START and END; longer sentences lose their end. None: no
+    # limit.
     max_length: int | None = None
 
 
 def preprocess(
     folder: Path, corpus: Corpus, settings: TextSettings, seed: int, progress: Progress
 ) -> None:
-    """Write everything that a tokenized corpus has into an empty folder.
+    """Write the files of a tokenized corpus into an empty folder.
 
     Raises:
-        RequestError: the corpus or the settings are not usable.
+        RequestError: the corpus can't be read, has a part without pairs, or the settings are wrong.
         OSError: a file can't be written.
     """
     if not corpus.own_parts:
@@ -101,12 +101,12 @@ def encode_files(
     settings: TextSettings,
     tokenizers: Sequence[Tokenizer],
 ) -> list[str]:
-    """Write the pairs of some files, cut by a source's and a target's tokenizer, as a named part.
+    """Tokenize the pairs of some files, and write them as the part `name`.
 
-    Gives what the reader of its scores should know, a sentence each.
+    `tokenizers` are those of source and target. Returns notes for the reader of the scores.
 
     Raises:
-        RequestError: the files can't be read, don't go together, or have no pairs.
+        RequestError: the files can't be read, differ in their number of lines, or have no pairs.
         OSError: a file can't be written.
     """
     lines = files.scanned()[0].lines
@@ -122,12 +122,12 @@ def encode_files(
     encoded = _encode_parts(parts, sides, settings.max_length, folder, _untold)
     parts[name].shorten(None)
     notes = notes_on(name, {"pairs": pairs, **encoded[name]}, settings.max_length)
-    left_out = f"{lines - pairs:,} of {lines:,} pairs have an empty side and are left out."
+    left_out = f"{lines - pairs:,} of {lines:,} pairs are left out, because a side is empty."
     return [left_out, *notes] if pairs < lines else notes
 
 
 def corpus_notes(statistics: Mapping[str, Any]) -> list[str]:
-    """What the corpus says of itself, and what was left out of it, by the reason."""
+    """Return the corpus's own notes, and how many pairs were left out for which reason."""
     notes = [*statistics["notes"]]
     if reasons := {name: count for name, count in statistics["left_out"].items() if count}:
         listed = ", ".join(f"{name} ({count:,})" for name, count in reasons.items())
@@ -135,55 +135,55 @@ def corpus_notes(statistics: Mapping[str, Any]) -> list[str]:
     empty = {name: part["dropped"] for name, part in statistics["parts"].items() if part["dropped"]}
     if empty:
         listed = ", ".join(f"{count:,} of {name}" for name, count in empty.items())
-        notes.append(f"Pairs left out because cleaning leaves nothing of a side: {listed}.")
+        notes.append(f"Pairs left out because a side is empty after cleaning: {listed}.")
     return notes
 
 
 def notes_on(name: str, counts: Mapping[str, Any], most: int | None) -> list[str]:
-    """What the reader of a part's scores should know, by what was counted; see `preprocess`."""
+    """Return notes for the reader of a part's scores, from the counts of `preprocess`."""
     pairs, notes = counts["pairs"], []
     seen = counts.get("sources_in_train", 0)
     if seen and name != "train":
-        notes.append(f"{seen:,} of {pairs:,} sources stand in the training part, too.")
+        notes.append(f"{seen:,} of {pairs:,} sources are also in the training part.")
     if links := counts.get("links_left_out", 0):
         notes.append(f"Gold links of {links:,} pairs are left out: task.clean changes the words.")
     cut = {f"{side}s": counts.get(side, {}).get("truncated", 0) for side in SIDES}
     if any(cut.values()):
         sides = " and ".join(f"{number:,} of {pairs:,} {side}" for side, number in cut.items())
-        notes.append(f"Of {sides} the first {most} tokens only are read (task.max_length).")
+        notes.append(f"Only the first {most} tokens (task.max_length) are read of {sides}.")
     return notes
 
 
 def text_file(folder: Path, part: str, kind: str) -> Path:
-    """The file of a part's sentences or links."""
+    """Return the path of a part's sentences or links."""
     return folder / f"{part}.{kind}.txt"
 
 
 def tokenizer_file(folder: Path, side: str) -> Path:
-    """The file of a tokenizer; a shared one is the source's."""
+    """Return the path of a tokenizer; a shared one is under the name of the source."""
     return folder / f"{side}_tokenizer.json"
 
 
 def lines_of(path: Path) -> Iterator[str]:
-    """The lines of one of our own text files."""
+    """Yield the lines of a text file that this module wrote."""
     with open(path, encoding="utf-8", newline="\n") as stream:
         for line in stream:
             yield line.rstrip("\n")
 
 
 def evenly(items: Iterable[str], count: int, most: int) -> Iterator[str]:
-    """At most `most` of `count` items, spread evenly over them."""
+    """Yield at most `most` of `count` items, spread evenly."""
     if count <= most:
         return iter(items)
     return (item for at, item in enumerate(items) if (at + 1) * most // count > at * most // count)
 
 
 def _untold(done: int, total: int | None, what: str) -> None:
-    """In place of a `Progress` where nobody waits for long."""
+    """Stand in for a `Progress`, for work that is too short to be reported."""
 
 
 class _CleanedPart:
-    """The cleaned pairs of one part: their texts go to files that `stack` closes, counts stay."""
+    """Writes the cleaned pairs of one part to files, which `stack` closes, and counts them."""
 
     def __init__(self, folder: Path, name: str, stack: ExitStack) -> None:
         self.pairs = self.empty = self.linked = self.links_left_out = 0
@@ -195,7 +195,7 @@ class _CleanedPart:
         ]
 
     def add(self, pair: Pair) -> None:
-        """Take in one more pair, or count it where a side is empty."""
+        """Write a pair; if a side is empty, only count it."""
         if not pair.source or not pair.target:
             self.empty += 1
             return
@@ -206,7 +206,7 @@ class _CleanedPart:
             stream.write(f"{text or ''}\n")
 
     def shorten(self, count: int | None) -> None:
-        """Keep the text of the first `count` pairs only, and no file of links without links."""
+        """Delete the text after the first `count` pairs, and the file of links if it is empty."""
         if not self.linked:
             self.files.pop("links").unlink()
         for path in self.files.values() if count is not None else ():
@@ -214,7 +214,7 @@ class _CleanedPart:
             path.write_text("".join(f"{line}\n" for line in kept), encoding="utf-8", newline="\n")
 
     def counts(self, train_sources: np.ndarray) -> dict[str, int]:
-        """What there is of it, and what comes back; `train_sources` are hashes, each once."""
+        """Return the numbers of pairs and repetitions; `train_sources` are unique hashes."""
         repeated = self.duplicates.result()
         return {
             "pairs": self.pairs,
@@ -233,9 +233,9 @@ def _clean_pairs(
     folder: Path,
     progress: Progress,
 ) -> dict[str, _CleanedPart]:
-    """Read pairs, each with the name of its part, once, and write the text of each part."""
+    """Clean a stream of (part, pair), and write the text of each part."""
     clean = cleaner(settings.clean, settings.lowercase)
-    links = settings.clean == "none"  # the book's cleaning changes what is a word
+    links = settings.clean == "none"  # the book's cleaning removes words, so numbers don't fit
     parts: dict[str, _CleanedPart] = {}
     with ExitStack() as stack:
         for done, (name, pair) in enumerate(stream):
@@ -252,7 +252,7 @@ def _clean_pairs(
 def _fit(
     train: _CleanedPart, sides: tuple[str, ...], settings: TextSettings, progress: Progress
 ) -> Tokenizer:
-    """The tokenizer for one language, or for both."""
+    """Fit the tokenizer of one language, or of both."""
 
     def sentences() -> Iterator[str]:
         for side in sides:
@@ -278,7 +278,7 @@ def _encode_parts(
     folder: Path,
     progress: Progress,
 ) -> dict[str, dict[str, dict[str, float]]]:
-    """Write all tokens; gives the counts of each part and side."""
+    """Write all tokens; return the counts of each part and side."""
     done, total = 0, 2 * sum(part.pairs for part in parts.values())
 
     def report(count: int) -> None:

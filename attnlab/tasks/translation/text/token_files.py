@@ -1,4 +1,4 @@
-"""Rows of token ids in files: written from sentences as they come, mapped into memory."""
+"""Files of token ids: written from a stream of sentences, read through memory maps."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import numpy as np
 from attnlab.text.tokenizers import END, START, UNKNOWN, Tokenizer
 
 _CHUNK_ROWS, _CHUNK_LETTERS = 8192, 1 << 21
-# Tokens that are counted together, so that those of a large file never fill the memory.
+# Tokens that are counted at once, which limits memory.
 _BLOCK = 1 << 20
 
 
@@ -22,7 +22,7 @@ class Ragged:
 
     Attributes:
         tokens: (all tokens,) uint16 or int32.
-        offsets: (N + 1,) int64, where each row begins in `tokens`, and where the last one ends.
+        offsets: (N + 1,) int64, the start of each row in `tokens`, and the end of the last one.
     """
 
     def __init__(self, tokens: np.ndarray, offsets: np.ndarray) -> None:
@@ -30,11 +30,11 @@ class Ragged:
 
     @classmethod
     def open(cls, path: Path) -> Ragged:
-        """Map what `write_tokens` wrote under this name.
+        """Open the files that `write_tokens` wrote under a path.
 
         Raises:
             OSError: a file can't be read.
-            ValueError: a file is no array.
+            ValueError: a file isn't a NumPy array.
         """
         files = f"{path}.tokens.npy", f"{path}.offsets.npy"
         return cls(*(np.load(file, mmap_mode="r", allow_pickle=False) for file in files))
@@ -43,7 +43,7 @@ class Ragged:
         return len(self.offsets) - 1
 
     def __getitem__(self, row: int) -> np.ndarray:
-        """(length,) int32, the tokens of a row; none for row -1, which fills up a batch.
+        """Return the tokens of a row, (length,) int32; none for row -1, which pads a batch.
 
         Raises:
             IndexError: there is no such row.
@@ -56,19 +56,19 @@ class Ragged:
 
     @cached_property
     def lengths(self) -> np.ndarray:
-        """(N,) int32, the tokens of each row."""
+        """(N,) int32, the number of tokens of each row."""
         return np.diff(self.offsets).astype(np.int32)
 
     def counts(self, size: int) -> np.ndarray:
-        """(size,) int64, how often each token below `size` occurs in all rows."""
+        """Count each token below `size` in all rows: (size,) int64."""
         blocks = range(0, len(self.tokens), _BLOCK)
         found = (np.bincount(self.tokens[i : i + _BLOCK], minlength=size) for i in blocks)
         return sum(found, np.zeros(size, np.int64))
 
     def padded(self, rows: np.ndarray, width: int | None = None) -> np.ndarray:
-        """(len(rows), width) int32: some rows, with zeros behind each.
+        """Return some rows, padded with zeros at the end: (len(rows), width) int32.
 
-        Row number -1 is a row of zeros. Without a `width`, that of the longest row is taken.
+        Row number -1 is a row of zeros. The default `width` is that of the longest row.
 
         Raises:
             ValueError: a row is longer than `width`.
@@ -95,12 +95,13 @@ def write_tokens(
     start: bool,
     report: Callable[[int], None],
 ) -> dict[str, float]:
-    """Write the tokens of some sentences, each with END behind it, in bounded memory.
+    """Write the tokens of some sentences, with END after each, in bounded memory.
 
-    Ids of at most 65,536 tokens take two bytes each. Files' names begin with `path`, see
-    `Ragged.open`. Of sentences with more tokens than `longest`, START and END not counted, the end
-    is cut off. With `start` there is START in front. `report` is told how many sentences more are
-    done. Gives counts, JSON-ready; lengths are without START and END. Raises `OSError`.
+    If the vocabulary has at most 65,536 tokens, an id takes two bytes. The files' names start with
+    `path`, see `Ragged.open`. Sentences with more tokens than `longest`, START and END not counted,
+    lose their end. `start` puts START in front. `report` is called with the number of sentences
+    written since its last call. Returns counts, JSON-ready; lengths are without START and END.
+    Raises `OSError`.
     """
     before = (START,) if start else ()
     dtype = np.dtype("<u2" if tokenizer.size <= 1 << 16 else "<i4")
@@ -152,7 +153,7 @@ def _chunks(texts: Iterable[str]) -> Iterator[list[str]]:
 
 
 def _header(dtype: np.dtype, count: int) -> bytes:
-    """The start of a .npy file; NumPy leaves room in it, so it is as long for any count."""
+    """Return the header of a .npy file; NumPy pads it, so its length is the same for any count."""
     content = io.BytesIO()
     description = {"descr": dtype.str, "fortran_order": False, "shape": (count,)}
     np.lib.format.write_array_header_1_0(content, description)

@@ -1,4 +1,4 @@
-"""A corpus in tokens: prepared once, kept in a cache, mapped into memory."""
+"""A tokenized corpus: prepared once, stored in a cache, mapped into memory."""
 
 from __future__ import annotations
 
@@ -37,23 +37,23 @@ from attnlab.text.tokenizers import Tokenizer
 
 _FORMAT = 2
 _LIST = "files.json"
-_ABANDONED = 24 * 3600.0  # seconds after which nobody works in a temporary folder any more
+_ABANDONED = 24 * 3600.0  # seconds after which a temporary folder is no longer in use
 log = logging.getLogger(__name__)
 
 
 class TokenizedPart:
-    """One part's pairs, in a folder.
+    """The tokenized pairs of one part.
 
     Attributes:
-        folder: where they are.
+        folder: the folder of the files.
         name: the part's name.
         source: rows of tokens and END.
         target: rows of START, tokens and END.
-        notes: what the reader of its scores should know, one sentence each.
+        notes: sentences for the reader of its scores.
 
     Raises:
         OSError: a file can't be read.
-        ValueError: a file is no array.
+        ValueError: a file isn't a NumPy array.
     """
 
     def __init__(self, folder: Path, name: str, notes: Sequence[str] = ()) -> None:
@@ -61,13 +61,13 @@ class TokenizedPart:
         self.source, self.target = (Ragged.open(folder / f"{name}.{side}") for side in SIDES)
 
     def texts(self) -> tuple[list[str], list[str], list[str] | None]:
-        """The sentences, cleaned; of a corpus's `train` only the first 100.
+        """Return the cleaned sentences; of a corpus's `train` only the first 100.
 
         Returns:
-            Sources, their translations, and gold links where the corpus has them.
+            Sources, their translations, and gold links if the corpus has them.
 
         Raises:
-            RequestError: the files are gone.
+            RequestError: the files are missing.
         """
         files = {kind: text_file(self.folder, self.name, kind) for kind in (*SIDES, "links")}
         try:
@@ -79,15 +79,15 @@ class TokenizedPart:
 
 
 class TokenizedCorpus:
-    """A corpus cut into tokens.
+    """A tokenized corpus in the cache.
 
     Attributes:
-        folder: where it is kept.
-        digest: SHA-256 of all of it.
+        folder: its folder in the cache.
+        digest: SHA-256 of all its files.
         statistics: counts, lengths, duplicates and unknown words, JSON-ready.
-        source_tokenizer: cuts the source language.
-        target_tokenizer: cuts the target language; the same object for a shared vocabulary.
-        parts: the parts by name, `train` among them.
+        source_tokenizer: the tokenizer of the source language.
+        target_tokenizer: that of the target language; the same object for a shared vocabulary.
+        parts: the parts by name; one is `train`.
 
     Raises:
         RequestError: a file is missing or damaged.
@@ -122,15 +122,15 @@ def tokenize_corpus(
     cache: Path,
     progress: Progress | None = None,
 ) -> TokenizedCorpus:
-    """A corpus in tokens; the first time it is read and cut, then it is found in the cache.
+    """Return a corpus in tokens: from the cache, or after reading and tokenizing it.
 
-    The cache has a folder for each content, division and treatment of the text, filled by one
-    process at a time; a damaged one is made again. Tokenizers are fitted on the training part
-    alone. The seed divides a corpus that has no parts of its own.
+    The cache has a folder for each content, division and text settings. One process at a time
+    writes a folder; a damaged folder is written again. Tokenizers are fitted on the training part
+    only. The seed divides a corpus that has no parts of its own.
 
     Raises:
-        RequestError: the corpus can't be read or is too small, a setting can't be met, or the cache
-            can't be written.
+        RequestError: the corpus can't be read or is too small, a setting doesn't suit it, or the
+            cache can't be written.
     """
     import filelock
 
@@ -144,7 +144,7 @@ def tokenize_corpus(
     try:
         root.mkdir(parents=True, exist_ok=True)
         with filelock.FileLock(root / f".{folder.name}.lock"):
-            with suppress(RequestError):  # while this one waited, another process may have made it
+            with suppress(RequestError):  # another process may have written it meanwhile
                 return TokenizedCorpus(folder)
             with _temporary(folder) as temporary:
                 preprocess(temporary, corpus, settings, seed, progress or (lambda *_: None))
@@ -160,10 +160,10 @@ def tokenize_corpus(
 def tokenized_files(
     files: PartFiles, settings: TextSettings, tokenizers: Sequence[Tokenizer]
 ) -> Iterator[TokenizedPart]:
-    """The pairs of some files, cut by a source's and a target's tokenizer, as long as needed.
+    """Tokenize the pairs of some files in a temporary folder, which the context deletes.
 
     Raises:
-        RequestError: the files can't be read or have no pairs, or there is no room.
+        RequestError: the files can't be read or have no pairs, or the disk is full.
     """
     with TemporaryDirectory(prefix="attnlab-") as temporary:
         folder = Path(temporary)
@@ -173,7 +173,7 @@ def tokenized_files(
 
 
 def _key(corpus: Corpus, settings: TextSettings, seed: int) -> str:
-    """Changes with everything that decides what is in the folder."""
+    """Return a hash of everything that determines the content of the folder."""
     decisive = {
         **{"format": _FORMAT, "corpus": corpus.digest(), "text": asdict(settings)},
         "languages": [corpus.source_language, corpus.target_language],
@@ -184,8 +184,8 @@ def _key(corpus: Corpus, settings: TextSettings, seed: int) -> str:
 
 @contextmanager
 def _temporary(folder: Path) -> Iterator[Path]:
-    """A new folder that takes the place of `folder` when it is whole; not if the body raises."""
-    for left in folder.parent.glob(".tmp-*"):  # by processes that were killed long ago
+    """Yield a new folder that replaces `folder` at the end, unless the body raises."""
+    for left in folder.parent.glob(".tmp-*"):  # left by processes that were killed
         with suppress(OSError):
             if time.time() - left.stat().st_mtime > _ABANDONED:
                 shutil.rmtree(left, ignore_errors=True)
@@ -203,7 +203,7 @@ def _temporary(folder: Path) -> Iterator[Path]:
 
 
 def _checked(folder: Path) -> str:
-    """The digest of a folder's files, each compared with what was written down."""
+    """Return the digest of a folder's files; refuse one that differs from its recorded digest."""
     try:
         listed = json.loads((folder / _LIST).read_bytes())
         for name, digest in listed["files"].items():

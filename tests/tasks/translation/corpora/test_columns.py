@@ -173,7 +173,7 @@ def test_two_files_have_no_columns(tmp_path):
     for name in ("en", "de"):
         (tmp_path / name).write_text("1\tone\n2\ttwo\n")
     files = {"source": str(tmp_path / "en"), "target": str(tmp_path / "de")}
-    with pytest.raises(RequestError, match="expected a sentence a line, got a tab in each of its"):
+    with pytest.raises(RequestError, match="expected one sentence per line, got a tab in each of"):
         ParallelFiles(**files).open(tmp_path)
-    with pytest.raises(RequestError, match="data.columns: expected null beside two files"):
+    with pytest.raises(RequestError, match="data.columns: must be null with two files"):
         ParallelFiles(**files, columns=[0, 1]).open(tmp_path)

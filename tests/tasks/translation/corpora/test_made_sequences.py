@@ -117,7 +117,7 @@ def test_order_places_and_values_are_of_chance(made):
         ({"length": 11}, r"data\.length: expected at least 12, .* got 11"),
         (
             {"keys": 2, "length": 6, "symbols": 5, "pairs": 100},
-            r"data\.symbols: expected so many that 2,100 .* got 5, which make 1,000",
+            r"data\.symbols=5: too few for 2,100 .* only 1,000 are possible",
         ),
     ],
 )

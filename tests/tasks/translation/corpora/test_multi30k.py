@@ -65,7 +65,7 @@ def test_val_stands_in_for_the_test_and_validation_is_held_out(folder, reverse):
     assert found["train"] + found["validation"] == 31
     sources = [{pair.source for pair in corpus.pairs(part)} for part in ("train", "validation")]
     assert not sources[0] & sources[1]
-    assert "val is the test, and 5 pairs or a few more are held out" in corpus.notes[0]
+    assert "The test part is val, and about 5 pairs of train are held out" in corpus.notes[0]
     again = opened(folder(["train", "val"]), test_set="val", reverse=reverse)
     assert list(again.pairs("validation")) == list(corpus.pairs("validation"))
 

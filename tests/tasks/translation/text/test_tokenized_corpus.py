@@ -178,8 +178,8 @@ def test_what_is_cut_or_stands_in_train_too_is_noted(tmp_path):
     pairs = [("a", "x"), ("a b c", "x"), ("b", "x y z x")]
     data = tokenized(listed(("a", "x"), ("c", "y"), test=pairs), tmp_path, max_length=2)
     assert data.parts["test"].notes == [
-        "1 of 3 sources stand in the training part, too.",
-        "Of 1 of 3 sources and 1 of 3 targets the first 2 tokens only are read (task.max_length).",
+        "1 of 3 sources are also in the training part.",
+        "Only the first 2 tokens (task.max_length) are read of 1 of 3 sources and 1 of 3 targets.",
     ]
 
 

@@ -1,1 +1,1 @@
-"""A synchronous grammar of English and German: one structure, written out in both languages."""
+"""A synchronous grammar of English and German: each structure is written in both languages."""

@@ -1,4 +1,4 @@
-"""Chance: noun phrases and single clauses that make sense."""
+"""Draw noun phrases and single clauses that make sense."""
 
 from __future__ import annotations
 
@@ -55,7 +55,8 @@ _WATER = ((BARE, False, False),)
 _TENSES = (*("present",) * 10, *("perfect",) * 7, *("can", "must", "want", "will") * 2)
 _FAMILY = frozenset({"father", "mother", "sister"})
 _OWNED = _FAMILY | {"doctor", "teacher", "dog", "cat", "horse"}
-# Things are seldom subjects elsewhere, and only there do masculine ones have adjectives in -er.
+# Things are rarely subjects otherwise, and only as subjects do masculine ones have adjectives in
+# -er.
 _DESCRIBED = tuple(
     noun
     for noun in NOUNS.values()
@@ -69,38 +70,38 @@ _PRONOUN_SUBJECTS = ("he", "she", "they", "we", "I")
 
 @cache
 def pool(names: str) -> tuple[Noun, ...]:
-    """The nouns of these names."""
+    """Return the nouns of these names, which spaces separate."""
     return tuple(NOUNS[name] for name in names.split())
 
 
 @cache
 def verbs_for(role: str, name: str) -> tuple[Verb, ...]:
-    """The verbs that have this noun among their "subjects", "objects" or "places"."""
+    """Return the verbs with this noun in their `role`: "subjects", "objects" or "places"."""
     return tuple(verb for verb in VERBS.values() if name in getattr(verb, role).split())
 
 
 class Choices:
-    """Draws parts of one sentence after another."""
+    """Draws the parts of sentences."""
 
     def __init__(self, random: Callable[[], float]) -> None:
         self._random = random
         self.begin()
 
     def begin(self) -> None:
-        """Start a sentence; no noun is used twice in it."""
+        """Start a new sentence, in which no noun is used twice."""
         self._used: set[str] = set()
-        self.adjectives = 0.45  # chance of them before a noun; three in ten are two of them
+        self.adjectives = 0.45  # chance of adjectives before a noun; in 30 % of cases two of them
 
     def one(self, options: Sequence[T]) -> T:
-        """One of the options, all equally likely."""
+        """Draw one of the options uniformly."""
         return options[int(self._random() * len(options))]
 
     def chance(self, probability: float) -> bool:
-        """Whether something of this probability happens."""
+        """Return True with this probability."""
         return self._random() < probability
 
     def noun(self, nouns: Sequence[Noun]) -> Noun:
-        """A noun that the sentence does not have yet, if possible."""
+        """Draw a noun, if possible one that the sentence doesn't contain yet."""
         for _ in range(8):
             noun = self.one(nouns)
             if noun.english not in self._used:
@@ -109,7 +110,7 @@ class Choices:
         return noun
 
     def noun_phrase(self, nouns: Sequence[Noun], styles: Sequence[Style]) -> NounPhrase:
-        """A noun with determiner, adjectives and perhaps an owner."""
+        """Draw a noun with determiner, adjectives and perhaps an owner."""
         noun = self.noun(nouns)
         determiner, plural, counted = self.one(styles)
         if noun.kind == "drink":
@@ -139,7 +140,7 @@ class Choices:
         return owner
 
     def add_adjectives(self, phrase: NounPhrase, count: int) -> bool:
-        """Give the phrase so many adjectives in their order; False if too few suit the noun."""
+        """Add `count` adjectives in their order; return False if too few suit the noun."""
         ranks = sorted({adjective.rank for adjective in phrase.noun.adjectives})
         if len(ranks) < count:
             return False
@@ -152,7 +153,7 @@ class Choices:
         return True
 
     def subject(self, verb: Verb, tense: str, styles: Sequence[Style], pronouns=0.15) -> Phrase:
-        """Who does it: a pronoun, two phrases with "and", or a phrase."""
+        """Draw the subject: a pronoun, a phrase, or two phrases with "and"."""
         if self.chance(pronouns) and pool(verb.subjects)[0].kind == "person":
             name = self.one(_PRONOUN_SUBJECTS)
             if name != "I" or tense != "present" or verb.ich:
@@ -160,7 +161,7 @@ class Choices:
         return self._one_or_two(pool(verb.subjects), styles, 0.06)
 
     def _object(self, nouns: Sequence[Noun], styles: Sequence[Style], subject: Phrase) -> Phrase:
-        """Whom or what it is done to."""
+        """Draw an object: a pronoun, a phrase, or two phrases with "and"."""
         if nouns[0].kind == "person" and self.chance(0.12):
             name = self.one(("he", "he", "I", "we"))
             if name == "he" or subject not in (PRONOUNS["I"], PRONOUNS["we"]):
@@ -170,9 +171,9 @@ class Choices:
     def _one_or_two(
         self, nouns: Sequence[Noun], styles: Sequence[Style], two: float
     ) -> NounPhrase | Together:
-        """A phrase, or with the chance `two` known nouns of one kind, joined by "and".
+        """Draw a phrase, or with probability `two` two phrases of one kind, joined by "and".
 
-        Of a kind that has one noun it is that noun's phrase alone.
+        If the kind has only one noun, the result is a single phrase.
         """
         if not self.chance(two):
             return self.noun_phrase(nouns, styles)
@@ -195,11 +196,11 @@ class Choices:
         deny: float = 0.17,
         pronouns: float = 0.15,
     ) -> Clause:
-        """A clause around a verb, with subject and tense where these are known.
+        """Draw a clause with a verb; subject and tense are drawn unless given.
 
-        `without` names parts that the caller fills or leaves out, such as "object place"; `front`
-        is the part that it begins with, as of `Clause`; `plain` is one without time, frequency and
-        negation; `deny` and `pronouns` are the chances of a negation and of a pronoun as subject.
+        `without` names parts that the caller fills or leaves out, such as "object place". `front`
+        is the first part, as in `Clause`. `plain` leaves out time, frequency and negation. `deny`
+        and `pronouns` are the probabilities of a negation and of a pronoun as subject.
         """
         tense = tense or ("present" if verb.always else self.one(_TENSES))
         negated = not plain and tense != "must" and self.chance(deny)
@@ -215,7 +216,7 @@ class Choices:
         )
         self._fill(clause, without.split(), marked)
         if not plain and not verb.always and "time" not in without and self.chance(0.35):
-            # "often every day", "already today" and "not every day" collide or mean two things.
+            # "often every day", "already today" and "not every day" are contradictory or ambiguous.
             times = [time for time in (TIMES[:-1] if negated else TIMES) if tense in time.tenses]
             clause.time = self.one(times) if times and frequency is None else None
         return clause
@@ -238,7 +239,7 @@ class Choices:
                 clause.place = self.place(verb, clause.subject)
 
     def place(self, verb: Verb, subject: Phrase) -> Prepositional:
-        """The verb's prepositional phrase."""
+        """Draw the verb's prepositional phrase."""
         nouns = pool(verb.places)
         if nouns[-1].kind == "thing" and self.chance(0.3):
             return Prepositional(verb.preposition, self.noun_phrase(nouns[-1:], _PLACES))
@@ -251,10 +252,10 @@ class Choices:
     def being(
         self, subject: NounPhrase | None = None, *, states: bool = False, pronouns: float = 0.0
     ) -> Clause | None:
-        """A clause with "is" and an adjective.
+        """Draw a clause with "is" and an adjective.
 
-        With `states` only persons and animals are meant, that are tired or sick. None where all
-        that suits the noun has been said before it.
+        With `states` it is about a person or an animal that is, for example, tired or sick. None if
+        the noun already has all adjectives that suit it.
         """
         if subject is None:
             subject = self.noun_phrase(_LIVING if states else _DESCRIBED, _DESCRIBABLE)

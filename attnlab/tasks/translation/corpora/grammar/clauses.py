@@ -1,4 +1,4 @@
-"""Clauses: the words of a verb, and the order of words, where English and German part."""
+"""Clauses: the words of a verb, and the order of words, which differs between the languages."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ _NONE = Both([], [])
 
 @dataclass
 class Subordinate:
-    """A clause behind a conjunction, or an indirect question."""
+    """A subordinate clause with its conjunction, or an indirect question."""
 
-    conjunction: str  # an English conjunction; empty for a question that brings its own word
-    clause: Clause  # what it leads
+    conjunction: str  # in English; empty for a question with a question word
+    clause: Clause
 
     def render(self) -> Both:
-        """Both sides: English in plain order, German with the verb at the end."""
+        """Write both languages, German with the verb at the end."""
         clause = self.clause.dependent()
         if not self.conjunction:
             return clause
@@ -49,40 +49,40 @@ class Subordinate:
 
 @dataclass
 class Clause:
-    """A verb and its parts, with no order yet."""
+    """A verb and the other parts of its clause, without their order."""
 
-    verb: Verb  # what is done
-    subject: Phrase  # who does it
-    object: Phrase | None = None  # whom or what it is done to, in the verb's case
+    verb: Verb
+    subject: Phrase
+    object: Phrase | None = None  # in the verb's case
     receiver: Phrase | None = None  # who gets the object: "to" in English, a dative in German
     place: Prepositional | None = None  # the prepositional phrase
-    predicate: Adjective | None = None  # the adjective after "is", with "very" where `very` is set
+    predicate: Adjective | None = None  # the adjective after "is", with "very" if `very` is set
     very: bool = False
     tense: str = "present"  # or "perfect", or one of `AUXILIARIES`
-    # whether it is denied: "nicht", or "kein" with an object that is not definite
+    # whether it is negated: "nicht", or "kein" with an object that isn't definite
     negated: bool = False
     frequency: Adverb | None = None  # "often", "never", "already" or "always"
-    time: Adverb | None = None  # when
-    time_first: bool = False  # whether the time opens the sentence
-    asks: Adverb | None = None  # "why", "where" or "when", of a question
-    # the part that a question or relative clause begins with: subject, object, receiver or place
+    time: Adverb | None = None
+    time_first: bool = False  # whether the time is at the start of the sentence
+    asks: Adverb | None = None  # the question word "why", "where" or "when"
+    # the first part of a question or relative clause: subject, object, receiver or place
     front: str = ""
     first: Subordinate | None = None  # a subordinate clause before this one
-    last: Subordinate | None = None  # a subordinate clause behind it
+    last: Subordinate | None = None  # a subordinate clause after this one
 
     def sentence(self, asks: bool = False) -> Translation:
-        """The clause as a sentence: a statement, or a direct question."""
+        """Write the clause as a sentence: a statement, or a direct question."""
         parts = _Parts(self, inverted=asks and self.front != "subject")
         return finish(parts.english(), parts.main(), "?" if asks else ".")
 
     def dependent(self) -> Both:
-        """The clause as it stands inside another one, with commas to the right of each part."""
+        """Write the clause inside another one, with a comma after each part that needs one."""
         parts = _Parts(self, inverted=False)
         return Both(parts.english(), parts.verb_final())
 
 
 class _Parts:
-    """A clause's parts in both languages, ready to be put in order."""
+    """The parts of a clause in both languages, which its methods put in order."""
 
     def __init__(self, clause: Clause, inverted: bool) -> None:
         self.clause, self.inverted = clause, inverted
@@ -101,7 +101,7 @@ class _Parts:
         self.front = self._take_front()
 
     def _take_front(self) -> Both:
-        """What opens the clause; a phrase that does is missing in its place."""
+        """Return the start of the clause, and remove it from its usual place."""
         clause = self.clause
         if clause.first:
             comma = [Word(",", (Link(),))]
@@ -113,12 +113,12 @@ class _Parts:
         return Both(phrase.english, _closed(phrase))
 
     def english(self) -> list[Word]:
-        """English order."""
+        """Return the English words in order."""
         clause, verb = self.clause, self.verb
         subject, thing, receiver, place, time = (each.english for each in self.phrases.values())
         core = [*verb.finite, *subject] if self.inverted else [*subject, *verb.finite]
-        behind = isinstance(clause.object, Pronoun) and clause.verb.prefix
-        around = [*thing, *verb.particle] if behind else [*verb.particle, *thing]
+        pronoun_first = isinstance(clause.object, Pronoun) and clause.verb.prefix
+        around = [*thing, *verb.particle] if pronoun_first else [*verb.particle, *thing]
         return [
             *self.front.english,
             *core,
@@ -134,7 +134,7 @@ class _Parts:
         ]
 
     def main(self) -> list[Word]:
-        """German with the finite verb second, or first in a question that has nothing before it."""
+        """Return the German words with the finite verb second, or first in a yes-no question."""
         opening, subject = self.front.german, _closed(self.phrases["subject"])
         if not opening and not self.inverted:
             opening, subject = subject, []
@@ -142,12 +142,12 @@ class _Parts:
         return [*opening, *verb.second, *subject, *self._middle(), *verb.end, *self._after()]
 
     def verb_final(self) -> list[Word]:
-        """German with all verbs at the end."""
+        """Return the German words with all verbs at the end."""
         opening = [*self.front.german, *_closed(self.phrases["subject"])]
         return [*opening, *self._middle(), *self.verb.final, *self._after(), COMMA]
 
     def _middle(self) -> list[Word]:
-        """The German middle field: pronouns, time, dative, known object, "nicht", the rest."""
+        """Return the German middle field: pronouns, time, dative, known object, "nicht", rest."""
         clause = self.clause
         _, thing, receiver, place, time = (each.german for each in self.phrases.values())
         pronouns: list[Word] = []
@@ -170,7 +170,7 @@ class _Parts:
         ]
 
     def _after(self) -> list[Word]:
-        """German behind the verbs: relative clauses of the last parts, a subordinate clause."""
+        """Return the German words after the verbs: relative clauses and a subordinate clause."""
         words: list[Word] = []
         for role in ("object", "receiver", "place"):
             tail = self.phrases[role].tail
@@ -180,12 +180,12 @@ class _Parts:
 
 
 def _closed(part: Both) -> list[Word]:
-    """German words with the relative clause in its place, between commas."""
+    """Return the German words with the relative clause after them, between commas."""
     return [*part.german, COMMA, *part.tail, COMMA] if part.tail else part.german
 
 
 def _to(receiver: Both) -> Both:
-    """A receiver behind "to", which the German dative says."""
+    """Put "to" before a receiver, linked to the word that shows the German dative."""
     return receiver._replace(english=[Word("to", receiver.german[0].links), *receiver.english])
 
 
@@ -202,24 +202,24 @@ def _predicate(clause: Clause) -> Both:
 
 @dataclass
 class VerbWords:
-    """What a verb puts into a clause."""
+    """The words of a verb in both languages."""
 
-    finite: list[Word]  # English: what a question moves before the subject; empty for a plain verb
-    rest: list[Word]  # English behind "not" and frequency: the plain verb, what an auxiliary leads
+    finite: list[Word]  # English words that a question moves before the subject; or none
+    rest: list[Word]  # English verbs after "not" and frequency
     particle: list[Word]  # "up", "back", "for"
-    negation: Both  # "not", where it is a word of its own, and "nicht"
+    negation: Both  # "not", if it is a word of its own, and "nicht"
     second: list[Word]  # the German finite verb of a main clause
-    end: list[Word]  # what stands at the end of a German main clause
+    end: list[Word]  # the verbs or the prefix at the end of a German main clause
     final: list[Word]  # the verbs at the end of a German subordinate clause
 
 
 class _Links(NamedTuple):
-    """Whose translation the parts of a verb are."""
+    """The links between the English and the German words of a verb."""
 
-    main: Link  # what is done
+    main: Link  # the verb itself
     extra: Link  # its particle and prefix
     lead: Link  # the finite verb
-    do: Link  # "do", where English needs it
+    do: Link  # "do", if English needs it
 
 
 def verb_words(
@@ -227,8 +227,8 @@ def verb_words(
 ) -> VerbWords:
     """Conjugate a verb in a tense of `Clause` for a `person`, which is a field of `Forms`.
 
-    `denial` is the link of a negation, None where nothing is denied. `inverted` says whether the
-    English finite verb stands before the subject.
+    `denial` is the link of a negation, None without one. `inverted` says whether the English finite
+    verb is before the subject.
     """
     main = Link()
     extra = Link() if verb.particle and verb.prefix else main
@@ -246,7 +246,7 @@ def verb_words(
 def _english_verb(
     verb: Verb, tense: str, person: str, links: _Links, moved: bool
 ) -> tuple[list[Word], list[Word]]:
-    """`finite` and `rest` of `VerbWords`; a verb that can't be `moved` itself takes "do"."""
+    """Return `finite` and `rest` of `VerbWords`; a full verb that must be `moved` takes "do"."""
     leader = verb.finite(tense)
     finite = [Word(getattr(leader.english, person), (links.lead,))]
     rest = [Word("to", (links.main,))] if tense == "want" else []
@@ -263,7 +263,7 @@ def _english_verb(
 def _german_verb(
     verb: Verb, tense: str, person: str, links: _Links
 ) -> tuple[list[Word], list[Word], list[Word]]:
-    """`second`, `end` and `final` of `VerbWords`."""
+    """Return `second`, `end` and `final` of `VerbWords`."""
     main, extra, lead, do = links
     finite = getattr(verb.finite(tense).german, person)
     second = [Word(finite, (lead, do))]

@@ -1,7 +1,7 @@
-"""The words, and which of them make sense together; most of them stand in tables.
+"""The words of the grammar, and which of them make sense together.
 
-`adjectives.csv`, `nouns.csv` and `verbs.csv` have the fields of `Adjective`, `Noun` and `Verb`,
-lists with spaces between. PERSONS, ANIMALS and GIFTS stand for several nouns.
+`adjectives.csv`, `nouns.csv` and `verbs.csv` have the fields of `Adjective`, `Noun` and `Verb`;
+spaces separate the items of a list. PERSONS, ANIMALS and GIFTS stand for several nouns.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 @dataclass(frozen=True)
 class Adjective:
-    """An adjective; `rank` orders several before a noun: opinion, size, age, colour."""
+    """An adjective; `rank` is its place among several before a noun: opinion, size, age, colour."""
 
     english: str
     german: str
@@ -25,20 +25,20 @@ class Adjective:
 class Noun:
     """A noun."""
 
-    english: str  # its singular; the only form of a mass noun
-    german: str  # its nominative singular
+    english: str  # singular; the only form of a mass noun
+    german: str  # nominative singular
     gender: str  # "m", "f" or "n"
     kind: str  # "person", "animal", "thing", "drink" or "place"
-    plural: str = ""  # English plural, empty where none is used
-    german_plural: str = ""  # German plural
-    oblique: str = ""  # German accusative and dative singular, where it is not the nominative
+    plural: str = ""  # English plural; empty if not used
+    german_plural: str = ""
+    oblique: str = ""  # German accusative and dative singular, if it differs from the nominative
     genitive: str = ""  # German genitive singular, for nouns that own something
-    adjectives: tuple[Adjective, ...] = ()  # English adjectives that suit it
-    predicates: tuple[Adjective, ...] = ()  # English adjectives that "is" may give it
+    adjectives: tuple[Adjective, ...] = ()  # those that may be before it
+    predicates: tuple[Adjective, ...] = ()  # those that may be after "is"
     mine: bool = True  # whether "my" suits it
 
     def form(self, case: str, plural: bool) -> str:
-        """The German form."""
+        """Return the German form."""
         if plural:
             takes_n = case == "dat" and self.german_plural[-1] not in "ns"
             return self.german_plural + "n" * takes_n
@@ -68,7 +68,7 @@ class Adverb:
 
 
 class Forms(NamedTuple):
-    """A finite verb: with "I", with "he", and with any plural."""
+    """The forms of a finite verb: with "I", with "he", and with any plural."""
 
     first: str
     third: str
@@ -76,16 +76,16 @@ class Forms(NamedTuple):
 
 
 class Finite(NamedTuple):
-    """A finite verb, one that has a subject."""
+    """The forms of a finite verb in both languages."""
 
     english: Forms
     german: Forms  # without the separable prefix
-    plain: bool = False  # whether English puts "do" before it in questions and negations
+    plain: bool = False  # whether English needs "do" in questions and negations
 
 
 @dataclass(frozen=True)
 class Verb:
-    """A verb with what it needs around it."""
+    """A verb, its forms, and the nouns that suit it."""
 
     english: str  # base form
     third: str  # English third person singular
@@ -94,21 +94,21 @@ class Verb:
     er: str  # German third person singular without the prefix
     ge: str  # German participle
     prefix: str = ""  # separable prefix
-    # English particle ("up", "back"), linked to the prefix, or to the verb where there is none
+    # English particle ("up", "back"), linked to the prefix, or to the verb if there is no prefix
     particle: str = ""
-    ich: str = ""  # German first person singular, where "I" is used
+    ich: str = ""  # German first person singular, if "I" is used
     be: bool = False  # whether the perfect is built with "sein"
-    subjects: str = "person"  # English nouns that can do it
-    objects: str = ""  # English nouns that it can be done to; empty for none
+    subjects: str = "person"  # English nouns that can be its subject
+    objects: str = ""  # English nouns that can be its object; empty for none
     case: str = "acc"  # German case of its object
     receivers: str = ""  # English nouns that can get the object
-    preposition: Preposition = Preposition("", "", "")  # what leads its prepositional phrase
+    preposition: Preposition = Preposition("", "", "")  # of its prepositional phrase
     places: str = ""  # English nouns in that phrase; empty for no phrase
     needs_place: bool = False  # whether the phrase can't be left out
     always: bool = False  # whether it is a state: present tense without adverbs
 
     def finite(self, tense: str) -> Finite:
-        """The verb itself in the present tense, else the auxiliary that leads it."""
+        """Return the finite verb of a tense: the verb itself in the present, else an auxiliary."""
         if tense == "perfect":
             return _HAVE_WITH_BE if self.be else _HAVE
         if tense != "present":
@@ -118,11 +118,11 @@ class Verb:
         return _TO_BE if self is BE else plain
 
 
-STATE = 4  # the rank of what passes, as "tired" does: it stands after "is" alone
+STATE = 4  # the rank of temporary states, such as "tired", which are only used after "is"
 
 
 def _table(name: str) -> list[dict[str, Any]]:
-    """The rows of a table beside this file, each by its column's name."""
+    """Return the rows of a CSV file in this folder, by column name."""
     with open(Path(__file__).with_name(name), encoding="utf-8", newline="") as file:
         return list(csv.DictReader(file))
 
@@ -201,6 +201,6 @@ CONJUNCTIONS = dict(
     that="dass", whether="ob", because="weil", although="obwohl", when="wenn", before="bevor"
 )
 NUMBERS = {"two": "zwei", "three": "drei", "four": "vier", "five": "fünf"}
-# Few verbs begin a question: each of these forms has a capital, and is a word of its own.
+# Only few verbs start a question, because each capitalised form is another word of the vocabulary.
 ASKED_FIRST = ("sleep", "work", "sing", "play", "come back", "call", "see", "know", "love", "help",
                "look for", "read", "belong to")  # fmt: skip

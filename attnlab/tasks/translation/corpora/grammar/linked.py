@@ -1,4 +1,4 @@
-"""Words that know their translation: what the grammar's rules build, and pairs made from them."""
+"""Words linked to their translations, and the sentence pairs made from them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _CLINGING = frozenset(",.?")
 
 
 class Link:
-    """What words and their translations share."""
+    """A link that a word and its translation share."""
 
     __slots__ = ()
 
@@ -27,12 +27,12 @@ class Both(NamedTuple):
 
     english: list[Word]
     german: list[Word]
-    # a German relative clause, between commas, that may stand after the verbs instead
+    # a German relative clause, between commas, which may be moved after the verbs
     tail: Sequence[Word] = ()
 
 
 class Translation(NamedTuple):
-    """A finished sentence."""
+    """A sentence in both languages."""
 
     english: str
     german: str
@@ -43,13 +43,13 @@ COMMA = Word(",")
 
 
 def paired(english: str, german: str) -> Both:
-    """A word and its translation."""
+    """Link a word and its translation."""
     link = (Link(),)
     return Both([Word(english, link)], [Word(german, link)])
 
 
 def fixed(english: str, german: str, links: str | None = None) -> Both:
-    """A phrase that never changes; `links` are pairs of positions, by default word by word."""
+    """Link a phrase and its translation; `links` are pairs of positions, by default 0-0 1-1 ..."""
     sides, count = _parse(english, german, links)
     new = [Link() for _ in range(count)]
     one, other = (
@@ -59,7 +59,7 @@ def fixed(english: str, german: str, links: str | None = None) -> Both:
 
 
 def joined(*parts: Both) -> Both:
-    """One part after the other; that of the last one is the tail."""
+    """Concatenate parts; the tail is that of the last part."""
     english = [word for part in parts for word in part.english]
     german = [word for part in parts for word in part.german]
     return Both(english, german, parts[-1].tail)
@@ -69,7 +69,7 @@ def joined(*parts: Both) -> Both:
 def _parse(
     english: str, german: str, links: str | None
 ) -> tuple[list[list[tuple[str, list[int]]]], int]:
-    """The words of each side with the numbers of their links, and how many links there are."""
+    """Return the words of each side with the numbers of their links, and the number of links."""
     sides = english.split(), german.split()
     pairs = links.split() if links else [f"{at}-{at}" for at in range(len(sides[0]))]
     words = []
@@ -80,7 +80,7 @@ def _parse(
 
 
 def finish(english: list[Word], german: list[Word], mark: str) -> Translation:
-    """Put the mark at the end, commas and capitals in their places, and links into numbers."""
+    """Add the mark, remove surplus commas, capitalise, and number the links."""
     end = Word(mark, (Link(),))
     english, german = _one_comma([*english, end]), _one_comma([*german, end])
     places: dict[Link, list[int]] = {}
@@ -97,7 +97,7 @@ def finish(english: list[Word], german: list[Word], mark: str) -> Translation:
 
 
 def _one_comma(words: list[Word]) -> list[Word]:
-    """The words without commas that stand before another mark; the comma with a link stays."""
+    """Remove commas before another mark; of two commas the one with a link stays."""
     if "," not in [word.text for word in words]:
         return words
     kept: list[Word] = []

@@ -1,7 +1,7 @@
-"""Noun phrases and the other parts of a clause, each written in both languages at once.
+"""Noun phrases and the other parts of a clause, written in both languages at once.
 
 Cases are "nom", "acc", "dat" and "gen"; genders "m", "f", "n", and "p" for any plural. A phrase's
-`person` is the form of the verb that it takes, a field of `lexicon.Forms`.
+`person` is the form of the verb after it, a field of `lexicon.Forms`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Forms = dict[tuple[str, str], str]  # (case, gender) -> a form or an ending
 
 
 def _table(**cases: str) -> Forms:
-    """A table from rows of forms in the order of `GENDERS`; "-" stands for no ending."""
+    """Return a table from rows of forms in the order of `GENDERS`; "-" stands for no ending."""
     return {
         (case, gender): form.strip("-")
         for case, row in cases.items()
@@ -27,7 +27,7 @@ def _table(**cases: str) -> Forms:
     }
 
 
-# Endings of adjectives: after der-words, after ein-words, and with no word before that shows case.
+# Endings of adjectives: after der-words, after ein-words, and after no word that shows the case.
 WEAK = _table(nom="e e e en", acc="en e e en", dat="en en en en", gen="en en en en")
 MIXED = _table(nom="er e es en", acc="en e es en", dat="en en en en", gen="en en en en")
 STRONG = _table(nom="er e es e", acc="en e es e", dat="em er em en", gen="en er en er")
@@ -45,13 +45,13 @@ def _inflect(stem: str, endings: Forms) -> Forms:
 
 
 class Determiner(NamedTuple):
-    """What stands before adjectives and noun."""
+    """An article or another word before adjectives and noun."""
 
     singular: str  # English with a singular noun
     plural: str  # English with a plural noun
-    german: Forms  # German forms; empty words where there is none
-    adjectives: Forms  # endings of the adjectives that follow
-    # whether the phrase names something known, which decides where "nicht" stands
+    german: Forms  # German forms; empty strings for no word
+    adjectives: Forms  # endings of the adjectives after it
+    # whether the phrase names something known, which determines the place of "nicht"
     definite: bool = False
 
 
@@ -73,24 +73,24 @@ NO = _inflect("kein", _EIN_WORD)  # what "a" and a missing article become with "
 
 @dataclass
 class NounPhrase:
-    """A noun with what belongs to it."""
+    """A noun with determiner, number, adjectives, owner and relative clause."""
 
-    noun: Noun  # its head
-    determiner: Determiner = THE  # article or the like
+    noun: Noun
+    determiner: Determiner = THE
     adjectives: tuple[Adjective, ...] = ()  # in English order
-    plural: bool = False  # whether there are several
-    number: str = ""  # an English number from 2 to 5; goes with `plural`
+    plural: bool = False
+    number: str = ""  # an English number from 2 to 5; needs `plural`
     owner: NounPhrase | None = None  # a phrase in the genitive ("of the king")
-    relative: Any = None  # a `Clause` that has a `RelativePronoun` for one of its parts
+    relative: Any = None  # a `Clause`, one of whose parts is a `RelativePronoun`
 
     @property
     def gender(self) -> str:
-        """Column of the German tables."""
+        """The column in the German tables."""
         return "p" if self.plural else self.noun.gender
 
     @property
     def person(self) -> str:
-        """Which form of the verb it takes."""
+        """The form of the verb after it."""
         return "plural" if self.plural else "third"
 
     @property
@@ -99,7 +99,7 @@ class NounPhrase:
         return (self.determiner is A or self.determiner is BARE) and not self.number
 
     def render(self, case: str, denial: Link | None = None) -> Both:
-        """Both sides, German in this case; `denial` is the link of a "not" before it."""
+        """Write both languages, German in this case; `denial` is the link of a "not" before it."""
         first, endings = self._determiner(case, denial)
         parts = [first]
         if self.number:
@@ -112,7 +112,7 @@ class NounPhrase:
         if english[0].text == "a" and english[1].text[0] in "aeiou":
             english[0] = english[0]._replace(text="an")
         if self.owner:
-            owner, of = self.owner.render("gen"), Link()  # in German the article's form says "of"
+            owner, of = self.owner.render("gen"), Link()  # German has a genitive article for "of"
             article = owner.german[0]
             english += [Word("of", (of,)), *owner.english]
             german += [Word(article.text, (*article.links, of)), *owner.german[1:]]
@@ -122,7 +122,7 @@ class NounPhrase:
         return Both(english + relative.english, german, relative.german)
 
     def _determiner(self, case: str, denial: Link | None) -> tuple[Both, Forms]:
-        """The determiner, and the endings that it asks for."""
+        """Return the determiner, and the endings of the adjectives after it."""
         determiner, key = self.determiner, (case, self.gender)
         text = determiner.plural if self.plural else determiner.singular
         if denial is None or not self.takes_no:
@@ -140,7 +140,7 @@ class Pronoun:
     person: str = "third"
 
     def render(self, case: str, denial: Link | None = None) -> Both:
-        """Both sides, as `NounPhrase.render`."""
+        """Write both languages; see `NounPhrase.render`."""
         german = self.german.split()[("nom", "acc", "dat").index(case)]
         return paired(self.english.split()[case != "nom"], german)
 
@@ -158,17 +158,17 @@ PRONOUNS = {
 
 @dataclass
 class RelativePronoun:
-    """The pronoun that stands for `head` inside its relative clause."""
+    """The pronoun for `head` inside its relative clause."""
 
     head: NounPhrase
 
     @property
     def person(self) -> str:
-        """That of the head."""
+        """The person of the head."""
         return self.head.person
 
     def render(self, case: str, denial: Link | None = None) -> Both:
-        """Both sides, as `NounPhrase.render`."""
+        """Write both languages; see `NounPhrase.render`."""
         personal = "who" if case == "nom" else "whom"
         english = personal if self.head.noun.kind == "person" else "that"
         return paired(english, RELATIVE[case, self.head.gender])
@@ -176,13 +176,13 @@ class RelativePronoun:
 
 @dataclass
 class Together:
-    """Two phrases for something known, joined by "and"."""
+    """Two definite phrases, joined by "and"."""
 
     parts: tuple[NounPhrase, NounPhrase]
     person: str = "plural"
 
     def render(self, case: str, denial: Link | None = None) -> Both:
-        """Both sides, as `NounPhrase.render`."""
+        """Write both languages; see `NounPhrase.render`."""
         one, other = (part.render(case) for part in self.parts)
         return joined(one, paired("and", "und"), other)
 
@@ -199,7 +199,7 @@ class Prepositional:
     phrase: Phrase
 
     def render(self) -> Both:
-        """Both sides."""
+        """Write both languages."""
         before = self.preposition
         sign = fixed(before.english, before.german, before.links)
         both = joined(sign, self.phrase.render(before.case))

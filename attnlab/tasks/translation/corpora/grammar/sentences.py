@@ -1,4 +1,4 @@
-"""Chance: the kinds of sentences, those to learn from and those that go beyond; their streams."""
+"""Draw sentences: the kinds in the training part, and kinds with more clauses or adjectives."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def simple(choices: Choices) -> Clause:
 
 
 def describing(choices: Choices) -> Clause | None:
-    """Something is good, somebody is or has been tired."""
+    """A clause with "is": something is good, somebody is or has been tired."""
     perfect = choices.chance(0.15)
     choices.adjectives = 0.6
     clause = choices.being(states=perfect, pronouns=0.5)
@@ -88,7 +88,7 @@ def with_relative(choices: Choices) -> Clause | None:
 
 
 def with_reason(choices: Choices) -> Clause:
-    """A clause and a subordinate one behind it."""
+    """A clause and a subordinate clause after it."""
     choices.adjectives = 0.25
     clause = choices.being(states=True, pronouns=0.5) if choices.chance(0.15) else None
     if clause is None:
@@ -101,7 +101,7 @@ def with_reason(choices: Choices) -> Clause:
 
 
 def after_reason(choices: Choices) -> Clause:
-    """A clause and a subordinate one before it."""
+    """A clause and a subordinate clause before it."""
     choices.adjectives = 0.25
     clause = choices.clause(choices.one(ACTIONS), without="time")
     clause.first = reason(choices, clause, ("when", "when", "because", "although"))
@@ -135,7 +135,7 @@ def yes_or_no(choices: Choices) -> Clause | None:
             return None
         return choices.clause(verb, subject, tense="present", deny=0.08)
     tense = choices.one(("perfect", "perfect", "can", "must", "want", "will"))
-    deny = 0.0 if tense == "can" else 0.08  # "cannot he" is nobody's English
+    deny = 0.0 if tense == "can" else 0.08  # "cannot he" isn't English
     clause = choices.clause(choices.one(ACTIONS), tense=tense, deny=deny)
     return None if clause.subject is _I else clause
 
@@ -181,7 +181,7 @@ def which(choices: Choices) -> Clause:
     return clause
 
 
-# --- beyond those to learn from -------------------------------------------------------------------
+# --- kinds that train doesn't have ----------------------------------------------------------------
 
 
 def that_with_reason(choices: Choices) -> Clause:
@@ -238,7 +238,7 @@ def two_relatives(choices: Choices) -> Clause | None:
 
 
 def three_adjectives(choices: Choices) -> Clause | None:
-    """A noun phrase with an adjective more than any to learn from."""
+    """A noun phrase with one adjective more than any in train."""
     clause = choices.clause(choices.one(ALL_VERBS), pronouns=0.0)
     for part in (clause.object, clause.subject):
         if isinstance(part, NounPhrase) and not part.owner and choices.add_adjectives(part, 3):

@@ -1,4 +1,4 @@
-"""Chance: clauses inside clauses."""
+"""Draw clauses inside clauses."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _SPEAKERS = ("I", "I", "we", "he", "she", "they")
 
 
 def relative(choices: Choices, head: NounPhrase) -> Clause | None:
-    """A relative clause for a head; None where German would leave open who does what."""
+    """Draw a relative clause for a head; None if its German form would be ambiguous."""
     pronoun = RelativePronoun(head)
     name, active = head.noun.english, choices.chance(0.5)
     subjects = verbs_for("subjects", name)
@@ -53,27 +53,27 @@ def relative(choices: Choices, head: NounPhrase) -> Clause | None:
 
 
 def _object_relative(choices: Choices, verb: Verb, pronoun: RelativePronoun) -> Clause | None:
-    """A clause whose object, or prepositional phrase, is the pronoun."""
+    """Draw a clause whose object, or prepositional phrase, is the pronoun."""
     role = "object" if verb.objects else "place"
     without = f"{role} place time"
     clause = choices.clause(verb, without=without, front=role, deny=0.1, pronouns=0.35)
     if verb.objects:
         clause.object = pronoun
-        told = verb.case == "dat" or _tells_apart(pronoun.head, clause.subject)
-        return clause if told else None
+        is_clear = verb.case == "dat" or _tells_apart(pronoun.head, clause.subject)
+        return clause if is_clear else None
     clause.place = Prepositional(verb.preposition, pronoun)
     return clause
 
 
 def _tells_apart(head: NounPhrase, subject: Phrase) -> bool:
-    """Whether a German form shows which of the two is the subject."""
+    """Whether the German forms show which of the two is the subject."""
     if isinstance(subject, Pronoun) or head.gender == "m" or head.person != subject.person:
         return True
     return isinstance(subject, NounPhrase) and subject.gender == "m"
 
 
 def reason(choices: Choices, main: Clause, conjunctions: tuple[str, ...]) -> Subordinate:
-    """A clause that says why or when the main clause is so."""
+    """Draw a clause that gives the reason or the time of the main clause."""
     conjunction = choices.one(conjunctions)
     if main.tense == "perfect" and conjunction in ("when", "before"):
         conjunction = "because"
@@ -100,7 +100,7 @@ def _event(choices: Choices, conjunction: str, other_than: Verb) -> Clause:
 
 
 def _pronoun_for(subject: Phrase) -> Pronoun | None:
-    """The pronoun that means the same; None for "the girl" and "the child", where it varies."""
+    """Return the pronoun for a subject; None for German neuters, such as "das Mädchen"."""
     if isinstance(subject, Pronoun):
         return subject
     if subject.person == "plural":
@@ -110,7 +110,7 @@ def _pronoun_for(subject: Phrase) -> Pronoun | None:
 
 
 def _can_be(clause: Clause, subject: Phrase) -> bool:
-    """Whether a clause goes on making sense with this subject of another clause."""
+    """Whether a clause still makes sense with the subject of another clause."""
     place = clause.place and clause.place.phrase
     if any(isinstance(part, Pronoun) for part in (clause.object, clause.receiver, place)):
         return False
@@ -124,13 +124,13 @@ def _can_be(clause: Clause, subject: Phrase) -> bool:
 
 
 def stated(choices: Choices) -> Clause:
-    """What somebody knows or says."""
+    """Draw a clause that somebody knows or says."""
     clause = choices.being() if choices.chance(0.12) else None
     return clause or choices.clause(choices.one(ALL_VERBS))
 
 
 def stating(choices: Choices, inner: Clause) -> Clause:
-    """Somebody knows, thinks, hopes or says that it is so."""
+    """Draw a clause in which somebody knows, thinks, hopes or says `inner`."""
     verb = choices.one((KNOW, KNOW, THINK, THINK, HOPE, HOPE, SAY, SAY))
     tense = "perfect" if verb is SAY and choices.chance(0.4) else "present"
     negated = verb is THINK and choices.chance(0.3)
@@ -139,7 +139,7 @@ def stating(choices: Choices, inner: Clause) -> Clause:
 
 
 def wondering(choices: Choices) -> Clause:
-    """Somebody does not know whether, why or where; or knows, or wants to."""
+    """Draw a clause in which somebody knows, or not, whether, why or where."""
     word = choices.one(("whether", "whether", "why", "where"))
     if word == "whether":
         last = Subordinate(word, stated(choices))
@@ -158,7 +158,7 @@ def _speaker(choices: Choices, pronouns: tuple[str, ...]) -> Phrase:
 
 
 def asking(choices: Choices, word: Adverb) -> Clause:
-    """A clause that asks why, where or when."""
+    """Draw a clause that asks why, where or when."""
     without = {"where": "place", "when": "time"}.get(word.english, "")
     fitting = [verb for verb in ACTIONS if not (without == "place" and verb.needs_place)]
     deny = 0.2 if word is WHY else 0.0
