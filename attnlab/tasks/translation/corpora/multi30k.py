@@ -104,9 +104,11 @@ def _required(folder: Path, stem: str, sides: tuple[str, str] = ("en", "de")) ->
         for side in sides
     )
     if not (source and target):
-        instead = f" data.test_set={_STAND_IN} needs no test set." if stem != _STAND_IN else ""
+        instead = (
+            f" data.test_set={_STAND_IN} needs no test set." if stem.startswith("test_") else ""
+        )
         raise RequestError(
-            f"{folder}: expected {stem}.en and {stem}.de, plain or with .gz, but one of them or "
-            f"both are missing.{instead if stem.startswith('test_') else ''}"
+            f"{folder}: expected {stem}.en and {stem}.de, plain or with .gz; one or both are "
+            f"missing.{instead}"
         )
     return PartFiles(source, target)

@@ -91,7 +91,7 @@ def test_a_missing_file_is_named(folder, missing):
 
 
 def test_missing_test_files_are_named_with_a_way_round(folder):
-    message = r"expected test_2016_flickr\.en and .*\. data\.test_set=val does without\.$"
+    message = r"expected test_2016_flickr\.en and .*\. data\.test_set=val needs no test set\.$"
     with pytest.raises(RequestError, match=message):
         opened(folder(["train", "val"]))
 
