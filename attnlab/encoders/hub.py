@@ -50,6 +50,8 @@ class HubEncoder(keras.layers.Layer):
         **kwargs: of a layer.
     """
 
+    embedding = None
+
     def __init__(
         self, *, class_name: str, config: Mapping[str, Any], order: Any, **kwargs: Any
     ) -> None:

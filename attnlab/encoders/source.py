@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 from attnlab.layers.encoding import Encoding
 
 if TYPE_CHECKING:
+    import keras
+
     from attnlab.text.tokenizers import Tokenizer
 
 
@@ -23,10 +25,12 @@ class Encoder(Protocol):
         width: W.
         depths: variable's path -> the number of its layer, 0 for the embeddings, then 1 to the
             number of layers; what stands behind the last layer counts as that one.
+        embedding: the layer of the tokens' vectors; None if they can't be read.
     """
 
     width: int
     depths: Mapping[str, int]
+    embedding: keras.layers.Embedding | None
 
     def build(self, tokens_shape: tuple) -> None:
         """Create the weights, drawn anew, for rows of shape (B, S)."""

@@ -6,7 +6,7 @@ All text is data: renderers show it as it is.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 if TYPE_CHECKING:
@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 # A value, or None (also NaN) if it is unknown.
 Known: TypeAlias = "float | None"
 Values: TypeAlias = "Sequence[Known] | np.ndarray"
-# A colour by its number. The same number is the same colour in every figure and on every page.
+# A colour by its number. `png` has a palette for paper, the stylesheet of pages one for light and
+# one for dark screens.
 Colour: TypeAlias = "int | None"
 
 BLUE, ORANGE, GREEN, GREY, INK = 0, 1, 2, -1, None
@@ -95,6 +96,11 @@ class Curves:
     x_ticks: Sequence[tuple[float, str]] | None = None  # None: numbers or names
     y_ticks: Sequence[float] | None = None
     logarithmic_x: bool = False  # likewise
+
+    @property
+    def has_points(self) -> bool:
+        """Whether some curves are points, whose x is any number."""
+        return any(curve.form == "dots" for curve in self.curves)
 
 
 class IntervalRow(NamedTuple):
@@ -204,7 +210,12 @@ class ShadedText(NamedTuple):
     label: str | None = None  # the right output, if it is known
     note: str = ""  # such as which test item it is
     notes: Mapping[str, str] = {}  # on words that are unknown
-    right: bool | None = None  # None: whether both are the same
+    right: bool | None = None  # None: right if both are the same
+
+    @property
+    def is_right(self) -> bool:
+        """Whether the model's output is right; yes if that is unknown."""
+        return self.label in (None, self.said) if self.right is None else self.right
 
 
 @dataclass(frozen=True)
@@ -225,6 +236,11 @@ class ImageMap(NamedTuple):
     label: str | None = None  # if it is known
     note: str = ""
 
+    @property
+    def is_right(self) -> bool:
+        """Whether the model's output is right; yes if that is unknown."""
+        return self.label in (None, self.said)
+
 
 @dataclass(frozen=True)
 class ImageMaps:
@@ -243,8 +259,9 @@ class Scatter:
     y_label: str
     points: np.ndarray  # (N, 2)
     labels: Sequence[str] = ()  # of points, the most important first; some have no room
-    colours: Sequence[tuple[float, float, float]] = ()  # of points; empty: all have the same
-    legend: Mapping[str, tuple[float, float, float]] = field(default_factory=dict)
+    groups: Sequence[str] = ()  # names of groups, each with its own colour
+    members: Sequence[int] | np.ndarray = ()  # the group of each point; empty: there are none
+    strengths: Sequence[float] | np.ndarray = ()  # of colours: 0 grey, 1 the group's own
     values: Sequence[float] = ()  # of points, as colours
     quantity: str = ""  # what the values are
     arrows: Sequence[tuple[int, int]] = ()  # from point to point

@@ -1,4 +1,4 @@
-"""What axes of pictures and pages have in common: when they are logarithmic, and times."""
+"""What figures and pages decide alike: which axes are logarithmic, what is drawn, which dashes."""
 
 from __future__ import annotations
 
@@ -6,11 +6,20 @@ import math
 import re
 from collections.abc import Iterable, Sequence
 
-from attnlab.views.records import Intervals
+import numpy as np
 
-_LOGARITHMIC = 10.0  # from how many times the smallest value an axis is logarithmic
+from attnlab.views.records import Curve, Intervals
+
+COLOURS, DASHES = 7, 4  # of groups: after 7 groups the colours repeat with other dashes
+_LOGARITHMIC = 10.0  # an axis may be logarithmic from so many times the smallest value
+_FINE = 200.0  # below so many times the smallest value a logarithmic axis has ticks at 2 and 5, too
 _NEAR = 3.0  # times the span of values: a line farther away is left out
-_TIME = re.compile(r"\d{4}(-\d\d|$)")  # how a year, a month or a moment begins
+_TIME = re.compile(r"\d{4}(-\d\d|$)")  # how a year, a month or a moment starts
+
+
+def look(number: int) -> tuple[int, int]:
+    """The colour and the dashes of a group, by its number."""
+    return number % COLOURS, number // COLOURS % DASHES
 
 
 def is_wide(values: Iterable[float]) -> bool:
@@ -19,9 +28,32 @@ def is_wide(values: Iterable[float]) -> bool:
     return bool(known) and min(known) > 0 and max(known) > _LOGARITHMIC * min(known)
 
 
+def steps_of_decades(low: float, high: float) -> tuple[int, ...]:
+    """At which multiples of powers of 10 a logarithmic axis has ticks."""
+    return (1, 2, 5) if high < _FINE * low else (1,)
+
+
 def are_times(names: Sequence[str]) -> bool:
     """Whether all names are dates such as 1983, 1983-06 or 1983-06-30 12:00."""
     return all(map(_TIME.match, names))
+
+
+def values_of_curves(curves: Iterable[Curve]) -> list[float]:
+    """All finite values of curves, and the edges of their bands."""
+    columns = [column for c in curves for column in (c.y, c.low, c.high) if column is not None]
+    values = np.array([value for column in columns for value in column], np.float64)
+    return values[np.isfinite(values)].tolist()
+
+
+def values_of_intervals(record: Intervals) -> list[float]:
+    """The values of all groups, their means, and the ends of their intervals."""
+    known = [v for row in record.rows for v in (*row.values, row.mean, row.low, row.high)]
+    return [value for value in known if value is not None]
+
+
+def is_logarithmic(record: Intervals) -> bool:
+    """Whether the axis of intervals is logarithmic."""
+    return record.logarithmic and is_wide(values_of_intervals(record))
 
 
 def near_lines(record: Intervals) -> tuple[list[tuple[str, float]], list[tuple[str, float]]]:
@@ -30,7 +62,7 @@ def near_lines(record: Intervals) -> tuple[list[tuple[str, float]], list[tuple[s
     if len(values) <= 1:  # there is nothing else to see
         return list(record.lines), []
     low, high = min(values), max(values)
-    if record.logarithmic and is_wide(values):
+    if is_logarithmic(record):
         low, high = low / _LOGARITHMIC, high * _LOGARITHMIC
     else:
         room = _NEAR * max(high - low, 0.02 * max(abs(low), abs(high)))

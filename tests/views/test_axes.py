@@ -7,6 +7,9 @@ import math
 import pytest
 
 from attnlab.views.html.axes import Scale, digits_of, scale, time_ticks
+from attnlab.views.png.figure import draw
+from attnlab.views.records import IntervalRow, Intervals, figure
+from attnlab.views.scales import is_logarithmic
 
 
 def test_a_value_lies_between_the_ends_as_it_lies_between_the_values():
@@ -66,6 +69,15 @@ def test_only_what_spans_a_decade_above_zero_is_logarithmic():
     assert not scale([1, 9], 0, 1, True).logarithmic
     assert not scale([0, 11], 0, 1, True).logarithmic
     assert not scale([1, 11], 0, 1).logarithmic
+
+
+@pytest.mark.parametrize(("low", "expected"), [(0.5, True), (-5.0, False)])
+def test_an_interval_that_reaches_below_zero_makes_the_axis_linear(low, expected):
+    row = IntervalRow("a", 0, 10.0, low, 25.0, [1.0, 20.0])
+    record = Intervals("", "", [row], logarithmic=True)
+    assert is_logarithmic(record) == expected
+    axes = draw(figure("", "", [[record]], (4, 2))).axes[0]
+    assert (axes.get_xscale() == "log") == expected
 
 
 def test_times_get_ticks_where_a_year_or_a_month_begins():

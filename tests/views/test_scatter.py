@@ -10,7 +10,6 @@ from attnlab.tasks.shown.run_figures import principal_plane, vocabulary_figure
 
 word_map = drawn(vocabulary_figure)
 
-GREY = (0.5, 0.5, 0.5)
 RANDOM = np.random.default_rng(0)
 
 
@@ -74,14 +73,21 @@ def test_labels_stand_apart_and_inside(drawn_texts):
 def test_the_legend_names_all_and_covers_no_label(name, drawn_texts):
     names = [f"{name}{number}" for number in range(20)]
     words = [f"Wort{number}" for number in range(90)]
-    colours = dict.fromkeys(names, GREY)
-    figure = word_map(clusters(), words, title="", colours=[GREY] * 90, legend=colours)
+    figure = word_map(clusters(), words, title="", groups=names, members=np.arange(90) % 20)
     axes = figure.axes[0]
     assert [text.get_text() for text in axes.get_legend().get_texts()] == names
     assert f"; {len(axes.texts)} have room" in figure.texts[1].get_text()
     boxes = [box for text, box in drawn_texts(figure) if text in words]
     covered = axes.get_legend().get_window_extent()
     assert len(boxes) > 30 and not any(box.overlaps(covered) for box in boxes)
+
+
+def test_a_point_without_strength_is_grey_and_others_have_the_colour_of_their_group():
+    groups = {"groups": ["a", "b"], "members": [0, 1, 1], "strengths": [1.0, 1.0, 0.0]}
+    figure = word_map(np.eye(3), ["x", "y", "z"], title="", **groups)
+    points, *legend = figure.axes[0].collections
+    first, second = (each.get_facecolor()[0] for each in legend)
+    np.testing.assert_allclose(points.get_facecolor(), [first, second, [0.8, 0.8, 0.8, 1.0]])
 
 
 def test_the_figure_says_what_it_shows():

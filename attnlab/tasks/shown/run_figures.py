@@ -30,8 +30,6 @@ from attnlab.views.records import (
 # Label of a panel -> column of the history -> name and colour of the curve.
 Panels = Mapping[str, Mapping[str, tuple[str, int]]]
 
-_Rgb = tuple[float, float, float]
-
 _MOST_GROUPS = 40
 _MOST_CHARACTERS = 30  # of a group's name
 _LONG, _ROW_HEIGHTS = 24, (0.28, 0.36)  # characters of a label; inches of short and long ones
@@ -184,8 +182,9 @@ def vocabulary_figure(
     words: Sequence[str],
     *,
     title: str,
-    colours: Sequence[_Rgb] = (),
-    legend: Mapping[str, _Rgb] | None = None,
+    groups: Sequence[str] = (),
+    members: Sequence[int] | np.ndarray = (),
+    strengths: Sequence[float] | np.ndarray = (),
 ) -> Figure:
     """Words at their places in the plane of the first two principal components.
 
@@ -196,8 +195,9 @@ def vocabulary_figure(
         vectors: (N, D), one per word.
         words: the most important ones first.
         title: of the figure.
-        colours: of the words; empty: all have the same.
-        legend: what the colours are.
+        groups: names of groups of words; empty: there are none.
+        members: the group of each word.
+        strengths: of the words' colours, from 0, grey, to 1.
     """
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     places, shares = principal_plane(vectors / np.maximum(lengths, 1e-12))
@@ -205,6 +205,6 @@ def vocabulary_figure(
         f"first component, {shares[0]:.1%} of the variance",
         f"second component, {shares[1]:.1%}",
     )
-    record = Scatter("", *axes, places, words, colours, legend or {})
+    record = Scatter("", *axes, places, words, groups, members, strengths)
     subtitle = f"PCA of the {len(words)} most frequent words, their vectors of length 1: "
     return figure(title, f"{subtitle}{shares.sum():.1%} of the variance", [[record]])

@@ -7,9 +7,8 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple, TypeGuard
 
 from attnlab.views.records import Known
-from attnlab.views.scales import are_times, is_wide
+from attnlab.views.scales import are_times, is_wide, steps_of_decades
 
-_FINE = 200.0  # up to so many times the smallest value a logarithmic axis has 2 and 5, too
 _NEAREST = 60.0  # pixels between two ticks that stand upright or side by side
 _ROOM = 0.04  # of an axis, beyond the values
 _TIMES = 8  # most ticks at times
@@ -110,6 +109,6 @@ def _step(span: float, most: int) -> float:
 
 def _decades(low: float, high: float) -> list[float]:
     powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
-    steps = (1, 2, 5) if high < _FINE * low else (1,)
+    steps = steps_of_decades(low, high)
     values = [float(f"{step * 10.0**power:.10g}") for power in powers for step in steps]
     return [value for value in values if low <= value <= high]

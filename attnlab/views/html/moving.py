@@ -119,9 +119,7 @@ def _image(items: Sequence[ImageMap], maps: Sequence[str]) -> dict[str, Any]:
     picture = _as_map(first.pixels, rows * cell, columns * cell)
     pictures = np.broadcast_to(picture, (len(items), 1, *picture.shape))
     both = np.concatenate([pictures, weights], axis=1)
-    title = (
-        str(first.label) if first.label == first.said else f"{first.label}, taken for {first.said}"
-    )
+    title = first.said if first.is_right else f"{first.label}, taken for {first.said}"
     note = f"An image of {title}. The strongest colour of a map is its largest weight."
     return _canvases(["image", *maps], both, ("left", "right"), note)
 

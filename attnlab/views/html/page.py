@@ -100,7 +100,7 @@ def _side(number: int, table: Table) -> str:
 
 def _chart(record: Curves) -> _Chart:
     drawing, x = curves_svg(record)
-    if record.curves[0].form == "dots":
+    if record.has_points:
         return _Chart(drawing, None)
     digits = digits_of((value for curve in record.curves for value in curve.y), _DIGITS)
     data = {

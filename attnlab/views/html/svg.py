@@ -10,9 +10,14 @@ from markupsafe import Markup
 
 from attnlab.views.html.axes import Scale, is_known, scale, time_ticks
 from attnlab.views.records import Curve, Curves, IntervalRow, Intervals, Strip, Values
-from attnlab.views.scales import near_lines
+from attnlab.views.scales import (
+    is_logarithmic,
+    look,
+    near_lines,
+    values_of_curves,
+    values_of_intervals,
+)
 
-COLOURS = 7  # after which the stylesheet's colours come round again, with other dashes
 _WIDTH, _WIDE, _HEIGHT, _WIDE_HEIGHT = 420, 1080, 264, 300
 _TOP, _RIGHT, _BOTTOM = 14, 16, 48
 _CHARACTER = 7.6  # pixels
@@ -35,14 +40,14 @@ def style_of(colour: int | None) -> str:
     """The classes of a curve's colour and dashes; None is the colour of text, -1 is grey."""
     if colour is None or colour < 0:
         return "ink" if colour is None else "grey"
-    return f"c{colour % COLOURS} d{colour // COLOURS % 4}"
+    return "c{} d{}".format(*look(colour))
 
 
 def curves_svg(chart: Curves) -> tuple[Markup, Scale]:
     """The drawing of a chart, and its axis x, by which a readout finds what is pointed at."""
     width, height = (_WIDE, _WIDE_HEIGHT) if chart.wide else (_WIDTH, _HEIGHT)
     bottom = height - _BOTTOM
-    y = scale(_all_values(chart.curves), bottom, _TOP, chart.logarithmic)
+    y = scale(values_of_curves(chart.curves), bottom, _TOP, chart.logarithmic)
     upright = y.ticks(44)
     left = 26 + _CHARACTER * max(len(text) for _, text in upright)
     x = _along(chart, left, width - _RIGHT)
@@ -65,10 +70,8 @@ def intervals_svg(chart: Intervals) -> Markup:
     """For each group its name, below it the mean in its interval, below that a dot each value."""
     height = _TOP + len(chart.rows) * _ROW
     shown, _ = near_lines(chart)
-    known = [v for r in chart.rows for v in (*r.values, r.mean, r.low, r.high)]
-    values = [value for value in known if value is not None]
-    both = [*values, *(value for _, value in shown)]
-    x = scale(both, _RIGHT, _WIDTH - _RIGHT, chart.logarithmic)
+    both = [*values_of_intervals(chart), *(value for _, value in shown)]
+    x = scale(both, _RIGHT, _WIDTH - _RIGHT, is_logarithmic(chart))
     parts, names = [], []
     for number, (name, value) in enumerate(shown):
         place, below = x.at(value), height + 37 + _LINE * number
@@ -112,22 +115,17 @@ def _ticks_below(chart: Curves, x: Scale) -> list[tuple[float, str]]:
     if chart.names:
         return [(chart.x[int(place)], text) for place, text in time_ticks(chart.names)]
     ticks, first, last = x.ticks(70), min(chart.x), max(chart.x)
-    if chart.curves[0].form == "dots":
+    if chart.has_points:
         return ticks
     return [each for each in ticks if first <= each[0] <= last and each[0] == int(each[0])]
 
 
 def _along(chart: Curves, left: float, right: float) -> Scale:
-    if chart.curves[0].form == "dots":
+    if chart.has_points:
         return scale(chart.x, left, right)
     low, high = min(chart.x), max(chart.x)
     room = 0.0 if high > low else 1.0
     return Scale(low - room, high + room, left, right)
-
-
-def _all_values(curves: Iterable[Curve]) -> list[float]:
-    columns = [column for c in curves for column in (c.y, c.low, c.high) if column is not None]
-    return [value for column in columns for value in column if is_known(value)]
 
 
 def _grid_lines(

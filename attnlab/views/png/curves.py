@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
-from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -20,7 +19,7 @@ from attnlab.views.png.style import (
     use_log_scale,
 )
 from attnlab.views.records import Curve, Curves, Values
-from attnlab.views.scales import are_times, is_wide
+from attnlab.views.scales import are_times, is_wide, values_of_curves
 
 _MANY = 100  # points from which a curve is thin, and its dots small
 _MOST_LABELS, _CHARACTERS = 8, 90  # of labels below an axis
@@ -33,7 +32,7 @@ def draw_curves(axes: Axes, record: Curves) -> None:
     for curve in record.curves:
         _draw(axes, curve, places if curve.x is None else np.asarray(curve.x), record.band)
     _marks(axes, record, places)
-    if record.logarithmic and is_wide(values := _values(record.curves)):
+    if record.logarithmic and is_wide(values := values_of_curves(record.curves)):
         use_log_scale(axes, values)
     if record.logarithmic_x and is_wide(ends := record.x_limits or _places(record)):
         use_log_scale(axes, ends, "x")
@@ -46,7 +45,7 @@ def draw_curves(axes: Axes, record: Curves) -> None:
         legend_above(axes)
     elif record.legend == "inside" and any(curve.label for curve in record.curves):
         axes.legend(frameon=False, fontsize=8.5)
-    tidy(axes, "both" if any(curve.form == "dots" for curve in record.curves) else "y")
+    tidy(axes, "both" if record.has_points else "y")
 
 
 def _x_axis(axes: Axes, record: Curves) -> np.ndarray:
@@ -135,12 +134,6 @@ def _marks(axes: Axes, record: Curves, places: np.ndarray) -> None:
             axes.axvline(where.get(mark.x, mark.x), **form, **line)
         elif mark.y is not None:
             axes.axhline(mark.y, **form, **line)
-
-
-def _values(curves: Sequence[Curve]) -> list[float]:
-    sides = chain.from_iterable((curve.y, curve.low or (), curve.high or ()) for curve in curves)
-    values = np.array([value for side in sides for value in side], np.float64)
-    return values[np.isfinite(values)].tolist()
 
 
 def _places(record: Curves) -> list[float]:

@@ -52,11 +52,11 @@ def _draw(axes: Axes, picture: np.ndarray) -> None:
 
 def _write(axes: Axes, item: ImageMap) -> None:
     """Write what an image is, and what the model said, at its left."""
-    said, wrong = drawable(item.said, _MOST_CHARACTERS), item.label not in (None, item.said)
+    said = drawable(item.said, _MOST_CHARACTERS)
     lines = [said]
-    if wrong:
+    if not item.is_right:
         lines = [f"said {said}", f"is {drawable(str(item.label), _MOST_CHARACTERS)}"]
     lines += [f"({item.note})"] * bool(item.note)
     form: dict[str, Any] = {"ha": "right", "va": "center", "parse_math": False}
-    form |= {"color": colour(ORANGE if wrong else BLUE), "fontproperties": label_font(9)}
+    form |= {"color": colour(BLUE if item.is_right else ORANGE), "fontproperties": label_font(9)}
     axes.text(-0.08, 0.5, "\n".join(lines), transform=axes.transAxes, **form)

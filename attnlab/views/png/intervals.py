@@ -11,7 +11,7 @@ from matplotlib.ticker import MaxNLocator
 from attnlab.views.png.labels import drawable, label_font
 from attnlab.views.png.style import BLACK, LIGHT, colour, marker, tidy, use_log_scale
 from attnlab.views.records import IntervalRow, Intervals
-from attnlab.views.scales import is_wide, near_lines
+from attnlab.views.scales import is_logarithmic, near_lines, values_of_intervals
 
 _MOST_TICKS, _LABEL_WIDTH = 6, 24
 
@@ -23,10 +23,8 @@ def draw_intervals(axes: Axes, record: Intervals) -> None:
         _draw_row(axes, place, row)
     near, _ = near_lines(record)
     _draw_lines(axes, record, near)
-    ends = [end for row in rows for end in (row.low, row.mean, row.high) if end is not None]
-    values = [value for row in rows for value in row.values] or ends
-    if record.logarithmic and is_wide(values):
-        use_log_scale(axes, values, "x")
+    if is_logarithmic(record):
+        use_log_scale(axes, values_of_intervals(record), "x")
     else:
         axes.xaxis.set_major_locator(MaxNLocator(_MOST_TICKS))
     axes.set_title(record.title, fontsize=10, loc="left", pad=16 if near else 6)

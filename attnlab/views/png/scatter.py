@@ -9,17 +9,19 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import RendererAgg
 from matplotlib.cm import ScalarMappable
+from matplotlib.colors import hsv_to_rgb, to_rgb
 from matplotlib.figure import Figure
 from matplotlib.patches import Circle
 
 from attnlab.views.png.labels import drawable, label_font
 from attnlab.views.png.style import BLACK, COLOUR_MAP, LIGHT, PALETTE, colour, new_figure, tidy
-from attnlab.views.records import BLUE, ORANGE, Scatter
+from attnlab.views.records import ORANGE, Scatter
 
 _WIDTH, _HEIGHT = 10.0, 8.6
 _LEFT, _RIGHT, _BOTTOM, _TOP = 0.3, 0.15, 0.3, 0.68  # inches around the map
 _FONT = 8.0
 _MOST_CHARACTERS = 18
+_GREY = 0.8  # of a point whose colour has no strength
 # Where a label may be next to its point, best first: the side, then the distance.
 _SIDES = ((1, 0), (-1, 0), (0, 1), (0, -1), (1, 1), (-1, 1), (1, -1), (-1, -1))
 _DISTANCES = (6.0, 18.0, 30.0)  # pixels
@@ -35,11 +37,14 @@ def word_map(title: str, subtitle: str, record: Scatter) -> Figure:
     width, height = _WIDTH - _LEFT - _RIGHT, _HEIGHT - _BOTTOM - _TOP
     axes = figure.add_axes((_LEFT / _WIDTH, _BOTTOM / _HEIGHT, width / _WIDTH, height / _HEIGHT))
     points, count = record.points, len(record.labels)
-    colours: Sequence[Any] = record.colours or [PALETTE[BLUE]] * count
-    size = 7 + 9 * bool(record.legend)
-    axes.scatter(points[:, 0], points[:, 1], s=size, c=colours, linewidths=0, zorder=2)
-    if record.legend:
-        _draw_legend(axes, record)
+    colours = _colours_of_groups(max(len(record.groups), 1))
+    size = 7 + 9 * bool(record.groups)
+    own = colours[np.asarray(record.members)] if len(record.members) else colours[:1]
+    if len(record.strengths):
+        own = _GREY + np.asarray(record.strengths)[:, None] * (own - _GREY)
+    axes.scatter(points[:, 0], points[:, 1], s=size, c=own, linewidths=0, zorder=2)
+    if record.groups:
+        _draw_legend(axes, record.groups, colours)
     axes.set(xlim=_limits(points[:, 0]), ylim=_limits(points[:, 1]), xticks=[], yticks=[])
     axes.spines[["top", "right"]].set_visible(False)
     axes.spines[["left", "bottom"]].set_color(LIGHT)
@@ -75,9 +80,17 @@ def draw_points(axes: Axes, record: Scatter) -> ScalarMappable:
     return points
 
 
-def _draw_legend(axes: Axes, record: Scatter) -> None:
-    handles = [axes.scatter([], [], s=16, color=own) for own in record.legend.values()]
-    names = [drawable(name, _MOST_CHARACTERS) for name in record.legend]
+def _colours_of_groups(count: int) -> np.ndarray:
+    """A colour for each group, (count, 3), from 0 to 1; black is left to text."""
+    known = [each for each in PALETTE if each != BLACK]
+    if count <= len(known):
+        return np.array([to_rgb(each) for each in known[:count]])
+    return hsv_to_rgb([(0.9 * place / count, 0.85, 0.8) for place in range(count)])
+
+
+def _draw_legend(axes: Axes, groups: Sequence[str], colours: np.ndarray) -> None:
+    handles = [axes.scatter([], [], s=16, color=[own]) for own in colours]
+    names = [drawable(name, _MOST_CHARACTERS) for name in groups]
     font = label_font(_FONT)
     legend = axes.legend(handles, names, loc="upper right", prop=font, frameon=False)
     for each in legend.get_texts():

@@ -16,6 +16,7 @@ from matplotlib.ticker import LogLocator, NullFormatter
 
 from attnlab.records.files import replacing
 from attnlab.views.records import Colour
+from attnlab.views.scales import look, steps_of_decades
 
 # Okabe and Ito (2008), without their yellow, which white paper swallows: readers of every colour
 # vision can distinguish them, and in grey their lightness differs.
@@ -26,19 +27,18 @@ _DASHES: tuple[Literal["-", "--", ":", "-."], ...] = ("-", "--", ":", "-.")
 _MARKERS = ("o", "s", "D", "^", "v", "P", "X")
 COLOUR_MAP = "cividis"
 DOTS_PER_INCH = 150
-_FINE = 500.0  # below so many times the smallest value a logarithmic axis has 2 and 5, too
 
 
 def colour(number: Colour) -> str:
     """A colour by its number; None is that of text, -1 is grey."""
     if number is None:
         return BLACK
-    return LIGHT if number < 0 else PALETTE[number % len(PALETTE)]
+    return LIGHT if number < 0 else PALETTE[look(number)[0]]
 
 
 def dashes(number: Colour) -> Literal["-", "--", ":", "-."]:
     """The dashes of a group's curves."""
-    return _DASHES[max(number or 0, 0) // len(PALETTE) % len(_DASHES)]
+    return _DASHES[look(max(number or 0, 0))[1]]
 
 
 def marker(number: Colour) -> str:
@@ -85,10 +85,9 @@ def legend_above(axes: Axes) -> None:
 def use_log_scale(axes: Axes, values: Iterable[float], direction: Literal["x", "y"] = "y") -> None:
     """Make an axis of such values logarithmic, with numbers as people write them, not too close."""
     known = [value for value in values if math.isfinite(value)]
-    fine = max(known) < _FINE * min(known)
     axes.set(**{f"{direction}scale": "log"})
     axis = axes.xaxis if direction == "x" else axes.yaxis
-    axis.set_major_locator(LogLocator(subs=(1, 2, 5) if fine else (1,), numticks=8))
+    axis.set_major_locator(LogLocator(subs=steps_of_decades(min(known), max(known)), numticks=8))
     axis.set_major_formatter(lambda value, _: f"{value:g}")
     axis.set_minor_formatter(NullFormatter())
 

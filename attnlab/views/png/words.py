@@ -68,15 +68,14 @@ def _block(text: ShadedText) -> _Block:
     rest = ""
     if len(words) > first:
         rest = f"… {len(words) - first} more words, {own[first:].sum():.0%} of the weight"
-    right = text.right if text.right is not None else text.label in (None, text.said)
-    return _Block(_heading(text, right, largest), right, lines[:_MOST_LINES], rest)
+    return _Block(_heading(text, largest), text.is_right, lines[:_MOST_LINES], rest)
 
 
-def _heading(text: ShadedText, right: bool, largest: float) -> str:
+def _heading(text: ShadedText, largest: float) -> str:
     said = drawable(text.said, _MOST_CHARACTERS)
     if text.label is not None:
         label = drawable(text.label, _MOST_CHARACTERS)
-        said = f"right: {label}" if right else f"wrong: said {said}, is {label}"
+        said = f"right: {label}" if text.is_right else f"wrong: said {said}, is {label}"
     notes = [*[text.note] * bool(text.note), f"largest weight {largest:.2g}"]
     return f"{said}   ({', '.join(notes)})"
 

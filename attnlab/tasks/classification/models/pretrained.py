@@ -36,6 +36,11 @@ class PretrainedClassifier(FineTuned, InMemoryModel):
         self.pool, self.dropout = pool, Dropout(dropout)
         self.output_layer = keras.layers.Dense(classes, name="output")
 
+    @property
+    def embedding(self) -> keras.layers.Embedding | None:
+        """The layer of the tokens' vectors; None if the encoder is a preset."""
+        return self.encoder.embedding
+
     def build(self, tokens_shape) -> None:
         """Create the weights for texts of shape (B, S)."""
         batch, steps = tokens_shape

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from attnlab.run.figures import draw_run
 from attnlab.tasks.accuracy_tests import wilson_interval
 from attnlab.tasks.classification.shown import figures as shown
 from attnlab.tasks.classification.shown import texts
+from attnlab.tasks.classification.shown.vocabulary import vocabulary_maps
 from attnlab.tasks.classification.word_weights import word_weights
 from attnlab.views.png.words import DARKEST
 
@@ -190,3 +192,9 @@ def test_long_texts_are_cut_and_it_is_said_what_is_missing(drawn_texts):
     assert not any(box.overlaps(other) for n, box in enumerate(boxes) for other in boxes[:n])
     width, height = figure.bbox.size
     assert all(0 <= box.x0 and box.x1 <= width and box.y0 >= 0 for box in boxes)
+
+
+def test_the_vocabulary_of_a_preset_cannot_be_drawn():
+    trained = SimpleNamespace(task=None, model=SimpleNamespace(embedding=None))
+    with pytest.raises(RequestError, match="encoder is a preset"):
+        vocabulary_maps(trained, 10)
