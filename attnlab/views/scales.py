@@ -52,15 +52,20 @@ def values_of_intervals(record: Intervals) -> list[float]:
 
 
 def is_logarithmic(record: Intervals) -> bool:
-    """Whether the axis of intervals is logarithmic."""
-    return record.logarithmic and is_wide(values_of_intervals(record))
+    """Whether the axis of intervals is logarithmic: as its groups need, or the lines of one run."""
+    lines = [value for _, value in record.lines] if _is_lone(record) else []
+    return record.logarithmic and is_wide([*values_of_intervals(record), *lines])
+
+
+def _is_lone(record: Intervals) -> bool:
+    return sum(len(row.values) for row in record.rows) <= 1
 
 
 def near_lines(record: Intervals) -> tuple[list[tuple[str, float]], list[tuple[str, float]]]:
     """The lines that leave groups room to differ in, and those too far away to be drawn."""
-    values = [value for row in record.rows for value in row.values]
-    if len(values) <= 1:  # there is nothing else to see
+    if _is_lone(record):  # there is nothing else to see
         return list(record.lines), []
+    values = [value for row in record.rows for value in row.values]
     low, high = min(values), max(values)
     if is_logarithmic(record):
         low, high = low / _LOGARITHMIC, high * _LOGARITHMIC

@@ -24,7 +24,8 @@ def draw_intervals(axes: Axes, record: Intervals) -> None:
     near, _ = near_lines(record)
     _draw_lines(axes, record, near)
     if is_logarithmic(record):
-        use_log_scale(axes, values_of_intervals(record), "x")
+        values = [*values_of_intervals(record), *(value for _, value in near)]
+        use_log_scale(axes, values, "x")
     else:
         axes.xaxis.set_major_locator(MaxNLocator(_MOST_TICKS))
     axes.set_title(record.title, fontsize=10, loc="left", pad=16 if near else 6)
