@@ -1,0 +1,67 @@
+"""The pages that explain the mechanisms and how attnlab works name what is there."""
+
+import importlib.util
+import re
+
+import pytest
+import yaml
+from command_line import ROOT
+
+from attnlab.config.options import option_content, options
+
+FOLDER = ROOT / "docs/explanation"
+PAGES = sorted(FOLDER.glob("**/*.md"))
+
+
+@pytest.fixture(scope="module")
+def code_in_pages():
+    path = ROOT / "scripts/code_in_pages.py"
+    spec = importlib.util.spec_from_file_location("code_in_pages", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def page(name):
+    return (FOLDER / f"mechanisms/{name}.md").read_text(encoding="utf-8")
+
+
+def test_each_mechanism_has_a_page_with_its_figure():
+    assert {path.stem for path in FOLDER.glob("mechanisms/*.md")} == {*options("attention")}
+    for name in options("attention"):
+        assert f"figures/{name}.png" in page(name) and f"mechanisms/{name}.md" in index()
+
+
+def index():
+    return (FOLDER / "index.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("name", options("attention"))
+def test_a_page_has_each_setting_with_its_default(name):
+    for key, value in option_content("attention", name).items():
+        if key not in ("name", "_target_", "rules"):
+            written = yaml.safe_dump(value).splitlines()[0]
+            assert f"| `attention.{key}` | {written} |" in page(name), key
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.stem)
+def test_files_that_a_page_names_are_there(path):
+    text = path.read_text(encoding="utf-8")
+    for file in re.findall(r"`((?:attnlab|tests|scripts|conf)/[\w/.]+\.\w+)`", text):
+        assert (ROOT / file).exists(), file
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.stem)
+def test_code_that_a_page_includes_is_there(path, code_in_pages):
+    text = code_in_pages.on_page_markdown(path.read_text(encoding="utf-8"), None, None, None)
+    assert "<!--" not in text
+
+
+def test_code_is_included_without_its_docstring(code_in_pages):
+    text = code_in_pages.block("attnlab/attention/none.py", ["NoAttention.read"])
+    head, *lines, end = text.splitlines()
+    assert head == '```python title="attnlab/attention/none.py"' and end == "```"
+    assert lines[0] == "def read(self, weights, values):" and '"""' not in text
+    assert lines[-1].startswith("    return ")
+    with pytest.raises(KeyError, match="NoAttention.gone"):
+        code_in_pages.block("attnlab/attention/none.py", ["NoAttention.gone"])
