@@ -77,9 +77,9 @@ CONFIGURATIONS = [
     ("attention.name=pooling", "attention.name: expected no change of the name alone"),
     (
         "task.validation=0 trainer.patience=1",
-        "trainer.patience: expected a validation part, by which it goes, beside trainer.patience=1",
+        "trainer.patience=1 needs validation data",
     ),
-    ("task.validation=0 schedule=plateau", "schedule: expected a validation part"),
+    ("task.validation=0 schedule=plateau", "schedule=plateau needs validation data"),
     # A decoder of forecasts.
     ("model.at_once=0", "model.at_once: expected a whole number at least 1, or null, got 0."),
     ("task=sunspots model.at_once=25", "model.at_once: expected at most task.history=24, got 25."),
@@ -227,7 +227,7 @@ def overwritten(name: str):
 
 DAMAGE = [
     ("evaluate", unfinished, "RUN: expected a completed run, but ", "is killed (epoch 1)"),
-    ("evaluate", unfinished, "RUN: ", "goes on with it, or --epoch last takes its newest weights."),
+    ("evaluate", unfinished, "RUN: ", "continues it, or use its newest weights with --epoch last."),
     ("forecast", unfinished, "RUN: expected a completed run, but ", "is killed (epoch 1)"),
     ("plot", unfinished, "RUN: expected a completed run, but ", "is killed (epoch 1)"),
     ("evaluate", spoiled("status.json", "{"), "status.json: damaged"),
@@ -348,7 +348,7 @@ def test_a_full_disk_costs_files_and_not_the_result(attnlab, nearly_full):
     assert code == 0, err
     assert "best epoch" in out
     (line,) = (line for line in err.splitlines() if line.startswith(f"{COMPLAINT}{folder}"))
-    assert "could not be written" in line and "the run goes on" in line
+    assert "could not write" in line and "the run continues" in line
 
 
 def test_a_tracking_server_that_does_not_answer_costs_a_warning(here, no_figures, caplog):
@@ -381,7 +381,7 @@ def test_an_interrupted_run_says_so_everywhere(attnlab, empty_store, number):
     (folder,) = attnlab.run_folders()
     said = err.splitlines()[-1]
     assert process.returncode == 130 and said.startswith(f"{COMPLAINT}interrupted: ")
-    assert said.endswith(f"; the run lies in {folder}; attnlab resume latest goes on with it")
+    assert said.endswith(f"; run folder {folder}; attnlab resume latest continues it")
     assert "Traceback" not in err
     status = json.loads((folder / "status.json").read_text())
     assert (status["state"], status["error"]) == ("killed", "interrupted")

@@ -191,7 +191,7 @@ def test_without_a_validation_part_the_last_epoch_counts(compose, no_figures):
     folder = run(compose(*PLAIN, "task.validation=0", "trainer.epochs=2"))
     metrics = read_json(folder / "metrics.json")
     assert (metrics["best_epoch"], metrics["best_value"], metrics["monitor"]) == (2, None, None)
-    assert any("No validation part" in note for note in metrics["notes"])
+    assert any("There are no validation data" in note for note in metrics["notes"])
     assert "val_loss" not in history(folder)
 
 

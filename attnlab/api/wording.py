@@ -10,7 +10,7 @@ _SETTING = r"[\w.]+=[^\s;,]+(?:,[^\s;]+)*"
 _WORD = r"""(?:"[^"]*"|'[^']*'|[^\s;,"']+)"""
 _RUN = re.compile(rf"attnlab (-m )?({_SETTING}|'{_SETTING}')((?: (?:{_SETTING}|'{_SETTING}'))*)")
 _PREDICT = re.compile(rf"attnlab (?:{_PREDICTIONS})( {_WORD})?((?: {_WORD})*)")
-_RESUME = re.compile(r"attnlab resume(?: (?!goes )([^\s;,]+))?(?: trainer\.epochs=(\d+))?")
+_RESUME = re.compile(r"attnlab resume(?: (?!continues )([^\s;,]+))?(?: trainer\.epochs=(\d+))?")
 _OTHERS = re.compile(r"attnlab (compare|runs)(?! ?(?:rm|sync|-))\b")
 _OPTION = re.compile(r"(?<![\w-])--([a-z][a-z-]*)(?: (best|last|average|[A-Z]+))?(?![\w-])")
 _NAMES = {"runs": "runs_folder", "no-bootstrap": "bootstrap=False"}

@@ -157,7 +157,7 @@ STATES = ("running", "completed", "failed", "killed")
 _ADVICE = {
     "running": "wait until it is done",
     "failed": "see its run.log, and train it again",
-    "killed": "attnlab resume goes on with it",
+    "killed": "attnlab resume continues it",
 }
 
 

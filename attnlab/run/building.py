@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
 
 def make_task(config: RunConfig) -> Task:
-    """The task of a configuration, without its data. Needs no TensorFlow.
+    """Return the task of a configuration, without its data; needs no TensorFlow.
 
-    Raises `RequestError` where there is no such task or corpus here, or the settings don't fit it.
+    Raises `RequestError` if there is no such task or corpus, or the settings don't fit it.
     """
     if not kind_of(config.task.name).data.takes_corpus:
         task = _construct("task", config.option("task"))
@@ -36,10 +36,10 @@ def make_task(config: RunConfig) -> Task:
 
 
 def check_model(config: RunConfig, task: Task) -> None:
-    """Refuse a model whose parts don't fit together before a corpus is read; see `Task.check`.
+    """Check that the model's parts fit together, before a corpus is read; see `Task.check`.
 
     Raises:
-        RequestError: as of `Task.build`.
+        RequestError: they don't, as `Task.build` reports it.
     """
     if not task.kind.data.takes_corpus:
         return
@@ -51,7 +51,7 @@ def check_model(config: RunConfig, task: Task) -> None:
 
 
 def make_model(config: RunConfig, task: Task) -> keras.Model:
-    """The model of a configuration, with initial weights; Keras's global state stays as it is."""
+    """Return the model with initial weights; Keras's global state doesn't change."""
     import_tensorflow()
     import keras
 
@@ -76,8 +76,8 @@ def counted_model(config: RunConfig, task: Task) -> keras.Model:
 def start_afresh(seed: int) -> None:
     """Make results depend on the seed alone, not on what this process did before.
 
-    For a process of our own: it clears Keras's session and makes TensorFlow deterministic. What
-    was compiled before goes on working.
+    Clears Keras's session and makes TensorFlow deterministic, which suits only processes of this
+    project. Programs that were compiled earlier still work.
     """
     import_tensorflow()
     import keras
@@ -93,7 +93,7 @@ def start_afresh(seed: int) -> None:
 
 @spent("imports")
 def import_tensorflow() -> None:
-    """Import TensorFlow, without its notices; see `attnlab.training.tensorflow_internals`."""
+    """Import TensorFlow without its notices; the time counts as the phase `imports`."""
     tensorflow_internals.import_tensorflow()
 
 
@@ -104,7 +104,7 @@ def _construct(group: str, option: Option, **parts: Any) -> Any:
         raise RequestError(f"{group}={option.name}: {error}.") from error
 
 
-# Sizes up to this one are made without counting: no machine is too small for them.
+# Models whose sizes are all at most this large fit on any machine, so they aren't counted.
 _ALWAYS_FITS, _ALWAYS_FIT_TOGETHER = 2048, 256
 # Arrays of a weight's size that the optimizer stores.
 _STATES = {"adam": 2, "adamw": 2, "muon": 2, "adadelta": 2, "rmsprop": 2}
@@ -113,17 +113,18 @@ _CGROUP = Path("/sys/fs/cgroup/memory.max")
 
 
 class Needs(NamedTuple):
-    """Bytes that training takes, at least."""
+    """The least memory that training takes, in bytes."""
 
     weights: int  # with gradients and the optimizer's states
-    batch: int  # values between layers, kept for the gradient of one step
+    batch: int  # values between layers, stored for the gradient of one step
 
 
 def refuse_what_does_not_fit(config: RunConfig, task: Task, data: TaskData) -> None:
-    """Refuse a run that the machine has no memory for, and say what would fit.
+    """Refuse a run that doesn't fit into memory.
 
     Raises:
-        RequestError: weights, optimizer and a batch take more than there is.
+        RequestError: weights, optimizer and a batch need more memory than there is; the text says
+            what would fit.
     """
     if _largest(config) <= _ALWAYS_FITS:
         return
@@ -135,16 +136,16 @@ def refuse_what_does_not_fit(config: RunConfig, task: Task, data: TaskData) -> N
     advice = f" {key}={fits} would fit." if fits else ""
     has, total, weights, batch = (size / _GIB for size in (there, sum(needs), *needs))
     raise RequestError(
-        f"{key}: expected a run that fits into {has:.1f} GiB of memory, got one that takes "
-        f"{total:,.1f} GiB at least: {weights:,.1f} for weights, gradients and optimizer, "
-        f"{batch:,.1f} for a batch.{advice}"
+        f"{key}: the run needs at least {total:,.1f} GiB of memory ({weights:,.1f} for weights, "
+        f"gradients and optimizer, {batch:,.1f} for a batch), but this machine has {has:.1f} GiB."
+        f"{advice}"
     )
 
 
 def most_that_fit(config: RunConfig, wanted: int, beside: int = 0) -> int:
-    """How many of the `wanted` runs like one fit into half of the machine's memory; at least 1.
+    """Return how many equal runs, at most `wanted`, fit into half of the memory; at least 1.
 
-    A power of two, if it is not all of them. Each takes the bytes `beside` what it trains.
+    The number is `wanted` or a power of two. Each run takes `beside` bytes in addition to training.
     """
     small = _largest(config) <= _ALWAYS_FIT_TOGETHER
     if wanted == 1 or (small and not beside):
@@ -154,7 +155,7 @@ def most_that_fit(config: RunConfig, wanted: int, beside: int = 0) -> int:
         if not small:
             task = make_task(config)
             needs += sum(_needs(config, task, task.load(config.seed)))
-    except RequestError:  # which the run itself will raise
+    except RequestError:  # the run itself will raise it
         return wanted
     fitting = memory() // 2 // needs
     return wanted if fitting >= wanted else 1 << max(0, fitting.bit_length() - 1)
@@ -169,7 +170,7 @@ def _needs(config: RunConfig, task: Task, data: TaskData) -> Needs:
     shapes = [weight.shape for weight in counted_model(config, task).weights]
     copies = 2 + _STATES.get(config.optimizer.name, 1)
     weights = sum(math.prod(shape) for shape in shapes) * copies * _BYTES
-    # A matrix makes as many values of each step of an item as it has columns.
+    # For each step of an item, a matrix computes as many values as it has columns.
     values = sum(shape[-1] for shape in shapes if len(shape) == 2)
     size, longest = config.trainer.batch_size, data.longest
     steps = size if config.trainer.batch_by == "tokens" else size * longest
@@ -178,7 +179,7 @@ def _needs(config: RunConfig, task: Task, data: TaskData) -> Needs:
 
 
 def _what_fits(config: RunConfig, task: Task, data: TaskData, key: str, there: int) -> int | None:
-    """The largest power of two below a setting that fits; None if even 1 does not."""
+    """Return the largest power of two below the setting that fits; None if even 1 does not."""
     size = lookup(config.document, key)
     while isinstance(size, int) and size > 1:
         size = 2 ** ((size - 1).bit_length() - 1)
@@ -188,7 +189,7 @@ def _what_fits(config: RunConfig, task: Task, data: TaskData, key: str, there: i
 
 
 def memory() -> int:
-    """Bytes of memory of the machine, or of the container that this process is in."""
+    """Return the bytes of memory of this machine or container."""
     there = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     limit = _CGROUP.read_text("utf-8").strip() if _CGROUP.is_file() else "max"
     return min(there, int(limit)) if limit.isdigit() else there

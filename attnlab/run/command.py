@@ -46,16 +46,16 @@ def _interrupt(number: int, frame: FrameType | None) -> None:
 
 _OTHER = "other"
 _seconds: dict[str, float] = {}
-_phases = [_OTHER]  # those under way, the innermost at the end
-_since = time.perf_counter()  # when the innermost one began, or went on
+_phases = [_OTHER]  # phases in progress, the innermost last
+_since = time.perf_counter()  # when the innermost phase started or resumed
 
 
 @contextmanager
 def spent(phase: str = _OTHER) -> Iterator[None]:
-    """Count the body's seconds, or a function's, to a phase; those of a phase inside are its own.
+    """Add the seconds of the body, or of a decorated function, to a phase.
 
-    Other threads than the main one, and runs that train together, are not counted, since their
-    phases overlap.
+    Seconds of a nested phase count only for the nested one. Threads other than the main one and
+    stacked runs are not counted, because their phases overlap.
     """
     overlaps = threading.current_thread() is not threading.main_thread()
     if overlaps or getcurrent().parent is not None:
@@ -72,7 +72,7 @@ def spent(phase: str = _OTHER) -> Iterator[None]:
 
 @contextmanager
 def profiled() -> Iterator[None]:
-    """Print phase, seconds and share of the body on standard error, if asked for."""
+    """Print the body's seconds by phase on standard error if `ATTNLAB_PROFILE` is 1."""
     _count_seconds()
     _seconds.clear()
     try:

@@ -24,9 +24,9 @@ from attnlab.terminal import in_one_format, plain_console, plain_table, width
 
 
 def print_result(metrics: Mapping[str, Any], folder: Path, file: Any = None) -> None:
-    """Print the test result next to its baselines, the caveats, and the folder.
+    """Print the test result next to its baselines, the notes and the folder.
 
-    With `-q` only the folder, for scripts.
+    With `-q` print only the folder, for scripts.
     """
     if logs.verbosity < 0:
         print(folder)
@@ -55,9 +55,9 @@ def print_result(metrics: Mapping[str, Any], folder: Path, file: Any = None) -> 
 
 
 def print_table(metrics: Mapping[str, Any], part: str, file: Any = None) -> None:
-    """The result of one part: a row for the run and one for each baseline, best first.
+    """Print the result on one split: a row for the run and one per baseline, best first.
 
-    The column `skill` is 1 - error / error of that row: what the run gains on it.
+    The column `skill` is 1 - (error of the run) / (error of the row's baseline).
     """
     console = plain_console(file)
     own = in_prose(metrics["attention"])
@@ -92,62 +92,64 @@ def print_table(metrics: Mapping[str, Any], part: str, file: Any = None) -> None
         columns.remove(missing[0])
     console.print(Padding(table(columns), (1, 0), expand=False))
     if missing:
-        text = f"left out, for the terminal is narrow: {', '.join(missing)}"
+        text = f"columns left out of this narrow terminal: {', '.join(missing)}"
         console.print(text, soft_wrap=True)
     console.print(_verdict(metrics), soft_wrap=not console.is_terminal)
 
 
 def print_notes(notes: Iterable[str], file: Any = None) -> None:
-    """Caveats, a line each."""
+    """Print each note on a line."""
     console = plain_console(file)
     for note in notes:
         console.print(f"note: {note}", soft_wrap=not console.is_terminal)
 
 
 def _verdict(metrics: Mapping[str, Any]) -> str:
-    """What came out, in a sentence."""
+    """Return the result in one sentence."""
     own, best, skill = in_prose(metrics["attention"]), metrics["best_baseline"], metrics["skill"]
     result = metrics["test"].get(metrics["metric"])
     if result is None or not math.isfinite(result):
-        return f"What {own} gives is not finite: a smaller optimizer.learning_rate may help."
+        return f"The result of {own} is not finite: a smaller optimizer.learning_rate may help."
     if skill is None:
-        return f"{best} makes no error to speak of: no model can do better than it."
+        return f"{best} makes practically no error, so no model can do better."
     share = f"{abs(skill):.1%}"
     if skill >= 0:
-        return f"{share} of the error of {best}, the best baseline, is gone with {own} (skill)."
+        return f"The error of {own} is {share} below that of {best}, the best baseline (skill)."
     return f"The error of {own} is {share} above that of {best}, the best baseline (skill below 0)."
 
 
 def number(value: float | None, form: str = ".4g") -> str:
-    """A number as tables show it; with an exponent it has a digit less, for there are many."""
+    """Format a number for a table; numbers with an exponent get one digit less."""
     text = "-" if value is None else f"{value:{form}}"
     return f"{value:.2e}" if "e" in text else text
 
 
 log = logging.getLogger("attnlab")
-# Seconds between two lines about epochs, and about other long work, where no bars are drawn.
+# Seconds between two lines about epochs, and about other long work, if no bars are drawn.
 _EPOCHS_EVERY, _REPORT_EVERY = 1.0, 15.0
 _COMPILING = "tracing and compiling"
 
 
 class Screen:
-    """Says what is being done and how far it is.
+    """Shows the progress of a run.
 
-    A terminal has a line with a bar for each thing, and they stay there. Elsewhere, and with `-v`,
-    lines of text tell what comes from the training on, and of the newest epoch, once a second at
-    most; run.log has every epoch. If `quiet`, they tell only of what takes long.
+    On a terminal each activity has a line with a progress bar, which stays. Otherwise, and with
+    `-v`, activities from training on are printed as lines of text, epochs at most once a second;
+    run.log has every epoch. If `quiet`, only long activities are printed.
     """
 
     def __init__(self, progress: Progress, quiet: bool) -> None:
         self._progress, self._quiet = progress, quiet
         self._entries: dict[str, TaskID] = {}
-        self._printed, self._newest_printed = time.monotonic(), -math.inf  # when; of an epoch
-        self._newest = self._text = ""  # epoch that is not printed yet; text next to its bar
+        self._printed, self._newest_printed = time.monotonic(), -math.inf  # times of the last lines
+        self._newest = self._text = (
+            ""  # the epoch that is not printed yet; the text next to its bar
+        )
         self._epochs = self._done = 0
         self._shown: Sequence[str] = ()
 
     def working(self, done: int, total: int | None, what: str) -> None:
-        """Say what is done now, and how far it is; see `tasks.declaration.Progress`."""
+        """Show the current activity and its progress; see `tasks.declaration.Progress`."""
         far = f"{done / total:.0%}" if total else f"{done:,}" if done else ""
         if what not in self._entries:
             self._begin(what, total)
@@ -156,27 +158,27 @@ class Screen:
         self._progress.update(self._entries[what], completed=done, total=total, text=far)
 
     def say(self, lines: Sequence[str]) -> None:
-        """Show lines that stay, above the bars; run.log has them, too."""
+        """Print lines above the bars, and log them."""
         for line in lines:
-            log.info(line)  # which `-v` shows
+            log.info(line)  # `-v` shows the log
             if not self._quiet and logs.verbosity == 0:
                 self._progress.console.print(f"attnlab: {line}", soft_wrap=True, markup=False)
 
     def training(self, epochs: int, done: int, shown: Sequence[str]) -> None:
-        """Begin the epochs, of which some may be done; `shown` are columns of the history."""
+        """Start to show epochs, `done` of them finished; `shown` are columns of the history."""
         self._epochs, self._done, self._shown = epochs, done, shown
         self._begin(_COMPILING, epochs)
         self.within(0.0, _COMPILING)
 
     def within(self, share: float, text: str | None = None) -> None:
-        """Show what share of the epoch under way is done, with a text next to it."""
+        """Show the finished share of the current epoch, with a text next to the bar."""
         self._text = self._text.replace(_COMPILING, "") if text is None else text
         entry, name = self._entries[_COMPILING], f"epoch {self._done}/{self._epochs}"
         done = self._done + share
         self._progress.update(entry, completed=done, description=name, text=self._text)
 
     def advance(self, row: Mapping[str, float]) -> None:
-        """Move on by one epoch, given its row of the history."""
+        """Show that an epoch is finished, given its row of the history."""
         known = {name: row[name] for name in self._shown if not math.isnan(row.get(name, math.nan))}
         results = [f"{name.replace('_loss', '')} {value:.3g}" for name, value in known.items()]
         self._done += 1
@@ -188,7 +190,7 @@ class Screen:
             self._print_newest()
 
     def end(self) -> None:
-        """Say that what was begun last is over; of the epochs some may be left."""
+        """End the current activity; early stopping may leave epochs untrained."""
         self._print_newest()
         for entry in self._progress.tasks[-1:]:
             if entry.id != self._entries.get(_COMPILING):
@@ -202,7 +204,7 @@ class Screen:
             self._print(what)
 
     def _print_newest(self) -> None:
-        """Tell of the newest epoch; with `-v` the log is shown, which has it."""
+        """Print the newest epoch; not with `-v`, which shows the log."""
         if self._newest and not self._quiet and logs.verbosity == 0:
             self._print(self._newest)
             self._newest, self._newest_printed = "", time.monotonic()
@@ -213,24 +215,24 @@ class Screen:
     def _print(self, text: str) -> None:
         self._printed = time.monotonic()
         if self._progress.disable and logs.verbosity >= 0:
-            with suppress(BrokenPipeError):  # nobody looks any more
+            with suppress(BrokenPipeError):  # the reader is gone
                 print(f"attnlab: {text}", file=sys.stderr, flush=True)
 
 
 def about_losses(document: Mapping[str, Any]) -> list[str]:
-    """Say why the train loss may be above the validation loss; nothing if nothing makes it so."""
+    """Return a line that explains why train loss may exceed val loss, if a setting causes it."""
     task, *others = (document.get(key) or {} for key in ("task", "model", "attention"))
     reasons = ["dropout"] * any(section.get("dropout") for section in others)
     reasons += ["label smoothing"] * bool(task.get("label_smoothing"))
     if not reasons:
         return []
     which = " and ".join(reasons)
-    return [f"train is the loss with {which}, val without: train may be the larger one"]
+    return [f"the train loss includes {which}, the val loss does not: train may be larger"]
 
 
 @contextmanager
 def screen(quiet: bool = False) -> Iterator[Screen]:
-    """The screen of a run; `quiet` of a sweep's job, since sweeps show their own progress."""
+    """Yield the screen of a run; `quiet` for a sweep's job, because sweeps show their progress."""
     with logs.standard_error() as stream:
         with bars(plain_console(stream), "{task.fields[text]}", hidden=quiet) as progress:
             shown = Screen(progress, quiet)
@@ -240,8 +242,8 @@ def screen(quiet: bool = False) -> Iterator[Screen]:
 
 
 def bars(console: Console, text: str, hidden: bool = False) -> Progress:
-    """Bars between what is done and a text, with the time that is left, on a terminal."""
-    beside = TextColumn(text, table_column=Column())  # which is cut if there is little room
+    """Return progress bars with a description, a text and the remaining time, for a terminal."""
+    beside = TextColumn(text, table_column=Column())  # cut on a narrow terminal
     left = TimeRemainingColumn(compact=True, elapsed_when_finished=True)
     columns = TextColumn("{task.description}"), BarColumn(bar_width=10), beside, left
     hidden = hidden or logs.verbosity != 0 or not console.is_interactive

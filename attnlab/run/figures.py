@@ -20,22 +20,22 @@ from attnlab.records.run_directory import RunDirectory
 from attnlab.tasks.declaration import load
 from attnlab.tasks.kinds import kind_of
 
-_MOST = 4  # processes: runs that trained together all end at once
+_MOST = 4  # helper processes: stacked runs all end at the same time
 _numbers = count()
 
 
 def start() -> None:
-    """Start the first process, which takes a second, while there is other work to do."""
+    """Start the first helper process early, because starting takes a second."""
     with suppress(OSError):  # `Drawing` tries again
         HelperProcess.current(__name__)
 
 
 class Drawing:
-    """The figures of one run being drawn.
+    """A request to draw the figures of one run.
 
     Args:
         folder: the run's.
-        then: called when they are drawn, or can't be; in another thread.
+        then: called in another thread when the figures are drawn, or drawing failed.
     """
 
     def __init__(self, folder: Path, then: Callable[[], None]) -> None:
@@ -48,13 +48,13 @@ class Drawing:
         except OSError as error:
             return self.receive({"problem": f"no process could be started: {error}", "done": True})
         helper.add(self)
-        # By these the run's kind is found.
+        # The helper needs both to find the kind of a user's own task.
         environment = {key: os.environ[key] for key in os.environ if key.startswith("ATTNLAB_")}
         known = {"path": sys.path, "environment": environment}
         helper.send({"run": self.number, "folder": str(folder), **known})
 
     def wait(self) -> str | None:
-        """Wait until it is over; returns what went wrong."""
+        """Wait for the figures; returns the problem, None if there was none."""
         self._over.wait()
         return self._problem
 

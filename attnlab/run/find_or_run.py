@@ -1,4 +1,4 @@
-"""The run of a configuration: found where there is one, and begun only where there is none."""
+"""The run of a configuration: an existing one is reused or resumed, else a new one starts."""
 
 from __future__ import annotations
 
@@ -22,24 +22,24 @@ Result = TypeVar("Result")
 
 
 def run_once(config: RunConfig, sweep: SweepMember) -> Path:
-    """Skip a run that is done, go on with one that was killed, begin one that is new.
+    """Skip a completed run, resume a killed one, or start a new one; returns the folder.
 
     Raises:
-        RunBusy: a process that lives is at it.
-        RunFailed: it failed before, or now.
-        RequestError: a file of the user's own has changed meanwhile, and as in `runner.run_in`.
+        RunBusy: another process is training it.
+        RunFailed: it failed, now or earlier.
+        RequestError: a data file has changed since the command started, and as in `runner.run_in`.
         Pruned, KeyboardInterrupt: as in `runner.run_in` and `resume`.
     """
     config.require_same_files()
     folder = runs_folder(config) / config.task.name / config.attention.name
     folder.mkdir(parents=True, exist_ok=True)
-    with flocked(folder):  # of two processes only one begins it
+    with flocked(folder):  # only one process may start the run
         found = find_run(config)
         state = found.state if found else None
         begin = found is None or (state == FAILED and found.path in sweep.retry_failed)
         ours = found is not None and found.status.get("sweep") == sweep.name
         searched = ours and sweep.on_epoch is not None
-        begin = begin or (searched and state == RUNNING)  # two trials may be equal
+        begin = begin or (searched and state == RUNNING)  # two trials may have equal values
         new = runner.new_folder(config, sweep) if begin else None
     if new is not None:
         return runner.run_in(new, config, sweep)
@@ -48,13 +48,13 @@ def run_once(config: RunConfig, sweep: SweepMember) -> Path:
         return found.path
     if state == FAILED:
         raise RunFailed(str(found.status.get("error") or "it failed before"))
-    if searched and found.status.get("pruned"):  # a trial that is equal, or was killed with others
+    if searched and found.status.get("pruned"):  # an equal trial was pruned
         raise Pruned(str(found.status.get("error")).removeprefix("pruned: "))
     if state == RUNNING:
-        raise RunBusy(f"{found.path}: process {found.status.get('pid')} is at it.")
+        raise RunBusy(f"{found.path}: process {found.status.get('pid')} is training this run.")
     try:
         return resume(found.run, sweep=sweep)
-    except CannotGoOn as error:  # that it is tried anew can be asked for
+    except CannotGoOn as error:  # `sweep.retry_failed` trains it again
         found.run.status.write(FAILED, error=f"RequestError: {error}")
         raise
 
@@ -65,7 +65,7 @@ def together(
     threads: int,
     at_a_time: int | None = None,
 ) -> list[Result]:
-    """Do works that make runs, which train together; see `training.stacking.StackScheduler`."""
+    """Train runs together, in stacks where possible; see `training.stacking.StackScheduler`."""
     import_tensorflow()
     from attnlab.training.stacking import StackScheduler
 
@@ -74,18 +74,18 @@ def together(
 
 
 def find_run(config: RunConfig) -> ListedRun | None:
-    """Return the run of a configuration in its present state; see `RunIndex.find`."""
+    """Return the run of a configuration in its current state; see `RunIndex.find`."""
     return _index(runs_folder(config)).refresh().find(config.digest)
 
 
 def runs_folder(config: RunConfig) -> Path:
-    """The folder of all runs, absolute."""
+    """Return the absolute path of the folder of all runs."""
     return Path(config.paths.runs).expanduser().absolute()
 
 
 COMPLETED, RUNNING, KILLED, FAILED = "completed", "running", "killed", "failed"
-PRUNED = "pruned"  # killed by a search
-# Of several runs of one configuration the first state of these counts.
+PRUNED = "pruned"  # stopped by a search
+# If a configuration has several runs, the one with the first of these states counts.
 _ORDER = (COMPLETED, RUNNING, KILLED, FAILED)
 
 
@@ -98,7 +98,7 @@ class RunIndex:
         self._by_digest: dict[str, list[ListedRun]] = {}
 
     def refresh(self) -> RunIndex:
-        """Take in what has changed since the last time; returns itself."""
+        """Read what has changed since the last call; returns itself."""
         known, read, changed = self._read, {}, False
         for folder in run_folders(self._runs):
             try:
@@ -112,11 +112,11 @@ class RunIndex:
             read[folder] = entry
         self._read = read
         if changed or len(read) < len(known):
-            by_digest: dict[str, list[ListedRun]] = {}  # in the order in which they began
+            by_digest: dict[str, list[ListedRun]] = {}  # in the order in which the runs started
             runs = [run for _, run in read.values()]
             for run in sorted(runs, key=lambda r: (str(r.status.get("started")), r.path.name)):
                 by_digest.setdefault(str(run.status.get("config_hash")), []).append(run)
-            self._by_digest = by_digest  # at once, for another thread may look meanwhile
+            self._by_digest = by_digest  # in one assignment, because other threads read it
         return self
 
     def forget(self, digest: str) -> None:
@@ -125,17 +125,17 @@ class RunIndex:
             self._read.pop(entry.path, None)
 
     def find(self, digest: str, noted: bool = False) -> ListedRun | None:
-        """The run of a configuration that counts; None where there is none.
+        """Return the run of a configuration; None if it has none.
 
-        A completed one counts before one under way, and that before killed and failed ones; of
-        equals the newest. `noted`: judge by `ListedRun.noted_state`, which asks for no process.
+        Of several, completed runs count first, then running, killed and failed ones; among equals
+        the newest. With `noted` the state is `ListedRun.noted_state`, which checks no process.
         """
         runs = self._by_digest.get(digest, [])
         newest = {run.noted_state if noted else run.state: run for run in runs}
         return next((newest[state] for state in _ORDER if state in newest), None)
 
 
-# One for this process: a worker with many runs to make reads each of the others once.
+# One index for the process, so that a worker reads each run's status once, not for every job.
 _index = cache(RunIndex)
 
 

@@ -1,4 +1,4 @@
-"""A trained run, loaded for `evaluate`, for predictions and for MLflow's models."""
+"""Load a trained run, for `evaluate`, predictions and MLflow's models."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from attnlab.tasks.kinds import kind_of
 if TYPE_CHECKING:
     import keras
 
-_OR_LAST = ", or --epoch last takes its newest weights"
+_OR_LAST = ", or use its newest weights with --epoch last"
 _DEFAULT_AVERAGE = 5
 
 
 class WeightsDamaged(RequestError):
-    """A file of weights can't be read."""
+    """A weights file can't be read."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,9 +37,9 @@ class TrainedRun:
     """A task and a model with the weights of one epoch, or the mean of several."""
 
     config: RunConfig
-    task: Task  # the data are loaded by `load_data` alone
+    task: Task  # without data until `load_data`
     model: keras.Model
-    epoch: str  # whose weights these are, in words: `7`, or `mean of 3, 4, 5`
+    epoch: str  # the epoch of the weights, in words: `7`, or `mean of 3, 4, 5`
 
     @classmethod
     def load(
@@ -53,12 +53,12 @@ class TrainedRun:
 
         Args:
             run: its folder.
-            epoch: a number, `best`, `last`, or `average` for the mean of the last ones; None:
+            epoch: a number, `best`, `last`, or `average` for the mean of the last epochs; None:
                 `last` with `average`, else `best`.
-            average: how many epochs to take the mean of: the `average` best ones with
-                `epoch="best"`, else those up to the epoch; None: that epoch alone (of
-                `epoch="average"` five).
-            files: where files of the user's own are now, by the settings that name them.
+            average: number of epochs whose weights are averaged: the best ones with
+                `epoch="best"`, else those up to `epoch`. None: only `epoch` (five epochs with
+                `epoch="average"`).
+            files: current paths of the user's own files, by the settings that name them.
 
         Raises:
             RequestError: no such epoch, or a file is missing or damaged.
@@ -83,10 +83,10 @@ class TrainedRun:
         return cls(config, task, model, epoch)
 
     def load_data(self, run: RunDirectory) -> bool:
-        """Load the task's data; whether they are those that the run was trained on.
+        """Load the task's data; returns whether the run was trained on the same data.
 
         Raises:
-            RequestError: files of the user's own are gone, or have other data.
+            RequestError: the user's own files are gone, or contain other data.
         """
         require_found(self.config)
         data, status = self.task.load(self.config.seed), run.status.read()
@@ -96,7 +96,7 @@ class TrainedRun:
 
 
 def load_weights(model: keras.Model, paths: list[Path], what: str) -> None:
-    """Load weights, or the mean of several; raises `RequestError`, which says `what` they are."""
+    """Load one weights file, or the mean of several; raises `RequestError`, with `what` in it."""
     from attnlab.training.weights_file import load_average
 
     if len(paths) > 1:
@@ -107,7 +107,7 @@ def load_weights(model: keras.Model, paths: list[Path], what: str) -> None:
 
 
 def require_readable(path: Path, what: str) -> None:
-    """Raise `RequestError`, as `load_weights`, where a file of weights is missing or damaged."""
+    """Raise `RequestError` if a weights file is missing or damaged."""
     import h5py
 
     def read(_: str, part: Any) -> None:
@@ -120,19 +120,19 @@ def require_readable(path: Path, what: str) -> None:
 
 @contextmanager
 def _explained(path: Path, what: str) -> Iterator[None]:
-    """Turn errors of reading a file into a sentence."""
+    """Turn errors of HDF5 and Keras into `WeightsDamaged`."""
     try:
         yield
     except (OSError, RuntimeError, ValueError, KeyError) as error:  # HDF5 has several kinds
         reason = str(error).strip().splitlines()[0]
-        raise WeightsDamaged(f"{path}: expected {what}, but: {reason}") from error
+        raise WeightsDamaged(f"{path}: can't read {what}: {reason}") from error
 
 
 def choose_epochs(run: RunDirectory, epoch: str, average: int | None = None) -> list[int]:
-    """The epochs that `best`, `last`, `average` or a number's text means; see `TrainedRun.load`.
+    """Return the epochs that `best`, `last`, `average` or a number means; see `TrainedRun.load`.
 
-    Raises `RequestError` if the run has no weights of such an epoch, or is not done and so has no
-    best one.
+    Raises `RequestError` if the weights of an epoch are missing, or the run isn't completed and so
+    has no best epoch.
     """
     saved = run.weights_epochs()
     if not saved:
@@ -159,7 +159,7 @@ def choose_epochs(run: RunDirectory, epoch: str, average: int | None = None) -> 
 
 
 def choose_epoch(run: RunDirectory, epoch: str) -> int:
-    """The number that `best`, `last` or a number's text means for a run; see `choose_epochs`."""
+    """Return the epoch that `best`, `last` or a number means; see `choose_epochs`."""
     saved = run.weights_epochs()
     trained = [*range(1, max([run.status.read().get("epoch", 0), *saved]) + 1)]
     number = _number(run, epoch, trained)
@@ -168,13 +168,13 @@ def choose_epoch(run: RunDirectory, epoch: str) -> int:
 
 
 def require_best_saved(run: RunDirectory, metrics: Mapping[str, Any]) -> None:
-    """Raise `RequestError` if a completed run has lost the weights that its result is of."""
+    """Raise `RequestError` if a completed run has lost its best weights."""
     if (best := metrics.get("best_epoch")) is not None:
         _require_saved(best, "the best", run.weights_epochs(), run)
 
 
 def _number(run: RunDirectory, epoch: str, trained: Sequence[int]) -> int:
-    """The number of an epoch that was trained; raises `RequestError`."""
+    """Return the number of a trained epoch; raises `RequestError`."""
     if epoch == "last" and trained:
         return trained[-1]
     if epoch == "best":
@@ -205,7 +205,7 @@ def _require_saved(number: int, which: str, saved: Sequence[int], run: RunDirect
 
 
 def _others(run: RunDirectory, without: int) -> str:
-    """What can be used in place of an epoch whose weights are missing or damaged."""
+    """Name the epochs that can replace one whose weights are missing or damaged."""
     saved = [number for number in run.weights_epochs() if number != without]
     if not saved:
         return "no other epoch has weights; train the run again"
@@ -216,7 +216,7 @@ def _others(run: RunDirectory, without: int) -> str:
 
 
 def spans(numbers: Sequence[int]) -> str:
-    """Whole numbers in words, ascending ones: `1, 3 to 40`."""
+    """Write ascending whole numbers as spans: `1, 3 to 40`."""
     found: list[list[int]] = []
     for number in numbers:
         if found and number == found[-1][-1] + 1:
@@ -228,46 +228,45 @@ def spans(numbers: Sequence[int]) -> str:
 
 
 def _best_epochs(run: RunDirectory, trained: Sequence[int], count: int) -> list[int]:
-    """The epochs with the best monitored values, in order of time."""
+    """Return the epochs with the best monitored values, in chronological order."""
     run.status.require_completed(_OR_LAST)
     monitor, history = _read_metrics(run).get("monitor"), run.history.read()
     if monitor not in history:
         raise RequestError(
-            "--epoch: expected last, since the run has no validation part, got best."
+            "--epoch=best: the run has no validation data, so only last is possible."
         )
     kind = kind_of(run.read_config()["task"]["name"])
     sign = 1.0 if kind.scoring.is_lower_better(monitor) else -1.0
     values = dict(zip(history["epoch"], history[monitor], strict=True))
     known = [number for number in trained if not math.isnan(values.get(number, math.nan))]
     if count > len(known):
-        raise RequestError(
-            f"--average: expected at most the {len(known)} epochs that were scored, got {count}."
-        )
+        raise RequestError(f"--average={count}: only {len(known)} epochs have a validation score.")
     losses = history.get("val_loss", [math.nan] * len(history["epoch"]))
     loss = dict(zip(history["epoch"], losses, strict=True))
 
-    def rank(number: int) -> tuple[float, float]:  # as `Monitor.best_epoch` has it
+    def rank(number: int) -> tuple[float, float]:  # the same order as `Monitor.best_epoch`
         return sign * values[number], math.inf if math.isnan(loss[number]) else loss[number]
 
     return sorted(sorted(known, key=rank)[:count])
 
 
 class ServedModel:
-    """What `mlflow.pyfunc.load_model` returns the inside of."""
+    """A model in the form that `mlflow.pyfunc.load_model` expects."""
 
     def __init__(self, run: TrainedRun) -> None:
         self.run = run
 
     def predict(self, model_input: Any, params: dict[str, Any] | None = None) -> np.ndarray:
-        """Forecast histories (N, S) to (N, horizon), natural units, or translate N sentences.
+        """Return predictions for N inputs: forecasts (N, horizon) in natural units, or texts.
 
-        They come in an array or a data frame; `params` is a part of MLflow's interface.
+        The inputs are an array or a data frame: histories (N, S), or N texts. `params` is part of
+        MLflow's interface and unused.
         """
         return self.run.task.serve(self.run.model, np.asarray(model_input))
 
 
 def _load_pyfunc(path: str) -> ServedModel:
-    """Load what the runner logged; the name is MLflow's."""
+    """Load a logged model; MLflow calls this function by its name."""
     folder = Path(path)
     document = yaml.safe_load((folder / "config.yaml").read_text(encoding="utf-8"))
     weights = [folder / "best.weights.h5"]

@@ -1,4 +1,4 @@
-"""A run under way: its epochs, its checkpoints, its result."""
+"""The training loop of one run: epochs, checkpoints, evaluation."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ from attnlab.training.stacking import runs_here, width_of
 
 log = logging.getLogger("attnlab")
 OnEpoch = Callable[[Mapping[str, float]], None]
-# A checkpoint waits until training has taken this many times what saving the last one took.
+# The next checkpoint waits until training took this many times as long as saving the last one.
 _TRAINING_PER_SAVING = 20.0
 _TRAINED_LONGER = (
-    "It was given {} epochs first: a run that has all of its epochs from the start may have other "
-    "learning rates, or be scored in other epochs."
+    "The run first had {} epochs and was then trained longer. A run with all its epochs from the "
+    "start may have other learning rates, or be scored in other epochs."
 )
 
 
@@ -43,56 +43,56 @@ class SweepMember:
     """A run's place in a sweep."""
 
     name: str
-    on_epoch: OnEpoch | None = None  # of a search: gets each row of the history; may raise `Pruned`
-    retry_failed: Collection[Path] = ()  # failed runs that don't keep one from being begun again
+    on_epoch: OnEpoch | None = None  # a search's callback for each history row; may raise `Pruned`
+    retry_failed: Collection[Path] = ()  # folders of failed runs to be repeated
 
 
 @dataclass
 class TrainingState:
-    """How far the training of a run is."""
+    """The progress of a run's training, as checkpoints store it."""
 
-    history: list[dict[str, float]] = field(default_factory=list)  # a row per epoch that is over
-    steps_taken: int = 0  # gradient steps of those epochs
-    steps_an_epoch: int = 0  # of the first epoch, by which the schedule reckons; 0 before it
-    chunks_done: int = 0  # of the epoch under way
-    seconds: float = 0.0  # that earlier processes spent on the run
-    epoch_seconds: float = 0.0  # that they spent on the epoch under way
-    losses: list[np.ndarray] = field(default_factory=list)  # of this epoch, an array for each chunk
-    sizes: list[np.ndarray] = field(default_factory=list)  # of how many items or tokens each is
+    history: list[dict[str, float]] = field(default_factory=list)  # a row per finished epoch
+    steps_taken: int = 0  # gradient steps of the finished epochs
+    steps_an_epoch: int = 0  # steps of the first epoch, which the schedule uses; 0 before it
+    chunks_done: int = 0  # of the current epoch
+    seconds: float = 0.0  # spent on the run by earlier processes
+    epoch_seconds: float = 0.0  # spent on the current epoch by earlier processes
+    losses: list[np.ndarray] = field(default_factory=list)  # of this epoch, an array per chunk
+    sizes: list[np.ndarray] = field(default_factory=list)  # items or tokens that each loss averages
 
     @property
     def epochs(self) -> int:
-        """How many are over."""
+        """The number of finished epochs."""
         return len(self.history)
 
     @property
     def steps_in_epoch(self) -> int:
-        """Gradient steps of the epoch under way."""
+        """Gradient steps taken in the current epoch."""
         return sum(map(len, self.losses))
 
     def end_epoch(self, row: dict[str, float]) -> None:
-        """Count the epoch under way as over."""
+        """Finish the current epoch with its row of the history."""
         self.steps_taken += self.steps_in_epoch
         self.history.append(row)
         self.chunks_done, self.epoch_seconds, self.losses, self.sizes = 0, 0.0, [], []
 
     def to_json(self) -> dict[str, Any]:
-        """All but the arrays, JSON-ready."""
+        """Return everything but the arrays, JSON-ready."""
         return {k: v for k, v in asdict(self).items() if k not in ("losses", "sizes")}
 
 
 @dataclass(eq=False)
 class Session:
-    """A run under way: the parts that its steps share."""
+    """One run in this process: trains, evaluates and saves it."""
 
     config: RunConfig
     task: Task  # loaded
     data: TaskData
     folder: RunDirectory
-    started: float  # `time.perf_counter()` when the run began in this process
+    started: float  # `time.perf_counter()` when the run started in this process
     screen: Screen
     sweep: SweepMember | None = None
-    resumed: bool = False  # whether the folder holds a part of the run already
+    resumed: bool = False  # whether the folder already has part of the run
 
     def __post_init__(self) -> None:
         self.state = TrainingState()
@@ -103,7 +103,7 @@ class Session:
         self._saved, self._saved_at, self._saving_took = (-1, -1), time.perf_counter(), 0.0
 
     def execute(self, recorder: Recorder) -> dict[str, Any]:
-        """Train, choose the best epoch, evaluate it, and leave everything in the folder."""
+        """Train, choose the best epoch, evaluate it and save everything; returns the metrics."""
         self.recorder = recorder
         self.recorder.write_request(self.task, self.data)
         self.screen.say(self.data.summary())
@@ -125,12 +125,12 @@ class Session:
         metrics, report = self._evaluate(learner)
         self.recorder.write_results(learner, metrics, report)
         with self.recorder.writing("the checkpoints"):
-            self._checkpoints.keep(1)  # to train longer
+            self._checkpoints.keep(1)  # `resume` may train the run longer
         log.info("best epoch %d; test: %s", metrics["best_epoch"], in_words(metrics["test"]))
         return metrics
 
     def _as_compiled(self) -> RunConfig:
-        """The configuration with the compiler that the run started with, if it has started."""
+        """Return the configuration with the compiler that the run started with, if it has."""
         xla = self.folder.status.read().get("xla")
         if xla is None:
             return self.config
@@ -151,25 +151,25 @@ class Session:
             learner.width = width
 
     def _monitored(self) -> list[float]:
-        """The monitored value of each epoch, NaN where it was not scored; [] if it never is."""
+        """The monitored value per epoch, NaN for epochs without a score; [] without validation."""
         metric = self._monitor.metric
         return [row[metric] for row in self.state.history if metric in row]
 
     def _losses(self) -> list[float]:
-        """The validation loss of each epoch; NaN where there is none."""
+        """The validation loss per epoch; NaN for epochs without one."""
         return [row.get("val_loss", math.nan) for row in self.state.history]
 
     # Training
 
     def _train(self, learner: Learner) -> None:
-        """The epochs that are left; keeps the weights of the best one of all.
+        """Train the remaining epochs and store the weights of the best epoch so far.
 
-        Without a validation part there is nothing to choose by: the last epoch is kept.
+        Without validation data the best epoch is the last one.
         """
         trainer = self.config.trainer
         while self.state.epochs < trainer.epochs:
             if self._monitor.should_stop(self._monitored(), trainer.patience, self._losses()):
-                log.info("stopped after epoch %d: nothing better since", self.state.epochs)
+                log.info("early stopping after epoch %d", self.state.epochs)
                 break
             row = self._epoch(learner)
             self.state.end_epoch(row)
@@ -188,7 +188,7 @@ class Session:
         return self._monitor.best_epoch(self._monitored(), self._losses()) or self.state.epochs
 
     def _epoch(self, learner: Learner) -> dict[str, float]:
-        """Train the rest of the epoch and validate; returns the history's row."""
+        """Train the rest of the current epoch and validate; returns its row of the history."""
         state, epoch = self.state, self.state.epochs + 1
         self._epoch_started = time.perf_counter()
         chunks = learner.chunks(epoch)
@@ -204,7 +204,7 @@ class Session:
                 losses = learner.train(chunk, own_rates, state.steps_taken + done)
             if state.steps_taken + done == 0:
                 took = time.perf_counter() - self._epoch_started
-                log.debug("the first %d steps took %.2f s, to compile them too", chunk.steps, took)
+                log.debug("the first %d steps took %.2f s with compilation", chunk.steps, took)
             _require_finite(losses.values, epoch, done)
             state.losses.append(np.asarray(losses.values))
             state.sizes.append(np.asarray(losses.sizes))
@@ -227,7 +227,7 @@ class Session:
         return self.state.epoch_seconds + time.perf_counter() - self._epoch_started
 
     def _learning_rates(self, steps: int) -> np.ndarray:
-        """The rates of the next epoch's steps; every epoch is taken to be as long as the first."""
+        """Return the rate of each step of the next epoch, assuming epochs as long as the first."""
         config = self.config
         return learning_rates(
             config.schedule.name,
@@ -244,7 +244,7 @@ class Session:
 
     @spent("saving")
     def _save_checkpoint(self, learner: Learner) -> None:
-        """Save all that the next step depends on; once for a step."""
+        """Save everything that the next step depends on, at most once per step."""
         state, started = self.state, time.perf_counter()
         step = state.steps_taken + state.steps_in_epoch
         if (state.epochs, step) == self._saved:
@@ -260,9 +260,10 @@ class Session:
         self._saving_took = self._saved_at - started
 
     def _restore(self, learner: Learner, checkpoint: Checkpoint | None) -> None:
-        """Put everything where the checkpoint has it; without one the run begins again.
+        """Restore the state of the checkpoint; without one the run starts again.
 
-        Raises `CannotGoOn` where it is of another model, or the best weights are missing.
+        Raises `CannotGoOn` if the checkpoint belongs to another model, or the best weights are
+        missing.
         """
         if checkpoint is None:
             self.recorder.rewind([])
@@ -272,8 +273,8 @@ class Session:
         shapes = [tuple(variable.shape) for variable in variables]
         if [array.shape for array in arrays] != shapes or len(rest) != 2 * saved["chunks_done"]:
             raise CannotGoOn(
-                f"{self.folder.checkpoint}: expected a checkpoint of this model, but its "
-                "variables have other shapes: the code has changed since; train it again."
+                f"{self.folder.checkpoint}: the variables of the checkpoint and of the model have "
+                "different shapes, because the code has changed: train the run again."
             )
         half = saved["chunks_done"]
         self.state = TrainingState(**saved, losses=rest[:half], sizes=rest[half:])
@@ -292,12 +293,12 @@ class Session:
 
     @spent("evaluating")
     def _evaluate(self, learner: Learner) -> tuple[dict[str, Any], Report]:
-        """What metrics.json says of the run, and the best weights' report on the test part."""
+        """Return the content of metrics.json, and the report on the test split."""
         config, report = self.config, learner.report()
         monitored, best_epoch = self._monitored(), self._best_epoch()
         scores, notes = report.scores(), list(report.notes)
         if not monitored:
-            notes.append("No validation part: the last epoch is reported.")
+            notes.append("There are no validation data, so the result is of the last epoch.")
         if earlier := config.earlier_epochs:
             notes.append(_TRAINED_LONGER.format(" and ".join(map(str, earlier))))
         metrics = {
@@ -321,12 +322,12 @@ class Session:
 
 @spent("building")
 def make_learner(config: RunConfig, task: Task) -> Learner:
-    """What trains the model of a configuration, of the task's kind; its task is loaded."""
+    """Return the learner of the task's kind with a new model; the task's data are loaded."""
     return load(task.kind.models.learner)(config, task, make_model(config, task))
 
 
 def _variables(learner: Learner) -> list[Any]:
-    """All that training changes, in an order that follows from the configuration."""
+    """Everything that training changes, in an order that the configuration determines."""
     return [*learner.model.variables, *learner.optimizer.variables]
 
 
@@ -336,7 +337,7 @@ def _assign(variables: Sequence[Any], values: Sequence[np.ndarray]) -> None:
 
 
 def _require_finite(losses: np.ndarray, epoch: int, before: int) -> None:
-    """Stop at the first loss that is not finite; raises `RunFailed` with its epoch and step."""
+    """Raise `RunFailed` with epoch and step of the first loss that is not finite."""
     wrong = np.flatnonzero(~np.isfinite(losses))
     if len(wrong):
         step = int(wrong[0])

@@ -1,4 +1,4 @@
-"""The files that a run writes to its folder; MLflow gets a copy of them."""
+"""Write the files of a run's folder; MLflow gets a copy of them."""
 
 from __future__ import annotations
 
@@ -31,23 +31,23 @@ _disk = ThreadPoolExecutor(8, "disk")  # each run writes one epoch at a time
 
 
 class Recorder:
-    """Writes a run's folder, and has each change copied to MLflow."""
+    """Writes a run's folder, and notifies the MLflow tracker of each change."""
 
     def __init__(self, config: RunConfig, folder: RunDirectory, tracker: Tracker) -> None:
         self.config, self.folder, self.tracker = config, folder, tracker
         self._write_failed = False
-        self._writing: Future[None] | None = None  # of the last epoch
+        self._writing: Future[None] | None = None  # writes the last epoch
         self._weights_files: WeightsFiles | None = None
 
     @spent("saving")
     def write_request(self, task: Task, data: TaskData) -> None:
-        """What is about to run: before anything is computed."""
+        """Write configuration, environment and the task's assets, before training starts."""
         log.info("configuration %s", self.config.digest)
         log.info("data: %s", in_words(data.describe()))
         with self.writing("config.yaml"):
             self.folder.write_config(self.config.document)
             now, earlier = environment(), self.folder.read_environment()
-            if earlier is not None:  # where the run began stays; where it went on is added
+            if earlier is not None:  # each resume appends its environment
                 now = {**earlier, "resumed": [*earlier.get("resumed", []), now]}
             self.folder.write_json("environment.json", now)
             self.folder.status.write(
@@ -61,7 +61,7 @@ class Recorder:
         self.tracker.changed()
 
     def rewind(self, history: Sequence[Mapping[str, float]]) -> None:
-        """Take back what the folder holds of later epochs, and what was half written."""
+        """Remove later epochs, and incomplete files, from the folder."""
         with self.writing("history.csv"):
             self.folder.discard_after(len(history))
             self.folder.history.replace(history)
@@ -69,7 +69,7 @@ class Recorder:
 
     @spent("saving")
     def write_epoch(self, learner: Learner, row: Mapping[str, float]) -> None:
-        """An epoch's weights, numbers and figures; the disk is waited for while the next trains."""
+        """Write an epoch's weights, history row and figures, while the next epoch trains."""
         from attnlab.training.weights_file import WeightsFiles
 
         epoch, content = int(row["epoch"]), None
@@ -79,7 +79,7 @@ class Recorder:
             content = self._weights_files.next(learner.values(), scratch)
         with self.writing("a figure"):
             self._draw(learner.epoch_figures(epoch))
-        inside = copy_context().run  # what it logs belongs to this run
+        inside = copy_context().run  # so that its log records go to this run's log
         self._writing = _disk.submit(inside, self._write_epoch, epoch, content, row)
 
     def _draw(self, figures: Mapping[str, Figure]) -> None:
@@ -101,8 +101,8 @@ class Recorder:
 
     @spent("saving")
     def write_results(self, learner: Learner, metrics: dict[str, Any], report: Report) -> None:
-        """The result, as files; the learner's model has the best weights."""
-        with self.writing("the result"):  # before what is large
+        """Write metrics, predictions and attention; the learner's model has the best weights."""
+        with self.writing("the result"):  # before the large files
             self.folder.write_json("metrics.json", metrics)
         with self.writing("the predictions"):
             self.folder.write_predictions(report.predictions)
@@ -111,11 +111,11 @@ class Recorder:
             if examples is not None:
                 with files.replacing(self.folder.path / "attention.npz") as temporary:
                     np.savez_compressed(temporary, **examples)  # type: ignore[arg-type]
-        self.tracker.changed(urgent=True)  # while figures are drawn
+        self.tracker.changed(urgent=True)  # MLflow copies while figures are drawn
 
     @spent("saving")
     def write_state(self, state: str, error: str | None = None, **entries: Any) -> None:
-        """The final state."""
+        """Write the final state."""
         with self.writing("status.json"):
             self.folder.status.write(state, error=error, **entries)
 
@@ -127,13 +127,13 @@ class Recorder:
 
     @contextmanager
     def writing(self, what: str) -> Iterator[None]:
-        """Let a failing disk cost what is being written, not the run or its result; say so once."""
+        """Turn errors of writing into one warning, so that a full disk doesn't end the run."""
         self.settle()
         with self._writes(what):
             yield
 
     def settle(self) -> None:
-        """Wait until the last epoch is on the disk."""
+        """Wait until the last epoch is written."""
         writing, self._writing = self._writing, None
         if writing is not None:
             writing.result()
@@ -142,10 +142,10 @@ class Recorder:
     def _writes(self, what: str) -> Iterator[None]:
         try:
             yield
-        except (OSError, RequestError) as error:  # a figure asks for files that may be missing
+        except (OSError, RequestError) as error:  # a figure may need a file that is missing
             if not self._write_failed:
                 log.warning(
-                    "%s: %s could not be written (%s); the run goes on, its folder is incomplete",
+                    "%s: could not write %s (%s); the run continues, its folder is incomplete",
                     self.folder.path,
                     what,
                     getattr(error, "strerror", None) or error,

@@ -1,4 +1,4 @@
-"""A run that was stopped, or is to train longer, resumed in its folder and its MLflow run."""
+"""Resume a stopped run, or train a completed one longer, in its folder and its MLflow run."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ def resume(
     *,
     sweep: SweepMember | None = None,
 ) -> Path:
-    """Continue a run in its folder and its MLflow run, to the bits of an uninterrupted one.
+    """Continue a run, to the same bits as an uninterrupted run; returns its folder.
 
-    A completed run stays as it is, unless `changes` set a larger `trainer.epochs`. For a sweep,
-    nothing is printed.
+    A completed run doesn't change, unless `changes` set a larger `trainer.epochs`. Nothing is
+    printed for a run of a sweep.
 
     Raises:
         RunBusy: another process writes the run.
-        RequestError: its data have changed, something else than `trainer.epochs` is to change, or
-            a file that is needed is missing or damaged.
+        RequestError: its data have changed, `changes` contain another setting than
+            `trainer.epochs`, or a required file is missing or damaged.
         RunFailed, Pruned, KeyboardInterrupt: as in `run_in`.
     """
     started = time.perf_counter()
@@ -62,7 +62,7 @@ def resume(
                 raise
             trained = folder.status.read().get("epoch", 0)
             way_out = f"attnlab resume {folder.word} trainer.epochs={trained}"
-            raise RunFailed(f"{error} It was done before: {way_out} has its result.") from error
+            raise RunFailed(f"{error} {way_out} restores the result it had before.") from error
     if sweep is None:
         console.print_result(metrics, folder.path)
         finish_run(folder)
@@ -71,7 +71,7 @@ def resume(
 
 
 def _changed(before: RunConfig, changes: Mapping[str, str], folder: RunDirectory) -> RunConfig:
-    """The configuration of a run with the changes that are typed, and its files where they are."""
+    """Return a run's configuration with changed settings and the current places of its files."""
     status, epochs = folder.status.read(), before.trainer.epochs
     files, others = own_files.parted(changes, status)
     config = own_files.located(_in_its_place(changed(before, others), folder), status, files)
@@ -92,7 +92,7 @@ def _go_on(
         data = task.load(config.seed, shown.working)
         own_files.require_same(config, folder.status.read(), data.digest)
         folder.make_folders()
-        (folder.path / REPORT).unlink(missing_ok=True)  # a page of what was
+        (folder.path / REPORT).unlink(missing_ok=True)  # it shows the earlier result
         member: dict[str, Any] = {"sweep": sweep.name} if sweep else {}
         member |= {"files": dict(config.files)} if config.files else {}
         member |= config.beyond_settings
@@ -107,13 +107,13 @@ def _require_stopped(folder: RunDirectory) -> None:
     if actual_state(status) == "running" and not (elsewhere and not folder.is_locked):
         way_out = "; if that host is gone, remove the run's lock.json" if elsewhere else ""
         raise RunBusy(
-            f"RUN: expected a run that has stopped, but process {status.get('pid')} on "
-            f"{status.get('host')} is at {folder.path}{way_out}."
+            f"RUN: {folder.path} is being written by process {status.get('pid')} on "
+            f"{status.get('host')}: wait until it has stopped{way_out}."
         )
 
 
 def _in_its_place(config: RunConfig, folder: RunDirectory) -> RunConfig:
-    """The configuration with the runs folder that the run is in now."""
+    """Return the configuration with `paths.runs` set to where the run is now."""
     runs = str(folder.path.parents[2])
     if Path(config.paths.runs).expanduser().absolute() == Path(runs):
         return config
@@ -121,18 +121,18 @@ def _in_its_place(config: RunConfig, folder: RunDirectory) -> RunConfig:
 
 
 def _check_epochs(wanted: int, before: int, trained: int) -> None:
-    """Raise `RequestError` if the run has more epochs than are wanted."""
+    """Raise `RequestError` if the run already has more epochs than requested."""
     if wanted < before and wanted < trained:
         raise RequestError(
-            f"trainer.epochs: expected at least the {trained} epochs that were trained, "
-            f"got {wanted}."
+            f"trainer.epochs={wanted}: must be at least {trained}, the epochs trained so far."
         )
 
 
 def _may_differ(config: RunConfig, folder: RunDirectory) -> bool:
-    """Whether what is trained may differ from a run that begins with this configuration.
+    """Whether a run that is trained longer may differ from one with all epochs from the start.
 
-    By its learning rates, or since its last epoch was scored, as it always is.
+    Its learning rates may differ. Also, the last epoch is always scored, so the earlier last epoch
+    has a score which the other run skips.
     """
     if Checkpoints(folder.checkpoint).newest() is None:
         return False
@@ -141,11 +141,11 @@ def _may_differ(config: RunConfig, folder: RunDirectory) -> bool:
 
 
 def _require_whole(config: RunConfig, folder: RunDirectory) -> None:
-    """Refuse to go on with a finished run that lacks a file, before what it has is taken away."""
+    """Refuse to resume a completed run that lacks a file, before any of its files is removed."""
     if Checkpoints(folder.checkpoint).newest() is None:
         raise RequestError(
-            f"{folder.checkpoint}: expected the checkpoint of a finished run, but there is none "
-            "that is whole: train it again with more trainer.epochs."
+            f"{folder.checkpoint}: the run has no intact checkpoint to continue from: train it "
+            "again with more trainer.epochs."
         )
     monitor, values, losses = _monitored(config, folder)
     best = monitor.best_epoch(values, losses) or folder.status.read().get("epoch", 0)
@@ -153,17 +153,17 @@ def _require_whole(config: RunConfig, folder: RunDirectory) -> None:
 
 
 def _require_not_stopped(config: RunConfig, folder: RunDirectory) -> None:
-    """Refuse more epochs of a finished run that didn't use up those it had."""
+    """Refuse more epochs for a run that early stopping ended."""
     monitor, values, losses = _monitored(config, folder)
     if monitor.should_stop(values, config.trainer.patience, losses):
         raise RequestError(
-            f"trainer.epochs: expected a run that more of them train longer, but {folder.path} "
-            f"stopped after epoch {len(values)} by trainer.patience={config.trainer.patience}."
+            f"trainer.epochs: more epochs change nothing, because {folder.path} stopped early "
+            f"after epoch {len(values)} (trainer.patience={config.trainer.patience})."
         )
 
 
 def _monitored(config: RunConfig, folder: RunDirectory) -> tuple[Monitor, list[float], list[float]]:
-    """What chooses the best epoch, and of each epoch its value and its validation loss."""
+    """Return the monitor, and the monitored value and the validation loss per epoch."""
     monitor = Monitor(*make_task(config).monitor, config.trainer.min_delta)
     history = folder.history.read()
     return monitor, history.get(monitor.metric, []), history.get("val_loss", [])

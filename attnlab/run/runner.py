@@ -37,8 +37,8 @@ log = logging.getLogger("attnlab")
 def run(config: RunConfig, finish: bool = True) -> Path:
     """Train, evaluate and report one run; returns its folder.
 
-    Its figures and its copy in MLflow are whole then, or if not `finish`, after
-    `wait_for_finishes`.
+    With `finish` its figures and its copy in MLflow are complete when this returns. Without,
+    they are complete after `wait_for_finishes`.
 
     Raises:
         RequestError: the settings don't fit the data, or the runs folder can't be written; nothing
@@ -60,7 +60,7 @@ def run(config: RunConfig, finish: bool = True) -> Path:
 
 
 def new_folder(config: RunConfig, sweep: SweepMember | None = None) -> RunDirectory:
-    """Make the folder of a new run, whose owner is this process; raises `RequestError`."""
+    """Make the folder of a new run, owned by this process; raises `RequestError`."""
     runs, names = Path(config.paths.runs).expanduser(), (config.task.name, config.attention.name)
     entries: dict[str, Any] = {"config_hash": config.digest, **config.beyond_settings}
     entries |= {"files": dict(config.files)} if config.files else {}
@@ -70,9 +70,10 @@ def new_folder(config: RunConfig, sweep: SweepMember | None = None) -> RunDirect
 
 
 def run_in(folder: RunDirectory, config: RunConfig, sweep: SweepMember) -> Path:
-    """As `run`, in a folder of `new_folder`; settings that don't fit the data leave it failed.
+    """Do what `run` does, for a sweep, in a folder made by `new_folder`.
 
-    Raises as `run`, and `Pruned` where the sweep gave it up.
+    If the settings don't fit the data, the folder stays, with the state failed. Raises what `run`
+    raises, and `Pruned` if the search stopped the run.
     """
     started = time.perf_counter()
     with FolderLock(folder.path), screen(quiet=True) as shown:
@@ -85,12 +86,12 @@ def run_in(folder: RunDirectory, config: RunConfig, sweep: SweepMember) -> Path:
 
 @spent("preparing")
 def _prepared(config: RunConfig, shown: Screen) -> tuple[Task, TaskData]:
-    """The task of a new run and its data; one that can't be is refused before it is made."""
+    """Return the task and its data; refuse settings that don't fit before a folder is made."""
     task = make_task(config)
     check_model(config, task)
     data = task.load(config.seed, shown.working)
     _require_validation(config, data)
-    config.require_same_files()  # what was read is what it is recorded under
+    config.require_same_files()  # the files just read have the hashes in the digest
     refuse_what_does_not_fit(config, task, data)
     return task, data
 
@@ -106,19 +107,19 @@ def _require_validation(config: RunConfig, data: TaskData) -> None:
     for key, value in asked.items():
         if value is not None:
             raise RequestError(
-                f"{key}: expected a validation part, by which it goes, beside {key}={value}, but "
-                "the data have none: give them one, or leave it out."
+                f"{key}={value} needs validation data, and these data have none: add a validation "
+                f"part, or leave {key} out."
             )
 
 
 def execute_session(session: Session) -> dict[str, Any]:
-    """Train and evaluate, recorded in the folder and in MLflow; returns what metrics.json says."""
+    """Train and evaluate a run, recorded in its folder and MLflow; returns its metrics.json."""
     config, folder = session.config, session.folder
     with logging_to(folder.path / "run.log"), _interruption_explained(folder):
-        began = folder.read_environment() if session.resumed else None
-        if found := differences(began, environment()) if began else []:
+        earlier = folder.read_environment() if session.resumed else None
+        if found := differences(earlier, environment()) if earlier else []:
             log.warning(
-                "resumed under other conditions than it began with (%s): the result may differ "
+                "the environment has changed since the run started (%s): the result may differ "
                 "from that of an uninterrupted run",
                 "; ".join(found),
             )
@@ -147,15 +148,15 @@ def finish_run(folder: RunDirectory) -> None:
 
 
 def require_stored(folder: RunDirectory) -> None:
-    """Raise `RunFailed` if the result isn't on the disk, even if the screen has shown it."""
+    """Raise `RunFailed` if the result isn't on disk, even if it was printed."""
     if stored_metrics(folder) is None:
         raise RunFailed(f"the result could not be written to {folder.path}")
 
 
 def stored_metrics(folder: RunDirectory) -> dict[str, Any] | None:
-    """Return the metrics.json of a completed run; None if it is missing, or is of fewer epochs.
+    """Return the metrics.json of a completed run; None if it is missing or from fewer epochs.
 
-    The disk may have been full when the run wrote it.
+    The disk may have been full when the run wrote its result.
     """
     with suppress(RequestError):
         status, metrics = folder.status.read(), folder.read_metrics()
@@ -167,21 +168,21 @@ def stored_metrics(folder: RunDirectory) -> dict[str, Any] | None:
 
 @contextmanager
 def _interruption_explained(folder: RunDirectory) -> Iterator[None]:
-    """Have a Ctrl-C say where the run's folder is, and how to resume it."""
+    """Add the run's folder and the way to resume it to a `KeyboardInterrupt`."""
     try:
         yield
     except KeyboardInterrupt as stop:
         status = folder.status.read()
-        then = f"attnlab resume {folder.word} goes on with it"
+        then = f"attnlab resume {folder.word} continues it"
         if status["state"] == "completed":
-            then = "it is done, and attnlab runs sync sends it to MLflow"
+            then = "it is complete, and attnlab runs sync sends it to MLflow"
         when = f"after epoch {status['epoch']}" if status["epoch"] else "in the first epoch"
-        raise KeyboardInterrupt(f"{when}; the run lies in {folder.path}; {then}") from stop
+        raise KeyboardInterrupt(f"{when}; run folder {folder.path}; {then}") from stop
 
 
 @contextmanager
 def _closing(close: Callable[..., None]) -> Iterator[None]:
-    """Have `close` write how the body ended, unless it ended well."""
+    """Call `close` with the state and the error if the body raises."""
     try:
         yield
     except KeyboardInterrupt:
@@ -196,21 +197,24 @@ def _closing(close: Callable[..., None]) -> Iterator[None]:
         raise
 
 
-# How many may be under way; those of a store that does not answer are given up one by one.
+# How many runs may wait for figures and MLflow; a store that does not answer can't pile up more.
 _MOST = 16
-_under_way: list[Finish] = []
+_unfinished: list[Finish] = []
 
 
 class Finish:
-    """The end of a run that is done; the recorder's tracker may have more to copy."""
+    """What a completed run still gets: its figures, and the rest of its copy in MLflow.
+
+    Helper processes make both, while this process continues with the next run.
+    """
 
     def __init__(self, recorder: Recorder) -> None:
         self._recorder, self._tracker = recorder, recorder.tracker
-        # Figures are in MLflow, too.
+        # MLflow gets the figures, too, so its copy ends after them.
         self._drawing = Drawing(recorder.folder.path, lambda: self._tracker.end("completed"))
 
     def wait(self) -> None:
-        """Wait until it is over; what went wrong is a warning in the run's log."""
+        """Wait until both are done; a problem becomes a warning in the run's log."""
         with logs.logging_to(self._recorder.folder.path / "run.log"):
             with spent("figures"), self._recorder.writing("the figures"):
                 if problem := self._drawing.wait():
@@ -220,19 +224,19 @@ class Finish:
 
 
 def _finish_in_background(recorder: Recorder) -> None:
-    """Begin the end of a run, and wait for that of an earlier one if many are under way."""
-    _under_way.append(Finish(recorder))
-    if len(_under_way) > _MOST:
-        _under_way.pop(0).wait()
+    """Start to finish a run; wait for the oldest unfinished one if there are many."""
+    _unfinished.append(Finish(recorder))
+    if len(_unfinished) > _MOST:
+        _unfinished.pop(0).wait()
 
 
 def wait_for_finishes() -> None:
-    """Wait until the runs of this process have their figures, and MLflow has all.
+    """Wait until all runs of this process have their figures and their copies in MLflow.
 
-    An interruption leaves the rest to the other processes.
+    After an interruption the helper processes finish the rest alone.
     """
-    finishes = _under_way.copy()
-    _under_way.clear()
+    finishes = _unfinished.copy()
+    _unfinished.clear()
     with logs.standard_error() as stream:
         quiet = logs.verbosity != 0 or not stream.isatty()
         with Console(file=stream, quiet=quiet).status("drawing, and sending to MLflow"):

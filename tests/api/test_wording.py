@@ -35,8 +35,8 @@ from attnlab.api.wording import in_python
             "after epoch 3; attnlab.load().resume() goes on",
         ),
         (
-            "killed: attnlab resume goes on with it",
-            "killed: attnlab.load().resume() goes on with it",
+            "killed: attnlab resume continues it",
+            "killed: attnlab.load().resume() continues it",
         ),
         ("attnlab resume /r trainer.epochs=7 has", 'attnlab.load("/r").resume(epochs=7) has'),
         ("use --epoch last, or any of 1, 3 to 40.", 'use epoch="last", or any of 1, 3 to 40.'),

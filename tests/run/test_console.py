@@ -17,12 +17,12 @@ from attnlab.run.console import print_result, print_table
         (
             0.75,
             0.25,
-            "25.0% of the error of persistence, the best baseline, is gone with no attention",
+            "The error of no attention is 25.0% below that of persistence, the best baseline",
         ),
         (1.5, -0.5, "The error of no attention is 50.0% above that of persistence"),
-        (0.5, None, "persistence makes no error to speak of"),
-        (math.nan, None, "What no attention gives is not finite"),
-        (None, None, "What no attention gives is not finite"),
+        (0.5, None, "persistence makes practically no error"),
+        (math.nan, None, "The result of no attention is not finite"),
+        (None, None, "The result of no attention is not finite"),
     ],
 )
 def test_a_sentence_says_what_came_out(capsys, rmse, skill, said):
@@ -70,5 +70,5 @@ def test_columns_without_room_are_left_out_and_told(monkeypatch, terminal, missi
     shown = re.sub(r"\x1b\[[\d;]*m", "", file.getvalue())
     assert ("left out" in shown) is bool(missing)
     if missing:
-        assert f"left out, for the terminal is narrow: {missing}" in shown
+        assert f"columns left out of this narrow terminal: {missing}" in shown
     assert "rmse" in shown and "0.002345" in shown and "0.5" in shown

@@ -80,7 +80,7 @@ def test_a_run_under_way_is_left_alone(config, make, trained):
     make("failed", error="no")
     make("killed")
     make("running", **ELSEWHERE, sweep="mine")
-    with pytest.raises(RunBusy, match="process .* is at it"):
+    with pytest.raises(RunBusy, match="process .* is training this run"):
         run_once(config, SWEEP)
     assert trained == []
     # But for two trials that are equal: each has a run of its own.

@@ -22,7 +22,7 @@ def test_a_model_for_no_machine_is_refused(capsys, tmp_path):
     words = ["task=fib", "model.units=1000000000", f"paths.runs={tmp_path}"]
     assert main(words) == 2
     said = capsys.readouterr().err
-    assert said.startswith("attnlab: model.units: expected a run that fits into ")
+    assert said.startswith("attnlab: model.units: the run needs at least ")
     assert list(tmp_path.iterdir()) == []
 
 
@@ -38,7 +38,9 @@ def test_what_is_said_to_fit_fits_and_twice_as_much_does_not(compose, monkeypatc
     words = ["task=fib_random", "task.train_windows=20000", *words]
     monkeypatch.setattr(building, "memory", lambda: 100 << 20)
     monkeypatch.setattr(building, "_ALWAYS_FITS", 1)
-    with pytest.raises(RequestError, match=f"{key}: .* 0.1 GiB of memory.* would fit") as error:
+    with pytest.raises(
+        RequestError, match=f"{key}: .* this machine has 0.1 GiB.* would fit"
+    ) as error:
         refuse(compose(*words))
     size = int(re.search(rf"{key}=(\d+) would fit", str(error.value))[1])
     refuse(compose(*words, f"{key}={size}"))

@@ -67,8 +67,8 @@ def test_slow_epochs_have_a_line_each(capsys, monkeypatch):
     ],
 )
 def test_why_the_train_loss_may_be_the_larger_one(document, reasons):
-    end = ", val without: train may be the larger one"
-    assert about_losses(document) == [f"train is the loss with {reasons}{end}"]
+    end = ", the val loss does not: train may be larger"
+    assert about_losses(document) == [f"the train loss includes {reasons}{end}"]
     assert about_losses({"task": {"label_smoothing": 0.0}, "model": {"dropout": 0.0}}) == []
 
 

@@ -123,4 +123,4 @@ def test_a_corpus_smaller_than_a_batch_is_one_batch(tmp_path, monkeypatch, capfd
     )
     out, err = capfd.readouterr()
     assert code == 0, err
-    assert "No validation part: the last epoch is reported." in out
+    assert "There are no validation data, so the result is of the last epoch." in out
