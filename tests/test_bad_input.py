@@ -226,10 +226,10 @@ def overwritten(name: str):
 
 
 DAMAGE = [
-    ("evaluate", unfinished, "RUN: expected a completed run, but ", "is killed (epoch 1)"),
+    ("evaluate", unfinished, "RUN: ", "is not completed but killed (epoch 1)"),
     ("evaluate", unfinished, "RUN: ", "continues it, or use its newest weights with --epoch last."),
-    ("forecast", unfinished, "RUN: expected a completed run, but ", "is killed (epoch 1)"),
-    ("plot", unfinished, "RUN: expected a completed run, but ", "is killed (epoch 1)"),
+    ("forecast", unfinished, "RUN: ", "is not completed but killed (epoch 1)"),
+    ("plot", unfinished, "RUN: ", "is not completed but killed (epoch 1)"),
     ("evaluate", spoiled("status.json", "{"), "status.json: damaged"),
     ("forecast", spoiled("status.json", "[]"), "status.json: damaged"),
     (
@@ -249,15 +249,15 @@ DAMAGE = [
     (
         "forecast",
         spoiled("config.yaml", "{seed: 0, task: {}}"),
-        "task: expected the name of one of its",
+        "task: expected a name",
     ),
     ("evaluate", spoiled("metrics.json", "{"), "metrics.json: damaged"),
     ("evaluate", spoiled("weights/*"), "has no saved weights"),
-    ("forecast", spoiled("assets/scaler.json", "{}"), "scaler.json: expected what a run saves"),
+    ("forecast", spoiled("assets/scaler.json", "{}"), "scaler.json: damaged or missing: "),
     ("plot", spoiled("history.csv", "epoch,loss\n1\n"), "history.csv: damaged"),
     ("plot", spoiled("predictions.csv"), "predictions.csv: damaged or missing"),
-    ("forecast", spoiled("weights/*", "HDF"), "weights.h5: expected this run's weights, but: "),
-    ("forecast", overwritten("weights/*"), "weights.h5: expected this run's weights, but: "),
+    ("forecast", spoiled("weights/*", "HDF"), "weights.h5: can't read this run's weights: "),
+    ("forecast", overwritten("weights/*"), "weights.h5: can't read this run's weights: "),
 ]
 
 

@@ -1,4 +1,4 @@
-"""Checkpoints, from which a killed run resumes; a digest says whether one is whole."""
+"""Checkpoints, from which a killed run resumes; a digest shows whether one is intact."""
 
 from __future__ import annotations
 
@@ -19,28 +19,28 @@ _log = logging.getLogger(__name__)
 _MAGIC = b"attnlab checkpoint 1\n"
 _DIGEST_SIZE = hashlib.sha256().digest_size
 _BLOCK = 1 << 20
-# The one before the newest stays, in case the newest is damaged.
+# The second newest stays in case the newest is damaged.
 _KEPT = 2
 
 
 class Checkpoint(NamedTuple):
-    """What was saved."""
+    """The content of a checkpoint."""
 
     state: dict[str, Any]  # JSON-ready; NaN and infinities included
     arrays: list[np.ndarray]  # in the order in which they were saved
 
 
 class Checkpoints:
-    """The checkpoints in a folder, `step_000000123.ckpt`: magic, state, arrays, SHA-256."""
+    """The checkpoints of a folder: files `step_000000123.ckpt` of magic, state, arrays, SHA-256."""
 
     def __init__(self, folder: Path):
         self._folder = Path(folder)
 
     def save(self, step: int, state: Mapping[str, Any], arrays: Sequence[np.ndarray]) -> None:
-        """Write a checkpoint, whole or not at all, and remove all but the last two.
+        """Write a checkpoint, and remove all but the newest two.
 
-        A later one has more steps, or replaces that of the same step. `state` is JSON-ready. Raises
-        `OSError` where it can't be written; those before it stay.
+        It replaces a checkpoint of the same step. `state` is JSON-ready. Raises `OSError` if it
+        can't be written; then the earlier checkpoints stay.
         """
         with files.replacing(self._folder / f"step_{step:09d}.ckpt") as temporary:
             with open(temporary, "w+b") as stream:
@@ -48,21 +48,21 @@ class Checkpoints:
         self.keep(_KEPT)
 
     def keep(self, count: int) -> None:
-        """Remove all but the newest ones; raises `OSError`."""
+        """Remove all but the `count` newest; raises `OSError`."""
         for path in self._paths()[:-count]:
             path.unlink(missing_ok=True)
 
     def newest(self) -> Checkpoint | None:
-        """Return the last checkpoint that is whole; None if there is none.
+        """Return the newest intact checkpoint; None if there is none.
 
-        A warning names the damaged ones, which are renamed to `damaged_...`. Raises `RequestError`
-        if a file can't be read, because it may be whole.
+        Damaged ones are renamed to `damaged_...`, with a warning. Raises `RequestError` if a file
+        can't be read, because it may be intact.
         """
         for path in reversed(self._paths()):
             try:
                 return _read(path)
             except ValueError as error:
-                _log.warning("%s: damaged (%s); what was saved before it is used", path, error)
+                _log.warning("%s: damaged (%s); the checkpoint before it is used", path, error)
                 path.replace(path.with_name(f"damaged_{path.name}"))
             except OSError as error:
                 raise RequestError(f"{path}: can't be read ({error.strerror or error}).") from error
@@ -83,12 +83,12 @@ def _write(stream: IO[bytes], state: Mapping[str, Any], arrays: Sequence[np.ndar
 
 
 def _read(path: Path) -> Checkpoint:
-    """A checkpoint; raises `ValueError` where it isn't what was written."""
+    """Return a checkpoint; raises `ValueError` if it is damaged."""
     import numpy as np
 
     with open(path, "rb") as stream:
         if stream.read(len(_MAGIC)) != _MAGIC:
-            raise ValueError("it does not begin as a checkpoint does")
+            raise ValueError("it does not start like a checkpoint")
         digest = _digest(stream, stream.seek(0, 2) - _DIGEST_SIZE)
         if stream.read() != digest:
             raise ValueError("its digest differs from its content")
@@ -100,7 +100,7 @@ def _read(path: Path) -> Checkpoint:
 
 
 def _digest(stream: IO[bytes], size: int) -> bytes:
-    """The SHA-256 of a file's first bytes; the stream is at the end of them afterwards."""
+    """Return the SHA-256 of a file's first bytes, and leave the stream after them."""
     stream.seek(0)
     sha256 = hashlib.sha256()
     while (left := size - stream.tell()) > 0:

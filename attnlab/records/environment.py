@@ -1,4 +1,4 @@
-"""What a run ran on: versions, machine, code. No environment variable that may be secret."""
+"""The environment of a run: versions, machine, code; no variables that may be secret."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ from typing import Any
 
 from attnlab.process import variable
 
-# The command as it was typed, for the processes of a sweep, too.
+# The variable with the typed command, which a sweep's processes inherit.
 TYPED = "ATTNLAB_COMMAND"
 PACKAGES = (
     *("attnlab", "tensorflow", "keras", "numpy", "scipy", "hydra-core", "omegaconf", "mlflow"),
     *("matplotlib", "h5py", "tokenizers", "sacrebleu"),
 )
-# What decides how many threads compute, and so in which order sums are taken.
+# Variables that set the number of threads, and so the order of sums.
 THREADS = ("TF_NUM_INTRAOP_THREADS", "OMP_NUM_THREADS", "TF_ENABLE_ONEDNN_OPTS")
-# What `training.tensorflow_internals` adds to $XLA_FLAGS; the rest is the user's.
+# The flag that `training.tensorflow_internals` adds to the user's $XLA_FLAGS.
 OWN_XLA_FLAG = "--xla_backend_extra_options=xla_cpu_disable_loop_unrolling"
 
 
 def environment() -> dict[str, Any]:
-    """The entries of environment.json; packages are None where one is missing.
+    """Return the entries of environment.json; the version of a missing package is None.
 
-    Versions come from the packages' metadata, so nothing is imported. Environment variables are
-    left out but for numbers of threads and XLA's flags, since they may hold credentials.
+    Versions come from the packages' metadata, so nothing is imported. Environment variables may
+    contain credentials, so only thread counts and XLA's flags are included.
     """
     return {
         "python": platform.python_version(),
@@ -52,20 +52,20 @@ def environment() -> dict[str, Any]:
 
 
 def user() -> str | None:
-    """Who runs this process; None where the system has no name, as in some containers."""
+    """Return the user of this process; None if it has no name, as in some containers."""
     with suppress(OSError, KeyError, ImportError):
         return getpass.getuser()
     return None
 
 
 def processors() -> int:
-    """How many this process may use."""
+    """Return how many processors this process may use."""
     has_affinity = hasattr(os, "sched_getaffinity")
     return len(os.sched_getaffinity(0)) if has_affinity else os.cpu_count() or 1
 
 
 def has_gpu() -> bool:
-    """Whether TensorFlow may find a GPU on this machine; TensorFlow is not imported."""
+    """Return whether this machine has a GPU that TensorFlow may find, without importing it."""
     if os.environ.get("CUDA_VISIBLE_DEVICES") in ("", "-1"):  # empty hides all GPUs from CUDA
         return False
     return any(any(Path("/dev").glob(name)) for name in ("nvidia[0-9]*", "kfd", "dxg"))
@@ -73,7 +73,7 @@ def has_gpu() -> bool:
 
 @cache
 def _processor_model() -> str | None:
-    """The processor's name, which says more than its architecture; None if it isn't known."""
+    """Return the processor's model name; None if unknown."""
     with suppress(OSError):
         lines = Path("/proc/cpuinfo").read_text("utf-8", "replace").splitlines()
         return next(
@@ -83,7 +83,7 @@ def _processor_model() -> str | None:
 
 
 def differences(began: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
-    """What differs between two environments, in words: `numpy 2.1.0, now 2.2.0`."""
+    """Return the differences between two environments, as in `numpy 2.1.0, now 2.2.0`."""
     old, new = _comparable(began), _comparable(now)
     return [f"{k} {old.get(k)}, now {new[k]}" for k in new if old.get(k) != new[k]]
 
@@ -102,9 +102,9 @@ def _comparable(environment: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def code_version(root: Path) -> dict[str, Any] | None:
-    """The git commit of a checkout and whether tracked files differ: `{"commit", "dirty"}`.
+    """Return the git commit of a checkout, and whether tracked files differ from it.
 
-    None where `root` is no checkout's top, or git is missing.
+    None if `root` isn't the top of a checkout, or git is missing.
     """
     if not (root / ".git").exists():
         return None

@@ -1,6 +1,6 @@
-"""Files that are either the old version or the new one if a run is killed at any moment.
+"""Read and write files so that a kill at any moment leaves either the old or the new version.
 
-Writing raises `OSError` where a file can't be written, reading `RequestError` where it is missing
+Writing raises `OSError` if a file can't be written; reading raises `RequestError` if it is missing
 or damaged.
 """
 
@@ -23,14 +23,14 @@ if TYPE_CHECKING:
     import numpy as np
 
 _numbers = itertools.count()
-_LONGEST_CELL = 2**31 - 1  # texts to be classified may be longer than csv's default
+_LONGEST_CELL = 2**31 - 1  # texts may be longer than the default of `csv`
 
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """Yield a temporary path next to `path`, which replaces `path` at the end.
+    """Yield a temporary path, whose file replaces `path` when the body ends.
 
-    The file is synced to disk before it is renamed. When the body raises, `path` stays as it was.
+    The file is synced to disk before it is renamed. If the body raises, `path` doesn't change.
     """
     beside = temporary(path)
     try:
@@ -44,18 +44,18 @@ def replacing(path: Path) -> Iterator[Path]:
 
 
 def temporary(path: Path) -> Path:
-    """A path next to `path` that nobody else has; a file that a kill leaves there is ignored.
+    """Return a unique path next to `path`; files that a kill leaves there are ignored.
 
-    It ends like `path`, because Keras and matplotlib choose a format by that.
+    The ending is that of `path`, because Keras and matplotlib choose a format by it.
     """
     return path.with_name(f".tmp-{os.getpid()}-{next(_numbers)}-{path.name}")
 
 
 def existing_file(path: str | Path, key: str) -> Path:
-    """A file that a setting or an option names.
+    """Return the path of a file that a setting or an option names.
 
     Raises:
-        RequestError: there is none, or it is a folder or a pipe, which can't be read again.
+        RequestError: it doesn't exist, or is a folder or a pipe, which can't be read twice.
     """
     found = Path(path).expanduser()
     if found.is_file():
@@ -65,29 +65,29 @@ def existing_file(path: str | Path, key: str) -> Path:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write `text` as UTF-8 with the line ends it has, whole or not at all."""
+    """Write `text` as UTF-8 without changing line ends."""
     with replacing(path) as temporary:
         temporary.write_bytes(text.encode("utf-8"))
 
 
 def json_text(data: Any) -> str:
-    """`data` as JSON for any reader: indented, with null for NaN and infinities.
+    """Return `data` as standard JSON, indented; NaN and infinities become null.
 
-    NumPy scalars and arrays become numbers and lists, paths become text. Raises `TypeError` where
-    something in `data` has no form in JSON.
+    NumPy scalars and arrays become numbers and lists, paths become text. Raises `TypeError` if
+    JSON can't express something in `data`.
     """
     return json.dumps(_plain(data), indent=2, ensure_ascii=False)
 
 
 def write_json(path: Path, data: Any) -> None:
-    """Write `data` as `json_text` has it, and the end of a line."""
+    """Write `data` as `json_text` formats it."""
     write_text(path, json_text(data) + "\n")
 
 
 def write_table(path: Path, columns: Mapping[str, Any]) -> None:
-    """Write columns, arrays (N,) or sequences, as CSV; numbers read back to the same value.
+    """Write columns, arrays (N,) or sequences, as CSV; numbers read back as the same values.
 
-    Raises `ValueError` where the columns differ in length.
+    Raises `ValueError` if the columns differ in length.
     """
     lengths = {name: len(column) for name, column in columns.items()}
     if len(set(lengths.values())) > 1:
@@ -96,9 +96,9 @@ def write_table(path: Path, columns: Mapping[str, Any]) -> None:
 
 
 def read_table(path: Path, text: Collection[str] = ()) -> dict[str, np.ndarray]:
-    """The columns of a CSV: int64 or float64 where all cells are such numbers, else text.
+    """Return a CSV's columns as int64 or float64 if all cells are such numbers, else as text.
 
-    Columns of `text` are text even where they look like numbers.
+    The columns named in `text` are always text.
     """
     limit = csv.field_size_limit(_LONGEST_CELL)
     try:
@@ -114,7 +114,7 @@ def read_table(path: Path, text: Collection[str] = ()) -> dict[str, np.ndarray]:
 
 
 def read_json(path: Path) -> dict[str, Any]:
-    """The object in a JSON file."""
+    """Return the object in a JSON file."""
     try:
         data = json.loads(path.read_bytes())
     except FileNotFoundError as error:
@@ -127,26 +127,26 @@ def read_json(path: Path) -> dict[str, Any]:
 
 
 def csv_text(rows: Iterable[Iterable[Any]]) -> str:
-    """Rows as lines of CSV, each with its line end."""
+    """Return rows as CSV text; every line ends with a line end."""
     lines: list[str] = []
-    # Characters of the line end are what `csv` quotes: with another one, \r would not be quoted.
+    # `csv` quotes the characters of its line end; with "\n" it would not quote "\r".
     writer = csv.writer(SimpleNamespace(write=lines.append), lineterminator="\r\n")
     writer.writerows(rows)
     return "".join(f"{line[:-2]}\n" for line in lines)
 
 
 class History:
-    """A CSV that grows by whole rows, such as history.csv. The first row decides the columns."""
+    """A CSV file to which rows are appended, such as history.csv; row 1 fixes the columns."""
 
     def __init__(self, path: Path):
         self._path = path
 
     def append(self, row: Mapping[str, Any]) -> None:
-        """Add a row, in a file that takes the place of the old one as a whole.
+        """Add a row by replacing the file as a whole.
 
         Raises:
-            ValueError: The row has other columns than the first one.
-            OSError: The row can't be written; the file is as before.
+            ValueError: the row has other columns than the first row.
+            OSError: the row can't be written; the file is unchanged.
         """
         lines = self._lines()
         columns = next(csv.reader(lines), list(row))
@@ -157,14 +157,14 @@ class History:
         write_text(self._path, "".join([*lines, added]))
 
     def replace(self, rows: Sequence[Mapping[str, Any]]) -> None:
-        """Write these rows in place of all; raises `OSError`."""
+        """Replace all rows; raises `OSError`."""
         lines = [rows[0], *(row.values() for row in rows)] if rows else []
         write_text(self._path, csv_text(lines))
 
     def read(self) -> dict[str, list[float]]:
-        """Column to one value a row, `epoch` as whole numbers.
+        """Return the columns as lists with a value per row; `epoch` has whole numbers.
 
-        Raises `RequestError` where the file is damaged.
+        Raises `RequestError` if the file is damaged.
         """
         try:
             header, *rows = csv.reader(self._lines() or [""])
@@ -195,7 +195,7 @@ def _array(cells: Sequence[str], as_text: bool) -> np.ndarray:
 
 
 def _cells(column: Sequence[Any]) -> list[Any]:
-    """The column's values as the csv module writes them best: shortest text that reads back."""
+    """Return values that `csv` writes as the shortest text that reads back unchanged."""
     dtype = getattr(column, "dtype", None)
     if dtype is None:
         return list(column)
@@ -205,7 +205,7 @@ def _cells(column: Sequence[Any]) -> list[Any]:
 
 
 def _plain(data: Any) -> Any:
-    """`data` in types that JSON knows."""
+    """Return `data` with JSON's types only."""
     if isinstance(data, Mapping):
         return {str(key): _plain(value) for key, value in data.items()}
     if isinstance(data, list | tuple | set | frozenset):
@@ -229,31 +229,31 @@ def read_assets(
     expected: Any,
     what: str = "the settings",
 ) -> Found:
-    """Read a file that a task saved as JSON.
+    """Read a JSON file that a task saved for its model, such as a scaler or a vocabulary.
 
     Args:
         path: the file.
-        read: gives the settings in the file's content, and what else the task needs of it.
+        read: returns the settings in the file's content, and the rest that the task needs.
         expected: the task's own settings.
-        what: what these are, for the error.
+        what: name of the settings, for the error.
 
     Raises:
-        RequestError: the file is missing, damaged, or of other settings.
+        RequestError: the file is missing, damaged, or has other settings.
     """
     try:
         saved, found = read(json.loads(path.read_text(encoding="utf-8")))
     except (OSError, AttributeError, KeyError, TypeError, ValueError) as error:
-        raise RequestError(f"{path}: expected what a run saves, but: {error!r}") from error
+        raise RequestError(f"{path}: damaged or missing: {error!r}") from error
     if saved != expected:
         raise RequestError(f"{path}: expected {what} {expected}, got {saved}")
     return found
 
 
 def flatten(document: Mapping[str, Any], left_out: Collection[str] = ()) -> dict[str, str]:
-    """The leaves of a document by dotted key, whole, as text in YAML's spelling (`null`, `true`).
+    """Return the leaves of a nested document by dotted key, as text in YAML's spelling.
 
-    An empty mapping or list counts as a leaf. Sections of `left_out` are left out, and so are keys
-    that start with `_`, and `rules`, which say what other values would have been allowed.
+    An empty mapping or list is a leaf. Left out are the sections in `left_out`, keys that start
+    with `_`, and `rules`, which are not settings.
     """
     wanted = {key: value for key, value in document.items() if key not in left_out}
     return {key: _text(value) for key, value in _leaves(wanted, "")}

@@ -1,8 +1,7 @@
-"""Processes that work for this one; a message through a pipe is a line of JSON.
+"""Helper processes, which exchange messages with this process as lines of JSON through pipes.
 
-Why a process and no thread: what it imports cannot meet TensorFlow's imports half-way, its Python
-work takes no time from training, and when this process is killed, it sees the pipe close and can
-still put things in order.
+Why processes and not threads: their imports don't collide with TensorFlow's, their Python code
+doesn't slow training down, and if this process is killed they notice the closed pipe and finish.
 """
 
 from __future__ import annotations
@@ -25,19 +24,19 @@ Message = Mapping[str, Any]
 
 
 class Listener(Protocol):
-    """What waits for answers; those with its `number` as their `run` are its own."""
+    """Receives the answers whose `run` is its `number`."""
 
     number: int
 
     def receive(self, answer: Message) -> None:
-        """Take an answer, in another thread; with `problem` what went wrong, at last `done`."""
+        """Receive an answer in another thread; it may have a `problem`, and the last has `done`."""
 
 
 class HelperProcess:
-    """A process that runs a module, whose messages are those of `messages`.
+    """A process that runs a module which reads and answers messages by `messages`.
 
-    `environment` is added to this process's own, unless that says otherwise. Raises `OSError` where
-    it can't be started.
+    It gets this process's environment variables, and those of `environment` that are unset here.
+    Raises `OSError` if it can't be started.
     """
 
     _current: dict[tuple[str, int], HelperProcess] = {}  # by module and number
@@ -52,10 +51,10 @@ class HelperProcess:
             stdout=subprocess.PIPE,
             stderr=None if variable("ATTNLAB_DEBUG") == "1" else subprocess.DEVNULL,
             env={**environment, **child_environment()},
-            start_new_session=True,  # a Ctrl-C in the terminal is not for it
+            start_new_session=True,  # so that Ctrl-C in the terminal doesn't reach it
             bufsize=0,
         )
-        assert self._process.stdin and self._process.stdout  # both pipes were asked for
+        assert self._process.stdin and self._process.stdout
         self._stdin, self._stdout = self._process.stdin, self._process.stdout
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
@@ -64,9 +63,9 @@ class HelperProcess:
     def current(
         cls, module: str, environment: Mapping[str, str] | None = None, number: int = 0
     ) -> HelperProcess:
-        """The one that runs and is of this process (after a fork it isn't), or a new one.
+        """Return this process's helper for a module, or start one.
 
-        A module may run in several, which are told apart by numbers.
+        Several helpers of one module differ by `number`. A forked process gets its own helpers.
         """
         with cls._lock:
             helper = cls._current.get((module, number))
@@ -76,26 +75,26 @@ class HelperProcess:
             return helper
 
     def add(self, listener: Listener) -> None:
-        """Have a listener receive its answers, in another thread, up to one with `done`."""
+        """Deliver answers to a listener, in another thread, until one has `done`."""
         with self._lock:
             self._listeners[listener.number] = listener
             if self._over:
                 self._end()
 
     def send(self, message: Message) -> None:
-        """Send a message; at once, for never more than a few short ones are under way."""
-        with suppress(OSError, ValueError):  # it has ended, which the reading thread reports
+        """Send a message; doesn't block, because only a few short messages are in the pipe."""
+        with suppress(OSError, ValueError):  # the reading thread reports that the helper has ended
             self._stdin.write(json.dumps(message).encode() + b"\n")
 
     def abandon(self) -> None:
-        """Kill the process, which hangs; what is to come gets another."""
+        """Kill a helper that hangs; later requests get a new one."""
         self._forget()
         self._process.kill()
         self._reader.join(timeout=1)
 
     @classmethod
     def close_all(cls) -> None:
-        """At the end of this process: let the others end, after what they have still to do."""
+        """Let all helpers finish their work and end, when this process ends."""
         helpers = [each for each in cls._current.values() if each._owner == os.getpid()]
         for helper in helpers:
             helper._forget()
@@ -135,21 +134,22 @@ atexit.register(HelperProcess.close_all)
 
 
 def messages() -> tuple[Iterator[dict[str, Any]], Callable[[Message], None]]:
-    """In a helper: the messages until the other process is gone, and a function to answer.
+    """Return, inside a helper, an iterator over messages and a function to answer.
 
-    Standard output belongs to the answers: what else is printed goes to standard error. Signals
-    that ask to end are left to the other process, whose end is the end of this one.
+    The iterator ends when the other process does. Standard output is for answers, so everything
+    else that is printed goes to standard error. SIGINT and SIGTERM are ignored, because the helper
+    ends with the other process.
     """
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)
     if hasattr(os, "nice"):
-        os.nice(10)  # where cores are few, the other process comes first
+        os.nice(10)  # training has priority
     answers = os.fdopen(os.dup(1), "wb", buffering=0)
     os.dup2(2, 1)
 
     def answer(message: Message) -> None:
-        with suppress(OSError):  # nobody listens any more
+        with suppress(OSError):  # the other process is gone
             answers.write(json.dumps(message).encode() + b"\n")
 
-    # A line that was cut off came from a killed process.
+    # A line without an end was cut off when the other process was killed.
     return (json.loads(line) for line in sys.stdin.buffer if line.endswith(b"\n")), answer

@@ -1,4 +1,4 @@
-"""The run's own log, run.log in its folder."""
+"""The log of a run, run.log in its folder."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ from pathlib import Path
 from typing import IO, Any
 
 FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
-# How much the command line shows: -1 with `-q`, where only errors and warnings are shown, 1 with
-# `-v`, where the terminal has the log, too.
+# How much the command line shows: -1 with `-q` (only errors and warnings), 1 with `-v` (the whole
+# log).
 verbosity = 0
 
 
-# The files that are open, and what they have in common as long as there is one.
+# The open log files, and the set-up that lasts as long as one is open.
 _files: list[_FileHandler] = []
 _shared = ExitStack()
-# The files that what works here logs to, where it is known; runs may take turns in a process.
+# The log files of the current run; stacked runs take turns in a process.
 _here: ContextVar[tuple[_FileHandler, ...]] = ContextVar("here", default=())
 
 
 @contextmanager
 def logging_to(path: Path) -> Iterator[None]:
-    """Append what the body logs and warns to a file; logging is as before after it.
+    """Append the body's log records and warnings to a file.
 
-    What goes there: records of the logger `attnlab` from INFO on, other loggers' and Python's
-    warnings from WARNING on. Warnings keep appearing on the terminal; where nobody has set up
-    logging, warnings of `attnlab` are shown on standard error, with `-v` all that it logs.
+    The file gets records of the logger `attnlab` from INFO, and records of other loggers and
+    Python's warnings from WARNING. Python's warnings still appear on the terminal. Unless logging
+    is configured already, warnings of `attnlab` go to standard error, with `-v` all its records.
     """
     file, root = _FileHandler(path, encoding="utf-8", delay=True), logging.getLogger()
     file.setFormatter(logging.Formatter(FORMAT))
@@ -55,7 +55,7 @@ def logging_to(path: Path) -> Iterator[None]:
 
 def _set_up(root: logging.Logger) -> None:
     ours = logging.getLogger("attnlab")
-    if not root.handlers:  # warnings of ours go to the user, like the command line's errors
+    if not root.handlers:  # warnings look like the command line's errors
         terminal = logging.StreamHandler(_shared.enter_context(standard_error()))
         terminal.setLevel(logging.DEBUG if verbosity > 0 else logging.WARNING)
         terminal.setFormatter(logging.Formatter("attnlab: %(message)s"))
@@ -69,10 +69,10 @@ def _set_up(root: logging.Logger) -> None:
 
 
 class _FileHandler(logging.FileHandler):
-    """A log file whose failures, such as a full disk or no folder, don't disturb the run."""
+    """A log file whose failures, such as a full disk, don't disturb the run."""
 
     def emit(self, record: logging.LogRecord) -> None:  # noqa: D102
-        with suppress(OSError):  # it is opened here
+        with suppress(OSError):  # this opens the file
             super().emit(record)
 
     def handleError(self, record: logging.LogRecord) -> None:  # noqa: D102
@@ -84,7 +84,7 @@ class _FileHandler(logging.FileHandler):
 
 
 def in_words(entries: Mapping[str, Any]) -> str:
-    """Names and values as a person would list them, without empty ones: `train 661, test 354`."""
+    """List names and values as in a sentence, without empty ones: `train 661, test 354`."""
     known = {name.replace("_", " "): _word(each) for name, each in entries.items()}
     return ", ".join(f"{name} {word}" for name, word in known.items() if word not in ("", "()"))
 
@@ -99,10 +99,10 @@ def _word(value: Any) -> str:
 
 @contextmanager
 def standard_error() -> Iterator[IO[str]]:
-    """Standard error, even while TensorFlow is imported, when file descriptor 2 is turned away."""
+    """Yield standard error, which works even while TensorFlow's import redirects descriptor 2."""
     own = False
-    with suppress(OSError, ValueError, AttributeError):  # where somebody captures what is printed
-        own = sys.stderr.fileno() == 2 and sys.stderr is sys.__stderr__  # not rich's, beside bars
+    with suppress(OSError, ValueError, AttributeError):  # standard error is captured
+        own = sys.stderr.fileno() == 2 and sys.stderr is sys.__stderr__  # not rich's replacement
     if not own:
         yield sys.stderr
         return
@@ -111,7 +111,7 @@ def standard_error() -> Iterator[IO[str]]:
     try:
         yield stream
     finally:
-        with suppress(BrokenPipeError):  # the reader of what is left has gone
+        with suppress(BrokenPipeError):  # the reader is gone
             stream.close()
 
 
@@ -121,7 +121,7 @@ def _is_ours(name: str) -> bool:
 
 @contextmanager
 def _warnings_logged() -> Iterator[None]:
-    """Let the files have each Python warning before it is shown as always."""
+    """Write each Python warning to the log files before it is shown."""
     show = warnings.showwarning
 
     def show_and_log(

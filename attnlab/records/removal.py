@@ -1,4 +1,4 @@
-"""Removing a run: its folder and its copy in MLflow, both or neither."""
+"""Remove a run's folder and its copy in MLflow, both or neither."""
 
 from __future__ import annotations
 
@@ -13,32 +13,30 @@ from attnlab.records.mlflow.store import Store
 from attnlab.records.run_directory import RunDirectory
 from attnlab.records.status import FolderLock
 
-# How a hidden name begins: it says what to remove, for the process that finishes the removal.
+# Prefixes of hidden names. They tell the process that finishes a removal what to remove.
 _HIDDEN, _FOLDER_ONLY = ".removing-", ".removing-folder-"
-_store = cache(Store)  # one for all runs, which is checked once
+_store = cache(Store)  # one for all runs, so that it is checked once
 
 
 def remove_run(folder: Path, keep_mlflow: bool = False) -> bool:
-    """Remove a run, which may be damaged; whether nothing of it stays, as of a run on a server.
+    """Remove a run, even a damaged one; returns False if a server keeps it as deleted.
 
-    The folder gets a hidden name first, so that nobody takes it for a run any more; then MLflow's
-    copy goes, unless that is to be kept, then the folder. When MLflow refuses, the folder gets its
-    name back. What a process that was killed meanwhile leaves is removed by `finish_removals`.
-    Raises `RequestError` where a process writes the run, or one of the two can't be removed; then
-    both are as they were.
+    The folder gets a hidden name first, so that it no longer counts as a run. Then MLflow's copy is
+    removed, unless `keep_mlflow`, and then the folder. If MLflow fails, the folder gets its name
+    back. If the process is killed in between, `finish_removals` removes the rest. Raises
+    `RequestError` if a process is writing the run, or one of both can't be removed; then both stay.
     """
     hidden = folder.with_name((_FOLDER_ONLY if keep_mlflow else _HIDDEN) + folder.name)
     with explained(f"{folder}: can't be removed"), FolderLock(folder):
         copy = None if keep_mlflow else mlflow_copy(folder)
-        folder.rename(hidden)  # and its lock with it, which so stays
+        folder.rename(hidden)  # the lock inside moves along
     return _remove_hidden(hidden, folder, copy)
 
 
 def mlflow_copy(folder: Path, path: Path | None = None) -> tuple[Store, str] | None:
-    """The store and the id of a run's copy in MLflow; None where there is none.
+    """Return the store and the id of a run's copy in MLflow; None if it has none.
 
-    `path` is where the folder lies now, if it has been hidden. Raises `RequestError` where the
-    store that has it can't be used.
+    `path` is the current path of a hidden folder. Raises `RequestError` if the store can't be used.
     """
     run, config, run_id, is_readable = RunDirectory(path or folder), {}, None, False
     with suppress(RequestError):
@@ -55,21 +53,21 @@ def mlflow_copy(folder: Path, path: Path | None = None) -> tuple[Store, str] | N
         store = _store(uri)
         found = store.find(folder, run_id, folder.parts[-3])
     except RequestError:
-        if untracked:  # MLflow never said that it has the run
+        if untracked:  # MLflow has never reported the run's id
             return None
         raise
     return (store, found.info.run_id) if found else None
 
 
 def finish_removals(runs: Path) -> int:
-    """Remove what removals have left hidden whose process was killed; returns how many.
+    """Finish the removals whose process was killed; returns how many.
 
-    MLflow's copy stays where the removal was to leave it. Raises `RequestError` where MLflow's copy
-    of one can't be removed.
+    MLflow's copies stay if the removal was to keep them. Raises `RequestError` if MLflow's copy
+    can't be removed.
     """
     done = 0
     for hidden in sorted(runs.absolute().glob(f"*/*/{_HIDDEN}*")):
-        with suppress(RequestError, OSError):  # another process is at it
+        with suppress(RequestError, OSError):  # another process does it
             FolderLock(hidden).acquire()
             prefix = _FOLDER_ONLY if hidden.name.startswith(_FOLDER_ONLY) else _HIDDEN
             folder = hidden.with_name(hidden.name.removeprefix(prefix))
@@ -88,6 +86,6 @@ def _remove_hidden(hidden: Path, folder: Path, copy: tuple[Store, str] | None) -
         hidden.rename(folder)
         raise
     with explained(f"{hidden}: can't be removed"):
-        (hidden / "status.json").unlink(missing_ok=True)  # so much for MLflow
+        (hidden / "status.json").unlink(missing_ok=True)  # marks that MLflow's copy is removed
         shutil.rmtree(hidden)
     return gone

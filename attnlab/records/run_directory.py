@@ -1,4 +1,4 @@
-"""A run's folder: where its files are, how they are written, and how runs are found."""
+"""A run's folder: its files, how they are read and written, and how runs are found."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ from attnlab.records.status import Status, actual_state
 if TYPE_CHECKING:
     import numpy as np
 
-REPORT = "report.html"  # in the folder of a run or a sweep, once it was asked for
-# What to add to a complaint that a run isn't found.
+REPORT = "report.html"  # `attnlab report` writes it to the folder of a run or a sweep
+# Advice for a message that a run isn't found.
 OTHER_FOLDER = "--runs FOLDER or ATTNLAB_RUNS=FOLDER names it"
 _FOLDERS = ("weights", "checkpoint", "assets", "plots")
 _numbers = itertools.count()
 
 
 class NoSuchRun(RequestError):
-    """A text is neither the folder nor the id of a run."""
+    """A text is neither a folder nor an id of a run."""
 
 
 class RunDirectory:
     """One run's folder, `<runs>/<task>/<attention>/<date>_<time>_s<seed>`.
 
-    Every file is replaced as a whole, so a run killed at any moment leaves a folder that can be
-    read. `create` and `open` are the usual ways in.
+    Every file is replaced as a whole, so a run killed at any moment leaves a readable folder.
+    `create` makes a new folder, `open` checks an existing one.
     """
 
     def __init__(self, path: Path):
@@ -44,7 +44,7 @@ class RunDirectory:
         self.history = files.History(self.path / "history.csv")
         self.assets = self.path / "assets"  # the task's scaler or tokenizer
         self.plots = self.path / "plots"
-        self.checkpoint = self.path / "checkpoint"  # what resuming needs
+        self.checkpoint = self.path / "checkpoint"
 
     @classmethod
     def create(
@@ -56,22 +56,22 @@ class RunDirectory:
         config: Mapping[str, Any] | None = None,
         **entries: Any,
     ) -> RunDirectory:
-        """Make the folder of a new run, unique even when several start in one second.
+        """Make the folder of a new run, unique even if several start in one second.
 
-        Its state is "running" and this process its owner. `config` is for config.yaml, `entries`
-        are further ones of status.json. Raises `RequestError` where a name isn't one of a folder,
-        or the folder can't be written.
+        The run's state is "running", its owner this process. `config` becomes config.yaml, and
+        `entries` join status.json. Raises `RequestError` if a name can't be a folder's name, or the
+        folder can't be written.
         """
         for key, name in {"task.name": task, "attention.name": attention}.items():
             if not name or name in (".", "..") or Path(name).name != name:
-                raise RequestError(f"{key}: expected a name that a folder can have, got {name!r}.")
+                raise RequestError(f"{key}: {name!r} can't be the name of a folder.")
         runs = Path(runs).absolute()
         started = datetime.now(timezone.utc)
         known = {"task": task, "attention": attention, "seed": seed}
         with explained(f"paths.runs: expected a folder that can be written, got {str(runs)!r}"):
             parent = runs / task / attention
             parent.mkdir(parents=True, exist_ok=True)
-            # Under a hidden name until it is whole: what is listed as a run can be resumed.
+            # The name is hidden until the folder is complete, because listed runs can be resumed.
             run = cls(parent / f".new-{socket.gethostname()}-{os.getpid()}-{next(_numbers)}")
             run.make_folders()
             if config is not None:
@@ -81,7 +81,7 @@ class RunDirectory:
 
     @classmethod
     def open(cls, path: Path) -> RunDirectory:
-        """The run in an existing folder; raises `RequestError` where it is no run's or damaged."""
+        """Return the run in a folder; raises `RequestError` if it isn't a run's, or is damaged."""
         path = Path(path)
         if not path.exists():
             raise RequestError(f"RUN: expected a run folder, but {str(path)!r} does not exist.")
@@ -90,63 +90,63 @@ class RunDirectory:
         run = cls(path.absolute())
         if len(run.path.parts) < 5:  # the root, the folder of all runs, task, attention, run
             raise RequestError(
-                f"RUN: expected a run folder that lies in FOLDER/TASK/ATTENTION, got {str(path)!r}."
+                f"RUN: a run folder must be inside FOLDER/TASK/ATTENTION, got {str(path)!r}."
             )
         run.status.read()
         return run
 
     @property
     def name(self) -> str:
-        """The last three parts of the path: task, attention, and when it began."""
+        """The last three parts of the path: task, attention, and start time with seed."""
         return "/".join(self.path.parts[-3:])
 
     @property
     def word(self) -> str:
-        """The name of the run for commands: `latest` if it is the newest, else its path."""
+        """The run's name for commands: `latest` if it is the newest run, else its path."""
         newest = [entry.run.path for entry in list_runs(default_runs_folder())[-1:]]
         return "latest" if self.path in newest else str(self.path)
 
     @property
     def is_locked(self) -> bool:
-        """Whether a process writes it, or died without freeing it; see `FolderLock`."""
+        """Whether there is a lock, of a running or a dead process; see `FolderLock`."""
         return (self.path / "lock.json").exists()
 
     def weights_path(self, epoch: int) -> Path:
-        """The weights after `epoch` (from 1), loadable by Keras."""
+        """Return the path of the weights after `epoch` (from 1), a file that Keras can load."""
         return self.path / "weights" / f"epoch_{epoch:03d}.weights.h5"
 
     def weights_epochs(self) -> list[int]:
-        """The epochs whose weights are here, in order."""
+        """Return the epochs whose weights are saved, ascending."""
         names = (path.name for path in self.path.glob("weights/epoch_*.weights.h5"))
         numbers = (name.removeprefix("epoch_").removesuffix(".weights.h5") for name in names)
         return sorted(int(number) for number in numbers if number.isdigit())
 
     def make_folders(self) -> None:
-        """Make the folders that a run writes to, where they are missing; raises `OSError`."""
+        """Make missing subfolders; raises `OSError`."""
         for folder in _FOLDERS:
             (self.path / folder).mkdir(parents=True, exist_ok=True)
 
     def discard_after(self, epochs: int) -> None:
-        """Remove the weights of later epochs, and files that a killed process left half written."""
+        """Remove the weights of later epochs, and incomplete files of killed processes."""
         later = [self.weights_path(epoch) for epoch in self.weights_epochs() if epoch > epochs]
-        ours = f".tmp-{os.getpid()}-"  # another thread may be writing
+        ours = f".tmp-{os.getpid()}-"  # another thread may be writing these
         halves = [p for p in self.path.rglob(".tmp-*") if not p.name.startswith(ours)]
         for path in [*later, *halves]:
             path.unlink(missing_ok=True)
 
-    # What follows raises `OSError` where a file can't be written, and `RequestError` where it is
+    # The following methods raise `OSError` if a file can't be written, and `RequestError` if it is
     # missing or damaged.
 
     def write_json(self, name: str, data: Any) -> None:
-        """Write a JSON file into the folder, whole; NaN and infinities become null."""
+        """Write a JSON file into the folder; NaN and infinities become null."""
         files.write_json(self.path / name, data)
 
     def read_metrics(self) -> dict[str, Any]:
-        """What metrics.json says."""
+        """Return the content of metrics.json."""
         return files.read_json(self.path / "metrics.json")
 
     def read_environment(self) -> dict[str, Any] | None:
-        """What environment.json says; None where it is missing or damaged."""
+        """Return the content of environment.json; None if it is missing or damaged."""
         with suppress(RequestError):
             return files.read_json(self.path / "environment.json")
         return None
@@ -156,9 +156,9 @@ class RunDirectory:
         files.write_table(self.path / "predictions.csv", columns)
 
     def read_predictions(self, text: Collection[str] = ()) -> dict[str, np.ndarray]:
-        """The columns of predictions.csv, name to array (N,): int64, float64, or text.
+        """Return the columns of predictions.csv as arrays (N,) of int64, float64 or text.
 
-        Those of `text`, which a `Kind` states, are text even where they look like numbers.
+        The columns named in `text`, which a `Kind` declares, are always text.
         """
         return files.read_table(self.path / "predictions.csv", text)
 
@@ -170,7 +170,7 @@ class RunDirectory:
         files.write_text(self.path / "config.yaml", text)
 
     def read_config(self) -> dict[str, Any]:
-        """The resolved config of the run."""
+        """Return the resolved configuration of the run."""
         import yaml
 
         path = self.path / "config.yaml"
@@ -185,18 +185,16 @@ class RunDirectory:
         return config
 
     def read_task(self) -> str:
-        """The name of the run's task, as config.yaml has it."""
+        """Return the name of the run's task from config.yaml."""
         task = self.read_config().get("task")
         if not isinstance(task, dict) or "name" not in task:
             path = self.path / "config.yaml"
-            raise RequestError(
-                f"{path}: damaged: task: expected the name of one of its options, got {task}."
-            )
+            raise RequestError(f"{path}: damaged: task: expected a name, got {task}.")
         return str(task["name"])
 
 
 class ListedRun(NamedTuple):
-    """A run and its status; the status of a damaged run has the state "damaged" and the error."""
+    """A run and its status; a damaged run has the state "damaged" and the error."""
 
     run: RunDirectory
     status: dict[str, Any]
@@ -208,21 +206,21 @@ class ListedRun(NamedTuple):
 
     @property
     def noted_state(self) -> str:
-        """The state in status.json, even if the run's process has gone."""
+        """The state in status.json, even if the run's process is gone."""
         state = self.status["state"]
         if state == "completed" and not (self.path / "metrics.json").is_file():
-            return "damaged"  # half deleted
+            return "damaged"  # partly deleted
         return state
 
     @property
     def state(self) -> str:
-        """The state, "killed" if the run's process has gone."""
+        """The state, "killed" if the run's process is gone."""
         state = self.noted_state
         return actual_state(self.status) if state == "running" else state
 
     @classmethod
     def of(cls, run: RunDirectory) -> ListedRun:
-        """The run with its status, completed from its path where the status lacks something."""
+        """Return the run with its status; missing entries are filled from its path."""
         task, attention, stem = run.path.parts[-3:]
         seed, started = stem.partition("_s")[2].split("_")[0], stem
         with suppress(ValueError):
@@ -241,23 +239,23 @@ class ListedRun(NamedTuple):
 
 
 def default_runs_folder() -> Path:
-    """The folder of all runs: `$ATTNLAB_RUNS`, else `runs` here."""
+    """Return the folder of all runs: `$ATTNLAB_RUNS`, else `runs` in the working folder."""
     return Path(variable("ATTNLAB_RUNS") or "runs").absolute()
 
 
 def list_runs(runs: Path) -> list[ListedRun]:
-    """All runs in a runs folder, in the order in which they began; damaged ones too."""
+    """Return all runs of a runs folder, also damaged ones, in the order of their start."""
     folders = filter(_is_a_run, run_folders(Path(runs).absolute()))
     listed = [ListedRun.of(RunDirectory(folder)) for folder in folders]
     return sorted(listed, key=lambda entry: (str(entry.status["started"]), entry.run.name))
 
 
 def find_run(text: str, runs: Path) -> RunDirectory:
-    """The run that a user means, its status readable.
+    """Return the run that a text names.
 
-    `text` is a run's folder (its path, or as `attnlab runs` shows it), its MLflow run id or the
-    first characters of that; `commands.finding` knows what "latest" is. Raises `NoSuchRun` if
-    nothing fits, and `RequestError` if several runs do, or the run is damaged.
+    `text` is a run's folder (a path, or the name that `attnlab runs` shows), its MLflow run id or
+    the first characters of the id; `commands.finding` resolves "latest". Raises `NoSuchRun` if no
+    run fits, and `RequestError` if several fit, or the run is damaged.
     """
     runs = Path(runs).absolute()
     if text:
@@ -270,8 +268,8 @@ def find_run(text: str, runs: Path) -> RunDirectory:
     if found:
         names = ", ".join(run.name for run in found[:5]) + (", ..." if len(found) > 5 else "")
         raise RequestError(
-            f"RUN: {text!r} fits {len(found)} runs in {str(runs)!r}: {names}. Type more of the id, "
-            "or one of these names."
+            f"RUN: {text!r} fits {len(found)} runs in {str(runs)!r}: {names}. Type more characters "
+            "of the id, or one of these names."
         )
     raise NoSuchRun(
         "RUN: expected a run folder, an MLflow run id or its first characters, or latest, "
@@ -281,7 +279,7 @@ def find_run(text: str, runs: Path) -> RunDirectory:
 
 
 def _exists(path: Path) -> bool:
-    with suppress(OSError, RuntimeError, ValueError):  # it is too long, of no user, has a NUL
+    with suppress(OSError, RuntimeError, ValueError):  # too long, ~NOBODY, or a NUL in it
         return path.expanduser().exists()
     return False
 
@@ -292,14 +290,14 @@ def _is_meant(entry: ListedRun, text: str) -> bool:
 
 
 def run_folders(runs: Path) -> Iterator[Path]:
-    """Every `<task>/<attention>/<run>` that may be a run's, without walking MLflow's artifacts."""
+    """Yield every `<task>/<attention>/<run>`, without walking through MLflow's artifacts."""
     tasks = [path for path in _subfolders(runs) if path.name not in ("artifacts", "sweeps")]
     for attention in (path for task in tasks for path in _subfolders(task)):
         yield from _subfolders(attention)
 
 
 def _is_a_run(folder: Path) -> bool:
-    """Whether a folder is a run's; of one that was half deleted status.json may be missing."""
+    """Return whether a folder is a run's; a partly deleted run may lack status.json."""
     known = ("status.json", "config.yaml", "history.csv")
     return any((folder / name).is_file() for name in known) or any(folder.glob("weights/epoch_*"))
 
@@ -313,7 +311,7 @@ def _subfolders(folder: Path) -> list[Path]:
 
 
 def _named(folder: Path, stem: str) -> Path:
-    """Rename a folder to `stem`, or `stem_2`, `stem_3`, ...: the first that nobody else has."""
+    """Rename a folder to the first free name of `stem`, `stem_2`, `stem_3`, ..."""
     number, path = 1, folder.with_name(stem)
     while True:
         try:

@@ -20,14 +20,14 @@ from attnlab.records import files
 _SLURM = "SLURM_JOB_ID"
 _RUNNING = "RUNNING,COMPLETING,SUSPENDED,STOPPED"
 _PATIENCE = 20.0  # seconds for Slurm's answer
-_ANSWER_HOLDS = 10.0  # seconds: a list of runs asks once, not for each of them
+_ANSWER_HOLDS = 10.0  # seconds, so that a list of runs asks Slurm once
 _asked: tuple[float, set[str] | None] | None = None
 
 
 class FolderLock:
-    """Lets one process at a time write a folder, which must exist: lock.json in it names the owner.
+    """Lets one process at a time write an existing folder; lock.json in it names the owner.
 
-    The lock of an owner that has died is taken over. An owner on another host counts as living.
+    The lock of a dead owner is taken over. An owner on another host counts as alive.
     """
 
     def __init__(self, folder: Path):
@@ -38,18 +38,18 @@ class FolderLock:
         """Become the owner.
 
         Raises:
-            RunBusy: Another process owns the folder and lives; the text names it.
+            RunBusy: another running process owns the folder; the text names it.
             RequestError: The folder can't be written.
         """
         with flocked(self._folder):
             owner = None
-            with suppress(RequestError):  # none, or written by nothing of ours
+            with suppress(RequestError):  # there is no lock, or it is damaged
                 owner = files.read_json(self._path)
             if owner and is_running(owner, anew=True):
                 raise RunBusy(
                     f"{self._folder}: process {owner.get('pid')} on {owner.get('host')} has been "
-                    f"writing it since {owner.get('since')}. Wait for it or end it; if that host "
-                    "is gone, remove lock.json."
+                    f"writing it since {owner.get('since')}. Wait for it or stop it. If that host "
+                    "no longer exists, remove lock.json."
                 )
             since = datetime.now(timezone.utc).isoformat(timespec="seconds")
             with explained(f"{self._folder}: expected a folder that can be written"):
@@ -57,7 +57,7 @@ class FolderLock:
         return self
 
     def release(self, *_: object) -> None:
-        """Give the folder free again."""
+        """Release the folder."""
         with suppress(OSError):
             self._path.unlink()
 
@@ -66,9 +66,9 @@ class FolderLock:
 
 @contextmanager
 def flocked(folder: Path) -> Iterator[None]:
-    """Hold the kernel's lock on a folder, waiting for it; it ends with its process.
+    """Wait for the kernel's lock on a folder and hold it; it ends with the process.
 
-    Without effect where the system or the file system has none.
+    Does nothing if the system or the file system has no such locks.
     """
     try:
         import fcntl
@@ -85,9 +85,9 @@ def flocked(folder: Path) -> Iterator[None]:
 
 
 def this_process() -> dict[str, Any]:
-    """What `is_running` needs to recognise this process: host, pid, and its start on Linux.
+    """Return what identifies this process for `is_running`: host, pid, and on Linux its start.
 
-    In a job of Slurm also its number, by which other hosts can ask about it.
+    Within a Slurm job also the job's number, so that other hosts can ask Slurm about it.
     """
     pid = os.getpid()
     job = variable(_SLURM)
@@ -96,11 +96,11 @@ def this_process() -> dict[str, Any]:
 
 
 def is_running(owner: Mapping[str, Any], *, anew: bool = False) -> bool:
-    """Whether the process recorded by `this_process` lives, as far as can be known from here.
+    """Return whether the process recorded by `this_process` is alive, as far as this host can tell.
 
-    A process on another host counts as living, unless it was in a job of Slurm that is over; `anew`
-    asks Slurm even if it has answered a moment ago, because the owner's place is to be taken. The
-    start time tells the owner from a later process with the same number.
+    A process on another host counts as alive, unless it was in a Slurm job that has ended. With
+    `anew` a recent answer of Slurm is not reused. The start time distinguishes the process from a
+    later one with the same pid.
     """
     pid = owner.get("pid")
     if not isinstance(pid, int) or os.name == "nt":
@@ -117,17 +117,17 @@ def is_running(owner: Mapping[str, Any], *, anew: bool = False) -> bool:
 
 
 def _is_queued(job: object, anew: bool) -> bool:
-    """Whether a job of Slurm runs as it did; True where that can't be known."""
+    """Return whether a Slurm job still runs; True if that can't be known."""
     if not isinstance(job, str) or not job.isdigit():
         return True
     if job == variable(_SLURM):
-        return False  # this process: the job was put back into the queue and began again
+        return False  # Slurm requeued and restarted the job that this process is in
     running = _running_jobs(anew)
     return running is None or job in running
 
 
 def _running_jobs(anew: bool) -> set[str] | None:
-    """The numbers of all jobs that Slurm runs, asked for once in a while; None if not known."""
+    """Return the numbers of all running Slurm jobs, cached for a moment; None if unknown."""
     global _asked
     if anew or _asked is None or time.monotonic() - _asked[0] > _ANSWER_HOLDS:
         command = ["squeue", "--noheader", "--format=%A", f"--states={_RUNNING}"]
@@ -141,9 +141,9 @@ def _running_jobs(anew: bool) -> set[str] | None:
 
 
 def _start(pid: int) -> str | None:
-    """When the process began, in the kernel's ticks since boot; None where that isn't known.
+    """Return when a process started, in kernel ticks since boot; None if unknown.
 
-    A zombie has no start: nobody has asked for its exit status yet, but it has ended.
+    None also for a zombie, which has ended but whose exit status nobody has read.
     """
     try:
         fields = Path(f"/proc/{pid}/stat").read_text("utf-8", "replace").rpartition(")")[2].split()
@@ -155,26 +155,26 @@ def _start(pid: int) -> str | None:
 FORMAT = 1  # of a run folder; see docs/reference/run-folder.md
 STATES = ("running", "completed", "failed", "killed")
 _ADVICE = {
-    "running": "wait until it is done",
-    "failed": "see its run.log, and train it again",
+    "running": "wait until it is completed",
+    "failed": "read its run.log and train it again",
     "killed": "attnlab resume continues it",
 }
 
 
 class Status:
-    """The entries of a status.json, always replaced as a whole."""
+    """Reads and writes a status.json, always as a whole."""
 
     def __init__(self, path: Path):
         self._path = path
         self._lock = threading.RLock()  # the tracker's thread adds its run id
 
     def write(self, state: str | None = None, **changes: Any) -> None:
-        """Change entries; the others stay, unless the file is damaged.
+        """Change some entries; a damaged file is replaced.
 
-        The state "running" makes this process the owner.
+        The state "running" makes this process the owner of the run.
 
         Raises:
-            ValueError: `state` is none of `STATES`.
+            ValueError: `state` is not in `STATES`.
             OSError: The file can't be written.
         """
         if state not in (None, *STATES):
@@ -192,12 +192,12 @@ class Status:
             files.write_json(self._path, {"format": FORMAT, **status})
 
     def read(self) -> dict[str, Any]:
-        """All entries; raises `RequestError` if it is missing, damaged or of another format."""
+        """Return all entries; raises `RequestError` if the file is missing, damaged or too old."""
         status = files.read_json(self._path)
         if status.get("format") != FORMAT:
             raise RequestError(
-                f"{self._path}: format: expected {FORMAT}, got {status.get('format')!r}: this "
-                "version of attnlab can't read the run, so train it again."
+                f"{self._path}: format: expected {FORMAT}, got {status.get('format')!r}. This "
+                "version of attnlab can't read the run: train it again."
             )
         if status.get("state") not in STATES:
             raise RequestError(
@@ -211,30 +211,27 @@ class Status:
         return status
 
     def state(self) -> str:
-        """The run's state; "killed" also for one whose process has gone without a word."""
+        """Return the run's state; "killed" also if its process died without writing one."""
         return actual_state(self.read())
 
     def require_completed(self, otherwise: str = "") -> None:
-        """Raise `RequestError` unless the run came to its end: it says its state and what to do.
-
-        `otherwise` is added to that.
-        """
+        """Raise `RequestError` with the state and a remedy, plus `otherwise`, unless completed."""
         status = self.read()
         state = actual_state(status)
         if state != "completed":
             raise RequestError(
-                f"RUN: expected a completed run, but {str(self._path.parent)!r} is {state} "
-                f"(epoch {status.get('epoch', 0)}): {_ADVICE[state]}{otherwise}."
+                f"RUN: {str(self._path.parent)!r} is not completed but {state} (epoch "
+                f"{status.get('epoch', 0)}): {_ADVICE[state]}{otherwise}."
             )
 
 
 def actual_state(status: Mapping[str, Any]) -> str:
-    """The state in a status, "killed" where it says "running" but its process has gone."""
+    """Return the state, "killed" if it says "running" but the process is gone."""
     state = status.get("state", "damaged")
     return "killed" if state == "running" and not is_running(status) else state
 
 
 def shown_state(status: Mapping[str, Any]) -> str:
-    """The state in the user's words: `pruned` where a search ended the run, not an accident."""
+    """Return the state as users see it: `pruned` if a search stopped the run."""
     state = actual_state(status)
     return "pruned" if state == "killed" and status.get("pruned") else state

@@ -1,4 +1,4 @@
-"""Which runs belong to a sweep, as its folder and the runs themselves say."""
+"""Which runs belong to a sweep, according to its folder and to the runs."""
 
 from __future__ import annotations
 
@@ -11,36 +11,36 @@ from attnlab.errors import RequestError
 from attnlab.records import files
 from attnlab.records.run_directory import ListedRun
 
-STUDY = "study-"  # with which the names of a study's sweeps begin
+STUDY = "study-"  # prefix of the names of a study's sweeps
 
 
 def runs_of_sweep(listed: Sequence[ListedRun], name: str) -> list[ListedRun]:
-    """The runs that a sweep made, and those that it found done by an earlier command."""
+    """Return the runs that a sweep trained, and completed ones that it reused."""
     found = {run.run.path for run in runs_of_last_command(listed, name)}
     return [run for run in listed if run.status.get("sweep") == name or run.run.path in found]
 
 
 def runs_of_last_command(listed: Sequence[ListedRun], name: str) -> list[ListedRun]:
-    """The runs of a sweep that belong to the last command of that name."""
+    """Return the runs of the last command of a sweep."""
     found = {run for folder in _sweeps_folders(listed) for run in _runs_in_table(folder / name)}
     return [run for run in listed if run.run.name in found]
 
 
 def sweep_names(listed: Sequence[ListedRun]) -> list[str]:
-    """The names of all sweeps that some runs belong to."""
+    """Return the names of all sweeps that these runs belong to."""
     found = {path.parent.name for f in _sweeps_folders(listed) for path in f.glob("*/sweep.json")}
     return sorted(found | {str(run.status["sweep"]) for run in listed if run.status.get("sweep")})
 
 
 def is_of_study(sweep: str | None) -> bool:
-    """Whether a sweep of this name is one of a study."""
+    """Return whether a sweep belongs to a study."""
     return str(sweep or "").startswith(STUDY)
 
 
 def newest_first(listed: Sequence[ListedRun]) -> list[str | None]:
-    """Return the names of sweeps in the order of their last activity, the newest one first.
+    """Return the names of sweeps by their last activity, the newest first.
 
-    None stands for all runs of no sweep.
+    None stands for all runs outside of sweeps.
     """
     moments = {run.status.get("sweep"): str(run.status["started"]) for run in listed}
     for path in (path for f in _sweeps_folders(listed) for path in f.glob("*/sweep.json")):
@@ -54,7 +54,7 @@ def _sweeps_folders(listed: Sequence[ListedRun]) -> set[Path]:
 
 
 def _runs_in_table(folder: Path) -> set[str]:
-    """The names of the runs in a sweep's table; they may have moved with the runs folder."""
+    """Return the names of the runs in a sweep's table, valid also if the folder has moved."""
     try:
         with open(folder / "table.csv", encoding="utf-8", newline="") as stream:
             folders = [row.get("folder") for row in csv.DictReader(stream)]

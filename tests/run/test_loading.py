@@ -75,7 +75,7 @@ def test_the_last_epoch_is_no_earlier_one_if_its_weights_are_missing(run):
 
 def test_without_metrics_the_last_weights_can_be_used(run):
     (run.path / "metrics.json").unlink()
-    with pytest.raises(RequestError, match="metrics.json: .*or --epoch last takes its newest"):
+    with pytest.raises(RequestError, match="metrics.json: .*or use its newest"):
         choose_epochs(run, "best")
 
 

@@ -194,7 +194,7 @@ def test_a_saved_scaler_that_is_missing_damaged_or_of_other_settings_is_refused(
     file, make, tmp_path
 ):
     task = make(file)
-    with pytest.raises(RequestError, match=r"scaler\.json: expected what a run saves"):
+    with pytest.raises(RequestError, match=r"scaler\.json: damaged or missing: "):
         task.load_from(tmp_path)
     task.load(0)
     task.save(tmp_path)

@@ -107,7 +107,7 @@ def test_other_settings_than_the_saved_ones_are_refused(tmp_path):
     with pytest.raises(RequestError, match=r"text.json: expected the text settings"):
         translate(tmp_path, lowercase=True).load_from(tmp_path)
     (tmp_path / "text.json").write_text("{")
-    with pytest.raises(RequestError, match=r"text.json: expected what a run saves"):
+    with pytest.raises(RequestError, match=r"text.json: damaged or missing: "):
         translate(tmp_path).load_from(tmp_path)
 
 
