@@ -356,7 +356,7 @@ def test_a_tracking_server_that_does_not_answer_costs_a_warning(here, no_figures
     code, out, err = here(*TINY_FIB, "trainer.epochs=1", server)
     assert code == 0, err
     (warning,) = [record for record in caplog.records if record.levelno >= logging.WARNING]
-    assert warning.message.startswith("MLflow lacks some or all of this run")
+    assert warning.message.startswith("MLflow's copy of this run is incomplete")
     (folder,) = here.run_folders()
     assert json.loads((folder / "status.json").read_text())["state"] == "completed"
     assert (folder / "metrics.json").is_file() and "best epoch" in out

@@ -220,7 +220,11 @@ def test_a_run_trained_longer_is_another_where_its_first_rates_were_others(
     status = folder.status.read()
     assert (status["config_hash"] != fresh) is is_another
     assert status.get("earlier_epochs", []) == ([1] if is_another else [])
-    notes = [note for note in folder.read_metrics()["notes"] if "first had 1 epochs" in note]
+    notes = [
+        note
+        for note in folder.read_metrics()["notes"]
+        if "first trained with trainer.epochs=1," in note
+    ]
     assert bool(notes) is is_another
     resume(folder, {"trainer.epochs": "3"})
     assert folder.status.read().get("earlier_epochs", []) == ([1, 2] if is_another else [])

@@ -33,7 +33,7 @@ OnEpoch = Callable[[Mapping[str, float]], None]
 # The next checkpoint waits until training took this many times as long as saving the last one.
 _TRAINING_PER_SAVING = 20.0
 _TRAINED_LONGER = (
-    "The run first had {} epochs and was then trained longer. A run with all its epochs from the "
+    "The run was first trained with trainer.epochs={}, then longer. A run with all epochs from the "
     "start may have other learning rates, or be scored in other epochs."
 )
 

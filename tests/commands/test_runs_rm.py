@@ -285,8 +285,8 @@ def test_a_run_trains_on_over_a_store_in_trouble_and_says_so_once(
     assert done.code == 0
     (record,) = [record for record in caplog.records if record.levelname == "WARNING"]
     warning = record.message
-    assert warning.startswith("MLflow lacks some or all of this run (")
+    assert warning.startswith("MLflow's copy of this run is incomplete (")
     assert f"mlflow db upgrade sqlite:///{attnlab.runs}/mlflow.db); the run folder" in warning
-    assert warning.endswith("the run folder has all, and attnlab runs sync logs it again")
+    assert warning.endswith("the run folder is complete, and attnlab runs sync copies it again")
     (path,) = set(attnlab.run_folders()) - before
     assert RunDirectory(path).status.state() == "completed"

@@ -125,7 +125,7 @@ def test_what_is_no_store_is_said(runs):
     path.unlink()
     with closing(sqlite3.connect(path)) as database:
         database.execute("CREATE TABLE birds (name)")
-    assert f"{path} is the database of something else" in complaint(uri)
+    assert f"{path} is a database, but not one of MLflow" in complaint(uri)
     path.unlink()
     path.mkdir()
     assert f"{path} is a folder" in complaint(uri)

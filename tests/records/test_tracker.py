@@ -254,7 +254,7 @@ def test_what_fails_is_warned_of_once_and_the_rest_is_kept(runs, client, caplog)
         tracker.changed()
     assert end(run, tracker, "failed") is False
     assert len(warned(caplog)) == 1
-    assert "the run folder has all, and attnlab runs sync logs it again" in warned(caplog)[0]
+    assert "the run folder is complete, and attnlab runs sync copies it again" in warned(caplog)[0]
     (found,) = client.search_runs([client.get_experiment_by_name("full").experiment_id])
     assert steps(client, found.info.run_id, "val_loss") == [1, 2, 3, 4]
     assert found.info.status == "FAILED"

@@ -1,4 +1,4 @@
-"""The copy of a run folder in MLflow: what the store has stays, what it lacks is added."""
+"""Copy a run folder to MLflow by adding what the store lacks; nothing is removed."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ if TYPE_CHECKING:
 
 _MODEL = "model"
 _DIGEST_LENGTH = 36
-_CONFIG = "config.yaml"  # which a run that goes on changes, perhaps to no other size
+_CONFIG = "config.yaml"  # a resumed run changes it, perhaps without changing its size
 _CONTEXTS = {"train": "training", "validation": "validation", "test": "testing"}
 _SOURCE_TAGS = {"mlflow.source.name": "attnlab", "mlflow.source.type": "LOCAL"}
-# MLflow takes 1000 metrics, 100 params and 100 tags at once, and no more than 1000 of all.
+# MLflow accepts 1000 metrics, 100 params and 100 tags per call, at most 1000 altogether.
 _METRICS_AT_ONCE, _AT_ONCE = 800, 100
 _ATTEMPTS = 4
 
 
 class Copy:
-    """A run of a store, to which what it lacks of a folder is added, again and again.
+    """The MLflow run that is a copy of a folder; `add` may be called as often as needed.
 
-    What the store has is read once and then remembered, so that an epoch costs one call. A file
-    changed after `since`, in nanoseconds since 1970, is sent again even if the store has one of its
-    size. `run_id` is empty until the run is made; `parent_id` is of its sweep's run.
+    The store's content is read once and then remembered, so that an epoch costs one call. A file
+    changed after `since` (nanoseconds since 1970) is sent again even if the store has a file of
+    the same size. `run_id` is empty until the run is made; `parent_id` is the sweep's run.
     """
 
     def __init__(self, store: Store, found: Run | None = None, since: float = math.inf):
@@ -57,8 +57,8 @@ class Copy:
 
     @classmethod
     def of(cls, snapshot: Snapshot, store: Store, since: float = math.inf) -> Copy:
-        """The copy that a store has of a folder, brought back if deleted; else one to be made."""
-        keys = ("attnlab.sweep", "attnlab.kind")  # which the run of a sweep has
+        """Return the copy of a folder in a store, restored if deleted, or a new one."""
+        keys = ("attnlab.sweep", "attnlab.kind")  # tags of a sweep's own run
         tags = {key: snapshot.tags[key] for key in keys} if keys[1] in snapshot.tags else None
         found = store.find(snapshot.folder, snapshot.run_id, snapshot.experiment, tags)
         if found is not None and found.info.lifecycle_stage == "deleted":
@@ -66,10 +66,10 @@ class Copy:
         return cls(store, found, since)
 
     def add(self, snapshot: Snapshot) -> list[str]:
-        """Add what the store lacks; returns what that was, in words.
+        """Add what the store lacks; returns what was added, in words.
 
         Raises:
-            Exception: the first that MLflow raised; the other parts were added all the same.
+            Exception: the first error of MLflow; the other parts are added nevertheless.
         """
         self.begin(snapshot)
         added: list[str] = []
@@ -85,10 +85,10 @@ class Copy:
         return added
 
     def begin(self, snapshot: Snapshot) -> None:
-        """Make the run, if the store has none."""
+        """Make the run if the store doesn't have it."""
         if self.run_id:
             return
-        # Nobody has written yet who runs what is under way: it is the user of this process.
+        # A running run has no environment.json yet; its user is the user of this process.
         who = user() if snapshot.status == "RUNNING" else None
         self._tags = {**_SOURCE_TAGS, **({"mlflow.user": who} if who else {})}
         self._tags |= self._wanted_tags(snapshot)
@@ -133,12 +133,12 @@ class Copy:
         return [_counted(number, word) for word, number in counts.items() if number]
 
     def _is_new_tag(self, key: str, value: str) -> bool:
-        """Whether a tag is to be written; a description that somebody has edited is not."""
+        """Return whether to write a tag; a description edited by somebody is not overwritten."""
         if self._tags.get(key) == value:
             return False
         if key != NOTE:
             return True
-        there = self._client.get_run(self.run_id).data.tags.get(key)  # perhaps edited just now
+        there = self._client.get_run(self.run_id).data.tags.get(key)  # it may have been edited
         return there != value and (not there or there.endswith(MARK))
 
     def _known_steps(self, key: str) -> set[int]:
@@ -155,7 +155,7 @@ class Copy:
         return [_counted(sent, "file")] if sent else []
 
     def _add_file(self, name: str, path: Path) -> bool:
-        """Send a file that is not in the store, or there in another version; whether it was."""
+        """Send a file that the store lacks or has in another version; returns True if sent."""
         folder = name.rpartition("/")[0]
         try:
             size, changed = path.stat().st_size, path.stat().st_mtime_ns
@@ -168,18 +168,18 @@ class Copy:
         except FileNotFoundError:
             if path.exists():
                 raise
-            return False  # a run that goes on has taken it back
+            return False  # a resumed run has removed it
         self._sent[name] = size, changed
         return True
 
     def _is_same(self, name: str, path: Path) -> bool:
-        """Whether an artifact has a file's content."""
+        """Return whether an artifact has the same content as a file."""
         with tempfile.TemporaryDirectory(prefix="attnlab-") as scratch:
             there = self._client.download_artifacts(self.run_id, name, scratch)
             return Path(there).read_bytes() == path.read_bytes()
 
     def _size(self, folder: str, name: str) -> int | None:
-        """The size of an artifact; None where the run had none when it was found."""
+        """Return the size of an artifact; None if the run didn't have it when it was found."""
         if folder not in self._sizes:
             there = self._client.list_artifacts(self.run_id, folder or None) if self._found else ()
             self._sizes[folder] = {entry.path: entry.file_size for entry in there}
@@ -198,16 +198,16 @@ class Copy:
                 self._client.log_inputs(self.run_id, datasets=inputs)
                 break
             except MlflowException:
-                # A run that logs the same data at the same moment was faster by a little.
+                # Another run is logging the same data at the same moment.
                 if attempt == _ATTEMPTS:
                     raise
         self._has_dataset = True
         return ["dataset"]
 
     def _add_model(self, snapshot: Snapshot) -> list[str]:
-        """Log the best weights as a model, unless the store has those of the same epoch.
+        """Log the best weights as a model, unless the store has the model of that epoch.
 
-        The run is linked to the model when all of it is there.
+        The run is linked to the model only after the model is complete.
         """
         from mlflow.entities import LoggedModelOutput, LoggedModelStatus, Metric
 
@@ -215,7 +215,7 @@ class Copy:
         if model is None or model.epoch in self._model_epochs:
             return []
         experiment = self._store.experiment(snapshot.experiment)
-        if self._found:  # another epoch's, or what a process left that was killed
+        if self._found:  # it may have a model of another epoch, or an incomplete one
             condition = f"source_run_id = '{self.run_id}' AND name = '{_MODEL}'"
             for former in client.search_logged_models([experiment], condition):
                 client.delete_logged_model(former.model_id)
@@ -238,10 +238,10 @@ class Copy:
         return ["model"]
 
     def _logged_values(self, snapshot: Snapshot, epoch: int) -> list[tuple[str, float, int]]:
-        """Key, value and time of an epoch's metrics, as the store has them.
+        """Return key, value and time of an epoch's metrics as the store has them.
 
-        An epoch that was trained again after a kill has other times than it was logged with; with
-        those the model's metrics would be further values of the run's.
+        An epoch that was trained again after a kill has a new time. Metrics logged with the new
+        time would be additional values of the run.
         """
         rows = [(time, numbers) for step, time, numbers in snapshot.measured if step == epoch]
         if self._found is None:
@@ -262,7 +262,7 @@ class Copy:
 
 
 def _dataset_inputs(name: str, source: str, digest: str, counts: Mapping[str, int]) -> list[Any]:
-    """An input for each part of the data; MLflow keeps one context for a name and digest."""
+    """Return an input per split, with its own name: MLflow stores one context per name."""
     from mlflow.entities import Dataset, DatasetInput, InputTag
 
     origin = json.dumps({"tags": {"source": source, "sha256": digest}})
@@ -275,10 +275,7 @@ def _dataset_inputs(name: str, source: str, digest: str, counts: Mapping[str, in
 
 
 def _sweep_run(snapshot: Snapshot, store: Store) -> str:
-    """The id of the MLflow run of a run's sweep, which gets what it lacks.
-
-    A sweep that is under way or was killed stays; it is made if missing.
-    """
+    """Return the id of the MLflow run of a run's sweep, made if missing and updated if it ended."""
     folder = snapshot.sweep
     assert folder is not None
     state = "running" if snapshot.status == "RUNNING" else None
@@ -287,7 +284,7 @@ def _sweep_run(snapshot: Snapshot, store: Store) -> str:
         copy = Copy.of(sweep, store)
         ended = sweep.started and sweep.status in ("FINISHED", "FAILED")
         if not copy.run_id or ended:
-            # Where the sweep's folder is gone, its runs know when it was.
+            # If the sweep's folder is gone, the run's own times are used.
             begun, end = sweep.started or snapshot.started, sweep.ended or snapshot.ended
             copy.add(replace(sweep, started=begun, ended=end))
     return copy.run_id

@@ -1,4 +1,4 @@
-"""What MLflow says of a folder in words: where it came from, and a description in Markdown."""
+"""Tags with the origin of a folder, and its description in Markdown, for MLflow."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from attnlab.errors import RequestError
 from attnlab.records import files
 
 NOTE = "mlflow.note.content"
-# The last line of a description that nobody has edited.
-MARK = "*attnlab keeps this text up to date, as long as this line stands here.*"
+# The last line of a description; without it, somebody has edited the description.
+MARK = "*attnlab keeps this text up to date while it ends with this line.*"
 _LONGEST_COMMAND, _MOST_ROWS = 3000, 20
 
 Document = Mapping[str, Any]
 
 
 def origin(folder: Path) -> dict[str, str]:
-    """Tags that say who ran what: user, command as typed, commit of the code."""
+    """Return tags with the user, the command as typed, and the commit of the code."""
     try:
         known = files.read_json(folder / "environment.json")
-    except RequestError:  # none yet, or damaged
+    except RequestError:  # the file is missing or damaged
         return {}
     commit = (known.get("code") or {}).get("commit")
     command = str(known.get("command") or "")[:_LONGEST_COMMAND]
@@ -32,14 +32,14 @@ def origin(folder: Path) -> dict[str, str]:
 
 
 def baseline_tags(metrics: Document) -> dict[str, str]:
-    """Each baseline's main metric."""
+    """Return a tag with the main metric of each baseline."""
     main, baselines = metrics.get("metric"), metrics.get("baselines", {})
     known = {name: values.get(main) for name, values in baselines.items()}
     return {f"baseline.{name}": f"{main} {_cell(v)}" for name, v in known.items() if v is not None}
 
 
 def run_description(status: Document, metrics: Document, attention: str, command: str) -> str:
-    """The result next to the baselines, or how the run ended without one."""
+    """Describe a run: its result next to the baselines, or how it ended without a result."""
     if not metrics:
         ended = f"**{status['state']}** after epoch {status.get('epoch', 0)}"
         return _text([f"{ended}: {status['error']}" if status.get("error") else ended], command)
@@ -55,12 +55,12 @@ def run_description(status: Document, metrics: Document, attention: str, command
 
 
 def sweep_description(folder: Path, results: Document, command: str) -> str:
-    """Describe a sweep: its best run of a task, and the first rows of its table."""
+    """Describe a sweep: the best run of a task, and the first rows of the table."""
     best = ""
     if results.get("best"):
         run = f"**best run by {results['by']}: {results['best']}** with {results.get('monitored')}"
         how = f"`attnlab report {folder.name}`"
-        best = f"{run}. Which group is better, and whether by luck, says {how}."
+        best = f"{run}. {how} shows which group is better, with confidence intervals."
     try:
         with open(folder / "table.csv", encoding="utf-8", newline="") as stream:
             header, *rows = [row[:-2] for row in csv.reader(stream)]  # without error and folder

@@ -1,4 +1,4 @@
-"""Copying a folder to MLflow: during its run, when it ends, and years later (`runs sync`)."""
+"""Copy a folder to MLflow: during its run, at its end, and later (`attnlab runs sync`)."""
 
 from __future__ import annotations
 
@@ -19,19 +19,20 @@ from attnlab.records.status import FolderLock, flocked
 
 
 class FolderCopy:
-    """The copy of a folder in a store: `update` adds what the store lacks, as often as you like.
+    """The copy of a folder in a store; each `update` adds what the store lacks.
 
-    No other process may copy a run's folder until `close`; several have a part in a sweep's.
+    Until `close`, other processes can't copy the folder of this run. A sweep's folder may be copied
+    by several processes.
 
     Args:
-        store: The store.
-        folder: Of a run, or with a `task` of a sweep, whose copy is in that task's experiment.
-        task: See `folder`.
-        resumed: Whether the store may have a copy already.
-        on_run_id: Called with the id of the MLflow run, before anything is copied.
+        store: the store.
+        folder: the folder of a run, or with `task` of a sweep.
+        task: for a sweep, the task whose experiment gets the copy.
+        resumed: whether the store may already have a copy.
+        on_run_id: called with the id of the MLflow run, before anything is copied.
 
     Raises:
-        OSError: The copy can't be locked.
+        OSError: the copy can't be locked.
     """
 
     def __init__(
@@ -43,7 +44,7 @@ class FolderCopy:
         resumed: bool = True,
         on_run_id: Callable[[str], None] = lambda run_id: None,
     ):
-        self.folder, self.task, self.is_new = folder, task, False  # new: the store had no copy
+        self.folder, self.task, self.is_new = folder, task, False  # is_new: the store had no copy
         self._store = store
         self._resumed, self._on_run_id = resumed, on_run_id
         self._copy: Copy | None = None
@@ -55,13 +56,14 @@ class FolderCopy:
         """Add what the store lacks.
 
         Args:
-            state: How the run or the sweep is, if that is better known than from its files.
+            state: the state of the run or sweep, if the caller knows it better than the files.
 
         Returns:
-            What the store should have; the copy; and what was added to it, in words.
+            The folder's snapshot, the copy, and what was added to it, in words.
 
         Raises:
-            RequestError: The store or the folder fails; the parts that could be added are there.
+            RequestError: the store or the folder can't be used; other parts are added
+                nevertheless.
         """
         with self._store.explained():
             if self.task is None:
@@ -73,7 +75,7 @@ class FolderCopy:
 
     def _begun(self, snapshot: Snapshot, state: str | None) -> Copy:
         """Find the copy in the store, or make it."""
-        # What is written from now on may have changed without another size.
+        # Files that change from now on are sent again even if their size stays the same.
         since = time.time_ns() if state == "running" else math.inf
         with nullcontext() if self.task is None else flocked(self.folder):
             copy = Copy.of(snapshot, self._store, since) if self._resumed else Copy(self._store)
@@ -83,40 +85,40 @@ class FolderCopy:
         return copy
 
     def close(self) -> None:
-        """Let other processes write the copy."""
+        """Release the lock of the copy."""
         self._lock.close()
 
 
 def _lock_of_copy(folder: Path) -> AbstractContextManager[None]:
-    """Lock the copy of a run, also after the run itself has ended.
+    """Lock the copy of a run; the lock may outlast the run.
 
-    The lock is inside the folder, because the folder itself guards the run's own lock.
+    A subfolder is locked, because the run's folder itself is locked by `FolderLock`.
     """
     inside = folder / "checkpoint"
     return flocked(inside) if inside.is_dir() else nullcontext()
 
 
 class Synced(NamedTuple):
-    """What was done for a run."""
+    """The result of `sync_run`."""
 
-    run_id: str  # of its copy in MLflow
-    is_new: bool  # whether there was none
-    added: list[str]  # what was added to it, in words; empty when nothing was lacking
-    missing: list[str]  # what its folder lacks, in sentences
+    run_id: str  # of the copy in MLflow
+    is_new: bool  # whether the store had no copy
+    added: list[str]  # what was added, in words
+    missing: list[str]  # what the folder lacks, in sentences
 
 
 def sync_run(run: RunDirectory, store: Store) -> Synced:
-    """Add what a store lacks of a run that is not under way.
+    """Copy a run that isn't running to a store.
 
-    A run that MLflow counts among its deleted ones is brought back. The folder gets the id of the
-    MLflow run, if the store is the one that the run itself would use.
+    A copy that is deleted in MLflow is restored. The folder gets the id of the MLflow run if the
+    store is the run's own.
 
     Raises:
-        RequestError: The folder is damaged, a process writes it, or the store fails.
+        RequestError: the folder is damaged, a process is writing it, or the store can't be used.
     """
     with explained(f"{run.path}: can't be locked"), FolderLock(run.path), ExitStack() as end:
         if run.status.state() == "running":
-            raise RequestError(f"{run.path}: running: MLflow gets it from who runs it.")
+            raise RequestError(f"{run.path}: running: its own process copies it to MLflow.")
         folder_copy = FolderCopy(store, run.path)
         end.callback(folder_copy.close)
         snapshot, copy, added = folder_copy.update()
@@ -126,7 +128,7 @@ def sync_run(run: RunDirectory, store: Store) -> Synced:
 
 
 def _keep_ids(snapshot: Snapshot, copy: Copy) -> None:
-    """Write the ids to the folders; `updated` in status.json stays as it is."""
+    """Write the ids to the folders, without changing `updated` in status.json."""
     path = snapshot.folder / "status.json"
     if snapshot.run_id != copy.run_id:
         files.write_json(path, {**files.read_json(path), "mlflow_run_id": copy.run_id})

@@ -1,7 +1,7 @@
-"""The helper process, which copies the folders of the process that started it to MLflow.
+"""The helper process that copies run folders to MLflow for the process that started it.
 
-Its one message is a `Look`. The answer has the number of the run, with the id of its MLflow run, a
-problem, or `done` after the last look. A problem changes nothing for the sender.
+Each message is a `Look`. Answers have the sender's number of the run, and the id of its MLflow run,
+a problem, or `done` after the last look. A problem doesn't affect the sender's run.
 """
 
 from __future__ import annotations
@@ -24,43 +24,43 @@ from attnlab.records.mlflow.store import Store
 from attnlab.records.run_directory import RunDirectory
 
 _FAILURES_ALLOWED = 3
-# The pause after a look is this many times as long as the look.
+# After a look, the next one waits this many times as long as the look took.
 _PAUSES_PER_LOOK = 20
 
 
 class Look(NamedTuple):
-    """A request to copy what is new of a folder."""
+    """A request to copy the changes of a folder."""
 
-    run: int  # the sender's number of it
+    run: int  # the sender's number for it
     uri: str  # of the store
     folder: str  # of a run or a sweep
-    task: str | None  # of a sweep: the task in whose experiment its copy is
-    resumed: bool  # whether the store may have a copy
+    task: str | None  # for a sweep: the task whose experiment gets the copy
+    resumed: bool  # whether the store may already have a copy
     state: str  # of the run or the sweep
-    urgent: bool  # whether it can't wait
+    urgent: bool  # whether to copy at once
     last: bool  # whether the sender has finished with the folder
 
 
 class Copies:
-    """The copies under way; looks that can wait are put off while copying takes much time."""
+    """All copies of the helper; looks that aren't urgent are delayed if copying is slow."""
 
     def __init__(self, answer: Callable[[Mapping[str, Any]], None]):
         self._answer = answer
-        self._copies: dict[int, FolderCopy | None] = {}  # by run; None if the store is unusable
+        self._copies: dict[int, FolderCopy | None] = {}  # by run; None if the store can't be used
         self._failures = Counter[int]()
-        self._put_off: dict[int, Look] = {}  # the oldest first
+        self._put_off: dict[int, Look] = {}  # delayed looks, the oldest first
         self._next_look = 0.0
 
     def pause(self) -> float | None:
-        """Return the seconds until `catch_up` is to be called; None if no look was put off."""
+        """Return the seconds until `catch_up` should be called; None if no look is delayed."""
         return max(0.0, self._next_look - time.monotonic()) if self._put_off else None
 
     def catch_up(self) -> None:
-        """Copy what is new of the folder that has waited longest."""
+        """Copy the folder whose look was delayed longest."""
         self.look(next(iter(self._put_off.values()))._replace(urgent=True))
 
     def look(self, look: Look) -> None:
-        """Copy what is new of a folder, now or later."""
+        """Copy the changes of a folder, now or later."""
         started, is_first = time.monotonic(), look.run not in self._copies
         if started < self._next_look and not (look.urgent or look.last or is_first):
             self._put_off.setdefault(look.run, look)
@@ -69,7 +69,7 @@ class Copies:
         if look.last or self._failures[look.run] < _FAILURES_ALLOWED:
             self._update(look)
         if is_first and self._copies[look.run]:
-            self._attempt(look.run, _import_what_models_need)  # while nothing waits for it
+            self._attempt(look.run, _import_what_models_need)  # now, because nothing is waiting
         elif not (is_first or look.last):
             ended = time.monotonic()
             self._next_look = ended + _PAUSES_PER_LOOK * (ended - started)
@@ -79,7 +79,7 @@ class Copies:
             self._answer({"run": look.run, "done": True})
 
     def orphaned(self) -> None:
-        """End all copies, since the process that wrote the folders is gone: it was killed."""
+        """Finish all copies after the process that wrote the folders was killed."""
         for run, copy in self._copies.items():
             if copy:
                 state = "completed" if _is_completed(copy) else "killed"
@@ -116,7 +116,7 @@ def _import_what_models_need() -> None:
 
 
 def _is_completed(copy: FolderCopy) -> bool:
-    """Whether a run's folder says that the run came to its end."""
+    """Return whether a run's folder says that the run is completed."""
     with suppress(RequestError):
         return copy.task is None and RunDirectory(copy.folder).status.state() == "completed"
     return False
@@ -143,7 +143,7 @@ def serve() -> None:
             break
         copies.look(look)
     copies.orphaned()
-    os._exit(0)  # nothing is left to do, and library exit hooks must not hold up the other process
+    os._exit(0)  # exit hooks of libraries would make the other process wait
 
 
 if __name__ == "__main__":

@@ -1,7 +1,8 @@
-"""What is used of MLflow that it does not promise to keep; seen in MLflow 3.17.2.
+"""Uses of MLflow's private interfaces and of the UI's undocumented tags; seen in MLflow 3.17.2.
 
-tests/records/test_mlflow_internals.py has a test for each function here, which fails by its name
-when an upgrade of MLflow breaks it.
+tests/records/test_mlflow_internals.py has a test for each function, which fails by name if an
+upgrade of MLflow breaks it. A view that somebody shares in the UI is a tag of the experiment, and
+its key is part of the address. Our view shows the most useful columns, and the loss charts first.
 """
 
 from __future__ import annotations
@@ -21,14 +22,14 @@ if TYPE_CHECKING:
 
 
 def migrations() -> list[Path]:
-    """The scripts that change a store's schema, found without importing MLflow."""
+    """Return the scripts that migrate a store's schema, without importing MLflow."""
     spec = importlib.util.find_spec("mlflow")
     folders = list(spec.submodule_search_locations or ()) if spec else []
     return [path for top in folders for path in Path(top).glob("store/db_migrations/versions/*.py")]
 
 
 def make_database(path: Path, artifact_root: Path) -> None:
-    """Make an SQLite store, whose default experiment keeps artifacts in `artifact_root`."""
+    """Make an SQLite store, whose default experiment stores artifacts in `artifact_root`."""
     from mlflow.store.tracking.sqlalchemy_store import SqlAlchemyStore
 
     store = SqlAlchemyStore(sqlite_uri(path), artifact_root.as_uri())
@@ -36,27 +37,27 @@ def make_database(path: Path, artifact_root: Path) -> None:
 
 
 def database(client: MlflowClient) -> Any | None:
-    """The database of a client, which can remove runs for good; None of a server."""
+    """Return the database of a client, which can remove runs permanently; None for a server."""
     found = getattr(client._tracking_client, "store", None)
     return found if hasattr(found, "_hard_delete_run") else None
 
 
 def remove_run_for_good(database: Any, run_id: str, model_ids: list[str]) -> None:
-    """Remove a run that is deleted already, and models, as `mlflow gc` does."""
+    """Remove a deleted run and its models permanently, as `mlflow gc` does."""
     for model_id in model_ids:
         database._hard_delete_logged_model(model_id)
     database._hard_delete_run(run_id)
 
 
 def remove_artifacts(location: str) -> None:
-    """Remove all that is at a URI that is no local folder."""
+    """Remove all artifacts at a URI that isn't a local folder."""
     from mlflow.store.artifact.artifact_repository_registry import get_artifact_repository
 
     get_artifact_repository(location).delete_artifacts()
 
 
 def model_description(run_id: str, model_id: str, location: str) -> Any:
-    """What makes `mlflow.pyfunc.save_model` write the files of a logged model."""
+    """Return an argument with which `mlflow.pyfunc.save_model` writes a logged model's files."""
     from mlflow.models import Model
 
     return Model(artifact_path=location, model_uuid=model_id, run_id=run_id, model_id=model_id)
@@ -66,7 +67,7 @@ VIEW_TAG, VIEW_PARAMETER, _KEY = "mlflow.sharedViewState.", "viewStateShareKey",
 TAG = f"{VIEW_TAG}{_KEY}"
 # The UI's other mode is about traces of language models.
 _MODE = "workflowType=machine_learning"
-# In pixels.
+# Widths in pixels.
 _WIDTHS = {"attributes.`Run Name`": 260, "params.`attention.name`": 140, "params.`seed`": 70}
 _METRIC_WIDTH = 170
 _LOSSES = ("train_loss", "val_loss")
@@ -78,7 +79,7 @@ _NEWEST = """
 
 
 def view(metric: str | None) -> str:
-    """Describe the view of an experiment, in whose columns is a metric of the runs' results."""
+    """Return the view of an experiment as JSON, with a column for a metric."""
     widths = {**_WIDTHS, **({f"metrics.`{metric}`": _METRIC_WIDTH} if metric else {})}
     sections = [("attnlab", "loss"), ("default", "Model metrics")]
     state = {
@@ -95,7 +96,7 @@ def view(metric: str | None) -> str:
 
 
 def _chart(metric: str) -> dict[str, Any]:
-    """Describe the chart of a metric over the epochs, in the place of the one that MLflow makes."""
+    """Return a chart of a metric by epoch, which replaces the one that MLflow generates."""
     return {
         "type": "LINE",
         "uuid": f"autogen-{metric}",
@@ -115,7 +116,7 @@ def _chart(metric: str) -> dict[str, Any]:
 
 
 def newest_page(store: Path) -> str:
-    """Return the page of the experiment with the newest run of a store; empty if it has none."""
+    """Return the address of the experiment with the newest run; empty if there is no run."""
     address = f"file:{quote(store.as_posix())}?mode=ro"
     with suppress(sqlite3.Error), closing(sqlite3.connect(address, uri=True)) as database:
         if found := database.execute(_NEWEST, [TAG]).fetchone():

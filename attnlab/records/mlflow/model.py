@@ -1,6 +1,6 @@
-"""A run's model as MLflow serves it: the best weights, with this package as a wheel.
+"""Save a run's best weights as a model that MLflow can serve, with this package as a wheel.
 
-The wheel is in each model because no package index offers this package.
+Each model contains the wheel because this package isn't on a package index.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from attnlab import __version__
 from attnlab.records.mlflow.snapshot import Model
 
 _LOADER_MODULE = "attnlab.run.loading"
-_WHEEL = f"wheels/attnlab-{__version__}-py3-none-any.whl"  # relative to the model, as pip reads it
+_WHEEL = f"wheels/attnlab-{__version__}-py3-none-any.whl"  # relative to the model's folder
 _INFO = f"attnlab-{__version__}.dist-info"
 _WHEEL_METADATA = (
     "Wheel-Version: 1.0\nGenerator: attnlab\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
@@ -25,7 +25,7 @@ _WHEEL_METADATA = (
 
 
 def save_model(model: Model, description: Any, path: Path, data: Path) -> None:
-    """Write a pyfunc model with a signature; nothing here loads it, which would take seconds."""
+    """Write a pyfunc model with a signature, without loading it, which would take seconds."""
     import mlflow.pyfunc
     import numpy as np
     from mlflow.models import infer_signature
@@ -52,12 +52,12 @@ def save_model(model: Model, description: Any, path: Path, data: Path) -> None:
 
 
 def _requirements() -> list[str]:
-    """What a model needs: the wheel, and what that depends on in the versions that are here."""
+    """Return a model's requirements: the wheel, and its dependencies in the installed versions."""
     from packaging.requirements import Requirement
 
     try:
         wanted = [Requirement(text) for text in metadata.requires("attnlab") or ()]
-    except metadata.PackageNotFoundError:  # run from a folder that was never installed
+    except metadata.PackageNotFoundError:  # the package is not installed
         wanted = []
     here = [each for each in wanted if each.marker is None or each.marker.evaluate({"extra": ""})]
     return [*(f"{each.name}=={metadata.version(each.name)}" for each in here), _WHEEL]
@@ -65,7 +65,7 @@ def _requirements() -> list[str]:
 
 @cache
 def _wheel() -> bytes:
-    """The wheel's content; pip takes the versions of what it depends on from `_requirements`."""
+    """Return the wheel; it lists no dependencies, because `_requirements` does."""
     package = Path(__file__).resolve().parents[2]
     conf = next(path for path in (package / "conf", package.parent / "conf") if path.is_dir())
     files = {f"attnlab/{path.relative_to(package)}": path for path in package.rglob("*.*")}

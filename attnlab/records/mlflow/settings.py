@@ -1,4 +1,4 @@
-"""Where a store is, and how MLflow is to behave. Imports nothing of MLflow."""
+"""The URI of a store, and environment variables for MLflow; doesn't import MLflow."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from urllib.parse import quote, unquote
 
 from attnlab.process import variable
 
-# What MLflow does unless the user's environment says otherwise: give up soon on a server that does
-# not answer (its own default is four minutes), print nothing, report nothing to anyone.
+# Defaults for MLflow's variables: give up soon on a server that does not answer (MLflow's own
+# default is four minutes), print nothing, send no telemetry.
 QUIET_ENVIRONMENT = {
     "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "2",
     "MLFLOW_HTTP_REQUEST_TIMEOUT": "10",
@@ -26,33 +26,33 @@ _OF_PATHS = "".join({*string.printable} - {*"%?#"})
 
 
 def default_uri(runs: Path) -> str:
-    """The store to use: `$MLFLOW_TRACKING_URI`, else an SQLite file in the runs folder."""
+    """Return the store to use: `$MLFLOW_TRACKING_URI`, else an SQLite file in the runs folder."""
     return variable("MLFLOW_TRACKING_URI") or store_uri(runs)
 
 
 def store_uri(runs: Path) -> str:
-    """The URI of the SQLite store in a runs folder."""
+    """Return the URI of the SQLite store in a runs folder."""
     return sqlite_uri(Path(runs).absolute() / "mlflow.db")
 
 
 def sqlite_uri(path: Path) -> str:
-    """The URI of an SQLite store; characters with a meaning in URIs are quoted."""
+    """Return the URI of an SQLite store; characters with a meaning in URIs are quoted."""
     return f"sqlite:///{quote(path.as_posix(), safe=_OF_PATHS)}"
 
 
 def own_uri(folder: Path, config: Mapping[str, Any]) -> str:
-    """The tracking URI that a run in `folder` with this config uses."""
+    """Return the tracking URI of a run in `folder` with this configuration."""
     tracking = config.get("tracking") or {}
     return tracking.get("uri") or default_uri(folder.parents[2])
 
 
 def sqlite_path(uri: str) -> Path | None:
-    """The file of an SQLite store; None of any other."""
+    """Return the file of an SQLite store; None for other stores."""
     if not uri.startswith("sqlite:///"):
         return None
     return Path(unquote(uri.removeprefix("sqlite:///").partition("?")[0]))
 
 
 def without_password(text: str) -> str:
-    """A text whose URIs have no passwords in them."""
+    """Return a text with user names and passwords removed from its URIs."""
     return re.sub(r"//[^/@\s]+@", "//", text)

@@ -1,4 +1,4 @@
-"""What MLflow should have of a run or a sweep, read from its folder alone."""
+"""What MLflow should contain for a run or a sweep, read only from its folder."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from attnlab.records.run_directory import REPORT, RunDirectory
 from attnlab.records.status import actual_state
 
 _STATUSES = {"running": "RUNNING", "completed": "FINISHED", "failed": "FAILED", "killed": "KILLED"}
-# What MLflow takes of the name and the value of a parameter.
+# The longest name and value of a parameter in MLflow.
 _LONGEST_KEY, _LONGEST_VALUE = 250, 6000
 _LEFT_OUT = ("hydra", "paths", "tracking")
 _FILES = (
@@ -34,55 +34,55 @@ _FILES = (
     REPORT,
 )
 
-Document = Mapping[str, Any]  # what a file says
+Document = Mapping[str, Any]  # the content of a file
 # An input and an output of a model, each `{"values": nested lists, "dtype": name}`.
 Example = tuple[Document, Document]
 
 
 class Measured(NamedTuple):
-    """Metrics of one step."""
+    """The metrics of one step."""
 
     step: int  # the epoch
-    time: int  # when, in milliseconds since 1970
+    time: int  # in milliseconds since 1970
     metrics: Mapping[str, float]  # name to value
 
 
 class Model(NamedTuple):
     """A model that MLflow serves."""
 
-    epoch: int  # whose weights it has
-    files: Mapping[str, Path]  # what it is loaded from: names of files and folders, and where
-    served: Example | None  # an input and an output of it; None where nothing says
+    epoch: int  # of its weights
+    files: Mapping[str, Path]  # the files and folders it is loaded from, by name
+    served: Example | None  # an example input and output; None if unknown
 
 
 @dataclass(frozen=True)
 class Snapshot:
-    """A run of MLflow as it should be."""
+    """The intended content of an MLflow run."""
 
-    folder: Path  # what it is a copy of
-    experiment: str  # its name: that of the task
+    folder: Path  # the folder to copy
+    experiment: str  # the name of the experiment, which is that of the task
     name: str
-    status: str  # MLflow's word for its state
+    status: str  # the state in MLflow's terms
     started: int  # in milliseconds since 1970
-    ended: int  # likewise; of a run under way when it was last heard of
+    ended: int  # likewise; the last update if the run is running
     params: Mapping[str, str]  # flat
-    tags: Mapping[str, str]  # all but that of a sweep's run above it
+    tags: Mapping[str, str]  # without the tag of the parent run
     measured: list[Measured]  # the metrics of all steps
-    files: Mapping[str, Path]  # what becomes an artifact, under its path among the artifacts
-    run_id: str | None = None  # of the MLflow run, as far as the folder knows
-    uri: str | None = None  # of the store that is the folder's own
-    dataset: Document | None = None  # name, source, digest, counts; None where nothing says
-    reported: str | None = None  # the metric of the result; None without one
-    model: Model | None = None  # what is logged as a model; None for none
-    sweep: Path | None = None  # the folder of the sweep that it is a part of
+    files: Mapping[str, Path]  # the artifacts, by their path in MLflow
+    run_id: str | None = None  # of the MLflow run, if the folder has it
+    uri: str | None = None  # of the folder's own store
+    dataset: Document | None = None  # name, source, digest, counts; None if unknown
+    reported: str | None = None  # the main test metric; None without a result
+    model: Model | None = None  # the model to log
+    sweep: Path | None = None  # the folder of the run's sweep
     missing: list[str] = field(default_factory=list)  # what the folder lacks, in sentences
 
 
 def run_snapshot(run: RunDirectory, state: str | None = None) -> Snapshot:
-    """What MLflow should have of a run, which may be under way.
+    """Return the snapshot of a run, which may be running.
 
-    `state` is how the run stands, where that is known better than from status.json. Raises
-    `RequestError` where status.json or config.yaml is missing or damaged.
+    `state` is its state, if the caller knows it better than status.json. Raises `RequestError` if
+    status.json or config.yaml is missing or damaged.
     """
     status, config = run.status.read(), run.read_config()
     try:
@@ -115,7 +115,7 @@ def _run_snapshot(run: RunDirectory, status: Document, config: Document, state: 
         files=_files(run, weights, best, under_way=state == "running" and not metrics),
         run_id=status.get("mlflow_run_id"),
         uri=own_uri(run.path, config),
-        # A run that failed before its data were prepared has none.
+        # A run that failed before its data were prepared has no dataset.
         dataset={**data, "digest": digest} if data and digest else None,
         reported=f"test_{metrics['metric']}" if metrics else None,
         model=None if best is None or weights == "none" else _model(run, best),
@@ -125,9 +125,9 @@ def _run_snapshot(run: RunDirectory, status: Document, config: Document, state: 
 
 
 def sweep_snapshot(folder: Path, task: str, state: str | None = None) -> Snapshot:
-    """What MLflow should have of a sweep in the experiment of one of its tasks.
+    """Return the snapshot of a sweep for the experiment of one of its tasks.
 
-    `state` is how it stands, where that is known better than from its folder.
+    `state` is its state, if the caller knows it better than the folder.
     """
     document = _readable(lambda: files.read_json(folder / "sweep.json"), [])
     moment = _milliseconds(document["updated"]) if "updated" in document else 0
@@ -172,7 +172,7 @@ def _readable(read: Callable[[], dict[str, Any]], missing: list[str]) -> dict[st
 
 
 def _is_done(run: RunDirectory, state: str, history: Mapping[str, list[float]]) -> bool:
-    """Whether metrics.json is to be believed: a run that trains longer has that of before."""
+    """Return whether metrics.json is current: while a run trains longer, it is out of date."""
     if state != "running" or not (run.path / "metrics.json").is_file():
         return state == "completed"
     return _readable(run.read_metrics, []).get("epochs") == len(history.get("epoch", []))
@@ -188,7 +188,9 @@ def _tags(
     tags = {
         "attnlab.folder": str(run.path),
         "attnlab.config_hash": status.get("config_hash"),
-        "attnlab.epochs": (config.get("trainer") or {}).get("epochs"),  # a parameter can't change
+        "attnlab.epochs": (config.get("trainer") or {}).get(
+            "epochs"
+        ),  # a tag, because MLflow's parameters can't change
         "attnlab.sweep": status.get("sweep"),
         "attnlab.pruned": str(status["pruned"]).lower() if "pruned" in status else None,
         **origin(run.path),
@@ -204,7 +206,7 @@ def _tags(
 def _epochs(
     run: RunDirectory, history: Mapping[str, list[float]], started: int, latest: int
 ) -> list[Measured]:
-    """The rows of the history, each at the time when its weights were written."""
+    """Return the rows of the history, each with the time when its weights were written."""
     found, seconds = [], 0.0
     for values in zip(*history.values(), strict=True):
         row = dict(zip(history, values, strict=True))
@@ -216,7 +218,7 @@ def _epochs(
 
 
 def _written(path: Path, started: int, latest: int) -> int | None:
-    """When a file was written; None where it is gone, or was copied since."""
+    """Return when a file was written; None if it is gone, or was copied later."""
     try:
         moment = path.stat().st_mtime_ns // 1_000_000
     except OSError:
@@ -225,7 +227,7 @@ def _written(path: Path, started: int, latest: int) -> int | None:
 
 
 def _final(metrics: Document, time: int) -> list[Measured]:
-    """The result, at the best epoch."""
+    """Return the result as metrics of the best epoch."""
     if not metrics:
         return []
     tested = {f"test_{name}": value for name, value in metrics["test"].items()}
@@ -244,7 +246,7 @@ def _files(run: RunDirectory, weights: str, best: int | None, under_way: bool) -
 
 
 def _model(run: RunDirectory, best: int) -> Model | None:
-    """The best weights with all that `attnlab.run.loading` needs to load them."""
+    """Return the best weights, and the files that `attnlab.run.loading` needs to load them."""
     weights = run.weights_path(best)
     if not weights.is_file() or not run.assets.is_dir():
         return None
@@ -255,14 +257,14 @@ def _model(run: RunDirectory, best: int) -> Model | None:
 
 
 def parameters(document: Document) -> dict[str, str]:
-    """The parameters of a document: its leaves, cut to what MLflow takes.
+    """Return a configuration's leaves as parameters, cut to MLflow's lengths.
 
-    Without the sections that say where a run went and not what it was.
+    Sections that only say where a run is stored are left out.
     """
     found = flatten(document, _LEFT_OUT).items()
     return {key[:_LONGEST_KEY]: value[:_LONGEST_VALUE] for key, value in found}
 
 
 def mlflow_name(text: str) -> str:
-    """A text as the name of a metric or a parameter, with `_` for what MLflow takes in none."""
+    """Return a text as a valid name of a metric or parameter; other characters become `_`."""
     return posixpath.normpath(re.sub(r"[^\w\-.:/ ]", "_", text))[:_LONGEST_KEY]

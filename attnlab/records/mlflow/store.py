@@ -1,4 +1,4 @@
-"""An MLflow store: which runs it has, how one is made, and how one is removed for good."""
+"""An MLflow store: make it, find its runs, and remove runs permanently."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ if TYPE_CHECKING:
     from mlflow.tracking import MlflowClient
 
 FOLDER_TAG = "attnlab.folder"
-# The UI opens such an experiment with its training runs and their charts.
+# With these tags the UI opens an experiment with its runs and charts.
 _EXPERIMENT_TAGS = {"mlflow.experimentKind": "custom_model_development", TAG: view(None)}
 
 
 class Store:
-    """An MLflow store that was found fit for use.
+    """An MLflow store that has been checked.
 
-    An SQLite store is made where it is missing if there is an `artifact_root`, in which it keeps
-    artifacts. With `writing` it must be writable at once; else who writes it is waited for. Raises
-    `RequestError` where it is missing, can't be reached or can't be used; one sentence says why.
+    A missing SQLite store is made if there is an `artifact_root`, the folder for its artifacts.
+    With `writing` the store must be writable at once; without, it waits for other writers. Raises
+    `RequestError` with a reason if the store is missing or can't be used.
     """
 
     def __init__(self, uri: str, artifact_root: Path | None = None, *, writing: bool = True):
@@ -43,7 +43,7 @@ class Store:
             self._artifact_root = artifact_root.absolute()
         check_store(uri, writing=writing)
         with self.explained():
-            # Let MLflow give up soon and print nothing.
+            # Make MLflow give up soon and print nothing.
             for name, value in settings.QUIET_ENVIRONMENT.items():
                 os.environ.setdefault(name, value)
             warnings.filterwarnings("ignore", module="mlflow")
@@ -59,18 +59,18 @@ class Store:
 
     @contextmanager
     def explained(self) -> Iterator[None]:
-        """Turn any error of MLflow into one sentence, a `RequestError`."""
+        """Turn errors of MLflow into a `RequestError` of one sentence."""
         try:
             yield
         except RequestError:
             raise
         except Exception as error:
-            check_store(self.uri)  # it may have been locked just now
+            check_store(self.uri)  # it may be locked by now, which has its own message
             where = without_password(self.uri)
             raise RequestError(f"MLflow: {where}: {first_cause(error)}") from error
 
     def experiment(self, name: str) -> str:
-        """The id of an experiment, which is made if missing and brought back if it was deleted."""
+        """Return the id of an experiment, made if missing and restored if deleted."""
         from mlflow.exceptions import MlflowException
 
         found = self.client.get_experiment_by_name(name)
@@ -79,7 +79,7 @@ class Store:
             try:
                 return self.client.create_experiment(name, location, tags=_EXPERIMENT_TAGS)
             except MlflowException:
-                found = self.client.get_experiment_by_name(name)  # another process was faster
+                found = self.client.get_experiment_by_name(name)  # another process has made it
                 if found is None:
                     raise
         if found.lifecycle_stage == "deleted":
@@ -87,7 +87,7 @@ class Store:
         return found.experiment_id
 
     def show(self, experiment: str, metric: str) -> None:
-        """Have the UI show a metric among the columns of an experiment."""
+        """Make the UI show a metric as a column of an experiment."""
         from mlflow.exceptions import MlflowException
 
         if self._shown.get(experiment) == metric:
@@ -95,7 +95,7 @@ class Store:
         self._shown[experiment] = metric
         found, wanted = self.client.get_experiment(self.experiment(experiment)), view(metric)
         if found.tags.get(TAG) != wanted:
-            with suppress(MlflowException):  # another process does the same at this moment
+            with suppress(MlflowException):  # another process sets the same tag
                 self.client.set_experiment_tag(found.experiment_id, TAG, wanted)
 
     def find(
@@ -105,14 +105,14 @@ class Store:
         experiment: str,
         tags: Mapping[str, str] | None = None,
     ) -> Run | None:
-        """The run that a folder was logged as, deleted ones too.
+        """Return the MLflow run of a folder, even a deleted one; None if there is none.
 
         Args:
             folder: of a run or a sweep.
-            run_id: what the folder says; a copy of a folder says that of the original, which is
-                another run's and not found.
-            experiment: the name of its task, in whose experiment a run is looked for by its tags.
-            tags: which these are; None: that which names the folder.
+            run_id: the id in the folder. In a copied folder it belongs to the original folder's
+                run, which is not returned.
+            experiment: the experiment (named after the task) that is searched by tags.
+            tags: the tags to search for; None: the tag with the folder.
         """
         with self.explained():
             run = self._get(run_id) if run_id else None
@@ -122,10 +122,10 @@ class Store:
             return tagged[0] if tagged else self._moved(experiment, folder)
 
     def remove(self, run_id: str) -> bool:
-        """Remove a run, if it is there, its models and its artifacts; whether nothing of it stays.
+        """Remove a run with its models and artifacts; returns whether all of it is gone.
 
-        In a database they are removed for good, as `mlflow gc` does. A server is asked to delete
-        the run, which it keeps among its deleted ones, artifacts too, until `mlflow gc` runs there.
+        In a database it is removed permanently, as by `mlflow gc`. A server only marks the run as
+        deleted, and keeps it with its artifacts until `mlflow gc` runs there.
         """
         with self.explained():
             run = self._get(run_id)
@@ -147,7 +147,7 @@ class Store:
         return True
 
     def _is_of_another(self, run: Run, folder: Path) -> bool:
-        """Whether a run is that of another folder that is still there, a copy of which this is."""
+        """Return whether a run belongs to another existing folder, of which this one is a copy."""
         other = RunDirectory(Path(run.data.tags.get(FOLDER_TAG) or folder))
         with suppress(OSError, RequestError):
             if other.path != folder and not os.path.samefile(other.path, folder):
@@ -167,7 +167,7 @@ class Store:
             raise
 
     def _moved(self, experiment: str, folder: Path) -> Run | None:
-        """The run of a folder that lay elsewhere, store and all, when it was logged."""
+        """Return the run of a folder that was moved together with its store."""
         if sqlite_path(self.uri) != folder.parents[2] / "mlflow.db":
             return None
         end = "/" + "/".join(folder.parts[-3:])
@@ -189,7 +189,7 @@ class Store:
         return self.client.search_runs([found.experiment_id], condition, ViewType.ALL)
 
     def _remove_artifacts(self, location: str, name: str) -> None:
-        """Remove the artifacts of a run or a model, with the folder of its own that has them."""
+        """Remove the artifacts of a run or a model, and their folder."""
         parts = urlsplit(location)
         if parts.scheme not in ("", "file"):
             return internals.remove_artifacts(location)
@@ -198,9 +198,9 @@ class Store:
             shutil.rmtree(folder.parent if folder.parent.name == name else folder)
 
     def _beside_store(self, folder: Path, name: str) -> Path:
-        """The folder of artifacts whose store was moved or copied: next to it, not the old one.
+        """Return the artifact folder next to the store, even if the store was moved or copied.
 
-        The store knows the old place, and what is there may belong to the original.
+        A moved store still has the old paths, where the artifacts of the original may be.
         """
         store = sqlite_path(self.uri)
         root = store.parent.absolute() / "artifacts" if store else None
@@ -211,10 +211,10 @@ class Store:
 
 
 def create_store(uri: str, artifact_root: Path) -> None:
-    """Make an SQLite store if there is none: whole or not at all, even if others do the same.
+    """Make an SQLite store if there is none, even if other processes do so at the same time.
 
-    Making one takes MLflow a second of migrations, and two processes at it spoil each other's
-    work. So each makes its own beside the place, and the first to finish puts it there.
+    MLflow needs a second of migrations to make one, and two processes would corrupt the file. So
+    each process makes a temporary file, and the first one to finish puts it in place.
     """
     path = sqlite_path(uri)
     if path is None or path.exists():
@@ -230,9 +230,9 @@ def create_store(uri: str, artifact_root: Path) -> None:
 
 
 def first_cause(error: BaseException) -> str:
-    """The first cause of an error that says something, in one line, without passwords.
+    """Return the message of an error's first cause, in one line, without passwords.
 
-    A clear sentence stays as it is.
+    The message of a `RequestError` is used as it is.
     """
     cause, said = error, str(error)
     while (cause.__cause__ or cause.__context__) and not isinstance(cause, RequestError):

@@ -1,4 +1,4 @@
-"""What is wrong with an MLflow store, in one sentence; found out without MLflow, at once."""
+"""Check an MLflow store quickly, without importing MLflow; problems become one sentence."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from attnlab.errors import RequestError
 from attnlab.records.mlflow.internals import migrations
 from attnlab.records.mlflow.settings import sqlite_path, without_password
 
-# How long another process may hold the database, or a server may take to answer.
+# How long to wait for a locked database, or for a server's answer.
 PATIENCE_SECONDS = 5.0
 _SYNC = "then attnlab runs sync logs the run folders again"
 # SQLite's primary result codes, which Python names from 3.11 on, as it gives them from then on.
@@ -23,11 +23,11 @@ _REVISION = re.compile(r"^(revision|down_revision)\b.*=(.*)$", re.MULTILINE)
 
 
 def check_store(uri: str, *, writing: bool = True) -> None:
-    """Check that a store can be used; one that does not exist yet can.
+    """Check that a store can be used; a missing SQLite file is fine.
 
-    Of an SQLite file it is known at once, of a server in seconds; of other stores nothing is known.
-    With `writing` it must not be that another process is writing it. Raises `RequestError` where it
-    is locked, of another version of MLflow, damaged, no database, or a server that does not answer.
+    SQLite files are checked at once, servers within seconds, other stores not at all. With
+    `writing`, no other process may be writing the file. Raises `RequestError` if the file is
+    locked, damaged, no database or of another MLflow version, or the server does not answer.
     """
     if uri.startswith(("http://", "https://")):
         _check_server(uri)
@@ -40,7 +40,7 @@ def _check_sqlite(path: Path, uri: str, writing: bool) -> None:
     if not path.is_file():
         raise RequestError(f"MLflow: expected an SQLite file, but {path} is a folder.")
     try:
-        # Makes no file; every statement is a transaction of its own.
+        # `rw` makes no file; each statement is its own transaction.
         place = f"{path.absolute().as_uri()}?mode=rw"
         with closing(sqlite3.connect(place, uri=True, isolation_level=None)) as database:
             database.execute(f"PRAGMA busy_timeout = {PATIENCE_SECONDS * 1000:.0f}")
@@ -49,8 +49,7 @@ def _check_sqlite(path: Path, uri: str, writing: bool) -> None:
                 _check_schema(database, path, uri)
             elif names:
                 raise RequestError(
-                    f"MLflow: expected a store of MLflow, but {path} is the database of something "
-                    f"else: move it away, {_SYNC}."
+                    f"MLflow: {path} is a database, but not one of MLflow: move it away, {_SYNC}."
                 )
             if writing:
                 database.execute("BEGIN IMMEDIATE")
@@ -60,7 +59,7 @@ def _check_sqlite(path: Path, uri: str, writing: bool) -> None:
 
 
 def _sqlite_problem(path: Path, error: sqlite3.Error) -> str:
-    # Python 3.10 does not tell the code: an operation failed by a lock, anything else by the file.
+    # Python 3.10 has no error code; an operational error means a lock, others a damaged file.
     guess = _BUSY if isinstance(error, sqlite3.OperationalError) else _NOT_A_DATABASE
     code = getattr(error, "sqlite_errorcode", guess) & 0xFF
     if code in (_BUSY, _LOCKED):
@@ -75,7 +74,7 @@ def _sqlite_problem(path: Path, error: sqlite3.Error) -> str:
 
 
 def _check_schema(database: sqlite3.Connection, path: Path, uri: str) -> None:
-    """Compare the database's schema with the installed MLflow's."""
+    """Check that the database's schema is that of the installed MLflow."""
     found = [version for (version,) in database.execute("SELECT version_num FROM alembic_version")]
     known, followed = schema_versions()
     if not found or not known:
@@ -93,9 +92,9 @@ def _check_schema(database: sqlite3.Connection, path: Path, uri: str) -> None:
 
 
 def schema_versions() -> tuple[set[str], set[str]]:
-    """The installed MLflow's versions of a store's schema, and those that others follow upon.
+    """Return all schema versions that the installed MLflow knows, and those that have successors.
 
-    Read from its migrations, for importing MLflow takes seconds.
+    They are read from the migration scripts, because importing MLflow takes seconds.
     """
     named: dict[str, set[str]] = {"revision": set(), "down_revision": set()}
     for path in migrations():
@@ -105,7 +104,7 @@ def schema_versions() -> tuple[set[str], set[str]]:
 
 
 def _check_server(uri: str) -> None:
-    """Check that something answers there; what it answers is for MLflow to judge."""
+    """Check that a server answers; MLflow checks the answer itself later."""
     try:
         urllib.request.urlopen(f"{uri.rstrip('/')}/health", timeout=PATIENCE_SECONDS).close()
     except urllib.error.HTTPError:

@@ -1,8 +1,8 @@
-"""How a run keeps its copy in MLflow up to date, without ever waiting for it or failing by it.
+"""Keep a run's copy in MLflow up to date without delaying the run, and without making it fail.
 
-A `Tracker` asks a helper process, `attnlab.records.mlflow.helper`, to look at a folder that has
-changed. The helper reads the folder, imports MLflow while this process imports TensorFlow, and
-serves all runs of this process. Training waits for MLflow only at its end, for a limited time.
+A `Tracker` notifies a helper process, `attnlab.records.mlflow.helper`, that a folder has changed.
+The helper serves all runs of this process; it reads their folders and imports MLflow while this
+process imports TensorFlow. A run waits for MLflow only at its end, and for a limited time.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ _numbers = count()
 
 
 class Tracker:
-    """One folder's copy in MLflow, begun or continued at once.
+    """Starts or continues the copy of one folder in MLflow.
 
-    A problem with MLflow is a single warning, never an error. `run_id` is None until it is known.
+    Problems with MLflow cause one warning, never an error. `run_id` is None until it is known.
 
     Args:
         uri: the tracking URI; see `settings.default_uri`. None: there is no copy.
-        folder: of a run, or of a sweep.
-        task: of a sweep the task in whose experiment its copy is made.
-        resumed: whether there may be a copy, which a killed process began.
-        timeout: for how many seconds `ended` may wait.
-        on_run_id: called in another thread with the run id, as soon as it is known.
+        folder: of a run or of a sweep.
+        task: for a sweep, the task whose experiment gets the copy.
+        resumed: whether the store may already have a copy.
+        timeout: seconds that `ended` may wait.
+        on_run_id: called in another thread with the MLflow run id, once it is known.
     """
 
     def __init__(
@@ -63,32 +63,32 @@ class Tracker:
         self.changed()
 
     def wait_run_id(self, timeout: float) -> str | None:
-        """The MLflow run id, once MLflow has made the run; None if that takes longer or failed."""
+        """Wait for the MLflow run id; None if MLflow needs longer than `timeout` or failed."""
         if self._helper:
             self._answered.wait(timeout)
         return self.run_id
 
     def changed(self, urgent: bool = False) -> None:
-        """Have the folder looked at; in a while, if it is not `urgent`."""
+        """Report that the folder has changed; it is copied at once if `urgent`, else soon."""
         if not self._has_ended:
             self._look("running", urgent)
 
     def end(self, state: str) -> None:
-        """Have the folder looked at for the last time; a second call does nothing.
+        """Request the last copy of the folder; a second call does nothing.
 
-        The state is "running" if other processes go on with the run.
+        The state is "running" if other processes continue the run.
         """
         if not self._has_ended:
             self._has_ended = True
             self._look(state, last=True)
 
     def ended(self, state: str) -> bool:
-        """End, and wait for MLflow; returns whether it has all."""
+        """End and wait for MLflow; returns whether the copy is complete."""
         self.end(state)
         if self._helper and not self._done.wait(self._timeout):
             self._problem(f"it was not done after {self._timeout:g} s")
             self._helper.abandon()
-        _log.debug("MLflow: %s", "it lacks something" if self._failed else "it has all")
+        _log.debug("MLflow: the copy is %s", "incomplete" if self._failed else "complete")
         return not self._failed
 
     def _look(self, state: str, urgent: bool = False, last: bool = False) -> None:
@@ -96,7 +96,7 @@ class Tracker:
             self._helper.send({**self._place, "state": state, "urgent": urgent, "last": last})
 
     def receive(self, answer: Mapping[str, Any]) -> None:
-        """Take what the helper process answers; runs in the reading thread."""
+        """Receive an answer of the helper process; runs in the reading thread."""
         if "problem" in answer:
             self._problem(answer["problem"])
         if "run_id" in answer:
@@ -105,19 +105,19 @@ class Tracker:
             try:
                 if self._on_run_id:
                     self._on_run_id(answer["run_id"])
-            except Exception as error:  # nobody could catch it in this thread
-                _log.warning("the MLflow run id could not be kept: %s", error)
+            except Exception as error:  # nothing would catch it in this thread
+                _log.warning("the MLflow run id could not be saved: %s", error)
         self._answered.set()
         if "done" in answer:
             self._done.set()
 
     def _problem(self, what: str) -> None:
-        """Warn, the first time."""
+        """Warn about the first problem; log the others."""
         if self._failed:
             return _log.debug("MLflow: %s", what)
         self._failed = True
         _log.warning(
-            "MLflow lacks some or all of this run (%s); the run folder has all, and attnlab runs "
-            "sync logs it again",
+            "MLflow's copy of this run is incomplete (%s); the run folder is complete, and attnlab "
+            "runs sync copies it again",
             what.removeprefix("MLflow: ").rstrip("."),
         )
