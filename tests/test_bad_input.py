@@ -67,7 +67,7 @@ CONFIGURATIONS = [
     ("model.dropout=1", "model.dropout: expected a number at least 0 and below 1, got 1."),
     (
         "optimizer=adadelta optimizer.clip_value=1",
-        "optimizer.clip_value: expected null beside optimizer.clip_norm=1.0, got 1.",
+        "optimizer.clip_value: expected null with optimizer.clip_norm=1.0, got 1.",
     ),
     ("seed=-1", "seed: expected a whole number at least 0", "got -1."),
     # What cannot be combined.
@@ -94,7 +94,7 @@ CONFIGURATIONS = [
     ),
     (
         "-m model.at_once=1 attention.dropout=0,0.1",
-        "model.at_once: expected null beside attention.dropout=0.1, got 1.",
+        "model.at_once: expected null with attention.dropout=0.1, got 1.",
     ),
     ("model=transformer model.at_once=1", "model.at_once: there is no such key."),
     # Windows longer than the series.
@@ -109,7 +109,10 @@ CONFIGURATIONS = [
     ("=3", "=3: expected KEY=VALUE."),
     ("model.units=[", "model.units=[: expected KEY=VALUE"),
     ("-m task=fib,fbi", "Did you mean fib?"),
-    ("tracking.uri=http://me:secret@host", "tracking.uri: expected no user name or password"),
+    (
+        "tracking.uri=http://me:secret@host",
+        "tracking.uri: must not contain a user name or password",
+    ),
     ("-m hydra/sweeper=basic seed=0,1", "hydra/sweeper=basic: can't be changed"),
     ("hydra.run.dir=here", "hydra.run.dir=here: use paths.runs=FOLDER. "),
     ("-m hydra.sweep.dir=here seed=0,1", "hydra.sweep.dir=here: use paths.runs=FOLDER. "),

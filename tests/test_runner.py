@@ -263,7 +263,7 @@ def test_a_file_is_found_from_another_working_folder(trained, tmp_path, monkeypa
         assert main([*evaluate, *words]) == 0
         assert capsys.readouterr() == (before, "")
     assert main([*evaluate, "task.path=rain.csv"]) == 2
-    assert "task.path: expected the data that the run was trained on" in capsys.readouterr().err
+    assert "have changed since the run was trained" in capsys.readouterr().err
     assert main([*evaluate, "task.path=none.csv"]) == 2
     assert "task.path: expected a file or folder that exists" in capsys.readouterr().err
 

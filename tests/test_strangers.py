@@ -88,4 +88,4 @@ def test_what_is_no_saved_configuration(tmp_path, text, capsys):
 
 def test_a_class_is_no_setting(capsys):
     assert main(["task=fib", "attention._target_=os.system"]) == 2
-    assert "attention=NAME chooses the class" in capsys.readouterr().err
+    assert "attention=NAME chooses it" in capsys.readouterr().err

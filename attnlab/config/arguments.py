@@ -1,6 +1,6 @@
-"""The words of a command that are Hydra's: flags with their values, and overrides.
+"""Hydra's part of a command line: flags with their values, and overrides.
 
-They are checked here, for Hydra would answer a wrong one at length. Nothing heavy is imported.
+They are checked here, because Hydra's messages about wrong ones are long. Imports nothing heavy.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from pathlib import Path
 
 from attnlab.errors import RequestError
 
-# Hydra's flags, and whether a value follows.
+# Hydra's flags, and whether they take a value.
 FLAGS = {
     **dict.fromkeys(["--hydra-help", "--resolve", "--run", "-r", "--multirun", "-m"], False),
     **dict.fromkeys(["--shell-completion", "-sc", "--version", "--help", "-h"], False),
@@ -19,26 +19,26 @@ FLAGS = {
     **dict.fromkeys(["--config-name", "-cn", "--config-dir", "-cd"], True),
     **{"--experimental-rerun": True, "--info": False, "-i": False},
 }
-_INFO = {"--info", "-i"}  # may have a value
+_INFO = {"--info", "-i"}  # the value is optional
 _INFO_VALUES = ("all", "config", "defaults", "defaults-tree", "plugins", "searchpath")
-# Flags that know their values.
+# Flags with a fixed set of values.
 _VALUES = {
     **dict.fromkeys(["--cfg", "-c"], ("job", "hydra", "all")),
     **dict.fromkeys(_INFO, _INFO_VALUES),
 }
 _CONFIG_PATH = {"--config-path", "-cp"}
 CONFIG_DIR = {"--config-dir", "-cd"}
-# How much a run or a sweep says: see `attnlab.records.logs`.
+# How much a run or a sweep prints: see `attnlab.records.logs`.
 VERBOSITY = {"-q": -1, "--quiet": -1, "-v": 1, "--verbose": 1}
 
 
 def without_config_dirs(arguments: list[str]) -> list[str]:
-    """Look for options in the folder of each `--config-dir`; the other words of a command.
+    """Add the folder of each `--config-dir` to the folders of options; returns the other words.
 
-    It may be anywhere before a `--`, so that every verb takes it.
+    The flag may be anywhere before a `--`, so that every command accepts it.
 
     Raises:
-        RequestError: it names no folder that has options.
+        RequestError: its value isn't a folder of options.
     """
     from attnlab.config.options import add_folder
 
@@ -69,13 +69,13 @@ def _check_config_dir(flag: str, folder: Path) -> None:
     name = folder.resolve().name
     if name in groups and not any((folder / group).is_dir() for group in groups):
         raise RequestError(
-            f"{flag}: expected a folder that has {name}/NAME.yaml, got {folder}, which is its "
-            f"{name} itself. Type: {flag} {folder.resolve().parent}"
+            f"{flag}: expected the folder that contains {name}/NAME.yaml, got the folder {name} "
+            f"itself. Type: {flag} {folder.resolve().parent}"
         )
 
 
 def parted(arguments: list[str]) -> tuple[list[str], list[str]]:
-    """Flags with their values, checked, and overrides."""
+    """Split words into checked flags with their values, and overrides."""
     flags: list[str] = []
     overrides: list[str] = []
     words = deque(without_config_dirs(arguments))
@@ -101,7 +101,7 @@ def parted(arguments: list[str]) -> tuple[list[str], list[str]]:
 
 
 def _next_value(flag: str, words: deque[str]) -> str:
-    """Take the word after a flag if it is the flag's value; empty without one."""
+    """Remove and return the word after a flag if it is the flag's value; else return ""."""
     if flag in _INFO:
         is_value = bool(words) and "=" not in words[0] and not words[0].startswith(("-", "~"))
         return words.popleft() if is_value else _INFO_VALUES[0]
@@ -109,28 +109,28 @@ def _next_value(flag: str, words: deque[str]) -> str:
 
 
 def is_hydras(override: str) -> bool:
-    """Whether it is one of Hydra's own settings."""
+    """Return whether an override is one of Hydra's own settings."""
     return override.startswith(("hydra.", "hydra/"))
 
 
 def quoted(text: str) -> str:
-    """A text in quotes, which Hydra's grammar reads as this text."""
+    """Quote a text so that Hydra's grammar reads it unchanged."""
     # Backslashes are plain characters, except before a quote.
     return "'" + re.sub(r"(\\*)('|$)", lambda m: m[1] * 2 + (m[2] and "\\'"), text) + "'"
 
 
 def key_of(override: str) -> str:
-    """The key of an override, without Hydra's `+`, `++` or `~`."""
+    """Return the key of an override, without Hydra's `+`, `++` or `~`."""
     return override.lstrip("+~").partition("=")[0]
 
 
 def refuse_class(override: str) -> None:
-    """Raise `RequestError` where an override names a class by its path."""
+    """Raise `RequestError` if an override names a class by its path."""
     if key_of(override).endswith("._target_"):
         group = key_of(override).partition(".")[0]
         raise RequestError(
-            f"{override}: there is no such key: {group}=NAME chooses the class, by the file "
-            f"{group}/NAME.yaml of the shipped ones or of a folder given by --config-dir."
+            f"{override}: a class can't be set: {group}=NAME chooses it, by the file "
+            f"{group}/NAME.yaml, which is shipped or in the folder of --config-dir."
         )
 
 
@@ -143,7 +143,7 @@ def _unknown_flag(flag: str) -> str:
 
 
 def _config_location(given: str) -> list[str]:
-    """Hydra's words for a saved configuration."""
+    """Return Hydra's arguments for a saved configuration."""
     from attnlab.config.options import read_yaml
 
     path = Path(given).expanduser().absolute()
@@ -155,7 +155,7 @@ def _config_location(given: str) -> list[str]:
         raise RequestError(
             f"--config-path: expected the settings of a run, got {file}, which has no task."
         )
-    for key in ("hydra", "defaults"):  # they would have Hydra load something else, or run code
+    for key in ("hydra", "defaults"):  # with them Hydra would load other files, or run code
         if key in saved:
             raise RequestError(
                 f"--config-path: expected the settings of a run, got {file} with the key {key}, "

@@ -1,4 +1,4 @@
-"""Hashes of the user's own files: a path alone doesn't say which data are there."""
+"""Hashes of the user's own files, because a path doesn't identify the data."""
 
 from __future__ import annotations
 
@@ -15,17 +15,18 @@ from pathlib import Path
 _MOST_FILES = 100_000  # of a folder
 _BYTES_AT_A_TIME = 2**20
 _SECONDS_KNOWN = 1.0
-_of_folders: dict[str, tuple[float, str | None]] = {}  # when last asked for, and the hash
+_of_folders: dict[str, tuple[float, str | None]] = {}  # time of the last call, and the hash
 
 
 def file_hash(path: str) -> str | None:
-    """Return a hash of what is at a path; None if nothing is.
+    """Return the hash of a file or folder; None if the path doesn't exist.
 
-    Of a file the SHA-256 of its content. Of a folder that of the names, sizes and times of change
-    of all files below it, hidden ones aside: copied elsewhere it has another. A run is its weights,
-    for the rest of its folder changes with MLflow; a sweep is none, for its runs differ by seed.
+    The hash of a file is the SHA-256 of its content. The hash of a folder is made from names, sizes
+    and modification times of the files below it, except hidden ones, so a copy has another hash. Of
+    a run's folder only the weights count, because MLflow changes other files. A sweep's folder has
+    no hash, because the sweep's runs differ by seed.
     """
-    with suppress(OSError, RuntimeError, ValueError):  # of no user, or it has a NUL
+    with suppress(OSError, RuntimeError, ValueError):  # ~NOBODY, or a NUL in the path
         place = Path(path).expanduser()
         if (place / "sweep.json").is_file():
             return None
@@ -34,21 +35,21 @@ def file_hash(path: str) -> str | None:
         if place.is_dir():
             lines = [f"{name}\0{size}\0{time}" for name, size, time in _files(place)]
             return hashlib.sha256("\n".join(lines).encode("utf-8", "surrogateescape")).hexdigest()
-        if place.is_file():  # a pipe can be read once only
+        if place.is_file():  # a pipe can be read only once
             found = place.stat()
             return _of_content(place.absolute(), found.st_size, found.st_mtime_ns)
     return None
 
 
 def absolute(path: str) -> str:
-    """The path of a file or folder for commands in any working folder."""
+    """Return the absolute path of a file or folder."""
     return os.path.abspath(os.path.expanduser(path))
 
 
 def recent_hash(path: str) -> str | None:
-    """Return the hash of what is at a path; of a folder as it was a second ago, if it is known.
+    """Return `file_hash`, for folders cached for a second.
 
-    Points of a grid are composed in a row, and to hash a folder is to walk it.
+    The points of a grid are composed one after another, and hashing a folder is slow.
     """
     if not os.path.isdir(os.path.expanduser(path)):
         return file_hash(path)  # read once anyway
@@ -61,16 +62,16 @@ def recent_hash(path: str) -> str | None:
 
 
 def _files(folder: Path) -> Iterator[tuple[str, int, int]]:
-    """Name below the folder, size and time of each file, in the same order on every disk."""
+    """Yield relative name, size and modification time of each file, in a fixed order."""
     found = _walk(folder)
     for path in itertools.islice(found, _MOST_FILES):
-        with suppress(OSError):  # it is gone, or a link to nowhere
+        with suppress(OSError):  # removed, or a broken link
             status = path.stat()
             yield str(path.relative_to(folder)), status.st_size, status.st_mtime_ns
 
 
 def _walk(folder: Path) -> Iterator[Path]:
-    """The files below a folder and below the folders that it links to, each folder once."""
+    """Yield the files below a folder, following links and visiting each folder once."""
     seen = set()
     for parent, folders, names in os.walk(folder, followlinks=True):
         status = os.stat(parent)
@@ -84,7 +85,7 @@ def _walk(folder: Path) -> Iterator[Path]:
 
 @cache
 def _of_content(path: Path, size: int, changed: int) -> str:
-    """SHA-256 of a file, read once as long as its size and time of change are these."""
+    """Return the SHA-256 of a file; cached while size and modification time stay the same."""
     state = hashlib.sha256()
     with path.open("rb") as file:
         while chunk := file.read(_BYTES_AT_A_TIME):

@@ -1,4 +1,4 @@
-"""What Hydra doesn't promise to keep as it is; seen in hydra-core 1.3.8."""
+"""Private interfaces of Hydra; seen in hydra-core 1.3.8."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from hydra._internal.hydra import Hydra
 
 @contextmanager
 def mode_by_words() -> Iterator[None]:
-    """Have Hydra compose a command's configuration once, where no word is about its mode.
+    """Make Hydra compose a configuration once, unless an override sets `hydra.mode`.
 
-    It would compose all of it to read `hydra.mode`, and then again to run it.
+    Otherwise Hydra composes everything once to read `hydra.mode`, and again to run it.
     """
     read = Hydra.get_mode
 

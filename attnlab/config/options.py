@@ -1,9 +1,9 @@
-"""The options of each group: YAML files, found by name, that say which class an option is.
+"""The options of each group: YAML files, found by name, which name the option's class.
 
-An option is `<folder>/<group>/<name>.yaml` in the shipped `conf`, in a folder of the user's
-(`--config-dir`, `$ATTNLAB_CONFIG_DIR`), or in one that an installed package names by an entry point
-of the group `attnlab.config`. Only these files name classes: what a run folder says of them is not
-believed, for a run folder may come from somebody else.
+An option is `<folder>/<group>/<name>.yaml` in the shipped `conf`, in a folder of the user
+(`--config-dir`, `$ATTNLAB_CONFIG_DIR`), or in the folder of an installed package with an entry
+point of the group `attnlab.config`. Only these files name classes. A run folder can't, because it
+may come from somebody else.
 """
 
 from __future__ import annotations
@@ -29,67 +29,67 @@ _ENTRY_POINTS = "attnlab.config"
 
 @cache
 def conf_folder() -> Path:
-    """The folder of the shipped YAML files: in an installed package, next to it in a checkout."""
+    """Return the folder of the shipped YAML files: in the package, or next to it in a checkout."""
     package = Path(__file__).resolve().parents[1]
     for folder in (package / "conf", package.parent / "conf"):
         if (folder / "config.yaml").is_file():
             return folder
-    raise RequestError(f"The configuration folder is missing beside {package}: install again.")
+    raise RequestError(f"{package}: its configuration folder is missing: install attnlab again.")
 
 
 def add_folder(folder: str) -> None:
-    """Look for options in one more folder, in this process and in those that it starts."""
+    """Add a folder of options, for this process and for those that it starts."""
     known = (variable(CONFIG_DIR) or "").split(os.pathsep)
     path = str(Path(folder).expanduser().absolute())
     os.environ[CONFIG_DIR] = os.pathsep.join(dict.fromkeys([path, *filter(None, known)]))
 
 
 def own_folders() -> list[Path]:
-    """The user's folders of YAML files, and those of installed packages."""
+    """Return the user's folders of YAML files, and those of installed packages."""
     given = (variable(CONFIG_DIR) or "").split(os.pathsep)
     return [Path(text).expanduser().absolute() for text in given if text.strip()] + _installed()
 
 
 def how_found() -> str:
-    """How an option of the user's own is found, and the folder that is set but isn't there."""
+    """Explain where the user's own options are searched, and name a folder that is missing."""
     missing = [str(folder) for folder in own_folders() if not folder.is_dir()]
-    but = f", which names {missing[0]}, no folder" if missing else ""
-    return f"An option of your own is found by --config-dir FOLDER or ${CONFIG_DIR}{but}."
+    but = f", but {missing[0]} is not a folder" if missing else ""
+    return f"Options of your own are found by --config-dir FOLDER or ${CONFIG_DIR}{but}."
 
 
 @cache
 def _installed() -> list[Path]:
-    """The folder `conf` of each package that an entry point names."""
+    """Return the folder `conf` of each package that an entry point names."""
     found = []
     for point in entry_points(group=_ENTRY_POINTS):
         try:
             package = importlib.import_module(point.value)
         except ImportError as error:
             raise RequestError(
-                f"{point.value}: an installed package's {_ENTRY_POINTS} names this, but: {error}."
+                f"{point.value}: an installed package's {_ENTRY_POINTS} can't be imported: {error}."
             ) from error
         found += [Path(place) / "conf" for place in package.__path__]
     return found
 
 
 def in_prose(attention: str) -> str:
-    """Return what a sentence calls a mechanism: `no attention` for the option `none`."""
+    """Return a mechanism's name for sentences: `no attention` for the option `none`."""
     return "no attention" if attention == "none" else attention
 
 
 def options(group: str) -> list[str]:
-    """Names of a group's options."""
+    """Return the names of a group's options."""
     folders = [conf_folder(), *own_folders()]
     return sorted({path.stem for folder in folders for path in (folder / group).glob("*.yaml")})
 
 
 def option_content(group: str, name: Any, whole: bool = False) -> dict[str, Any] | None:
-    """What an option's file says of its group, wherever it puts it; None where there is none.
+    """Return the part of an option's file about its group; None if there is no such option.
 
-    `whole`: all that the file says, not of its group alone.
+    With `whole` return the entire content.
 
     Raises:
-        RequestError: the file can't be read, is no YAML, or has something else for rules.
+        RequestError: the file can't be read, isn't YAML, or its rules are invalid.
     """
     path = _option_file(group, name)
     if path is None:
@@ -103,7 +103,7 @@ def option_content(group: str, name: Any, whole: bool = False) -> dict[str, Any]
 
 
 def option_description(group: str, name: str) -> list[str]:
-    """The lines of comment that an option's file begins with."""
+    """Return the comment at the start of an option's file, in lines."""
     path = _option_file(group, name)
     lines = path.read_text("utf-8").splitlines() if path else []
     comments = itertools.takewhile(lambda line: line.startswith("#"), lines)
@@ -114,17 +114,18 @@ def _option_file(group: str, name: Any) -> Path | None:
     if not isinstance(name, str) or not name or Path(name).name != name:
         return None
     paths = (folder / group / f"{name}.yaml" for folder in (conf_folder(), *own_folders()))
-    return next((path for path in paths if os.path.isfile(path)), None)  # no error of long names
+    return next(
+        (path for path in paths if os.path.isfile(path)), None
+    )  # raises no error for long names
 
 
 def read_yaml(path: Path) -> dict[str, Any]:
-    """The mapping in a YAML file, not to be changed; raises `RequestError` where there is none."""
+    """Return the mapping in a YAML file, which must not be changed; raises `RequestError`."""
     return _read(path, path.stat().st_mtime_ns)
 
 
 @cache
 def _read(path: Path, changed: int) -> dict[str, Any]:
-    """The mapping in a YAML file; not to be changed."""
     try:
         content = yaml.safe_load(path.read_text("utf-8")) or {}
     except (OSError, ValueError, yaml.YAMLError) as error:
@@ -135,10 +136,10 @@ def _read(path: Path, changed: int) -> dict[str, Any]:
 
 
 def option_class(group: str, name: Any) -> type:
-    """The class that an option's file names as its `_target_`.
+    """Return the class that an option's file names as its `_target_`.
 
     Raises:
-        RequestError: there is no such option here, or its file names no class that there is.
+        RequestError: there is no such option, or no such class.
     """
     if not isinstance(name, str):
         raise RequestError(f"{group}: expected the name of one of its options, got {name}.")
@@ -151,26 +152,26 @@ def option_class(group: str, name: Any) -> type:
         )
     path = str(content.get("_target_"))
     module, _, attribute = path.rpartition(".")
-    # A module may be next to its YAML; those on Python's own path come first.
+    # The module may be next to its YAML; modules on Python's own path have priority.
     places = [str(place) for folder in own_folders() for place in (folder / group, folder)]
     sys.path += [place for place in places if place not in sys.path]
     try:
         return getattr(importlib.import_module(module), attribute)
     except (ImportError, AttributeError, ValueError) as error:
         raise RequestError(
-            f"{group}={name}: expected a _target_ in its file that exists, got {path} ({error})."
+            f"{group}={name}: the _target_ in its file, {path}, can't be imported ({error})."
         ) from error
 
 
 def follows(attention: Any, key: str, value: Any) -> bool:
-    """Whether a setting has its value because the mechanism's file allows no other one.
+    """Return whether a setting has the only value that the mechanism allows for `auto`.
 
-    `none` has no context to read, so `model.readout` is `state`.
+    For example, `none` has no context to read, so `model.readout` is `state`.
     """
     rule = _rule_of(attention, key)
     return "auto" in rule and rule.get("choices") == [value]
 
 
 def _rule_of(attention: Any, key: str) -> dict[str, Any]:
-    """A mechanism's rule about a setting of another group; empty without one."""
+    """Return a mechanism's rule for a setting of another group; empty if it has none."""
     return (option_content("attention", attention) or {}).get("rules", {}).get(key, {})

@@ -1,7 +1,7 @@
-"""The user's own files: where those of a run are now, and errors out of their code.
+"""The user's own files: where a run's data are now, and errors in the user's code.
 
-A run's status.json has the absolute paths of its data by key, as `files`: see `RunConfig.files`.
-The code is that of mechanisms, tasks and corpora of a `--config-dir`.
+A run's status.json has the absolute paths of its data by setting: see `RunConfig.files`. The user's
+code is the mechanisms, tasks and corpora of a `--config-dir`.
 """
 
 from __future__ import annotations
@@ -23,34 +23,36 @@ from attnlab.errors import CannotGoOn, RequestError, plain_text
 
 Status = Mapping[str, Any]
 
-_COPIED = ("task.encoder", "model.path")  # what they name is in the run's `assets`, too
+_COPIED = ("task.encoder", "model.path")  # the run has copies of these in `assets`
 
 
 def parted(changes: Mapping[str, str], status: Status) -> tuple[dict[str, str], dict[str, str]]:
-    """Split settings that are typed for a run: those that name its files, and the others."""
+    """Split the typed settings of a run into those that name its files, and the others."""
     known = status.get("files", {})
     files = {key: str(read_value(key, text)) for key, text in changes.items() if key in known}
     return files, {key: text for key, text in changes.items() if key not in files}
 
 
 def located(config: RunConfig, status: Status, given: Mapping[str, str]) -> RunConfig:
-    """Give a run's configuration the places where the user's files are now.
+    """Return a run's configuration with the current paths of the user's files.
 
     Args:
-        config: the run's.
-        status: what the run's status.json says, which knows where the files were.
-        given: paths by key, as the user gives them anew.
+        config: the run's configuration.
+        status: the run's status.json, with the earlier paths.
+        given: new paths by setting, as typed by the user.
 
     Raises:
-        RequestError: there is nothing at a path that is given.
+        RequestError: a given path doesn't exist.
     """
     for key, path in given.items():
         if not os.path.exists(absolute(path)):
             raise RequestError(f"{key}: expected a file or folder that exists, got {path!r}.")
     known = status.get("files", {})
-    moved = {known[key]: absolute(path) for key, path in given.items()}  # of one path several keys
+    moved = {
+        known[key]: absolute(path) for key, path in given.items()
+    }  # several settings may have one path
     for key, place in known.items():
-        # The user may have moved a whole project, with its runs.
+        # The user may have moved a whole project including its runs.
         relative = absolute(str(lookup(config.document, key)))
         if place not in moved and not os.path.exists(place) and os.path.exists(relative):
             moved[place] = relative
@@ -58,30 +60,30 @@ def located(config: RunConfig, status: Status, given: Mapping[str, str]) -> RunC
 
 
 def require_found(config: RunConfig) -> None:
-    """Raise `RequestError` if one of the user's files is gone; of an encoder the run has a copy."""
+    """Raise `RequestError` if one of the user's files is gone and the run has no copy."""
     for key, place in config.files.items():
         if key not in _COPIED and not os.path.exists(place):
-            raise RequestError(f"{key}: {place} is gone: {key}=PATH says where it is now.")
+            raise RequestError(f"{key}: {place} is gone: set {key}=PATH to where it is now.")
 
 
 def require_same(config: RunConfig, status: Status, found: str) -> None:
-    """Raise `CannotGoOn` unless `found` is the digest of the data that a run was trained on."""
+    """Raise `CannotGoOn` unless `found` is the digest of the run's training data."""
     expected = status.get("data_digest", found)
     if found == expected:
         return
     key = next(iter(config.files), "data")
     places = f" in {', '.join(config.files.values())}" if config.files else ""
-    remedy = f": {key}=PATH names another place" if config.files else ""
+    remedy = f": set {key}=PATH if they are elsewhere" if config.files else ""
     raise CannotGoOn(
-        f"{key}: expected the data that the run was trained on (digest {expected[:12]}), got "
-        f"{found[:12]}{places}: they have changed since{remedy}."
+        f"{key}: the data{places} have changed since the run was trained (digest {found[:12]}, "
+        f"then {expected[:12]}){remedy}."
     )
 
 
 def failure(error: BaseException) -> str:
-    """What an error is, in a line; one out of the user's own files with file and line.
+    """Describe an error in one line, with file and line if it is in the user's own code.
 
-    Such as `TypeError: ...` or `mine.py, line 7, in score: TypeError: ...`.
+    For example `TypeError: ...` or `mine.py, line 7, in score: TypeError: ...`.
     """
     text = plain_text(error)
     words = f"{type(error).__name__}: {text}" if text else type(error).__name__
@@ -92,7 +94,7 @@ def failure(error: BaseException) -> str:
 
 
 def _own_frame(error: BaseException) -> traceback.FrameSummary | None:
-    """The last line of the user's own files that led to an error; None if there is none."""
+    """Return the innermost frame of an error in the user's own files; None if there is none."""
     folders = own_folders()
     for frame in reversed(traceback.extract_tb(error.__traceback__)):
         if any(folder in Path(frame.filename).parents for folder in folders):
@@ -101,7 +103,7 @@ def _own_frame(error: BaseException) -> traceback.FrameSummary | None:
 
 
 def _advice(text: str, frame: traceback.FrameSummary) -> str:
-    """What to do about a weight that is used but was never created."""
+    """Return advice about a weight that is used but was never created; else nothing."""
     found = re.match(r"'(\w+)' object has no attribute '(\w+)'", text)
     if found and f"class {found[1]}" in Path(frame.filename).read_text(encoding="utf-8"):
         return f"; if {found[2]} is a weight, build(query_shape, memory_shape) must create it"

@@ -20,12 +20,12 @@ from attnlab.config.rules import Rule, check_rule, did_you_mean, lookup, read_ru
 from attnlab.config.sections import OPTION_GROUPS, SECTIONS, SEED_RULE, RunConfig
 from attnlab.errors import RequestError
 
-# The settings of models of a kind that has no files for them.
+# The model settings of kinds without files of their own.
 PLAIN = "plain"
 
 
 def kind_of_task(task: Any) -> Any:
-    """Return the kind of a task; None if there is no such task, which is reported elsewhere."""
+    """Return the kind of a task; None if there is no such task."""
     try:
         return option_class("task", task).kind  # type: ignore[attr-defined]
     except RequestError:
@@ -33,9 +33,9 @@ def kind_of_task(task: Any) -> Any:
 
 
 def model_settings(task: str, attention: str, model: str) -> str:
-    """Return the file of conf/model/settings that goes with a task, a mechanism and a model.
+    """Return the name of the file in conf/model/settings for a task, a mechanism and a model.
 
-    A task that doesn't exist has one, too.
+    For an unknown task it is `PLAIN`.
     """
     kind = kind_of_task(task)
     if kind is None:
@@ -52,10 +52,10 @@ def without_auto(
     rules: Mapping[str, Mapping[str, Mapping[str, Any]]],
     kind: Any,
 ) -> dict[str, Any]:
-    """Return a configuration with values in place of `auto`.
+    """Return a configuration in which rules have replaced `auto` by values.
 
-    Rules say the values; a rule of the mechanism counts before that of the group which the setting
-    belongs to. What follows from a pretrained encoder is what the kind says.
+    A rule of the mechanism has priority over a rule of the setting's own group. The kind resolves
+    settings that depend on a pretrained encoder.
     """
     if kind and kind.models.resolve:
         document = kind.models.resolve(document)
@@ -71,15 +71,15 @@ def without_auto(
 def parse(
     document: Mapping[str, Any], rules: Mapping[str, Mapping[str, Mapping[str, Any]]]
 ) -> RunConfig:
-    """Check a plain configuration and give it its types.
+    """Check a plain configuration and return it with types.
 
     Args:
         document: nested mappings with the groups, the sections and `seed`.
-        rules: for each group, `{setting: rule}` as in its YAML; a setting with a dot is a path
-            into the whole document, so that a file can say what it can't be combined with.
+        rules: for each group `{setting: rule}`, as in its YAML; a setting with a dot is a path
+            into the whole document, so that an option can exclude other options.
 
     Raises:
-        RequestError: a value is missing or breaks its rule; the text names the key.
+        RequestError: a value is missing or breaks its rule.
     """
     document = dict(document)
     known = [*OPTION_GROUPS, *SECTIONS, "data", "seed"]
@@ -102,10 +102,10 @@ def parse(
 
 
 def _without_user(uri: str) -> str:
-    """Refuse a URI with a user name or a password in it."""
+    """Return the URI; raise `RequestError` if it has a user name or a password."""
     if "@" in uri.partition("://")[2].partition("/")[0]:
         raise RequestError(
-            "tracking.uri: expected no user name or password in it, since it is saved with the "
+            "tracking.uri: must not contain a user name or password, because it is saved with the "
             "run: set MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD instead."
         )
     return uri
@@ -114,7 +114,7 @@ def _without_user(uri: str) -> str:
 def _own_paths(
     document: Mapping[str, Any], rules: Mapping[str, Mapping[str, Mapping[str, Any]]]
 ) -> dict[str, str]:
-    """The paths of the user's own files and folders that exist, by the settings that name them."""
+    """Return the paths of existing files and folders of the user, by setting."""
     keys = [
         f"{g}.{key}" for g, own in rules.items() for key, rule in own.items() if rule.get("hashed")
     ]
@@ -123,42 +123,42 @@ def _own_paths(
 
 
 def _file_hashes(paths: Mapping[str, str]) -> dict[str, str]:
-    """The hashes of files and folders by the same keys; what is no data has none."""
+    """Return the hashes of files and folders by setting, without those that have no hash."""
     found = {key: recent_hash(path) for key, path in paths.items()}
     return {key: value for key, value in found.items() if value}
 
 
 def absolute_uri(uri: str) -> str:
-    """The URI of the same store for commands in any working folder."""
+    """Return a URI with an absolute path, for use in any working folder."""
     start = "sqlite:///" if uri.startswith("sqlite:///") else ""
     is_path = start or ("/" in uri and ":" not in uri)
     return start + os.path.abspath(uri.removeprefix(start)) if is_path else uri
 
 
 def changed(config: RunConfig, changes: Mapping[str, str]) -> RunConfig:
-    """The configuration of a run that is resumed: unchanged, except for the number of epochs.
+    """Return the configuration of a resumed run, in which only `trainer.epochs` may change.
 
     `changes` are dotted keys and their values as YAML.
 
     Raises:
-        RequestError: there is no such key, or it is another than `trainer.epochs` and its value is
-            not what it was; the text names key, old and new value.
+        RequestError: there is no such key, or a setting other than `trainer.epochs` gets another
+            value.
     """
     epochs = {}
     for key, text in changes.items():
         new, old = read_value(key, text), lookup(config.document, key)
-        if isinstance(old, float) and isinstance(new, str):  # YAML wants the point in 1.0e-3
+        if isinstance(old, float) and isinstance(new, str):  # YAML reads 1e-3 as text
             with suppress(ValueError):
                 new = float(new)
         if old is None and not _has(config.document, key):
-            raise RequestError(f"{key}: there is no such key in the run's configuration.")
+            raise RequestError(f"{key}: the run's configuration has no such key.")
         old = old.get("name") if isinstance(old, Mapping) else old
         if key == "trainer.epochs":
             epochs[key] = new
         elif new != old:
             raise RequestError(
-                f"{key}: expected {yaml_text(old)}, as the run began with, got {yaml_text(new)}. "
-                "Only trainer.epochs may change when a run goes on."
+                f"{key}={yaml_text(new)}: the run started with {key}={yaml_text(old)}. Only "
+                "trainer.epochs may change when a run is resumed."
             )
     return parse(config.with_values(epochs).document, {})
 
@@ -170,17 +170,17 @@ def _has(document: Mapping[str, Any], key: str) -> bool:
 
 
 def read_value(key: str, text: str) -> Any:
-    """The value that a text is as YAML; raises `RequestError` where it is none."""
+    """Parse a text as YAML; raises `RequestError`."""
     import yaml
 
     try:
         return yaml.safe_load(text)
     except yaml.YAMLError as error:
-        raise RequestError(f"{key}: expected a value as in YAML, got {text!r}.") from error
+        raise RequestError(f"{key}: {text!r} is not valid YAML.") from error
 
 
 def yaml_text(value: Any) -> str:
-    """A setting's value in YAML's spelling."""
+    """Return a value in YAML's spelling."""
     return json.dumps(value) if value is None or isinstance(value, bool) else str(value)
 
 
@@ -195,7 +195,7 @@ def _check_group(group: str, document: Mapping[str, Any], all_rules: Mapping[str
         path = key if "." in key else f"{group}.{key}"
         rule = read_rule(path, mapping)
         if "." in key and rule.choices is not None:
-            if not _has(document, key):  # as before there was such a setting: it has its default
+            if not _has(document, key):  # the setting didn't exist when the run was made
                 continue
             if lookup(document, path) not in rule.choices:
                 others = [own[key].get("choices") for own in all_rules.values() if key in own]
@@ -205,7 +205,7 @@ def _check_group(group: str, document: Mapping[str, Any], all_rules: Mapping[str
 
 
 def _of_others(path: str, all_rules: Mapping[str, Any]) -> list[Any]:
-    """What `auto` of a setting means with options of other groups, such as a mechanism."""
+    """Return the values that options of other groups, such as a mechanism, have for `auto`."""
     rules = [own[path] for own in all_rules.values() if path in own]
     return [rule["auto"] for rule in rules if "auto" in rule]
 
@@ -219,7 +219,10 @@ def _check_known(key: str, known: list[str], prefix: str) -> None:
 def _combined(
     option: str, path: str, document: Mapping[str, Any], rule: Rule, others: Iterable[Any]
 ) -> RequestError:
-    """That an option doesn't go with a setting; `others` are choices that others leave it."""
+    """Return the error for an option that excludes a setting's value.
+
+    `others` are the choices that the other options allow for the setting.
+    """
     reason = f": {rule.why}" if rule.why else ""
     left = [each for each in rule.choices or () if all(each in own for own in others if own)]
     valid = f" Valid: {', '.join(map(yaml_text, left))}." if left else ""
@@ -229,7 +232,7 @@ def _combined(
 
 
 def parse_section(name: str, cls: type, document: Mapping[str, Any]) -> Any:
-    """Check a section of a configuration: an object of its class; raises `RequestError`."""
+    """Return a section of a configuration as an object of its class; raises `RequestError`."""
     values = document.get(name, {})
     known = {f.name: f for f in dataclasses.fields(cls) if "rule" in f.metadata}
     for key in values:

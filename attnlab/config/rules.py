@@ -1,4 +1,4 @@
-"""Rules for single settings: what a value may be, judged and put into words."""
+"""Rules for single settings: which values are valid, how they are checked and described."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 from attnlab.errors import RequestError
 
-# Name of a type -> the type, and its word in messages.
+# Name of a type -> the Python type, and its description in messages.
 _TYPES: dict[str, tuple[type, str]] = {
     "int": (int, "a whole number"),
     "float": (float, "a number"),
@@ -23,30 +23,30 @@ _TYPES: dict[str, tuple[type, str]] = {
 
 @dataclass(frozen=True)
 class Rule:
-    """What one setting may be."""
+    """The valid values of one setting."""
 
-    # One of `_TYPES`; a whole number passes for a `float`.
+    # One of `_TYPES`; a `float` may be a whole number.
     type: str | None = None
     min: float | None = None  # smallest value allowed
     max: float | None = None  # largest value allowed
     above: float | None = None  # the value must be greater
     below: float | None = None  # the value must be smaller
-    choices: Sequence[Any] | None = None  # the only values allowed
-    words: Sequence[str] = ()  # allowed in addition to values of the type
-    optional: bool = False  # whether null is allowed
-    # Dotted path of a whole number in the configuration that the value must divide.
+    choices: Sequence[Any] | None = None  # the only valid values
+    words: Sequence[str] = ()  # valid in addition to values of the type
+    optional: bool = False  # whether null is valid
+    # Dotted path of another setting, a whole number that the value must divide.
     divides: str | None = None
-    # Dotted path of a number in the configuration that the value must not pass.
+    # Dotted path of another setting, a number that the value must not exceed.
     at_most: str | None = None
-    at_least: str | None = None  # dotted path of a number that the value must reach
-    excludes: str | None = None  # dotted path of what must then be null, false or 0
-    hashed: bool = False  # a path of the user's own data, whose content decides the result, too
-    why: str | None = None  # the reason, added to the message when the rule is broken
-    auto: Any = None  # what the value `auto` means; see `attnlab.config.parsing`
-    help: str | None = None  # what the setting is, for `attnlab explain`
+    at_least: str | None = None  # dotted path of a number that the value must not fall below
+    excludes: str | None = None  # dotted path of a setting that must be null, false or 0
+    hashed: bool = False  # whether it is a path whose content decides the result, too
+    why: str | None = None  # the reason for the rule, for messages
+    auto: Any = None  # the value for `auto`; see `attnlab.config.parsing`
+    help: str | None = None  # the meaning of the setting, for `attnlab explain`
 
     def expected(self) -> str:
-        """The rule in words, for messages."""
+        """Return the rule in words, for messages."""
         if self.choices is not None:
             return "one of " + ", ".join(map(_written, self.choices))
         words = _TYPES[self.type][1] if self.type else "a value"
@@ -67,7 +67,7 @@ class Rule:
 
 
 _NUMBER, _TEXT, _LIST = Rule("float"), Rule("str"), Rule("list")
-# What a rule in a YAML file may say, and how.
+# The keys of a rule in a YAML file, and the rules for their values.
 _PARTS = {
     "type": Rule(choices=[*_TYPES]),
     **dict.fromkeys(["min", "max", "above", "below"], _NUMBER),
@@ -79,10 +79,10 @@ _PARTS = {
 
 
 def read_rule(key: str, given: Mapping[str, Any]) -> Rule:
-    """Read the rule of a setting from its mapping in a YAML file, once for each mapping.
+    """Return the rule in a mapping of a YAML file, cached by the mapping's identity.
 
     Raises:
-        RequestError: it is no rule.
+        RequestError: the mapping is not a valid rule.
     """
     known = _known_rules.get(id(given))
     if known is None or known[0] is not given:
@@ -90,7 +90,7 @@ def read_rule(key: str, given: Mapping[str, Any]) -> Rule:
     return known[1]
 
 
-# By the identity of its mapping, which is kept so that no other one gets it.
+# The mapping is stored, too, so that its id isn't reused.
 _known_rules: dict[int, tuple[Mapping[str, Any], Rule]] = {}
 
 
@@ -98,15 +98,15 @@ def _new_rule(key: str, given: Mapping[str, Any]) -> Rule:
     for name, value in given.items():
         if name not in _PARTS:
             hint = did_you_mean(str(name), list(_PARTS))
-            raise RequestError(f"{key}: its rule has {name}, which no rule has.{hint}")
+            raise RequestError(f"{key}: its rule has the unknown key {name}.{hint}")
         check_rule(f"{key}: in its rule, {name}", value, _PARTS[name])
     return Rule(**given)
 
 
 def check_rule(key: str, value: Any, rule: Rule, config: Mapping[str, Any] | None = None) -> None:
-    """Raise `RequestError` if the value of a setting, named by its dotted path, breaks a rule.
+    """Raise `RequestError` if the value of the setting `key`, a dotted path, breaks a rule.
 
-    `config` is the whole configuration, for rules that look across groups.
+    `config` is the whole configuration, for rules that refer to other settings.
     """
     if value is None and (rule.optional or (rule.choices and None in rule.choices)):
         return
@@ -122,7 +122,7 @@ def check_rule(key: str, value: Any, rule: Rule, config: Mapping[str, Any] | Non
 
 
 def _check_relations(key: str, value: Any, rule: Rule, config: Mapping[str, Any]) -> None:
-    """Hold a value against other settings of the configuration."""
+    """Check a value against other settings."""
     whole = lookup(config, rule.divides) if rule.divides else None
     if isinstance(whole, int) and whole % value != 0:
         divisors = ", ".join(str(n) for n in range(1, whole + 1) if whole % n == 0)
@@ -134,11 +134,11 @@ def _check_relations(key: str, value: Any, rule: Rule, config: Mapping[str, Any]
         if isinstance(bound, int) and breaks(value, bound):
             raise RequestError(f"{key}: expected {words} {path}={bound}, got {value}.")
     if rule.excludes and (other := lookup(config, rule.excludes)):
-        raise RequestError(f"{key}: expected null beside {rule.excludes}={other}, got {value}.")
+        raise RequestError(f"{key}: expected null with {rule.excludes}={other}, got {value}.")
 
 
 def _written(value: Any) -> str:
-    """As in YAML, except `True` and `False`."""
+    """Return a value in YAML's spelling, except `True` and `False`."""
     return "null" if value is None else str(value) or '""'
 
 
@@ -164,16 +164,16 @@ def _fits(value: Any, rule: Rule) -> bool:
 
 
 def did_you_mean(word: str, candidates: list[str], prefix: str = "") -> str:
-    """A sentence to add to a complaint about a word: ` Did you mean X?`, or nothing.
+    """Return ` Did you mean X?` for a message about a wrong word; empty if nothing is similar.
 
-    X is the candidate most like the word, after the prefix.
+    X is the prefix and the most similar candidate.
     """
     found = nearest(word, candidates)
     return f" Did you mean {prefix}{found}?" if found else ""
 
 
 def nearest(word: str, candidates: Sequence[str]) -> str | None:
-    """The candidate most like a word, in any case; None if none is."""
+    """Return the candidate most similar to a word, ignoring case; None if none is similar."""
     import difflib
 
     folded = {each.casefold(): each for each in reversed(candidates)}
@@ -182,10 +182,12 @@ def nearest(word: str, candidates: Sequence[str]) -> str | None:
 
 
 def lookup(config: Mapping[str, Any], path: str) -> Any:
-    """The value at a dotted path of nested mappings; None where there is none."""
+    """Return the value at a dotted path of nested mappings; None if there is none."""
     node: Any = config
     for part in path.split("."):
-        if not isinstance(node, (dict, Mapping)) or part not in node:  # first what is quick
+        if (
+            not isinstance(node, (dict, Mapping)) or part not in node
+        ):  # dict first, because it is faster
             return None
         node = node[part]
     return node

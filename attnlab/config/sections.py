@@ -1,9 +1,9 @@
-"""What a run's configuration is: typed sections and options, and what of them decides the result.
+"""The configuration of a run: typed sections, options, and the digest of what decides the result.
 
-The sections that every run has are dataclasses whose fields carry their range. The groups that
-grow by one YAML file (`attention`, `task`, `model`, `optimizer`, `schedule`, `data`) are
-`Option`s: a name and settings, whose ranges stand in the same file under `rules`.
-`attnlab.config.parsing` checks both.
+The sections that every run has are dataclasses, whose fields have a rule with the valid range. The
+groups with a YAML file per option (`attention`, `task`, `model`, `optimizer`, `schedule`, `data`)
+are `Option`s: a name and settings, whose rules are in the same file. `attnlab.config.parsing`
+checks both.
 """
 
 from __future__ import annotations
@@ -25,56 +25,58 @@ OPTION_GROUPS = ("task", "attention", "model", "optimizer", "schedule")
 
 
 def ruled(default: Any, help: str | None = None, **rule: Any) -> Any:
-    """A dataclass field with a default and a `Rule`."""
+    """Return a dataclass field with a default and a `Rule`."""
     return field(default=default, metadata={"rule": Rule(help=help, **rule)})
 
 
 @dataclass
 class TrainerConfig:
-    """How long and in which batches a model is trained."""
+    """Epochs, batches, early stopping and compilation of training."""
 
-    epochs: int = ruled(30, "passes over the training part", type="int", min=1)
+    epochs: int = ruled(30, "passes over the training data", type="int", min=1)
     batch_size: int = ruled(
         32,
-        "windows or sentences of a gradient step; with batch_by=tokens the tokens of the longer "
-        "side, padding included",
+        "windows or sentences per gradient step; with batch_by=tokens the tokens of the longer "
+        "side, including padding",
         type="int",
         min=1,
     )
     batch_by: str = ruled("items", "what batch_size counts", choices=["items", "tokens"])
     patience: int | None = ruled(
         None,
-        "scored epochs without a better monitored value before training stops; null: never",
+        "early stopping: epochs with a score but no better monitored value; null: never stop",
         type="int",
         min=1,
         optional=True,
     )
-    min_delta: float = ruled(0.0, "how much better counts as better", type="float", min=0)
+    min_delta: float = ruled(
+        0.0, "the smallest improvement that counts as better", type="float", min=0
+    )
     checkpoint_every_seconds: float | None = ruled(
         300.0,
-        "how long training goes on inside an epoch before a checkpoint is saved; null: only where "
-        "an epoch ends; results don't depend on it",
+        "seconds of training within an epoch after which a checkpoint is saved; null: only at the "
+        "end of an epoch; results don't depend on it",
         type="float",
         min=0,
         optional=True,
     )
     precision: str = ruled(
         "float32",
-        "of the computation; mixed_bfloat16 for GPUs that have it",
+        "of the computation; mixed_bfloat16 for GPUs that support it",
         choices=["float32", "mixed_bfloat16"],
     )
     jit: Any = ruled(
         "auto",
-        "train with XLA; false: as TensorFlow's graph; auto: the faster of the two, judged by the "
-        "model and the processor (on a GPU XLA); the run stores the choice, and resume keeps it",
+        "train with XLA; false: with TensorFlow's graph; auto: the faster of the two for the model "
+        "and the processor (on a GPU XLA); the run stores the choice, and resume uses it again",
         type="bool",
         words=["auto"],
     )
     together: Any = ruled(
         "auto",
-        "how many jobs of a sweep a process trains at a time, those of equal shapes in one "
-        "compiled program; auto: 32 forecasters, of a search 8 or 16, 8 others, and a grid's "
-        "translators in a process each, one on each processor; never: one by one",
+        "jobs of a sweep that a process trains at a time, jobs of equal shapes stacked in one "
+        "compiled program; auto: 32 forecasters (8 or 16 in a search), 8 of other kinds; a grid's "
+        "translators each get a process, one per processor; never: one at a time",
         type="int",
         min=1,
         words=["auto", "never"],
@@ -82,34 +84,34 @@ class TrainerConfig:
 
 
 _OF_EACH_RUN = ("learning_rate", "clip_norm", "clip_value", "weight_decay")
-# Settings, and sections of a command, that results don't depend on.
+# Settings and sections that don't influence results.
 _IDLE = ("trainer.checkpoint_every_seconds", "trainer.together")
 _IDLE_SECTIONS = ("paths", "tracking", "sweep", "search", "hydra")
 
 
 def decides_result(key: str) -> bool:
-    """Return whether the result of a run depends on a setting, or a section."""
+    """Return whether the result of a run depends on a setting or a section."""
     return key not in _IDLE and key.partition(".")[0] not in _IDLE_SECTIONS
 
 
 @dataclass
 class TrackingConfig:
-    """What MLflow gets."""
+    """Which store MLflow uses, and what is logged."""
 
     enabled: bool = ruled(True, "log the run to MLflow", type="bool")
     uri: str | None = ruled(
         None,
-        "tracking server or store; null: $MLFLOW_TRACKING_URI, else a SQLite file in paths.runs",
+        "tracking server or store; null: $MLFLOW_TRACKING_URI, else an SQLite file in paths.runs",
         type="str",
         optional=True,
     )
     weights: str = ruled(
         "best",
-        "which epochs' weights become artifacts; the run folder keeps all",
+        "epochs whose weights become artifacts; the run folder always has all",
         choices=["all", "best", "none"],
     )
     timeout: float = ruled(
-        30.0, "seconds to wait for a silent tracker when the run is over", type="float", above=0
+        30.0, "seconds to wait for MLflow at the end of a run", type="float", above=0
     )
 
 
@@ -125,67 +127,71 @@ class PathsConfig:
 
 @dataclass
 class SweepConfig:
-    """How a sweep goes about its jobs; nothing of it is a part of a run's configuration."""
+    """How a sweep runs its jobs; not part of a run's configuration."""
 
     name: str | None = ruled(
         None,
-        "of its folder in paths.runs/sweeps; null: made from the command",
+        "name of its folder in paths.runs/sweeps; null: made from the command",
         type="str",
         optional=True,
     )
-    retry_failed: bool = ruled(False, "run failed jobs again; else only count them", type="bool")
-    dry_run: bool = ruled(False, "list what would run, and nothing else", type="bool")
+    retry_failed: bool = ruled(
+        False, "run failed jobs again; otherwise only count them", type="bool"
+    )
+    dry_run: bool = ruled(False, "list the jobs without running them", type="bool")
     fail_fast: bool = ruled(False, "stop at the first job that fails", type="bool")
 
 
 @dataclass(frozen=True)
 class SearchConfig:
-    """What a search tries, and how; what is open here is checked with the space."""
+    """What a search tries, and how; settings without a type are checked with the search space."""
 
     space: Any = ruled(None, "settings with ranges or choices: {model.units: {int: [4, 64]}}")
     sampler: str = ruled(
         None,
-        "who suggests the values; null: tpe, with several metrics nsgaii",
+        "algorithm that suggests values; null: tpe, with several metrics nsgaii",
         choices=["tpe", "random", "grid", "cmaes", "nsgaii"],
         optional=True,
     )
     trials: int = ruled(
         None,
-        "how many runs in all, over all processes and restarts; null: 20, with grid every point",
+        "total number of runs over all processes and restarts; null: 20, with grid every point",
         type="int",
         min=1,
         optional=True,
     )
-    seed: int = ruled(0, "of the sampler", type="int", min=0, max=2**31 - 1)
+    seed: int = ruled(0, "seed of the sampler", type="int", min=0, max=2**31 - 1)
     metrics: Any = ruled(
         "best_value", "one of best_value, parameters, seconds, epochs, best_epoch, or a list"
     )
     directions: Any = ruled(None, "min or max for each metric; null: the task's, else min")
     pruner: str = ruled(
         None,
-        "who gives hopeless runs up, by each epoch's validation; null: median, with other metrics "
-        "than best_value none",
+        "algorithm that stops bad runs early, by validation values per epoch; null: median, but "
+        "none with metrics other than best_value",
         choices=["none", "median", "asha", "hyperband"],
         optional=True,
     )
-    startup_trials: int = ruled(10, "runs with random values at first", type="int", min=1)
-    prune_after_trials: int = ruled(5, "runs that median lets be complete", type="int", min=1)
-    prune_after_epochs: int = ruled(5, "epochs that every run may have", type="int", min=1)
+    startup_trials: int = ruled(10, "runs with random values at the start", type="int", min=1)
+    prune_after_trials: int = ruled(
+        5, "runs that median never stops, at the start", type="int", min=1
+    )
+    prune_after_epochs: int = ruled(5, "epochs before a run may be stopped", type="int", min=1)
     population: int | None = ruled(
         None,
-        "runs in a generation of nsgaii or cmaes; null: fitting",
+        "runs per generation of nsgaii or cmaes; null: automatic",
         type="int",
         min=4,
         optional=True,
     )
     storage: str | None = ruled(
-        None, "file or database that sweeps share; null: their own", type="str", optional=True
+        None, "file or database that several sweeps share; null: none", type="str", optional=True
     )
 
 
 @dataclass(frozen=True)
 class Option:
-    """One choice from a group that grows by files: its name, by which its class is found."""
+    """The chosen option of a group: its name, by which its class is found, and its settings."""
 
     name: str  # for example `luong_local`
     settings: Mapping[str, Any]  # keyword arguments for its class
@@ -206,15 +212,15 @@ def _section(name: str, cls: type[Section]) -> cached_property[Section]:
 
 @dataclass(frozen=True)
 class RunConfig:
-    """A whole run, checked: one document, and its sections with their types."""
+    """A checked configuration: one document, with typed sections and options as views."""
 
-    document: Mapping[str, Any]  # plain nested mappings, as it is saved
-    # Hashes of the user's own files by the keys that name them; they decide the result, too.
+    document: Mapping[str, Any]  # nested mappings, as in config.yaml
+    # Hashes of the user's own data files by setting; they decide the result, too.
     file_hashes: Mapping[str, str] = field(default_factory=dict)
-    # The `trainer.epochs` that a run had before it was trained longer.
+    # Earlier values of `trainer.epochs`, if a run was trained longer.
     earlier_epochs: Sequence[int] = ()
-    # Absolute paths of the files and folders that settings name, by key: in another working folder
-    # a relative path would mean another file. They don't enter the digest.
+    # Absolute paths of the user's own files by setting, because a relative path means another file
+    # in another working folder. They don't enter the digest.
     files: Mapping[str, str] = field(default_factory=dict)
 
     task = _option("task")  # what is learned, from which data, under which protocol
@@ -237,7 +243,7 @@ class RunConfig:
         return self.document["seed"]
 
     def with_values(self, values: Mapping[str, Any]) -> RunConfig:
-        """Return the configuration with other values by dotted key, which are not checked."""
+        """Return the configuration with changed values, given by dotted key and not checked."""
         document = copy.deepcopy(dict(self.document))
         for key, value in values.items():
             section, _, name = key.rpartition(".")
@@ -245,7 +251,7 @@ class RunConfig:
         return replace(self, document=document)
 
     def option(self, group: str) -> Option:
-        """The option of a group, with its files where `files` says that they are."""
+        """Return the option of a group, with the paths of its files taken from `files`."""
         option: Option = getattr(self, group)
         own = {key.partition(".")[2]: key for key in self.files if key.startswith(f"{group}.")}
         moved = {
@@ -257,15 +263,15 @@ class RunConfig:
 
     @property
     def names(self) -> dict[str, Any]:
-        """Which run it is, as metrics.json says it."""
+        """Task, attention and seed, as in metrics.json."""
         return {"task": self.task.name, "attention": self.attention.name, "seed": self.seed}
 
     @property
     def program(self) -> str:
-        """All of it that enters a program by which runs train together, as text.
+        """Everything that a compiled program depends on, as text; stacked runs have it in common.
 
-        Values that each run may have for itself are left out: some of the optimizer's, and by how
-        much a model drops.
+        Values that may differ within a stack are left out: the dropout rate and some settings of
+        the optimizer.
         """
         options = self.task, self.attention, self.data
         settings = self.optimizer.settings.items()
@@ -284,13 +290,13 @@ class RunConfig:
     def digest(self) -> str:
         """SHA-256 of everything that decides the result.
 
-        Not `paths` and `tracking`, nor how often checkpoints are saved and what trains beside it.
+        `paths`, `tracking`, the frequency of checkpoints and stacking don't.
         """
         return self._digest(self.beyond_settings)
 
     @property
     def beyond_settings(self) -> dict[str, Any]:
-        """What decides the result and is no setting, as entries of status.json."""
+        """What decides the result in addition to settings, as entries of status.json."""
         found = {
             "file_hashes": dict(self.file_hashes),
             "earlier_epochs": list(self.earlier_epochs),
@@ -299,16 +305,16 @@ class RunConfig:
 
     @property
     def digest_of_settings(self) -> str:
-        """The same of the settings alone, which stay as they are while files change."""
+        """SHA-256 of the settings without file hashes, so it stays when files change."""
         return self._digest({})
 
     def require_same_files(self) -> None:
-        """Raise `RequestError` where a file of the user's own isn't any more what it was."""
+        """Raise `RequestError` if one of the user's own files has changed."""
         for key, found in self.file_hashes.items():
             if file_hash(self.files.get(key) or lookup(self.document, key)) != found:
                 raise RequestError(
-                    f"{key}: {lookup(self.document, key)} has changed since the command began: the "
-                    "same command takes it as it is now."
+                    f"{key}: {lookup(self.document, key)} has changed since the command started: "
+                    "run the command again to use the new file."
                 )
 
     def _digest(self, more: Mapping[str, Any]) -> str:
@@ -320,6 +326,6 @@ class RunConfig:
 
 
 SEED_RULE = Rule(
-    type="int", min=0, max=2**31 - 1, help="of weights, data order, dropout and generated data"
+    type="int", min=0, max=2**31 - 1, help="seed of weights, data order, dropout and generated data"
 )
 SECTIONS = {"trainer": TrainerConfig, "tracking": TrackingConfig, "paths": PathsConfig}

@@ -102,7 +102,7 @@ def test_no_other_file_is_read(name):
     [
         ("name: [", "mine.yaml: can't be read"),
         ("- name", "mine.yaml: expected settings"),
-        ("name: mine", "attention=mine: expected a _target_ in its file that exists, got None"),
+        ("name: mine", "attention=mine: the _target_ in its file, None, can't be imported"),
         (MINE.format(module="nowhere"), "got nowhere.Mine"),
     ],
 )
@@ -118,7 +118,7 @@ def test_a_file_that_names_no_class_is_told(folder, monkeypatch, text, said):
     [
         (
             ("{type: float", "{typ: float"),
-            "its rule has typ, which no rule has. Did you mean type?",
+            "its rule has the unknown key typ. Did you mean type?",
         ),
         (("float", "number"), "in its rule, type: expected one of int, float, bool, str, list,"),
         (("min: 0", "min: a"), "in its rule, min: expected a number, got a."),
@@ -174,4 +174,6 @@ def test_a_mechanism_that_is_not_found_says_how_own_ones_are(monkeypatch, capsys
     monkeypatch.setenv(found.CONFIG_DIR, "/nowhere")
     assert main(["attention=mine", "task=fib"]) == 2
     said = capsys.readouterr().err
-    assert "found by --config-dir FOLDER or $ATTNLAB_CONFIG_DIR, which names /nowhere" in said
+    assert (
+        "found by --config-dir FOLDER or $ATTNLAB_CONFIG_DIR, but /nowhere is not a folder" in said
+    )

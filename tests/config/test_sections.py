@@ -75,7 +75,7 @@ def test_what_a_value_excludes_must_be_nothing():
     rule = Rule(**{"type": "int", "optional": True, "excludes": "b.c"})
     for value, other in ((1, 0.0), (1, None), (None, 0.5)):
         check_rule("a", value, rule, {"b": {"c": other}})
-    with pytest.raises(RequestError, match=r"^a: expected null beside b\.c=0\.5, got 1\.$"):
+    with pytest.raises(RequestError, match=r"^a: expected null with b\.c=0\.5, got 1\.$"):
         check_rule("a", 1, rule, {"b": {"c": 0.5}})
 
 
@@ -108,7 +108,10 @@ def test_parse_fills_in_the_defaults_of_the_sections():
         ({"trainer": {"jit": "yes"}}, "trainer.jit: expected auto, true or false, got yes."),
         ({"tracking": {"weights": "bset"}}, "got bset. Did you mean best?"),
         ({"task": {}}, "task: expected the name of one of its options"),
-        ({"tracking": {"uri": "https://me:pass@host/x"}}, "tracking.uri: expected no user name"),
+        (
+            {"tracking": {"uri": "https://me:pass@host/x"}},
+            "tracking.uri: must not contain a user name",
+        ),
     ],
 )
 def test_parse_names_the_key(changes, words):

@@ -204,7 +204,7 @@ def test_sync_makes_a_sweep_what_it_was(tmp_path, here, empty_store):
     assert parent.data.tags["attnlab.jobs"] == "1 failed"
     assert parent.data.tags["attnlab.best"] == "by validation: seed=0 with val_loss 0.5"
     note = parent.data.tags["mlflow.note.content"]
-    assert note.startswith("**best run by validation: seed=0** with val_loss 0.5. Which group")
+    assert note.startswith("**best run by validation: seed=0** with val_loss 0.5. `attnlab report ")
     # What MLflow missed of it is added, to the same run.
     more = {**results, "jobs": "2 failed"}
     sweep = read_json(folder / "sweep.json")

@@ -196,7 +196,7 @@ def test_a_file_that_has_changed_since_the_command_began_is_told(compose, tmp_pa
     path.write_text("v\n" + "\n".join(map(str, range(1, 100))))
     again = compose("task=series", "attention=none", "task.column=v", f"task.path={path}")
     assert again.digest != config.digest and again.digest_of_settings == before
-    with pytest.raises(RequestError, match="task.path: .* has changed since the command began"):
+    with pytest.raises(RequestError, match="task.path: .* has changed since the command started"):
         run_once(config, SWEEP)
 
 
@@ -212,7 +212,7 @@ def test_trials_of_a_search_are_of_the_files_that_it_began_with(compose, tmp_pat
     plan = SimpleNamespace(words=(), first=first, composer=composer)
     trial = SweepPlan.trial(plan, 1, [])
     assert trial.config.file_hashes == first.file_hashes and trial.config.seed == 1
-    with pytest.raises(RequestError, match="has changed since the command began"):
+    with pytest.raises(RequestError, match="has changed since the command started"):
         run_once(trial.config, SWEEP)
 
 

@@ -225,7 +225,7 @@ def test_without_its_corpus_a_run_has_no_other_test_set(run, here):
     moved = corpus.rename(run.attnlab.folder / "moved")
     refused = here("evaluate", "latest", "data.test_set=test_2017_flickr")
     moved.rename(corpus)
-    assert_refused(refused, "multi30k is gone: data.path=PATH says where it is now.")
+    assert_refused(refused, "multi30k is gone: set data.path=PATH to where it is now.")
 
 
 def test_a_corpus_with_one_test_set_has_no_other(translating, here):
