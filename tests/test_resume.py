@@ -267,7 +267,7 @@ def test_a_finished_run_is_shown_and_left_alone(config, whole, capsys):
         ("trainer.patience=3", "trainer.patience=3: the run started with trainer.patience=null"),
         ("trainer.epochs=2", "trainer.epochs=2: must be at least 4"),
         ("trainer.epochs=many", "trainer.epochs: expected a whole number .* got many"),
-        ("trainer.epoch=5", "trainer.epoch: there is no such key"),
+        ("trainer.epoch=5", "trainer.epoch: the run's configuration has no such key"),
         ("seed", "seed: expected trainer.epochs=N"),
     ],
 )

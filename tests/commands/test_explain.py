@@ -80,7 +80,7 @@ def test_an_unknown_setting_is_answered_with_the_nearest(word, said):
 def test_settings_of_searches_are_explained(capsys):
     assert main(["explain", "search.trials"]) == 0
     meaning, expected = capsys.readouterr().out.splitlines()[1:]
-    assert meaning.startswith("    how many runs in all")
+    assert meaning.startswith("    total number of runs")
     assert expected == "    a whole number at least 1, or null; default null"
 
 

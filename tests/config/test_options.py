@@ -103,7 +103,7 @@ def test_no_other_file_is_read(name):
         ("name: [", "mine.yaml: can't be read"),
         ("- name", "mine.yaml: expected settings"),
         ("name: mine", "attention=mine: the _target_ in its file, None, can't be imported"),
-        (MINE.format(module="nowhere"), "got nowhere.Mine"),
+        (MINE.format(module="nowhere"), "_target_ in its file, nowhere.Mine, can't be imported"),
     ],
 )
 def test_a_file_that_names_no_class_is_told(folder, monkeypatch, text, said):
@@ -166,7 +166,7 @@ def test_every_verb_takes_a_config_dir_before_and_after_it(folder, monkeypatch, 
 def test_a_config_dir_that_is_its_group_is_refused(folder, capsys):
     assert main(["runs", "--config-dir", str(folder / "attention")]) == 2
     said = capsys.readouterr().err
-    assert "expected a folder that has attention/NAME.yaml" in said
+    assert "expected the folder that contains attention/NAME.yaml" in said
     assert said.endswith(f"Type: --config-dir {folder}\n")
 
 

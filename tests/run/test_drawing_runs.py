@@ -47,5 +47,5 @@ def test_a_run_that_cannot_be_drawn_is_refused(run, tmp_path):
     with pytest.raises(RequestError, match=r"predictions\.csv: damaged or missing"):
         plot("abc", "--runs", tmp_path)
     run.status.write("failed")
-    with pytest.raises(RequestError, match="is failed"):
+    with pytest.raises(RequestError, match="not completed but failed"):
         plot(run.path)
