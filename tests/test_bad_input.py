@@ -365,21 +365,15 @@ def test_a_tracking_server_that_does_not_answer_costs_a_warning(here, no_figures
     assert (folder / "metrics.json").is_file() and "best epoch" in out
 
 
-@pytest.mark.parametrize(
-    "number",
-    [
-        # `test_interrupts` has both signals, in its own process.
-        pytest.param(signal.SIGINT, id="ctrl-c", marks=pytest.mark.slow),
-        pytest.param(signal.SIGTERM, id="sigterm", marks=pytest.mark.slow),
-    ],
-)
-def test_an_interrupted_run_says_so_everywhere(attnlab, empty_store, number):
+@pytest.mark.slow
+def test_an_interrupted_run_says_so_everywhere(attnlab, empty_store):
+    """By Ctrl-C; `test_interrupts` has SIGTERM, too."""
     attnlab.runs.mkdir()
     shutil.copy(empty_store, attnlab.runs / "mlflow.db")
     words = (*TINY_FIB, "trainer.epochs=999", "trainer.batch_size=1")
     with attnlab.start(*words) as process:
         wait_for(lambda: [*attnlab.runs.glob("fib/*/*/weights/epoch_001.weights.h5")])
-        process.send_signal(number)
+        process.send_signal(signal.SIGINT)
         _, err = process.communicate(timeout=120)
     (folder,) = attnlab.run_folders()
     said = err.splitlines()[-1]

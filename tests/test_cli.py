@@ -11,12 +11,10 @@ import subprocess
 import sys
 from pathlib import Path
 from types import SimpleNamespace
-from typing import NamedTuple
 
 import click
 import pytest
 import yaml
-from command_line import CommandLine
 
 from attnlab import __version__
 from attnlab.cli import _job, main
@@ -239,52 +237,43 @@ def test_a_saved_configuration_runs_again_to_the_same_losses(trained, here):
     assert losses(folder) == losses(trained.folder)
 
 
-class Installed(NamedTuple):
-    """The console script in a folder, and what it has bash evaluate for completion."""
-
-    folder: Path
-    completion: str
-
-
-@pytest.fixture(scope="module")
-def installed(tmp_path_factory) -> Installed:
-    attnlab = CommandLine(tmp_path_factory.mktemp("installed"))
-    script = attnlab.folder / "bin" / "attnlab"
-    script.parent.mkdir()
-    code = f"#!{sys.executable}\nimport sys\nfrom attnlab.cli import run\nrun()\n"
-    script.write_text(code)
-    script.chmod(0o755)
-    done = subprocess.run(
-        [script, "-sc", "install=bash"], env=attnlab.environment, capture_output=True, text=True
-    )
-    assert (done.returncode, done.stderr) == (0, "")
-    return Installed(script.parent, done.stdout)
-
-
 @pytest.fixture
-def complete(attnlab, installed):
-    """What bash offers after TAB, with the console script on PATH."""
+def complete(here, monkeypatch, capsys):
+    """What is offered after TAB, in this process."""
+
+    def complete(line: str) -> list[str]:
+        monkeypatch.setenv("COMP_LINE", line)
+        monkeypatch.setattr(sys, "argv", ["attnlab"])
+        assert main(["-sc", "query=bash"]) == 0
+        out, err = capsys.readouterr()
+        assert err == ""
+        return out.split()
+
+    return complete
+
+
+def test_bash_offers_what_is_found(attnlab, tmp_path):
+    """With the console script on PATH, and by what it has bash evaluate."""
+    script = tmp_path / "bin" / "attnlab"
+    script.parent.mkdir()
+    script.write_text(f"#!{sys.executable}\nimport sys\nfrom attnlab.cli import run\nrun()\n")
+    script.chmod(0o755)
     ask = """
-        eval "$2"
+        eval "$(attnlab -sc install=bash)"
         function=$(complete -p attnlab | sed -E 's/.*-F ([^ ]+).*/\\1/')
         COMP_LINE=$1 COMP_POINT=${#1} COMP_WORDS=($1)
         COMP_CWORD=$((${#COMP_WORDS[@]} - 1))
         [[ $1 == *" " ]] && COMP_CWORD=$((COMP_CWORD + 1))
         $function && printf '%s\\n' "${COMPREPLY[@]}"
     """
-    path = f"{installed.folder}:{attnlab.environment['PATH']}"
-
-    def complete(line: str) -> list[str]:
-        done = subprocess.run(
-            ["bash", "-c", ask, "bash", line, installed.completion],
-            env={**attnlab.environment, "PATH": path},
-            capture_output=True,
-            text=True,
-        )
-        assert done.stderr == ""
-        return done.stdout.split()
-
-    return complete
+    done = subprocess.run(
+        ["bash", "-c", ask, "bash", "attnlab task=fib attention=luong"],
+        env={**attnlab.environment, "PATH": f"{script.parent}:{attnlab.environment['PATH']}"},
+        capture_output=True,
+        text=True,
+    )
+    assert done.stderr == ""
+    assert {*done.stdout.split()} == {"attention=luong_global", "attention=luong_local"}
 
 
 @pytest.mark.parametrize(
@@ -306,8 +295,8 @@ def complete(attnlab, installed):
         ("attnlab resume fib/", ["fib/none/2026-01-01_000000_s0"]),
     ],
 )
-def test_bash_completes(complete, attnlab, line, offered):
-    (attnlab.runs / "fib" / "none" / "2026-01-01_000000_s0").mkdir(parents=True)
+def test_words_are_completed(complete, here, line, offered):
+    (here.runs / "fib" / "none" / "2026-01-01_000000_s0").mkdir(parents=True)
     found = complete(line)
     assert set(offered) <= set(found)
     start = "" if line.endswith(" ") else line.split()[-1]

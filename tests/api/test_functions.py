@@ -67,9 +67,10 @@ def everything() -> dict:
     }
 
 
-@pytest.fixture
-def result():
-    return attnlab.run(*FIB, "attention=bahdanau", seed=1)
+@pytest.fixture(scope="module")
+def result(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("result")
+    return attnlab.run(*FIB, "attention=bahdanau", f"paths.runs={folder}", seed=1)
 
 
 @pytest.mark.slow

@@ -263,11 +263,6 @@ def test_a_wrong_request_begins_nothing(here, words, sentences):
     assert list(here.folder.iterdir()) == []
 
 
-def test_a_wrong_request_ends_with_code_2(attnlab):
-    assert attnlab("-m", *REFUSED[0][0].split()).code == 2
-    assert list(attnlab.folder.iterdir()) == []
-
-
 @pytest.mark.parametrize("error", [ValueError("stray"), TypeError("stray")])
 def test_a_stray_error_inside_a_sweep_is_no_wrong_request(here, monkeypatch, error):
     """Before, a ValueError ended with code 2, as if the words of the command were wrong."""
@@ -286,13 +281,6 @@ def test_settings_of_sweeps_need_one(here, word):
     code, out, err = here("task=fib", word)
     assert (code, out) == (2, "")
     assert err == f"attnlab: {word}: is a setting of sweeps: add -m.\n"
-
-
-def test_a_runs_folder_that_cannot_be_written(here):
-    (here.folder / "file").touch()
-    code, _, err = here("-m", "seed=0,1", "paths.runs=file")
-    assert code == 2
-    assert err.startswith("attnlab: paths.runs: expected a folder that can be written, got ")
 
 
 def test_a_dry_run_leaves_nothing(here):
@@ -493,14 +481,14 @@ def test_a_parallel_sweep_is_interrupted_cleanly(attnlab):
 
 
 @pytest.mark.slow
-def test_forty_jobs_two_at_a_time_lose_nothing(attnlab):
-    code, out, err = attnlab("-m", *SMALL, "trainer.epochs=3", "seed=range(40)", *JOBLIB)
+def test_sixteen_jobs_two_at_a_time_lose_nothing(attnlab):
+    code, out, err = attnlab("-m", *SMALL, "trainer.epochs=3", "seed=range(16)", *JOBLIB)
     assert code == 0, err
     assert "MLflow" not in err
-    assert states(attnlab) == ["completed"] * 40
+    assert states(attnlab) == ["completed"] * 16
     assert len(query(attnlab, "select * from experiments where name = 'fib'")) == 1
     runs = query(attnlab, "select run_uuid, status from runs where name like 'fib-none-s%'")
-    assert [status for _, status in runs] == ["FINISHED"] * 40
+    assert [status for _, status in runs] == ["FINISHED"] * 16
     for run, _ in runs:
         logged = query(attnlab, f"select key, step from metrics where run_uuid = '{run}'")
         for metric in ("train_loss", "val_loss", "learning_rate", "seconds"):
