@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from attnlab.errors import RequestError
-from attnlab.text.cleaning import normalized
 from attnlab.text.tokenizers import END, PAD, START, UNKNOWN, Tokenizer
 from attnlab.text.words import split_words
 
@@ -246,20 +245,6 @@ def test_what_can_not_be_is_refused(kind, size, words):
 def test_there_must_be_something_to_fit_on(kind):
     with pytest.raises(RequestError, match="expected sentences to fit it on, got none"):
         Tokenizer.fit(["", ""], kind=kind)
-
-
-# By default they come back in pairs: `test_every_pair_of_tatoeba_comes_back`.
-@pytest.mark.slow
-@pytest.mark.realdata
-@pytest.mark.parametrize("side", [0, 1])
-def test_bpe_gives_back_every_sentence_of_tatoeba(realdata, side):
-    lines = (realdata / "tatoeba" / "deu.txt").read_text(encoding="utf-8").splitlines()
-    texts = [line.split("\t")[side] for line in lines]
-    assert len(texts) == 48122
-    tokenizer = Tokenizer.fit(map(normalized, texts), kind="bpe", size=4000)
-    rows = tokenizer.encode(texts)
-    assert tokenizer.decode(rows) == texts
-    assert tokenizer.size == 4000
 
 
 @pytest.mark.parametrize("kind", ["word", "char", "bpe"])

@@ -278,7 +278,7 @@ def assert_agree(first, second):
 
 
 slow = pytest.mark.slow
-OTHERS = ("pooling", "luong_global", "luong_local", "scaled_dot_product", "multi_head")
+OTHERS = ("pooling", "luong_local", "scaled_dot_product", "multi_head")
 
 
 @pytest.mark.parametrize(
@@ -289,7 +289,6 @@ OTHERS = ("pooling", "luong_global", "luong_local", "scaled_dot_product", "multi
         ("attention=bahdanau", "model.cell=simple", "model.dropout=0.2", "attention.dropout=0.1"),
         *(pytest.param((f"attention={each}",), marks=slow) for each in OTHERS),
         pytest.param(("attention=bahdanau", "model.cell=simple", "optimizer=sgd"), marks=slow),
-        pytest.param(("attention=luong_global", *LAYERS), marks=slow),
         pytest.param(("attention=luong_global", *LAYERS, "model.dropout=0.3"), marks=slow),
         pytest.param(("attention=none", *EACH_ITS_OWN_DATA, "optimizer=adamw"), marks=slow),
     ],

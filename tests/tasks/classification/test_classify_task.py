@@ -139,10 +139,9 @@ def test_a_sweep_of_models_is_compared_item_by_item(lab):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("attention", ["luong_global", "luong_local"])
-def test_agreement_is_learned_at_the_defaults(lab, attention):
+def test_agreement_is_learned_at_the_defaults(lab):
     """The readout decides: with `attentional_state` most of their runs stay at chance."""
-    code, _, err = lab("task=classify", f"attention={attention}", UNTRACKED)
+    code, _, err = lab("task=classify", "attention=luong_global", UNTRACKED)
     assert code == 0, err
     (run,) = lab.run_folders()
     assert json.loads((run / "metrics.json").read_text())["test"]["accuracy"] > 0.99

@@ -421,14 +421,12 @@ def test_memory_grows_by_some_tens_of_bytes_a_pair(tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.realdata
-@pytest.mark.parametrize("shared", [False, True])
-def test_every_pair_of_tatoeba_comes_back(shared, tmp_path, realdata):
+def test_every_pair_of_tatoeba_comes_back(tmp_path, realdata):
     from attnlab.tasks.translation.corpora.tatoeba import Tatoeba
 
     corpus = Tatoeba(path=str(realdata / "tatoeba" / "deu.txt"))
     corpus.open(tmp_path)
-    settings = {"tokenizer": "bpe", "vocabulary": 4000, "shared_vocabulary": shared}
-    data = tokenized(corpus, tmp_path, **settings)
+    data = tokenized(corpus, tmp_path, tokenizer="bpe", vocabulary=4000)
     assert sum(len(part.source) for part in data.parts.values()) == 48122
     back = set()
     for part in data.parts.values():
