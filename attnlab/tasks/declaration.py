@@ -123,6 +123,8 @@ class KindModels:
         learner: path of its `Learner`, called with configuration, task and model.
         together: how many runs one process trains faster at a time than one by one: many if they
             are stacked, some if they train side by side, 1 if none should.
+        classes: architecture -> path of the class of its models, for `tasks.models.build_model`;
+            empty if the task builds its models in another way.
         architectures: mechanism -> what `model=auto` means for it; `rnn` for all others.
         resolve: gives a configuration, as plain mappings, with what follows from its model, such
             as the attention of a pretrained encoder; None: nothing follows.
@@ -130,6 +132,7 @@ class KindModels:
 
     learner: str
     together: int = 1
+    classes: Mapping[str, str] = field(default_factory=dict)
     architectures: Mapping[str, str] = field(default_factory=dict)
     resolve: Callable[[Mapping[str, Any]], Mapping[str, Any]] | None = None
 

@@ -12,7 +12,7 @@ from attnlab.tasks.declaration import (
     Predictions,
     Scoring,
 )
-from attnlab.tasks.pretrained import with_the_encoders_attention
+from attnlab.tasks.models import with_the_encoders_attention
 
 _HERE = "attnlab.tasks.answering"
 _ASK = 'attnlab answer {run} "..." --text FILE'
@@ -24,6 +24,11 @@ KIND = Kind(
     models=KindModels(
         learner=f"{_HERE}.learner:AnsweringLearner",
         together=8,
+        classes={
+            "rnn": f"{_HERE}.models.recurrent:RecurrentReader",
+            "transformer": f"{_HERE}.models.transformer:TransformerReader",
+            "pretrained": f"{_HERE}.models.pretrained:PretrainedReader",
+        },
         resolve=with_the_encoders_attention,
     ),
     scoring=Scoring(

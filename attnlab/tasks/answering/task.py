@@ -19,6 +19,7 @@ from attnlab.tasks.answering.predicted import PredictedAnswer
 from attnlab.tasks.answering.spans import Span, best_spans
 from attnlab.tasks.base import Report, require_part
 from attnlab.tasks.declaration import Kind, Progress
+from attnlab.tasks.models import build_model
 from attnlab.tasks.text_corpus import digest_of
 from attnlab.tasks.text_task import TextTask
 from attnlab.text.tokenizers import PAD, UNKNOWN
@@ -176,11 +177,10 @@ class Answer(TextTask):
         sizes = {"question_places": 3, "text_places": 5}
         self._build(attention, model, vocabulary=8, **sizes, source=source)
 
-    @staticmethod
-    def _build(attention: Callable[[], Attention], model: Option, **sizes: Any) -> Reader:
-        from attnlab.tasks.answering.models.build import build_reader
-
-        return build_reader(model.name, model.settings, attention, **sizes)
+    def _build(self, attention: Callable[[], Attention], model: Option, **sizes: Any) -> Reader:
+        shape = (None, 1 + sizes["question_places"] + sizes["text_places"])
+        classes = self.kind.models.classes
+        return build_model(classes, model.name, model.settings, attention, shape, **sizes)
 
     @staticmethod
     def loss(target: tf.Tensor, logits: tf.Tensor) -> tf.Tensor:

@@ -13,7 +13,7 @@ from attnlab.tasks.declaration import (
     Scoring,
     VocabularyMap,
 )
-from attnlab.tasks.pretrained import with_the_encoders_attention
+from attnlab.tasks.models import with_the_encoders_attention
 
 _HERE = "attnlab.tasks.classification"
 _MCNEMAR = f"{_HERE}.item_test:item_test"

@@ -27,6 +27,10 @@ KIND = Kind(
     name="forecasting",
     models=KindModels(
         learner=f"{_HERE}.learner:ForecastLearner",
+        classes={
+            "rnn": f"{_HERE}.models.encoder_decoder:make_recurrent",
+            "transformer": f"{_HERE}.models.transformer:TransformerForecaster",
+        },
         together=32,
     ),
     scoring=Scoring(

@@ -16,6 +16,7 @@ from attnlab.tasks.forecasting.data.windows import Splits, Windows
 from attnlab.tasks.forecasting.forecasts import Forecasts
 from attnlab.tasks.forecasting.kind import KIND
 from attnlab.tasks.forecasting.report import build_report
+from attnlab.tasks.models import build_model
 
 if TYPE_CHECKING:
     import keras
@@ -54,10 +55,9 @@ class ForecastingTask(Forecasts, Task):
         Raises:
             RequestError: there is no such model for this task, or its parts don't fit.
         """
-        from attnlab.tasks.forecasting.models.build import build_forecaster
-
-        sizes = {"history": self.history, "horizon": self.horizon, "inputs": len(self.inputs)}
-        return build_forecaster(model.name, model.settings, attention, **sizes)
+        shape = (None, self.history, 1 + len(self.inputs))
+        classes, own = self.kind.models.classes, (model.name, model.settings)
+        return build_model(classes, *own, attention, shape, horizon=self.horizon)
 
     @staticmethod
     def loss(target: tf.Tensor, forecast: tf.Tensor) -> tf.Tensor:

@@ -13,8 +13,9 @@ from small_models import assert_every_weight_learns, combinations, settings
 from attnlab.attention.luong_global import LuongGlobalAttention
 from attnlab.config.options import option_class
 from attnlab.errors import RequestError
-from attnlab.tasks.answering.models.build import build_reader
+from attnlab.tasks.answering.kind import KIND
 from attnlab.tasks.answering.task import Answer
+from attnlab.tasks.models import build_model
 from attnlab.text.tokenizers import END, START
 
 Q, P, VOCABULARY = 4, 7, 20
@@ -36,14 +37,17 @@ TOKENS = rows()
 TARGETS = np.array([[2, 4], [3, 3], [0, 0]])
 
 
+def built(model: str, given: dict, attention):
+    sizes = {"vocabulary": VOCABULARY, "question_places": Q, "text_places": P}
+    shape = (None, 1 + Q + P)
+    return build_model(KIND.models.classes, model, given, attention, shape, **sizes)
+
+
 def make(model: str, attention: str, **changes):
     keras.utils.set_random_seed(3)
     given = {**settings("model/settings", f"answering_{model}"), "dropout": 0.0, **changes}
     cls = option_class("attention", attention)
-    sizes = {"vocabulary": VOCABULARY, "question_places": Q, "text_places": P}
-    return build_reader(
-        model, given, lambda: cls(**settings("attention", attention, window=12)), **sizes
-    )
+    return built(model, given, lambda: cls(**settings("attention", attention, window=12)))
 
 
 @functools.cache
@@ -138,9 +142,8 @@ def test_the_loss_is_the_mean_of_both_cross_entropies():
 def test_a_recurrent_reader_is_its_equations():
     """Without the modeling layer: w [h; h q; c; h c] + b, with c by softmax(h Q') Q, by NumPy."""
     given = {"units": 3, "embedding": 4, "dropout": 0.0, "bidirectional": False, "modeling": False}
-    sizes = {"vocabulary": VOCABULARY, "question_places": Q, "text_places": P}
     keras.utils.set_random_seed(5)
-    reader = build_reader("rnn", given, LuongGlobalAttention, **sizes)
+    reader = built("rnn", given, LuongGlobalAttention)
     kernel, bias = (weight.numpy() for weight in reader.output_layer.weights)
     vectors = reader.embedding.embeddings.numpy()[TOKENS]
     logits = reader(TOKENS).numpy()
@@ -172,16 +175,14 @@ def test_without_attention_one_vector_of_the_question_is_seen():
 def test_a_context_of_another_width_is_fitted():
     keras.utils.set_random_seed(1)
     cls = option_class("attention", "multi_head")
-    sizes = {"vocabulary": VOCABULARY, "question_places": Q, "text_places": P}
     given = {"units": 6, "embedding": 5}
-    reader = build_reader("rnn", given, lambda: cls(heads=2, units=10), **sizes)
+    reader = built("rnn", given, lambda: cls(heads=2, units=10))
     assert reader.fitted.kernel.shape == (10, 12)
     assert reader(TOKENS).shape == (3, 2, 1 + P)
 
 
 def test_an_unknown_architecture_is_refused():
-    sizes = {"vocabulary": VOCABULARY, "question_places": Q, "text_places": P}
     with pytest.raises(
         RequestError, match="model.name: expected rnn, transformer or pretrained, got cnn."
     ):
-        build_reader("cnn", {}, lambda: None, **sizes)
+        built("cnn", {}, lambda: None)

@@ -8,7 +8,8 @@ import pytest
 import tensorflow as tf
 
 from attnlab.config.options import option_class, option_content, options
-from attnlab.tasks.forecasting.models.build import build_forecaster
+from attnlab.tasks.forecasting.kind import KIND
+from attnlab.tasks.models import build_model
 from attnlab.training.batches import filled_plan
 from attnlab.training.epoch_program import Program
 from attnlab.training.stacking import StackScheduler
@@ -40,10 +41,9 @@ def make(attention: str, inputs: int = 0, **changes):
     own |= {key: changes.pop(key) for key in ("alignment",) if key in changes}
     given = {"units": 3, "at_once": AT_ONCE, "normalization": "none", "anchor": False, **changes}
     keras.utils.set_random_seed(53)
-    sizes = {"history": S, "horizon": HORIZON, "inputs": inputs}
-    return build_forecaster(
-        "rnn", given, lambda: option_class("attention", attention)(**own), **sizes
-    )
+    cls, shape = option_class("attention", attention), (None, S, 1 + inputs)
+    classes = KIND.models.classes
+    return build_model(classes, "rnn", given, lambda: cls(**own), shape, horizon=HORIZON)
 
 
 def drawn(variables) -> None:

@@ -25,7 +25,8 @@ from attnlab.config.options import option_class, option_content, options
 from attnlab.errors import RequestError
 from attnlab.layers.recurrent import RecurrentEncoder
 from attnlab.tasks.forecasting.data.baselines import nlinear
-from attnlab.tasks.forecasting.models.build import build_forecaster
+from attnlab.tasks.forecasting.kind import KIND
+from attnlab.tasks.models import build_model
 
 S, HORIZON = 7, 2
 DRAW = np.random.default_rng(31)
@@ -40,13 +41,17 @@ def mechanism(name: str, **changes):
     return option_class("attention", name)(**settings("attention", name), **changes)
 
 
+def built(model: str, given: dict, attention, inputs: int = 0):
+    shape = (None, S, 1 + inputs)
+    return build_model(KIND.models.classes, model, given, attention, shape, horizon=HORIZON)
+
+
 def make(model: str, attention: str, inputs: int = 0, **changes):
     keras.utils.set_random_seed(37)
     if model == "decoder":
         model, changes = "rnn", {"at_once": 1, **changes}
     given = {**settings("model/settings", f"forecasting_{model}"), **changes}
-    sizes = {"history": S, "horizon": HORIZON, "inputs": inputs}
-    return build_forecaster(model, given, lambda: mechanism(attention), **sizes)
+    return built(model, given, lambda: mechanism(attention), inputs)
 
 
 @functools.cache
@@ -59,7 +64,7 @@ def plain(attention, **changes):
     """A small RNN without anchor or normalization, so that its head says all."""
     keras.utils.set_random_seed(41)
     given = {"cell": "gru", "units": 3, "anchor": False, "normalization": "none", **changes}
-    return build_forecaster("rnn", given, lambda: attention, history=S, horizon=HORIZON)
+    return built("rnn", given, lambda: attention)
 
 
 DECODING = [
@@ -303,7 +308,7 @@ def test_dropout_acts_in_training_alone(model):
 
 def test_an_unknown_model_is_named():
     with pytest.raises(RequestError, match="model.name: expected rnn or transformer, got cnn"):
-        build_forecaster("cnn", {"units": 3}, NoAttention, history=S, horizon=1)
+        built("cnn", {"units": 3}, NoAttention)
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import Any
 
 from keras import ops
 
@@ -111,6 +112,13 @@ class EncoderDecoderForecaster(RecurrentForecaster):
         missing = -self.horizon % self.at_once
         known = ops.pad(known, [[0, 0], [0, missing]])
         return ops.reshape(known, (-1, len(self.ahead), self.at_once))
+
+
+def make_recurrent(at_once: int | None = None, **settings: Any) -> RecurrentForecaster:
+    """Make the recurrent forecaster of some settings: with a decoder if `at_once` is given."""
+    if at_once is None:
+        return RecurrentForecaster(**settings)
+    return EncoderDecoderForecaster(at_once=at_once, **settings)
 
 
 def _joined(states: LayerStates) -> tuple:
