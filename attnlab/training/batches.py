@@ -1,4 +1,4 @@
-"""Batch plans: which rows of the data make up which gradient step of an epoch.
+"""Batch plans: the rows of the data in each gradient step of an epoch.
 
 A plan follows from (seed, epoch) alone, so a resumed run needs no saved iterator.
 """
@@ -17,8 +17,8 @@ class BatchPlan:
     """The steps of one epoch, all of one shape.
 
     Attributes:
-        indices: (steps, batch) int32 rows of the data; a short last batch is filled up with row 0.
-        weights: (steps, batch) float32, 1 for a real row and 0 for a filler.
+        indices: (steps, batch) int32 rows of the data; an incomplete batch is padded with row 0.
+        weights: (steps, batch) float32, 1 for a real row and 0 for padding.
     """
 
     indices: np.ndarray
@@ -26,7 +26,7 @@ class BatchPlan:
 
     @property
     def steps(self) -> int:
-        """How many gradient steps these are."""
+        """The number of gradient steps."""
         return len(self.indices)
 
     @property
@@ -36,11 +36,11 @@ class BatchPlan:
 
 
 def shuffled_plan(rows: np.ndarray, batch_size: int, seed: int, epoch: int) -> BatchPlan:
-    """Each of `rows` once, in an order drawn from (seed, epoch).
+    """Return a plan with each of `rows` once, in an order drawn from (seed, epoch).
 
     Args:
         rows: (N,) row numbers of the training windows.
-        batch_size: rows a step; more than N are cut to N.
+        batch_size: rows per step, at most N.
         seed: the run's seed.
         epoch: the epoch's number, from 1.
     """
@@ -51,10 +51,10 @@ def shuffled_plan(rows: np.ndarray, batch_size: int, seed: int, epoch: int) -> B
 def similar_plan(
     rows: np.ndarray, lengths: np.ndarray, batch_size: int, seed: int, epoch: int
 ) -> BatchPlan:
-    """The same in batches of near-equal lengths, which come in random order.
+    """Return a plan like `shuffled_plan`'s, with rows of similar lengths in each batch.
 
-    Lengths (N,) that differ by less than a 16th of the longest one count as equal, so that other
-    rows meet in each epoch.
+    The batches are in random order. Lengths (N,) that differ by less than a 16th of the longest
+    count as equal, so that batches differ between epochs.
     """
     alike = np.asarray(lengths) // max(1, int(np.max(lengths)) // _ALIKE)
     size = min(batch_size, len(rows))
@@ -68,7 +68,7 @@ def similar_plan(
 
 
 def filled_plan(rows: np.ndarray, batch_size: int) -> BatchPlan:
-    """`rows` in their order, in steps of `batch_size`, the last one filled up."""
+    """Return a plan with `rows` in their order; the last batch is padded."""
     steps = -(-len(rows) // batch_size)
     indices = np.zeros(steps * batch_size, np.int32)
     indices[: len(rows)] = rows
@@ -87,27 +87,27 @@ def token_plan(
     epoch: int,
     multiple: int | None = None,
 ) -> list[np.ndarray]:
-    """Each pair once, in batches of near-equal lengths, drawn from (seed, epoch).
+    """Return batches of pairs of similar lengths, each pair once, drawn from (seed, epoch).
 
-    Pairs of the same two lengths are shuffled, so that other ones meet in each epoch, and the
-    batches come in random order. Each epoch of the same pairs has equally many batches.
+    Pairs of the same two lengths are shuffled, so that batches differ between epochs, and the
+    batches are in random order. Every epoch of the same pairs has the same number of batches.
 
     Args:
         source_lengths: (N,) tokens of each source.
         target_lengths: (N,) tokens of each target, or steps of the decoder.
-        size: for `items`, the pairs of a batch. For `tokens`, the most tokens of a batch, padding
-            included, on its longer side; a pair longer than that is a batch of its own.
+        size: for `items`, the pairs per batch. For `tokens`, the most tokens of a batch on its
+            longer side, including padding; a longer pair becomes a batch of its own.
         by: `tokens` or `items`.
         seed: the run's seed.
         epoch: the epoch's number, from 1.
-        multiple: for compilers, lengths are rounded up to multiples of it, and all batches of one
-            length have equally many rows; rows of -1 fill them up. None: nothing is filled up.
+        multiple: for XLA, lengths are rounded up to multiples of it, and all batches of one length
+            have the same number of rows, padded with -1. None: no padding.
 
     Returns:
         The row numbers of each batch, int64.
 
     Raises:
-        ValueError: `by` is neither of its two values.
+        ValueError: an unknown `by`.
     """
     random = np.random.default_rng([seed, epoch])
     order = random.permutation(len(source_lengths))
@@ -122,7 +122,7 @@ def length_plan(
     size: int,
     multiple: int | None = None,
 ) -> list[np.ndarray]:
-    """The same by tokens with nothing drawn: shortest pairs first, equal ones in their order."""
+    """Return batches like `token_plan`'s by tokens, sorted by length instead of drawn."""
     order = np.arange(len(source_lengths))
     return _batches(order, source_lengths, target_lengths, size, "tokens", multiple)
 
@@ -154,19 +154,19 @@ def _batches(
 
 
 def _similarity(source: np.ndarray, target: np.ndarray) -> np.ndarray:
-    """A number by which pairs are sorted so that neighbours need little padding.
+    """Return a sort key with which neighbouring pairs need little padding.
 
-    The longer side decides, then the difference of both, up and down in turn.
+    The longer side decides, then the difference of both sides, ascending and descending in turn.
     """
     longest = np.maximum(source, target)
     width = int(longest.max()) + 1
     turn = np.where(longest % 2, 1, -1)
     key = longest * (2 * width) + turn * (source - target) + width
-    return key.astype(np.min_scalar_type(int(key.max())))  # small numbers sort quicker
+    return key.astype(np.min_scalar_type(int(key.max())))  # small types sort faster
 
 
 def _ends(longest: np.ndarray, size: int) -> list[int]:
-    """Where batches end, but the last, when each takes as many pairs as it can.
+    """Return the ends of all batches but the last, if each has as many pairs as possible.
 
     Args:
         longest: (N,) tokens of the longer side of each pair, ascending.
@@ -182,7 +182,7 @@ def _ends(longest: np.ndarray, size: int) -> list[int]:
 
 
 def _equal_shapes(order: np.ndarray, longest: np.ndarray, size: int, by: str) -> list[np.ndarray]:
-    """Batches that hold one longest length each, filled up with -1."""
+    """Return batches with one longest length each, padded with -1."""
     batches = []
     bounds = np.flatnonzero(np.diff(longest)) + 1
     for group, widths in zip(np.split(order, bounds), np.split(longest, bounds), strict=True):

@@ -1,10 +1,10 @@
 """An epoch as one compiled program, of one run or of several at once.
 
-`keras.Model.fit` pays for Python, callbacks and dozens of kernel launches at every step; for small
-models that is nearly all of its time. Here the data stays resident, and one XLA program gathers
-each batch and loops over the steps, so that Python is entered once an epoch. Weights and optimizer
-states go in and come out, so that runs of equal shapes share what was compiled; those of several
-runs may be stacked, and then each operation works for all of them, also where rows are only read.
+`keras.Model.fit` spends Python code, callbacks and dozens of kernel launches on every step; for
+small models that is nearly all of its time. Here the data stay on the device, and one XLA program
+gathers each batch and loops over the steps, so Python runs once per epoch. Weights and optimizer
+states are arguments and results of the program, so runs of equal shapes share one compilation. The
+arguments of several runs may be stacked; then each operation computes all of them.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _PREDICTION_BATCH = 256
 
 
 class TrainRequest(NamedTuple):
-    """Gradient steps to take, and what they start from."""
+    """Gradient steps to take, with the values to start from."""
 
     values: list[np.ndarray]  # of the model's trainable variables
     states: list[np.ndarray]  # of the optimizer's variables
@@ -42,14 +42,14 @@ class TrainRequest(NamedTuple):
     targets: tf.Tensor  # (N, ...)
     seeds: tf.Tensor  # of `RandomStates.seeds`
     plan: BatchPlan  # which rows each step takes
-    widths: np.ndarray | None  # (steps,) how many places of its inputs; None: all
+    widths: np.ndarray | None  # (steps,) positions of the inputs that a step reads; None: all
     rates: np.ndarray  # (steps,) learning rates
-    first_step: int  # gradient steps taken before, over the whole run
+    first_step: int  # gradient steps that the run took before
     settings: np.ndarray  # (n,) of `Compiled.settings`
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """(steps, batch), for which a program is compiled."""
+        """(steps, batch), the shape that a program is compiled for."""
         return self.plan.indices.shape
 
 
@@ -62,26 +62,26 @@ class TrainResult(NamedTuple):
 
 
 class PredictRequest(NamedTuple):
-    """Rows to predict without dropout, and by what."""
+    """Rows to predict without dropout, with the weights to use."""
 
     values: list[np.ndarray]  # of the model's trainable variables
     inputs: tf.Tensor  # (N, ...) the run's data
-    plan: BatchPlan  # which rows are read at a time
-    widths: np.ndarray | None  # (steps,) how many places of their inputs; None: all
+    plan: BatchPlan  # which rows each batch reads
+    widths: np.ndarray | None  # (steps,) positions of the inputs that a batch reads; None: all
 
     @property
     def shape(self) -> tuple[Any, ...]:
-        """For which a program is compiled, and no shape of a `TrainRequest`."""
+        """The shape that a program is compiled for, different from any `TrainRequest.shape`."""
         return "rows", *self.plan.indices.shape
 
 
 class Compiled:
-    """What is compiled for a model, an optimizer and a loss; all values are arguments.
+    """The compiled functions of a model, an optimizer and a loss; all values are arguments.
 
     Args:
-        model: a built model, `(B, ...) -> (B, ...)`, for its operations alone.
-        optimizer: a Keras optimizer, for its formula; it gets its rates step by step.
-        loss: `loss(target, output) -> (B,)`, one value an item.
+        model: a built model, `(B, ...) -> (B, ...)`; only its operations are used.
+        optimizer: a Keras optimizer; only its formula is used, with a rate per step.
+        loss: `loss(target, output) -> (B,)`, one value per item.
         jit: compile with XLA; false keeps a TensorFlow graph.
     """
 
@@ -100,23 +100,23 @@ class Compiled:
         self._attend = compiled(self._attend_batch, jit=False)
 
     def settings(self, model: keras.Model, optimizer: keras.Optimizer) -> np.ndarray:
-        """What a run may have for itself, (n,): rates of dropout, weight decay, clipping."""
+        """Return the settings (n,) that may vary in a stack: dropout, weight decay, clipping."""
         rates = np.array([layer.rate for layer in dropouts(model)], np.float32)
         return np.concatenate([rates, self._update.settings(optimizer)])
 
     def execute(self, requests: Sequence[Any]) -> list[Any]:
-        """Execute training or prediction requests of runs."""
+        """Execute requests of several runs, all for training or all for prediction."""
         is_training = isinstance(requests[0], TrainRequest)
         return self.train(requests) if is_training else self.predict(requests)
 
     def train(self, runs: Sequence[TrainRequest]) -> list[TrainResult]:
-        """Take the steps of runs whose arrays have equal shapes, stacked if they are several."""
+        """Take the steps of one run, or of several runs with equal shapes, stacked."""
         data = [(run.inputs, run.targets) for run in runs]
         plans = [(run.plan.indices, run.plan.weights) for run in runs]
         if runs[0].widths is not None:
             plans = [(*plan, run.widths) for plan, run in zip(plans, runs, strict=True)]
         rates = np.asarray([run.rates for run in runs], np.float32)
-        # All that differs enters as tensors: as constants every epoch would compile anew.
+        # Everything that differs is a tensor: constants would cause a new compilation every epoch.
         losses, values, states = self._train(
             [tf.stack(arrays) for arrays in zip(*data, strict=True)],
             _stacked([run.values for run in runs]),
@@ -134,13 +134,13 @@ class Compiled:
         ]
 
     def widths(self, plan: BatchPlan, lengths: np.ndarray | None) -> np.ndarray | None:
-        """(steps,) the longest length of a real row in each step; None where all is read."""
+        """Return (steps,) the longest real row of each step; None if steps read whole rows."""
         if lengths is None or self._jit:
             return None
         return np.where(plan.weights > 0, lengths[plan.indices], 1).max(axis=1).astype(np.int32)
 
     def predict(self, runs: Sequence[PredictRequest]) -> list[np.ndarray]:
-        """Outputs of the rows that runs request, (rows, ...) each, stacked if they are several."""
+        """Return the outputs (rows, ...) that each run requests; several runs are stacked."""
         plans = [run.plan.indices for run in runs]
         if len(runs) > 1:
             values = _stacked([run.values for run in runs])
@@ -158,15 +158,15 @@ class Compiled:
         return [np.concatenate([output.numpy() for output in outputs])]
 
     def attend(self, values: list[np.ndarray], inputs: np.ndarray) -> np.ndarray | None:
-        """The model's attention weights on some inputs; see `Forecaster.attend`."""
+        """Return the model's attention weights for some inputs; see `Forecaster.attend`."""
         weights = self._attend([tf.constant(value) for value in values], tf.constant(inputs))
         return None if weights is None else weights.numpy()
 
     def _train_loop(self, data, values, states, seeds, plans, rates, first_step, settings):
-        """Losses (steps, runs), and values and states of (runs, ...), of stacked arguments."""
+        """Return losses (steps, runs), and values and states (runs, ...), for stacked arguments."""
         runs, steps = rates.shape
         alone = runs == 1
-        if alone:  # without the axis of runs
+        if alone:  # remove the axis of runs
             values, states = ([v[0] for v in part] for part in (values, states))
         each = (lambda function, parts: function(parts)) if alone else tf.vectorized_map
 
@@ -193,7 +193,7 @@ class Compiled:
         return losses, values, states
 
     def _step(self, each, values, states, draws, batch, expected, weights, rate, settings):
-        """Each run's mean loss over a batch's real rows, and its values and states after a step."""
+        """Return each run's mean loss over real rows, and its values and states after a step."""
         drop, settings = tf.split(settings, [len(self._dropouts), -1], axis=-1)
         with tf.GradientTape() as tape, self._substituted(values, draws, drop):
             tape.watch(values)
@@ -202,14 +202,14 @@ class Compiled:
         def loss(parts):
             values, draws, drop, encoded, expected, weights = parts
             with tf.GradientTape() as tape, self._substituted(values, draws, drop):
-                # Numbers of tokens have no gradient.
+                # Token numbers have no gradient.
                 known = tf.nest.flatten(encoded)
                 tape.watch([*values, *(part for part in known if part.dtype.is_floating)])
                 losses = self.loss(expected, self.model.decode(encoded, training=True))
                 loss = tf.reduce_sum(losses * weights) / tf.reduce_sum(weights)
             return loss, tape.gradient(loss, [values, encoded], unconnected_gradients="zero")
 
-        # The gradient is taken inside: of a vectorized map, XLA would compile for every value anew.
+        # The gradient is inside the map: outside, XLA would compile again for every value.
         loss, (gradients, through) = each(loss, (values, draws, drop, encoded, expected, weights))
         through = tape.gradient(encoded, values, through, unconnected_gradients="zero")
         gradients = [tf.add(*pair) for pair in zip(gradients, through, strict=True)]
@@ -219,7 +219,7 @@ class Compiled:
 
     @contextmanager
     def _substituted(self, values, draws, rates):
-        """Let the model be that of a run, or of stacked ones: weights, random states, dropout."""
+        """Use the weights, random states and dropout rates of one or more runs in the model."""
         variables = [*self.model.trainable_variables, *self.generators.states]
         rates = tf.unstack(rates, len(self._dropouts), axis=-1)
         with substituted_values(variables, [*values, *draws]), dropout_rates(self._dropouts, rates):
@@ -231,7 +231,7 @@ class Compiled:
             return self.model(batch if width is None else batch[:, :width], training=False)
 
     def _predict_batches(self, values, inputs, rows):
-        """The outputs of stacked runs, (runs, B, ...)."""
+        """Return the outputs of stacked runs, (runs, B, ...)."""
         with substituted_values(self.model.trainable_variables, values):
             encoded = self.model.encode(_rows(inputs, rows), training=False)
 
@@ -248,21 +248,21 @@ class Compiled:
 
 
 class Program:
-    """A run's model and optimizer on its data.
+    """A run's model and optimizer with its data.
 
-    What is compiled depends on shapes alone, and is shared by the runs that have `compiled`.
+    The compiled functions depend only on shapes; runs of equal shapes share `compiled`.
 
     Args:
         model: a built model, `(B, ...) -> (B, ...)`.
         optimizer: a Keras optimizer; its learning rate is set at every step from `train`'s `rates`.
-        loss: `loss(target, output) -> (B,)`, one value an item.
-        inputs: (N, ...) every input of the run, resident.
+        loss: `loss(target, output) -> (B,)`, one value per item.
+        inputs: (N, ...) all inputs of the run, which stay on the device.
         targets: (N, ...) their targets.
-        lengths: (N,) how many places of each input are more than padding: without `jit` a batch is
-            read as far as its longest one goes, while XLA knows one shape. None: all of it.
-        seed: of dropout and other random layers: a draw follows from (seed, step).
+        lengths: (N,) positions of each input without padding. Without `jit` a batch is cut to its
+            longest input; XLA needs one shape. None: inputs are never cut.
+        seed: of dropout and other random layers; each draw follows from (seed, step).
         jit: compile with XLA; false keeps a TensorFlow graph.
-        compiled: what a program of equal shapes has compiled.
+        compiled: the compiled functions of a program of equal shapes; None: compile.
     """
 
     def __init__(
@@ -281,12 +281,12 @@ class Program:
         self._model, self._optimizer, self.loss = model, optimizer, loss
         if not optimizer.built:
             optimizer.build(model.trainable_variables)
-        # Where steps have led: what the variables don't have yet, since that takes longer.
+        # Trained values that the variables don't have yet: copying them after each call is slow.
         self._values: list[np.ndarray] | None = None
         self._states: list[np.ndarray] | None = None
         self.compiled = compiled or Compiled(model, optimizer, loss, jit=jit)
         self._settings = self.compiled.settings(model, optimizer)
-        self.width = 1  # of the stacks in which its steps are taken
+        self.width = 1  # of the stacks that its requests join
         self.inputs, self.targets = tf.convert_to_tensor(inputs), tf.convert_to_tensor(targets)
         self._lengths = lengths
         self.seeds = self.compiled.generators.seeds(seed)
@@ -298,11 +298,11 @@ class Program:
         return self._model
 
     def fill_model(self) -> None:
-        """Write the trained values into the model: training leaves them in its own tensors."""
+        """Copy the trained values into the model's variables."""
         self._values = _put(self._values, self._model.trainable_variables)
 
     def variable_values(self) -> list[np.ndarray]:
-        """The values that the variables of `model` get."""
+        """Return the values of all variables of the model, also those not yet copied to it."""
         trained = zip(self._model.trainable_variables, self._now(), strict=True)
         known = {id(variable): value for variable, value in trained}
         return [
@@ -311,21 +311,21 @@ class Program:
 
     @property
     def optimizer(self) -> keras.Optimizer:
-        """The optimizer, with its states."""
+        """The optimizer with its trained states."""
         self._states = _put(self._states, self._optimizer.variables)
         return self._optimizer
 
     def train(self, plan: BatchPlan, rates: np.ndarray, first_step: int) -> np.ndarray:
-        """Take the steps of a plan: (steps,) mean loss of each one's real rows, before its update.
+        """Take the steps of a plan; returns (steps,) mean losses of real rows before each update.
 
-        Plans of one shape share one compilation. `rates` (steps,) are the learning rate of each
-        step; `first_step` gradient steps were taken before, over the whole run.
+        Plans of one shape share one compilation. `rates` (steps,) are the learning rates;
+        `first_step` is the number of gradient steps that the run took before.
         """
         request = self.request(plan, rates, first_step)
         return self.accept(submit(self.compiled, request, self.width))
 
     def request(self, plan: BatchPlan, rates: np.ndarray, first_step: int) -> TrainRequest:
-        """The same as a request, which may be executed together with those of other runs."""
+        """Return the request for `train`, which may be executed with those of other runs."""
         states = self._states or _read(self._optimizer.variables)
         data = self.inputs, self.targets, self.seeds
         widths = self.compiled.widths(plan, self._lengths)
@@ -333,15 +333,15 @@ class Program:
         return TrainRequest(*now, rates, first_step, self._settings)
 
     def accept(self, result: TrainResult) -> np.ndarray:
-        """Go on from where the steps led; returns their losses."""
+        """Store the values and states of a result; returns its losses."""
         self._values, self._states = result.values, result.states
         return result.losses
 
     def predict(self, rows: np.ndarray, inputs: Any = None) -> np.ndarray:
-        """Outputs of resident rows without dropout, in order: (len(rows), ...).
+        """Return the outputs (len(rows), ...) of some rows, without dropout, in their order.
 
-        `inputs` may stand in for the resident ones, in their shape. Rows of near-equal lengths are
-        read together, where lengths are known; and those of several runs, as they train.
+        `inputs` of the same shape may replace the run's inputs. If lengths are known, a batch has
+        rows of similar length. Stacked runs predict together as they train.
         """
         if len(rows) == 0:
             return np.zeros((0, *self.targets.shape[1:]), np.float32)
@@ -356,11 +356,11 @@ class Program:
         return outputs[: len(rows)][np.argsort(order)]
 
     def attend(self, inputs: np.ndarray) -> np.ndarray | None:
-        """The model's attention weights on some inputs; see `Forecaster.attend`."""
+        """Return the model's attention weights for some inputs; see `Forecaster.attend`."""
         return self.compiled.attend(self._now(), inputs)
 
     def evaluate(self, rows: np.ndarray) -> float:
-        """Mean loss over resident rows, each of equal weight."""
+        """Return the mean loss over some rows, each with equal weight."""
         outputs = tf.constant(self.predict(rows))
         losses = self.loss(tf.gather(self.targets, rows), outputs)
         return float(np.mean(np.asarray(losses, np.float64)))
@@ -374,19 +374,19 @@ def _read(variables: Sequence[keras.Variable]) -> list[np.ndarray]:
 
 
 def _put(values: Sequence[np.ndarray] | None, variables: Sequence[keras.Variable]) -> None:
-    """Give variables the values that they lack, if any; returns None, for none are lacking then."""
+    """Assign values to variables, unless there are none; returns None, the new pending values."""
     if values is not None:
         for variable, value in zip(variables, values, strict=True):
             variable.assign(value)
 
 
 def _stacked(parts: Sequence[Sequence[Any]]) -> list[tf.Tensor]:
-    """Of each run several arrays, to of each array those of all runs, (runs, ...)."""
+    """Stack the runs' arrays: runs of several arrays become several arrays (runs, ...)."""
     return [tf.constant(np.stack(arrays)) for arrays in zip(*parts, strict=True)]
 
 
 def _rows(data, rows):
-    """Rows (runs, B) of data (runs, N, ...)."""
+    """Gather rows (runs, B) of data (runs, N, ...)."""
     if data.shape[0] == 1:
-        return tf.gather(data[0], rows)  # faster than with an axis of batches
+        return tf.gather(data[0], rows)  # faster than with a batch axis
     return tf.gather(data, rows, batch_dims=1)

@@ -1,4 +1,4 @@
-"""What Keras doesn't promise to keep as it is; seen in 3.12 to 3.15."""
+"""Private interfaces of Keras; seen in 3.12 to 3.15."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ _WAITING = "uninitialized_variables"
 
 
 def set_home(folder: str) -> None:
-    """Set the folder of Keras's downloads, which is also that of its settings."""
+    """Set the folder for Keras's downloads and settings."""
     config._KERAS_DIR = folder
 
 
 def seed_states(model: keras.Model) -> list[keras.Variable]:
-    """The states of a model's random generators, uint32 (2,): a seed, and a count of draws."""
+    """Return the states of a model's random generators, uint32 (2,): a seed and a draw count."""
     return [
         variable
         for variable in model.non_trainable_variables
@@ -31,14 +31,14 @@ def seed_states(model: keras.Model) -> list[keras.Variable]:
 
 
 def dropouts(model: keras.Model) -> list:
-    """Its dropout layers that do something, and whose `rate` may be a tensor."""
+    """Return a model's dropout layers with a rate above 0 that may be a tensor."""
     layers = [layer for layer in model._flatten_layers() if hasattr(layer, "rate_may_differ")]
     return [layer for layer in layers if layer.rate]
 
 
 @contextmanager
 def dropout_rates(layers: Sequence[Any], rates: Sequence[Any]) -> Iterator[None]:
-    """Let dropout layers have other rates."""
+    """Replace the rates of dropout layers while the body runs."""
     before = [layer.rate for layer in layers]
     for layer, rate in zip(layers, rates, strict=True):
         layer.rate = rate
@@ -51,9 +51,9 @@ def dropout_rates(layers: Sequence[Any], rates: Sequence[Any]) -> Iterator[None]
 
 @contextmanager
 def shapes_alone() -> Iterator[None]:
-    """Make variables that have a shape and no value: they take no memory, now or later.
+    """Create variables with a shape but no value in the body, which take no memory.
 
-    Keras would have made up their values when it next builds a model by its shapes.
+    Otherwise Keras would initialise them when it next builds a model by shapes.
     """
     before = list(global_state.get_global_attribute(_WAITING, []))
     try:
@@ -64,17 +64,17 @@ def shapes_alone() -> Iterator[None]:
 
 
 def shapes_are_all() -> bool:
-    """Whether variables have no values now, as under `shapes_alone`."""
+    """Return whether variables get no values at present, as in `shapes_alone`."""
     return in_stateless_scope()
 
 
 def index_of(optimizer, variable) -> int:
-    """The place of a variable, or of TensorFlow's one inside it, among those of an optimizer."""
+    """Return the index of a variable, of Keras or TensorFlow, among those of an optimizer."""
     return optimizer._get_variable_index(variable)
 
 
 def adam_moments(optimizer, variable) -> tuple[keras.Variable, keras.Variable]:
-    """Where Adam keeps the means of a variable's gradients and of their squares."""
+    """Return the variables with Adam's means of a variable's gradients and of their squares."""
     index = index_of(optimizer, variable)
     return optimizer._momentums[index], optimizer._velocities[index]
 
@@ -83,15 +83,17 @@ def adam_moments(optimizer, variable) -> tuple[keras.Variable, keras.Variable]:
 def substituted_values(
     variables: Sequence[keras.Variable], values: Sequence[Any]
 ) -> Iterator[keras.StatelessScope]:
-    """Let variables have other values, which may have leading axes of their own."""
+    """Replace the values of variables in the body; the new ones may have leading axes."""
     with keras.StatelessScope() as scope:
         for variable, value in zip(variables, values, strict=True):
-            scope.add_update((variable, value))  # as an argument their shapes would be checked
+            scope.add_update(
+                (variable, value)
+            )  # as an argument of the scope, shapes would be checked
         yield scope
 
 
 class _Functional:
-    """What TensorFlow's optimizers do to variables by `tf.distribute`, as for other backends."""
+    """An optimizer's backend-independent methods, in place of those for `tf.distribute`."""
 
     _var_key = BaseOptimizer._var_key
     assign = BaseOptimizer.assign
@@ -101,7 +103,7 @@ class _Functional:
     _backend_update_step = BaseOptimizer._backend_update_step
 
     def _clip_gradients(self, grads):
-        """As Keras's, which asks whether a setting is above 0: of a tensor that isn't known."""
+        """Clip gradients, as Keras does, without comparing a setting, which may be a tensor, to 0."""
         if self.global_clipnorm is not None:
             return clip_by_global_norm(grads, self.global_clipnorm)
         if self.clipvalue is not None:
@@ -110,14 +112,14 @@ class _Functional:
 
 
 class OptimizerFunction:
-    """An optimizer's formula as a function; with TensorFlow, Keras's own only change variables.
+    """An optimizer's formula as a pure function; Keras's own methods change variables.
 
-    Weight decay and the bounds of clipping are arguments, too, for those that have them.
+    Weight decay and clipping bounds are arguments, too, if the optimizer has them.
 
     Args:
-        optimizer: of Keras, or of a class that does by other means what its `plain` one does.
-        variables: those that it trains.
-        factors: of each variable, by what its learning rate is multiplied; None: by 1.
+        optimizer: of Keras, or of a class whose `plain` names the equivalent class of Keras.
+        variables: the trained variables.
+        factors: a factor of the learning rate per variable; None: 1.
     """
 
     _OF_EACH_RUN = ("weight_decay", "global_clipnorm", "clipvalue")
@@ -137,11 +139,11 @@ class OptimizerFunction:
         self._settings = known
 
     def settings(self, optimizer: keras.Optimizer) -> np.ndarray:
-        """The values (n,) of another optimizer that differs from this one in nothing else."""
+        """Return the settings (n,) of an optimizer that otherwise equals this one."""
         return np.array([getattr(optimizer, name) for name in self._settings], np.float32)
 
     def __call__(self, states, rate, settings, gradients, values) -> tuple[list, list]:
-        """New values of the trained variables, and new states, after a step of a rate."""
+        """Return the new values of the trained variables and the new states after a step."""
         optimizer, variables = self.optimizer, self._variables
         for name, value in zip(self._settings, keras.ops.unstack(settings), strict=True):
             setattr(optimizer, name, value)
@@ -153,7 +155,7 @@ class OptimizerFunction:
                 for of in (variables, optimizer.variables)
             ]
         if self._factors is not None:
-            # What an optimizer takes off is its rate times something that has no rate in it.
+            # An update is the rate times a term that doesn't depend on the rate.
             new[0] = [
                 value + factor * (own - value)
                 for value, own, factor in zip(values, new[0], self._factors, strict=True)

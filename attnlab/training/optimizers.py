@@ -1,4 +1,4 @@
-"""Keras optimizers by name, with one vocabulary for their settings."""
+"""Keras optimizers by name, with common names for their settings."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from attnlab.training.keras_internals import adam_moments, index_of
 
 
 class _Fused:
-    """Adam's update in one kernel for each variable, where Keras's takes a dozen.
+    """Adam's update in one kernel per variable; Keras's own needs a dozen.
 
-    The same formula and the same state as Keras's class, so weights and checkpoints can be
-    exchanged. Difference: where a row of an embedding is read several times, its gradients are
-    summed before they are squared, as everywhere else; Keras sums their squares.
+    Formula and state are those of Keras's class, so weights and checkpoints can be exchanged.
+    Difference: if a batch reads a row of an embedding several times, the gradients are summed
+    before they are squared, as for other variables; Keras sums their squares.
     """
 
     def apply(self, grads, trainable_variables=None):
@@ -47,11 +47,11 @@ class _Fused:
 
 
 class _Orthogonal:
-    """Muon's update of matrices between layers, which all else in a model is spared.
+    """Muon's update for matrices between layers; other variables use the base class.
 
-    With the mean M of a matrix's gradients (Nesterov's, of decay `momentum`) and U S V' its
-    singular value decomposition, the step is `rate * 0.2 sqrt(max(rows, columns)) * U V'`, so that
-    rates that suit Adam suit it. U V' is approached by five Newton-Schulz iterations, which leave
+    Let M be the mean of a matrix's gradients (Nesterov's, with decay `momentum`) and U S V' its
+    singular value decomposition. The step is `rate * 0.2 sqrt(max(rows, columns)) * U V'`, so that
+    learning rates for Adam can be used. Five Newton-Schulz iterations approximate U V', with
     singular values between about 0.7 and 1.2.
 
     Source: Jordan et al. 2024 (kellerjordan.github.io/posts/muon); the scale by Liu et al. 2025
@@ -67,7 +67,7 @@ class _Orthogonal:
         return {**super().get_config(), "momentum": self.momentum}
 
     def build(self, variables):
-        """Create the state for some variables."""
+        """Create the state for the variables."""
         if not self.built:
             super().build(variables)
             inner = (v for v in variables if len(v.shape) == 2 and not _BORDERS.search(v.path))
@@ -86,7 +86,7 @@ class _Orthogonal:
 
 
 def _orthogonal(matrix):
-    """A matrix with its singular values made nearly 1."""
+    """Return a matrix with the same singular vectors and singular values of nearly 1."""
     wide = matrix.shape[0] <= matrix.shape[1]
     matrix = matrix if wide else ops.transpose(matrix)
     matrix = matrix / (ops.sqrt(ops.sum(ops.square(matrix))) + 1e-7)
@@ -110,16 +110,16 @@ class FusedAdamW(_Fused, keras.optimizers.AdamW):
 
 
 class Muon(_Orthogonal, keras.optimizers.AdamW):
-    """Muon for matrices between layers, AdamW for embeddings, vectors and what leads outside."""
+    """Muon for matrices between layers, AdamW for embeddings, vectors and output layers."""
 
 
 class FusedMuon(_Orthogonal, _Fused, keras.optimizers.AdamW):
-    """The same, faster."""
+    """`Muon`, faster."""
 
     plain = Muon
 
 
-# Paths of variables at a model's borders.
+# Paths of variables at the input or output of a model.
 _BORDERS = re.compile(
     "embedding|segments|/(position|vocabulary|head|highway|output|follows)/|(^|/)bias$"
 )
@@ -135,14 +135,14 @@ _CLIPPING = {"clip_norm": "global_clipnorm", "clip_value": "clipvalue"}
 
 
 def make_optimizer(name: str, settings: Mapping[str, Any]) -> keras.Optimizer:
-    """The Keras optimizer `name`.
+    """Return a Keras optimizer.
 
     Args:
         name: adam, adamw, muon, sgd, rmsprop or adadelta.
-        settings: the arguments of the Keras class, and `clip_norm` (the norm of all gradients
-            together is cut to it) and `clip_value` (each element is).
+        settings: the arguments of the Keras class, `clip_norm` (bound of the norm of all gradients
+            together) and `clip_value` (bound of each element).
     """
     arguments = {_CLIPPING.get(key, key): value for key, value in settings.items()}
     if "learning_rate" in arguments:
-        arguments["learning_rate"] = float(arguments["learning_rate"])  # Keras takes no int
+        arguments["learning_rate"] = float(arguments["learning_rate"])  # Keras accepts no int
     return _CLASSES[name](**arguments)

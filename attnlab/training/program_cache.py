@@ -1,9 +1,8 @@
-"""A cache of compiled programs: the next run of equal shapes goes on with the one before it.
+"""A cache of compiled programs, so that the next run of equal shapes needs no compilation.
 
-Compiling takes seconds, while runs of one process, those of a sweep, mostly differ in what never
-enters compiled code: the seed, the learning rate, the number of epochs. So a program is kept with
-its model and its optimizer, and a later run assigns its own initial weights to them. To its
-numbers that makes no difference.
+Compiling takes seconds, but the runs of a sweep mostly differ in settings that never enter compiled
+code: the seed, the learning rate, the number of epochs. So a program is stored with its model and
+its optimizer, and a later run assigns its own initial weights to them. Results don't change.
 """
 
 from __future__ import annotations
@@ -22,10 +21,10 @@ from keras import ops
 from attnlab.config.sections import RunConfig
 from attnlab.training.optimizers import make_optimizer
 
-# How many are kept, and how many bytes of weights and optimizer states. What XLA compiled stays in
-# memory as long as the process does, so forgetting a program early would gain little.
+# The most programs in the cache, and bytes of weights and optimizer states. XLA's compiled code
+# stays in memory until the process ends, so a smaller cache would save little.
 _MOST, _MOST_BYTES = 16, 2**29
-# Bytes of a model that may stay until Python looks for garbage by itself, which takes a while.
+# Models of at most so many bytes may wait for Python's own garbage collection.
 _SMALL = 2**22
 
 
@@ -37,17 +36,17 @@ class Cacheable(Protocol):
 
 
 Cached = TypeVar("Cached", bound=Cacheable)
-compiled = 0  # how many programs this process has made
-# Program and user by what entered the trace, the one used last at the end.
+compiled = 0  # number of programs that this process has compiled
+# Program and user by everything that enters the trace; the most recently used is last.
 _cache: OrderedDict[str, tuple[Any, weakref.ref | None]] = OrderedDict()
 
 
 def shared_program(
     config: RunConfig, model: keras.Model, compile: Callable[[], Cached], *shapes: Any
 ) -> Cached:
-    """A program for all runs of equal shapes and equal weights that are not trained.
+    """Return a program for all runs of equal shapes and equal non-trainable weights.
 
-    Those are constants of it; it holds no other values. See `cached_program`.
+    These weights are constants of the program; it stores no other values. See `cached_program`.
     """
     key = _key(config, model, (*shapes, _constants(model)))
     known = bool(_cache)
@@ -66,21 +65,21 @@ def cached_program(
     compile: Callable[[keras.Model, keras.Optimizer], Cached],
     *shapes: Any,
 ) -> Cached:
-    """A program at the start of a run, from the cache or new.
+    """Return a program for the start of a run, from the cache or new.
 
     Args:
-        user: whose program it is, for as long as this object is alive.
+        user: the program is reserved for this object as long as it is alive.
         config: the run's configuration.
-        model: with its initial weights; the program has this one, or another with these weights.
-        compile: makes a program of a model and an optimizer that are not trained yet.
-        *shapes: what of the data enters the trace, as JSON has it.
+        model: with its initial weights; the program has this model, or an equal one.
+        compile: makes a program of an untrained model and an optimizer.
+        *shapes: the shapes of the data that enter the trace, JSON-ready.
     """
     constants = {k: v for k, v in config.optimizer.settings.items() if k != "learning_rate"}
     key = _key(config, model, (constants, config.model.settings.get("dropout"), *shapes))
     program, owner = _cache.get(key, (None, None))
     is_free = program is not None and owner() is None
     if _cache and not (is_free and _bytes(model) <= _SMALL):
-        gc.collect()  # graphs and errors of the run before hold each other
+        gc.collect()  # graphs and errors of the last run refer to each other
     program, owner = _cache.pop(key, (None, None))
     if program is None or owner() is not None or _layout(program.model) != _layout(model):
         settings = config.optimizer
@@ -104,17 +103,17 @@ def _keep(key: str, program: Cached, owner: weakref.ref | None) -> Cached:
 
 
 def _key(config: RunConfig, model: keras.Model, shapes: tuple) -> str:
-    """All that enters a trace, as text."""
+    """Return everything that enters a trace, as text."""
     return json.dumps([config.program, _layout(model), shapes], default=str)
 
 
 def _layout(model: keras.Model) -> list:
-    """The shape and type of each variable; vocabularies may differ by seed."""
+    """Return the shape and type of each variable; vocabulary sizes may differ by seed."""
     return [[list(variable.shape), variable.dtype] for variable in model.variables]
 
 
 def _constants(model: keras.Model) -> str:
-    """SHA-256 of the weights of a model that are not trained."""
+    """Return the SHA-256 of a model's non-trainable weights."""
     digest = hashlib.sha256()
     for weight in model.non_trainable_weights:
         digest.update(ops.convert_to_numpy(weight))
@@ -122,7 +121,7 @@ def _constants(model: keras.Model) -> str:
 
 
 def _start_anew(program: Cacheable, model: keras.Model, learning_rate: float) -> None:
-    """Give a program the weights of another model of the same layout, and a new optimizer state."""
+    """Assign the weights of an equal model to a program, and reset its optimizer."""
     for variable, initial in zip(program.model.variables, model.variables, strict=True):
         variable.assign(initial)
     for variable in program.optimizer.variables:
@@ -131,12 +130,12 @@ def _start_anew(program: Cacheable, model: keras.Model, learning_rate: float) ->
 
 
 def _all_bytes() -> int:
-    """What the weights and optimizer states of all kept programs take."""
+    """Return the bytes of weights and optimizer states of all cached programs."""
     programs = [program for program, _ in _cache.values()]
     return sum(_bytes(program.model) + _bytes(program.optimizer) for program in programs)
 
 
 def _bytes(part: keras.Model | keras.Optimizer) -> int:
-    """What its variables take."""
+    """Return the bytes of the variables."""
     values = [variable.value for variable in part.variables]
     return sum(value.dtype.size * value.shape.num_elements() for value in values)

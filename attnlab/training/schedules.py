@@ -16,12 +16,12 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Monitor:
-    """A metric and its good direction.
+    """A metric, and whether small or large values are better.
 
     Attributes:
         metric: column of the history, for example `val_loss`.
         mode: `min` or `max`.
-        min_delta: how much better counts as better.
+        min_delta: the smallest improvement that counts as better.
     """
 
     metric: str
@@ -29,19 +29,19 @@ class Monitor:
     min_delta: float = 0.0
 
     def better(self, value: float, than: float) -> bool:
-        """Whether `value` beats `than` by more than `min_delta`; NaN beats nothing."""
+        """Return whether `value` is better than `than` by more than `min_delta`; NaN never is."""
         gain = than - value if self.mode == "min" else value - than
         return gain > self.min_delta
 
     def best_epoch(self, values: Sequence[float], losses: Sequence[float] = ()) -> int:
-        """The epoch (from 1) with the best value; the last if none is scored.
+        """Return the epoch (from 1) with the best value; the last epoch if none has a score.
 
-        Of equal values the one with the smallest loss counts, and of those the first: BLEU is 0
-        until four words in a row are right, and accuracy has few values on few items.
+        Among equal values the smallest loss decides, then the first epoch. Equal values are common:
+        BLEU is 0 until four words in a row are right, and accuracy has few values on few items.
 
         Args:
-            values: of each epoch; NaN where it was not scored.
-            losses: of each epoch; NaN or none at all where they aren't known.
+            values: per epoch; NaN for epochs without a score.
+            losses: per epoch, NaN if unknown; empty if there are none.
         """
         best = None
         for epoch, value in enumerate(values, 1):
@@ -56,14 +56,14 @@ class Monitor:
     def should_stop(
         self, values: Sequence[float], patience: int | None, losses: Sequence[float] = ()
     ) -> bool:
-        """Whether the last `patience` epochs that were scored brought nothing better."""
+        """Return whether the last `patience` epochs with a score were not better."""
         if patience is None:
             return False
         return len(scored(values[self.best_epoch(values, losses) :])) >= patience
 
 
 def scored(values: Sequence[float]) -> list[float]:
-    """The values of epochs that were scored: all but NaN."""
+    """Return the values that are not NaN."""
     return [value for value in values if not math.isnan(value)]
 
 
@@ -78,17 +78,17 @@ def learning_rates(
     monitored: Sequence[float] = (),
     monitor: Monitor,
 ) -> np.ndarray:
-    """Learning rates of consecutive steps.
+    """Return the learning rates of consecutive steps.
 
     Args:
         name: constant, cosine, plateau, noam or inverse_square_root.
         settings: of that schedule.
         peak: the highest rate.
-        first_step: steps taken before these.
-        steps: how many rates are wanted.
+        first_step: number of steps taken before.
+        steps: number of rates to return.
         total_steps: steps of the whole run.
-        monitored: for `plateau`, the monitored value of each epoch so far; NaN where not scored.
-        monitor: says which of those values are better.
+        monitored: for `plateau`, the monitored value per epoch; NaN for epochs without a score.
+        monitor: compares those values.
 
     Returns:
         (steps,) rates.
@@ -97,7 +97,7 @@ def learning_rates(
     if name not in _FLAT:
         return peak * _OF_STEPS[name](step, total_steps, **settings)
     own = dict(settings)
-    rise = max(round(own.pop("warmup", 0.0) * total_steps), 1)  # of tasks that bring a warm-up
+    rise = max(round(own.pop("warmup", 0.0) * total_steps), 1)  # some tasks set a warm-up
     if name == "plateau":
         share = np.full(steps, plateau(monitored, monitor, **own))
     else:
@@ -106,14 +106,14 @@ def learning_rates(
 
 
 def depends_on_length(name: str, settings: Mapping[str, Any]) -> bool:
-    """Whether the rate at a step depends on how many steps the whole run has."""
+    """Return whether learning rates depend on the number of steps of the whole run."""
     if name in _FLAT:
         return settings.get("warmup", 0.0) > 0
     return not settings.get("warmup_steps")
 
 
 def constant(step: np.ndarray, total_steps: int) -> np.ndarray:
-    """1 at every step."""
+    """Return 1 for every step."""
     return np.ones_like(step)
 
 
@@ -146,7 +146,7 @@ def noam(
         step: (n,) steps from 1.
         total_steps: steps of the run.
         warmup: share of the run that the warm-up takes; w = warmup * total_steps, at least 1.
-        warmup_steps: w itself, whatever the length of the run; None leaves it to `warmup`.
+        warmup_steps: w itself, independent of the length of the run; None: use `warmup`.
     """
     rise = warmup_steps or max(round(warmup * total_steps), 1)
     return np.minimum(step / rise, np.sqrt(rise / step))
@@ -164,8 +164,8 @@ def inverse_square_root(
         step: (n,) steps from 1.
         total_steps: steps of the run.
         warmup: share of the run that the warm-up takes; w = warmup * total_steps, at least 1.
-        initial: share of the peak where the warm-up begins.
-        final: share of the peak below which the rate does not fall.
+        initial: share of the peak at the start of the warm-up.
+        final: smallest share of the peak after the warm-up.
     """
     rise = max(round(warmup * total_steps), 1)
     rising = initial + (1.0 - initial) * step / rise
@@ -175,10 +175,10 @@ def inverse_square_root(
 def plateau(
     monitored: Sequence[float], monitor: Monitor, *, factor: float, patience: int, minimum: float
 ) -> float:
-    """Share of the peak after the epochs seen: times `factor` at each plateau.
+    """Return the share of the peak, which each plateau so far has multiplied by `factor`.
 
-    A plateau is `patience` scored epochs in a row without a better monitored value; the count
-    starts anew after each cut. A function of the history, so a resumed run needs no extra state.
+    A plateau is `patience` consecutive epochs with a score and no better monitored value; counting
+    restarts after each. It depends only on the history, so a resumed run needs no extra state.
     """
     share, best, waited = 1.0, None, 0
     for value in scored(monitored):
@@ -191,7 +191,7 @@ def plateau(
     return share
 
 
-_FLAT = ("constant", "plateau")  # what has no warm-up of its own
+_FLAT = ("constant", "plateau")  # schedules without a warm-up of their own
 _OF_STEPS = {
     "cosine": cosine,
     "noam": noam,

@@ -1,7 +1,7 @@
-"""Runs that train together in one process, those of equal shapes stacked into one program.
+"""Train several runs in one process; requests of equal shape are stacked into one program call.
 
-Each run is a greenlet that works as if it were alone, until it submits a request: gradient steps,
-or rows to predict. The scheduler executes requests of equal shape in one call of their program,
+Each run is a greenlet that works as if it were alone, until it submits a request for gradient steps
+or predictions. The scheduler executes requests of equal shape in one call of their program,
 several calls in parallel threads, and switches back to the runs with the results.
 """
 
@@ -20,21 +20,21 @@ from greenlet import getcurrent, greenlet
 
 log = logging.getLogger("attnlab")
 Result = TypeVar("Result")
-_not_stackable: weakref.WeakSet = weakref.WeakSet()  # programs that failed when they were stacked
+_not_stackable: weakref.WeakSet = weakref.WeakSet()  # programs whose stacks have failed
 
 
 class Executor(Protocol):
-    """What executes requests, also of several runs at once, each for itself."""
+    """Executes the requests of one or more runs."""
 
     def execute(self, requests: Sequence[Any]) -> Sequence[Any]:
         """Return the result of each request; all have one shape."""
 
 
 def submit(program: Executor, request: Any, width: int = 1) -> Any:
-    """Have a request executed, with others in a stack of `width` runs if there are any.
+    """Execute a request, stacked with those of other runs if `width` is above 1.
 
-    A stack that is not full is filled up: to the last bits, the result of a run depends on the
-    width, and on nothing that its neighbours do.
+    An incomplete stack is padded with copies of its first request. Results depend on the stack
+    width (by rounding), never on the other runs.
     """
     run = getcurrent()
     if isinstance(run, _Run):
@@ -46,25 +46,25 @@ def submit(program: Executor, request: Any, width: int = 1) -> Any:
 
 
 def width_of(most: int) -> int:
-    """How many runs are in a stack with this one: a power of two, at most `most`; 1 if alone."""
+    """Return the width of this run's stacks: a power of two, at most `most`; 1 if alone."""
     run = getcurrent()
     return min(most, run.share) if isinstance(run, _Run) else 1
 
 
 def runs_here() -> int:
-    """How many runs are under way in this process, this one among them."""
+    """Return how many runs are active in this process, including this one."""
     run = getcurrent()
     return run.scheduler.runs if isinstance(run, _Run) else 1
 
 
 def _execute(program: Executor, requests: list, width: int) -> Sequence[Any]:
-    """The result of each request, or the error that it raised."""
+    """Return the result of each request, or the error that it raised."""
     if width > 1 and program not in _not_stackable:
         try:
             return program.execute(requests + requests[:1] * (width - len(requests)))
         except Exception as error:
-            # A mechanism may do what can't be done for several runs at once, or memory is short;
-            # what is wrong with a run itself shows again below.
+            # The mechanism may not be vectorizable, or memory is short. Errors of a single run
+            # occur again below.
             reason = (str(error).strip() or type(error).__name__).splitlines()[0]
             log.warning("runs train side by side, for they can't be stacked: %s", reason)
             _not_stackable.add(program)
@@ -74,7 +74,7 @@ def _execute(program: Executor, requests: list, width: int) -> Sequence[Any]:
 
 
 def _execute_alone(program: Executor, request: Any) -> Any:
-    """The result of one request; an error is its own, and none of the others'."""
+    """Return the result of one request, or the error that it raised."""
     try:
         return program.execute([request])[0]
     except BaseException as error:
@@ -82,17 +82,17 @@ def _execute_alone(program: Executor, request: Any) -> Any:
 
 
 class _Run(greenlet):
-    """A run under way."""
+    """An active run."""
 
     scheduler: StackScheduler
-    number: int  # among all runs
-    kind: Hashable  # the same as of those that may be in a stack with it
-    share: int  # the width of a stack of those
+    number: int  # its index among all runs
+    kind: Hashable  # equal for runs that may be stacked
+    share: int  # the width of its stacks
 
 
 @dataclass(eq=False)
 class _Pending:
-    """A request whose run waits for the result."""
+    """A request and the run that waits for its result."""
 
     run: _Run
     program: Executor
@@ -101,23 +101,25 @@ class _Pending:
 
     @property
     def form(self) -> tuple:
-        """For which a program is compiled."""
+        """The stack width and shape that a program is compiled for."""
         return self.width, getattr(self.request, "shape", None)
 
 
 class StackScheduler:
-    """Has runs train together.
+    """Runs several training runs as greenlets and executes their requests in stacks.
 
     Args:
-        threads: how many stacks are executed at a time.
-        at_a_time: how many runs are under way at a time; None: all.
+        threads: number of stacks that are executed at a time.
+        at_a_time: number of runs that are active at a time; None: all.
     """
 
     def __init__(self, threads: int, at_a_time: int | None = None) -> None:
         self.runs, self._threads, self._at_a_time = 0, threads, at_a_time
-        self._compiled: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()  # for which forms
-        self._under_way: dict[_Run, None] = {}  # in the order in which they began
-        self._ready: deque[tuple[_Run, Any]] = deque()  # runs to switch to, with what they get
+        self._compiled: weakref.WeakKeyDictionary = (
+            weakref.WeakKeyDictionary()
+        )  # the compiled forms
+        self._under_way: dict[_Run, None] = {}  # active runs in the order of their start
+        self._ready: deque[tuple[_Run, Any]] = deque()  # runs to switch to, with their results
         self._waiting: list[_Pending] = []
         self._executing: dict[Future, list[_Pending]] = {}
         self._results: dict[int, Any] = {}
@@ -126,14 +128,14 @@ class StackScheduler:
     def run(
         self, works: Sequence[Callable[[], Result]], alike: Sequence[Hashable] | None = None
     ) -> list[Result]:
-        """Do works, each of them a run; returns what each returned, in their order.
+        """Call each of `works`, which train a run, and return their results in order.
 
-        Those with the same word in `alike` may be stacked; by default all. The first that raises
-        has the others interrupted at their requests.
+        Runs with equal entries in `alike` may be stacked; by default all. If one raises, the others
+        are interrupted at their next request.
 
         Raises:
-            KeyboardInterrupt: interrupted, as is each run that was not done.
-            BaseException: what a work raised.
+            KeyboardInterrupt: interrupted; all unfinished runs are interrupted, too.
+            BaseException: the first error of a run.
         """
         to_begin = deque(self._new_runs(works, alike or [None] * len(works)))
         self.runs = min(len(works), self._at_a_time or len(works))
@@ -155,14 +157,14 @@ class StackScheduler:
         for number, (work, kind) in enumerate(zip(works, kinds, strict=True)):
             run = _Run(lambda _, work=work: work())
             run.scheduler, run.number, run.kind = self, number, kind
-            each = -(-kinds.count(kind) // self._threads)  # so that every thread has a stack
+            each = -(-kinds.count(kind) // self._threads)  # every thread gets a stack
             run.share = 1 << (each - 1).bit_length()
             run.gr_context = contextvars.copy_context()
             runs.append(run)
         return runs
 
     def _advance(self) -> None:
-        """Switch to a run that is ready, or wait for results; execute the stacks that are full."""
+        """Switch to a run that is ready, or wait for results; then execute full stacks."""
         if not self._ready:
             wait(self._executing, return_when=FIRST_COMPLETED)
         for future in [each for each in self._executing if each.done()]:
@@ -172,11 +174,11 @@ class StackScheduler:
         self._execute_stacks()
 
     def _switch_to(self, run: _Run, result: Any) -> None:
-        """Let a run work until its next request, or its end."""
+        """Continue a run until its next request or its end."""
         try:
             is_error = isinstance(result, BaseException)
             found = run.throw(result) if is_error else run.switch(result)
-        except BaseException as error:  # raised again once all have ended
+        except BaseException as error:  # raised again after all runs have ended
             del self._under_way[run]
             self._interrupt(error)
             return
@@ -189,7 +191,7 @@ class StackScheduler:
             self._waiting.append(found)
 
     def _execute_stacks(self) -> None:
-        """Execute full stacks, and others if no run of their kind could still fill them."""
+        """Execute full stacks, and incomplete ones that no active run can fill."""
         waiting = {pending.run for pending in self._waiting}
         busy = {run.kind for run in self._under_way if run not in waiting}
         stacks: dict[tuple, list[_Pending]] = {}
@@ -203,7 +205,7 @@ class StackScheduler:
             self._waiting += stack
 
     def _begin(self, stack: list[_Pending]) -> None:
-        """Execute a stack: in a thread, but here at first, for tracing isn't safe in threads."""
+        """Execute a stack in a thread; the first time here, because tracing isn't thread-safe."""
         program, form = stack[0].program, stack[0].form
         work = program, [pending.request for pending in stack], stack[0].width
         forms = self._compiled.setdefault(program, set())
@@ -214,12 +216,12 @@ class StackScheduler:
             forms.add(form)
 
     def _answer(self, stack: Sequence[_Pending], results: Sequence[Any]) -> None:
-        """Let runs go on with the results of their requests, or interrupt them."""
+        """Make runs ready with the results of their requests, or interrupt them."""
         for pending, result in zip(stack, results, strict=False):
             self._ready.append((pending.run, KeyboardInterrupt() if self._stop else result))
 
     def _interrupt(self, reason: BaseException) -> None:
-        """Interrupt every run, those whose requests are executed once that is done."""
+        """Interrupt every run; runs with a request in execution are interrupted after it."""
         self._stop, self._waiting = self._stop or reason, []
         executing = {pending.run for stack in self._executing.values() for pending in stack}
         left = [run for run in self._under_way if run not in executing]

@@ -22,45 +22,45 @@ import tensorflow as tf
 from attnlab.training.keras_internals import seed_states
 from attnlab.training.tensorflow_internals import vectorize_short_loops
 
-# Random numbers that a generator may draw in one step before it reaches those of the next.
+# Draws that a generator may make in a step before its counter reaches the next step's.
 _DRAWS_PER_STEP = 256
-_ODD = 0x9E3779B1  # odd, so that its products with the numbers of steps are all different
+_ODD = 0x9E3779B1  # odd, so that its products with step numbers all differ
 
 
 def compiled(function: Callable, jit: bool, signature: Sequence[tf.TensorSpec] | None = None):
-    """A method as a compiled function, with XLA or as a TensorFlow graph."""
+    """Compile a method, with XLA or as a TensorFlow graph."""
     if jit:
         vectorize_short_loops()
-    # TensorFlow counts traces by a function's code, and would warn of many runs' ones.
+    # TensorFlow counts traces per code object, and would warn after many runs; `partial` avoids it.
     return tf.function(
         partial(function), input_signature=signature, jit_compile=jit, autograph=False
     )
 
 
 class RandomStates:
-    """The states of a model's random generators, made a function of (seed, step).
+    """The states of a model's random generators, as a function of (seed, step).
 
-    A generator's state is two numbers, of which each draw counts up the second. Steps of few draws
-    differ in the second number, `256 step`; those of more draws differ in the first one.
+    A generator's state is two numbers; each draw increments the second. Steps with at most 256
+    draws differ in the second number, `256 step`; steps with more draws differ in the first.
     """
 
     def __init__(self, model: keras.Model) -> None:
         self.states = seed_states(model)
 
     def seeds(self, seed: int) -> tf.Tensor:
-        """What `set` needs to know of a run's seed: a number for each state, and one more."""
+        """Return the numbers that `at` and `set` need for a run's seed: one per state, plus one."""
         drawn = np.random.SeedSequence(seed).generate_state(len(self.states) + 1)
         return tf.constant(drawn, tf.uint32)
 
     def at(
         self, seeds: tf.Tensor, step: tf.Tensor, draws: tf.Tensor | Literal[1] = 1
     ) -> list[tf.Tensor]:
-        """The value of every state before a step, (2,) each; earlier draws don't change it.
+        """Return the value (2,) of every state before a step; earlier draws have no influence.
 
         Args:
             seeds: of `seeds`.
-            step: gradient steps taken before, over the whole run.
-            draws: the most numbers that one generator draws in this step: a tensor, or 1.
+            step: gradient steps that the run took before.
+            draws: the most draws of one generator in this step: a tensor, or 1.
         """
         counter = step * _DRAWS_PER_STEP
         if not isinstance(draws, int):
@@ -73,17 +73,17 @@ class RandomStates:
         return [tf.cast(pair, state.dtype) for pair, state in zip(pairs, self.states, strict=True)]
 
     def set(self, seeds: tf.Tensor, step: tf.Tensor, draws: tf.Tensor | Literal[1] = 1) -> None:
-        """Put every state where `at` has it."""
+        """Assign the values of `at` to the states."""
         for state, value in zip(self.states, self.at(seeds, step, draws), strict=True):
             state.assign(value)
 
 
 class InMemoryModel(keras.Model):
-    """A model whose data stay in memory; runs of it may be stacked.
+    """A model that `epoch_program` trains: its data stay in memory, and runs may be stacked.
 
     Attributes:
         rate_factors: a factor of the learning rate for each trained variable; None: 1.
-        fixed_length: the only length of its inputs that the weights fit; None: any length fits.
+        fixed_length: the only input length that the weights fit; None: any length.
         faster_with_xla: whether XLA trains it faster than the graph on this CPU.
     """
 
@@ -92,22 +92,22 @@ class InMemoryModel(keras.Model):
     faster_with_xla: bool = False
 
     def encode(self, inputs: Any, training: bool | None = None) -> tuple:
-        """What `decode` needs of inputs (..., B, S, ...); leading axes are those of stacked runs.
+        """Return what `decode` needs of inputs (..., B, S, ...); leading axes are stacked runs.
 
-        A model that loops over steps does it here, once for all runs of a stack.
+        A model loops over time steps here, once for all runs of a stack.
         """
         return (inputs,)
 
     def decode(self, encoded: tuple, training: bool | None = None) -> Any:
-        """The outputs (B, ...) of one run from its part of what `encode` made."""
+        """Return the outputs (B, ...) of one run from its part of the result of `encode`."""
         return self(*encoded, training=training)
 
     def attend(self, inputs: Any) -> Any:
-        """Attention weights on some inputs; None where nothing attends."""
+        """Return the attention weights for some inputs; None without attention."""
         return None
 
     def stackable(self, batch: int) -> int:
-        """How many runs train faster in one stack, with batches of a size, than one by one."""
+        """Return the stack width up to which runs train faster than alone, for a batch size."""
         return 1
 
 
@@ -115,14 +115,14 @@ _CPUINFO = Path("/proc/cpuinfo")
 
 
 class Largest(NamedTuple):
-    """The largest size that trains faster with XLA than as a graph, by the CPU's vectors."""
+    """The largest size that trains faster with XLA than as a graph, by the CPU's vector width."""
 
     avx512: float
-    narrower: float  # AVX2, and processors that don't say
+    narrower: float  # AVX2, and unknown processors
 
 
 class Border(Enum):
-    """Where the graph becomes the faster one, by kind of model; sizes are units unless noted.
+    """Sizes up to which XLA is faster, by kind of model; in units unless noted.
 
     Measured on 2 cores as (time as a graph) / (time with XLA), `scripts/bench_*.py jit`.
     """
@@ -149,7 +149,7 @@ def trains_with_xla(asked: bool | str, faster: bool) -> bool:
 
     Args:
         asked: the setting `trainer.jit`: true, false or `auto`.
-        faster: whether XLA is the faster one on a CPU; on a GPU it always is.
+        faster: whether XLA is faster on this CPU; on a GPU it always is.
     """
     return bool(asked) if asked != "auto" else faster or has_gpu()
 
@@ -161,7 +161,7 @@ def has_gpu() -> bool:
 
 @functools.cache
 def has_avx512() -> bool:
-    """Return whether the processor has vectors of 512 bits; False if it doesn't say."""
+    """Return whether the processor has vectors of 512 bits; False if unknown."""
     try:
         lines = _CPUINFO.read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:

@@ -17,17 +17,17 @@ from attnlab.errors import RequestError
 from attnlab.process import variable
 
 _BACKEND, _HOME = "KERAS_BACKEND", "KERAS_HOME"
-# What Keras imports if it is there, for scikit-learn wrappers and picture galleries.
+# Packages that Keras imports if installed, for scikit-learn wrappers and image galleries.
 _NOT_NEEDED = ("sklearn", "matplotlib.pyplot")
 
 
 def import_tensorflow() -> None:
     """Import TensorFlow and Keras, and find the devices, without notices on the terminal.
 
-    They come from C++ before any logging can be set up, so the file descriptor is turned away.
-    What Keras can do without takes a quarter of the time, and is hidden meanwhile.
+    C++ code prints the notices before logging can be configured, so file descriptor 2 is
+    redirected. Optional imports of Keras, a quarter of the time, are blocked meanwhile.
 
-    Raises `RequestError` if this process computes with another backend of Keras already.
+    Raises `RequestError` if this process already uses another backend of Keras.
     """
     if "tensorflow" not in sys.modules:
         _import_quietly()
@@ -42,9 +42,9 @@ def import_tensorflow() -> None:
 
 @contextmanager
 def _own_defaults() -> Iterator[None]:
-    """Have Keras, which is imported in the body, use TensorFlow and its own defaults.
+    """Make Keras, which the body imports, use TensorFlow and its own defaults.
 
-    The user's `keras.json` is for other programs: its floatx would change every result.
+    The user's `keras.json` is ignored, because for example its floatx would change every result.
     """
     if "keras" in sys.modules:
         yield
@@ -81,7 +81,7 @@ def _import_quietly() -> None:
         os.dup2(saved, 2)
         os.close(saved)
         os.close(null)
-    # Half a million objects that stay: the garbage collector need not look at them each time.
+    # Half a million permanent objects, which the garbage collector need not scan each time.
     gc.freeze()
 
 
@@ -89,11 +89,10 @@ _OPTIONS = "--xla_backend_extra_options"
 
 
 def vectorize_short_loops() -> None:
-    """Let XLA use vectors for the 16 units of a state, too, on a CPU.
+    """Make XLA use vector instructions on a CPU even for states of 16 units.
 
-    LLVM unrolls loops over so few values before it looks for loops to vectorize, and so finds none.
-    XLA reads this when it first compiles. What a user has told XLA of that stays, and so does a
-    file of flags.
+    LLVM unrolls such short loops before it looks for loops to vectorize. XLA reads the flag at its
+    first compilation. A user's own setting of the flag, or a file of flags, is not changed.
     """
     flags = (variable("XLA_FLAGS") or "").strip()
     if not flags or (flags.startswith("-") and _OPTIONS not in flags):
@@ -102,8 +101,10 @@ def vectorize_short_loops() -> None:
 
 
 def vectorize_draws() -> None:
-    """Let `tf.vectorized_map` do what `Dropout` does one run after another, without a warning."""
-    with suppress(ImportError, AttributeError, AssertionError):  # TensorFlow may do so by then
+    """Let `tf.vectorized_map` execute the draws of `Dropout` run by run, without a warning."""
+    with suppress(
+        ImportError, AttributeError, AssertionError
+    ):  # a later TensorFlow may not need this
         from tensorflow.python.ops.parallel_for import pfor
 
         for name in ("StatelessRandomGetKeyCounter", "StatelessRandomUniformFullIntV2", "Bitcast"):
@@ -111,10 +112,10 @@ def vectorize_draws() -> None:
 
 
 def forget_gradients() -> None:
-    """Let go of graphs that are not needed any more.
+    """Free graphs that are no longer needed.
 
-    TensorFlow keeps every `tf.custom_gradient` of a graph for good, and with it the graph; it is
-    looked up while a function is traced, and all functions so far have been.
+    TensorFlow never frees a `tf.custom_gradient`, and with it the graph. Gradients are looked up
+    only while a function is traced, and all functions so far have been traced.
     """
     known = custom_gradients()
     for name in [name for name in known if name.startswith("CustomGradient-")]:
@@ -122,7 +123,7 @@ def forget_gradients() -> None:
 
 
 def custom_gradients() -> dict[str, Any]:
-    """Gradients by name; an empty copy where TensorFlow keeps them elsewhere."""
+    """Return the gradients by name; an empty mapping if TensorFlow stores them elsewhere."""
     from tensorflow.python.framework import ops
 
     return getattr(getattr(ops, "gradient_registry", None), "_registry", {})

@@ -1,7 +1,7 @@
-"""Weights files as Keras writes them, in a tenth of the time.
+"""Write weights files in Keras's format in a tenth of Keras's time.
 
-To write one, Keras looks at every attribute of every layer. A model's files differ in the values
-alone, so later ones are made of the first, with other values in their places.
+Keras visits every attribute of every layer to write a file. The files of a model differ only in
+their values, so later files are copies of the first one with other values inserted.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ import h5py
 import keras
 import numpy as np
 
-# Bytes of a file per variable in addition to its numbers, at most.
+# At most so many bytes of a file per variable are not values.
 _HDF5_OVERHEAD = 8192
-# The first of the numbers that identify variables; no product or sum of one is another's.
+# The first of the values that identify variables in the probe file.
 _FIRST = 1_000_003
 
 
 class _Layout(NamedTuple):
-    """A model's file: its bytes, and where each variable's values are."""
+    """A model's weights file: its bytes, and the offset of each variable's values."""
 
     content: bytearray
     places: list[tuple[int, int]]  # index in `model.variables`, offset in the file
 
     def filled(self, values: Sequence[np.ndarray]) -> bytes:
-        """The bytes with these values of the variables."""
+        """Return the file's bytes with these values of the variables."""
         for index, offset in self.places:
             own = values[index]
             self.content[offset : offset + own.nbytes] = own.tobytes()
@@ -39,20 +39,20 @@ class _Layout(NamedTuple):
 
 
 class WeightsFiles:
-    """The files of weights that a model leaves as it is trained, one after another."""
+    """Makes the weights files of a model, one per epoch."""
 
     def __init__(self, model: keras.Model) -> None:
         self._model = model
-        # None if a layer saves something else than its variables as they are.
+        # None if a layer saves anything but its variables unchanged.
         self._layout: _Layout | None = None
         self._is_first = True
 
     def next(self, values: Sequence[np.ndarray], scratch: Path) -> bytes:
-        """Return what `model.save_weights` writes if the variables have these values.
+        """Return the bytes that `model.save_weights` would write for these values.
 
         Args:
             values: of `model.variables`.
-            scratch: a file that may be written; it is removed.
+            scratch: path of a temporary file, which is removed.
 
         Raises:
             OSError: The file can't be written.
@@ -69,7 +69,7 @@ class WeightsFiles:
 
 
 def _layout(model: keras.Model, path: Path) -> _Layout | None:
-    """Find where values are by a file in which all values of a variable are its number."""
+    """Find the offsets of values, with a file in which each variable has its own number."""
     variables = model.variables
     numbers = [np.full(each.shape, _FIRST + n, each.dtype) for n, each in enumerate(variables)]
     content = bytearray(_saved(model, numbers, path))
@@ -88,9 +88,9 @@ def _layout(model: keras.Model, path: Path) -> _Layout | None:
 
 
 def _saved(model: keras.Model, values: Sequence[np.ndarray], path: Path) -> bytes:
-    """The file that Keras writes; raises `OSError`, of which HDF5 has several kinds."""
+    """Return the bytes of the file that Keras writes; raises `OSError`, also for HDF5's errors."""
     size = 4 * model.count_params() + _HDF5_OVERHEAD * (len(model.weights) + 1)
-    if shutil.disk_usage(path.parent).free < size:  # HDF5 may crash where it finds that out itself
+    if shutil.disk_usage(path.parent).free < size:  # HDF5 may crash on a full disk
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
     try:
         with keras.StatelessScope(list(zip(model.variables, values, strict=True))):
@@ -107,11 +107,11 @@ def load_average(model: keras.Model, paths: Sequence[Path]) -> None:
     """Give a model the element-wise mean of saved weights, summed in float64.
 
     Source: Vaswani et al. 2017 (arXiv 1706.03762), section 6.1, average their last checkpoints.
-    Difference: which epochs these are is the caller's choice.
+    Difference: the caller chooses the epochs.
 
     Args:
         model: a built model; its weights are replaced.
-        paths: `.weights.h5` files of such a model, one at least.
+        paths: at least one `.weights.h5` file of such a model.
 
     Raises:
         ValueError: no path; as `keras.Model.load_weights` for a file that isn't this model's.
