@@ -103,7 +103,7 @@ class _Functional:
     _backend_update_step = BaseOptimizer._backend_update_step
 
     def _clip_gradients(self, grads):
-        """Clip gradients, as Keras does, without comparing a setting, which may be a tensor, to 0."""
+        """Clip gradients as Keras does, but don't compare settings, which may be tensors, to 0."""
         if self.global_clipnorm is not None:
             return clip_by_global_norm(grads, self.global_clipnorm)
         if self.clipvalue is not None:
