@@ -1,7 +1,7 @@
 """attnlab: see, train and fairly compare attention mechanisms.
 
-`attnlab.run`, `sweep`, `load`, `runs` and `compare` are the command line's work from Python;
-`help(attnlab.run)` has an example.
+`attnlab.run`, `sweep`, `load`, `runs` and `compare` do from Python what the command line does;
+`help(attnlab.run)` shows an example.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ __all__ = ["RequestError", "RunFailed", "SweepFailed", "compare", "load", "run",
 
 
 class _Function:
-    """A function of this package, imported when it is first used.
+    """A function of this package, imported at its first use.
 
-    Two have the names of subpackages. Python sets a subpackage as an attribute of its package: here
-    the function stays, and has the modules of the subpackage as attributes, so that
-    `import attnlab.compare.shown` works as usual.
+    Two functions have the names of subpackages. Importing a subpackage normally sets it as an
+    attribute of its package. Here the function stays, and gets the subpackage's modules as
+    attributes, so that `import attnlab.compare.shown` still works.
     """
 
     def __set_name__(self, owner: type, name: str) -> None:

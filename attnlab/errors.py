@@ -1,4 +1,4 @@
-"""The errors that end a command with one clear sentence instead of a traceback."""
+"""Errors that end a command with one clear sentence instead of a traceback."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from contextlib import contextmanager
 class RequestError(ValueError):
     """The request was wrong: a config value, an argument, a file. Exit code 2.
 
-    The text names the key or file, what was expected and what was given.
+    The text names the key or file, what is wrong and what to do.
     """
 
 
 @contextmanager
 def explained(what: str) -> Iterator[None]:
-    """Turn an `OSError` into a `RequestError` that says what is wrong and the system's reason."""
+    """Turn an `OSError` of the body into a `RequestError`: `what`, and the system's reason."""
     try:
         yield
     except OSError as error:
@@ -24,11 +24,11 @@ def explained(what: str) -> Iterator[None]:
 
 
 class RunBusy(RequestError):
-    """Another process that lives writes the folder, so this one leaves it alone."""
+    """Another running process is writing the folder."""
 
 
-class CannotGoOn(RequestError):
-    """A run can't go on, now or later: its data have changed, or what it has is gone."""
+class CannotResume(RequestError):
+    """A run can never be resumed: its data have changed, or its files are gone."""
 
 
 class RunFailed(RuntimeError):
@@ -36,14 +36,14 @@ class RunFailed(RuntimeError):
 
 
 class Pruned(Exception):
-    """A search gave the run up. What it has is kept; it is neither done nor failed."""
+    """A search stopped the run early; its folder stays, and it is neither completed nor failed."""
 
 
 class SweepFailed(RuntimeError):
-    """Jobs of a sweep failed; each has said why. Exit code 1."""
+    """Jobs of a sweep failed and have printed their errors. Exit code 1."""
 
 
-# What Keras puts around the text of an error in a layer, and TensorFlow and Keras into it.
+# Text that Keras adds around the message of an error in a layer, and text added within it.
 _AROUND = (
     re.compile(r"Exception encountered when calling .*?\n\n(.*)\n\nArguments received", re.DOTALL),
     re.compile(r"Could not automatically infer .*Error encountered:\n\n(.*)", re.DOTALL),
@@ -52,7 +52,7 @@ _WITHIN = re.compile(r"\x1b\[\d*m|\{\{\w+ [^}]*\}\} ?|\[Op:\w+\]( name: ?)?")
 
 
 def plain_text(error: BaseException) -> str:
-    """What an error says, in one line and without what Keras and TensorFlow add to it."""
+    """Return an error's message in one line, without the additions of Keras and TensorFlow."""
     text = _WITHIN.sub("", str(error))
     while found := next(filter(None, (pattern.match(text) for pattern in _AROUND)), None):
         text = found[1]

@@ -15,15 +15,15 @@ from collections.abc import Sequence
 from contextlib import suppress
 
 _SAFE, _WARNINGS = "PYTHONSAFEPATH", "PYTHONWARNINGS"
-# Nothing is imported but `sys`, which is a part of Python itself, until the path is clean.
+# Until the path is clean only `sys` is imported, because it is built into Python.
 _CLEAN = "import sys; sys.path[:] = sys.argv.pop(1).split('\\n'); "
 _RUN = "import runpy; runpy.run_module({module!r}, run_name='__main__', alter_sys=True)"
-# Python's own filters, which `-W error` replaces.
+# Python's default filters, which `-W error` replaces.
 _IGNORED = (DeprecationWarning, PendingDeprecationWarning, ImportWarning, ResourceWarning)
 
 
 def set_up() -> None:
-    """Set up this process, and through its environment the ones that it starts."""
+    """Set up module path, warnings and streams of this process, and its children's environment."""
     sys.path[:] = search_path()
     set_up_children()
     _forgive_warnings()
@@ -33,17 +33,14 @@ def set_up() -> None:
 
 
 def set_up_children() -> None:
-    """Set the variables of this process that decide how Python starts in others."""
+    """Set the environment variables with which Python starts in child processes."""
     environment = child_environment()
     os.environ.pop(_WARNINGS, None)
     os.environ.update(environment)
 
 
 def search_path() -> list[str]:
-    """Where this process finds modules, without the folder that Python itself put first.
-
-    That is the working folder, or the folder of a script.
-    """
+    """Return `sys.path` without the working folder, or script folder, that Python puts first."""
     places = list(sys.path)
     if places[:1] and places[0] in _put_first() and places[0] not in places[1:]:
         del places[0]
@@ -53,7 +50,7 @@ def search_path() -> list[str]:
 
 
 def _put_first() -> list[str]:
-    """The folders that Python may have put in front of the path."""
+    """Return the folders that Python may have put at the start of the path."""
     if getattr(sys.flags, "safe_path", False):
         return []
     with suppress(OSError):  # the working folder is gone
@@ -62,12 +59,12 @@ def _put_first() -> list[str]:
 
 
 def python_command(module: str, *arguments: str) -> list[str]:
-    """The command line that runs a module and never takes one from the working folder."""
+    """Return a command that runs a module, and never imports from the working folder."""
     return safe_command([sys.executable, "-m", module, *arguments])
 
 
 def safe_command(command: Sequence[str]) -> list[str]:
-    """A command line of Python with `-m` or `-c`, changed so that it cleans its path first."""
+    """Change a Python command with `-m` or `-c` so that it cleans its module path first."""
     at = next(place for place, word in enumerate(command) if word in ("-m", "-c"))
     flag, what = command[at : at + 2]
     code = _CLEAN + (what if flag == "-c" else _RUN.format(module=what))
@@ -75,14 +72,14 @@ def safe_command(command: Sequence[str]) -> list[str]:
 
 
 def child_environment() -> dict[str, str]:
-    """The environment of processes that this one starts."""
+    """Return the environment for child processes."""
     found = {**os.environ, _SAFE: "1"}
     asked = [part for part in found.pop(_WARNINGS, "").split(",") if not _is_error(part)]
     return found | ({_WARNINGS: ",".join(asked)} if any(asked) else {})
 
 
 def _forgive_warnings() -> None:
-    """Show warnings that `-W error` would raise: none may end a run."""
+    """Show warnings that `-W error` would raise, because no warning may end a run."""
     sys.warnoptions[:] = [option for option in sys.warnoptions if not _is_error(option)]
     if any(action == "error" for action, *_ in warnings.filters):
         warnings.resetwarnings()
@@ -91,15 +88,15 @@ def _forgive_warnings() -> None:
 
 
 def _is_error(option: str) -> bool:
-    """Whether an option of `-W` raises warnings as errors; Python lets its word be cut."""
+    """Return whether an option of `-W` raises errors; Python accepts prefixes of `error`."""
     action = option.partition(":")[0].strip()
     return bool(action) and "error".startswith(action)
 
 
 def _escaped(error: UnicodeError) -> tuple[str, int]:
-    """What a stream gets for characters that it can't write: their escapes in JSON.
+    """Replace characters that a stream can't encode by JSON escapes.
 
-    So what is printed as JSON stays JSON, and names of files can be read.
+    So printed JSON stays valid, and file names stay readable.
     """
     if not isinstance(error, UnicodeEncodeError):
         raise error
@@ -113,6 +110,6 @@ codecs.register_error("attnlab", _escaped)
 
 
 def variable(name: str) -> str | None:
-    """The value of an environment variable; None if it is unset, empty or white space only."""
+    """Return an environment variable; None if it is unset or only white space."""
     value = os.environ.get(name, "")
     return value if value.strip() else None

@@ -1,4 +1,4 @@
-"""What every command prints with: rich's console and tables, and numbers in one format a column."""
+"""The console, the tables and the number formats that commands print with."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ WIDTH = 100
 
 
 class PlainConsole(Console):
-    """A console whose reader may go away, as `| head` does."""
+    """A console whose reader may close the pipe, as `| head` does."""
 
     def on_broken_pipe(self) -> None:
-        """Raise `BrokenPipeError` where results have no reader; all else goes on without one."""
+        """Raise `BrokenPipeError` for standard output; other streams become quiet."""
         if self.file is sys.stdout:
             raise BrokenPipeError
         self.quiet = True
 
 
 def plain_console(file: Any = None, width: int = WIDTH) -> Console:
-    """Standard output or another file, of this width where it is no terminal; plain numbers."""
-    # Names and paths are no markup: [b] is printed as it is.
+    """Return a console for a file, by default standard output; `width` if it isn't a terminal."""
+    # Names and paths contain no markup: [b] is printed unchanged.
     console = PlainConsole(file=file or sys.stdout, highlight=False, markup=False, emoji=False)
     if not console.is_terminal:
         console.width = max(console.width, width)
@@ -40,7 +40,7 @@ def plain_table(
     folded: Collection[str] = (),
     ruled: bool = True,
 ) -> Table:
-    """A table without rows: right-aligned but for `left`, never broken but for `folded`."""
+    """Return an empty table; columns are right-aligned except `left`; only `folded` ones wrap."""
     table = Table(
         box=box.SIMPLE_HEAD if ruled else None,
         padding=(0, 1, 0, 0),
@@ -58,15 +58,15 @@ def plain_table(
 
 
 def width(table: Table, console: Console) -> int:
-    """The columns that a table would take of a terminal without end."""
+    """Return the width of a table on an unlimited terminal, in characters."""
     return console.measure(table, options=console.options.update(max_width=10_000)).maximum
 
 
 NOTHING = "-"  # in a cell without a value
-_SMALLEST, _LARGEST = 1e-4, 1e6  # outside, numbers have an exponent
-# From this ratio of the largest to the smallest number on, the smallest gets two digits, ...
+_SMALLEST, _LARGEST = 1e-4, 1e6  # other numbers get an exponent
+# If largest / smallest number exceeds this, decimals are added so that the smallest has 2 digits.
 _FAR_APART = 1000.0
-_MOST_DIGITS = 7  # ... unless the largest one had more than these then: all get an exponent
+_MOST_DIGITS = 7  # if the largest number needs more digits, all get an exponent
 _MOST_DECIMALS = 9
 _SMALLEST_P = 0.001
 
@@ -74,9 +74,9 @@ Write = Callable[[float], str]
 
 
 def number_format(values: Iterable[float | None], digits: int = 4) -> Write:
-    """Return how to write the numbers of a column: all with as many decimals, or an exponent.
+    """Return a function that formats a column's numbers with equal decimals or an exponent.
 
-    The largest one has `digits` digits, or one less beside an exponent.
+    The largest number has `digits` digits, or one less with an exponent.
     """
     sizes = [abs(value) for value in values if value and math.isfinite(value)]
     if not sizes:
@@ -98,11 +98,11 @@ def _with_decimals(decimals: int) -> Write:
 def in_one_format(
     values: Sequence[float | None], groups: Sequence[Hashable] | None = None, digits: int = 4
 ) -> list[str]:
-    """Write the cells of a column, `-` for None.
+    """Format the cells of a column, `-` for None.
 
     Args:
         values: the numbers.
-        groups: what each number is of: numbers of one group, such as a metric, have one format.
+        groups: the group of each number, such as a metric; a group has one format.
         digits: see `number_format`.
     """
     pairs = [*zip(values, groups or [None] * len(values), strict=True)]
@@ -114,9 +114,9 @@ def in_one_format(
 
 
 def distinct(values: Iterable[float | None], line: float, write: Write) -> Write:
-    """Return `write`, with more decimals if it writes a value as a line that the value is not on.
+    """Return `write`, with more decimals if it writes another value like the threshold `line`.
 
-    All numbers of a column are given, so that all get these decimals.
+    `values` are all numbers of a column, so that all get the same decimals.
     """
     known = (value for value in values if value is not None and math.isfinite(value))
     off = [value for value in known if value != line]
@@ -129,7 +129,7 @@ def distinct(values: Iterable[float | None], line: float, write: Write) -> Write
 
 
 def p_text(p: float | None) -> str:
-    """Write a p value with three decimals, and with four if .050 could be on either side of .05."""
+    """Format a p value with three decimals; four if it would read 0.050."""
     if p is None:
         return NOTHING
     if p < _SMALLEST_P:

@@ -1,1 +1,1 @@
-"""What `import attnlab` offers to Python, done in a process of its own."""
+"""The Python API of `import attnlab`; a separate process does the work."""

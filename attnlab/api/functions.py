@@ -1,7 +1,7 @@
 """`attnlab.run`, `load`, `runs`, `compare` and `sweep`: the command line's work, from Python.
 
-All is done in another process, see `worker`: this one stays as it is. What is wrong with a request
-raises `RequestError`, what fails `RunFailed`, with the sentence that the command line would print.
+Another process does the work (see `worker`), so this one isn't changed. A wrong request raises
+`RequestError`, a failure `RunFailed`, with the message that the command line would print.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from attnlab.records.run_directory import RunDirectory
 if TYPE_CHECKING:
     import pandas as pd
 
-# What Hydra reads as it is, its functions such as `range(5)` among that.
+# Texts that Hydra reads without quotes, including its functions such as `range(5)`.
 _PLAIN = re.compile(r"[\w./:+~-]*|(range|choice|interval|glob|sort|shuffle)\(.*\)", re.ASCII)
 Names = str | Iterable[str]
 Folder = str | Path | None
@@ -31,7 +31,7 @@ Folder = str | Path | None
 
 @dataclass(frozen=True)
 class Picture:
-    """A figure as PNG, which a notebook shows."""
+    """A PNG figure, which notebooks display."""
 
     png: bytes = field(repr=False)
 
@@ -40,9 +40,9 @@ class Picture:
 
 
 class Result:
-    """A run: what its folder has (docs/reference/run-folder.md), and its model to be used.
+    """A run: the content of its folder (docs/reference/run-folder.md), and predictions.
 
-    What a run that has not ended lacks raises `RequestError`.
+    Results that an unfinished run doesn't have raise `RequestError`.
     """
 
     def __init__(self, folder: Folder) -> None:
@@ -64,27 +64,27 @@ class Result:
 
     @property
     def history(self) -> pd.DataFrame:
-        """A row for each epoch."""
+        """A row per epoch."""
         return _frame(self._run.history.read()).set_index("epoch")
 
     @property
     def predictions(self) -> pd.DataFrame:
-        """A row for each test item, and of forecasts for each step."""
+        """A row per test item, for forecasts per step."""
         return _frame(Worker.call("predictions", self.folder))
 
     @property
     def figures(self) -> dict[str, Picture]:
-        """The run's figures by name, such as `loss`; of a run just made it waits for them."""
+        """The run's figures by name, such as `loss`; waits until they are drawn."""
         Worker.finish()
         return {path.stem: Picture(path.read_bytes()) for path in self._run.plots.glob("*.png")}
 
     def predict(self, inputs: Any = None, *, epoch: int | str = "best", **settings: Any) -> Any:
-        """What the model says: forecasts (N, steps) or (steps,), else a list, one for each input.
+        """Return predictions: forecasts (N, steps) or (steps,), for other kinds a list.
 
         Args:
             inputs: histories (N, S) in natural units, one (S,), or None for the end of the run's
                 series; of other kinds a list of texts, of pairs of question and text, or of images.
-            epoch: whose weights: a number, `best`, `last`, or `average` for the mean of the last.
+            epoch: which weights to use: a number, `best`, `last`, or `average` of the last epochs.
             **settings: `steps` to forecast, or the `beam` of a translation.
         """
         return Worker.call("predict", self.folder, str(epoch), inputs, settings)
@@ -101,10 +101,10 @@ class Result:
 
 
 class Comparison:
-    """Groups of runs held against a reference, as `attnlab compare` prints them.
+    """Groups of runs compared with a reference group, as `attnlab compare` prints them.
 
-    `groups` has a row for each, `differences` one for each but the reference; `warnings` say what
-    makes it doubtful, and `figure` draws it.
+    `groups` has a row per group, `differences` a row per group except the reference, `warnings` has
+    reasons for doubt, and `figure` is a plot.
     """
 
     def __init__(self, said: Mapping[str, Any]) -> None:
@@ -129,7 +129,7 @@ def run(*words: str, **settings: Any) -> Result:
 
     Args:
         *words: as on the command line, `"task=fib"`, `"trainer.epochs=3"`, `"--config-dir=mine"`.
-        **settings: the same by their first names: `seed=1`, `trainer={"epochs": 3}`.
+        **settings: the same as keyword arguments: `seed=1`, `trainer={"epochs": 3}`.
 
     Returns:
         The run: its metrics, history, predictions and figures, and `predict`.
@@ -149,14 +149,14 @@ def run(*words: str, **settings: Any) -> Result:
 
 
 def sweep(*words: str, **settings: Any) -> pd.DataFrame:
-    """Make a run for each combination of values, or search; finished runs are not repeated.
+    """Make a run for each combination of values, or search; completed runs are not repeated.
 
     Args:
         *words: as after `attnlab -m`: `"attention=none,bahdanau"`, `"search=learning_rate"`.
-        **settings: the same by their first names; a list or a range has the values to try.
+        **settings: the same as keyword arguments; a list or a range has the values to try.
 
     Returns:
-        A row for each run of the sweep, as `attnlab.runs` has them.
+        A row for each run of the sweep, as `attnlab.runs` returns them.
 
     Raises:
         RequestError: a setting is wrong, or doesn't fit the data.
@@ -202,7 +202,7 @@ def runs(*, runs_folder: str | Path | None = None, **filters: Any) -> pd.DataFra
         A row for each run: state, task, attention, seed, epoch, results, folder.
 
     Raises:
-        RequestError: a filter can't be read.
+        RequestError: a filter is invalid.
 
     Example:
         >>> attnlab.runs(task="sunspots", state="completed", since="1d")
@@ -233,7 +233,7 @@ def compare(
         reference: the group that the others are compared with; None: no attention, else the group
             with the most seeds.
         geometric: average logarithms, for ratios to the reference.
-        bootstrap: intervals and tests by resampling the test items; None: as the kind has it.
+        bootstrap: intervals and tests by resampling the test items; None: the kind's default.
         sequential: intervals that stay valid if you look after every seed.
         margin: a difference below which groups count as equal, a number or `"5%"`.
         everything: compare all runs; without it and without filters, those of the newest sweep, or
@@ -245,7 +245,7 @@ def compare(
         The comparison: tables `groups` and `differences`, `warnings`, and a `figure`.
 
     Raises:
-        RequestError: no runs fit, or an argument can't be read.
+        RequestError: no runs match, or an argument is invalid.
 
     Example:
         >>> attnlab.compare(by="attention", task="sunspots").differences
@@ -259,7 +259,7 @@ def compare(
 
 
 def _check_words(function: str, words: Sequence[Any]) -> None:
-    """Raise `RequestError` for a list in place of words: `attnlab.run(["task=fib"])`."""
+    """Raise `RequestError` if words are given as a list: `attnlab.run(["task=fib"])`."""
     for word in words:
         if not isinstance(word, str):
             each = ", ".join(map(repr, word)) if isinstance(word, list | tuple) else "..."
@@ -271,7 +271,7 @@ def _check_words(function: str, words: Sequence[Any]) -> None:
 
 
 def _lists(settings: Mapping[str, Any], prefix: str = "") -> Iterator[str]:
-    """The keys of settings that are given several values."""
+    """Yield the keys of settings with several values."""
     for key, value in settings.items():
         if isinstance(value, Mapping):
             yield from _lists(value, f"{prefix}{key}.")
@@ -280,7 +280,7 @@ def _lists(settings: Mapping[str, Any], prefix: str = "") -> Iterator[str]:
 
 
 def _call(function: str, words: Sequence[str], settings: Mapping[str, Any]) -> str:
-    """The call of a function as it is typed, such as `attnlab.sweep("task=fib", seed=[0, 1])`."""
+    """Return the source code of a call, such as `attnlab.sweep("task=fib", seed=[0, 1])`."""
     named = [
         f"{k}={v!r}" if k.isidentifier() else f"**{{{k!r}: {v!r}}}" for k, v in settings.items()
     ]
@@ -312,9 +312,9 @@ def _path(given: Folder) -> str | None:
 def _words(
     settings: Mapping[str, Any], prefix: str = "", *, swept: bool = False, quotes: bool = True
 ) -> Iterator[str]:
-    """Settings as words of the command line; if `swept`, a list is one of values to try.
+    """Yield settings as words of the command line; if `swept`, a list has values to try.
 
-    With `quotes` Hydra reads any text as it is, such as a path with spaces.
+    With `quotes`, texts are quoted for Hydra, such as a path with spaces.
     """
     for key, value in settings.items():
         if isinstance(value, Mapping):

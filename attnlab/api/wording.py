@@ -1,4 +1,4 @@
-"""Messages of the command line in Python's words, for callers of `attnlab.run` and the others."""
+"""Translate commands in messages to calls of the Python API."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ _NAMES = {"runs": "runs_folder", "no-bootstrap": "bootstrap=False"}
 
 
 def in_python(text: str) -> str:
-    """A message with `attnlab.load("latest").predict(...)` in place of `attnlab forecast latest`.
+    """Replace commands in a message: `attnlab forecast latest` by `attnlab.load().predict()`.
 
-    A command that has no function in Python stays.
+    Commands without a Python function don't change.
     """
     text = text.replace("several values need -m.", "attnlab.run makes one run.")
     text = _RUN.sub(_as_run, text)
@@ -30,7 +30,7 @@ def in_python(text: str) -> str:
 
 
 def _as_run(found: re.Match[str]) -> str:
-    """`attnlab.run(...)`, or with `-m` `attnlab.sweep(...)`; a full stop at the end stays one."""
+    """Return `attnlab.run(...)`, or `attnlab.sweep(...)` for `-m`; a final full stop stays."""
     words = found[2] + found[3]
     stop = "." if words.endswith(".") else ""
     arguments = ", ".join(f'"{word}"' for word in shlex.split(words.removesuffix(".")))
@@ -47,7 +47,7 @@ def _loaded(run: str | None) -> str:
 
 
 def _inputs(words: str) -> str:
-    """What a prediction is given, as a list of texts; nothing for the end of a series."""
+    """Return the quoted inputs of a prediction as a Python list; empty if there are none."""
     texts = re.findall(r'"([^"]*)"', words)
     quoted = ", ".join(f'"{text}"' for text in texts)
     return f"[{quoted}]" if texts else ""

@@ -1,4 +1,4 @@
-"""What the worker does for `functions`: plain data in, plain data out."""
+"""The worker's side of `functions`: arguments and results are plain data."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from attnlab.tasks.kinds import known_kind
 
 
 def train(words: list[str], lists: list[str], as_sweep: str) -> Path:
-    """Make one run by the words of a command; its folder.
+    """Make one run from the words of a command; returns its folder.
 
     Args:
         words: of the command.
         lists: keys that were given several values.
-        as_sweep: the call that makes a run for each of them.
+        as_sweep: the call that makes a run for each value, for the message.
     """
     from attnlab import cli
     from attnlab.config import composing
@@ -37,7 +37,7 @@ def train(words: list[str], lists: list[str], as_sweep: str) -> Path:
     from attnlab.run.command import spent
     from attnlab.sweeps.composer import configuration
 
-    words = [word for word in words if word not in VERBOSITY]  # nothing is shown anyway
+    words = [word for word in words if word not in VERBOSITY]  # nothing is printed anyway
     if {"-m", "--multirun"} & {*words}:
         settings = ", ".join(f'"{word}"' for word in words if word not in ("-m", "--multirun"))
         raise RequestError(
@@ -56,11 +56,11 @@ def train(words: list[str], lists: list[str], as_sweep: str) -> Path:
     def job(cfg: Any) -> int:
         try:
             results.append(runner.run(composing.from_hydra(cfg), finish=False))
-        except Exception as error:  # Hydra would take it for one about the words
+        except Exception as error:  # Hydra would report it as an error in the words
             results.append(cli.hinted(error, words))
         return cli.DONE
 
-    with suppress(SystemExit):  # by what only shows something
+    with suppress(SystemExit):  # raised by flags such as --cfg
         cli.train(words, job)
     if not results:
         raise RequestError(f"{words[0]}: expected settings, got a word that only shows something.")
@@ -70,7 +70,7 @@ def train(words: list[str], lists: list[str], as_sweep: str) -> Path:
 
 
 def _refuse_lists(words: list[str], lists: list[str], as_sweep: str) -> None:
-    """Raise `RequestError` for a setting that has one value and was given a list."""
+    """Raise `RequestError` if a setting that takes one value is a list."""
     from attnlab.config.composing import known_rules
     from attnlab.config.hints import GROUPS
 
@@ -86,21 +86,21 @@ def _refuse_lists(words: list[str], lists: list[str], as_sweep: str) -> None:
 
 
 def resume(folder: Path, changes: dict[str, str]) -> Path:
-    """Continue a run, or train it longer; its folder."""
+    """Continue a run, or train it longer; returns its folder."""
     from attnlab.run.resume import resume as resume_run
 
     return resume_run(RunDirectory.open(folder), changes)
 
 
 def finish() -> None:
-    """Wait for what the runs that were made still get."""
+    """Wait for figures and MLflow copies of all runs."""
     from attnlab.run.runner import wait_for_finishes
 
     wait_for_finishes()
 
 
 def sweep(words: list[str]) -> list[dict[str, Any]]:
-    """Carry out a sweep by the words of a command; `rows` of its runs."""
+    """Run a sweep from the words of a command; returns the `rows` of its runs."""
     from attnlab import cli
     from attnlab.sweeps.plugin import AttnlabSweeper
 
@@ -112,17 +112,17 @@ def sweep(words: list[str]) -> list[dict[str, Any]]:
 
 
 def rows(filters: Filters, runs: str | None) -> list[dict[str, Any]]:
-    """What `attnlab runs` says of the runs that fit, the oldest first."""
+    """Return the matching runs as `attnlab runs` shows them, the oldest first."""
     return [row(each) for each in filters.apply(listed_runs(runs))]
 
 
 def find_folder(run: str, runs: str | None) -> Path:
-    """The folder of the run that a text means."""
+    """Return the folder of the run that a text names."""
     return find(run, runs, WITH_WEIGHTS, ANY).path
 
 
 def compare(filters: Filters, runs: str | None, options: dict[str, Any]) -> dict[str, Any]:
-    """What `attnlab compare` says: as text, as Markdown, as rows of numbers, and its figure."""
+    """Return the comparison as text, Markdown, rows of numbers, warnings and a PNG figure."""
     from attnlab.compare import formats
     from attnlab.compare.shown import comparison_figure
     from attnlab.views.png.figure import draw
@@ -143,7 +143,7 @@ def compare(filters: Filters, runs: str | None, options: dict[str, Any]) -> dict
 
 
 def summary(folder: Path) -> str:
-    """A run's result next to its baselines, or its state if it has none."""
+    """Return a run's result with its baselines as text, or its state if it isn't completed."""
     from attnlab.run.console import print_result
 
     run, text = RunDirectory.open(folder), io.StringIO()
@@ -155,14 +155,14 @@ def summary(folder: Path) -> str:
 
 
 def predictions(folder: Path) -> dict[str, Any]:
-    """The columns of a run's predictions.csv; of a task that isn't known, text as it looks."""
+    """Return the columns of predictions.csv; for an unknown task the types are guessed."""
     run = RunDirectory(folder)
     kind = known_kind(run.read_task())
     return run.read_predictions(kind.scoring.text_columns if kind else ())
 
 
 def predict(folder: Path, epoch: str, inputs: Any, settings: dict[str, Any]) -> Any:
-    """What a run's model says to inputs, by the weights of an epoch."""
+    """Return a model's predictions for inputs, with the weights of an epoch."""
     from attnlab.run.loading import TrainedRun
 
     trained = TrainedRun.load(RunDirectory.open(folder), epoch)

@@ -1,6 +1,6 @@
-"""The process that works for callers from Python, so that nothing in theirs is changed.
+"""The process that does the work of the Python API, so that the caller's process isn't changed.
 
-It stays, with TensorFlow loaded and with what was compiled, so that a second run takes a second.
+It stays alive with TensorFlow and compiled programs, so that a second run takes about a second.
 """
 
 from __future__ import annotations
@@ -36,25 +36,25 @@ from attnlab.records.status import this_process
 from attnlab.run.command import listen_for_interrupts, profiled
 
 _START = "import json; from attnlab.api.worker import serve; serve(*json.loads(sys.argv.pop()))"
-_MARK = b"\0attnlab\0"  # before an answer, which comes the way of what is printed
-# What a caller gets as it is; subclasses stay in the worker.
+_MARK = b"\0attnlab\0"  # precedes an answer, which shares a pipe with printed text
+# Errors that callers get; subclasses are converted, because they exist only in the worker.
 _SHOWN = RequestError, RunFailed, SweepFailed, KeyboardInterrupt
 _SECONDS_TO_STOP = 20.0
-# Jupyter sets these; they would have what is printed for no terminal look like one's.
+# Jupyter sets these; with them, text for a pipe would have terminal colours.
 _COLOURS = ("FORCE_COLOR", "CLICOLOR_FORCE", "TTY_COMPATIBLE")
 
 
 class Worker:
-    """The worker of this process; there is one, and it handles one request at a time."""
+    """The only worker of this process; it handles one request at a time."""
 
     _current: Worker | None = None
     _lock = threading.RLock()
-    # `$ATTNLAB_CONFIG_DIR` with the folders of earlier calls: their runs are used by later ones.
+    # `$ATTNLAB_CONFIG_DIR` with the folders of earlier calls, whose runs later calls may use.
     _config_dirs: str | None = None
 
     def __init__(self) -> None:
         self._owner, self._modules = this_process(), dict[str, int]()
-        # Modules of the caller's own are found, but not in place of others.
+        # The caller's own modules come last in the path, so they replace no others.
         own = [place for place in map(os.path.abspath, sys.path) if place not in search_path()]
         is_terminal = bool(sys.stderr and sys.stderr.isatty())
         self._process = subprocess.Popen(
@@ -63,19 +63,19 @@ class Worker:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=None if is_terminal else subprocess.STDOUT,
-            start_new_session=True,  # a Ctrl-C in the terminal comes by way of this process
+            start_new_session=True,  # this process passes Ctrl-C on
         )
         self._printed: queue.SimpleQueue[bytes] = queue.SimpleQueue()
         threading.Thread(target=self._read, daemon=True).start()
 
     @classmethod
     def call(cls, name: str, *arguments: Any) -> Any:
-        """Have a function of `work` called in the worker, and show what it prints meanwhile.
+        """Call a function of `work` in the worker, and show what it prints.
 
         Raises:
-            RequestError, RunFailed, SweepFailed: as the function does; `RunFailed` for other
-                errors, and where the worker has died.
-            KeyboardInterrupt: interrupted, after the worker has closed what it was at.
+            RequestError, RunFailed, SweepFailed: raised by the function; `RunFailed` also for
+                other errors, and if the worker has died.
+            KeyboardInterrupt: interrupted, after the worker has saved the run's state.
         """
         with cls._lock:
             worker = cls._current
@@ -86,7 +86,7 @@ class Worker:
 
     @classmethod
     def finish(cls) -> None:
-        """Wait for figures of the worker's runs and for MLflow; without a worker there are none."""
+        """Wait until the worker's runs have their figures and their copies in MLflow."""
         if cls._current and cls._current._is_usable():
             cls.call("finish")
 
@@ -102,7 +102,7 @@ class Worker:
             worker._process.kill()
 
     def _is_usable(self) -> bool:
-        """Whether it lives, is of this process, and has the user's modules as they are now."""
+        """Return whether it is alive, belongs to this process, and has current user modules."""
         ours = self._owner["pid"] == os.getpid() and self._process.poll() is None
         return ours and all(_changed(path) == when for path, when in self._modules.items())
 
@@ -115,10 +115,10 @@ class Worker:
         request = pickle.dumps((name, arguments, folder, environment))
         assert self._process.stdin
         try:
-            with suppress(OSError):  # it has ended, which is reported below
+            with suppress(OSError):  # the worker has ended, which is reported below
                 self._process.stdin.write(request)
                 self._process.stdin.flush()
-        except KeyboardInterrupt:  # it would wait for the other half of the request
+        except KeyboardInterrupt:  # the worker would wait for the rest of the request
             self._process.kill()
             self._process.wait()
             raise
@@ -149,7 +149,7 @@ class Worker:
 
 
 def _progress() -> TextIO:
-    """Where progress is shown: in a notebook its output, where standard error looks like faults."""
+    """Return the stream for progress: in a notebook standard output, else standard error."""
     ipython = sys.modules.get("IPython")
     shell = ipython.get_ipython() if ipython else None
     return sys.stdout if getattr(shell, "kernel", None) else sys.stderr
@@ -159,14 +159,14 @@ atexit.register(Worker.end)
 
 
 def _changed(path: str) -> int:
-    """When a file was changed, in nanoseconds since 1970; 0 where it is gone."""
+    """Return a file's modification time in nanoseconds since 1970; 0 if it is gone."""
     return os.stat(path).st_mtime_ns if os.path.exists(path) else 0
 
 
 def serve(owner: dict[str, Any], places: list[str]) -> NoReturn:
-    """Handle the requests on standard input until it ends; the life of a worker.
+    """Handle requests from standard input until it ends; a worker's main function.
 
-    `places` are folders of the caller's own modules.
+    `places` are the folders of the caller's own modules.
     """
     set_up()
     sys.path += places
@@ -192,7 +192,7 @@ def serve(owner: dict[str, Any], places: list[str]) -> NoReturn:
 
 @profiled()
 def _answer(name: str, arguments: tuple[Any, ...], folder: str, environment: dict[str, str]) -> Any:
-    """What a function of `work` gives, or the error that it raises."""
+    """Return the result of a function of `work`, or the error that it raised."""
     from attnlab.api import work
 
     try:
@@ -213,7 +213,7 @@ def _answer(name: str, arguments: tuple[Any, ...], folder: str, environment: dic
 
 
 def _own_modules() -> dict[str, int]:
-    """The files of modules in a folder of the user's, with their times of change."""
+    """Return the loaded modules in the user's folders: file to modification time."""
     from attnlab.config.options import own_folders
 
     folders = own_folders()

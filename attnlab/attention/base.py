@@ -25,7 +25,7 @@ class AttentionOutput(NamedTuple):
 
     Attributes:
         context: (B, T, V), the weighted sum of the values.
-        weights: (B, H, T, S), before dropout; H = 1 but for multi-head attention.
+        weights: (B, H, T, S), before dropout; H = 1 except for multi-head attention.
     """
 
     context: Any
@@ -33,14 +33,14 @@ class AttentionOutput(NamedTuple):
 
 
 class ProjectedMemory(NamedTuple):
-    """A memory made ready for scoring, once per sequence.
+    """A memory prepared for scoring, once per sequence.
 
-    Axis 0 of both is the batch and axis -2 the memory steps whatever the mechanism, so that a
-    decoder can reorder beams and append steps without knowing which one it holds.
+    For every mechanism axis 0 is the batch and axis -2 the memory steps, so that a decoder can
+    reorder beams and append steps.
 
     Attributes:
-        keys: (B, S, K), what queries are scored against; (B, H, S, K) with several heads.
-        values: (B, S, V), what the context is a sum of; (B, H, S, V) with several heads.
+        keys: (B, S, K), scored with the queries; (B, H, S, K) with several heads.
+        values: (B, S, V), summed to the context; (B, H, S, V) with several heads.
     """
 
     keys: Any
@@ -51,8 +51,8 @@ class Attention(keras.layers.Layer):
     """Base of the mechanisms: a query looks at a memory and takes a weighted sum of it.
 
     A mechanism is a subclass that creates its weights in `build`, prepares a memory in
-    `project_memory`, and scores in `score` (or, where the softmax of scores is not the whole
-    story, in `align`). The rest is here: masks, the softmax in float32, dropout of the weights,
+    `project_memory`, and scores in `score` (or in `align`, if the weights are more than a softmax
+    of scores). This class does the rest: masks, the softmax in float32, dropout of the weights,
     the context, the configuration.
 
     Args:
@@ -74,8 +74,8 @@ class Attention(keras.layers.Layer):
         weights and a zero context. Masked memory must be finite; it never changes a result.
 
     Attributes:
-        has_context: whether the context depends on the memory. Without one a forecaster or a
-            classifier reads the state alone.
+        has_context: whether the context depends on the memory. If not, a forecaster or a
+            classifier reads only the state.
         placement: where a translation decoder puts the mechanism: "before_step" (the query is the
             previous state) or "after_step" (the current one).
 
@@ -94,12 +94,12 @@ class Attention(keras.layers.Layer):
         self.dropout = float(dropout)
         self.seed = seed
         self.supports_masking = True
-        self._memory_width: int | None = None  # of the memory that was projected last
+        self._memory_width: int | None = None  # of the last projected memory
         self._weight_dropout = Dropout(dropout, seed=seed, dtype=self.dtype_policy)
 
     @property
     def fixed_length(self) -> int | None:
-        """The memory length that the weights are tied to, or None where any length will do."""
+        """The only memory length that the weights fit; None: any length."""
         return None
 
     def context_width(self, query_width: int, memory_width: int) -> int:
@@ -115,13 +115,13 @@ class Attention(keras.layers.Layer):
         """
 
     def project(self, memory) -> ProjectedMemory:
-        """Make keys and values of a memory, once for all queries.
+        """Return keys and values of a memory, computed once for all queries.
 
         Args:
             memory: (B, S, M).
 
         Returns:
-            `ProjectedMemory`, to be given to `call` in place of the memory.
+            `ProjectedMemory`, an argument for `call` in place of the memory.
 
         Raises:
             ValueError: the layer is not built yet.
@@ -141,7 +141,7 @@ class Attention(keras.layers.Layer):
         return projected
 
     def project_memory(self, memory) -> ProjectedMemory:
-        """Make keys and values of a memory in the compute dtype; by default both are the memory."""
+        """Return keys and values of a memory in the compute dtype, here the memory itself."""
         return ProjectedMemory(memory, memory)
 
     def score(self, query, keys):
@@ -149,11 +149,11 @@ class Attention(keras.layers.Layer):
         raise NotImplementedError(f"{type(self).__name__} must define score() or align()")
 
     def align(self, query, keys, mask, start_index):
-        """Give each query's weights over the memory.
+        """Return each query's weights over the memory.
 
         Args:
             query: (B, T, Q).
-            keys: as `project_memory` made them.
+            keys: as returned by `project_memory`.
             mask: None, or bool, broadcastable to (B, H, T, S).
             start_index: absolute position of the first query.
 
@@ -169,7 +169,7 @@ class Attention(keras.layers.Layer):
         return ops.matmul(ops.squeeze(weights, 1), values)
 
     def __call__(self, query, *arguments, **settings):
-        """Refuse the way in which Keras's own attention layers are called; else as every layer."""
+        """Call the layer; refuses the arguments of Keras's own attention layers."""
         if isinstance(query, list | tuple) or _OF_KERAS & settings.keys():
             raise RequestError(
                 f"{type(self).__name__}: expected `context, weights = layer(query, memory)`, got a "
@@ -206,7 +206,7 @@ class Attention(keras.layers.Layer):
         return require_result(f"{type(self).__name__}.{method}", result, letters, sizes)
 
     def compute_mask(self, query, previous_mask=None):
-        """Let a Keras mask of the query go on to the context; the weights carry none."""
+        """Return the query's Keras mask for the context; the weights have none."""
         return keras_mask(query)
 
     def add_kernel(self, name, shape):
@@ -223,9 +223,9 @@ class Attention(keras.layers.Layer):
 
 
 def _where_attending(mask, context):
-    """Put zeros into the context of queries that may attend to nothing.
+    """Set the context of queries that may attend to nothing to zero.
 
-    The weighted sum gives them already, but behind it there may be an output bias.
+    The weighted sum is zero already, but an output bias may follow it.
     """
     attending = ops.any(mask, axis=-1)
     if len(attending.shape) == 3:
@@ -234,17 +234,17 @@ def _where_attending(mask, context):
 
 
 def require_choice(name: str, value: str, choices: tuple[str, ...]) -> str:
-    """Pass on a setting that names one of several choices; `RequestError` if it does not."""
+    """Return a setting; raise `RequestError` if it isn't one of the choices."""
     if value not in choices:
         raise RequestError(f"{name} must be one of {', '.join(choices)}, got {value!r}")
     return value
 
 
 def require_equal_widths(kind: str, query_shape, memory_shape) -> None:
-    """Refuse a score that multiplies queries (B, T, Q) and memory (B, S, M) unless Q = M.
+    """Raise `RequestError` unless queries (B, T, Q) and memory (B, S, M) have Q = M.
 
     Args:
-        kind: what needs equal widths, for the message.
+        kind: the setting that needs equal widths, for the message.
         query_shape: of the queries.
         memory_shape: of the memory.
 
@@ -259,7 +259,7 @@ def require_equal_widths(kind: str, query_shape, memory_shape) -> None:
 
 
 def _checked(mask, query, values):
-    """Pass on a mask that is boolean and can be broadcast to (B, T, S)."""
+    """Return a mask; raise `ValueError` unless it is boolean and broadcastable to (B, T, S)."""
     if mask is None:
         return None
     full = (query.shape[0], query.shape[1], values.shape[-2])
@@ -275,7 +275,7 @@ def _checked(mask, query, values):
 
 
 def _per_head(mask, memory_mask):
-    """Combine (B, T, S) and (B, S) masks, either of them optional, with an axis for the heads."""
+    """Combine optional masks (B, T, S) and (B, S), with an axis for the heads."""
     if memory_mask is not None:
         memory_mask = ops.expand_dims(memory_mask, 1)
         mask = memory_mask if mask is None else ops.logical_and(mask, memory_mask)
@@ -285,16 +285,18 @@ def _per_head(mask, memory_mask):
 
 
 def require_result(method: str, result: Any, letters: str, wanted: tuple[int | None, ...]) -> Any:
-    """Pass on what a method returned; a compiled step isn't slowed.
+    """Return the result of a mechanism's method after checking its static shape and dtype.
+
+    The check happens while the step is traced, so it doesn't slow the compiled step.
 
     Args:
         method: for the message, such as `Mine.score`.
-        result: what it returned.
-        letters: of the shape, such as `(B, T, S)`.
-        wanted: the sizes, None for those that are unknown or free.
+        result: the method's result.
+        letters: letters of the shape, such as `(B, T, S)`.
+        wanted: the sizes; None for unknown or free ones.
 
     Raises:
-        RequestError: it is no tensor of floating-point numbers in this shape.
+        RequestError: the result isn't a tensor of floating-point numbers with this shape.
     """
     expected = f"{method} must return {letters} = {_written(wanted)}"
     if not hasattr(result, "shape") or not hasattr(result, "dtype"):
@@ -311,7 +313,7 @@ def require_result(method: str, result: Any, letters: str, wanted: tuple[int | N
 
 
 def _written(sizes: tuple[int | None, ...]) -> str:
-    """A shape with `?` for sizes that nobody knows yet."""
+    """Write a shape, with `?` for unknown sizes."""
     return f"({', '.join('?' if size is None else str(size) for size in sizes)})"
 
 

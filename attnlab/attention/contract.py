@@ -1,7 +1,7 @@
-"""What a mechanism promises: checks that the tests and `attnlab check-mechanism` share.
+"""The contract of mechanisms: checks for the tests and for `attnlab check-mechanism`.
 
-A check takes `make`, which makes the layer with some of its settings changed; its docstring is the
-promise. It raises `AssertionError` with what is lacking, or whatever the layer raises.
+A check gets `make`, which makes the layer with some settings changed; its docstring is the promise.
+It raises `AssertionError` with the reason, or the layer's own error.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Make = Callable[..., Attention]
 
 
 def normal(*shape: int, seed: int = 0, dtype: str = "float32") -> np.ndarray:
-    """Standard normal numbers, the same for a seed."""
+    """Return standard normal numbers, which depend only on shape and seed."""
     return np.random.default_rng(seed).normal(size=shape).astype(dtype)
 
 
@@ -32,7 +32,7 @@ QUERY, MEMORY = normal(B, T, W, seed=1), normal(B, S, W, seed=2)
 
 
 def variants(content: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Each choice and each switch of a YAML at each of its values once; they work independently."""
+    """Return settings in which each choice and each switch of a YAML has each value once."""
     rules = {key: rule for key, rule in content.get("rules", {}).items() if key in content}
     values = {key: rule["choices"] for key, rule in rules.items() if "choices" in rule}
     values |= {key: [False, True] for key, rule in rules.items() if rule.get("type") == "bool"}
@@ -41,7 +41,7 @@ def variants(content: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def settings(content: Mapping[str, Any]) -> dict[str, Any]:
-    """The constructor's arguments that a YAML has."""
+    """Return the constructor's arguments in a YAML."""
     return {k: v for k, v in content.items() if k not in ("name", "_target_", "rules")}
 
 
@@ -61,7 +61,7 @@ def check_settings(cls: type[Attention], content: Mapping[str, Any]) -> None:
 
 
 def built(make: Make, **changes: Any) -> Attention:
-    """The layer with weights that are not those it begins with."""
+    """Return the built layer with random weights."""
     layer = make(**changes)
     layer.build((B, T, W), (B, S, W))
     for number, weight in enumerate(layer.weights):
@@ -71,13 +71,13 @@ def built(make: Make, **changes: Any) -> Attention:
 
 
 def weighted_sum(output: AttentionOutput) -> tf.Tensor:
-    """A loss that every number of the output enters with its own factor."""
+    """Return a loss in which each number of the output has its own factor."""
     factors = [tf.constant(normal(*x.shape, seed=9 + i)) for i, x in enumerate(output)]
     return sum(tf.reduce_sum(x * tf.cast(f, x.dtype)) for x, f in zip(output, factors, strict=True))
 
 
 def results(layer: Attention, query, memory, mask=None) -> dict[str, np.ndarray]:
-    """Context, weights, and the gradients of `weighted_sum`, by name."""
+    """Return context, weights, and the gradients of `weighted_sum`, by name."""
     query = tf.convert_to_tensor(query)
     with tf.GradientTape() as tape:
         tape.watch(query)

@@ -1,4 +1,4 @@
-"""Dropout, for half the cost of Keras's or less."""
+"""Dropout in at most half the time of Keras's."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from keras import ops
 
 
 class Dropout(keras.layers.Dropout):
-    """`keras.layers.Dropout` with four draws out of one random number of 64 bits.
+    """`keras.layers.Dropout` that makes four draws from each random number of 64 bits.
 
-    So the probability is rounded to a multiple of 2^-16, and what remains is scaled by exactly the
-    share that remains. While a step is traced, `rate` may be a tensor, and rate and random state
-    may have a leading axis of runs, as inputs then have: each run draws as if it were alone.
+    The rate is rounded to a multiple of 2^-16, and the remaining values are scaled accordingly.
+    While a step is traced, `rate` may be a tensor, and inputs, rate and random state may have a
+    leading axis of stacked runs; each run draws as if it were alone.
     """
 
-    rate_may_differ = True  # from run to run of one compiled program
+    rate_may_differ = True  # between the runs of one compiled program
 
     def call(self, inputs, training=False):
-        """Drop, while training."""
+        """Drop values in training."""
         if not training or (isinstance(self.rate, float | int) and self.rate == 0):
             return inputs
         seeds = self.seed_generator.state.value
@@ -36,8 +36,8 @@ class Dropout(keras.layers.Dropout):
             given = zip(self.noise_shape, shape, strict=True)
             shape = [size if fixed is None else fixed for fixed, size in given]
         size, seed = math.prod(shape), tf.cast(seed, tf.int32)
-        # Of 64 bits, for XLA works out a whole block of Philox anew for each number that it hands
-        # out. It takes five times as long for whole epochs where it may choose the algorithm.
+        # 64-bit numbers, because XLA computes a whole block of Philox for each number. Without
+        # `alg`, whole epochs take five times as long.
         numbers = (size + 3) // 4
         draws = tf.random.stateless_uniform((numbers,), seed, None, None, tf.int64, alg="philox")
         draws = tf.reshape(tf.bitcast(draws, tf.uint16), (-1,))[:size]

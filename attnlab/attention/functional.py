@@ -15,19 +15,19 @@ LOWEST = -1e30  # a masked score: far below any real one, and finite in float32 
 
 
 def widen(x):
-    """Return float16 and bfloat16 tensors as float32, wider ones untouched.
+    """Cast float16 and bfloat16 tensors to float32; wider ones don't change.
 
     Args:
         x: tensor of any shape.
 
     Returns:
-        The tensor in float32, or in float64 if it came so.
+        The tensor in float32, or in float64 if it was float64.
     """
     return ops.cast(x, "float32") if dtype_of(x) in NARROW_DTYPES else x
 
 
 def dtype_of(x) -> str:
-    """Return the name of a tensor's dtype, whatever kind of tensor it is."""
+    """Return the name of the dtype of an eager, graph or symbolic tensor."""
     return getattr(x.dtype, "name", x.dtype)
 
 
@@ -38,7 +38,7 @@ def padding_mask(mask):
     """Turn a padding mask into an attention mask.
 
     Args:
-        mask: (B, S) bool, True where the memory holds something.
+        mask: (B, S) bool, True for real memory steps.
 
     Returns:
         (B, 1, S) bool, the same for each query step.
@@ -84,8 +84,8 @@ def source_length(mask, memory_length):
 def dot_score(query, keys):
     """Score by the inner product, `s' h` (Luong et al. 2015, Eq. 8, dot).
 
-    Nothing divides the product, so it is taken in float32: in float16 a sum of a few hundred
-    moderate terms passes 65504.
+    The product isn't scaled, so it is computed in float32: in float16 a sum of a few hundred
+    moderate terms exceeds 65504.
 
     Args:
         query: (B, T, K).
@@ -105,7 +105,7 @@ def scaled_dot_score(query, keys, head_size=None):
     Args:
         query: (B, T, K), or (B, H, T, K).
         keys: (B, S, K), or (B, H, S, K).
-        head_size: d_k, where it is to differ from K as in the seed book's narrow heads.
+        head_size: d_k, if it differs from K, as in the seed book's narrow heads.
 
     Returns:
         (B, T, S), or (B, H, T, S), in the dtype of the query.
@@ -116,7 +116,7 @@ def scaled_dot_score(query, keys, head_size=None):
 
 
 def additive_score(query, keys, vector):
-    """Score by `v' tanh(q + k)` (Bahdanau et al. 2015, A.1.2), query and keys projected before.
+    """Score by `v' tanh(q + k)` (Bahdanau et al. 2015, A.1.2), with projected query and keys.
 
     Args:
         query: (B, T, U).
@@ -133,10 +133,10 @@ def additive_score(query, keys, vector):
 
 
 def masked_softmax(scores, mask=None):
-    """Softmax over the last axis among the positions that the mask admits.
+    """Return the softmax over the last axis, restricted to positions that the mask allows.
 
-    A row without any such position gives exact zeros, neither NaN nor uniform weights, and a zero
-    gradient. Masked scores reach neither the result nor the gradient, so long as they are finite.
+    A row without such a position gives exact zeros, not NaN or uniform weights, and a zero
+    gradient. Masked scores influence neither result nor gradient, if they are finite.
 
     Args:
         scores: (..., S).
@@ -156,7 +156,7 @@ def masked_softmax(scores, mask=None):
 
 
 def _softmax(scores):
-    """Softmax over the last axis; over a single step, where Keras would warn, 1 of gradient 0."""
+    """Return the softmax over the last axis; 1 for a single step, for which Keras would warn."""
     return ops.exp(scores - scores) if scores.shape[-1] == 1 else ops.softmax(scores, axis=-1)
 
 
@@ -164,7 +164,7 @@ def _softmax(scores):
 
 
 def window_distance(centers, memory_length):
-    """Measure how far each memory position lies from each query's window centre, j - p_t.
+    """Return the distance of each memory position from each query's window centre, j - p_t.
 
     Args:
         centers: (..., T, 1), the p_t, counted from 0, in float32 or wider.
@@ -177,7 +177,7 @@ def window_distance(centers, memory_length):
 
 
 def window_mask(distance, window):
-    """Admit the positions in [p_t - D, p_t + D] (Luong et al. 2015, section 3.2).
+    """Return whether positions are in [p_t - D, p_t + D] (Luong et al. 2015, section 3.2).
 
     Args:
         distance: (..., T, S) from `window_distance`.
@@ -190,7 +190,7 @@ def window_mask(distance, window):
 
 
 def gaussian_window(distance, sigma):
-    """Favour positions near p_t by `exp(-(j - p_t)^2 / (2 sigma^2))` (Luong et al. 2015, Eq. 10).
+    """Return factors `exp(-(j - p_t)^2 / (2 sigma^2))` (Luong et al. 2015, Eq. 10).
 
     Args:
         distance: (..., T, S) from `window_distance`.

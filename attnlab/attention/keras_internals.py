@@ -1,4 +1,4 @@
-"""What Keras doesn't promise to keep as it is; seen in 3.12 to 3.15."""
+"""Private interfaces of Keras; seen in 3.12 to 3.15."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from attnlab.errors import RequestError, plain_text
 
 
 def keras_mask(tensor):
-    """The mask that Keras let a tensor carry, (B, T) bool; None where it carries none.
+    """Return the mask (B, T) that Keras has attached to a tensor; None if there is none.
 
-    What Keras hands to `compute_mask` won't do: an argument named `mask` takes its place there.
+    `compute_mask` gets the argument named `mask` instead, so its own argument can't be used.
     """
     return getattr(tensor, "_keras_mask", None)
 
 
 def without_call_info(error: RequestError) -> RequestError:
-    """The error as it was raised in a layer: Keras has added the arguments of the layer's call."""
+    """Return a layer's error without the call's arguments, which Keras has added."""
     plain = RequestError(plain_text(error))
-    plain._keras_call_info_injected = True  # or the layers around it would add theirs
+    plain._keras_call_info_injected = True  # otherwise the outer layers add theirs
     return plain.with_traceback(error.__traceback__)

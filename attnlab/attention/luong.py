@@ -1,4 +1,4 @@
-"""What Luong's global and local attention share: the scores of a current state."""
+"""The scores that Luong's global and local attention share."""
 
 from __future__ import annotations
 

@@ -14,9 +14,9 @@ from attnlab.attention.base import Attention
 class NoAttention(Attention):
     """Attend to nothing: weights 0, context 0.
 
-    The same model without attention, for comparisons. The context keeps its usual shape, so that
-    the layer fits wherever another mechanism does; a forecaster reads the state instead, and to a
-    decoder the zeros say "no context". It has no weights.
+    For comparisons with the same model without attention. The context has its usual shape, so the
+    layer can replace any mechanism. A forecaster reads the state instead; a decoder gets zeros as
+    context. It has no weights.
 
     Source: none; it is what Bahdanau et al. (2015) call RNNencdec when the state alone passes on.
 

@@ -19,7 +19,7 @@ from attnlab.config.options import own_folders
 from attnlab.config.parsing import read_value
 from attnlab.config.rules import lookup
 from attnlab.config.sections import RunConfig
-from attnlab.errors import CannotGoOn, RequestError, plain_text
+from attnlab.errors import CannotResume, RequestError, plain_text
 
 Status = Mapping[str, Any]
 
@@ -67,14 +67,14 @@ def require_found(config: RunConfig) -> None:
 
 
 def require_same(config: RunConfig, status: Status, found: str) -> None:
-    """Raise `CannotGoOn` unless `found` is the digest of the run's training data."""
+    """Raise `CannotResume` unless `found` is the digest of the run's training data."""
     expected = status.get("data_digest", found)
     if found == expected:
         return
     key = next(iter(config.files), "data")
     places = f" in {', '.join(config.files.values())}" if config.files else ""
     remedy = f": set {key}=PATH if they are elsewhere" if config.files else ""
-    raise CannotGoOn(
+    raise CannotResume(
         f"{key}: the data{places} have changed since the run was trained (digest {found[:12]}, "
         f"then {expected[:12]}){remedy}."
     )

@@ -1,4 +1,4 @@
-"""Positions made visible to attention, which by itself sees a set."""
+"""Codes of positions for attention, which otherwise ignores the order of a sequence."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ class PositionalEncoding(keras.layers.Layer):
     """Add to each vector of a sequence the code of its position.
 
     Source: Vaswani et al. 2017 (arXiv 1706.03762), section 3.5: sinusoids, or a learned table.
-    Difference: nothing. Multiplying embeddings by the root of their width (section 3.4) is the
-    embedding's business.
+    Difference: nothing. The embedding, not this layer, multiplies by the root of the width
+    (section 3.4).
 
     Args:
-        kind: "sinusoidal", for any length and without a weight, or "learned".
-        max_length: number of positions of the learned table, which needs it.
+        kind: "sinusoidal", for any length and without weights, or "learned".
+        max_length: number of positions of the learned table; unused for sinusoids.
         base: of the sinusoids.
         **kwargs: as for every Keras layer.
 
@@ -31,7 +31,7 @@ class PositionalEncoding(keras.layers.Layer):
 
     Raises:
         RequestError: an unknown kind.
-        ValueError: positions beyond the learned table, where they are known in advance.
+        ValueError: positions beyond the learned table, if they are known while tracing.
     """
 
     def __init__(
@@ -70,7 +70,7 @@ class PositionalEncoding(keras.layers.Layer):
         return vectors + ops.cast(codes, self.compute_dtype)
 
     def _learned(self, start_index, steps, known):
-        """Look up the table's rows from start_index on."""
+        """Return the table's rows from start_index on."""
         if not known:
             positions = ops.arange(steps, dtype="int32") + ops.cast(start_index, "int32")
             return ops.take(ops.convert_to_tensor(self.table), positions, axis=0)

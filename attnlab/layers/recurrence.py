@@ -1,12 +1,12 @@
 """Recurrences over a whole sequence, with their gradients written by hand.
 
-Automatic gradients of a loop keep every intermediate value of each step, and sum the gradient of
-the weights step by step. Here the loop forward keeps states and gates; the derivatives of the gates
-are found for all steps at once; the loop backward carries the gradient of the states and keeps that
-of the gates; and what follows from it is again found for all steps at once: less than half the time
-on a CPU, for the same numbers.
+Automatic gradients of a loop store every intermediate value, and sum the weights' gradient step by
+step. Here the forward loop stores only states and gates, and the gates' derivatives are computed
+for all steps at once. The backward loop propagates the states' gradient and stores the gates'
+gradients, from which the rest is again computed for all steps at once. On a CPU this takes less
+than half the time, for the same results.
 
-Every function takes leading axes before the batch, for models whose weights are stacked.
+All functions accept leading axes before the batch, for models with stacked weights.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ import tensorflow as tf
 
 
 class _Cell(NamedTuple):
-    """A recurrent cell, by what is done at each step, and by derivatives.
+    """A recurrent cell: its step and its derivatives.
 
-    Steps have no axis of their own, or are the first axis. Where there are gates, (..., B, G, U).
+    Tensors are of one step, or have the steps as their first axis. Gates are (..., B, G, U).
 
     Attributes:
         kept: number of values (..., B, U) that a step stores for the gradient.
@@ -46,19 +46,19 @@ class _Cell(NamedTuple):
 def recur(
     cell: str, sequence, kernel, recurrent_kernel, bias, first: tuple = (), taken=None
 ) -> tuple:
-    """The states of a cell after each step of a sequence.
+    """Return the states of a cell after each step of a sequence.
 
     Args:
-        cell: `simple`, `gru` (with its reset gate behind the product) or `lstm`.
+        cell: `simple`, `gru` (with the reset gate after the product) or `lstm`.
         sequence: (..., B, S, F).
-        kernel: (..., F, G), G being the units times the cell's gates.
+        kernel: (..., F, G), where G is the units times the number of gates.
         recurrent_kernel: (..., units, G).
-        bias: (..., G), of a GRU (..., 2, G).
-        first: where it starts, (..., B, units), of an LSTM two; by default zeros.
-        taken: how many steps it takes, a scalar; the states behind are zeros. None: all.
+        bias: (..., G), for a GRU (..., 2, G).
+        first: the initial state (..., B, units), for an LSTM two; by default zeros.
+        taken: number of steps to compute, a scalar; later states are zeros. None: all.
 
     Returns:
-        (..., B, S, units), of an LSTM another one of its cell's states.
+        (..., B, S, units), for an LSTM also the cell's states.
     """
     last = len(sequence.shape) - 1
     inputs = tf.transpose(sequence, [last - 1, *range(last - 1), last])  # (S, ..., B, F)
@@ -76,7 +76,7 @@ def recur(
 
 @tf.custom_gradient
 def _scaled(inputs, kernel, bias):
-    """`x w + b` of one feature x, (S, ..., B, 1), as (S, ..., B, G)."""
+    """Return `x w + b` (S, ..., B, G) for one feature x, (S, ..., B, 1)."""
 
     def gradient(upstream):
         rows = _joined(upstream)
@@ -88,10 +88,10 @@ def _scaled(inputs, kernel, bias):
 
 
 def simple(inputs, kernel, first: tuple = (), taken=None) -> tuple:
-    """States `h = tanh(x + U h)` of an Elman network.
+    """Return the states `h = tanh(x + U h)` of an Elman network.
 
     Args:
-        inputs: (S, ..., B, units), the projected inputs with their bias.
+        inputs: (S, ..., B, units), the projected inputs with bias.
         kernel: (..., units, units), U.
         first: the state (..., B, units) before the first step; by default zeros.
         taken: as for `recur`.
@@ -114,11 +114,11 @@ def simple(inputs, kernel, first: tuple = (), taken=None) -> tuple:
 
 
 def lstm(inputs, kernel, first: tuple = (), taken=None) -> tuple:
-    """States `c = f c + i n`, `h = o tanh(c)` of an LSTM (Hochreiter and Schmidhuber 1997).
+    """Return the states `c = f c + i n`, `h = o tanh(c)` of an LSTM (Hochreiter, Schmidhuber 1997).
 
-    The gates i, f, n, o lie beside each other, as in Keras: sigmoids of `x + U h`, and n its tanh.
-    Arguments and result are those of `simple`, with 4 units in the last axis of both, and h and c
-    as states.
+    The gates i, f, n, o are in one axis in this order, as in Keras: i, f and o are sigmoids of
+    `x + U h`, n is its tanh. Arguments and result are those of `simple`, but the last axis of
+    inputs and kernel is 4 units wide, and the states are h and c.
     """
 
     def step(inputs, products, states):
@@ -144,10 +144,10 @@ def lstm(inputs, kernel, first: tuple = (), taken=None) -> tuple:
 
 
 def gru(inputs, kernel, bias, first: tuple = (), taken=None) -> tuple:
-    """States `h = z h + (1 - z) n`, `n = tanh(x_n + r (U_n h + b_n))` of a GRU.
+    """Return the states `h = z h + (1 - z) n`, `n = tanh(x_n + r (U_n h + b_n))` of a GRU.
 
-    The gates z, r, n lie beside each other, as in Keras with `reset_after`. Arguments and result
-    are those of `simple`, with 3 units in the last axis of inputs and kernel, and
+    The gates z, r, n are in one axis in this order, as in Keras with `reset_after`. The result is
+    that of `simple`.
 
     Args:
         inputs: (S, ..., B, 3 units).
@@ -156,7 +156,7 @@ def gru(inputs, kernel, bias, first: tuple = (), taken=None) -> tuple:
         first: as for `simple`.
         taken: as for `recur`.
 
-    Source: Cho et al. 2014 (arXiv 1406.1078), with the reset gate behind the product.
+    Source: Cho et al. 2014 (arXiv 1406.1078). Difference: the reset gate acts after the product.
     """
 
     def step(inputs, products, states):
@@ -178,21 +178,21 @@ def gru(inputs, kernel, bias, first: tuple = (), taken=None) -> tuple:
 
 
 def _zeros(inputs, kernel, count: int) -> tuple:
-    """So many states, to start from."""
+    """Return `count` initial states of zeros."""
     _, *leading, _ = _sizes(inputs)
     return tuple(tf.zeros((*leading, kernel.shape[-2]), inputs.dtype) for _ in range(count))
 
 
 def _gates(*parts):
-    """What belongs to each gate, (..., B, U) each, beside each other: (..., B, G, U).
+    """Stack the gates' parts (..., B, U) to (..., B, G, U).
 
-    Not in one axis with the units: XLA has no fast code for that.
+    Gates and units are separate axes, because XLA has no fast code for a joint axis.
     """
     return tf.stack(parts, axis=-2)
 
 
 def _scan(cell: _Cell, inputs, kernel, first: tuple, taken, bias=None) -> tuple:
-    """The states of a cell after each step of `inputs`, from the first states."""
+    """Return the states of a cell after each step of `inputs`, starting from `first`."""
     steps, units, count = _sizes(inputs)[0], kernel.shape[-2], len(first)
     shape, gates = inputs.shape[1:-1], kernel.shape[-1] // units
 
@@ -200,7 +200,7 @@ def _scan(cell: _Cell, inputs, kernel, first: tuple, taken, bias=None) -> tuple:
     def scan(inputs, kernel, *others):
         first, biases = others[:count], others[count:]
         apart = partial(tf.split, num_or_size_splits=gates, axis=-1)
-        # Before the loop: XLA vectorizes no operation that takes several parts of a step's inputs.
+        # Split before the loop: XLA can't vectorize operations on several parts of a step's inputs.
         of_gates, offsets = apart(inputs), [apart(bias) for bias in biases]
 
         def forward(at, states, arrays):
@@ -227,7 +227,7 @@ def _scan(cell: _Cell, inputs, kernel, first: tuple, taken, bias=None) -> tuple:
                 gradients = tuple(own + more[at] for own, more in pairs)
                 found, rest = cell.inner(gradients, [slope[at] for slope in slopes])
                 (array,) = _write(arrays, at, (found,))
-                # Read again: XLA vectorizes no operation whose gates and units become one axis.
+                # Read again: XLA can't vectorize operations that join the axes of gates and units.
                 through = tf.matmul(_flat(array.read(at)[..., :gates, :]), transposed)
                 return (through + rest[0], *rest[1:]), [array]
 
@@ -246,7 +246,7 @@ def _scan(cell: _Cell, inputs, kernel, first: tuple, taken, bias=None) -> tuple:
 
 
 def _flat(gated):
-    """Gates (..., B, G, U) in one axis with the units, (..., B, G U)."""
+    """Join the axes of gates and units: (..., B, G, U) to (..., B, G U)."""
     *outer, gates, units = gated.shape
     if outer.count(None) > 1:
         outer = _sizes(gated)[:-2]
@@ -256,14 +256,14 @@ def _flat(gated):
 def _loop(
     body, states: tuple, steps, taken, shapes: Sequence[tuple], dtype, *, from_end: bool = False
 ) -> tuple[tuple, list]:
-    """The last states of `body(step, states, arrays) -> (states, arrays)`, and (steps, ...) arrays.
+    """Loop `body(step, states, arrays) -> (states, arrays)`; returns last states and arrays.
 
-    Where no more than the first `taken` steps are taken, the rest of the arrays is zeros.
+    The arrays are (steps, ...); after the first `taken` steps they contain zeros.
     """
     taken = steps if taken is None else taken
     made = partial(tf.TensorArray, dtype, steps, clear_after_read=False)
     arrays = [made(element_shape=shape) for shape in shapes]
-    # Counted down, not from `taken`: XLA would compile anew for each value of what it slices by.
+    # Counting down, not from `taken`: XLA would compile again for each value of a slice's bound.
     start, change = (taken - 1, -1) if from_end else (0, 1)
 
     def goes_on(at, states, arrays):
@@ -279,24 +279,24 @@ def _loop(
 
 
 def _write(arrays: Sequence, at, values: Sequence) -> list:
-    """The arrays, with a value of each at a place."""
+    """Return the arrays with one value written to each."""
     return [array.write(at, value) for array, value in zip(arrays, values, strict=True)]
 
 
 def _joined(sequence):
-    """(S, ..., B, W) to (..., S B, W): steps and batch as one axis, behind the leading ones."""
+    """Join steps and batch in one axis: (S, ..., B, W) to (..., S B, W)."""
     steps, *leading, batch, width = _sizes(sequence)
     order = [*range(1, len(leading) + 1), 0, len(leading) + 1, len(leading) + 2]
     return tf.reshape(tf.transpose(sequence, order), (*leading, steps * batch, width))
 
 
 def _with_ones(rows):
-    """Rows (..., N, W), a 1 behind each, for products that also sum up, which XLA does slowly."""
+    """Append a 1 to each of rows (..., N, W), so that a product also sums, which is slow in XLA."""
     return tf.concat([rows, tf.ones_like(rows[..., :1])], axis=-1)
 
 
 def _parted(joined, sequence):
-    """What `_joined` made of a sequence, with another width, as it was."""
+    """Undo `_joined` of a sequence, for rows that may have another width."""
     steps, *leading, batch, _ = _sizes(sequence)
     count = len(leading)
     parted = tf.reshape(joined, (*leading, steps, batch, joined.shape[-1]))
@@ -304,6 +304,6 @@ def _parted(joined, sequence):
 
 
 def _sizes(tensor) -> list:
-    """Its shape; where that is not known yet, scalars."""
+    """Return the shape of a tensor, with scalar tensors for unknown sizes."""
     found = tf.shape(tensor)
     return [found[axis] if size is None else size for axis, size in enumerate(tensor.shape)]

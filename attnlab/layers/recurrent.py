@@ -1,4 +1,4 @@
-"""A recurrent encoder: what attention attends to, and the state that asks."""
+"""Recurrent encoders: the states that attention reads, the last state, and the readout."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ _CELLS = {"simple": keras.layers.SimpleRNN, "gru": keras.layers.GRU, "lstm": ker
 
 
 class LayerStates(NamedTuple):
-    """All that a recurrent encoder knows at the end of a sequence.
+    """All states of a recurrent encoder after a sequence.
 
     Attributes:
         states: (B, S, W) of the last layer.
-        last: layer, direction, number -> (B, units) after the last real step: the state and, of an
-            LSTM, the cell's.
+        last: indexed by layer, direction and number: the state (B, units) after the last real
+            step, and for an LSTM also the cell's state.
     """
 
     states: keras.KerasTensor
@@ -29,7 +29,7 @@ class LayerStates(NamedTuple):
 
     @property
     def summary(self) -> keras.KerasTensor:
-        """(B, W): the last layer's state after the last real step, of both directions."""
+        """(B, W): the last layer's state after the last real step, with both directions joined."""
         return ops.concatenate([direction[0] for direction in self.last[-1]], axis=-1)
 
 
@@ -39,12 +39,12 @@ class RecurrentEncoder(keras.layers.Layer):
     Args:
         cell: `simple` (Elman), `gru` or `lstm`.
         units: width of each direction's state.
-        layers: how many stand on each other.
+        layers: number of stacked layers.
         bidirectional: read in both directions and join the states, as Bahdanau et al. (2015) do.
         dropout: share of each layer's output that is dropped in training.
-        drops_last: whether that of the last layer is, or only what passes between layers.
-        reset_after: of a GRU: whether its reset gate acts behind the matrix on the state, as fast
-            kernels have it, or before, as Cho et al. (2014) do.
+        drops_last: whether dropout also applies to the last layer's output.
+        reset_after: for a GRU, whether the reset gate is applied after the matrix product with the
+            state, as in fast kernels, or before it, as in Cho et al. (2014).
         **kwargs: of every Keras layer.
     """
 
@@ -106,11 +106,11 @@ class RecurrentEncoder(keras.layers.Layer):
         return states, ops.concatenate([forward, backward], axis=-1)
 
     def _recurred(self, layer, sequence, lengths):
-        """What a Keras layer gives on sequences of some lengths, or of one, faster.
+        """Return the states of a Keras layer, and its last states, faster than the layer does.
 
-        Leading axes before the batch are those of stacked weights.
+        Axes before the batch are those of stacked weights. `lengths` None: all sequences are full.
         """
-        # A compiled program has one shape, and need not go on to the end of it.
+        # The loop ends with the longest real sequence of the batch.
         taken = None if lengths is None else ops.maximum(ops.max(lengths), 1)
         if not self.bidirectional:
             states = recurred(self.cell, layer.cell, sequence, taken=taken)
@@ -122,7 +122,7 @@ class RecurrentEncoder(keras.layers.Layer):
         return joined, (_ends(forward, lengths), _ends(backward, lengths))
 
     def _by_keras(self, layer, sequence, mask, training):
-        """The same by the layer itself."""
+        """Return the same as `_recurred`, computed by the Keras layer."""
         states, *ends = layer(sequence, mask=mask, training=training)
         return states, tuple((end,) for end in ends)
 
@@ -131,11 +131,11 @@ class RecurrentEncoder(keras.layers.Layer):
 
         Args:
             sequence: (B, S, F).
-            mask: None, or bool (B, S), True where there is something, False at the end alone.
+            mask: None, or bool (B, S), True for real steps; False only at the end.
             training: whether to drop.
 
         Returns:
-            States, finite and without meaning where masked, and each layer's last real ones.
+            All states (those of masked steps are finite but meaningless), and the last real ones.
         """
         states, last = sequence, []
         lengths = None if mask is None else ops.sum(ops.cast(mask, "int32"), axis=-1)
@@ -151,45 +151,45 @@ class RecurrentEncoder(keras.layers.Layer):
 
 
 def has_own_loop(cell: str, reset_after: bool) -> bool:
-    """Whether `recurrence` runs a cell; not a GRU with `reset_after=False`."""
+    """Return whether `recurrence` implements a cell: all but a GRU with `reset_after=False`."""
     return reset_after or cell != "gru"
 
 
 def recurred(kind: str, cell, sequence, first: tuple = (), taken=None) -> tuple:
-    """The states (..., B, S, U) of a Keras cell on sequences (..., B, S, F); see `recur`."""
+    """Return the states (..., B, S, U) of a Keras cell for inputs (..., B, S, F); see `recur`."""
     weights = (cell.kernel, cell.recurrent_kernel, cell.bias)
     weights = [ops.cast(weight, cell.compute_dtype) for weight in weights]
     return recurrence.recur(kind, ops.cast(sequence, cell.compute_dtype), *weights, first, taken)
 
 
 def _reversed(sequence, lengths):
-    """Sequences (..., B, S, W) read from their ends; what is behind an end stays there."""
+    """Return sequences (..., B, S, W) with real steps reversed; padding stays at the end."""
     if lengths is None:
         return ops.flip(sequence, axis=-2)
     return tf.reverse_sequence(sequence, lengths, seq_axis=1)
 
 
 def _ends(states: tuple, lengths) -> tuple:
-    """The last state of each sequence, (..., B, U); the first one of an empty one."""
+    """Return the last real state (..., B, U) of each sequence; the first state of an empty one."""
     if lengths is None:
         return tuple(each[..., -1, :] for each in states)
     return tuple(tf.gather(each, ops.maximum(lengths, 1) - 1, batch_dims=1) for each in states)
 
 
 class AttentionReadout:
-    """A part of models that have an encoder, and a mechanism between its states and its last one.
+    """Base class of models in which the last state of an encoder attends to all its states.
 
-    The states are the memory, the last one is the query, and the mechanism gives the context. What
-    is read (`readout`):
+    The states are the memory, the last state is the query, and the mechanism returns the context.
+    The model's output layer reads one of these (`readout`):
 
     - `concat`: [context; state], as both enter Bahdanau's output layer;
-    - `context`: the context alone, as in the book's chapter 9;
+    - `context`: only the context, as in the book's chapter 9;
     - `attentional_state`: tanh(W_c [context; state]), Luong et al. (2015), equation 5;
-    - `state`: the last state alone, a plain RNN; so it is for a mechanism without a context.
+    - `state`: only the last state, a plain RNN; used for a mechanism without a context.
     """
 
     def look_by(self, attention: Attention, readout: str, width: int) -> None:
-        """Set the mechanism, the readout and the width of the states; call it in `__init__`."""
+        """Set mechanism, readout and width of the states; to be called in `__init__`."""
         self.attention = attention
         self.reads = readout if attention.has_context else "state"
         if self.reads == "attentional_state":
@@ -199,11 +199,11 @@ class AttentionReadout:
 
     @property
     def fixed_length(self) -> int | None:
-        """The length of the mechanism's per-position weights, where it has such."""
+        """The only memory length that the mechanism's weights fit; None: any length."""
         return None if self.reads == "state" else self.attention.fixed_length
 
     def build_look(self, states_shape: tuple) -> int:
-        """Create the weights for states (B, S, W); returns the width of what is read."""
+        """Create the weights for states (B, S, W); returns the width of the readout."""
         batch, _, width = states_shape
         if self.reads == "state":
             return width
@@ -215,7 +215,7 @@ class AttentionReadout:
         return context + (width if self.reads == "concat" else 0)
 
     def read(self, context, state):
-        """What is read of a context (B, V) and a state (B, W)."""
+        """Return the readout of a context (B, V) and a state (B, W)."""
         if self.reads in ("state", "context"):
             return state if self.reads == "state" else context
         joined = ops.concatenate([context, state], axis=-1)

@@ -1,4 +1,4 @@
-"""Recurrent cells that stand on each other, taken one step at a time."""
+"""Stacked recurrent cells that advance one time step at a time."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ _CELLS = {
 
 
 class StackedCells(keras.layers.Layer):
-    """One step of several cells, split into what can be done for all steps at once and the rest.
+    """One time step of stacked cells, with the products that all steps share computed at once.
 
-    The cells and their weights are Keras's. The first cell's input has two parts: one is known
-    beforehand, and `project` multiplies it for all steps at once; the other depends on the step
-    before (Bahdanau's matrices C, beside his W), and `project_entering` multiplies it step by step.
-    `advance` takes their sum.
+    The cells and their weights are Keras's. The first cell's input has two parts. One is known in
+    advance: `project` multiplies it for all steps at once. The other depends on the previous step
+    (Bahdanau's matrices C, in addition to his W): `project_entering` multiplies it step by step.
+    The argument of `advance` is their sum.
 
     Args:
         cell: `simple`, `gru` or `lstm`.
         units: width of the states.
-        layers: how many stand on each other.
-        dropout: share of what passes from one to the next that is dropped in training.
+        layers: number of stacked cells.
+        dropout: share of the values between cells that is dropped in training.
         reset_after: form of the GRU, as for `RecurrentEncoder`.
         **kwargs: of every Keras layer.
     """
@@ -54,7 +54,7 @@ class StackedCells(keras.layers.Layer):
         self.dropouts = [Dropout(dropout) for _ in range(passing)]
 
     def build(self, known_shape: tuple, entering: int = 0) -> None:
-        """Create the weights for known inputs (..., F) and entering ones of a width, if any."""
+        """Create the weights for known inputs (..., F) and entering inputs of a width, if any."""
         width = known_shape[-1]
         for cell in self.cells:
             cell.build((None, width))
@@ -66,15 +66,15 @@ class StackedCells(keras.layers.Layer):
             )
 
     def project(self, inputs):
-        """What inputs (..., F), known beforehand, add to the first cell's gates: (..., G)."""
+        """Return what inputs (..., F) known in advance add to the first cell's gates, (..., G)."""
         return self._projected(self.cells[0], inputs)
 
     def project_entering(self, inputs):
-        """What inputs (B, F) that depend on the step before add to them: (B, G)."""
+        """Return what inputs (B, F) that depend on the previous step add to these gates, (B, G)."""
         return ops.matmul(inputs, self._cast(self.entering_kernel))
 
     def drops(self, inputs, training) -> tuple:
-        """The dropout between cells as factors (B, T, units), for inputs (B, T, F)."""
+        """Return the dropout between cells as factors (B, T, units), for inputs (B, T, F)."""
         if not training:
             return ()
         shape = (*ops.shape(inputs)[:2], self.units)
@@ -82,12 +82,12 @@ class StackedCells(keras.layers.Layer):
         return tuple(dropout(ones, training=True) for dropout in self.dropouts)
 
     def through(self, inputs, states: tuple, training):
-        """The output of the last cell at each step, (B, T, units).
+        """Return the output of the last cell at each step, (B, T, units).
 
         Args:
-            inputs: (B, T, F), all of them known beforehand.
-            states: as of `advance`, before the first step.
-            training: whether to drop what passes from one cell to the next.
+            inputs: (B, T, F), all known in advance.
+            states: as for `advance`, before the first step.
+            training: whether to drop values between cells.
         """
         drops = self.drops(inputs, training)
         for number, (cell, first) in enumerate(zip(self.cells, states, strict=True)):
@@ -97,12 +97,12 @@ class StackedCells(keras.layers.Layer):
         return inputs
 
     def advance(self, states: tuple, projected, drops: tuple = ()) -> tuple:
-        """Take a step.
+        """Advance by one step.
 
         Args:
-            states: for each cell its state, of an LSTM two: (B, units) each.
-            projected: (B, G) the sum of what the projections give.
-            drops: of `drops`, (B, units) each.
+            states: per cell its state, for an LSTM two: (B, units) each.
+            projected: (B, G), the sum of the projections.
+            drops: one step of `drops`, (B, units) each.
 
         Returns:
             The next states; the output of the last cell is `states[-1][0]`.
@@ -157,11 +157,11 @@ class StackedCells(keras.layers.Layer):
 
 
 def through_time(step, state, inputs, widths, dtype) -> tuple:
-    """Carry a state, a structure of tensors, through the steps of a sequence.
+    """Return the outputs (B, T, width) of a loop over the steps of a sequence.
 
-    `step(index, state, inputs of one step)` gives the next state and the step's outputs (B, width).
-    Inputs are a structure of tensors (B, T, ...); the outputs, of these widths and one dtype, come
-    back as (B, T, width) each.
+    `step(index, state, inputs of one step)` returns the next state, a structure of tensors, and
+    the step's outputs (B, width). `inputs` is a structure of tensors (B, T, ...). `widths` has a
+    width per output; all outputs have one dtype.
     """
     parts = [tf.transpose(part, (1, 0, 2)) for part in tf.nest.flatten(inputs)]
     batch, length = parts[0].shape[1], ops.shape(parts[0])[0]
@@ -179,6 +179,6 @@ def through_time(step, state, inputs, widths, dtype) -> tuple:
         lambda index, *_: index < length,
         body,
         (tf.constant(0), state, outputs),
-        maximum_iterations=length,  # XLA needs to know it for gradients
+        maximum_iterations=length,  # XLA needs it for gradients
     )
     return tuple(tf.transpose(output.stack(), (1, 0, 2)) for output in outputs)

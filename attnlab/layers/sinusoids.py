@@ -1,4 +1,4 @@
-"""The sinusoids that say where in a sequence a vector stands, without TensorFlow."""
+"""Sinusoidal codes of positions, without TensorFlow."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ def sinusoidal(length: int, width: int, base: float = 10000.0) -> np.ndarray:
 
 
 def waves(positions: Any, width: int, base: float, xp: Any) -> Any:
-    """Sines in the even columns and cosines in the odd ones, of float64 positions.
+    """Return sines in the even columns and cosines in the odd ones, for float64 positions.
 
-    In float32 the angle itself would be off by 5e-4 at position 10,000.
+    In float32 the angle would have an error of 5e-4 at position 10,000.
 
     Args:
         positions: (T, 1).
         width: number of columns.
-        base: as of `sinusoidal`.
-        xp: NumPy, or another library with its functions, which `positions` belong to.
+        base: as for `sinusoidal`.
+        xp: the library of `positions`: NumPy, or one with the same functions.
     """
     columns = np.arange(width)
     angles = positions * base ** (-(columns - columns % 2) / width)
@@ -43,15 +43,15 @@ def waves(positions: Any, width: int, base: float, xp: Any) -> Any:
 
 
 def sinusoidal_grid(rows: int, columns: int, width: int) -> np.ndarray:
-    """Codes of places on a grid: half of the columns say which row, half which column.
+    """Return codes of the cells of a grid: half of the width is for the row, half for the column.
 
     Source: Chen, Xie and He 2021 (arXiv 2104.02057), section 3, fixed 2-D positions for the Vision
-    Transformer. Difference: sines and cosines by turns, as `sinusoidal` has them.
+    Transformer. Difference: sines and cosines alternate, as in `sinusoidal`.
 
     Args:
-        rows: of the grid.
-        columns: of the grid.
-        width: of the vectors.
+        rows: number of rows of the grid.
+        columns: number of columns of the grid.
+        width: width of the codes.
 
     Returns:
         (rows * columns, width) float64, row by row.

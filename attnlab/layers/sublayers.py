@@ -1,4 +1,4 @@
-"""What Transformer layers are made of besides attention."""
+"""Parts of Transformer layers other than attention."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from attnlab.errors import RequestError
 class LayerNormalization(keras.layers.LayerNormalization):
     """`keras.layers.LayerNormalization` over the last axis, with its gradient written by hand.
 
-    The same weights and the same numbers, but half the passes over memory, which is all that a
-    norm costs. It bears Keras's name because saved weights are found by the names of classes.
+    Weights and results are the same, with half the passes over memory, which determine the time of
+    a norm. It has Keras's name because saved weights are found by class names.
     """
 
     def call(self, vectors):
@@ -50,13 +50,13 @@ def _normalised(vectors, gamma, beta, epsilon):
 
 
 class FeedForward(keras.layers.Layer):
-    """Transform each position alone: `max(0, x W_1 + b_1) W_2 + b_2`.
+    """Transform each position separately: `max(0, x W_1 + b_1) W_2 + b_2`.
 
     Source: Vaswani et al. 2017 (arXiv 1706.03762), section 3.3, Eq. 2. Difference: nothing.
 
     Args:
         units: width of input and output (the paper's 512).
-        inner: width between (the paper's 2048).
+        inner: width of the hidden layer (the paper's 2048).
         activation: name of a Keras activation (the paper's is "relu").
         **kwargs: as for every Keras layer.
 
@@ -87,7 +87,7 @@ class FeedForward(keras.layers.Layer):
 
 
 class ResidualLayer(keras.layers.Layer):
-    """What encoder and decoder layers share: residuals, norms, dropout, feed-forward.
+    """Base of encoder and decoder layers: residuals, norms, dropout, feed-forward network.
 
     Args:
         units: width of the vectors.
@@ -97,7 +97,7 @@ class ResidualLayer(keras.layers.Layer):
         activation: of the feed-forward network.
         epsilon: of the norms.
         seed: int or None.
-        norm_of: for each sub-layer the number of its norm.
+        norm_of: for each sub-layer the index of its norm.
         **kwargs: as for every Keras layer.
 
     Raises:
@@ -138,11 +138,11 @@ class ResidualLayer(keras.layers.Layer):
         ]
 
     def before(self, number, vectors):
-        """Prepare the input of a sub-layer: normalise it in a pre-norm layer."""
+        """Return the input of a sub-layer, normalised in a pre-norm layer."""
         return self.norms[self.norm_of[number]](vectors) if self.norm == "pre" else vectors
 
     def after(self, number, vectors, result, training):
-        """Close a sub-layer: dropout, residual, and the norm of a post-norm layer."""
+        """Apply dropout and the residual after a sub-layer, and the norm in a post-norm layer."""
         summed = vectors + self.dropouts[number](result, training=training)
         return self.norms[self.norm_of[number]](summed) if self.norm == "post" else summed
 

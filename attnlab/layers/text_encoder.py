@@ -1,4 +1,4 @@
-"""A Transformer encoder of texts, from token numbers on."""
+"""A Transformer encoder of texts, given as token numbers."""
 
 from __future__ import annotations
 
@@ -19,25 +19,25 @@ PAD, END = 0, 3  # of `attnlab.text.tokenizers`
 class TextEncoder(EncoderStack, keras.layers.Layer):
     """Embeddings, segments, positions, and Transformer encoder layers.
 
-    Vectors of tokens, of their segments and of their positions are summed, normed and dropped from;
-    then the layers follow. The segment is 0 up to the first END and 1 behind it.
+    The embeddings of tokens, segments and positions are summed; norm, dropout and the layers
+    follow. The segment is 0 up to the first END and 1 after it.
 
     Source: Devlin et al. 2019 (arXiv 1810.04805), section 3 and figure 2. Differences: any
     mechanism is the self-attention; pre-norm and sinusoidal positions are possible, too.
 
     Args:
         attention: a mechanism for each layer.
-        vocabulary: how many tokens there are.
-        most: positions of the learned table: the most tokens of a row.
+        vocabulary: number of tokens.
+        most: number of positions of the learned table: the most tokens of a row.
         units: width of the vectors.
         feed_forward: inner width of the feed-forward networks, whose activation is GELU.
-        dropout: share that is dropped in training, of the sum and of each sub-layer's output.
+        dropout: share of the sum and of each sub-layer's output that is dropped in training.
         norm: `pre` or `post`.
         positions: `learned` or `sinusoidal`.
         **kwargs: of every Keras layer.
 
     Call arguments:
-        tokens: (B, S) int; PAD, which is masked, at the end.
+        tokens: (B, S) int, padded at the end with PAD, which is masked.
         training: whether to drop.
 
     Returns:
@@ -75,7 +75,7 @@ class TextEncoder(EncoderStack, keras.layers.Layer):
 
     @property
     def fixed_length(self) -> int | None:
-        """The only length of rows that the mechanism's weights fit, or None where any fits."""
+        """The only row length that the mechanism's weights fit; None: any length."""
         return self.encoder[0].attention.fixed_length
 
     @property

@@ -15,7 +15,7 @@ from attnlab.layers.sublayers import ResidualLayer
 
 
 class GrowingCache(NamedTuple):
-    """A cache that is as long as the target so far, where shapes may change from step to step."""
+    """A cache as long as the target so far, if shapes may change between steps."""
 
     keys: Any
     values: Any
@@ -54,7 +54,7 @@ class TransformerEncoderLayer(ResidualLayer):
     """Self-attention, then a feed-forward network, each with residual, dropout and norm.
 
     Post-norm: `x = norm(x + dropout(sublayer(x)))`; pre-norm: `x = x + dropout(sublayer(norm(x)))`,
-    where a norm of its own belongs behind the last layer of the stack.
+    where the stack needs a final norm after its last layer.
 
     Source: Vaswani et al. 2017 (arXiv 1706.03762), sections 3.1 and 5.4 (post-norm); Xiong et al.
     2020 (arXiv 2002.04745) for pre-norm. Difference: any mechanism can be the attention. With
@@ -72,7 +72,7 @@ class TransformerEncoderLayer(ResidualLayer):
         **kwargs: as for every Keras layer.
 
     Call arguments:
-        vectors: (B, T, units). A Keras mask that comes with them is heeded.
+        vectors: (B, T, units), perhaps with a Keras mask, which is used.
         attention_mask: None, or bool, broadcastable to (B, T, T); True = attend.
         training: whether to drop.
 
@@ -164,14 +164,14 @@ class TransformerDecoderLayer(ResidualLayer):
         _build_attention(self.cross_attention, vectors_shape, memory_shape)
 
     def project(self, memory) -> ProjectedMemory:
-        """Make keys and values of the encoder's memory (B, S, M), once per source."""
+        """Return keys and values of the encoder's memory (B, S, M), needed once per source."""
         return self.cross_attention.project(memory)
 
     def empty_cache(self, batch, length) -> ProjectedMemory | GrowingCache:
-        """Make a cache for `length` target steps, None: growing, to be handed to the first call."""
+        """Return an empty cache for `length` target steps; None: a growing cache."""
         if length is not None:
             return self.self_attention.project(ops.zeros((batch, length, self.units)))
-        # `0 * batch` is a length that a graph takes for unknown, as a loop's variable must be.
+        # In a graph `0 * batch` is an unknown length, which a loop's variable must have.
         none = self.self_attention.project(ops.zeros((batch, 0 * batch, self.units)))
         return GrowingCache(*none)
 
@@ -183,7 +183,7 @@ class TransformerDecoderLayer(ResidualLayer):
             memory_mask = None
         sequence = self.before(0, vectors)
         cache = _extended(cache, self.self_attention.project(sequence), start_index)
-        causal = None  # one step sees all of a cache that ends with it
+        causal = None  # a single step attends to the whole growing cache
         if vectors.shape[1] != 1 or not isinstance(cache, GrowingCache):
             causal = causal_mask(ops.shape(vectors)[1], ops.shape(cache.values)[-2], start_index)
         attended = self.self_attention(
@@ -208,7 +208,7 @@ class TransformerDecoderLayer(ResidualLayer):
 
 
 def _build_attention(attention: Attention, vectors_shape, memory_shape) -> None:
-    """Build an attention whose context is to be added to the vectors."""
+    """Build an attention layer whose context is added to the vectors."""
     width = vectors_shape[-1]
     context = attention.context_width(width, memory_shape[-1])
     if context != width:
@@ -220,7 +220,7 @@ def _build_attention(attention: Attention, vectors_shape, memory_shape) -> None:
 
 
 def _extended(cache, new: ProjectedMemory, start_index):
-    """Write the new steps into the cache from start_index on; without a cache they are it."""
+    """Return the cache with the new steps from start_index on; without a cache, the new steps."""
     if cache is None:
         return new
     if isinstance(cache, GrowingCache):
@@ -232,20 +232,20 @@ def _extended(cache, new: ProjectedMemory, start_index):
 
 
 def _written(old, new, start_index):
-    """Write `new` (B, ..., T, K) over axis -2 of `old` (B, ..., L, K) from start_index on."""
+    """Return `old` (B, ..., L, K) with `new` (B, ..., T, K) from start_index on in axis -2."""
     start = [0] * len(old.shape)
     start[-2] = start_index
     return ops.slice_update(old, start, new)
 
 
 class EncoderStack:
-    """A part of models that have Transformer encoder layers, each with a mechanism of its own.
+    """Transformer encoder layers as a base class of models; each layer has its own mechanism.
 
-    With `norm="pre"` a norm stands behind the last layer, which `normed` is.
+    With `norm="pre"` there is a final norm after the last layer; `normed` applies it.
     """
 
     def stack(self, attention: Sequence[Attention], *, norm: str = "pre", **layer: Any) -> None:
-        """Make the layers; called once the model is begun.
+        """Make the layers; to be called in `__init__` after the model's own.
 
         Args:
             attention: a mechanism for each layer.
@@ -268,12 +268,12 @@ class EncoderStack:
             self.final_norm.build(shape)
 
     def through_stack(self, vectors, mask=None, training=None) -> tuple[Any, AttentionOutput]:
-        """Vectors (B, T, units) behind the last layer, not normed, and what it attended to."""
+        """Return vectors (B, T, units) after the last layer, not normed, and its attention."""
         output = None
         for layer in self.encoder:
             vectors, output = layer(vectors, attention_mask=mask, training=training)
         return vectors, output
 
     def normed(self, vectors):
-        """Vectors (..., units) behind the last layer as an output reads them."""
+        """Return vectors (..., units) with the final norm, if there is one."""
         return vectors if self.final_norm is None else self.final_norm(vectors)

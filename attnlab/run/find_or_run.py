@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from attnlab.config.sections import RunConfig
-from attnlab.errors import CannotGoOn, Pruned, RunBusy, RunFailed
+from attnlab.errors import CannotResume, Pruned, RunBusy, RunFailed
 from attnlab.records.run_directory import ListedRun, RunDirectory, run_folders
 from attnlab.records.status import flocked
 from attnlab.run import runner
@@ -54,7 +54,7 @@ def run_once(config: RunConfig, sweep: SweepMember) -> Path:
         raise RunBusy(f"{found.path}: process {found.status.get('pid')} is training this run.")
     try:
         return resume(found.run, sweep=sweep)
-    except CannotGoOn as error:  # `sweep.retry_failed` trains it again
+    except CannotResume as error:  # `sweep.retry_failed` trains it again
         found.run.status.write(FAILED, error=f"RequestError: {error}")
         raise
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from attnlab.config.sections import RunConfig
-from attnlab.errors import CannotGoOn, RequestError, RunFailed
+from attnlab.errors import CannotResume, RequestError, RunFailed
 from attnlab.records.checkpoints import Checkpoint, Checkpoints
 from attnlab.records.logs import in_words
 from attnlab.records.run_directory import RunDirectory
@@ -262,7 +262,7 @@ class Session:
     def _restore(self, learner: Learner, checkpoint: Checkpoint | None) -> None:
         """Restore the state of the checkpoint; without one the run starts again.
 
-        Raises `CannotGoOn` if the checkpoint belongs to another model, or the best weights are
+        Raises `CannotResume` if the checkpoint belongs to another model, or the best weights are
         missing.
         """
         if checkpoint is None:
@@ -272,7 +272,7 @@ class Session:
         arrays, rest = checkpoint.arrays[: len(variables)], checkpoint.arrays[len(variables) :]
         shapes = [tuple(variable.shape) for variable in variables]
         if [array.shape for array in arrays] != shapes or len(rest) != 2 * saved["chunks_done"]:
-            raise CannotGoOn(
+            raise CannotResume(
                 f"{self.folder.checkpoint}: the variables of the checkpoint and of the model have "
                 "different shapes, because the code has changed: train the run again."
             )
@@ -284,7 +284,7 @@ class Session:
             try:
                 load_weights(learner.model, [path], "the best weights so far")
             except RequestError as error:
-                raise CannotGoOn(str(error)) from error
+                raise CannotResume(str(error)) from error
             self._best_values = learner.values()
         _assign(variables, arrays)
         log.info("resumed after epoch %d, chunk %d", self.state.epochs, half)

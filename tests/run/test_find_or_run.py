@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import pytest
 
 from attnlab.config.parsing import parse
-from attnlab.errors import CannotGoOn, Pruned, RequestError, RunBusy, RunFailed
+from attnlab.errors import CannotResume, Pruned, RequestError, RunBusy, RunFailed
 from attnlab.records.run_directory import RunDirectory
 from attnlab.records.status import Status, this_process
 from attnlab.run import find_or_run, runner
@@ -163,7 +163,7 @@ def test_settings_that_do_not_fit_their_data_leave_a_failed_run(config, monkeypa
 
 def test_a_killed_run_that_cannot_go_on_can_be_tried_anew(config, make, trained, monkeypatch):
     def refuse(*_, **__):
-        raise CannotGoOn("data: they have changed since.")
+        raise CannotResume("data: they have changed since.")
 
     killed = make("killed").path
     monkeypatch.setattr(find_or_run, "resume", refuse)
