@@ -11,7 +11,7 @@ from attnlab.tasks.answering.report import measured
 
 if TYPE_CHECKING:
     from attnlab.tasks.answering.data import AskedPart
-    from attnlab.tasks.answering.predicted import PredictedAnswer
+    from attnlab.tasks.answering.spans import PredictedAnswer
 
 
 class TextPlaces(Protocol):

@@ -12,7 +12,7 @@ from attnlab.text.reading import read_text
 from attnlab.text.unknown import cut_warning
 
 if TYPE_CHECKING:
-    from attnlab.tasks.answering.predicted import PredictedAnswer
+    from attnlab.tasks.answering.spans import PredictedAnswer
     from attnlab.views.records import Figure
 
     Answered = tuple[str, list[PredictedAnswer]]  # a question, and the best answer first

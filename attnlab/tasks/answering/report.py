@@ -15,7 +15,7 @@ from attnlab.text.cleaning import one_line
 
 if TYPE_CHECKING:
     from attnlab.tasks.answering.data import AskedTexts
-    from attnlab.tasks.answering.predicted import PredictedAnswer
+    from attnlab.tasks.answering.spans import PredictedAnswer
 
 _MEASURES = {"exact_match": exact, "f1": f1}
 

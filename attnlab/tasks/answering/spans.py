@@ -17,6 +17,15 @@ class Span(NamedTuple):
     probability: float
 
 
+class PredictedAnswer(NamedTuple):
+    """An answer: characters of the text from `start` to before `end`; "" and None: no answer."""
+
+    text: str
+    start: int | None
+    end: int | None
+    probability: float
+
+
 def best_spans(
     logits: np.ndarray,
     rows: WindowRows,

@@ -10,13 +10,11 @@ import numpy as np
 
 from attnlab.encoders.opening import open_source, require_known
 from attnlab.errors import RequestError
-from attnlab.tasks.answering.corpora.corpus import Asked, Corpus
-from attnlab.tasks.answering.corpora.division import divided
+from attnlab.tasks.answering.corpora.corpus import Asked, Corpus, divided
 from attnlab.tasks.answering.data import AskedPart, AskedTexts
 from attnlab.tasks.answering.encoding import Cut, cut_question, cut_text, make_rows
 from attnlab.tasks.answering.kind import KIND
-from attnlab.tasks.answering.predicted import PredictedAnswer
-from attnlab.tasks.answering.spans import Span, best_spans
+from attnlab.tasks.answering.spans import PredictedAnswer, Span, best_spans
 from attnlab.tasks.base import Report, require_part
 from attnlab.tasks.declaration import Kind, Progress
 from attnlab.tasks.models import build_model
@@ -158,8 +156,11 @@ class Answer(TextTask):
         return AskedPart(asked, own, self._rows(tokens, own, places))
 
     def _rows(self, questions: Any, texts: Any, answers: Any) -> Any:
-        sizes = {"question_places": self.question_places, "text_places": self.text_places}
-        return make_rows(questions, texts, answers, stride=self.text["stride"], **sizes)
+        return make_rows(questions, texts, answers, stride=self.text["stride"], **self._places)
+
+    @property
+    def _places(self) -> dict[str, int]:
+        return {"question_places": self.question_places, "text_places": self.text_places}
 
     def build(self, attention: Callable[[], Attention], model: Option) -> Reader:
         """The reader, its weights drawn: rows (B, 1 + Q + P) to logits (B, 2, 1 + P).
@@ -167,15 +168,14 @@ class Answer(TextTask):
         Raises:
             RequestError: there is no such model for this task, or its parts don't fit.
         """
-        sizes = {"question_places": self.question_places, "text_places": self.text_places}
-        given = {**sizes, "vocabulary": self.tokenizer.size, "source": self.source}
-        return self.begun(self._build(attention, model, **given))
+        given = {"vocabulary": self.tokenizer.size, "source": self.source}
+        return self.begun(self._build(attention, model, **given, **self._places))
 
     def check(self, attention: Callable[[], Attention], model: Option) -> None:
         """Refuse what `build` would, whatever the corpus; called before it is read."""
         source = open_source(self.encoder) if self.encoder else None
-        sizes = {"question_places": 3, "text_places": 5}
-        self._build(attention, model, vocabulary=8, **sizes, source=source)
+        sizes = {"vocabulary": 8, "question_places": 3, "text_places": 5}
+        self._build(attention, model, **sizes, source=source)
 
     def _build(self, attention: Callable[[], Attention], model: Option, **sizes: Any) -> Reader:
         shape = (None, 1 + sizes["question_places"] + sizes["text_places"])
@@ -312,8 +312,7 @@ class Answer(TextTask):
 
     def save(self, folder: Path) -> None:
         """Write the tokenizer, and how questions and texts are treated."""
-        sizes = {"question_places": self.question_places, "text_places": self.text_places}
-        self.save_text(folder, **sizes, nullable=self.nullable)
+        self.save_text(folder, **self._places, nullable=self.nullable)
 
     def load_from(self, folder: Path) -> None:
         """Read what `save` wrote; then questions can be answered without the corpus.

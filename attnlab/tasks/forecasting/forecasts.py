@@ -11,6 +11,7 @@ import numpy as np
 from attnlab.config.rules import did_you_mean
 from attnlab.errors import RequestError
 from attnlab.records.files import read_assets, write_json
+from attnlab.tasks.forecasting.by_series import listed
 from attnlab.tasks.forecasting.data.csv_series import read_series
 from attnlab.tasks.forecasting.data.origin import (
     Origin,
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
     import keras
 
 _FILE = "scaler.json"
-_MOST_NAMED = 8  # ids in a message
 
 
 class Forecasts:
@@ -78,10 +78,11 @@ class Forecasts:
             return self.origins[0]
         if ids == [""]:
             raise RequestError(f"--id: the run has only one series, without an id; got {name}.")
-        listed = ", ".join(ids[:_MOST_NAMED]) + (", ..." if len(ids) > _MOST_NAMED else "")
         given = "got none" if name is None else f"got {name}"
         hint = did_you_mean(name or "", ids)
-        raise RequestError(f"--id: expected one of the {len(ids)} series {listed}; {given}.{hint}")
+        raise RequestError(
+            f"--id: expected one of the {len(ids)} series {listed(ids)}; {given}.{hint}"
+        )
 
     def scaler_for(self, history: np.ndarray | None = None, name: str | None = None) -> Scaler:
         """The scaler of a window in natural units: that of its series."""

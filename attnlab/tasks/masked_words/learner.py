@@ -8,8 +8,7 @@ import numpy as np
 
 from attnlab.config.sections import RunConfig
 from attnlab.tasks.in_memory import InMemoryLearner, text_settings
-from attnlab.tasks.masked_words.examples import chosen_words
-from attnlab.tasks.masked_words.report import build_report
+from attnlab.tasks.masked_words.report import build_report, chosen_words
 from attnlab.tasks.masked_words.scoring import Scorer, WordPredictions
 from attnlab.text.tokenizers import PAD
 

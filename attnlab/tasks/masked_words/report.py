@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from attnlab.text.tokenizers import Tokenizer
 
 _AROUND = 8  # tokens on each side of a word that predictions.csv shows
+_EXAMPLES = 8  # words whose attention is kept
 
 
 class WordTask(Protocol):
@@ -129,3 +130,31 @@ def _around(words: np.ndarray, place: int) -> str:
     first = max(place - _AROUND, 1)
     before, behind = words[first:place], words[place + 1 : place + 1 + _AROUND]
     return " ".join(word for word in (*before, marked(words[place]), *behind) if word)
+
+
+def chosen_words(right: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """Numbers of some words, one of a row: half of them wrong where there are as many, those first.
+
+    They are taken at equal distances.
+
+    Args:
+        right: (M,) whether each was filled in rightly.
+        rows: (M,) where they stand.
+    """
+    wrong = _one_of_each(np.flatnonzero(~right), rows)
+    correct = np.flatnonzero(right)
+    elsewhere = _one_of_each(correct, rows)
+    count = max(_EXAMPLES // 2, _EXAMPLES - len(elsewhere))
+    some = _spread(wrong, count)
+    others = _one_of_each(correct[~np.isin(rows[correct], rows[some])], rows)
+    return np.concatenate([some, _spread(others, _EXAMPLES - len(some))])
+
+
+def _one_of_each(numbers: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """The first number of each row."""
+    return numbers[np.unique(rows[numbers], return_index=True)[1]]
+
+
+def _spread(numbers: np.ndarray, most: int) -> np.ndarray:
+    count = min(most, len(numbers))
+    return numbers[np.linspace(0, len(numbers) - 1, count).astype(int)] if count else numbers[:0]

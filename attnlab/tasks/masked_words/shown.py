@@ -10,9 +10,9 @@ import numpy as np
 from attnlab.errors import RequestError
 from attnlab.records.run_directory import RunDirectory
 from attnlab.tasks.base import ReportedRun, Views
-from attnlab.tasks.masked_words.examples import chosen_words
 from attnlab.tasks.masked_words.kind import KIND
 from attnlab.tasks.masked_words.masking import marked
+from attnlab.tasks.masked_words.report import chosen_words
 from attnlab.tasks.shown.attention_by_epoch import (
     Learned,
     attention_by_epoch,

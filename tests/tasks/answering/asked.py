@@ -13,8 +13,8 @@ from attnlab.records.run_directory import RunDirectory
 from attnlab.tasks.answering.corpora.corpus import Answer, Asked
 from attnlab.tasks.answering.data import AskedPart, AskedTexts
 from attnlab.tasks.answering.encoding import cut_question, cut_text, make_rows
-from attnlab.tasks.answering.predicted import PredictedAnswer
 from attnlab.tasks.answering.report import build_report
+from attnlab.tasks.answering.spans import PredictedAnswer
 from attnlab.text.tokenizers import Tokenizer
 
 PEOPLE = ("Anna", "Peter", "Clara", "David")

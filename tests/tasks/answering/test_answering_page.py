@@ -7,9 +7,9 @@ from asked import asked_texts, fitted, said, some_questions, write_answerer
 from compared_runs import column, on_page
 
 from attnlab.errors import RequestError
-from attnlab.tasks.answering.predicted import PredictedAnswer
 from attnlab.tasks.answering.shown.answers import answer_records
 from attnlab.tasks.answering.shown.attention import attention_records
+from attnlab.tasks.answering.spans import PredictedAnswer
 from attnlab.text.cleaning import normalized
 from attnlab.views.records import AttentionMaps, Epochs, Text
 

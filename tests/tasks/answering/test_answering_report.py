@@ -17,9 +17,9 @@ from attnlab.tasks.answering.baselines import baselines, longest_new_run, most_f
 from attnlab.tasks.answering.examples import shown_window
 from attnlab.tasks.answering.item_test import item_test
 from attnlab.tasks.answering.kind import KIND
-from attnlab.tasks.answering.predicted import PredictedAnswer
 from attnlab.tasks.answering.report import build_report
 from attnlab.tasks.answering.shown.figures import attention_figure, figures
+from attnlab.tasks.answering.spans import PredictedAnswer
 from attnlab.tasks.declaration import NoItemTest
 from attnlab.tasks.shown.run_figures import result_line
 from attnlab.views.png.figure import draw

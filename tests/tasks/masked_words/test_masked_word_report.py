@@ -14,10 +14,9 @@ from scipy.stats import binomtest
 from attnlab.run.figures import draw_run
 from attnlab.tasks.declaration import NoItemTest
 from attnlab.tasks.masked_words.baselines import baselines
-from attnlab.tasks.masked_words.examples import chosen_words
 from attnlab.tasks.masked_words.item_test import item_test
 from attnlab.tasks.masked_words.kind import KIND
-from attnlab.tasks.masked_words.report import build_report
+from attnlab.tasks.masked_words.report import build_report, chosen_words
 from attnlab.tasks.masked_words.shown import attention_figure, figures, word_records
 from attnlab.views.png.figure import draw
 from attnlab.views.png.words import DARKEST

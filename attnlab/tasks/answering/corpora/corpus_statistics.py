@@ -7,8 +7,7 @@ from collections.abc import Iterator, Sequence
 from statistics import fmean
 from typing import Any
 
-from attnlab.tasks.answering.corpora.corpus import Asked, Corpus
-from attnlab.tasks.answering.corpora.division import divided
+from attnlab.tasks.answering.corpora.corpus import Asked, Corpus, divided
 from attnlab.tasks.catalog import Row, corpus_catalog
 from attnlab.text.words import split_words
 

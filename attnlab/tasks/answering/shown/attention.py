@@ -136,7 +136,7 @@ def _named(rows: np.ndarray, unknown: Sequence[list[str]]) -> list[list[str]]:
 
 def _best_said(predictions: Any, number: int) -> Any:
     """The answer of the best epoch; only its place is used."""
-    from attnlab.tasks.answering.predicted import PredictedAnswer
+    from attnlab.tasks.answering.spans import PredictedAnswer
 
     start, end = (int(predictions[name][number]) for name in ("start", "end"))
     known = start >= 0

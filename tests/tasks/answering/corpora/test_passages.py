@@ -8,7 +8,7 @@ from collections import Counter, defaultdict
 import pytest
 
 from attnlab.tasks.answering.baselines import baselines
-from attnlab.tasks.answering.corpora.division import divided
+from attnlab.tasks.answering.corpora.corpus import divided
 from attnlab.tasks.answering.corpora.passages import Passages
 from attnlab.tasks.answering.report import measured
 from attnlab.text.cleaning import text_key

@@ -12,8 +12,7 @@ from download_server import serving
 from attnlab.errors import RequestError
 from attnlab.tasks.answering import task
 from attnlab.tasks.answering.corpora import squad
-from attnlab.tasks.answering.corpora.corpus import Answer, Asked
-from attnlab.tasks.answering.corpora.division import divided
+from attnlab.tasks.answering.corpora.corpus import Answer, Asked, divided
 from attnlab.tasks.answering.corpora.questions import Questions
 from attnlab.tasks.answering.corpora.squad import Squad
 from attnlab.tasks.answering.corpora.squad_file import read_questions
