@@ -1,4 +1,4 @@
-"""A task, its learner and its report: what the runner, commands and pages know of them."""
+"""Interfaces of a task, its data, its learner and its report, for the rest of the product."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 
 
 class TaskData(Protocol):
-    """A task's data, as far as the runner knows them; the base of every kind's own.
+    """The loaded data of a task, as the runner uses them; every kind has a subclass.
 
     Attributes:
         name: the data's name.
-        source: where they come from.
+        source: where the data come from.
         digest: SHA-256 of the raw values.
         longest: steps of the longest training item: values of a window, tokens of a sentence.
     """
@@ -36,27 +36,27 @@ class TaskData(Protocol):
 
     @property
     def longest(self) -> int:
-        """See above."""
+        """Return the number of steps of the longest training item."""
 
     def counts(self) -> dict[str, int]:
-        """Items by part."""
+        """Return the number of items of each part."""
 
     def describe(self) -> dict[str, Any]:
-        """Counts and sizes for a log: JSON-ready."""
+        """Return counts and sizes for the log, JSON-ready."""
 
     def summary(self) -> Sequence[str]:
-        """Lines that a user should read before training, such as the classes and their counts."""
+        """Return lines to show before training, such as the classes and their counts."""
         return ()
 
 
 class Task(Protocol):
-    """What is learned, from which data, under which protocol; the base of every kind's tasks.
+    """Data, protocol, loss and evaluation of a learning problem; every task is a subclass.
 
     Attributes:
-        kind: what kind of task it is.
+        kind: the kind to which the task belongs.
         name: the task's name.
-        monitor: the metric that chooses the best epoch, and its direction (`min`, `max`).
-        cache: the folder of downloads; a run sets it.
+        monitor: the metric that selects the best epoch, and its direction (`min`, `max`).
+        cache: the folder of downloads, which the run sets.
     """
 
     kind: ClassVar[Kind]
@@ -65,53 +65,53 @@ class Task(Protocol):
     cache: Path
 
     def load(self, seed: int, progress: Progress | None = None) -> TaskData:
-        """Read or make the data, split them, and fit on the training part what is fitted.
+        """Read or generate the data, split them, and fit scalers or tokenizers on the train part.
 
         Raises:
             RequestError: the settings don't fit the data, or the data can't be read.
         """
 
     def build(self, attention: Callable[[], Attention], model: Option) -> keras.Model:
-        """The model, its weights drawn.
+        """Build the model, with its weights drawn.
 
         Args:
-            attention: makes one mechanism; called for each place that wants one.
-            model: which one, and its settings.
+            attention: makes one mechanism; called once per place that needs one.
+            model: name and settings of the architecture.
 
         Raises:
             RequestError: there is no such model for this task, or its parts don't fit.
         """
 
     def check(self, attention: Callable[[], Attention], model: Option) -> None:
-        """Refuse what `build` would refuse for data of any size; no weights are drawn.
+        """Raise the errors of `build` that don't depend on the data.
 
-        A run calls it before it reads a corpus, which may take long. Other tasks need no check.
+        A run calls it before it reads a corpus, which can be slow. Only such tasks implement it.
 
         Raises:
             RequestError: as of `build`.
         """
 
     def loss(self, target: Any, output: Any) -> Any:
-        """What training reduces: a value an item of a batch, (B,)."""
+        """Return the training loss of each item of a batch, (B,)."""
 
     def evaluate(self, model: keras.Model, part: str = "test", **settings: Any) -> Report:
-        """Score a model on one part of the loaded data, beside the baselines.
+        """Score a model and the baselines on one part of the loaded data.
 
-        The settings are those that its kind states as its `evaluation`.
+        `settings` are those in the values of `Scoring.evaluation` of the kind.
 
         Raises:
-            RequestError: there is no such part, or no such data as a setting asks for.
+            RequestError: there is no such part, or the data that a setting names are missing.
         """
 
     def serve(self, model: keras.Model, inputs: Any, **settings: Any) -> np.ndarray:
-        """What the model says to inputs as a user has them: histories, sentences.
+        """Return predictions for a user's raw inputs, such as histories or sentences.
 
         Raises:
-            RequestError: the inputs are of another kind, or None where there is nothing to go by.
+            RequestError: the inputs have the wrong form, or are None and the task needs some.
         """
 
     def save(self, folder: Path) -> None:
-        """Write what using the model needs when the data are not at hand."""
+        """Write the files that predictions need when the data are not available."""
 
     def load_from(self, folder: Path) -> None:
         """Read what `save` wrote.
@@ -122,11 +122,11 @@ class Task(Protocol):
 
 
 class Losses(NamedTuple):
-    """What a chunk of gradient steps cost.
+    """The losses of a chunk of gradient steps.
 
     Attributes:
         values: (steps,) mean loss of each step, before its update.
-        sizes: (steps,) number of items or tokens that each mean is over.
+        sizes: (steps,) number of items or tokens over which each mean is taken.
     """
 
     values: np.ndarray
@@ -134,25 +134,25 @@ class Losses(NamedTuple):
 
 
 class Chunk(Protocol):
-    """Consecutive gradient steps that are taken without looking up."""
+    """Consecutive gradient steps that run without a check of progress in between."""
 
     @property
     def steps(self) -> int:
-        """How many there are."""
+        """Return the number of steps."""
 
 
 class Learner(Protocol):
-    """A model, its optimizer and its task's data; the base of every kind's learner.
+    """Trains a model on the data of its task; every kind has a subclass.
 
-    Whatever is random in an epoch follows from the seed, the epoch and the number of the step.
+    All random numbers of an epoch depend only on the seed, the epoch and the number of the step.
 
     Attributes:
-        model: what is trained.
-        optimizer: what trains it, with all its variables.
-        jit: whether XLA compiles its steps; a resumed run keeps the choice.
-        progress: gets the progress of a long scoring; the runner sets it.
-        stackable: how many runs of equal shapes train faster in one stack than one by one.
-        width: how many runs its stack has; the runner sets it.
+        model: the model that is trained.
+        optimizer: its optimizer, with all variables created.
+        jit: whether XLA compiles the steps; a resumed run keeps this choice.
+        progress: called during a long evaluation; the runner sets it.
+        stackable: how many runs of equal shapes train faster as one stack than separately.
+        width: number of runs in its stack; the runner sets it.
     """
 
     model: keras.Model
@@ -163,74 +163,74 @@ class Learner(Protocol):
     width: int = 1
 
     def values(self) -> list[np.ndarray]:
-        """The values of `model.variables`."""
+        """Return the values of `model.variables`."""
         import numpy as np
 
         return [np.array(variable) for variable in self.model.variables]
 
     def chunks(self, epoch: int) -> Sequence[Chunk]:
-        """The steps of an epoch, in their order.
+        """Return the steps of an epoch in order, as chunks.
 
         Args:
-            epoch: its number, from 1.
+            epoch: number of the epoch, from 1.
         """
 
     def train(self, chunk: Any, rates: np.ndarray, first_step: int) -> Losses:
-        """Take the steps of one chunk.
+        """Run the gradient steps of one chunk.
 
         Args:
             chunk: one of `chunks`.
             rates: (steps,) learning rate of each step.
-            first_step: gradient steps taken before, over the whole run.
+            first_step: number of gradient steps of the run before this chunk.
         """
 
     def validate(self, epoch: int) -> dict[str, float]:
-        """Metrics on the validation part, `val_` before each name; empty without such a part.
+        """Return metrics of the validation part, with the prefix `val_`; none without such a part.
 
-        The names are the same in each epoch; what an epoch leaves out is NaN.
+        Every epoch has the same names; a metric that an epoch skips is NaN.
         """
 
     def report(self) -> Report:
-        """Score the model as it is on the test part."""
+        """Score the model on the test part with its current weights."""
 
     def extra_reports(self) -> dict[str, Any]:
-        """Scores on the task's further parts, JSON-ready; None where the model can't be applied."""
+        """Score the task's further parts, JSON-ready; None for one that the model can't process."""
         return {}
 
     def examples(self) -> dict[str, np.ndarray] | None:
-        """Attention weights on a few test items, for attention.npz; None where nothing attends."""
+        """Return attention weights on a few test items; None if the model has no attention."""
         return None
 
     def epoch_figures(self, epoch: int) -> Mapping[str, Figure]:
-        """Figures by file name for who watches the training; most epochs have none."""
+        """Return figures by file name to show during training; most epochs have none."""
         return {}
 
 
 def require_part(parts: Collection[str], part: str) -> None:
-    """Raise `RequestError` where a task has no such part to evaluate."""
+    """Raise `RequestError` if `part` is not one of `parts`."""
     if part not in parts:
         raise RequestError(f"--part: expected one of {', '.join(parts)}, got {part}.")
 
 
 @dataclass(frozen=True)
 class Report:
-    """How good a model is on one part, beside what needs no network.
+    """Scores of a model on one part, together with those of the baselines.
 
     Attributes:
-        metrics: those of the kind by name, None for what is undefined.
+        metrics: the kind's metrics by name; None for an undefined one.
         baselines: the same metrics for each baseline.
-        best_baseline: the best one by `metric`, oracles left out.
+        best_baseline: the best baseline by `metric`, without the oracles.
         skill: 1 - error / error of the best baseline; 1 is perfect, 0 no better, below 0 worse.
-            The error is how far `metric` is from its perfect value. None where that baseline has
-            none, or one of rounding.
-        notes: caveats, a sentence each.
-        predictions: columns of predictions.csv, a row for each item; of forecasts for each of its
-            steps.
-        units: what the numbers count.
-        oracles: those baselines that know the rule and so don't count for the skill.
-        skills: the skill against each baseline, oracles too.
-        metric: the one that the kind reports, by which rows are ordered.
-        details: what else is worth keeping, JSON-ready.
+            The error is the distance of `metric` from its perfect value. None if the baseline's
+            error is 0 or only rounding.
+        notes: caveats, one sentence each.
+        predictions: columns of predictions.csv with a row per item; forecasts have a row per item
+            and step.
+        units: the units of the metrics.
+        oracles: baselines that know the rule behind the data; the skill ignores them.
+        skills: the skill against each baseline, oracles included.
+        metric: the reported metric, by which tables are sorted.
+        details: further entries of metrics.json, JSON-ready.
     """
 
     metrics: dict[str, float | None]
@@ -246,7 +246,7 @@ class Report:
     details: dict[str, Any] = field(default_factory=dict)
 
     def scores(self) -> dict[str, Any]:
-        """The numbers without the predictions, JSON-ready."""
+        """Return everything but the predictions, JSON-ready."""
         return {
             "units": self.units,
             "metric": self.metric,
@@ -260,7 +260,7 @@ class Report:
         }
 
     def brief(self) -> dict[str, Any]:
-        """What metrics.json keeps of a further part, JSON-ready."""
+        """Return the entry of a further part in metrics.json, JSON-ready."""
         numbers = {"test": self.metrics, "baselines": self.baselines, "skill": self.skill}
         return {**numbers, "oracles": list(self.oracles), **self.details}
 

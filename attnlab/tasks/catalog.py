@@ -1,4 +1,4 @@
-"""The data of a kind, as `attnlab data` lists, counts and downloads them; nothing here prints."""
+"""The data of a kind, for `attnlab data` to list, count and download."""
 
 from __future__ import annotations
 
@@ -14,15 +14,14 @@ Row = Mapping[str, Any]  # what `attnlab data list NAME --json` prints
 
 
 class Stored(Protocol):
-    """Data in files.
+    """Data that are stored in files.
 
     Attributes:
         name: the data's name.
-        origin: who made them, and where they are from.
-        license: the terms they are given under.
+        origin: who made the data, and where they are from.
+        license: the license of the data.
         fetchable: whether they can be downloaded.
-        needs: the settings without which there are none, as on the command line; "" if none is
-            needed.
+        needs: the required settings as on the command line; "" if there are none.
     """
 
     name: str
@@ -32,18 +31,18 @@ class Stored(Protocol):
     needs: str
 
     def open(self, cache: Path, progress: Progress | None = None) -> Any:
-        """Find the files, downloading them into `cache` where they are missing.
+        """Find the files; download missing ones into `cache`.
 
         Raises:
             RequestError: they are missing, or not what they should be.
         """
 
     def location(self, cache: Path) -> Path | None:
-        """The file or folder that has them; None if they must be downloaded or given first."""
+        """Return their file or folder; None if they must be downloaded or given first."""
 
 
 class Sheet(NamedTuple):
-    """What a person reads about data: lines, and a table whose first column has names."""
+    """A description of data for people: lines, and a table whose first column has names."""
 
     what: str  # what the data are, in words
     header: Sequence[str] = ()
@@ -77,12 +76,12 @@ class Catalog:
 
 
 def corpora(base: type) -> list[str]:
-    """Names of the options of the group `data` whose classes have this base."""
+    """Return the names of the options of the group `data` whose classes have this base."""
     return [name for name in options("data") if issubclass(option_class("data", name), base)]
 
 
 def make_corpus(name: str, given: Mapping[str, Any] | None = None) -> Any:
-    """A corpus by the name of its YAML file, with that file's settings where none are given."""
+    """Make the corpus of a YAML file; `given` overrides its settings."""
     content = option_content("data", name) or {}
     settings = {k: v for k, v in content.items() if k not in ("name", "rules", "_target_")}
     return option_class("data", name)(**{**settings, **(given or {})})
@@ -95,7 +94,7 @@ def corpus_catalog(
     lines: Callable[[Row], Iterable[Sequence[str]]],
     items: str | None = None,
 ) -> Catalog:
-    """The catalog of the corpora whose classes have a base.
+    """Make the catalog of all corpora whose classes have a base.
 
     Args:
         base: of their classes, a `TextCorpus`.

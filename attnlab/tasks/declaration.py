@@ -1,7 +1,7 @@
-"""What a kind of task declares: all that the rest may know of it.
+"""Declare a kind of task: the rest of the product uses a kind only through this declaration.
 
-A kind is a folder below `attnlab/tasks`, or a package of somebody else's, whose `kind` module has a
-`KIND`. Its tasks name that as their `kind`; nothing outside asks for more.
+A kind is a folder of `attnlab/tasks`, or an external package, whose module `kind` defines `KIND`.
+Each task class of the kind has it as its class attribute `kind`.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 if TYPE_CHECKING:
     from attnlab.records.run_directory import RunDirectory
 
-# Of groups of runs each its runs and those of a reference, of the same seeds in the same order.
+# Per group of runs: its runs, and the reference's runs with the same seeds in the same order.
 Pairs = Sequence[tuple["Sequence[RunDirectory]", "Sequence[RunDirectory]"]]
-# Called while work takes long: items done, items in all or None, what is being done.
+# Called during long work: items done, total number of items or None, what is being done.
 Progress = Callable[[int, int | None, str], None]
 
 # The smallest and the largest value that a metric can have.
@@ -27,19 +27,19 @@ SHARE, PER_CENT = (0.0, 1.0), (0.0, 100.0)
 
 @dataclass(frozen=True)
 class Metric:
-    """A number by which models of a kind are judged.
+    """A score of a model, such as its RMSE or BLEU.
 
     Attributes:
-        name: as in metrics.json, for example `rmse`; in the history with `val_` before it.
-        direction: `min` or `max`: which way is better.
-        label: the name as figures and prose have it.
-        perfect: the best value there is, from which the skill reckons; None where the metric has
+        name: as in metrics.json, for example `rmse`. history.csv has it with the prefix `val_`.
+        direction: `min` if a lower value is better, `max` if a higher one is.
+        label: the name in figures and texts.
+        perfect: the best possible value, from which the skill is computed; None if the metric has
             no skill.
-        in_units: whether it counts in the units of the report.
+        in_units: whether it has the units of the report.
         in_tables: whether the table at the end of a run has a column for it.
-        item_test: path of the `ItemTester` that tests groups of runs item by item; None: nothing
-            does.
-        bounds: the smallest and the largest value that it can have.
+        item_test: path of the `ItemTester` that compares groups of runs item by item; None if
+            there is no such test.
+        bounds: the smallest and the largest possible value.
     """
 
     name: str
@@ -54,17 +54,17 @@ class Metric:
 
 @dataclass(frozen=True)
 class ItemTest:
-    """Whether other test items could turn round how a group of runs differs from a reference.
+    """The result of a test over test items: is a group of runs different from a reference?
 
     Attributes:
         name: of the test.
-        heading: of a column with its p values.
-        method: what was done over how many items, for a footnote.
-        items: how many test items.
+        heading: of the table column with its p values.
+        method: the test and the number of items, for a footnote.
+        items: number of test items.
         p: two-sided p value.
-        statistic: above 0 where the group's losses are larger; None where the test has none.
-        signature: settings of a library that made the test.
-        p_holm: p, corrected over the groups of a table.
+        statistic: above 0 if the group's losses are larger; None if the test has no statistic.
+        signature: settings of the library that ran the test.
+        p_holm: p after Holm's correction for all groups of a table.
     """
 
     name: str
@@ -90,14 +90,14 @@ class ItemTester(Protocol):
         Args:
             metric: name of the kind's metric.
             pairs: the groups' runs and those of the reference; at least one.
-            always: test even where that takes minutes; None: where it takes seconds; False: where
-                it takes next to nothing.
+            always: True runs the test even if it takes minutes, None only if it takes seconds,
+                False only if it takes almost no time.
 
         Returns:
-            A test of each group; None where there is none.
+            One test per group; None for a group that can't be tested.
 
         Raises:
-            NoItemTest: they weren't tested on the same items, or it would take minutes.
+            NoItemTest: the runs have different test items, or the test would take minutes.
             RequestError: a file of a run is missing or damaged.
         """
 
@@ -108,7 +108,7 @@ class KindData:
 
     Attributes:
         takes_corpus: whether its tasks take a corpus from the group `data`.
-        catalog: path of a `Catalog`; None if all its data come with it or are files of the user's.
+        catalog: path of a `Catalog`; None if all data are part of the package or the user's files.
     """
 
     takes_corpus: bool = False
@@ -121,13 +121,13 @@ class KindModels:
 
     Attributes:
         learner: path of its `Learner`, called with configuration, task and model.
-        together: how many runs one process trains faster at a time than one by one: many if they
-            are stacked, some if they train side by side, 1 if none should.
+        together: how many runs a process should train at the same time: many if runs are stacked,
+            some if they train side by side, 1 if training several at once is no faster.
         classes: architecture -> path of the class of its models, for `tasks.models.build_model`;
             empty if the task builds its models in another way.
         architectures: mechanism -> what `model=auto` means for it; `rnn` for all others.
-        resolve: gives a configuration, as plain mappings, with what follows from its model, such
-            as the attention of a pretrained encoder; None: nothing follows.
+        resolve: adds to a configuration (plain mappings) the settings that its model determines,
+            such as the attention of a pretrained encoder; None if there are no such settings.
     """
 
     learner: str
@@ -142,15 +142,15 @@ class Scoring:
     """How runs of a kind are scored and compared.
 
     Attributes:
-        metrics: the numbers of its reports.
-        reported: the metric by which runs are compared unless another is asked for.
-        monitored: the column of the history that chooses the best epoch, unless the setting
-            `task.monitor` names another one.
-        bars: columns of the history that are shown during training.
-        parts: further parts of test data that its tasks may have -> what they are, in words.
-        evaluation: further options of `attnlab evaluate`, after `--part`, and settings of a run
-            that may have another value there -> the arguments of `Task.evaluate`.
-        text_columns: columns of predictions.csv that are text even if they look like numbers.
+        metrics: the scores of its reports.
+        reported: the metric by which runs are compared by default.
+        monitored: the column of history.csv that selects the best epoch by default; the setting
+            `task.monitor` overrides it.
+        bars: columns of history.csv that the progress bar shows.
+        parts: further test splits that its tasks may have -> a description of each.
+        evaluation: further options of `attnlab evaluate`, and settings of a run that it may
+            override -> the arguments of `Task.evaluate`.
+        text_columns: columns of predictions.csv to read as text even if they look like numbers.
     """
 
     metrics: tuple[Metric, ...]
@@ -162,13 +162,13 @@ class Scoring:
     text_columns: tuple[str, ...] = ()
 
     def metric(self, name: str) -> Metric | None:
-        """The metric of a name, also of a column of the history such as `val_loss`."""
+        """Return the metric of this name, or of a column of history.csv such as `val_loss`."""
         for prefix in ("train_", "val_", "test_"):
             name = name.removeprefix(prefix)
         return next((metric for metric in self.metrics if metric.name == name), None)
 
     def is_lower_better(self, name: str) -> bool:
-        """Whether a lower value of a metric or a column of the history is better; no if unknown."""
+        """Return whether a lower value of a metric or column is better; False if it is unknown."""
         known = self.metric(name)
         return known is not None and known.direction == "min"
 
@@ -178,17 +178,18 @@ class Predictions:
     """How predictions of a kind are requested and presented.
 
     Attributes:
-        item: what a model makes, in a word: `forecast`, `translation`.
-        command: the command that makes them: `forecast`, `translate`.
-        summary: one line of help of the command.
-        predictor: path of the kind's `Predictor`, from which the command is built.
-        example: path of a function that gives, by a configuration as plain mappings, an input and
-            an output of the model that MLflow serves: `{"values": nested lists, "dtype": name}`.
-        settings: names of the settings that `Task.serve` takes in addition to the inputs.
-        vectors: whether its tasks have `vectors(model, texts)`, a vector (N, W) of each text, of
-            which they read `places_read(model)` tokens, not `unknown(text)` words.
-        next_steps: model or task -> what to try after a run of it, others under ``; `{run}` is
-            the run as commands take it, `{other}` another mechanism.
+        item: the noun for one prediction: `forecast`, `translation`.
+        command: the name of the command: `forecast`, `translate`.
+        summary: one line of help for the command.
+        predictor: path of the kind's `Predictor`, which defines the command.
+        example: path of a function from a configuration (plain mappings) to an example input and
+            output of the served MLflow model: `{"values": nested lists, "dtype": name}`.
+        settings: names of the keyword arguments that `Task.serve` takes after the inputs.
+        vectors: whether its tasks have `vectors(model, texts)`, which returns a vector per text,
+            (N, W). It reads the first `places_read(model)` tokens of a text and ignores the words
+            `unknown(text)`.
+        next_steps: model or task -> the suggestion that is printed after a run; "" is the default.
+            `{run}` is replaced by the run's name and `{other}` by another mechanism.
     """
 
     item: str
@@ -203,15 +204,15 @@ class Predictions:
 
 @dataclass(frozen=True)
 class VocabularyMap:
-    """A subcommand of `attnlab plot` that draws the vocabularies that a run of a kind learned.
+    """A subcommand of `attnlab plot` that draws the learned vocabularies of a run.
 
     Attributes:
         name: of the subcommand.
         summary: one line of help.
         help: what it draws, in full.
-        fits: path of a function that says whether runs of a task, by its name, have a vocabulary;
-            None: all have.
-        runs: which runs `fits` means, in words.
+        fits: path of a function from a task's name to whether its runs have a vocabulary; None if
+            all runs have one.
+        runs: a description of the runs that `fits` accepts.
     """
 
     name: str
@@ -223,7 +224,7 @@ class VocabularyMap:
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of task. Parts that take long to import are paths, `package.module:attribute`.
+    """A kind of task. Parts that are slow to import are paths, `package.module:attribute`.
 
     Attributes:
         name: for example `forecasting`; conf/model/settings has `<name>_<architecture>.yaml`.
@@ -245,6 +246,6 @@ class Kind:
 
 
 def load(path: str) -> Any:
-    """The object at a path `package.module:attribute` of a `Kind`."""
+    """Import and return the object at a path `package.module:attribute`."""
     module, _, attribute = path.partition(":")
     return getattr(importlib.import_module(module), attribute)

@@ -1,4 +1,4 @@
-"""Learning from data that stay in memory, an epoch as one compiled program: for several kinds."""
+"""Train on data that fit into memory, with one compiled program per epoch."""
 
 from __future__ import annotations
 
@@ -16,21 +16,22 @@ from attnlab.training.optimizers import make_optimizer
 from attnlab.training.program_cache import shared_program
 from attnlab.training.steps import InMemoryModel, trains_with_xla
 
-_CHUNK = 1024  # steps between two looks at the progress: most epochs have fewer
+_CHUNK = 1024  # steps between two updates of the progress; most epochs have fewer
 
 
 class InMemoryLearner(Learner):
-    """A model on the items of all parts; the steps of a `Learner`.
+    """A `Learner` whose data are arrays in memory.
 
     Args:
         config: the run's configuration.
-        model: what is trained.
-        loss: `loss(target, output) -> (B,)`, one value an item.
-        inputs: of each part, `train` among them, what goes in, (N, ...).
-        targets: of each part what should come out, (N, ...).
+        model: the model to train.
+        loss: `loss(target, output) -> (B,)`, one value per item.
+        inputs: part, such as `train` -> inputs (N, ...).
+        targets: part -> targets (N, ...).
         faster_with_xla: whether XLA trains the model faster than the graph on this CPU.
-        lengths: of each part, how many places of each input are more than padding, (N,). Then
-            batches are of near-equal lengths; see `Program`. None: inputs are not padded.
+        lengths: part -> number of tokens of each input without padding, (N,). Batches then have
+            inputs of similar lengths; see `Program`. None: inputs are not padded.
+        sizes: further numbers on which the compiled program depends.
     """
 
     def __init__(
@@ -60,12 +61,12 @@ class InMemoryLearner(Learner):
         own = {"lengths": self._lengths, "seed": config.seed}
         self.program = Program(*parts, *data, **own, compiled=compiled)
         batch = min(self._batch_size, len(self.rows["train"]))
-        # TensorFlow's own kernels round by the place in a stack, so that neighbours would matter.
+        # TensorFlow's own kernels round by position in the stack: other runs would change results.
         self.stackable = model.stackable(batch) if jit else 1
 
     @property
     def model(self) -> InMemoryModel:
-        """What is trained."""
+        """Return the model."""
         return self.program.model
 
     def values(self) -> list[np.ndarray]:
@@ -74,12 +75,12 @@ class InMemoryLearner(Learner):
 
     @property
     def optimizer(self) -> keras.Optimizer:
-        """What trains it."""
+        """Return the optimizer."""
         return self.program.optimizer
 
     @property
     def width(self) -> int:
-        """How many runs there are in the stack in which its steps are taken."""
+        """Return the number of runs in the stack."""
         return self.program.width
 
     @width.setter
@@ -87,7 +88,7 @@ class InMemoryLearner(Learner):
         self.program.width = width
 
     def chunks(self, epoch: int) -> list[BatchPlan]:
-        """The whole epoch as one chunk, a long one as several."""
+        """Return the epoch as one chunk, or a long epoch as several."""
         rows, drawn = self.rows["train"], (self._batch_size, self._seed, epoch)
         if self._lengths is None:
             plan = shuffled_plan(rows, *drawn)
@@ -97,14 +98,14 @@ class InMemoryLearner(Learner):
         return [BatchPlan(plan.indices[part], plan.weights[part]) for part in parts]
 
     def train(self, chunk: BatchPlan, rates: np.ndarray, first_step: int) -> Losses:
-        """Take the steps of a chunk; see `Program.train`."""
+        """Run the steps of a chunk; see `Program.train`."""
         return Losses(self.program.train(chunk, rates, first_step), chunk.sizes)
 
 
 def text_settings(model: InMemoryModel, tokens: dict[str, np.ndarray]) -> dict[str, Any]:
-    """Return settings of a `InMemoryLearner` whose inputs are rows of tokens, padded with PAD.
+    """Return arguments of an `InMemoryLearner` whose inputs are rows of tokens, padded with PAD.
 
-    A model of one length reads the padding too.
+    A model that only takes one length reads the padding too, so it gets no `lengths`.
     """
     if model.fixed_length is not None:
         return {}

@@ -1,4 +1,4 @@
-"""What a kind makes of a user's inputs by a trained run: nothing here prints or knows a command."""
+"""Interface of the predictions of a kind; the commands that print them are elsewhere."""
 
 from __future__ import annotations
 
@@ -58,13 +58,13 @@ class Inputs:
 
 @dataclass(frozen=True)
 class Request:
-    """What a user asks of a run.
+    """A user's request for predictions of a run.
 
     Attributes:
-        run: its folder.
-        report: shows a line on standard error, such as `note: ...` or `warning: ...`.
+        run: the folder of the run.
+        report: prints a line on standard error, such as `note: ...` or `warning: ...`.
         words: the arguments after RUN.
-        files: those of `--file`.
+        files: the files of `--file`.
         csv: the file of `--csv`; `-` is standard output.
     """
 
@@ -79,7 +79,7 @@ class Predictor:
     """Makes a kind's predictions for one request.
 
     The docstring of a subclass is the help of its command. The constructor takes the request and
-    the `settings`, and refuses what can't be done: TensorFlow isn't loaded yet.
+    the `settings`, and raises `RequestError` for invalid ones before TensorFlow is loaded.
 
     Attributes:
         takes: the inputs; None: the command has no arguments after RUN.
@@ -87,10 +87,10 @@ class Predictor:
         figure: the option that draws predictions to a file; None: there is no such option.
         figure_settings: the options of `draw`.
         table: help of `--csv`, a file of the predictions; None: there is no such option.
-        together: how many inputs `predict` gets at most.
-        noun: an input, in a word.
-        most_drawn: how many inputs `draw` can show.
-        inputs: those that were given as arguments and files; none: those of standard input.
+        together: the most inputs that `predict` gets in one call.
+        noun: the word for one input.
+        most_drawn: the most inputs that `draw` can show.
+        inputs: the inputs from arguments and files; empty if they come from standard input.
         trained: the `TrainedRun`, once it is loaded; so are its `task` and its `model`.
     """
 
@@ -112,11 +112,11 @@ class Predictor:
 
     @classmethod
     def prefers(cls, task: str, words: Sequence[str]) -> bool:
-        """Whether `latest` is rather a run of this task than of others, given the inputs."""
+        """Return whether `latest` should prefer runs of this task for these inputs."""
         return True
 
     def read(self) -> Sequence[str]:
-        """The texts that were given as arguments and files.
+        """Return the texts from arguments and files.
 
         Raises:
             RequestError: one of them can't be read or used.
@@ -133,32 +133,32 @@ class Predictor:
         """Raise `RequestError` if a text can't be used; `where` names it."""
 
     def use(self, trained: Any) -> None:
-        """Take the trained run; called once, before `predict`."""
+        """Set the trained run; called once, before `predict`."""
         self.trained, self.task, self.model = trained, trained.task, trained.model
 
     def predict(self, inputs: Sequence[str]) -> Iterable[Any]:
-        """The result of each input in turn; without `takes` any number of results."""
+        """Yield a result per input; if `takes` is None, any number of results."""
         raise NotImplementedError
 
     def lines(self, result: Any) -> Iterable[str]:
-        """A result as lines of text."""
+        """Return a result as lines of text."""
         raise NotImplementedError
 
     def content(self, result: Any) -> Mapping[str, Any]:
-        """A result as a JSON object."""
+        """Return a result as a JSON object."""
         raise NotImplementedError
 
     def draw(self, results: Sequence[Any], **settings: Any) -> Figure:
-        """The figure of some results; the settings are `figure_settings`."""
+        """Draw some results; `settings` are the values of `figure_settings`."""
         raise NotImplementedError
 
     def csv(self, results: Sequence[Any]) -> bytes:
-        """The content of the file that `Request.csv` names; see `table`."""
+        """Return the content of the file that `Request.csv` names; see `table`."""
         raise NotImplementedError
 
 
 class TextPredictor(Predictor):
-    """A predictor of a `TextTask`: it warns about what the model can't read of texts."""
+    """A predictor of a `TextTask`, which warns about unknown words and texts that are cut off."""
 
     def __init__(self, request: Request) -> None:
         super().__init__(request)
@@ -166,13 +166,13 @@ class TextPredictor(Predictor):
         self._is_cut = False
 
     def warn_unknown(self, texts: Iterable[str]) -> None:
-        """Warn about the words of texts that the vocabulary doesn't have, about each once."""
+        """Warn about words that the vocabulary doesn't have, once per word."""
         words = chain.from_iterable(map(self.task.unknown, texts))
         if text := unknown_warning(words, self._warned, self.task.tokenizer.words):
             self.request.report(f"warning: {text}")
 
     def warn_cut(self, texts: Iterable[str], most: int) -> None:
-        """Warn once that the model reads only the first `most` tokens of a text."""
+        """Warn, once, if the model reads only the first `most` tokens of a text."""
         cut = (text for text in texts if self.task.is_longer(text, most))
         if not self._is_cut and (text := next(cut, None)) is not None:
             self.request.report(f"warning: {cut_warning(self.noun, most, text)}")

@@ -1,6 +1,6 @@
-"""Train, validation and test: a part that a corpus doesn't have is held out from its train part.
+"""Split a corpus: missing validation or test parts are held out from its train part.
 
-Items of one key, such as equal texts, are a group: they are in one part.
+Items with the same key, such as equal texts, are a group and stay in one part.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _Group = Sequence[int]  # places of items in train
 
 
 def rank(key: str, seed: int) -> bytes:
-    """What keys are sorted by: random, and the same on every machine."""
+    """Return a pseudo-random sort key of a text, the same on every machine."""
     salt = seed.to_bytes(8, "little")
     return hashlib.blake2b(key.encode("utf-8", "surrogatepass"), salt=salt).digest()
 
@@ -29,9 +29,9 @@ def leave_out_repeated(
     key: Callable[[_Item], str],
     why: str,
 ) -> None:
-    """Remove from each part the items whose key a later part has, too.
+    """Remove the items of each part whose key is also in a later part.
 
-    `corpus.left_out` counts them, and `corpus.notes` give their number and `why`.
+    `corpus.left_out` counts them, and `corpus.notes` get their number and `why`.
     """
     later: set[str] = set()
     counts = {}
@@ -48,20 +48,20 @@ def leave_out_repeated(
 
 
 def same_text(ignore_case: bool, noun: str = "text") -> str:
-    """Why an item is left out, for `leave_out_repeated`."""
+    """Return the reason why an item is left out, for `leave_out_repeated`."""
     return f"a later part has the same {noun}" + ", ignoring case" * ignore_case
 
 
 def missing_parts(corpus: TextCorpus) -> list[str]:
-    """The parts to hold out, in the order in which they get their items."""
+    """Return the parts to hold out, in the order in which they are filled."""
     return [part for part in ("test", "validation") if part not in corpus.own_parts]
 
 
 def check_shares(corpus: NamedCorpus, missing: Sequence[str], noun: str) -> None:
-    """Refuse shares that leave nothing to train on.
+    """Check that the shares leave something to train on.
 
     Raises:
-        RequestError: they are 1 or more in all.
+        RequestError: their sum is 1 or more.
     """
     shares = {part: corpus.share(part) for part in PARTS if part in missing}
     if sum(shares.values()) >= 1:
@@ -72,12 +72,12 @@ def check_shares(corpus: NamedCorpus, missing: Sequence[str], noun: str) -> None
 
 
 def too_few(corpus: TextCorpus, missing: Sequence[str], what: str, found: str) -> RequestError:
-    """The error that there are fewer groups than parts.
+    """Return the error for a corpus with fewer groups than parts.
 
     Args:
         corpus: the corpus.
         missing: the parts to hold out.
-        what: the items that are too few, in the plural.
+        what: the noun for the items, in the plural.
         found: how many there are.
     """
     among = " and ".join(part for part in PARTS if part == "train" or part in missing)
@@ -98,18 +98,18 @@ def hold_out(
     order: Callable[[_Item], str] | None = None,
     size: Callable[[_Group], int] = len,
 ) -> None:
-    """Move items of train into the missing parts, in groups of one key, by the run's seed.
+    """Move groups of items from train into the missing parts, chosen by the run's seed.
 
     Each part gets its share of each stratum, at least one group; at least one group stays in train.
-    Items stay in their order.
+    The order of items does not change.
 
     Args:
         corpus: its settings `validation` and `test` are the shares.
         parts: the items of each part, `train` among them.
         missing: the parts to fill, in this order; each stratum has more groups than these.
         seed: of the run.
-        key: items of one key are a group.
-        stratum: shares are those of each stratum, such as a class. By default there is one.
+        key: items with the same key are a group.
+        stratum: the share is taken from each stratum, such as a class. By default there is one.
         order: the seed orders groups by this text of their first items; None: by their keys.
         size: how much a group counts for a share.
     """
@@ -136,9 +136,9 @@ def hold_out(
 def _first(
     groups: Sequence[_Group], count: int, most: int, size: Callable[[_Group], int]
 ) -> tuple[list[_Group], list[_Group]]:
-    """The first groups of at most `count` in all, and the other groups.
+    """Return the first groups with a total size of at most `count`, and the other groups.
 
-    At most `most` groups are taken, and at least one, the smallest if all are larger.
+    It takes at most `most` groups and at least one: the smallest if all exceed `count`.
     """
     count = max(count, min(map(size, groups), default=0))
     some: list[_Group] = []

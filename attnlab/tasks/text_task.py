@@ -1,4 +1,4 @@
-"""What tasks share that cut texts into tokens: by a fitted tokenizer, or by an encoder's."""
+"""Base class of tasks on texts: a tokenizer that is fitted, or that of a pretrained encoder."""
 
 from __future__ import annotations
 
@@ -22,24 +22,24 @@ Model = TypeVar("Model")
 
 
 class TextTask(Task):
-    """A part of tasks whose texts are tokens.
+    """Base class of tasks that read texts as tokens.
 
     Attributes:
-        text: the settings that decide how texts are cut, as they are saved.
-        encoder: path of an encoder whose tokenizer cuts them; None: one is fitted.
-        tokenizer: once texts were seen or it was read.
-        source: the encoder's.
+        text: the settings of tokenization, as they are saved.
+        encoder: path of a pretrained encoder whose tokenizer is used; None: one is fitted.
+        tokenizer: set by `find_tokenizer` and `read_text`.
+        source: the pretrained encoder, if there is one.
     """
 
-    _file: ClassVar[str]  # where `save_text` writes what is more than the tokenizer
+    _file: ClassVar[str]  # name of the JSON file of `save_text`
     text: Mapping[str, Any]
     encoder: str | None = None
     tokenizer: Tokenizer
     source: Source | None = None
-    _is_saved = False  # whether the model gets the weights of a run
+    _is_saved = False  # whether the weights come from a saved run
 
     def find_tokenizer(self, texts: Iterable[str], seed: int) -> None:
-        """Take the encoder's tokenizer, or fit one on texts.
+        """Set the encoder's tokenizer, or one that is fitted on texts.
 
         Raises:
             RequestError: there is no such encoder, or no text.
@@ -63,7 +63,7 @@ class TextTask(Task):
         return bool(self.text["lowercase"])
 
     def begun(self, model: Model) -> Model:
-        """A model, with the trained weights of the encoder that it stands on, if it does."""
+        """Load the trained weights of the model's pretrained encoder, if it has one."""
         from attnlab.encoders.tuning import begin
 
         if not self._is_saved:
@@ -71,15 +71,15 @@ class TextTask(Task):
         return model
 
     def unknown(self, text: str) -> list[str]:
-        """The words of a text that the vocabulary doesn't have, in their order."""
+        """Return the words of a text that the vocabulary doesn't have, in order."""
         return self.tokenizer.unknown(normalized(text))
 
     def is_longer(self, text: str, most: int) -> bool:
-        """Whether a text has more than so many tokens, behind which a model doesn't read on."""
+        """Return whether a text has more than `most` tokens; a model ignores the rest."""
         return len(self.tokenizer.encode([normalized(text)])[0]) > most
 
     def words(self, tokens: np.ndarray) -> np.ndarray:
-        """A readable label for each token of rows (N, S), "" where there is padding."""
+        """Return a readable label per token of rows (N, S), "" for padding."""
         found = np.full(tokens.shape, "", dtype=object)
         for row, own in zip(found, tokens, strict=True):
             real = own != PAD
@@ -87,14 +87,14 @@ class TextTask(Task):
         return found.astype(str)
 
     def save_text(self, folder: Path, **sizes: Any) -> None:
-        """Write the tokenizer, how texts are treated, what the encoder is, and sizes."""
+        """Write the tokenizer, the settings of tokenization, the encoder's identity, and sizes."""
         self.tokenizer.save(folder / _TOKENIZER)
         write_json(folder / self._file, {"text": self.text, **sizes})
         if self.source:
             save_source(folder, self.source)
 
     def read_text(self, folder: Path, sizes: Callable[[Mapping[str, Any]], Found]) -> Found:
-        """Read what `save_text` wrote; `sizes` takes the sizes from the content of the file.
+        """Read what `save_text` wrote; `sizes` extracts the sizes from the JSON content.
 
         Raises:
             RequestError: a file is missing, damaged, or of other settings.
