@@ -53,8 +53,11 @@ test: $(VENV)/.installed-test  ## Run the tests
 test-slow: $(VENV)/.installed-test  ## Run the slow tests
 	$(BIN)/python -m pytest -m slow -n auto --maxprocesses 2 --dist loadfile --no-loadscope-reorder
 
-lint: $(VENV)/.installed-dev  ## Check format, style and types
+PAGES := README.md CONTRIBUTING.md CHANGELOG.md docs
+
+lint: $(VENV)/.installed-dev  ## Check format, style, types, and the words of the pages
 	$(BIN)/ruff format --check . && $(BIN)/ruff check . && $(BIN)/mypy
+	$(BIN)/codespell $(PAGES) && $(BIN)/python scripts/words.py $(PAGES)
 
 format: $(VENV)/.installed-dev  ## Format the code
 	$(BIN)/ruff format . && $(BIN)/ruff check --fix .

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import html
 import io
@@ -21,6 +22,9 @@ SECTIONS = {
     "findings": "Findings",
     "gallery": "Gallery",
 }
+PACKAGE = Path(__file__).resolve().parents[1] / "attnlab"
+ERRORS = {"RequestError", "CannotGoOn", "RunBusy", "RunFailed", "SweepFailed"}
+OTHERS = "Files and everything else"
 _LINK = re.compile(r"\]\(([^)#:]+\.md)(?:#[^)]*)?\)")
 _FORMULA = re.compile(r'class="arithmatex">\\([(\[])(.*?)\\[)\]]<', re.DOTALL)
 
@@ -29,7 +33,10 @@ def on_config(config):
     """Set the navigation: the front page, then one tab per section."""
     docs = Path(config.docs_dir)
     sections = {title: section_pages(docs, folder) for folder, title in SECTIONS.items()}
-    config.nav = ["index.md", *({title: pages} for title, pages in sections.items() if pages)]
+    config.nav = [
+        {"Start": "index.md"},
+        *({title: pages} for title, pages in sections.items() if pages),
+    ]
     return config
 
 
@@ -92,8 +99,43 @@ def settings() -> str:
     return f"## {tables}"
 
 
+def messages() -> str:
+    """Return every message of a wrong request, in a section per key or file."""
+    found: dict[str, set[str]] = {}
+    for path in sorted(PACKAGE.rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call) and getattr(node.func, "id", "") in ERRORS and node.args:
+                text = _text(node.args[0])
+                if len(re.findall(r"\w{2,}", text)) > 3:  # the rest is put together elsewhere
+                    found.setdefault(_subject(text), set()).add(text)
+    parts = []
+    for subject in sorted(found, key=lambda name: (name == OTHERS, name.strip("-").lower())):
+        parts += [
+            f"### {subject}",
+            *(f"- {html.escape(text, quote=False)}" for text in sorted(found[subject])),
+        ]
+    return "\n".join(part if part[0] == "-" else f"\n{part}\n" for part in parts)
+
+
+def _subject(text: str) -> str:
+    """Return the group of settings, the option or the argument that a message starts with."""
+    match = re.match(r"(--[\w-]+|[a-z]+(?=\.\w)|[a-z_]+(?=[=:])|[A-Z]+(?=:))", text)
+    return f"`{match[1]}`" if match else OTHERS
+
+
+def _text(node: ast.expr) -> str:
+    """Return a string's text, with … for the values in it."""
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        return node.value
+    if isinstance(node, ast.JoinedStr):
+        return "".join(map(_text, node.values))
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
+        return _text(node.left) + _text(node.right)
+    return "…"
+
+
 def _block(text: str) -> str:
     return f"```text\n{text}\n```"
 
 
-MADE = {"commands": commands, "settings": settings}
+MADE = {"commands": commands, "messages": messages, "settings": settings}

@@ -12,6 +12,7 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
+from command_line import ROOT
 from documents import PATHS, README, code, commands, everything
 from hydra import compose, initialize_config_dir
 
@@ -19,10 +20,12 @@ from attnlab.cli import main
 from attnlab.commands import command, verbs
 from attnlab.config import composing as config
 from attnlab.config.options import option_class
+from attnlab.studies.study import read
 from attnlab.tasks.translation.corpora.builtin import Builtin
 from attnlab.text.tokenizers import Tokenizer
 
-MECHANISM, FUNCTIONS, LAYERS = code("python")
+MECHANISM, FUNCTIONS = code("python")
+(LAYERS,) = code("python", "docs/guides/keras.md")
 LINES, WIDTH = 170, 160  # of the README, at most
 
 
@@ -36,10 +39,22 @@ def test_there_are_commands_of_every_kind():
 
 
 def test_links_lead_to_files_that_are_there():
-    for path in PATHS:
+    for path in [*PATHS, ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md"]:
         for target in re.findall(r"\]\(([^)#]+?)(?:#[^)]*)?\)", path.read_text(encoding="utf-8")):
             if "://" not in target:
                 assert (path.parent / target).exists(), f"{path.name}: {target}"
+
+
+def test_guides_call_python_as_the_readme_does():
+    assert code("python", "docs/guides/python.md") == [FUNCTIONS]
+
+
+def test_the_study_of_the_guide_can_be_read(tmp_path, monkeypatch):
+    (text,) = code("yaml", "docs/guides/studies.md")
+    (tmp_path / "study").mkdir()
+    (tmp_path / "study/cells.yaml").write_text(text)
+    monkeypatch.setenv("ATTNLAB_CONFIG_DIR", str(tmp_path))
+    assert read("cells").by == "model.cell" and read("cells", quick=True).seeds == 2
 
 
 @pytest.mark.parametrize("recipe", commands())
@@ -108,7 +123,7 @@ def test_every_word_that_is_to_be_translated_is_known():
     known = [pair.source for pair in Builtin(pairs=5000).pairs("train")]
     tokenizer = Tokenizer.fit(known, kind="word", size=8000)
     sentences = re.findall(r'^    attnlab translate .*"(.*?)"', everything(), flags=re.MULTILINE)
-    assert len({*sentences}) == 3
+    assert len({*sentences}) >= 3
     assert not any(map(tokenizer.unknown, sentences))
 
 

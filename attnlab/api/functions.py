@@ -139,7 +139,7 @@ def run(*words: str, **settings: Any) -> Result:
         RunFailed: the run failed.
         KeyboardInterrupt: interrupted; `attnlab.load().resume()` continues the run.
 
-    Example:
+    Examples:
         >>> result = attnlab.run(task="sunspots", attention="bahdanau", trainer={"epochs": 30})
         >>> result.metrics["test"]["rmse"], result.predict(steps=12)
     """
@@ -163,7 +163,7 @@ def sweep(*words: str, **settings: Any) -> pd.DataFrame:
         SweepFailed: runs failed.
         KeyboardInterrupt: interrupted; the same call continues the sweep.
 
-    Example:
+    Examples:
         >>> attnlab.sweep(task="sunspots", attention=["none", "bahdanau"], seed=range(5))
     """
     _check_words("sweep", words)
@@ -184,7 +184,7 @@ def load(run: str | Path = "latest", *, runs_folder: str | Path | None = None) -
     Raises:
         RequestError: there is no such run.
 
-    Example:
+    Examples:
         >>> attnlab.load("latest").predict(steps=12)
     """
     return Result(Worker.call("find_folder", os.fspath(run), _path(runs_folder)))
@@ -204,7 +204,7 @@ def runs(*, runs_folder: str | Path | None = None, **filters: Any) -> pd.DataFra
     Raises:
         RequestError: a filter is invalid.
 
-    Example:
+    Examples:
         >>> attnlab.runs(task="sunspots", state="completed", since="1d")
     """
     return _frame(Worker.call("rows", _filters(**filters), _path(runs_folder)))
@@ -247,7 +247,7 @@ def compare(
     Raises:
         RequestError: no runs match, or an argument is invalid.
 
-    Example:
+    Examples:
         >>> attnlab.compare(by="attention", task="sunspots").differences
     """
     options = {"metric": metric, "reference": reference, "geometric": geometric}

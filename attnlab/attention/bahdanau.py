@@ -27,7 +27,7 @@ class BahdanauAttention(Attention):
 
     Call arguments, returns: see `Attention`.
 
-    Example:
+    Examples:
         >>> layer = BahdanauAttention(units=16)
         >>> context, weights = layer(query, memory)  # (B, T, M), (B, 1, T, S)
     """

@@ -1,0 +1,91 @@
+"""Look for idioms that aren't plain English: `python scripts/words.py FILE_OR_FOLDER...`.
+
+Markdown is read without its code, Python by its docstrings and comments. The exit code is 1 if
+anything is found. A line with `words: ok` in a comment is left out.
+"""
+
+from __future__ import annotations
+
+import ast
+import io
+import re
+import sys
+import tokenize
+from collections.abc import Iterator
+from pathlib import Path
+
+# What an engineer would not say -> what they would. Only what is wrong in nearly every sentence.
+WORDS = {
+    r"(is|are|be|was) told from|tells? of": "report, show",
+    r"\btold\b": "reported, printed, recorded",
+    r"go(es)? on\b(?! (top|a|the|to)\b)|\bgone on\b": "continue, resume",
+    r"\bbeside\b": "next to, compared with, in addition to",
+    r"\bmended\b": "fixed",
+    r"carr(y|ies|ied) out": "run, execute",
+    r"nothing but\b|\bno \w+ but\b": "only",
+    r"\bbut for\b": "except",
+    r"\bat hand\b": "available",
+    r"by the clock": "wall time",
+    r"held against": "compared with",
+    r"\b(lies?|lay|stands?) (in|at|below|beside|there)\b": "is, are",
+    r"come to no end|came to no end": "did not finish",
+    r"(^|[.:;] )(whatever|whichever|wherever)\b": "any; say which",
+    r"\b(sooner|later) than\b": "faster, slower",
+    r"\bwish(es|ed)?\b": "request, need",
+    r"\bperhaps\b": "possibly; or say when",
+    r"what is more to": "say it directly",
+    r"of (one|each|several) run(s)? (a|several)\b": "several per run",
+    r"\bso as\b": "as, because",
+    r"\bonly the more\b|\ball the more\b": "leave it out",
+}
+PATTERN = re.compile("|".join(f"(?P<w{n}>{word})" for n, word in enumerate(WORDS)), re.IGNORECASE)
+
+
+def markdown(text: str) -> Iterator[tuple[int, str]]:
+    """Yield the lines of prose with their numbers: no code blocks, no code marks, no links."""
+    fenced = False
+    for number, line in enumerate(text.splitlines(), 1):
+        fenced ^= line.lstrip().startswith("```")
+        if not fenced and not line.startswith("    "):
+            yield number, re.sub(r"`[^`]*`|\]\([^)]*\)", " ", line)
+
+
+def python(text: str) -> Iterator[tuple[int, str]]:
+    """Yield the lines of docstrings and comments with their numbers."""
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and ast.get_docstring(
+            node
+        ):
+            first = node.body[0]
+            for at, line in enumerate(ast.get_source_segment(text, first).splitlines()):
+                yield first.lineno + at, re.sub(r"`[^`]*`", " ", line)
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        if token.type == tokenize.COMMENT:
+            yield token.start[0], token.string
+
+
+def hits(path: Path) -> Iterator[str]:
+    """Yield a line for each idiom in a file: where, what, and what to say instead."""
+    text = path.read_text(encoding="utf-8")
+    for number, line in python(text) if path.suffix == ".py" else markdown(text):
+        if "words: ok" not in line:
+            for match in PATTERN.finditer(line):
+                instead = [*WORDS.values()][int(match.lastgroup[1:])]
+                yield f"{path}:{number}: '{match[0].strip()}': {instead}"
+
+
+def main(names: list[str]) -> int:
+    """Print the hits of all files, and return 1 if there are any."""
+    found = []
+    for name in names:
+        path = Path(name)
+        files = (
+            [p for p in path.rglob("*") if p.suffix in (".md", ".py")] if path.is_dir() else [path]
+        )
+        found += [hit for each in sorted(files) for hit in hits(each)]
+    print("\n".join(found) or "words: nothing found")
+    return bool(found)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
