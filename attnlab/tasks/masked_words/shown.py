@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from attnlab.errors import RequestError
 from attnlab.records.run_directory import RunDirectory
 from attnlab.tasks.base import ReportedRun, Views
 from attnlab.tasks.masked_words.kind import KIND
@@ -27,7 +26,7 @@ from attnlab.tasks.shown.item_tables import (
     items_table,
     mean_of,
     of_same_items,
-    require_columns,
+    read_items,
     text_cells,
     which_items,
     worst_first,
@@ -155,9 +154,7 @@ def word_records(runs: Sequence[ReportedRun]) -> list[Record]:
 
 
 def _read(run: ReportedRun) -> Columns:
-    columns = run.run.read_predictions(KIND.scoring.text_columns)
-    require_columns(run.run.path / "predictions.csv", columns, _COLUMNS)
-    return columns
+    return read_items(run, KIND, _COLUMNS)
 
 
 def _table(tables: Mapping[str, Columns]) -> Table:
@@ -226,12 +223,7 @@ def _by_epoch(run: ReportedRun) -> Learned:
 
 def _numbers(run: ReportedRun, count: int) -> np.ndarray:
     """Some test words, half of them wrong."""
-    columns = run.run.read_predictions(KIND.scoring.text_columns)
-    path = run.run.path / "predictions.csv"
-    if not {"right", "row"} <= columns.keys():
-        raise RequestError(f"{path}: damaged: expected predictions.")
-    if len(columns["right"]) != count:
-        raise RequestError(f"{path}: expected {count} words, got {len(columns['right'])}.")
+    columns = read_items(run, KIND, ("right", "row"), count, "words")
     return chosen_words(columns["right"] > 0, columns["row"])
 
 

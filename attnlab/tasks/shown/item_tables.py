@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
 from attnlab.errors import RequestError
 from attnlab.tasks.base import ReportedRun
+from attnlab.tasks.declaration import Kind
 from attnlab.views.records import Record, Table, Text
 
 WORST = 12  # items
@@ -59,10 +59,33 @@ def _alike(first: Columns, second: Columns, name: str) -> bool:
     return name in second and np.array_equal(first[name], second[name])
 
 
-def require_columns(path: Path, columns: Columns, needed: Iterable[str]) -> None:
-    """Raise `RequestError` if the predictions of a file lack a column."""
+def read_items(
+    run: ReportedRun,
+    kind: Kind,
+    needed: Sequence[str],
+    count: int | None = None,
+    items: str = "items",
+) -> Columns:
+    """Read the predictions of a run, a row per test item.
+
+    Args:
+        run: the run.
+        kind: its kind.
+        needed: columns that predictions.csv must have.
+        count: how many rows it must have; None: any number.
+        items: what test items are called, in the plural.
+
+    Raises:
+        RequestError: the file can't be read, or it lacks a column, or has other items.
+    """
+    path = run.run.path / "predictions.csv"
+    columns = run.run.read_predictions(kind.scoring.text_columns)
     if lacking := [name for name in needed if name not in columns]:
         raise RequestError(f"{path}: damaged: it has no {', '.join(lacking)}.")
+    found = len(columns[needed[0]])
+    if count is not None and found != count:
+        raise RequestError(f"{path}: expected {count} {items}, got {found}.")
+    return columns
 
 
 def spread(items: Sequence[int] | np.ndarray, most: int) -> list[int]:

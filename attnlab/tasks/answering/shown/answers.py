@@ -14,7 +14,7 @@ from attnlab.tasks.shown.item_tables import (
     items_table,
     mean_of,
     of_same_items,
-    require_columns,
+    read_items,
     which_items,
     worst_first,
 )
@@ -33,9 +33,7 @@ def answer_records(runs: Sequence[ReportedRun]) -> list[Record]:
 
 
 def _read(run: ReportedRun) -> Columns:
-    columns = run.run.read_predictions(KIND.scoring.text_columns)
-    require_columns(run.run.path / "predictions.csv", columns, _COLUMNS)
-    return columns
+    return read_items(run, KIND, _COLUMNS)
 
 
 def _table(tables: Mapping[str, Columns]) -> Table:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from attnlab.errors import RequestError
 from attnlab.tasks.accuracy_tests import chosen_examples
 from attnlab.tasks.answering.examples import placed, shown_window
 from attnlab.tasks.answering.kind import KIND
@@ -21,9 +20,8 @@ from attnlab.tasks.shown.attention_by_epoch import (
     learned_records,
     mean_and_heads,
 )
-from attnlab.tasks.shown.run_figures import (
-    read_attention,
-)
+from attnlab.tasks.shown.item_tables import read_items
+from attnlab.tasks.shown.run_figures import read_attention
 from attnlab.text.tokenizers import UNKNOWN
 from attnlab.text.unknown import name_unknown, unknown_notes
 from attnlab.views.records import (
@@ -74,8 +72,9 @@ def _by_epoch(run: ReportedRun) -> Learned:
     run.load_data()
     data: AskedTexts = task.data
     part = data.parts["test"]
-    numbers = _numbers(run, len(part))
-    predictions = run.run.read_predictions(KIND.scoring.text_columns)
+    predictions = read_items(run, KIND, ("exact_match", "start", "end"), len(part), "questions")
+    # Half of them are wrong.
+    numbers = chosen_examples(predictions["exact_match"] > 0, MOST_QUESTIONS)
     rows = [
         shown_window(part, number, _best_said(predictions, number), task.text_places)
         for number in numbers
@@ -145,18 +144,6 @@ def _best_said(predictions: Any, number: int) -> Any:
 
 def _words_of(answers: Sequence[Any]) -> list[str]:
     return answers[0].text.split() if answers else NOTHING
-
-
-def _numbers(run: ReportedRun, count: int) -> np.ndarray:
-    """Some test questions, half of them wrong."""
-    columns = run.run.read_predictions(KIND.scoring.text_columns)
-    path = run.run.path / "predictions.csv"
-    if not {"exact_match", "start", "end"} <= columns.keys():
-        raise RequestError(f"{path}: damaged: expected predictions.")
-    if len(columns["exact_match"]) != count:
-        found = len(columns["exact_match"])
-        raise RequestError(f"{path}: expected {count} questions, got {found}.")
-    return chosen_examples(columns["exact_match"] > 0, MOST_QUESTIONS)
 
 
 def _best(run: ReportedRun) -> Learned | None:

@@ -7,15 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from attnlab.errors import RequestError
 from attnlab.tasks.accuracy_tests import chosen_examples
 from attnlab.tasks.base import ReportedRun
 from attnlab.tasks.classification.kind import KIND
+from attnlab.tasks.classification.shown.items import PREDICTED
 from attnlab.tasks.shown.attention_by_epoch import (
     attention_by_epoch,
     attention_by_run,
     by_epoch_or_best,
 )
+from attnlab.tasks.shown.item_tables import read_items
 from attnlab.tasks.shown.run_figures import read_attention, run_title
 from attnlab.views.records import (
     Figure,
@@ -122,10 +123,7 @@ def _by_epoch(run: ReportedRun) -> _Frames:
     task: Any = run.task()
     run.load_data()
     test = task.data.parts["test"]
-    columns = run.run.read_predictions(KIND.scoring.text_columns)
-    if len(columns["label"]) != len(test):
-        path = run.run.path / "predictions.csv"
-        raise RequestError(f"{path}: expected {len(test)} images, got {len(columns['label'])}.")
+    columns = read_items(run, KIND, PREDICTED, len(test), "images")
     rows = chosen_examples(columns["label"] == columns["prediction"])
     pixels = test.pixels[rows]
     labels, said = (columns[name][rows].tolist() for name in ("label", "prediction"))

@@ -18,7 +18,7 @@ from attnlab.tasks.shown.item_tables import (
     items_table,
     mean_of,
     of_same_items,
-    require_columns,
+    read_items,
     which_items,
     worst_first,
 )
@@ -27,7 +27,7 @@ from attnlab.views.records import Record, Table, tabs
 
 _MOST_CHARACTERS = 400
 _MOST_CLASSES, _MOST_MISTAKES = 12, 20
-_COLUMNS = ("label", "prediction", "probability")
+PREDICTED = ("label", "prediction", "probability")
 
 
 def item_records(runs: Sequence[ReportedRun]) -> list[Record]:
@@ -61,12 +61,11 @@ def likelihood(columns: Columns) -> np.ndarray:
 
 
 def _read(run: ReportedRun) -> Columns:
-    columns = run.run.read_predictions(KIND.scoring.text_columns)
-    path = run.run.path / "predictions.csv"
-    require_columns(path, columns, _COLUMNS)
+    columns = read_items(run, KIND, PREDICTED)
     try:
         noun_of(columns)
     except KeyError as error:
+        path = run.run.path / "predictions.csv"
         raise RequestError(f"{path}: damaged: it has no {error.args[0]}.") from error
     return columns
 

@@ -13,7 +13,7 @@ from attnlab.errors import RequestError
 from attnlab.tasks.accuracy_tests import wrong_first
 from attnlab.tasks.base import ReportedRun
 from attnlab.tasks.classification.kind import KIND
-from attnlab.tasks.classification.shown.items import likelihood
+from attnlab.tasks.classification.shown.items import PREDICTED, likelihood
 from attnlab.tasks.classification.word_weights import word_weights
 from attnlab.tasks.shown.attention_by_epoch import (
     Learned,
@@ -22,7 +22,7 @@ from attnlab.tasks.shown.attention_by_epoch import (
     learned_records,
     mean_and_heads,
 )
-from attnlab.tasks.shown.item_tables import spread
+from attnlab.tasks.shown.item_tables import read_items, spread
 from attnlab.tasks.shown.run_figures import read_attention, run_title
 from attnlab.text.unknown import name_unknown, unknown_notes
 from attnlab.views.records import Figure, Record, ShadedText, ShadedWords, Text, figure
@@ -143,12 +143,7 @@ def _best(run: ReportedRun, queries: set[int]) -> Learned | None:
 
 def _rows(run: ReportedRun, tokens: np.ndarray) -> list[int]:
     """Some test texts, half of them wrong: at equal distances by the probability of their class."""
-    columns = run.run.read_predictions(KIND.scoring.text_columns)
-    path = run.run.path / "predictions.csv"
-    if not {"label", "prediction", "probability"} <= columns.keys():
-        raise RequestError(f"{path}: damaged: expected predictions.")
-    if len(columns["label"]) != len(tokens):
-        raise RequestError(f"{path}: expected {len(tokens)} texts, got {len(columns['label'])}.")
+    columns = read_items(run, KIND, PREDICTED, len(tokens), "texts")
     right = columns["label"] == columns["prediction"]
     # One without a word has nothing to look at.
     order = [row for row in np.argsort(likelihood(columns), kind="stable") if tokens[row].any()]

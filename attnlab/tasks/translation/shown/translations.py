@@ -12,7 +12,7 @@ from attnlab.tasks.shown.item_tables import (
     Columns,
     items_table,
     of_same_items,
-    require_columns,
+    read_items,
     text_cells,
 )
 from attnlab.tasks.translation.kind import KIND
@@ -29,9 +29,7 @@ def translation_records(runs: Sequence[ReportedRun]) -> list[Record]:
 
 
 def _read(run: ReportedRun) -> Columns:
-    columns = run.run.read_predictions(KIND.scoring.text_columns)
-    require_columns(run.run.path / "predictions.csv", columns, _COLUMNS)
-    return columns
+    return read_items(run, KIND, _COLUMNS)
 
 
 def _table(tables: Mapping[str, Columns]) -> Table:
