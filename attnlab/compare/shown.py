@@ -1,4 +1,4 @@
-"""What a comparison shows: how groups learned, how good they are, how they differ."""
+"""The charts of a comparison: learning curves, means, differences to the reference."""
 
 from __future__ import annotations
 
@@ -37,16 +37,16 @@ _WARNING_LINE, _WARNING_WIDTH = 0.14, 160  # inches, characters
 
 
 def colours_of(comparison: Comparison) -> dict[str, int]:
-    """A colour for each group, by the order of names, so that it is the same for every metric."""
+    """Number the groups' colours by name, so that they are the same for every metric."""
     return {label: n for n, label in enumerate(sorted(g.name for g in comparison.groups))}
 
 
 def comparison_figure(found: Comparisons) -> Figure:
-    """Four panels for each task.
+    """Describe four panels per task.
 
-    Above, curves over the epochs: the mean over seeds inside a band from the lowest to the highest
-    seed, as far as half of the seeds were trained. Below, each group's mean with its 95 % interval
-    and a dot for each seed, and the paired differences to the reference with theirs.
+    The upper two are learning curves: the mean over seeds, in a band from the lowest to the highest
+    seed, up to the epoch that half of the seeds reached. The lower two are each group's mean with
+    its 95 % interval and a dot per seed, and the paired differences to the reference.
     """
     tasks = found.tasks
     title = heading(tasks[0]) if len(tasks) == 1 else f"Compared by {', '.join(tasks[0].by)}"
@@ -92,7 +92,7 @@ def _mean(comparison: Comparison) -> str:
 def group_curves(
     comparison: Comparison, colours: Mapping[str, int], most: int | None = None
 ) -> list[Curves]:
-    """Charts of the history: the loss, and what comes closest to the metric, of the best groups."""
+    """Learning curves of the best groups: the loss, and the column closest to the metric."""
     kind = known_kind(comparison.task)
     histories = {
         group.name: [run.history() for run in group.runs.values()]
@@ -105,7 +105,7 @@ def group_curves(
 def curves_chart(
     column: str, histories: Mapping[str, Histories], colours: Mapping[str, int], kind: Kind | None
 ) -> Curves:
-    """A column of the histories: each group's mean inside a band over its seeds."""
+    """A chart of one history column: each group's mean in a band over its seeds."""
     tables = {
         label: by_epoch([history[column] for history in seeds if column in history])
         for label, seeds in histories.items()
@@ -148,7 +148,7 @@ def means_chart(
     lines: Iterable[tuple[str, float]],
     most: int | None = None,
 ) -> Intervals:
-    """Each group's mean with its 95 % interval and a dot for each seed, and some baselines."""
+    """Each group's mean with its 95 % interval and a dot per seed, and some baselines."""
     rows = [
         IntervalRow(
             each.group.name,

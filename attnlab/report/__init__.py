@@ -1,1 +1,1 @@
-"""The content of a page about runs; `views` knows how it looks."""
+"""What a page about runs says. `views` draws it."""

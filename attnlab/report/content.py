@@ -1,4 +1,4 @@
-"""The sections of a page about runs: results, what their kind shows, how they were made."""
+"""The sections of a page about runs: results, the views of their kind, settings."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from attnlab.tasks.declaration import load
 from attnlab.tasks.kinds import known_kind
 from attnlab.views.records import Page, Record, Section, Text
 
-# Reports what is being done, since it may take a minute.
+# Reports progress to the user, since a page may take a minute.
 Announce = Callable[[str], None]
 
 
@@ -30,18 +30,19 @@ def runs_page(
     about: str,
     announce: Announce = lambda text: None,
 ) -> Page:
-    """The page of some runs, at least one, the oldest first.
+    """Describe one or more runs on a page.
 
     Args:
-        title: its heading.
-        entries: the runs; those that are not completed have no results, but what they have.
-        options: how they are grouped and compared.
-        made: when.
-        about: with what.
+        title: the heading of the page.
+        entries: the runs, the oldest first. Runs that are not completed have learning curves and
+            settings, but no results.
+        options: how runs are grouped and compared.
+        made: when the page was made.
+        about: by which version, and of how many runs.
         announce: see `Announce`.
 
     Raises:
-        RequestError: no run has such a key or such a metric.
+        RequestError: no run has a key or the metric of `options`.
     """
     sections, result = _results(entries, options, announce)
     sections.append(Section("Runs", [runs_table(entries)]))
@@ -53,7 +54,7 @@ def runs_page(
 def _results(
     entries: Sequence[ListedRun], options: Options, announce: Announce
 ) -> tuple[list[Section], list[str]]:
-    """The sections about results, and a sentence for each task."""
+    """The sections about results, and a sentence per task."""
     try:
         found = compare(entries, options)
     except NothingToCompare as error:
@@ -69,7 +70,7 @@ def _results(
 
 
 def _left_out(found: Comparisons, comparison: Comparison) -> list[Record]:
-    """Sentences about runs that are in no comparison, behind the last one."""
+    """Sentences about runs that are in no comparison; they follow the last comparison."""
     if comparison is not found.tasks[-1]:
         return []
     return [Text(f"left out: {text}", "warning") for text in found.left_out]
@@ -78,7 +79,7 @@ def _left_out(found: Comparisons, comparison: Comparison) -> list[Record]:
 def _sections_of_kind(
     comparison: Comparison, name: str, tasks: int, announce: Announce
 ) -> list[Section]:
-    """The sections that the kind of a task has on one run of each group."""
+    """The views of a kind of task: sections about one run per group."""
     kind = known_kind(comparison.task)
     if kind is None:
         return []
@@ -96,7 +97,7 @@ def _sections_of_kind(
 
 
 def _without_results(entries: Sequence[ListedRun]) -> list[Section]:
-    """The curves of runs none of which is completed, a chart for each task and loss."""
+    """Learning curves if no run is completed: a chart per task and loss."""
     parts: list[Record] = []
     for task in sorted({str(entry.status["task"]) for entry in entries}):
         histories = {}

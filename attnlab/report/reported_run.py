@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from attnlab.run.loading import TrainedRun
 
-# Bytes that the maps of all runs of a page may take, before they are written in base64.
+# Bytes of all maps on a page, before base64 makes them larger by a third.
 _ROOM = 1_200_000
 _MOST = 6  # groups that are shown
 
@@ -27,9 +27,9 @@ _MOST = 6  # groups that are shown
 def reported_runs(
     comparison: Comparison, colours: Mapping[str, int], share: int = 1
 ) -> list[MedianRun]:
-    """The run of the median result (the lower one of two) of each of the best groups.
+    """Choose the run with the median result (of two, the lower one) from each of the best groups.
 
-    `share` is how many comparisons share the room of a page.
+    `share` comparisons share the room on a page.
     """
     results = comparison.results[:_MOST]
     room = _ROOM // (share * len(results))
@@ -41,14 +41,14 @@ def reported_runs(
 
 
 def which_are_reported(comparison: Comparison) -> str:
-    """A sentence on how runs were chosen; empty where there was no choice."""
+    """A sentence on how runs were chosen; empty if there was no choice."""
     results, groups = comparison.results[:_MOST], len(comparison.results)
     best = "best" if comparison.metric.direction else "first"
     left_out = f" of the {best} {_MOST} of {groups} groups" if groups > _MOST else ""
     if all(each.interval.n == 1 for each in results):
-        return f"Shown are the runs{left_out}." if left_out else ""
+        return f"The runs{left_out} are shown." if left_out else ""
     names = [f"{each.group.name} seed {_median(each).seed}" for each in results]
-    return f"Shown is the run of the median result{left_out}: {', '.join(names)}."
+    return f"The run with the median result{left_out} is shown: {', '.join(names)}."
 
 
 def _median(result: GroupResult) -> RunRecord:
@@ -67,25 +67,25 @@ class MedianRun:
 
     @property
     def run(self) -> RunDirectory:
-        """Its folder."""
+        """The run's folder."""
         return self._record.run
 
     @property
     def metrics(self) -> Mapping[str, Any]:
-        """What metrics.json says."""
+        """The content of metrics.json."""
         return self._record.metrics
 
     def task(self) -> Task:
-        """Its task as it was saved, without the data."""
+        """The run's task as it was saved, without the data."""
         return self._trained.task
 
     def load_data(self) -> None:
-        """Load the data of its task."""
+        """Load the data of the run's task."""
         if not self._trained.load_data(self.run):
             raise RequestError(f"{self.run.name}: the data have changed since it was trained.")
 
     def models(self, most: int) -> Iterator[tuple[int, keras.Model]]:
-        """Its model with the weights of one epoch after the other."""
+        """The run's model with the weights of one epoch after another."""
         from attnlab.run.loading import load_weights
 
         is_known = False
@@ -98,10 +98,10 @@ class MedianRun:
             yield epoch, self._trained.model
             is_known = True
         if not is_known:
-            raise RequestError(f"{self.run.name}: no weights of an epoch can be read.")
+            raise RequestError(f"{self.run.name}: the weights of no epoch can be read.")
 
     def epochs(self, numbers: Sequence[int]) -> Epochs:
-        """These epochs for a slider, which starts at the best one."""
+        """Describe epochs for a slider that starts at the best one."""
         history = self._record.history()
         monitor, best = str(self.metrics.get("monitor")), self.metrics.get("best_epoch")
         values = dict(zip(history.get("epoch", []), history.get(monitor, []), strict=False))
@@ -114,7 +114,7 @@ class MedianRun:
         return Epochs(list(numbers), notes, first)
 
     def problems(self) -> list[Text]:
-        """What was left out."""
+        """Warnings about epochs that are left out."""
         from attnlab.run.loading import spans
 
         trained = range(1, self._record.status.get("epoch", 0) + 1)
@@ -128,7 +128,7 @@ class MedianRun:
 
     @cached_property
     def _trained(self) -> TrainedRun:
-        """Its task and model, with the first weights that can be read."""
+        """The run's task and model, with the first weights that can be read."""
         from attnlab.run.loading import TrainedRun
 
         epochs = self.run.weights_epochs()
@@ -141,7 +141,7 @@ class MedianRun:
 
 
 def _spread(saved: Sequence[int], best: int | None, most: int) -> list[int]:
-    """At most so many of the saved epochs: the first, the last and the best one among them."""
+    """Choose up to `most` saved epochs, including the first, the last and the best."""
     if len(saved) <= most:
         return list(saved)
     ends = {saved[0], saved[-1], *(epoch for epoch in saved if epoch == best)}

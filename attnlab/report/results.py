@@ -1,4 +1,4 @@
-"""What a comparison says on a page: a sentence, tables and charts."""
+"""A comparison on a page: a sentence, tables and charts."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _MOST_CAVEATS = 5
 
 
 def result_sentence(comparison: Comparison) -> str:
-    """The result in a sentence, compared with the reference and the best baseline."""
+    """Summarize a comparison in a sentence, with the reference and the best baseline."""
     best, groups = comparison.results[0], len(comparison.results)
     write, name = value_format(comparison), _name(comparison)
     if not comparison.metric.direction:
@@ -46,19 +46,19 @@ def result_sentence(comparison: Comparison) -> str:
     else:
         mean = "geometric mean" if comparison.geometric else "mean"
         said = f"of {groups} groups {best.group.name} has the best {mean} of the {name}, {value}"
-        said += _against(comparison, best)
-    return f"{comparison.name}: {said}{_beside_baseline(comparison)}."
+        said += _compared_with_reference(comparison, best)
+    return f"{comparison.name}: {said}{_compared_with_baseline(comparison)}."
 
 
 def _name(comparison: Comparison) -> str:
-    """The metric as a reader writes it."""
+    """The metric's name in prose."""
     metric = comparison.metric
     label = metric.metric.label if metric.metric and metric.is_test else metric.path
     return f"{'test ' if metric.is_test else ''}{label}"
 
 
-def _against(comparison: Comparison, best: GroupResult) -> str:
-    """What is known of the best group's difference to the reference."""
+def _compared_with_reference(comparison: Comparison, best: GroupResult) -> str:
+    """Say how the best group differs from the reference."""
     reference = comparison.reference_name
     if reference is None:
         return ""
@@ -72,7 +72,7 @@ def _against(comparison: Comparison, best: GroupResult) -> str:
             "no spread": "; some others differ from it by the same at each seed",
         }
         known = (text for verdict, text in said.items() if verdict in verdicts)
-        return next(known, "; no other is told from it by more than luck")
+        return next(known, "; no other group differs from it by more than luck")
     p = (
         f" (p {p_text(best.p_corrected).replace('<', '< ')})"
         if best.p_corrected is not None
@@ -83,10 +83,10 @@ def _against(comparison: Comparison, best: GroupResult) -> str:
         "too few seeds": f"; too few seeds to say whether it is better than {reference}",
         "no evidence": f"; no evidence that it differs from {reference}{p}",
     }
-    return said.get(best.verdict, f"; beside {reference}: {best.verdict}{p}")
+    return said.get(best.verdict, f"; compared with {reference}: {best.verdict}{p}")
 
 
-def _beside_baseline(comparison: Comparison) -> str:
+def _compared_with_baseline(comparison: Comparison) -> str:
     name, values = comparison.baseline, baseline_values(comparison)
     if name not in values:
         return ""
@@ -97,13 +97,13 @@ def _beside_baseline(comparison: Comparison) -> str:
 
 
 def _baseline(comparison: Comparison, value: float) -> str:
-    """A baseline's value as those of groups are written, unless nothing would be left of it."""
+    """Write a baseline's value in the groups' number format, unless that rounds it to zero."""
     text = value_format(comparison)(value)
     return text if value == 0 or any(sign in "123456789" for sign in text) else f"{value:.3g}"
 
 
 def results_records(comparison: Comparison, colours: Mapping[str, int]) -> list[Record]:
-    """Charts of means and curves, tables, and notes on them."""
+    """Charts of means and curves, tables, and notes on how to read them."""
     curves = group_curves(comparison, colours, _MOST)
     parts: list[Record] = [_intervals(comparison, colours), *curves]
     parts += [_with_baselines(comparison), *_further_parts(comparison)]
@@ -122,7 +122,7 @@ def results_records(comparison: Comparison, colours: Mapping[str, int]) -> list[
 
 
 def _unreadable(comparison: Comparison) -> list[str]:
-    """Sentences about runs whose curves are missing."""
+    """Warnings about runs whose learning curves are missing."""
     found = []
     for group in comparison.groups:
         for record in group.runs.values():
@@ -152,7 +152,7 @@ def _intervals(comparison: Comparison, colours: Mapping[str, int]) -> Intervals:
 
 
 def _with_baselines(comparison: Comparison) -> Table:
-    """The groups' table, and below them the baselines."""
+    """A table of the groups, followed by the baselines."""
     table = results_table(comparison)
     place = table.header.index("geometric mean" if comparison.geometric else "mean")
     rows = list(table.rows)
@@ -166,7 +166,7 @@ def _with_baselines(comparison: Comparison) -> Table:
 
 
 def _further_parts(comparison: Comparison) -> list[Record]:
-    """The metric on the further parts of the data, the mean of each group."""
+    """A table of each group's mean metric on further parts of the data."""
     runs = [run for group in comparison.groups for run in group.runs.values()]
     names = dict.fromkeys(name for run in runs for name in run.metrics.get("extra") or {})
     if not names or not comparison.metric.is_test:
@@ -191,7 +191,7 @@ def _mean_of(group: Group, quantity: Quantity) -> float | None:
 
 
 def _caveats(comparison: Comparison) -> list[str]:
-    """What runs themselves say that has to be known."""
+    """The notes that runs store in metrics.json."""
     runs = [run for group in comparison.groups for run in group.runs.values()]
     notes = dict.fromkeys(str(note) for run in runs for note in run.metrics.get("notes") or [])
     return list(notes)[:_MOST_CAVEATS]

@@ -1,4 +1,4 @@
-"""How runs were made: their settings, versions and machines, and the runs themselves."""
+"""Tables of runs, their settings, their versions and machines."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from attnlab.records.status import shown_state
 from attnlab.tasks.kinds import known_kind
 from attnlab.views.records import Code, Record, Table, Text
 
-# Who ran it is nobody's business who gets the page.
+# A page doesn't say who ran it.
 _LEFT_OUT = ("user",)
 _MOST_NAMED = 4
 
 
 def runs_table(entries: Sequence[ListedRun]) -> Table:
-    """A row for each run."""
+    """A table with a row per run."""
     header = ["task", "attention", "state", "folder", "seed", "epochs", "best", "test", "seconds"]
     return Table("", header, [_row(entry) for entry in entries], words=4)
 
@@ -52,7 +52,7 @@ def _cell(value: Any) -> str:
 
 
 def settings_records(entries: Sequence[ListedRun]) -> list[Record]:
-    """config.yaml of all runs: what they share, and in what they differ."""
+    """The settings that all runs share, and those in which they differ."""
     known, parts = {}, []
     for entry in entries:
         try:
@@ -63,7 +63,7 @@ def settings_records(entries: Sequence[ListedRun]) -> list[Record]:
 
 
 def versions_records(entries: Sequence[ListedRun]) -> list[Record]:
-    """environment.json of all runs, and the commands by which they were made."""
+    """The versions and machines of all runs, and the commands that made them."""
     found = {entry.run.name: entry.run.read_environment() for entry in entries}
     lacking = [name for name, environment in found.items() if environment is None]
     known = {name: _said(each) for name, each in found.items() if each is not None}
@@ -82,7 +82,7 @@ def _said(environment: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _shared(name: str, known: Mapping[str, Mapping[str, str]]) -> list[Record]:
-    """A table of what all have alike, and one of what differs."""
+    """A table of the values that differ among runs, and one of the values that all share."""
     if not known:
         return []
     keys = dict.fromkeys(key for own in known.values() for key in own)
@@ -95,7 +95,7 @@ def _shared(name: str, known: Mapping[str, Mapping[str, str]]) -> list[Record]:
     ]
     parts: list[Record] = []
     if differing:
-        title = f"in which the {len(known)} runs differ (in how many)"
+        title = f"what differs among the {len(known)} runs (number of runs)"
         parts.append(Table(title, [name, "values"], differing, words=2, prose=True))
     title = f"the same in all {len(known)} runs" if len(known) > 1 else ""
     return [*parts, Table(title, [name, "value"], alike, words=2)]

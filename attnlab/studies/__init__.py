@@ -1,1 +1,1 @@
-"""Studies: named experiments, with what others published beside them."""
+"""Studies: named experiments that are compared with published numbers."""

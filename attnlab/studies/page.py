@@ -21,16 +21,16 @@ from attnlab.views.html.page import page_text
 from attnlab.views.records import Code, Section, Table, Text
 
 _PUBLISHED, _DIFFERENCES, _BASELINES, _MADE_BY = (
-    *("Beside what was published", "How the protocol differs", "Baselines", "Made by"),
+    *("Compared with published numbers", "How the protocol differs", "Baselines", "Made by"),
 )
-_QUICK = "This is the quick form of the study: it decides little."
+_QUICK = "This is the quick form of the study: its few runs prove little."
 _HEADER = ["group", "published by", "metric", "published", "ours [95 %]", "n", "verdict"]
 _WORDS = 2  # columns at the left
 _BEATEN = "baselines that beat it"
 
 
 def report_md(found: Results, runs: str | None = None) -> str:
-    """The report in Markdown; `runs` is the folder of all runs if it isn't the usual one."""
+    """Write the report in Markdown; `runs` is the folder of runs if it isn't the default."""
     study = found.study
     parts = [f"# {study.name}", study.question, *([f"**{_QUICK}**"] if study.quick else [])]
     parts.append(_listed(result_sentence(each) for each in found.main.tasks))
@@ -59,9 +59,9 @@ def report_html(
     announce: Announce,
     runs: str | None = None,
 ) -> str:
-    """The page of the study's runs, with what was published after the results; see `runs_page`.
+    """Write the page of the study's runs, with a section on published numbers; see `runs_page`.
 
-    `runs` is the folder of all runs if it isn't the usual one.
+    `runs` is the folder of runs if it isn't the default.
     """
     study = found.study
     page = runs_page(study.name, entries, found.options, made=made, about=about, announce=announce)
@@ -86,9 +86,10 @@ def _listed(lines) -> str:
 
 
 def _table(found: Results) -> list[list[str]]:
-    """A row for each published number, the header first; what needs no network where it is ahead.
+    """A header, and a row per published number.
 
-    Numbers without runs are left out where that is no mistake.
+    If a baseline beats a published number, a column names the baselines that do. Numbers without
+    runs are left out if only a part of the study was run.
     """
     cells = [cell for cell in found.cells if cell.result or not found.study.is_part]
     beaten = [", ".join(cell.beaten_by) for cell in cells]
@@ -101,7 +102,7 @@ def _table(found: Results) -> list[list[str]]:
 
 
 def _without_runs(found: Results) -> list[str]:
-    """A sentence about the published numbers that are left out."""
+    """Say how many published numbers are left out."""
     left_out = len(found.missing) if found.study.is_part else 0
     return [f"{left_out} of {len(found.cells)} published numbers have no runs here."] * bool(
         left_out
@@ -109,7 +110,7 @@ def _without_runs(found: Results) -> list[str]:
 
 
 def _formats(cells: Sequence[Cell]) -> dict[str, Write]:
-    """Return how ours of each metric are written: never like a published number that they miss."""
+    """A number format per metric; it never makes an end equal to a published number."""
     found = {}
     for metric in dict.fromkeys(cell.published.metric for cell in cells):
         own = [cell for cell in cells if cell.published.metric == metric]
@@ -122,7 +123,7 @@ def _formats(cells: Sequence[Cell]) -> dict[str, Write]:
 
 
 def _row(cell: Cell, write: Write) -> list[str]:
-    """A published number beside ours."""
+    """The row of a published number and ours."""
     each, ours, n = cell.published, "", ""
     if cell.result is not None:
         seeds, *values = cell.result.interval
@@ -141,7 +142,7 @@ def _baselines(comparison: Comparison) -> str:
 
 
 def _commands(found: Results, runs: str | None) -> list[str]:
-    """What was typed, and the sweeps that it ran."""
+    """The command that the user typed, and the sweeps that it ran."""
     commands = found.study.sweeps(Path(runs or "runs") / "sweeps").items()
     place = [f"paths.runs={quoted(runs)}"] if runs else []
     sweeps = [

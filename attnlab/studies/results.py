@@ -1,4 +1,4 @@
-"""What a study came to: each group beside what was published, and all as a table."""
+"""The results of a study: our groups compared with published numbers, and a table of all."""
 
 from __future__ import annotations
 
@@ -32,16 +32,16 @@ ONE_SEED, TOO_FEW = "one seed", "too few seeds"
 
 @dataclass(frozen=True)
 class Cell:
-    """A published number, and our group of runs that it is held against."""
+    """A published number, and our group of runs that it is compared with."""
 
     published: Published
-    comparison: Comparison | None = None  # that has the group; None where no run fits
-    result: GroupResult | None = None  # of the group
-    is_several: bool = False  # whether it may be any of several groups
+    comparison: Comparison | None = None  # has the group; None if no run fits
+    result: GroupResult | None = None  # the group's
+    is_several: bool = False  # whether several groups fit
 
     @property
     def verdict(self) -> str:
-        """Reproduced where the interval over enough seeds holds the number; else better, worse."""
+        """Reproduced if the interval of enough seeds contains the number; else better or worse."""
         if self.result is None or self.comparison is None:
             return SEVERAL if self.is_several else NO_RUN
         if self.published.why:
@@ -50,7 +50,7 @@ class Cell:
 
     @property
     def beaten_by(self) -> list[str]:
-        """The baselines that are better than what was published, the best one first."""
+        """The baselines that are better than the published number, the best one first."""
         if self.comparison is None or self.published.why:
             return []
         way = self.comparison.metric.direction
@@ -60,16 +60,16 @@ class Cell:
 
 @dataclass(frozen=True)
 class Results:
-    """All that a study's runs say."""
+    """The results of a study's runs."""
 
     study: Study
-    options: Options  # by which they are compared
-    main: Comparisons  # by the metric that decides
-    cells: Sequence[Cell]  # the published numbers, in the order of the study
+    options: Options  # how runs are compared
+    main: Comparisons  # by the study's metric
+    cells: Sequence[Cell]  # the published numbers in the study's order
 
     @property
     def undecided(self) -> list[str]:
-        """The groups of which no difference to the reference is decided, by task and label."""
+        """The groups whose difference to the reference is undecided, by task and label."""
         return [
             f"{comparison.name} {each.group.name}"
             for comparison in self.main.tasks
@@ -79,25 +79,25 @@ class Results:
 
     @property
     def about_verdicts(self) -> list[str]:
-        """A sentence on why few seeds are enough for some verdicts and not for others."""
+        """Explain why few seeds are enough for some verdicts only."""
         if not any(cell.verdict in (ONE_SEED, TOO_FEW) for cell in self.cells):
             return []
         return [
-            f"{TOO_FEW}: our interval has the published number inside, but an interval of fewer "
-            f"than {ENOUGH_SEEDS} seeds is so wide that this says little. For {BETTER} or {WORSE} "
-            "the number has to be outside, which says something with any number of seeds from 2 on."
+            f"{TOO_FEW}: our interval contains the published number, but an interval over fewer "
+            f"than {ENOUGH_SEEDS} seeds is so wide that this proves little. A number outside the "
+            f"interval ({BETTER}, {WORSE}) is evidence with any number of seeds from 2 on."
         ]
 
     @property
     def missing(self) -> list[Published]:
-        """Published numbers that no run stands beside."""
+        """Published numbers for which there is no run."""
         return [cell.published for cell in self.cells if cell.verdict == NO_RUN]
 
 
 def verdict(published: float, ours: Interval, direction: int) -> str:
-    """How our interval lies to a published number, where higher (1) or lower (-1) is better.
+    """Compare our interval with a published number; higher (1) or lower (-1) is better.
 
-    That of a few seeds is so wide that it holds nearly any number.
+    Few seeds reproduce nothing: their interval is so wide that it contains nearly any number.
     """
     if ours.low is None or ours.high is None:
         return ONE_SEED if ours.n == 1 else TOO_FEW
@@ -107,7 +107,7 @@ def verdict(published: float, ours: Interval, direction: int) -> str:
 
 
 def options_of(study: Study) -> Options:
-    """How the runs of a study are compared."""
+    """The options with which the runs of a study are compared."""
     by, within = (
         tuple(key.strip() for key in (keys or "").split(",") if key.strip())
         for keys in (study.by, study.within)
@@ -124,12 +124,13 @@ def options_of(study: Study) -> Options:
 
 
 def results(study: Study, entries: Sequence[ListedRun], is_part: bool = False) -> Results:
-    """Compare a study's runs, and hold them against what was published.
+    """Compare a study's runs with each other and with published numbers.
 
-    Where some are missing, as `is_part` says or the study itself, the reference may be.
+    The reference may be missing if only a part of the study was run: if `is_part`, or in the
+    study's quick form.
 
     Raises:
-        RequestError: no run is completed, or a key, a metric or the reference isn't known.
+        RequestError: no run is completed, or a key, a metric or the reference is unknown.
     """
     options, said = options_of(study), list[str]()
     try:
@@ -153,7 +154,7 @@ def results(study: Study, entries: Sequence[ListedRun], is_part: bool = False) -
 
 
 def _compared(entries: Sequence[ListedRun], options: Options) -> Comparisons:
-    """The same by another metric, which some tasks of the study may not have."""
+    """Compare by another metric, which some tasks of the study may lack."""
     try:
         return compare(entries, options)
     except RequestError as error:
@@ -161,7 +162,7 @@ def _compared(entries: Sequence[ListedRun], options: Options) -> Comparisons:
 
 
 def _cell(published: Published, found: Comparisons) -> Cell:
-    """A published number beside the group that is meant; alone where none is, or several are."""
+    """Find the group for a published number; there is none if no or several groups fit."""
     fitting = []
     for comparison in found.tasks:
         for result in comparison.results:
@@ -173,7 +174,7 @@ def _cell(published: Published, found: Comparisons) -> Cell:
 
 
 def rows(found: Results) -> Iterator[dict[str, Any]]:
-    """table.csv: a row for each group, each baseline and each published number."""
+    """The rows of table.csv: one per group, per baseline and per published number."""
     for row in numbers(found.main):
         yield {"study": found.study.title, "who": "ours", **row}
     for comparison in found.main.tasks:
@@ -202,5 +203,5 @@ def _row(
 
 
 def table_csv(found: Results) -> str:
-    """table.csv, all numbers with full digits."""
+    """The text of table.csv; numbers have all their digits."""
     return comma_separated(list(rows(found)))

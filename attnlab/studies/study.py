@@ -1,6 +1,6 @@
-"""What a study is: a grid, its seeds, the comparison, published numbers; read from its YAML.
+"""A study: a grid, its seeds, a comparison, published numbers.
 
-`conf/study/NAME.yaml`, or one in a folder of the user's own, see `config.options`.
+It is read from `conf/study/NAME.yaml`, or from a folder of the user; see `config.options`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from attnlab.records.sweep_runs import STUDY
 from attnlab.tasks.kinds import kinds
 
 _GROUP = "study"
-# Sections of the configuration that decide nothing.
+# Settings that don't change results.
 _IDLE = ("paths.", "tracking.", "sweep.", "hydra.", "hydra/", "trainer.together")
 _TEXT, _WORDS, _ENTRIES = Rule("str"), Rule("list"), Rule("list")
 _SEEDS, _MINUTES = Rule("int", min=2), Rule("float", above=0, optional=True)
@@ -48,18 +48,18 @@ _SEVERAL = {"each": _TEXT, "values": Rule("mapping")}
 
 @dataclass(frozen=True)
 class Published:
-    """A number that somebody published, and the group of runs that it is held against."""
+    """A published number, and the group of runs that it is compared with."""
 
     where: Mapping[str, str]  # config keys and the values that the group has
     metric: str  # a path into metrics.json
     value: float
-    system: str  # whose number it is
+    system: str  # which system reached it
     source: str
-    why: str | None = None  # why it can't be compared; None where it can
+    why: str | None = None  # why it can't be compared; None: it can
 
     @property
     def label(self) -> str:
-        """Which group it is held against, in words."""
+        """The settings of the group that it is compared with."""
         return ", ".join(f"{key.rpartition('.')[2]}={value}" for key, value in self.where.items())
 
 
@@ -74,20 +74,20 @@ class Study:
     name: str
     question: str  # that it answers
     runs: Sequence[str]
-    by: str  # keys that make the groups, commas between
+    by: str  # keys that make the groups, separated by commas
     seeds: int = 5
-    first: str | None = None  # what is trained before, in the same form; no group of its own
-    within: str | None = None  # keys with commas between, see `compare.grouping.Choice`
-    source: str | None = None  # a paper or a book, where the question comes from one
-    minutes: float | None = None  # that it took on 2 cores; None: not measured
-    metric: str | None = None  # that decides; None for the task's own
-    reference: str | None = None  # the group that others are held against
+    first: str | None = None  # a grid that is trained first; it is no group of its own
+    within: str | None = None  # keys separated by commas; see `compare.grouping.Choice`
+    source: str | None = None  # the paper or book that the question comes from
+    minutes: float | None = None  # how long it took on 2 cores; None: not measured
+    metric: str | None = None  # None: the task's own
+    reference: str | None = None  # the group that others are compared with
     geometric: bool = False  # whether means are geometric
     published: Sequence[Published] = ()
-    differences: Sequence[str] = ()  # of the protocol, from what was published
+    differences: Sequence[str] = ()  # between our protocol and the published one
     quick: bool = False  # whether it is the short form
-    # whether intervals and verdicts hold however often one looks, and how large differences don't
-    # matter then; see `compare.comparison.Options`
+    # Whether intervals and verdicts stay valid however often one looks, and up to which size
+    # differences don't matter; see `compare.comparison.Options`.
     sequential: bool = False
     margin: str | None = None
     words: Sequence[str] = ()  # settings of all runs
@@ -95,17 +95,17 @@ class Study:
 
     @property
     def changes(self) -> list[str]:
-        """Those of `added` that decide results."""
+        """The added settings that change results."""
         return [word for word in self.added if not _is_idle(word)]
 
     @property
     def is_part(self) -> bool:
-        """Whether groups may be missing: of the short form, or by added settings."""
+        """Whether groups may be missing: in the quick form, or with added settings."""
         return self.quick or bool(self.changes)
 
     @property
     def title(self) -> str:
-        """The name of its folder and of its sweeps: one of its own where settings were added."""
+        """The name of its folder and sweeps; added settings give another name."""
         changes = shlex.join(self.changes)
         digest = f"-{hashlib.sha256(changes.encode()).hexdigest()[:6]}" if changes else ""
         return f"{self.name}{'-quick' if self.quick else ''}{digest}"

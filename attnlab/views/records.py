@@ -1,6 +1,6 @@
-"""What can be shown, as plain records. `png` draws a figure of them, `html` writes a page of them.
+"""What can be shown, as plain records. `png` draws them as figures, `html` writes them on pages.
 
-All text is data: renderers show it as it is.
+Renderers show all text as it is: no text becomes a formula or markup.
 """
 
 from __future__ import annotations

@@ -101,11 +101,11 @@ def test_of_each_group_the_run_of_the_median_is_shown(three_groups):
 
 def test_it_is_said_which_runs_are_shown_where_there_was_a_choice(three_groups, tmp_path):
     (text,) = [p.text for p in parts(made(three_groups), "Forecasts", Text) if p.style == "note"]
-    assert text.startswith("Shown is the run of the median result: bahdanau seed 3, ")
+    assert text.startswith("The run with the median result is shown: bahdanau seed 3, ")
     for seed in range(8):
         write_run(tmp_path, "none", 0, 1.0 + seed, config={"model.units": seed})
     page = made(tmp_path, "model.units")
-    assert "Shown are the runs of the best 6 of 8 groups." in said(page, "note")
+    assert "The runs of the best 6 of 8 groups are shown." in said(page, "note")
     assert len(parts(page, "Forecasts", Curves)[0].curves) == 7
 
 

@@ -1,1 +1,1 @@
-"""What several kinds show of their runs."""
+"""Views that several kinds share."""

@@ -1,4 +1,4 @@
-"""How attention was learned: what several kinds show of a run's epochs on a page."""
+"""How attention changed in training: records of a run's epochs, for pages of several kinds."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ Item = TypeVar("Item", AttentionMap, ShadedText, ImageMap)
 def attention_by_run(
     runs: Sequence[ReportedRun], records: Callable[[ReportedRun], Sequence[Record]]
 ) -> list[Record]:
-    """The `records` of each run; a sentence for a run that has none, or no attention."""
+    """The `records` of each run, or a sentence that says why a run has none."""
     found: list[Record] = []
     choices: dict[str, Sequence[Record]] = {}
     for run in runs:
         if run.metrics.get("attention") == "none":
-            found.append(Text(f"{run.label}: nothing attends in it.", "note"))
+            found.append(Text(f"{run.label}: the model has no attention.", "note"))
             continue
         try:
             choices[run.label] = records(run)
@@ -46,7 +46,7 @@ def attention_by_run(
 
 
 class Learned(NamedTuple):
-    """What a model did with some items at each epoch."""
+    """The same items at each epoch, with the weights that the model gave them."""
 
     epochs: list[int]
     frames: list[list[Any]]  # the items of each epoch
@@ -59,13 +59,13 @@ def learned_records(
     best: Callable[[ReportedRun], Learned | None],
     record: Callable[[Sequence[Any], Sequence[str]], Frame],
 ) -> list[Record]:
-    """A slider over the epochs of a run, and sentences about what is missing.
+    """A slider over a run's epochs, and warnings about missing ones.
 
     Args:
         run: the run.
         by_epoch: its epochs; raises `RequestError` if their weights or the data can't be read.
-        best: the best epoch alone, if there are no others; None if that is unknown, too.
-        record: makes items and the names of their maps into what is shown at an epoch.
+        best: the best epoch alone, or None; called if `by_epoch` fails.
+        record: the record of an epoch, made of its items and the names of their maps.
 
     Raises:
         RequestError: no epoch is known.
@@ -82,10 +82,10 @@ def by_epoch_or_best(
     by_epoch: Callable[[ReportedRun], Found],
     best: Callable[[ReportedRun], Found | None],
 ) -> tuple[Found, list[Record]]:
-    """What is known `by_epoch`, else of the `best` epoch, and then a sentence that says why.
+    """Return the result of `by_epoch`; if it fails, that of `best` and a warning.
 
     Raises:
-        RequestError: neither is known.
+        RequestError: both fail.
     """
     try:
         return by_epoch(run), []
@@ -99,12 +99,12 @@ def by_epoch_or_best(
 def attention_by_epoch(
     run: ReportedRun, items: np.ndarray
 ) -> Iterator[tuple[int, keras.Model, np.ndarray]]:
-    """Epochs of a run, the model as it was, and its attention weights on some items, as float32.
+    """Yield epochs of a run, the model of each, and its float32 attention weights on some items.
 
     Raises:
         RequestError: it has no weights, or those of no epoch can be read.
     """
-    # After the run's task was read, which suppresses TensorFlow's notices.
+    # Reading the run's task has suppressed TensorFlow's notices by now.
     from attnlab.training.steps import compiled
 
     attend = None
@@ -117,7 +117,7 @@ def attention_by_epoch(
 
 
 def mean_and_heads(weights: np.ndarray) -> np.ndarray:
-    """Weights (H, ...) as maps: the mean of all heads, then each head if there are a few."""
+    """Turn weights (H, ...) into maps: the mean of all heads, then each of up to 8 heads."""
     weights = np.nan_to_num(weights)
     mean = weights.mean(axis=0, keepdims=True)
     return np.concatenate([mean, weights]) if 1 < len(weights) <= _MOST_HEADS else mean
@@ -130,9 +130,9 @@ def map_names(heads: int, maps: int) -> list[str]:
 
 
 def fitting(frames: Sequence[Sequence[Item]], room: int) -> list[list[Item]]:
-    """The part of each epoch's items that fits into so many bytes, one byte per weight.
+    """Shorten epochs until they fit into `room` bytes, one byte per weight.
 
-    All maps of all items, else the first map of each; else fewer items, but at least one.
+    First all maps of an item but one are dropped, then items; at least one item remains.
     """
     if sum(item.weights.size for frame in frames for item in frame) > room:
         frames = [[item._replace(weights=item.weights[:1]) for item in frame] for frame in frames]

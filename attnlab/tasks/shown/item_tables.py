@@ -1,4 +1,4 @@
-"""Test items side by side: what several runs said of the same ones."""
+"""Tables of test items with the predictions of several runs."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ Columns: TypeAlias = Mapping[str, np.ndarray]
 
 
 class Cells(NamedTuple):
-    """A column of a table of items."""
+    """A column of a table of test items."""
 
     name: str
-    cell: Callable[[Columns, int], str]  # by a run's predictions and the row of an item
-    of_several: str = "{name}, {label}"  # its heading for one of several runs
+    cell: Callable[[Columns, int], str]  # the text, of a run's predictions and an item's row
+    of_several: str = "{name}, {label}"  # the heading if there are several runs
 
 
 def of_same_items(
@@ -31,7 +31,7 @@ def of_same_items(
     read: Callable[[ReportedRun], Columns],
     items: Callable[[Columns], Sequence[str]],
 ) -> tuple[dict[str, Columns], list[Record]]:
-    """The predictions of runs by label, and a sentence for each run that is left out.
+    """The predictions of runs by label, and a sentence per run that is left out.
 
     Args:
         runs: the first that can be read defines the items.
@@ -89,18 +89,18 @@ def read_items(
 
 
 def spread(items: Sequence[int] | np.ndarray, most: int) -> list[int]:
-    """At most so many of some items, at equal distances, including the first and the last."""
+    """Choose up to `most` items at equal distances, including the first and the last."""
     places = np.linspace(0, len(items) - 1, min(most, len(items))).astype(int)
     return [int(items[place]) for place in places]
 
 
 def worst_first(order: Sequence[int] | np.ndarray) -> list[int]:
-    """The 12 worst items, and 12 of the others, of items in order from the worst to the best."""
+    """Choose the 12 worst items and 12 others from items in order, the worst first."""
     return [*map(int, order[:WORST]), *spread(order[WORST:], _SPREAD)]
 
 
 def which_items(shown: int, of: int, what: str, runs: int) -> str:
-    """The title of a table of the items of `worst_first`.
+    """The title of a table of the items that `worst_first` chose.
 
     Args:
         shown: how many the table has.
@@ -122,7 +122,7 @@ def items_table(
     shared: Sequence[Cells],
     own: Sequence[Cells],
 ) -> Table:
-    """A table of test items and what each run said of them.
+    """A table of test items with the predictions of each run.
 
     Args:
         title: of the table.
@@ -147,7 +147,7 @@ def items_table(
 
 
 def text_cells(*names: str) -> list[Cells]:
-    """Columns of predictions as they are."""
+    """Columns that show predictions unchanged."""
 
     def cells(name: str) -> Cells:
         return Cells(name, lambda own, row: str(own[name][row]))

@@ -1,4 +1,4 @@
-"""Figures that runs of several kinds have: how they learned, results by group, vocabularies."""
+"""Figures of several kinds: learning curves, results by group, vocabularies."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def run_title(metrics: Mapping[str, Any]) -> str:
 def result_line(
     metrics: Mapping[str, Any], kind: Kind, *others: str, with_skill: bool = True
 ) -> str:
-    """The test result in a line: the metric that the run reports, `others`, the best baseline."""
+    """The test result in a line: the reported metric, `others`, and the best baseline."""
     test, reported = metrics.get("test", {}), metrics.get("metric", kind.scoring.reported)
     shown = [metric for metric in kind.scoring.metrics if metric.name in (reported, *others)]
     known = [f"{m.label} {test[m.name]:.4g}" for m in shown if test.get(m.name) is not None]
@@ -126,7 +126,7 @@ def groups_figure(
     items: str,
     result: str,
 ) -> Figure:
-    """The share of right answers by group, with Wilson's 95 % interval, and that of all items.
+    """Draw the share of right answers per group, with Wilson's 95 % interval, and of all items.
 
     Of more than 40 groups the largest are shown.
 
@@ -188,8 +188,8 @@ def vocabulary_figure(
 ) -> Figure:
     """Words at their places in the plane of the first two principal components.
 
-    Vectors are divided by their length first: else frequent words, whose vectors grow longest, are
-    far out and all others in one spot. Words near each other have vectors of the same direction.
+    Vectors are divided by their length first. Otherwise frequent words, whose vectors are the
+    longest, would be far from all others. Neighbours have vectors of similar directions.
 
     Args:
         vectors: (N, D), one per word.

@@ -9,14 +9,14 @@ from typing import NamedTuple, TypeGuard
 from attnlab.views.records import Known
 from attnlab.views.scales import are_times, is_wide, steps_of_decades
 
-_NEAREST = 60.0  # pixels between two ticks that stand upright or side by side
+_NEAREST = 60.0  # the fewest pixels between two ticks
 _ROOM = 0.04  # of an axis, beyond the values
 _TIMES = 8  # most ticks at times
 MOST_DIGITS = 15  # that float64 has of every number
 
 
 class Scale(NamedTuple):
-    """Where values lie: `low` at the pixel `start`, `high` at `end`."""
+    """An axis: the value `low` is at the pixel `start`, `high` at `end`."""
 
     low: float
     high: float
@@ -46,10 +46,7 @@ class Scale(NamedTuple):
 
 
 def scale(values: Iterable[float], start: float, end: float, logarithmic: bool = False) -> Scale:
-    """The scale on which all values lie, with a little room.
-
-    It is logarithmic where it may be and values above 0 span more than a decade.
-    """
+    """An axis with room for all values; logarithmic if that is allowed and `is_wide`."""
     known = [value for value in values if math.isfinite(value)] or [0.0, 1.0]
     low, high = min(known), max(known)
     if logarithmic and is_wide(known):
@@ -73,7 +70,7 @@ def short_number(value: Known, digits: int) -> float | int | None:
 
 
 def digits_of(values: Iterable[Known], least: int) -> int:
-    """How many digits show `least` of what values differ by; more are no use of float64."""
+    """How many digits show differences between values with `least` digits; at most float64's."""
     known = [value for value in values if is_known(value)]
     size, spread = max(map(abs, known), default=0.0), max(known, default=0) - min(known, default=0)
     if not 0 < spread < math.inf:
@@ -82,9 +79,9 @@ def digits_of(values: Iterable[Known], least: int) -> int:
 
 
 def time_ticks(names: Sequence[str]) -> list[tuple[float, str]]:
-    """Ticks for rows named by times such as 1983-06-30, at the first row of a year or a month.
+    """Ticks at the first row of a year or month, for rows named by times such as 1983-06-30.
 
-    Names that are no times get ticks at equal distances.
+    Other names get ticks at equal distances.
     """
     for length in (4, 7, 10, 13) if are_times(names) else ():
         heads = [name[:length] for name in names]

@@ -1,4 +1,4 @@
-"""What moves with a slider: the records of all epochs, as the page's script needs them."""
+"""What a slider changes: the records of all epochs, as the page's script needs them."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from attnlab.views.records import (
 )
 
 _DIGITS = 5
-_FINEST = 32  # cells to a side of an image's map
+_FINEST = 32  # the most cells per side of an image's map
 
 
 def spoken(epochs: Epochs) -> list[str]:
-    """What the slider says at each epoch."""
+    """The text next to the slider at each epoch."""
     return [
         f"epoch {number} of {epochs.numbers[-1]}{f' · {note}' if note else ''}"
         for number, note in zip(epochs.numbers, epochs.notes, strict=True)
@@ -36,7 +36,7 @@ def spoken(epochs: Epochs) -> list[str]:
 
 
 def moving(slider: Slider) -> Iterator[dict[str, Any]]:
-    """The parts in a slider, of each what the template and the script need."""
+    """The parts below a slider, with what the template and the script need of each."""
     over = slider.over_epochs
     for place, records in enumerate(zip(*slider.frames, strict=True)):
         if place == 1 and over is not None:
@@ -47,7 +47,7 @@ def moving(slider: Slider) -> Iterator[dict[str, Any]]:
 
 
 def _part(records: Sequence[Any], first: int) -> Iterator[dict[str, Any]]:
-    """One record of all epochs."""
+    """The parts of one record, given at all epochs."""
     kind = type(records[0])
     if kind is Strips:
         yield _strips(records, first)
@@ -125,7 +125,7 @@ def _image(items: Sequence[ImageMap], maps: Sequence[str]) -> dict[str, Any]:
 
 
 def image_cell(patch: int, side: int) -> int:
-    """How many cells of a map a patch has to a side: a divisor of its pixels."""
+    """How many cells per side a patch of an image has in a map: a divisor of its pixels."""
     fitting = [n for n in range(1, patch + 1) if patch % n == 0 and n * side <= _FINEST]
     return max(fitting, default=1)
 

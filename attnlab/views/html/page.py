@@ -1,4 +1,4 @@
-"""A page as one file of HTML: it fetches nothing, and no text of a run becomes markup."""
+"""A page as one HTML file. It needs no network, and no text of a run becomes markup."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _SHORT = 24  # characters up to which a cell among sentences needs no room of it
 
 
 class _Chart(NamedTuple):
-    """A chart as it is drawn, and the numbers that its readout needs."""
+    """A drawn chart, and the numbers for its readout."""
 
     svg: Markup
     data: dict[str, Any] | None
@@ -76,7 +76,7 @@ def _is_narrow_chart(record: Record) -> bool:
 
 
 def _side_by_side(records: Iterable[Record]) -> Iterator[list[Record]]:
-    """Groups of records: charts that follow each other are side by side, unless they are wide."""
+    """Group consecutive narrow charts, which a page shows side by side."""
     charts: list[Record] = []
     for record in records:
         if _is_narrow_chart(record):

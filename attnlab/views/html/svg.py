@@ -1,4 +1,4 @@
-"""Charts as SVG, drawn here so that they are there without any script."""
+"""Charts as SVG, which a reader sees even without JavaScript."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def style_of(colour: int | None) -> str:
 
 
 def curves_svg(chart: Curves) -> tuple[Markup, Scale]:
-    """The drawing of a chart, and its axis x, by which a readout finds what is pointed at."""
+    """Draw a chart; returns the SVG and its x axis, which the readout needs."""
     width, height = (_WIDE, _WIDE_HEIGHT) if chart.wide else (_WIDTH, _HEIGHT)
     bottom = height - _BOTTOM
     y = scale(values_of_curves(chart.curves), bottom, _TOP, chart.logarithmic)
@@ -67,7 +67,7 @@ def curves_svg(chart: Curves) -> tuple[Markup, Scale]:
 
 
 def intervals_svg(chart: Intervals) -> Markup:
-    """For each group its name, below it the mean in its interval, below that a dot each value."""
+    """Draw each group's name, its mean and interval below, and then a dot per value."""
     height = _TOP + len(chart.rows) * _ROW
     shown, _ = near_lines(chart)
     both = [*values_of_intervals(chart), *(value for _, value in shown)]
@@ -89,7 +89,7 @@ def intervals_svg(chart: Intervals) -> Markup:
 
 
 def strip_svg(strip: Strip, weights: np.ndarray, most: float) -> Markup:
-    """The values as a line, and below it the weights (S,) as bars; `most` is as high as they go."""
+    """Draw values as a line above their weights (S,) as bars; `most` is the highest bar."""
     width, height = STRIP
     step = width / len(strip.values)
     y = scale(strip.values, height * 0.62, _STRIP_TOP)
@@ -104,7 +104,7 @@ def strip_svg(strip: Strip, weights: np.ndarray, most: float) -> Markup:
 
 
 def bars_path(weights: Sequence[float] | np.ndarray, most: float) -> str:
-    """Bars on the lower edge of a strip; page.js has the same."""
+    """The SVG path of a strip's bars; page.js draws the same path."""
     width, height = STRIP
     step = width / len(weights)
     tops = [height - 0.62 * height * float(weight) / (most or 1.0) for weight in weights]
@@ -174,7 +174,7 @@ def _bands(
 
 
 def _runs(xs: Sequence[float] | np.ndarray, ys: Values) -> Iterator[list[tuple[float, float]]]:
-    """Points that follow each other without a gap."""
+    """Split points at unknown values into runs without a gap."""
     run: list[tuple[float, float]] = []
     for x, y in zip(xs, ys, strict=True):
         if is_known(y):

@@ -1,4 +1,4 @@
-"""Tokens of any language as labels of a figure: drawn if a font has them, never a warning."""
+"""Labels in any script. A character that no installed font has becomes a square."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from matplotlib import font_manager
 from matplotlib.backends.backend_agg import RendererAgg
 from matplotlib.font_manager import FontProperties
 
-# Beside matplotlib's own font, the usual ones of systems that have more scripts.
+# Matplotlib's own font, then the fonts with more scripts that operating systems bring.
 _FAMILIES = (
     "DejaVu Sans",
     *("Noto Sans CJK SC", "Noto Sans CJK JP", "Noto Sans CJK KR", "Noto Sans SC", "Noto Sans JP"),
@@ -42,7 +42,7 @@ def label_font(size: float) -> FontProperties:
 
 
 def drawable(text: str, most: int | None = None) -> str:
-    """A text as it can be drawn: a square for what no font has, cut in its middle beyond `most`."""
+    """Make a text drawable: squares for missing characters; beyond `most`, cut in the middle."""
     drawn = "".join(_drawn(character) for character in unicodedata.normalize("NFC", text))
     if most is not None and len(drawn) > most:
         head = most // 2

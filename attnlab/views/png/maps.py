@@ -102,7 +102,7 @@ def _hidden(axis: Axis) -> list[tuple[float, str]]:
 
 
 def _is_turned(record: Maps) -> bool:
-    """Whether labels of all columns are too wide to stand side by side."""
+    """Whether the columns' labels are too wide to be written horizontally."""
     columns = record.weights.shape[2]
     is_labelled = record.square and len(record.x.ticks or ()) == columns
     return is_labelled and widest(_names(record.x), _font(columns)) > 0.9 * _cell(columns)

@@ -30,8 +30,8 @@ _DISTANCES = (6.0, 18.0, 30.0)  # pixels
 def word_map(title: str, subtitle: str, record: Scatter) -> Figure:
     """Draw a figure of labelled points.
 
-    Labels are placed one by one, the most important first, each where it covers no other label and
-    no legend. A point whose label finds no room has none, which the subtitle says.
+    Labels are placed one by one, the most important first, where they cover neither another label
+    nor the legend. The subtitle says how many labels found room.
     """
     figure = new_figure(_WIDTH, _HEIGHT, drawable(title), placed=True)
     width, height = _WIDTH - _LEFT - _RIGHT, _HEIGHT - _BOTTOM - _TOP
@@ -98,14 +98,14 @@ def _draw_legend(axes: Axes, groups: Sequence[str], colours: np.ndarray) -> None
 
 
 def _limits(values: np.ndarray) -> tuple[float, float]:
-    """The range of values with a margin, of some width even where all are equal."""
+    """The range of values with a margin; the margin is 1 if all values are equal."""
     low, high = float(values.min()), float(values.max())
     margin = 0.06 * (high - low) or 1.0
     return low - margin, high + margin
 
 
 def _place_labels(axes: Axes, places: np.ndarray, labels: Sequence[str]) -> int:
-    """Write labels where they cover neither each other, the legend nor many points.
+    """Write labels so that they don't cover each other or the legend, and cover few points.
 
     Returns how many.
     """

@@ -18,11 +18,11 @@ from attnlab.records.files import replacing
 from attnlab.views.records import Colour
 from attnlab.views.scales import look, steps_of_decades
 
-# Okabe and Ito (2008), without their yellow, which white paper swallows: readers of every colour
-# vision can distinguish them, and in grey their lightness differs.
+# Okabe and Ito (2008), without yellow, which is hard to see on white. Colour-blind readers can
+# distinguish these colours, and they differ in lightness when printed in grey.
 BLACK, LIGHT, SOFT = "#222222", "#9A9A9A", "#444444"
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", BLACK, "#56B4E9", "#E69F00")
-# They distinguish groups if colours repeat, and in grey.
+# Dashes distinguish groups whose colours are equal; markers do in grey, too.
 _DASHES: tuple[Literal["-", "--", ":", "-."], ...] = ("-", "--", ":", "-.")
 _MARKERS = ("o", "s", "D", "^", "v", "P", "X")
 COLOUR_MAP = "cividis"
@@ -77,7 +77,7 @@ def tidy(axes: Axes, grid: str = "y") -> None:
 
 
 def legend_above(axes: Axes) -> None:
-    """Draw a legend in one line above the axes, where no curve can be."""
+    """Draw a legend in one line above the axes, where it covers no curve."""
     place: dict[str, Any] = dict(loc="lower left", bbox_to_anchor=(0, 1), borderaxespad=0.1)
     axes.legend(ncols=3, frameon=False, fontsize=9, handlelength=1.5, **place)
 

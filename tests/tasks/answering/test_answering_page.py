@@ -178,4 +178,4 @@ def test_a_model_that_has_no_weights_is_named(tmp_path):
     assert "has no attention weights" in why.text
     run.metrics = {"attention": "none"}
     (nothing,) = attention_records([run])
-    assert nothing.text == "bahdanau: nothing attends in it."
+    assert nothing.text == "bahdanau: the model has no attention."

@@ -256,4 +256,4 @@ def test_nothing_is_shown_of_a_run_in_which_nothing_attends(looking):
     run = looking(Looking())
     run.metrics = {"attention": "none"}
     (said,) = attention_records([run])
-    assert said.text == "bahdanau: nothing attends in it."
+    assert said.text == "bahdanau: the model has no attention."
