@@ -1,4 +1,4 @@
-"""What runs that fill in words show: learning, results by group, words, and attention."""
+"""Views of runs that fill in words: learning, results by group, words, attention."""
 
 from __future__ import annotations
 
@@ -73,8 +73,8 @@ _PAIRED = {
 }
 _NOTE = (
     "The word between » and « asks. The darker a word, the more weight it had; the darkest has the "
-    "largest weight of its text. Point at the output, or reach it by Tab, for the largest weights "
-    "in numbers. Dotted: another word than at the epoch before."
+    "largest weight of its text. Point at the output, or reach it by Tab, to read the largest "
+    "weights. Dotted: another word than at the previous epoch."
 )
 _NAMES = ("text", "word", "said")
 _COLUMNS = ("text", "place", "word", "p_word", "prediction", "right", "probability")
@@ -106,7 +106,7 @@ def figures(run: RunDirectory, metrics: Mapping[str, Any]) -> dict[str, Figure]:
 
 
 def attention_figure(kept: Mapping[str, np.ndarray], metrics: Mapping[str, Any]) -> Figure:
-    """At which words of its text the place of a masked word looked, wrong ones first.
+    """Draw at which words of its text a masked word looks, wrongly filled ones first.
 
     Args:
         kept: `weights` (N, H, 1, S); `tokens` (N, S), "" where there is padding; `place`, `word`,
@@ -148,7 +148,7 @@ def _marked(tokens: np.ndarray, places: np.ndarray) -> list[list[str]]:
 
 
 def word_records(runs: Sequence[ReportedRun]) -> list[Record]:
-    """Test words side by side with what each run says; then accuracy by what replaced them."""
+    """A table of test words and predictions, then accuracy by what replaced the words."""
     tables, texts = of_same_items(runs, _read, lambda _: ("text", "place", "word"))
     return [*([_table(tables)] if tables else []), *texts, *accuracy_by_group(runs, "words")]
 
@@ -158,7 +158,7 @@ def _read(run: ReportedRun) -> Columns:
 
 
 def _table(tables: Mapping[str, Columns]) -> Table:
-    """The words to which runs give the smallest probability, and some others up to the largest."""
+    """The words with the smallest probability, and some others up to the largest."""
     order = np.argsort(mean_of(tables, "p_word"), kind="stable")
     rows = worst_first(order)
     what = "words, by the probability p of the right one"
@@ -172,7 +172,7 @@ def _table(tables: Mapping[str, Columns]) -> Table:
 
 
 def _said(columns: Columns, row: int) -> str:
-    """What is said in a word's place, with its probability if it is wrong."""
+    """The prediction for a word, with its probability if it is wrong."""
     said = str(columns["prediction"][row])
     return said if columns["right"][row] else f"{said} ✗ ({columns['probability'][row]:.2f})"
 

@@ -1,4 +1,4 @@
-"""Test questions with what each run answers, and how many of each kind are right."""
+"""Test questions with the answers of each run, and results by question word."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _NOTHING = "(no answer)"
 
 
 def answer_records(runs: Sequence[ReportedRun]) -> list[Record]:
-    """Questions side by side with what each run says; then results by the word that asks."""
+    """A table of questions and each run's answers, then results by question word."""
     tables, texts = of_same_items(runs, _read, lambda _: ("question", "answer"))
     return [*([_table(tables)] if tables else []), *texts, *_groups(runs)]
 
@@ -39,7 +39,7 @@ def _read(run: ReportedRun) -> Columns:
 def _table(tables: Mapping[str, Columns]) -> Table:
     """The questions with the smallest F1, and some at equal distances up to the largest."""
     mean = mean_of(tables, "f1")
-    # Among wrong ones the surest first.
+    # Of equally bad answers, the most confident comes first.
     order = np.lexsort((np.arange(len(mean)), -mean_of(tables, "probability"), mean))
     rows = worst_first(order)
     title = which_items(len(rows), len(order), "questions, by F1", len(tables))
@@ -64,7 +64,7 @@ def _said(columns: Columns, row: int) -> str:
 
 
 def _groups(runs: Sequence[ReportedRun]) -> list[Record]:
-    """Exact match and F1 by the word that asks, of all runs."""
+    """Exact match and F1 of all runs by question word."""
     known = {run.label: run.metrics["groups"] for run in runs if run.metrics.get("groups")}
     if not known:
         return []

@@ -1,4 +1,4 @@
-"""How attention was learned: where the words of a few texts looked in the question, by epoch."""
+"""Attention by epoch: at which words of the question the words of a few texts look."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ if TYPE_CHECKING:
     from attnlab.tasks.answering.data import AskedPart, AskedTexts
 
 _NOTE = (
-    "Point at a word, or reach it by Tab and the arrow keys: a word of the text lights up those of "
-    "the question that it looks at, a word of the question those that look at it. Between "
-    "brackets: what was said at that epoch. Dotted: changed since the epoch before."
+    "Point at a word, or reach it by Tab and the arrow keys. A word of the text lights up the "
+    "words of the question that it looks at; a word of the question lights up the words that look "
+    "at it. In brackets: the answer at that epoch. Dotted: changed since the previous epoch."
 )
 _NAMES = ("question", "answer", "text")
 _OPEN, _CLOSE = "[", "]"
@@ -57,7 +57,7 @@ def _record(items: Sequence[AttentionMap], names: Sequence[str]) -> AttentionMap
 
 
 def _bracketed(item: AttentionMap) -> AttentionMap:
-    """A map with brackets around what was said, which look at nothing."""
+    """Put brackets around the answer; they have no weights."""
     first, last = item.said or (-1, -1)
     if not 0 <= first <= last < len(item.rows):
         return item
@@ -67,7 +67,7 @@ def _bracketed(item: AttentionMap) -> AttentionMap:
 
 
 def _by_epoch(run: ReportedRun) -> Learned:
-    """The same windows at each epoch: those around what the run's best epoch said."""
+    """The same windows at each epoch: those around the best epoch's answers."""
     task: Any = run.task()
     run.load_data()
     data: AskedTexts = task.data
@@ -98,7 +98,7 @@ def _by_epoch(run: ReportedRun) -> Learned:
 def _windows(
     task: Any, part: AskedPart, numbers: Sequence[int] | np.ndarray, rows: Sequence[int]
 ) -> list[AttentionMap]:
-    """Questions and windows of their texts as words, still without weights."""
+    """Questions and windows of their texts as words, without weights yet."""
     first = 1 + task.question_places
     tokens = part.rows.tokens[rows]
     unknown = [_unknown(task, part, row) for row in rows]
@@ -118,7 +118,7 @@ def _windows(
 
 
 def _unknown(task: Any, part: AskedPart, row: int) -> tuple[list[str], list[str]]:
-    """The words of a window that the model doesn't know: of its question, and of its text."""
+    """The words of a window that the model doesn't know: in its question, and in its text."""
     number, start = int(part.rows.owners[row]), int(part.rows.starts[row])
     question, text = part.questions[number].question, part.questions[number].text
     before = part.texts[number].tokens[:start].count(UNKNOWN)
@@ -134,7 +134,7 @@ def _named(rows: np.ndarray, unknown: Sequence[list[str]]) -> list[list[str]]:
 
 
 def _best_said(predictions: Any, number: int) -> Any:
-    """The answer of the best epoch; only its place is used."""
+    """The best epoch's answer, of which only the place is used."""
     from attnlab.tasks.answering.spans import PredictedAnswer
 
     start, end = (int(predictions[name][number]) for name in ("start", "end"))

@@ -1,4 +1,4 @@
-"""The figures of a run that answers: learning, results by the word that asks, and attention."""
+"""The figures of an answering run: learning curves, results by question word, attention."""
 
 from __future__ import annotations
 
@@ -68,11 +68,11 @@ def figures(run: RunDirectory, metrics: Mapping[str, Any]) -> dict[str, Figure]:
 
 
 def attention_figure(kept: Mapping[str, np.ndarray], metrics: Mapping[str, Any]) -> Figure:
-    """A map for each of up to six questions, wrong ones first: words of the text ask, across.
+    """Draw a map for each of up to six questions, wrongly answered ones first.
 
-    A column is a word of the text, a row one of the question; of several heads the mean is shown.
-    A frame is around the words that were said, a line below the right answer. Of long texts the
-    60 words around the answer are shown.
+    A column is a word of the text, a row a word of the question; a cell is the mean weight over
+    heads. A frame surrounds the words that the model answered, a line is below the right answer.
+    Of long texts, 60 words around the answer are shown.
 
     Args:
         kept: what `looked_at` has of some questions; `right` and `index` may be missing.
@@ -91,7 +91,7 @@ def attention_figure(kept: Mapping[str, np.ndarray], metrics: Mapping[str, Any])
 
 
 def kept_map(kept: Mapping[str, np.ndarray], row: int) -> AttentionMap:
-    """A question of attention.npz; whether it is right, and the answer, if that is known."""
+    """A question of attention.npz, with the right answer if that is known."""
     question, text = (
         [str(word) for word in kept[side][row] if word] for side in ("question", "text")
     )
@@ -113,7 +113,7 @@ def span(places: np.ndarray) -> _Span | None:
 
 
 def _around_answer(item: AttentionMap) -> AttentionMap:
-    """The part of a map that a figure has room for."""
+    """Cut a map to the words around the answer that a figure has room for."""
     around = max((span[0] for span in (item.said, item.answer) if span), default=0)
     first = max(min(around - _MOST_COLUMNS // 2, len(item.rows) - _MOST_COLUMNS), 0)
     rows = slice(first, first + _MOST_COLUMNS)

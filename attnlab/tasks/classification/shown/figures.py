@@ -1,4 +1,4 @@
-"""The figures of a run that classifies: how it learned, what it mistook, how sure it was."""
+"""The figures of a classifying run: learning curves, confusion, calibration, groups."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def curves_figure(history: Mapping[str, list[float]], metrics: Mapping[str, Any]
 def confusion_figure(
     counts: np.ndarray, classes: Sequence[str], metrics: Mapping[str, Any], nouns: str = "texts"
 ) -> Figure:
-    """Which class was taken for which: counts, and as colours the share of each class's items.
+    """Draw a confusion matrix: counts, and each class's shares as colours.
 
     `counts` are (C, C), a row for the items of a class, a column for those said to be of it.
     """
@@ -118,10 +118,10 @@ def _cell(count: int, share: float, classes: int) -> str:
 def calibration_figure(
     predictions: Mapping[str, np.ndarray], metrics: Mapping[str, Any], nouns: str = "texts"
 ) -> Figure:
-    """Accuracy by how sure the model was: a reliability diagram, as Guo et al. 2017, figure 1.
+    """Draw accuracy by confidence: a reliability diagram, as Guo et al. 2017, figure 1.
 
-    Differences: points at the mean confidence of a bin, with Wilson's 95 % interval, in place of
-    bars; below them how many items there are.
+    Differences: points at the mean confidence of a bin, with Wilson's 95 % interval, instead of
+    bars. A second chart shows how many items each bin has.
     """
     right = predictions["label"] == predictions["prediction"]
     found = calibration_bins(predictions["probability"], right)

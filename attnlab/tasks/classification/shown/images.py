@@ -1,4 +1,4 @@
-"""Where a Vision Transformer looked on images: figures, and epoch by epoch on a page."""
+"""Where a Vision Transformer looks on images: figures, and records by epoch for a page."""
 
 from __future__ import annotations
 
@@ -81,10 +81,10 @@ def _image(pixels: np.ndarray, weights: np.ndarray, said: Any, label: Any, note:
 
 
 def positions_figure(similarity: np.ndarray, grid: tuple[int, int], title: str) -> Figure:
-    """How alike the learned positions of patches are: for each patch a map over all of them.
+    """Draw how similar the learned positions of patches are: a map over all patches per patch.
 
-    As figure 7 (middle) of Dosovitskiy et al. 2021. Of more than 10 rows or columns of patches some
-    are shown, at equal distances.
+    As figure 7 (middle) of Dosovitskiy et al. 2021. Of more than 10 rows or columns of patches, 10
+    at equal distances are shown.
 
     Args:
         similarity: (N, N) cosines between positions, patches row by row.

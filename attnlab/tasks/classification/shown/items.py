@@ -1,4 +1,4 @@
-"""Test items with what each run takes them for, which classes are taken for which, and groups."""
+"""Test items with each run's predictions, confusion tables, and results by group."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ PREDICTED = ("label", "prediction", "probability")
 
 
 def item_records(runs: Sequence[ReportedRun]) -> list[Record]:
-    """Items side by side with what each run says of them; then confusions, then groups."""
+    """A table of items and predictions, then confusion tables, then results by group."""
     tables, texts = of_same_items(runs, _read, lambda columns: (noun_of(columns), "label"))
     nouns = f"{noun_of(next(iter(tables.values())))}s" if tables else "items"
     confused = {run.label: [_confusion(run.metrics["confusion"], nouns)] for run in runs
@@ -45,10 +45,10 @@ def item_records(runs: Sequence[ReportedRun]) -> list[Record]:
 
 
 def likelihood(columns: Columns) -> np.ndarray:
-    """(N,) the probability of each item's class; at most that, if it was not stored and is small.
+    """The probability of each item's class, (N,), or an upper bound of it.
 
-    Of more than 20 classes only the largest probability was kept: a class that isn't the prediction
-    has at most the rest of it.
+    Of more than 20 classes, runs store only the largest probability. If that is not the item's
+    class, the bound is 1 minus that probability.
     """
     right = columns["label"] == columns["prediction"]
     largest = np.asarray(columns["probability"], np.float64)
@@ -71,7 +71,7 @@ def _read(run: ReportedRun) -> Columns:
 
 
 def _table(tables: Mapping[str, Columns]) -> Table:
-    """The items that runs know least of, and some at equal distances up to the best known ones."""
+    """The items with the smallest probability of their class, and some up to the largest."""
     first = next(iter(tables.values()))
     noun = noun_of(first)
     known = {label: {**own, "likelihood": likelihood(own)} for label, own in tables.items()}
@@ -101,7 +101,7 @@ def _sure(columns: Columns, row: int) -> str:
 
 
 def _confusion(confusion: Mapping[str, Any], nouns: str) -> Table:
-    """Which class was taken for which; of many classes what was mistaken most often."""
+    """A confusion table; of many classes, the most frequent mistakes."""
     classes, counts = list(confusion["classes"]), np.array(confusion["counts"])
     totals = counts.sum(axis=1)
     if len(classes) <= _MOST_CLASSES:

@@ -1,4 +1,4 @@
-"""Which words of a text a classifier looked at: a figure, and epoch by epoch on a page."""
+"""Which words of a text a classifier looks at: a figure, and records by epoch for a page."""
 
 from __future__ import annotations
 
@@ -33,17 +33,17 @@ if TYPE_CHECKING:
 _MOST_DRAWN, _MOST_TEXTS = 10, 8  # in a figure, on a page
 _NOTE = (
     "The darker a word, the more weight it had; the darkest has the largest weight of its text. "
-    "Point at the predicted class, or reach it by Tab, for the largest ones in numbers. Dotted: "
-    "another class than at the epoch before."
+    "Point at the predicted class, or reach it by Tab, to read the largest weights. Dotted: "
+    "another class than at the previous epoch."
 )
 _SELF = " Each word asks: a word's weight is the mean over all that do."
 
 
 def attention_figure(kept: Mapping[str, np.ndarray], metrics: Mapping[str, Any]) -> Figure:
-    """The attention on the words of some test texts, those that it got wrong first.
+    """Draw the attention on the words of up to ten test texts, wrongly classified ones first.
 
-    Of several heads and of several queries, those of padding left out, the mean is shown. Up to ten
-    texts, half of them wrong ones where there are as many.
+    Weights are means over heads and over queries that are no padding. Half of the texts are
+    wrongly classified, if there are as many.
 
     Args:
         kept: `weights` (N, H, T, S); `tokens` (N, S), "" where there is padding; `prediction` (N,),
@@ -145,7 +145,7 @@ def _rows(run: ReportedRun, tokens: np.ndarray) -> list[int]:
     """Some test texts, half of them wrong: at equal distances by the probability of their class."""
     columns = read_items(run, KIND, PREDICTED, len(tokens), "texts")
     right = columns["label"] == columns["prediction"]
-    # One without a word has nothing to look at.
+    # A text without words has no weights.
     order = [row for row in np.argsort(likelihood(columns), kind="stable") if tokens[row].any()]
     wrong = [row for row in order if not right[row]]
     correct = [row for row in order if right[row]]

@@ -1,4 +1,4 @@
-"""Where a forecaster looked: a figure, and epoch by epoch on a page."""
+"""Where a forecaster looks: a figure, and records by epoch for a page."""
 
 from __future__ import annotations
 
@@ -53,15 +53,19 @@ def attention_figure(
     metrics: Mapping[str, Any],
     ahead: np.ndarray | None = None,
 ) -> Figure:
-    """Attention weights of some test windows.
+    """Draw the attention weights of some test windows.
 
-    With one query a window: the window that varies most with its weights; a map with a row for each
-    window and head; the mean weight of each lag. With many queries: a map of queries by memory for
-    each head, mean of the windows, and the same bars.
+    With one query per window: the window that varies most, with its weights; a map with a row per
+    window and head; the mean weight of each lag. With many queries: a map of queries by memory per
+    head, averaged over windows, and the mean weight of each lag.
 
-    `weights` are (N, H, T, S), before dropout; `history` (N, S) in natural units, newest last, its
-    first targets at `labels`; `metrics` are the run's. Of a decoder's queries, `ahead` (T,) is the
-    first step that each forecasts; None: self-attention, the history's steps ask.
+    Args:
+        weights: (N, H, T, S), before dropout.
+        history: (N, S) in natural units, newest last.
+        labels: the time or index of each window's first target.
+        metrics: the run's.
+        ahead: (T,) the first step that each query of a decoder forecasts; None: self-attention,
+            whose queries are the history's steps.
     """
     weights, history = weights[:_MOST_WINDOWS], history[:_MOST_WINDOWS]
     if weights.shape[2] == 1:
@@ -93,7 +97,7 @@ def _one_query(
 
 
 def _lags_chart(mean: np.ndarray, end: str) -> Curves:
-    """The mean weight of each memory position, labelled by its distance from what comes next."""
+    """The mean weight of each memory position, labelled by its lag."""
     steps = len(mean)
     equal = f"dashed: equal weights, 1/{steps}"
     return Curves(
@@ -152,7 +156,7 @@ def _lag_ticks(steps: int, most: int) -> list[tuple[float, str]]:
 
 
 class _Learned(NamedTuple):
-    """Where a run looked at each epoch."""
+    """The weights of a run at each epoch."""
 
     epochs: list[int]
     weights: np.ndarray  # (E, N, H, T, S)
@@ -162,7 +166,7 @@ class _Learned(NamedTuple):
 
     @property
     def end(self) -> str:
-        """From where lags are counted: several queries of a decoder have targets of their own."""
+        """From where lags are counted; several queries of a decoder have different targets."""
         return "target" if self.ahead is None or len(self.ahead) == 1 else "forecast"
 
 
@@ -180,7 +184,7 @@ def _run_records(run: ReportedRun) -> list[Record]:
 
 
 def _by_epoch(run: ReportedRun) -> _Learned:
-    """All epochs, or some; raises `RequestError` if nothing attends or can be read."""
+    """All epochs, or some; raises `RequestError` if there is no attention or no weights."""
     task: Any = run.task()
     run.load_data()
     test = task.splits.test

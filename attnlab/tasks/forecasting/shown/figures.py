@@ -76,9 +76,9 @@ def loss_figure(history: Mapping[str, list[float]], metrics: Mapping[str, Any]) 
 
 
 def forecast_figure(predictions: Columns, metrics: Mapping[str, Any]) -> Figure:
-    """What was forecast for the test part: along time, or for windows without order against target.
+    """Draw the test forecasts: along time, or against the target if windows have no order.
 
-    Of several steps in the columns of predictions.csv the first is shown, and each one's error. Of
+    If predictions.csv has several steps, the first is shown, and the error of each step. Of
     several series a few are shown.
     """
     steps = int(predictions["step"].max())

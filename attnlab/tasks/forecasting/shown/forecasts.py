@@ -1,4 +1,4 @@
-"""Forecasts of the test part next to what came: records of figures and of a page."""
+"""Forecasts of the test part compared with the targets, and of the next values."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from attnlab.views.records import (
 
 _MOST = 600  # targets of a chart on a page
 _MOST_SERIES = 8
-_MOST_SHOWN = 2  # of the runs at first, for they are on top of each other
+_MOST_SHOWN = 2  # of the runs at first, because curves cover each other
 _COLUMNS = ("index", "time", "step", "target", "prediction")
 MOST_NEXT = 6  # series of a figure of next values
 BAND = "95 % interval"
@@ -40,7 +40,7 @@ Forecasts: TypeAlias = tuple[str, "int | None", Columns]
 
 
 def along_time_chart(forecasts: Sequence[Forecasts], title: str, units: str) -> Curves:
-    """The first steps of runs with the same targets along time; of one run its interval, too."""
+    """Forecasts of runs with the same targets along time; a single run has its interval."""
     rows = forecasts[0][2]
     curves = [Curve("target", rows["target"], INK)]
     for number, (label, colour, own) in enumerate(forecasts):
@@ -53,7 +53,7 @@ def along_time_chart(forecasts: Sequence[Forecasts], title: str, units: str) -> 
 
 
 def against_target_chart(forecasts: Forecasts, title: str, units: str) -> Curves:
-    """What was forecast by what came; on the line where both are the same."""
+    """Forecasts by target; exact forecasts are on the line."""
     label, colour, rows = forecasts
     order = np.argsort(rows["target"], kind="stable")
     target = rows["target"][order].tolist()

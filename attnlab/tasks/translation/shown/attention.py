@@ -1,4 +1,4 @@
-"""How attention was learned: what a run wrote of a few test sentences at each epoch, and why."""
+"""Attention by epoch: a run's translations of a few test sentences, with their weights."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ _MOST_EPOCHS, _MOST_SENTENCES = 30, 6
 _LONGER = 12  # tokens by which a translation may exceed its source: bad ones have no end
 _NOTE = (
     "Point at a word, or reach it by Tab and the arrow keys. A word of the translation lights up "
-    "the source by its weights, a source word the translation. In the map beside them a row is a "
-    "word of the translation, a column one of the source. {links}Dotted: changed since the "
-    "epoch before. Translated greedily, at each epoch anew."
+    "the source by its weights, a source word the translation. In the map a row is a word of the "
+    "translation, a column a word of the source. {links}Dotted: changed since the previous epoch. "
+    "Each epoch has its own greedy translation."
 )
-_ONE = "weights"  # the name of the map where there is one alone
+_ONE = "weights"  # the name of the only map
 _LINKS = "A dashed frame is a gold link, known of the reference. "
 
 
@@ -45,7 +45,7 @@ def attention_records(runs: Sequence[ReportedRun]) -> list[Record]:
 
 
 def _run_records(run: ReportedRun) -> list[Record]:
-    run.task()  # before all else that needs TensorFlow, whose notices it suppresses
+    run.task()  # first, since it suppresses TensorFlow's notices
     problems = _with_links(run)
     epochs, sentences, found = _by_epoch(run, linked=not problems)
     if not all(each.maps for examples in found for each in examples):
@@ -63,7 +63,7 @@ def _run_records(run: ReportedRun) -> list[Record]:
 
 
 def _described(run: ReportedRun, own: _Chosen, labels: Sequence[str]) -> AttentionMap:
-    """A sentence, still without a translation and weights."""
+    """A sentence without its translation and weights yet."""
     task = cast("Translate", run.task())
     unknown = task.source_tokenizer.unknown(own.source)
     return AttentionMap(
@@ -108,9 +108,9 @@ def _by_epoch(
 
 
 def _with_links(run: ReportedRun) -> list[Record]:
-    """Load the corpus where it has gold links; what is said where it can't be loaded.
+    """Load the corpus if it has gold links; returns a warning if that fails.
 
-    Corpora with links are never fetched from a network.
+    Corpora with links are never downloaded.
     """
     if "alignment" not in run.metrics:
         return []
@@ -134,7 +134,7 @@ def _sentences(run: ReportedRun, task: Translate, model, linked: bool) -> list[_
     )
     encoded = task.source_tokenizer.encode(sources)
     order = np.argsort([len(row) for row in encoded], kind="stable")
-    # Neither the shortest nor the longest ones, which are seldom typical.
+    # The shortest and the longest sentences are left out, since they are seldom typical.
     count = min(_MOST_SENTENCES, len(order))
     places = np.linspace(0.25, 0.95, count) * (len(order) - 1)
     rows = order[np.unique(places.astype(int))].tolist()

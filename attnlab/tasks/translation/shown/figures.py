@@ -1,4 +1,4 @@
-"""The figures of a translation run: how it learned, how long sentences fare, where it looked."""
+"""The figures of a translation run: learning curves, scores by length, attention."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from attnlab.views.records import BLUE, GREY, ORANGE, Curve, Curves, Figure, fig
 
 _PANELS: dict[str, dict[str, tuple[str, int]]] = {
     "loss (nats a token)": {
-        # It is above the validation's while the model learns nothing by heart.
+        # It is above the validation loss until the model overfits.
         "train_loss": ("train, with dropout and\nlabel smoothing if any", ORANGE),
         "val_loss": ("validation, without", BLUE),
     },
@@ -35,7 +35,7 @@ _MOST_BINS, _FEWEST_SENTENCES = 8, 10
 
 
 def figures(run: RunDirectory, metrics: Mapping[str, Any]) -> dict[str, Figure]:
-    """The figures of a run by file name: learning, lengths, and where it looked, a sentence each.
+    """The figures of a run by file name: learning, lengths, and attention, one per sentence.
 
     Raises:
         RequestError: A file of the run is missing or damaged.
@@ -124,7 +124,7 @@ def _examples(
 
 
 def _labels(padded: np.ndarray) -> list[str]:
-    """The labels before the padding; one in between may be empty."""
+    """The labels without the padding at the end; a label may be empty."""
     known = np.flatnonzero(padded != "")
     return [str(label) for label in padded[: known[-1] + 1]] if len(known) else []
 

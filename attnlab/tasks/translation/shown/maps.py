@@ -1,4 +1,4 @@
-"""Where a translation model looked: maps with the tokens at their sides."""
+"""Attention maps of a translation, labelled with its tokens."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ def maps_figure(
     head: int | None = None,
     all_heads: bool = False,
 ) -> Figure:
-    """The attention on one sentence.
+    """Draw the attention on one sentence.
 
-    One map, of a layer and head, from 1, or the mean over them. `all_heads` are small multiples: a
-    block for each kind, a row for each layer, a column for each head.
+    By default one map: of a layer and a head, numbered from 1, or the mean over all. With
+    `all_heads` all maps: a block per kind of attention, a row per layer, a column per head.
 
     `maps` has "cross", and perhaps "encoder" and "decoder": weights (L, H, T, S). Step t chooses
     target token t. Source and target are readable tokens, END the last one; rows and columns after
@@ -53,7 +53,7 @@ def maps_figure(
 
 
 def _chosen(weights: np.ndarray, layer: int | None, head: int | None) -> tuple[np.ndarray, str]:
-    """The mean (1, T, S) over the layers and heads that are wanted, and which those are."""
+    """The mean (1, T, S) over the requested layers and heads, and their description."""
     words = []
     for axis, (name, wanted) in enumerate({"layer": layer, "head": head}.items()):
         count = weights.shape[axis]
@@ -75,7 +75,7 @@ def _links(gold: np.ndarray | None, rows: int, columns: int) -> list[tuple[int, 
 def _blocks(
     maps: Mapping[str, np.ndarray], source: list[str], target: list[str]
 ) -> list[AttentionMap]:
-    """All maps, layer by layer, of each kind of attention."""
+    """All maps of each kind of attention, layer by layer."""
     labels = {
         "encoder": (source, source),
         "decoder": (target, [START_LABEL, *target[:-1]]),
