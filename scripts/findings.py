@@ -6,8 +6,8 @@
 All numbers come from docs/findings/tables/NAME.csv: the `table.csv` of `attnlab study NAME`, or
 what `attnlab compare --format csv` prints. docs/findings/studies.yaml has the words. In them
 `{none}` is the mean of our group `none`, `{none []}` its mean and interval, `{none worst}` another
-column, and `{baseline max}` the largest mean of the baselines. A new table may make the words
-false: read them.
+column, `{published none ours}` our interval for a published number, and `{baseline max}` the
+largest mean of the baselines. A new table may make the words false: read them.
 """
 
 from __future__ import annotations
@@ -34,9 +34,10 @@ ROOT = Path(__file__).resolve().parents[1]
 FOLDER, README, GALLERY = ROOT / "docs/findings", ROOT / "README.md", ROOT / "docs/gallery"
 TABLES = FOLDER / "tables"
 MADE = TABLES / "made.csv"
-COLUMNS = ("mean", "low", "high", "best", "worst", "n")
+COLUMNS = ("mean", "low", "high", "best", "worst", "n", "ours_n")
 UNKNOWN = "–"
 MOST_TABLES = 3  # of a page
+SMALL = 1e-3  # numbers below it have an exponent
 INCOMPLETE = (
     f"*{UNKNOWN} or no interval: the number was not written down when the study ran. "
     "Its next run writes all of them.*"
@@ -56,8 +57,11 @@ class Finding(NamedTuple):
         """Write a number with the study's digits, or with fewer if the table has fewer."""
         if not text:
             return UNKNOWN
-        both = (format(float(text), self.words["digits"]), text)
-        return min((re.sub(r"e-0", "e-", number) for number in both), key=len)
+        value, form = float(text), self.words["digits"]
+        if "g" in form and 0 < abs(value) < SMALL:
+            form = f".{int(form.strip('#.g')) - 1}e"
+        both = (format(value, form).rstrip("."), text)
+        return min((number.replace("e-0", "e-") for number in both), key=len)
 
     def interval(self, row: Row, prefix: str = "") -> str:
         """Write a row's mean with its interval; its lowest and highest group if it has no mean."""
@@ -99,15 +103,18 @@ def filled(text: str, finding: Finding) -> str:
 
     def number(match: re.Match) -> str:
         cells, form = match[1].split(), "mean"
-        if cells[-1] in ("[]", "max", *COLUMNS):
+        if cells[-1] in ("[]", "ours", "max", *COLUMNS):
             form = cells.pop()
         rows = [row for row in finding.rows if {*cells} <= identity(finding, row)]
         rows = [row for row in rows if row in finding.of("ours")] or rows
         if form == "max":
             rows, form = [max(rows, key=lambda row: float(row["mean"]))], "mean"
-        if len(rows) != 1 or (form != "[]" and not rows[0][form]):
+        column = {"[]": "mean", "ours": "ours_mean"}.get(form, form)
+        if len(rows) != 1 or not (rows[0].get(column) or form == "[]"):
             raise ValueError(f"{finding.name}: {match[0]}: no such number, or {len(rows)} of them")
-        return finding.interval(rows[0]) if form == "[]" else finding.number(rows[0][form])
+        if form == column:
+            return finding.number(rows[0][form])
+        return finding.interval(rows[0], "ours_" if form == "ours" else "")
 
     return re.sub(r"\{([^{}]+)\}", number, text)
 
@@ -212,7 +219,7 @@ def published_table(finding: Finding) -> Iterator[str]:
             where(row),
             f"{row['name']} ({row['source']})",
             row["metric"],
-            row["mean"],
+            row["mean"].replace("e-0", "e-"),
             finding.interval(row, "ours_") if row.get("ours_mean") else "",
             row["verdict"] + (f": {row['why']}" if row["why"] else ""),
         ]
