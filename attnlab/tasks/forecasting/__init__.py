@@ -1,1 +1,1 @@
-"""Forecasting series: from their data to their figures."""
+"""The kind `forecasting`: predict the next values of time series."""

@@ -1,4 +1,4 @@
-"""Scores of each series: what a report of several series has next to their means."""
+"""Scores per series, which a report of several series has in addition to the means."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from attnlab.tasks.forecasting.data.measures import Yardstick, errors, mean_erro
 from attnlab.tasks.forecasting.data.scaling import resolution
 from attnlab.tasks.forecasting.data.windows import Windows
 
-_FEW = 8  # series that a note lists one by one
-_OF_BASELINES = ("rmse", "mase", "smape")  # errors that metrics.json has for each series
+_FEW = 8  # most series that a note lists
+_OF_BASELINES = ("rmse", "mase", "smape")  # errors of baselines that metrics.json has per series
 Scores = dict[str, dict[str, float | None]]  # id -> errors
 
 
 class SeriesScores:
-    """Errors of a model's forecasts, named "", and of the baselines', for each series."""
+    """Errors per series, of the model (named "") and of each baseline."""
 
     def __init__(self, windows: Windows, yardsticks: Mapping[str, Yardstick]) -> None:
         self._target, self._rows = windows.exact, windows.by_series()
@@ -26,7 +26,7 @@ class SeriesScores:
         self._scores: dict[str, Scores] = {}
 
     def add(self, name: str, forecast: np.ndarray) -> dict[str, float | None]:
-        """Score a forecast (N, horizon) for each series; returns the mean, see `mean_errors`."""
+        """Score a forecast (N, horizon) per series, and return the mean; see `mean_errors`."""
         self._scores[name] = {
             series: errors(self._target[at], forecast[at], self._yardsticks[series])
             for series, at in self._rows.items()
@@ -34,7 +34,7 @@ class SeriesScores:
         return mean_errors(self._scores[name], self._counts)
 
     def are_rounding(self, name: str) -> bool:
-        """Whether a baseline's errors are only rounding in every series, see `resolution`."""
+        """Return whether a baseline's errors are rounding in every series; see `resolution`."""
         scores = self._scores[name]
         return all(
             (scores[series]["rmse"] or 0.0) <= resolution(self._target[at])
@@ -42,7 +42,7 @@ class SeriesScores:
         )
 
     def table(self) -> dict[str, Any]:
-        """What metrics.json has of each series, by id; JSON-ready."""
+        """Return the entries of metrics.json per series, by id."""
         return {series: self._entry(series) for series in self._rows}
 
     def _entry(self, series: str) -> dict[str, Any]:
@@ -61,7 +61,7 @@ class SeriesScores:
         }
 
     def summary(self, metric: str, baseline: str) -> str:
-        """The scores of a few series, or how those of many are spread; beside a baseline's."""
+        """List the scores of a few series, or summarize those of many, compared with a baseline."""
         own, other = (
             {series: scores[metric] for series, scores in self._scores[name].items()}
             for name in ("", baseline)
@@ -81,7 +81,7 @@ class SeriesScores:
         )
 
     def undefined(self) -> list[str]:
-        """Which errors are undefined, or leave series out, and why."""
+        """Return notes on errors that are undefined or leave series out, with the reason."""
         if len(self._yardsticks) == 1:
             return [note for each in self._yardsticks.values() for note in each.notes()]
         missing = {
@@ -101,5 +101,5 @@ class SeriesScores:
 
 
 def listed(names: list[str]) -> str:
-    """Names for a sentence, the first few of many."""
+    """Join the first names for a sentence."""
     return ", ".join(names[:_FEW]) + (", ..." if len(names) > _FEW else "")

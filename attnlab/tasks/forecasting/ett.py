@@ -24,14 +24,14 @@ _SEASONS = {"day": 24, "week": 7 * 24, None: None}  # hours
 class Ett(Series):
     """The next `horizon` oil temperatures (OT) of a transformer from the `history` before them.
 
-    The univariate protocol of Zhou et al. 2021 (Informer, arXiv 2012.07436, section 5.1), to which
-    later papers keep: months of 30 days, 12 to train on, 4 to validate, 4 to test, later rows
-    unused; z-scores by the train part; windows one step apart, whose histories reach back over the
-    borders. `mse_z` and `mae_z` are the MSE and MAE of its tables. Difference: all test windows
-    count, while the published code drops those of the last batch if it isn't full.
+    The univariate protocol of Zhou et al. 2021 (Informer, arXiv 2012.07436, section 5.1), which
+    later papers also use: 12 months of 30 days for training, 4 for validation, 4 for the test,
+    later rows unused; z-scores by the train part; windows one step apart, whose histories may
+    start in the previous part. `mse_z` and `mae_z` are the MSE and MAE of the paper's tables.
+    Difference: all test windows count; the published code drops the last batch if it isn't full.
 
-    `series` is ETTh1 or ETTh2, by the hour, ETTm1 or ETTm2, by quarters of an hour; `season` what
-    the seasonal baseline repeats, "day", "week", or None. `path` and `url` as of `EttFiles`.
+    `series` is ETTh1 or ETTh2 (hourly), ETTm1 or ETTm2 (every 15 minutes). `season` is the period
+    of the seasonal baseline: "day", "week", or None. For `path` and `url` see `EttFiles`.
 
     Raises:
         RequestError: from `load`: the file is missing, or has other rows.
@@ -64,7 +64,7 @@ class Ett(Series):
         self._progress: Progress | None = None
 
     def load(self, seed: int = 0, progress: Progress | None = None) -> Splits:
-        """Find the file, downloading it where no path is given, and split it; without a draw."""
+        """Find or download the file, and split it; the seed is ignored."""
         self._progress = progress
         return super().load(seed, progress)
 

@@ -18,13 +18,13 @@ _PERMUTATION_SEED = 13
 class Fib(ForecastingTask):
     """Chapter 9 of "Building Transformer Models with Attention", its protocol included.
 
-    Numbers scaled by min-max over all of them, windows one apart, shuffled by the book's
-    permutation and cut into train and test. It differs from the book in the validation part;
-    `validation=0` is the book's protocol. Sorted by target, every so many train windows go to
-    validation, beginning with the second largest: drawn at random, the part would most likely
-    hold targets that are 0 in float32 alone, and could not tell a good epoch from a bad one.
+    The numbers are scaled by min-max over all of them. Windows one step apart are shuffled by the
+    book's permutation and divided into train and test. Difference from the book: the validation
+    part; `validation=0` is the book's protocol. Validation windows are taken from the train windows
+    at equal distances in order of their targets, starting with the second largest. In a random
+    validation part most targets would be 0 in float32, so it could not tell good epochs from bad.
 
-    `test` is a fraction of the windows, `validation` one of the train windows.
+    `test` is a fraction of the windows, `validation` a fraction of the train windows.
 
     Raises:
         RequestError: windows longer than the series.
@@ -43,7 +43,7 @@ class Fib(ForecastingTask):
         self.count, self.history, self.test, self.validation = count, history, test, validation
 
     def load(self, seed: int = 0, progress: Progress | None = None) -> Splits:
-        """Make the numbers and split them; the seed changes nothing."""
+        """Generate the numbers and split them; the seed is ignored."""
         numbers = fibonacci(self.count)
         scaler = Scaler.fit(numbers, "minmax")
         self._scaled = scaler.apply(numbers)
@@ -65,9 +65,9 @@ class Fib(ForecastingTask):
         return self._splits
 
     def _hold_out(self, train: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The train rows in their order, cut into those to train on and those to choose on."""
+        """Divide the train rows into rows for training and rows for validation."""
         count = int(len(train) * self.validation)
-        ranked = np.sort(train)[::-1]  # the numbers grow with their position
+        ranked = np.sort(train)[::-1]  # a larger position is a larger number
         places = 1 + np.arange(count) * (len(train) - 1) // max(count, 1)
         held_out = np.isin(train, ranked[places])
         return train[~held_out], train[held_out]
@@ -89,7 +89,7 @@ class Fib(ForecastingTask):
         return found | baselines.linear(*self._known_and_target("train"), past, held_out), []
 
     def _known_and_target(self, part: str) -> tuple[np.ndarray, np.ndarray]:
-        """A part's windows (N, S) and targets (N, 1), exactly."""
+        """Return the windows (N, S) and targets (N, 1) of a part in float64."""
         index = self.splits.part(part).index
         return windows.histories(self._scaled, index, self.history), self._scaled[index, None]
 
@@ -113,9 +113,9 @@ class Fib(ForecastingTask):
 
 
 def fibonacci(count: int) -> np.ndarray:
-    """The first `count` of 1, 2, 3, 5, 8, ...: x_n = x_(n-1) + x_(n-2) from 0, 1, starts left out.
+    """Return the first `count` numbers of 1, 2, 3, 5, 8, ...: x_n = x_(n-1) + x_(n-2).
 
-    They are float64, which holds 1,475 of them.
+    The starting values 0 and 1 are left out. float64 can represent 1,475 of the numbers.
     """
     numbers = np.empty(count)
     before, last = 0.0, 1.0
@@ -126,11 +126,10 @@ def fibonacci(count: int) -> np.ndarray:
 
 
 def shuffled_split(count: int, history: int, test: float) -> tuple[np.ndarray, np.ndarray]:
-    """The book's split (listing 9.3): all windows, one apart, shuffled and cut in two.
+    """Split windows as the book does (listing 9.3): shuffle all windows, one step apart.
 
-    Of a series of `count` values, positions of the train targets and of the test targets, which
-    are the fraction `test`. The shuffle is that of `numpy.random.RandomState(13)`, whatever the
-    run's seed.
+    Returns the positions of the train and test targets in a series of `count` values; `test` is
+    the fraction of test targets. The shuffle always uses `numpy.random.RandomState(13)`.
     """
     rows = count - history
     order = np.random.RandomState(_PERMUTATION_SEED).permutation(rows) + history

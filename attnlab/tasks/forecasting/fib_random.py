@@ -18,16 +18,16 @@ _STREAMS = {"train": 1, "validation": 2, "test": 3, "extrapolation": 4}
 class FibRandom(ForecastingTask):
     """The next number of a window on generalised Fibonacci sequences that keep starting anew.
 
-    Each window ends inside a sequence, whose last two numbers add up to the target; what stands
-    before is noise to the task. Each window is divided by its largest absolute value. Unlike
-    `fib`, neither the size of the target nor the golden ratio follows from the last number.
+    Each window ends inside a sequence, so its last two numbers add up to the target; the numbers
+    before the sequence are noise. Each window is divided by its largest absolute value. Unlike in
+    `fib`, the last number alone does not determine the target.
 
-    The train windows are drawn from the run's seed. Validation, test and extrapolation windows
-    are always the same, so that runs of several seeds are scored on the same targets: what
-    differs between them is training, and paired tests over targets are possible.
+    The run's seed determines the train windows. Validation, test and extrapolation windows are
+    always the same, so runs with different seeds have the same targets: they differ only by
+    training, and paired tests over targets are possible.
 
-    The "extrapolation" part, which is never trained on, has as many windows as test, of
-    `extrapolation` numbers; None for no such part.
+    The part "extrapolation" is only for evaluation. It has as many windows as the test part, with
+    `extrapolation` numbers each; None leaves the part out.
     """
 
     name = "fib_random"
@@ -53,7 +53,7 @@ class FibRandom(ForecastingTask):
         self.min_terms, self.max_terms = min_terms, max_terms
 
     def load(self, seed: int = 0, progress: Progress | None = None) -> Splits:
-        """Draw the windows: train from the seed, the others always the same."""
+        """Generate the windows; the seed determines only the train windows."""
         self._numbers = {
             "train": self._draw("train", self.train_windows, self.history, seed),
             "validation": self._draw("validation", self.validation_windows, self.history),
@@ -75,7 +75,7 @@ class FibRandom(ForecastingTask):
         return self._splits
 
     def scaler_for(self, history: np.ndarray | None = None, name: str | None = None) -> Scaler:
-        """The scaler of one window, which must be given.
+        """Return the scaler of a window, which must be given.
 
         Raises:
             ValueError: no window given.
@@ -115,7 +115,7 @@ class FibRandom(ForecastingTask):
 
 
 def _scaled(history: np.ndarray, target: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Each window (N, S) and its target, as (N, 1), over the window's largest absolute value."""
+    """Divide each window (N, S) and its target (N, 1) by the window's largest absolute value."""
     scale = np.max(np.abs(history), axis=1, keepdims=True)
     return history / scale, target[:, None] / scale
 
@@ -135,16 +135,16 @@ def _windows(history: np.ndarray, target: np.ndarray) -> Windows:
 def random_sequences(
     random: np.random.Generator, windows: int, history: int, min_terms: int, max_terms: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Windows on streams of generalised Fibonacci sequences, with the next number.
+    """Generate windows of concatenated Fibonacci sequences, and the number after each window.
 
-    A stream is made of sequences that each start from two numbers drawn from [-1, 1), go on by
-    x_n = x_(n-1) + x_(n-2), and have `min_terms` to `max_terms` terms. A window ends inside a
-    sequence, after two terms of it or more, and the target is the sequence's next term.
+    Each sequence starts with two random numbers from [-1, 1), continues by
+    x_n = x_(n-1) + x_(n-2), and has `min_terms` to `max_terms` terms. A window ends after at least
+    two terms of a sequence; the target is the next term.
 
-    Gives (windows, history) numbers and (windows,) targets, float64, unscaled. Neither `history`
-    nor `min_terms` is below 2.
+    Returns numbers (windows, history) and targets (windows,), float64, unscaled. `history` and
+    `min_terms` are at least 2.
     """
-    lead = max_terms + 1  # room for what a window cuts off its first sequence
+    lead = max_terms + 1  # room for the part of the first sequence before the window
     length = lead + history + 1
     most = length // min_terms + 1
     terms = random.integers(min_terms, max_terms + 1, size=(windows, most))
@@ -159,9 +159,9 @@ def random_sequences(
 
 
 def _ages(starts: np.ndarray, length: int) -> np.ndarray:
-    """How many terms of its sequence come before each position: (N, length).
+    """Return the number of earlier terms of the same sequence at each position, (N, length).
 
-    `starts` (N, sequences) are their first positions, below 0 where they are not needed.
+    `starts` (N, sequences) has the first position of each sequence; negative ones are ignored.
     """
     rows, columns = np.nonzero(starts >= 0)
     latest = np.zeros((len(starts), length), dtype=np.int64)

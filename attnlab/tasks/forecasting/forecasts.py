@@ -1,4 +1,4 @@
-"""Forecasts beyond the end of a task's series, and the file that they need."""
+"""Forecast beyond the end of a task's series, and save what this needs."""
 
 from __future__ import annotations
 
@@ -31,21 +31,21 @@ _FILE = "scaler.json"
 
 
 class Forecasts:
-    """Forecasts of a task, which it can make without its data: from the end of each series."""
+    """Base class of forecasting tasks: forecasts from the end of each series, without the data."""
 
     name: ClassVar[str]
-    units: str  # what reported numbers count
-    history: int  # numbers a window (S)
-    horizon: int  # numbers to forecast
-    inputs: Sequence[str | int] = ()  # K other columns, known as far as the history goes
+    units: str  # of the reported metrics
+    history: int  # values per window (S)
+    horizon: int  # values to forecast
+    inputs: Sequence[str | int] = ()  # K other columns, known up to the end of the history
 
     _splits: Splits | None = None
     _origins: Sequence[Origin] = ()  # the end of each series
-    layout = Layout()  # of the file that the series come from, or of one that would be like others
+    layout = Layout()  # the form of the CSV file of the series, or the default form
 
     @property
     def splits(self) -> Splits:
-        """What `load` returned.
+        """Return what `load` returned.
 
         Raises:
             RuntimeError: `load` was not called.
@@ -56,7 +56,7 @@ class Forecasts:
 
     @property
     def origins(self) -> Sequence[Origin]:
-        """The end of each series: its newest `history` values.
+        """Return the end of each series: its newest `history` values.
 
         Raises:
             RuntimeError: neither `load` nor `load_from` was called.
@@ -66,7 +66,7 @@ class Forecasts:
         return self._origins
 
     def origin(self, name: str | None = None) -> Origin:
-        """The end of the series with this id, or of the only one.
+        """Return the end of the series with this id, or of the only series.
 
         Raises:
             RequestError: there is no such series, or there are several and no id is given.
@@ -85,7 +85,7 @@ class Forecasts:
         )
 
     def scaler_for(self, history: np.ndarray | None = None, name: str | None = None) -> Scaler:
-        """The scaler of a window in natural units: that of its series."""
+        """Return the scaler of a window: the scaler of its series."""
         return self.origin(name).scalers[0]
 
     def serve(
@@ -97,9 +97,10 @@ class Forecasts:
     ) -> np.ndarray:
         """Forecast each history, oldest first, in natural units: (N, steps).
 
-        They are (N, S), or with inputs (N, S, 1 + K), the series first, of the series `id`. A
-        history alone, or None for the end of the series, gives (steps,); None without an `id` gives
-        a row for each of several series. Without `steps` the horizon is forecast.
+        Histories are (N, S), or with inputs (N, S, 1 + K) with the series first; they belong to the
+        series `id`. A single history gives (steps,). `inputs=None` forecasts from the end of the
+        series: (steps,), or a row per series if there are several and no `id` is given. `steps`
+        defaults to the horizon.
         """
         steps = self.horizon if steps is None else steps
         if inputs is None:
@@ -117,19 +118,19 @@ class Forecasts:
     def forecast(
         self, model: keras.Model, history_values: np.ndarray, steps: int, id: str | None = None
     ) -> np.ndarray:
-        """The next values by a model; see `forecast_values`."""
+        """Forecast with a model; see `forecast_values`."""
         return self.forecast_values(_called(model), history_values, steps, id)
 
     def forecast_from(
         self, model: keras.Model, origins: Sequence[Origin], steps: int
     ) -> np.ndarray:
-        """The next values of several series by a model, (N, steps); raises as `forecast_values`."""
+        """Forecast several series with a model, (N, steps); raises like `forecast_values`."""
         return self._next(_called(model), origins, steps)
 
     def forecast_values(
         self, predict: Predict, history_values: Any, steps: int, id: str | None = None
     ) -> np.ndarray:
-        """The next values, (steps,) float64; beyond the horizon, forecasts become history.
+        """Forecast (steps,) float64; after the horizon, forecasts become history.
 
         Args:
             predict: maps scaled histories to scaled forecasts, see `Predict`.
@@ -138,8 +139,8 @@ class Forecasts:
             id: of the series whose scaling they have; None: of the only one.
 
         Raises:
-            RequestError: too few history values, one that is not finite, or steps below 1; steps
-                beyond the horizon where there are inputs, whose future nobody knows.
+            RequestError: too few history values, one that is not finite, `steps` below 1, or
+                `steps` above the horizon with inputs, whose future values are unknown.
             RunFailed: a forecast that is not finite.
         """
         return self._next(predict, [self.origin_of(history_values, id)], steps)[0]
@@ -154,20 +155,20 @@ class Forecasts:
         return next_values(predict, np.stack(windows), scalers_of, steps)
 
     def origin_of(self, values: Any, name: str | None = None) -> Origin:
-        """Values (n,) or (n, 1 + K) to forecast from, in the scale of the series with an id."""
+        """Make an origin of values (n,) or (n, 1 + K), with the scalers of a series."""
         window = newest(values, self.history, self.inputs)
         return Origin(window, self.scalers_from(window, name))
 
     def scalers_from(self, values: np.ndarray, name: str | None) -> tuple[Scaler, ...]:
-        """The scalers of values (n, 1 + K) to forecast from: those of a series that is known."""
+        """Return the scalers for values (n, 1 + K): those of the series with this id."""
         return self.origin(name).scalers
 
     def interval(
         self, ends: Mapping[str, Sequence[float | None]], origin: Origin, forecast: np.ndarray
     ) -> dict[str, np.ndarray]:
-        """The columns `low` and `high` around a forecast (steps,); NaN where `ends` end before.
+        """Return the columns `low` and `high` of a forecast (steps,); NaN after the last known end.
 
-        `ends` are as metrics.json has them, `origin` is where the forecast starts.
+        `ends` is the entry of metrics.json; the forecast starts at `origin`.
         """
         offsets = np.full((2, len(forecast)), np.nan)
         steps = min(len(forecast), len(ends["low"]))
@@ -178,12 +179,12 @@ class Forecasts:
         return {"low": low, "high": high}
 
     def read_origins(self, path: str, column: str | None = None) -> tuple[list[Origin], list[str]]:
-        """Where forecasts of a CSV file's series start, and notes; raises as `read_series`."""
+        """Read origins from a CSV file, and notes on it; raises like `read_series`."""
         series = read_series(path, column)
         return [Origin.of(series, self.scalers_from(series.columns, None))], [*series.notes]
 
     def save(self, folder: Path) -> None:
-        """Write scaler.json: what forecasts need when the data are not available."""
+        """Write scaler.json, which forecasts need when the data are not available."""
         content = {
             "task": self.name,
             "history": self.history,
@@ -196,7 +197,7 @@ class Forecasts:
         write_json(folder / _FILE, content)
 
     def load_from(self, folder: Path) -> None:
-        """Read what `save` wrote; then forecasts work.
+        """Read what `save` wrote, so that forecasts work without the data.
 
         Raises:
             RequestError: the file is missing, damaged, or of other settings.

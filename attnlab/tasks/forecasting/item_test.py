@@ -1,4 +1,4 @@
-"""Diebold and Mariano's test of groups of forecasts, over test windows."""
+"""Compare groups of forecasts by the Diebold-Mariano test over test windows."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from attnlab.tasks.declaration import ItemTest, NoItemTest, Pairs
 from attnlab.tasks.forecasting.data.measures import percentages
 from attnlab.tasks.forecasting.scored_items import items_of, read_windows
 
-_ROUNDING = 1e-12  # of the largest loss: differences that vary by no more are the same
+_ROUNDING = 1e-12  # relative to the largest loss: smaller variations of differences are rounding
 
 
 class DieboldMariano(NamedTuple):
-    """The statistic, above 0 where the first losses are larger, and its two-sided p value."""
+    """The statistic, above 0 if the first losses are larger, and its two-sided p value."""
 
     statistic: float
     p: float
@@ -34,13 +34,13 @@ def diebold_mariano(
     statistic is scaled by sqrt((n + 1 - 2h + h (h - 1) / n) / n) and held against t(n - 1).
 
     Args:
-        losses: (n,) of one forecast, in the order of time, for example squared errors.
-        reference: (n,) of the other one.
-        horizon: How many steps ahead the forecasts are.
+        losses: (n,) losses of one forecast in order of time, for example squared errors.
+        reference: (n,) losses of the other forecast.
+        horizon: number of steps that a forecast looks ahead.
 
     Returns:
-        The test; None where it isn't defined: fewer than `horizon` + 2 losses, or differences that
-        only rounding sets apart, or whose estimated variance isn't above 0.
+        The test. None if it is undefined: fewer than `horizon` + 2 losses, differences that vary
+        only by rounding, or an estimated variance of 0 or less.
     """
     difference = np.subtract(losses, reference)
     n = len(difference)
@@ -58,9 +58,9 @@ def diebold_mariano(
 
 
 def squared(metric: str, pairs: Pairs, always: bool | None) -> list[ItemTest | None]:
-    """Test squared errors of groups of forecasts against a reference: an `ItemTester`.
+    """Compare squared errors of groups of forecasts with a reference; see `ItemTester`.
 
-    It takes no time, so `always` makes no difference.
+    The test is fast, so `always` is ignored.
 
     Raises:
         NoItemTest: the windows differ, or the metric of several series is no mean over windows.
@@ -70,23 +70,23 @@ def squared(metric: str, pairs: Pairs, always: bool | None) -> list[ItemTest | N
 
 
 def absolute(metric: str, pairs: Pairs, always: bool | None) -> list[ItemTest | None]:
-    """The same of absolute errors."""
+    """Compare absolute errors; see `squared`."""
     return _tests(metric, pairs, lambda target, made: np.abs(made - target))
 
 
 def percentage(metric: str, pairs: Pairs, always: bool | None) -> list[ItemTest | None]:
-    """The same of absolute errors as shares of target and forecast; see `percentages`."""
+    """Compare absolute errors relative to target and forecast; see `squared`, `percentages`."""
     return _tests(metric, pairs, percentages)
 
 
 def _tests(
     metric: str, pairs: Pairs, loss: Callable[[np.ndarray, np.ndarray], np.ndarray]
 ) -> list[ItemTest | None]:
-    """A test of each group; None where it isn't defined.
+    """Return a test per group; None if it is undefined.
 
-    Losses are averaged over the runs first, so each test item counts once.
+    Losses are averaged over the runs of a group first, so each test item counts once.
     """
-    # The reference first: what other runs must be like.
+    # The reference comes first: the other runs must have the same windows.
     runs = {run.path: run for own, base in pairs for run in (*base, *own)}
     first = next(iter(runs.values()))
     windows = read_windows(first.path / "predictions.csv")

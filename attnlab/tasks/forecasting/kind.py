@@ -1,4 +1,4 @@
-"""What forecasting states of itself."""
+"""Declare the kind `forecasting`."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ KIND = Kind(
         metrics=(
             _error("rmse", "RMSE", _SQUARED, in_units=True),
             _error("mae", "MAE", _ABSOLUTE, in_units=True),
-            # Others say the same in other units.
+            # The metrics that tables leave out express the same errors in other units.
             _error("mse", "MSE", _SQUARED, in_tables=False),
             _error("nrmse", "RMSE / range", _SQUARED, in_tables=False),
             _error("mse_z", "MSE of z-scores", _SQUARED),

@@ -1,4 +1,4 @@
-"""Learning to forecast: one compiled program takes the steps of an epoch over resident windows."""
+"""Train a forecaster: the windows stay in memory, and one compiled program runs an epoch."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     from attnlab.tasks.base import Report
     from attnlab.tasks.forecasting.task import ForecastingTask
 
-_EXAMPLES = 8  # windows whose attention weights are kept for the figure
+_EXAMPLES = 8  # windows whose attention weights are saved for the figure
 
 
 class ForecastLearner(InMemoryLearner):
-    """A model of a loaded forecasting task on its windows; see `Learner`."""
+    """Trains a forecaster on the windows of its task; see `Learner`."""
 
     def __init__(self, config: RunConfig, task: ForecastingTask, model: keras.Model) -> None:
         self._task = task
@@ -33,12 +33,12 @@ class ForecastLearner(InMemoryLearner):
         super().__init__(config, model, task.loss, inputs, targets, faster_with_xla=faster)
 
     def validate(self, epoch: int) -> dict[str, float]:
-        """`val_loss`, the mean over the validation windows."""
+        """Return `val_loss`, the mean over the validation windows."""
         rows = self.rows["validation"]
         return {"val_loss": self.program.evaluate(rows)} if len(rows) else {}
 
     def report(self) -> Report:
-        """The test part's forecast beside the baselines, in its interval where one is known."""
+        """Score the test forecast and the baselines, with a prediction interval if one is known."""
         forecast = self.program.predict(self.rows["test"])
         if not len(self.rows["validation"]):
             return self._task.report(forecast, "test")
@@ -50,7 +50,7 @@ class ForecastLearner(InMemoryLearner):
         return report
 
     def _validation_errors(self) -> np.ndarray:
-        """Target - forecast in model units, (n, K); beyond the horizon forecasts become history."""
+        """Return target - forecast in model units, (n, K); later steps use forecasts as history."""
         rows, expected = self.rows["validation"], self._task.validation_targets()
         known, steps = self.program.inputs.numpy(), self.program.inputs.shape[1]
         forecast = self.program.predict(rows)
@@ -63,7 +63,7 @@ class ForecastLearner(InMemoryLearner):
         return (expected - made) / self._task.report_scaler(windows).scale
 
     def extra_reports(self) -> dict[str, Any]:
-        """Metrics on the task's extra parts; None where the weights fit one length only."""
+        """Score the extra parts; None for one whose length the weights don't fit."""
         found: dict[str, Any] = {}
         for name, windows in self._task.splits.extra.items():
             if self.model.fixed_length not in (None, windows.history.shape[1]):
@@ -73,10 +73,11 @@ class ForecastLearner(InMemoryLearner):
         return found
 
     def examples(self) -> dict[str, np.ndarray] | None:
-        """On a few test windows, `weights` (N, H, T, S), `history` (N, S) in the report's units.
+        """Return arrays on a few test windows: `weights` (N, H, T, S) and `history` (N, S).
 
-        The windows are those at `index` (N,), of several series those of `ids` (N,). Of a decoder's
-        queries, `ahead` (T,) is the first step that each forecasts.
+        `history` is in the units of the report. `index` (N,) identifies the windows, together with
+        `ids` (N,) if there are several series. For a decoder, `ahead` (T,) is the first step that
+        each query forecasts.
         """
         test = self._task.splits.test
         chosen = test.take(test.spread(_EXAMPLES))

@@ -1,4 +1,4 @@
-"""From forecasts to a report: errors, baselines, skill."""
+"""Build the report of a forecast: errors, baselines, skill."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from attnlab.tasks.forecasting.data.intervals import put_around
 from attnlab.tasks.forecasting.data.measures import Yardstick
 from attnlab.tasks.forecasting.data.windows import Windows
 
-# Of predictions.csv, some 200 bytes each. Windows that overlap say little that is new.
+# Rows of predictions.csv, about 200 bytes each. Overlapping windows add little information.
 _MOST_ROWS = 200_000
-_MANY_ZEROS = 0.01  # share of the targets that is worth a note
+_MANY_ZEROS = 0.01  # share of zero targets from which a note is added
 
 
 def skill(error: float, baseline: float, *, is_rounding: bool = False) -> float | None:
-    """1 - error / that of a baseline; None if the baseline's error is only rounding.
+    """Return 1 - error / baseline's error; None if the baseline's error is only rounding.
 
-    A baseline with so small an error knows the rule, and no network can do better.
+    A baseline with such a small error knows the rule, and no network can be better.
     """
     return None if is_rounding or not baseline else 1.0 - error / baseline
 
@@ -38,19 +38,19 @@ def build_report(
     ends: np.ndarray | None = None,
     scale: np.ndarray | float = 1.0,
 ) -> Report:
-    """Put the forecast of some windows beside its baselines, all (N, horizon) in `units`.
+    """Compare a forecast with the baselines; all forecasts are (N, horizon) in `units`.
 
-    Several series have different levels, so MASE decides between forecasts of those, not RMSE.
+    The reported metric is RMSE, or MASE for several series, because their levels differ.
 
     Args:
-        windows: what was forecast.
-        forecast: the model's.
-        baselines: by name.
-        oracles: baselines that don't count for the skill.
-        units: what the numbers count.
-        yardsticks: by the series' ids what `errors` are held against.
+        windows: the windows that were forecast.
+        forecast: of the model.
+        baselines: name -> forecast.
+        oracles: baselines that the skill ignores.
+        units: units of the forecasts.
+        yardsticks: id of a series -> the statistics that normalize its errors.
         notes: caveats.
-        ends: (2, K) in model units, see `interval_ends`.
+        ends: (2, K) in model units; see `interval_ends`.
         scale: (N, 1) size of a model unit in `units`.
     """
     target = windows.exact
@@ -96,7 +96,7 @@ def _deciding(windows: Windows, scores: Sequence[Mapping[str, float | None]]) ->
 
 
 def _apart(target: np.ndarray) -> int:
-    """Every how many windows predictions.csv has one, so that it doesn't get too long."""
+    """Return n such that predictions.csv has every n-th window and stays short."""
     return -(-target.size // _MOST_ROWS)
 
 
@@ -110,7 +110,7 @@ def _about_thinning(target: np.ndarray) -> list[str]:
 
 
 def _about_zeros(target: np.ndarray) -> list[str]:
-    """Where sMAPE says little."""
+    """Return a note if sMAPE says little because many targets are 0."""
     zeros = int(np.sum(target == 0))
     if zeros < _MANY_ZEROS * target.size:
         return []
@@ -120,9 +120,9 @@ def _about_zeros(target: np.ndarray) -> list[str]:
 
 
 def along_time(index: np.ndarray, times: np.ndarray) -> bool:
-    """Whether rows follow each other in time: they have labels, or they go on after a history.
+    """Return whether rows are consecutive in time: they have times, or follow a history.
 
-    Windows drawn at random are numbered from 0 or out of order; a series' test part is neither.
+    Random windows are numbered from 0 or unordered; the test part of a series is neither.
     """
     ordered = bool(np.all(np.diff(index) > 0)) and len(index) > 1
     labelled = any(str(number) != label for number, label in zip(index, times, strict=True))
@@ -132,9 +132,9 @@ def along_time(index: np.ndarray, times: np.ndarray) -> bool:
 def window_labels(
     index: np.ndarray, predictions: Mapping[str, np.ndarray], ids: np.ndarray | None = None
 ) -> list[str]:
-    """A label for each window whose first target is at `index`: its time, where it has one.
+    """Return a label per window, whose first target is at `index`: its time if it has one.
 
-    Of several series the windows' `ids` come first.
+    If there are several series, the label starts with the id of the series.
     """
     if ids is None:
         known = dict(zip(predictions["index"], predictions["time"], strict=True))
@@ -147,7 +147,7 @@ def window_labels(
 
 
 def first_steps(columns: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """Rows of predictions.csv one step ahead; of a single window all of its steps."""
+    """Return the rows of predictions.csv with step 1; all rows if there is only one window."""
     first = columns["step"] == 1
     if first.sum() == 1:
         first[:] = True
@@ -155,13 +155,13 @@ def first_steps(columns: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
 
 
 def rows_of(columns: Mapping[str, np.ndarray], name: str) -> dict[str, np.ndarray]:
-    """Rows of predictions.csv of one of several series."""
+    """Return the rows of predictions.csv of one series."""
     own = columns["id"] == name
     return {key: column[own] for key, column in columns.items()}
 
 
 def spread_series(metrics: Mapping[str, Any], most: int) -> list[str]:
-    """Ids of a few series, from the best forecast one to the worst."""
+    """Return ids of a few series, evenly spread from the best forecast to the worst."""
     metric = str(metrics["metric"])
     scores = {name: own[metric] for name, own in metrics["series"].items()}
     ranked = sorted((name for name, own in scores.items() if own is not None), key=scores.get)

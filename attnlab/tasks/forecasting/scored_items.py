@@ -1,4 +1,4 @@
-"""The test windows of a run, read from its folder, and the items that a test over them counts."""
+"""Read the test windows of a run, and group them into the items of a statistical test."""
 
 from __future__ import annotations
 
@@ -15,8 +15,12 @@ from attnlab.tasks.declaration import NoItemTest
 
 _NUMBERS = ("index", "step", "target", "prediction")
 _LABELS = ("id", "time")
-_POOLED = ("rmse", "mae", "mse")  # means over windows; of several series others are over series
-# Metric -> what of its series an error is divided by, and to which power.
+_POOLED = (
+    "rmse",
+    "mae",
+    "mse",
+)  # means over all windows; other metrics of several series are means over series
+# Metric -> the statistic of the series that divides an error, and its power.
 _DIVISORS = {"mse_z": ("deviation", 2), "mae_z": ("deviation", 1), "mase": ("naive_error", 1)}
 _DIEBOLD_MARIANO, _T_TEST = ("Diebold-Mariano", "DM p"), ("t test", "t p")
 
@@ -30,7 +34,7 @@ class ScoredWindows(NamedTuple):
     labels: np.ndarray | None = None  # (N, 2) id and first time; None: there is one series
 
     def is_like(self, other: ScoredWindows) -> bool:
-        """Whether both are forecasts of the same targets."""
+        """Return whether both have the same targets."""
         if (self.labels is None) != (other.labels is None):
             return False
         return (
@@ -41,27 +45,27 @@ class ScoredWindows(NamedTuple):
 
 
 class Items(NamedTuple):
-    """How windows make the items of a test."""
+    """How windows are grouped into the items of a test."""
 
-    name: tuple[str, str]  # the test's, and the heading of its p values
-    word: str  # what the items are
-    overlap: int  # how many items in a row share a target
+    name: tuple[str, str]  # of the test, and the heading of its p values
+    word: str  # the noun for items, in the plural
+    overlap: int  # number of consecutive items that share a target
     number: np.ndarray  # (N,) the item of each window, from 0
-    factor: np.ndarray  # (N,) what its loss is multiplied by
+    factor: np.ndarray  # (N,) factor of its loss
 
     def losses(self, of_windows: np.ndarray) -> np.ndarray:
-        """The loss of each item, given that of each window (N,)."""
+        """Return the loss of each item from the loss of each window (N,)."""
         return np.bincount(self.number, weights=of_windows * self.factor)
 
 
 def items_of(metric: str, run: RunDirectory, windows: ScoredWindows) -> Items:
-    """What the test of a metric takes for an item.
+    """Choose the items of the test of a metric.
 
-    In one series it is a window. Several series can share what happens at a time, so the mean over
-    the series at that time is an item, if all are tested at the same times; else each series is.
+    For one series, an item is a window. Several series may be affected by the same events, so an
+    item is the mean over the series at one time if all have the same times, else a whole series.
 
     Raises:
-        NoItemTest: the metric of several series is no mean of theirs.
+        NoItemTest: the metric of several series is not a mean of their metrics.
         RequestError: metrics.json is missing or damaged.
     """
     horizon = windows.target.shape[1]
@@ -77,7 +81,7 @@ def items_of(metric: str, run: RunDirectory, windows: ScoredWindows) -> Items:
     place = _places(windows.index, series)
     if _same_times(times, place, counts):
         overlap = _overlapping(windows.index[series == 0], horizon)
-        if counts[0] >= overlap + 2:  # else the test isn't defined
+        if counts[0] >= overlap + 2:  # else the test is undefined
             shares = factor[series] / np.count_nonzero(factor)
             return Items(_DIEBOLD_MARIANO, "test times", overlap, place, shares)
     sizes = counts.mean() if metric in _POOLED else counts[series]
@@ -85,7 +89,7 @@ def items_of(metric: str, run: RunDirectory, windows: ScoredWindows) -> Items:
 
 
 def _factors(metric: str, run: RunDirectory, names: np.ndarray) -> np.ndarray:
-    """What losses of each series are multiplied by; 0 where the metric leaves the series out."""
+    """Return the factor of the losses of each series; 0 if the metric leaves the series out."""
     if metric not in _DIVISORS:
         return np.ones(len(names))
     key, power = _DIVISORS[metric]
@@ -95,7 +99,7 @@ def _factors(metric: str, run: RunDirectory, names: np.ndarray) -> np.ndarray:
 
 
 def _places(index: np.ndarray, series: np.ndarray) -> np.ndarray:
-    """The place of each window among those of its series, in the order of time."""
+    """Return the position in time of each window among the windows of its series."""
     found = np.empty(len(index), np.int64)
     for number in np.unique(series):
         rows = np.flatnonzero(series == number)
@@ -110,7 +114,7 @@ def _ranks(index: np.ndarray) -> np.ndarray:
 
 
 def _same_times(times: np.ndarray, place: np.ndarray, counts: np.ndarray) -> bool:
-    """Whether the windows at each place in their series have one time."""
+    """Return whether the windows at the same position of all series have the same time."""
     if np.ptp(counts):
         return False
     rows = times[np.argsort(place, kind="stable")].reshape(counts[0], len(counts))
@@ -118,13 +122,13 @@ def _same_times(times: np.ndarray, place: np.ndarray, counts: np.ndarray) -> boo
 
 
 def _overlapping(starts: np.ndarray, horizon: int) -> int:
-    """How many windows that follow each other, itself among them, share a target with a window."""
+    """Return how many consecutive windows share a target, the first one included."""
     steps = np.diff(np.unique(starts))
     return max(1, math.ceil(horizon / steps.min())) if len(steps) else horizon
 
 
 def read_windows(path: Path) -> ScoredWindows:
-    """Read the windows of a predictions.csv; other columns are not even parsed.
+    """Read the windows of a predictions.csv, without parsing other columns.
 
     Raises:
         RequestError: it is missing or damaged.
@@ -143,7 +147,7 @@ def read_windows(path: Path) -> ScoredWindows:
 
 
 def _columns(path: Path, header: list[str], names: tuple[str, ...], kind: type) -> np.ndarray:
-    """Some columns of a CSV, (rows, names)."""
+    """Read some columns of a CSV file, (rows, names)."""
     at = [header.index(name) for name in names]
     form: dict[str, Any] = {"delimiter": ",", "quotechar": '"', "comments": None, "ndmin": 2}
     return np.loadtxt(path, kind, usecols=at, skiprows=1, encoding="utf-8", **form)

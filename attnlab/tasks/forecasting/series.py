@@ -1,4 +1,4 @@
-"""Forecasting series from a CSV file, each divided by time."""
+"""Forecast time series from a CSV file, with parts in order of time."""
 
 from __future__ import annotations
 
@@ -32,22 +32,23 @@ _UNITS_OF = "units of "
 class Series(ForecastingTask):
     """The next `horizon` values of any series from its last `history` values.
 
-    A file may have several series in its rows, which `id_column` tells apart; one model learns
-    from the windows of all. A window is of one series alone. What follows is of each series by
-    itself, so the model sees all of them at one level and in one scale.
+    A file may have several series, which `id_column` distinguishes; one model learns from the
+    windows of all series. Each window belongs to one series. Each series is split and scaled
+    separately, so the model sees all series in the same scale.
 
-    Split by time: train, then validation, then test. The scaler is fitted on the train values
-    alone; targets stay inside their part, while a history may reach back over the border, as it
-    would in use.
+    Parts are in order of time: train, validation, test. The scaler is fitted only on the train
+    values. Targets are inside their part; a history may start in the previous part, as it would
+    in use.
 
-    `test` and `validation` (0 for none) are fractions of the values, or from 1 on how many there
-    are; `scaler` is "standard" or "minmax", of each column by itself, and `period` the values of a
-    season, for the seasonal naive baseline and MASE; None for no season, and "auto" for that of the
-    times' step, see `times.season`, where the train values hold two. All else is as of
-    `read_panel`: of the columns `inputs` a window has the same steps as of the series, none of
-    those that are forecast.
+    `test` and `validation` are fractions of the values if below 1, else numbers of values;
+    `validation=0` leaves that part out. `scaler` is "standard" or "minmax", fitted per column.
+    `period` is the number of values per season, for the seasonal naive baseline and MASE; None
+    means no season, and "auto" the season of the time step (see `times.season`) if the train
+    values have two of them. `inputs` are further columns, which a window has for its history only.
+    For the other settings see `read_panel`.
 
-    A value that was interpolated knows the next one, so no window ends in one or forecasts one.
+    Interpolation uses the next value, so no window ends with an interpolated value or
+    forecasts one.
 
     Raises:
         RequestError: nothing would be left to train on.
@@ -97,7 +98,7 @@ class Series(ForecastingTask):
             refuse("validation", f"less than 1 - task.test = {1 - test:g}", validation)
 
     def load(self, seed: int = 0, progress: Progress | None = None) -> Splits:
-        """Read the series and divide each by time; the seed changes nothing."""
+        """Read the series and split each by time; the seed is ignored."""
         read = self._read()
         self.divided, self._left_out = self._divide_all(read)
         self.period = self._find_period()
@@ -126,10 +127,10 @@ class Series(ForecastingTask):
         return series
 
     def _divide_all(self, read: Sequence[TimeSeries]) -> tuple[list[Divided], list[str]]:
-        """The series that are long enough, and the ids of the others.
+        """Return the series that are long enough, and the ids of the others.
 
         Raises:
-            RequestError: none is.
+            RequestError: no series is long enough.
         """
         found, short, reason = [], [], None
         for series in read:
@@ -145,7 +146,7 @@ class Series(ForecastingTask):
         return found, short
 
     def _divide(self, series: TimeSeries) -> Divided:
-        """One series with its parts; raises `RequestError` where a part has no window."""
+        """Split one series; raises `RequestError` if a part has no window."""
         count = len(series.values)
         borders = self._find_borders(count)
         divided = Divided(series, borders, {})
@@ -164,11 +165,11 @@ class Series(ForecastingTask):
         return f"{self.scaler} (each of {len(self.divided)} series by its own train part)"
 
     def read_origins(self, path: str, column: str | None = None) -> tuple[list[Origin], list[str]]:
-        """Read series as the run's file was read, from its columns where this one has them."""
+        """Read series from another file, using the columns of the run's file if it has them."""
         named = [name for name in (self.column, self.time_column) if name is not None]
         table = read_table(Path(path).expanduser(), self._reading.encoding, named)
         own = [name for name in named if name != "auto" and table.has(name)]
-        learned = self.units.removeprefix(_UNITS_OF)  # where the run found its column by itself
+        learned = self.units.removeprefix(_UNITS_OF)  # the column that the run found by itself
         if column is None and (self.column in own or table.has(learned)):
             column = self.column if self.column in own else learned
         times = self.time_column if self.time_column in (None, *own) else "auto"
@@ -185,14 +186,14 @@ class Series(ForecastingTask):
         return origins, [*dict.fromkeys(note for each in series for note in each.notes)]
 
     def scalers_from(self, values: np.ndarray, name: str | None) -> tuple[Scaler, ...]:
-        """Those of the series with this id; of several series a new one has its own."""
+        """Return the scalers of the series with this id; a new series gets its own."""
         known = {origin.id: origin.scalers for origin in self.origins}
         if not self._reading.ids or name in known:
             return self.origin(name or None).scalers
         return tuple(Scaler.fit(column, self.scaler) for column in values.T)
 
     def _find_borders(self, count: int) -> dict[str, int]:
-        """Part -> position of its first value, in order of time."""
+        """Return part -> position of its first value, in order of time."""
         tests, validations = (
             int(size) if size >= 1 else round(count * size) for size in (self.test, self.validation)
         )
@@ -202,7 +203,7 @@ class Series(ForecastingTask):
         return borders | {"test": max(count - tests, 0)}
 
     def _find_period(self) -> int | None:
-        """The season of all series' steps, where the train part of each has two."""
+        """Return the common season of all series, if each train part has two of them."""
         if isinstance(self._asked_period, int) or self._asked_period is None:
             return self._asked_period
         steps = {each.series.step for each in self.divided}
@@ -212,7 +213,7 @@ class Series(ForecastingTask):
         return period if period and not others and 2 * period <= shortest else None
 
     def _first_targets(self, borders: Mapping[str, int], count: int) -> dict[str, np.ndarray]:
-        """Part -> positions of its windows' first targets."""
+        """Return part -> positions of its windows' first targets."""
         starts = [*borders.values(), count]
         return {
             part: windows.sliding(max(start, self.history), stop, self.horizon)
@@ -237,7 +238,7 @@ class Series(ForecastingTask):
                 )
 
     def _fit_targets(self, divided: Divided, order: int) -> np.ndarray:
-        """Positions of the first train targets that a linear baseline is fitted on."""
+        """Return the positions of the first targets on which a linear baseline is fitted."""
         return windows.sliding(order, divided.train_end, self.horizon)
 
     def _fit_scaler(self, divided: Divided, values: np.ndarray) -> Scaler:
@@ -245,7 +246,7 @@ class Series(ForecastingTask):
         return Scaler.fit(train if filled is None else train[~filled[: len(train)]], self.scaler)
 
     def report_scaler(self, windows: Windows) -> Scaler:
-        """From model units to natural ones: the scaler of each window's series."""
+        """Return the scaler of each window's series, as one scaler with arrays."""
         scalers = {origin.id: origin.scalers[0] for origin in self.origins}
         if windows.ids is None:
             return self.scaler_for()
@@ -255,7 +256,7 @@ class Series(ForecastingTask):
         return Scaler(self.scaler, *columns)
 
     def validation_targets(self) -> np.ndarray:
-        """See the base class; inputs end where the history does, and so do forecasts from them."""
+        """See the base class; with inputs, K is the horizon, since their future is unknown."""
         ahead = self.horizon if self.inputs else max(self.horizon, AHEAD)
         return np.concatenate([each.validation_targets(ahead) for each in self.divided])
 

@@ -20,16 +20,16 @@ from attnlab.tasks.forecasting.task import refuse
 class Sunspots(Series):
     """Next month's sunspot number from the months before it.
 
-    The data are R's `datasets::sunspots` (2,820 values); the file's head says more.
+    The data are R's `datasets::sunspots` (2,820 values); see the comments of the CSV file.
 
-    The protocol "sliding" splits by time as `Series` does. "book" does what chapter 7 of
-    "Building Transformer Models with Attention" does, leaks included: min-max scaling over all
-    values, train and test split by time without a validation part, histories that don't overlap
-    (its length is 12); it takes no notice of `validation` and `scaler`. A period of 132 months are
-    the eleven years of the cycle. All else is as of `Series`.
+    The protocol "sliding" splits by time as `Series` does. "book" is the protocol of chapter 7
+    of "Building Transformer Models with Attention", with its leaks: min-max scaling over all
+    values, train and test split by time, no validation part, histories that don't overlap (of
+    length 12 in the book). It ignores `validation` and `scaler`. The period of 132 months is the
+    eleven-year cycle. For the other settings see `Series`.
 
     Raises:
-        RequestError: several months to forecast by the book's protocol; as `Series`.
+        RequestError: a horizon above 1 with the book's protocol; see also `Series`.
     """
 
     name = "sunspots"

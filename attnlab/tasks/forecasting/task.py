@@ -1,4 +1,4 @@
-"""What all forecasting tasks share: scaling, reports, forecasts, and what they leave behind."""
+"""Base class of forecasting tasks: model, loss, and reports."""
 
 from __future__ import annotations
 
@@ -29,20 +29,19 @@ if TYPE_CHECKING:
 class ForecastingTask(Forecasts, Task):
     """Base class of tasks that map a window of numbers to the next one or more.
 
-    A subclass takes exactly the settings of its YAML, keyword-only, and gives the hooks at the
-    end of this class. `load` must set `_splits` and `_origins`.
+    A subclass takes exactly the settings of its YAML, keyword-only, and implements `load` and
+    the methods `_baselines`, `_yardsticks` and `_notes`. `load` must set `_splits` and `_origins`.
     """
 
     kind: ClassVar[Kind] = KIND
-    monitor: ClassVar[tuple[str, str]] = ("val_loss", "min")  # what chooses the best epoch
-    series_units: str | None = None  # what the series' own numbers count; None: `units`, too
-    oracles: ClassVar[tuple[str, ...]] = ()  # baselines that know the rule; no skill counts them
+    monitor: ClassVar[tuple[str, str]] = ("val_loss", "min")  # selects the best epoch
+    series_units: str | None = None  # units of the raw series; None: `units`
+    oracles: ClassVar[tuple[str, ...]] = ()  # baselines that know the rule; the skill ignores them
 
     def load(self, seed: int = 0, progress: Progress | None = None) -> Splits:
-        """Read or make the data, split them, and fit the scaling.
+        """Read or generate the data, split them, and fit the scaling.
 
-        Only tasks that draw their data use the run's `seed`; `progress` is not called, as nothing
-        here takes long.
+        Only tasks that generate data use `seed`. Only downloads call `progress`.
 
         Raises:
             RequestError: the settings don't fit the data, or the data can't be read.
@@ -50,7 +49,7 @@ class ForecastingTask(Forecasts, Task):
         raise NotImplementedError
 
     def build(self, attention: Callable[[], Attention], model: Option) -> keras.Model:
-        """The forecaster, its weights drawn: (B, S, 1 + K) -> (B, horizon) in model units.
+        """Build the forecaster with random weights: (B, S, 1 + K) -> (B, horizon), in model units.
 
         Raises:
             RequestError: there is no such model for this task, or its parts don't fit.
@@ -61,7 +60,7 @@ class ForecastingTask(Forecasts, Task):
 
     @staticmethod
     def loss(target: tf.Tensor, forecast: tf.Tensor) -> tf.Tensor:
-        """Squared error, the mean over the horizon: (B, horizon) twice to (B,)."""
+        """Return the squared error averaged over the horizon, (B,), of two arrays (B, horizon)."""
         from keras import ops
 
         return ops.mean(ops.square(target - ops.cast(forecast, target.dtype)), axis=-1)
@@ -69,9 +68,9 @@ class ForecastingTask(Forecasts, Task):
     def report(
         self, forecast: np.ndarray, part: str = "test", ends: np.ndarray | None = None
     ) -> Report:
-        """Score a model's forecast of one part, (N, horizon) in model units, beside baselines.
+        """Score a model's forecast of one part, (N, horizon) in model units, and the baselines.
 
-        `ends` (2, K) are those of its prediction interval, in model units; see `interval_ends`.
+        `ends` (2, K) is the prediction interval in model units; see `interval_ends`.
 
         Raises:
             ValueError: no such part, or a forecast of another shape.
@@ -108,28 +107,28 @@ class ForecastingTask(Forecasts, Task):
         return self.report(model.predict(windows.history, batch_size=256, verbose=0), part)
 
     def validation_targets(self) -> np.ndarray:
-        """What errors of forecasts are reckoned from, (n, K) in `units`.
+        """Return the targets of the validation part, (n, K) in `units`.
 
-        K is the horizon, or more where forecasts may go on from themselves; NaN beyond the part.
+        K is the horizon, or more if forecasts can be fed back as history. NaN after the part's end.
         """
         return self.splits.part("validation").exact
 
     def report_scaler(self, windows: Windows) -> Scaler:
-        """What turns each window's forecast in model units, (N, K), to `units`; here nothing."""
+        """Return the scaler from model units to `units` of each window; by default the identity."""
         return Scaler("none", 0.0, 0.0, 1.0)
 
     def report_units(self, values: np.ndarray, windows: Windows) -> np.ndarray:
-        """Values (N, K) of some windows in `units`."""
+        """Convert values (N, K) of some windows from model units to `units`."""
         return self.report_scaler(windows).invert(values)
 
     def _baselines(self, part: str) -> tuple[dict[str, np.ndarray], list[str]]:
-        """Forecasts of each baseline, (N, horizon) in `units`; notes on those left out."""
+        """Return each baseline's forecasts, (N, horizon) in `units`, and notes on missing ones."""
         raise NotImplementedError
 
     def _yardsticks(self) -> dict[str, Yardstick]:
-        """What errors of each series are held against, by id.
+        """Return the statistics that normalize the errors of each series, by id.
 
-        Here those of the train windows' first targets and last numbers.
+        By default they come from the first targets and the last inputs of the train windows.
         """
         train = self.splits.train
         targets = train.exact[:, 0]
@@ -137,7 +136,7 @@ class ForecastingTask(Forecasts, Task):
         return {"": Yardstick.of(targets, targets - last)}
 
     def _notes(self, part: str) -> list[str]:
-        """Caveats on the part's report."""
+        """Return caveats for the report of a part."""
         return []
 
 
@@ -147,7 +146,7 @@ def refuse(key: str, expected: str, given: Any) -> NoReturn:
 
 
 def served_example(document: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """An input of the model that MLflow serves, one history, and an output, one forecast."""
+    """Return an example input of the served MLflow model, one history, and its output."""
     task = document["task"]
     history, horizon = task["history"], task.get("horizon", 1)
     step = [0.0] * (1 + len(task["inputs"])) if task.get("inputs") else 0.0

@@ -1,4 +1,4 @@
-"""A recurrent encoder and decoder that forecast: a look back at every step of the decoder."""
+"""A recurrent encoder-decoder forecaster that attends at every step of the decoder."""
 
 from __future__ import annotations
 
@@ -14,19 +14,20 @@ from attnlab.tasks.forecasting.models.recurrent import RecurrentForecaster
 
 
 class EncoderDecoderForecaster(RecurrentForecaster):
-    """A decoder writes the forecast, `at_once` values a step, and looks back before or after each.
+    """A decoder that forecasts `at_once` values per step and attends to the history at each step.
 
-    Its cells are as many and as wide as the encoder's, and begin with the last states of that. A
-    step reads the values before those that it writes: at first the newest of the window, then its
-    own forecast, in training as in use. The mechanism is asked by the state before the step, and
-    the context enters the first cell, where its paper has it so (Bahdanau et al. 2015), else by the
-    state after it (Luong et al. 2015); the head reads both as in `RecurrentForecaster`. With
-    Bahdanau's attention and one value a step this is the LSTMa of Zhou et al. (2021, arXiv
-    2012.07436), as far as they tell. Differences: the linear parts of `Forecaster` beside it, and
-    more than one value a step, which makes a long horizon as many times cheaper.
+    The decoder has as many cells as the encoder, of the same width, and starts from the encoder's
+    last states. The input of a step are the `at_once` values before those that it forecasts: first
+    the newest values of the window, then its own forecasts, in training as well as in use. For a
+    mechanism with `placement="before_step"` (Bahdanau et al. 2015) the query is the state before
+    the step, and the context is an input of the first cell. For others (Luong et al. 2015) the
+    query is the state after the step. The head reads context and state as in
+    `RecurrentForecaster`. With Bahdanau's attention and one value per step this is the LSTMa of
+    Zhou et al. (2021, arXiv 2012.07436), as far as the paper describes it. Differences: the linear
+    parts of `Forecaster`, and several values per step, which divides the cost of a long horizon.
 
-    All steps ask from where the history ends, so that a monotonic window stays there. Weights are
-    not dropped in training: the settings refuse `attention.dropout`.
+    The position of every query is the end of the history, so a monotonic window stays there.
+    Attention weights have no dropout: the settings refuse `attention.dropout`.
     """
 
     def __init__(
@@ -45,11 +46,11 @@ class EncoderDecoderForecaster(RecurrentForecaster):
 
     @property
     def ahead(self) -> range:
-        """Of each step of the decoder, which asks once, the first step that it forecasts."""
+        """Return the first forecast step of each decoder step, which has one query each."""
         return range(1, self.horizon + 1, self.at_once)
 
     def stackable(self, batch: int) -> int:
-        """One: the loop over the steps of a decoder knows of no axis of runs."""
+        """Return 1: the loop over the steps of a decoder does not support stacked runs."""
         return 1
 
     def _build_features(self, history_shape: tuple) -> int:
@@ -71,13 +72,13 @@ class EncoderDecoderForecaster(RecurrentForecaster):
             return None
         _, asked = self._written(encoded, straight, False)
         memory = self.attention.project(encoded[0].states)
-        # One by one: a mechanism may take queries given together for those of steps in a row.
+        # One at a time: a mechanism may treat several queries as consecutive positions.
         look = partial(self._look, memory=memory, training=False)
         weights = ops.map(lambda query: look(query[:, None]).weights, ops.swapaxes(asked, 0, 1))
         return ops.moveaxis(weights[..., 0, :], 0, 2)
 
     def _written(self, encoded, straight, training) -> tuple:
-        """What the steps write, (B, T, at_once), and the queries by which they look, (B, T, W)."""
+        """Return the forecasts of all steps, (B, T, at_once), and their queries, (B, T, W)."""
         states, first = encoded
         memory = () if self.reads == "state" else self.attention.project(states.states)
         known = self._in_steps(straight, first)
@@ -105,7 +106,7 @@ class EncoderDecoderForecaster(RecurrentForecaster):
         return through_time(step, start, entering, widths, "float32")
 
     def _in_steps(self, straight, newest):
-        """What a forecast is added to, as the steps write it: (B, T, at_once)."""
+        """Return the sum of the linear parts, divided into steps: (B, T, at_once)."""
         known = ops.zeros((ops.shape(newest)[0], self.horizon), "float32")
         for part in straight:
             known = known + part
@@ -122,7 +123,7 @@ def make_recurrent(at_once: int | None = None, **settings: Any) -> RecurrentFore
 
 
 def _joined(states: LayerStates) -> tuple:
-    """The last states of both directions beside each other: for each layer (B, W) each."""
+    """Concatenate the last states of both directions: (B, W) per layer."""
     return tuple(
         tuple(ops.concatenate(parts, axis=-1) for parts in zip(*directions, strict=True))
         for directions in states.last

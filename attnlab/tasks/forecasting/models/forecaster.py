@@ -1,4 +1,4 @@
-"""What all forecasters share: the scale of a window, the head, the linear part."""
+"""Base class of forecasters: normalization of windows, the head, the linear part."""
 
 from __future__ import annotations
 
@@ -18,31 +18,33 @@ _STACK_VALUES, _MOST_STACKED = 4096, 32
 
 
 class Forecaster(InMemoryModel):
-    """What the forecasters share: (B, S, 1 + K) history -> (B, horizon) forecast.
+    """Base class of forecasters: history (B, S, 1 + K) -> forecast (B, horizon).
 
-    The first column is the series, the others are K inputs that the features see as they are. With
-    z the series in the window's own scale, `z = series / s`, the forecast is
+    The first column is the series; the others are K inputs, which are not normalized. With the
+    normalized series `z = series / s` the forecast is
     `s * (head(features(z, inputs)) + highway(newest of z) + newest value of z)`, where
 
     - s is 1, or with `normalization="mean"` the window's mean absolute value plus a constant,
-      as in DeepAR (Salinas et al. 2020, section 3.3), so that what was learned at one level holds
-      at another; difference: the constant is 0.05 model units and the loss stays unscaled;
+      as in DeepAR (Salinas et al. 2020, section 3.3), so that what is learned at one level applies
+      to others; difference: the constant is 0.05 model units and the loss is not scaled;
     - with `normalization="last"` z is the series minus its newest value, which is added to the
-      forecast, as in NLinear (Zeng et al. 2023, section 4), for levels that drift;
-    - highway is a linear autoregression on the newest values beside the network, as in LSTNet
-      (Lai et al. 2018, section 3.5), so that the network learns what a linear model can't; it
-      starts at zeros or, of `highway_start`, where `fit_highway` puts it, the network at nothing;
-    - the newest value (`anchor`) makes zero weights mean persistence.
+      forecast, as in NLinear (Zeng et al. 2023, section 4), for series whose level drifts;
+    - highway is a linear autoregression on the newest values, added to the network as in LSTNet
+      (Lai et al. 2018, section 3.5), so that the network learns what a linear model can't. Its
+      weights start at zero, or with `highway_start="least_squares"` at the solution of
+      `fit_highway`; the head then starts at zero;
+    - with `anchor` the newest value is added, so zero weights forecast persistence.
 
     Args:
         horizon: steps to forecast.
-        at_once: how many of them the head makes; None: all.
-        highway: how many of the newest values the linear part sees, or `all` of the history; 0
-            leaves it out, as `auto` does.
-        highway_start: `zeros`, as `auto` is, or `least_squares`, which gives it a bias.
+        at_once: how many steps the head forecasts at once; None: all.
+        highway: number of newest values that the linear part sees, or `all` of the history; 0
+            leaves the linear part out, and so does `auto`.
+        highway_start: `zeros`, which `auto` means, or `least_squares`, which adds a bias.
         anchor: add the newest value to the forecast.
         normalization: `mean`, `last` or `none`, see above; `auto` is `mean`.
-        output_activation: `linear`, or `tanh` as in the book, which can't pass its extremes.
+        output_activation: `linear`, or `tanh` as in the book, which limits the head's output to
+            (-1, 1).
         **kwargs: of every Keras model.
     """
 
@@ -60,8 +62,8 @@ class Forecaster(InMemoryModel):
         output_activation: str = "linear",
         **kwargs,
     ) -> None:
-        # Histories and forecasts are float32 in mixed precision, too: half of the bits of a level
-        # leave none for what changes. Layers cast what they compute with.
+        # Histories and forecasts are float32 even in mixed precision: float16 and bfloat16 are too
+        # coarse for small changes of a large value. Layers cast their inputs themselves.
         super().__init__(autocast=False, **kwargs)
         self.highway = highway
         self.anchor = anchor
@@ -98,19 +100,19 @@ class Forecaster(InMemoryModel):
             self.linear.build((batch, min(self.highway, steps)))
 
     def call(self, history, training=None):
-        """Forecast (B, horizon) from (B, S, 1 + K)."""
+        """Return the forecast (B, horizon) of histories (B, S, 1 + K)."""
         return self.decode(self.encode(history, training), training)
 
     def encode(self, history, training=None) -> tuple:
-        """What `decode` needs to know of histories (..., B, S, 1 + K).
+        """Encode histories (..., B, S, 1 + K) for `decode`.
 
-        Leading axes are those of stacked weights: for those a loop over steps takes care here.
+        The leading axes are those of stacked runs, which a recurrent encoder handles here.
         """
         window, *level = self._normalized(history)
         return window, self._encoded(window, training), *level
 
     def decode(self, encoded, training=None):
-        """Forecast (B, horizon) from what `encode` made of (B, S, 1 + K)."""
+        """Return the forecast (B, horizon) from the result of `encode`."""
         window, encoded, *level = encoded
         straight = self._straight(window)
         forecast = ops.cast(self._forecast(encoded, straight, training), "float32")
@@ -121,22 +123,22 @@ class Forecaster(InMemoryModel):
         return forecast + level[0] if self.normalization == "last" else forecast * level[0]
 
     def attend(self, history):
-        """Attention weights (B, H, T, S) on each history; None where nothing attends."""
+        """Return attention weights (B, H, T, S); None if the model has no attention."""
         window, encoded, *_ = self.encode(history, False)
         return self._weights(encoded, self._straight(window))
 
     def fit_highway(self, train: Known, held_out: Known | None = None) -> None:
-        """Start the linear part at the ridge regression of the targets; see `ridge`.
+        """Set the linear part to the ridge regression of the targets; see `ridge`.
 
-        `train` and `held_out` are histories (N, S, 1 + K) and targets (N, horizon), as `call` has
-        them. With `normalization="last"` and all of the history that is NLinear.
+        `train` and `held_out` are histories (N, S, 1 + K) and targets (N, horizon) in model units.
+        With `normalization="last"` and `highway="all"` this is NLinear.
         """
         found = ridge(*self._left_to_highway(*train), held_out and self._left_to_highway(*held_out))
         self.linear.kernel.assign(found.kernel)
         self.linear.bias.assign(found.bias)
 
     def _left_to_highway(self, history: np.ndarray, target: np.ndarray) -> Known:
-        """What the linear part sees, and what it would forecast alone."""
+        """Return the inputs and targets of the linear part."""
         window, *level = map(np.asarray, self._normalized(history))
         if self.normalization == "last":
             target = target - level[0]
@@ -147,25 +149,25 @@ class Forecaster(InMemoryModel):
 
     @property
     def ahead(self) -> range | None:
-        """Of each query of `attend` the first step that it forecasts; None: the history's ask."""
+        """Return the first forecast step of each query of `attend`; None without a decoder."""
         return None
 
     def stackable(self, batch: int) -> int:
-        """How many models are sooner trained in one stack, with batches of a size, than alone.
+        """Return how many models train faster in one stack than separately, for a batch size.
 
-        It is a power of two: the values that a step of all makes fit into a processor's cache.
+        It is the largest power of two for which the values of one step fit into the CPU's cache.
         """
         fitting = max(1, _STACK_VALUES // (batch * self._values_per_item()))
         return min(_MOST_STACKED, 1 << (fitting.bit_length() - 1))
 
     def _values_per_item(self) -> int:
-        """How many values the widest operation makes of an item; see `stackable`."""
+        """Return the number of values per item of the widest operation; see `stackable`."""
         return _STACK_VALUES  # none is stacked
 
     def _normalized(self, history) -> tuple:
-        """The history, its series in the window's scale or from its newest value on; and that.
+        """Return the normalized history, followed by its scale or newest value, (..., B, 1).
 
-        Scale and newest value are (..., B, 1).
+        Without normalization there is no second element.
         """
         if self.normalization == "none":
             return (history,)
@@ -177,29 +179,29 @@ class Forecaster(InMemoryModel):
         return ops.concatenate([series / scale, inputs], axis=-1), scale[..., 0, :]
 
     def _straight(self, window) -> list:
-        """What the network's forecast is added to, (B, horizon) or (B, 1) each."""
+        """Return the terms added to the network's forecast, (B, horizon) or (B, 1) each."""
         parts = [self.linear(window[:, -self.highway :, 0])] if self.highway else []
         if self.anchor:
             parts.append(window[:, -1, :1])
         return parts
 
     def _encoded(self, window, training):
-        """What `_features` takes: by default the windows (..., B, S, 1 + K) themselves."""
+        """Return the input of `_features`: by default the windows (..., B, S, 1 + K)."""
         return window
 
     def _forecast(self, encoded, straight, training):
-        """The network's part of the forecast, (B, horizon)."""
+        """Return the network's part of the forecast, (B, horizon)."""
         return self.head(self._features(encoded, training)[0])
 
     def _weights(self, encoded, straight):
-        """What `attend` gives."""
+        """Return the attention weights for `attend`."""
         output = self._features(encoded, False)[1]
         return None if output is None else output.weights
 
     def _build_features(self, history_shape: tuple) -> int:
-        """Build what makes the features; returns their width."""
+        """Create the weights of `_features`, and return the width of its result."""
         raise NotImplementedError
 
     def _features(self, encoded, training) -> tuple[keras.KerasTensor, AttentionOutput | None]:
-        """What the head reads, and what was attended to."""
+        """Return the input of the head, and the output of the attention."""
         raise NotImplementedError

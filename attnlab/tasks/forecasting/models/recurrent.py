@@ -1,4 +1,4 @@
-"""A recurrent forecaster: one look back through an attention mechanism."""
+"""A recurrent forecaster whose last state attends to all states."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from attnlab.training.steps import Border, is_faster_with_xla
 
 
 class RecurrentForecaster(AttentionReadout, Forecaster):
-    """A recurrent encoder whose last state looks back over all states; see `AttentionReadout`.
+    """A recurrent encoder whose last state attends to all states; see `AttentionReadout`.
 
-    What is read of them by `readout` goes into the head. The other settings are those of
+    `readout` says what the head reads. For the other settings see
     `RecurrentEncoder` and `Forecaster`.
     """
 
@@ -34,7 +34,7 @@ class RecurrentForecaster(AttentionReadout, Forecaster):
 
     @property
     def faster_with_xla(self) -> bool:
-        """Whether XLA trains it faster than the graph on this CPU."""
+        """Return whether XLA trains it faster than the graph on this CPU."""
         return is_faster_with_xla(self.encoder.units, Border.RECURRENT_FORECASTER)
 
     def _values_per_item(self) -> int:
@@ -55,6 +55,6 @@ class RecurrentForecaster(AttentionReadout, Forecaster):
         return self.read(output.context[:, 0], last_state), output
 
     def _look(self, queries, memory: ProjectedMemory, training) -> AttentionOutput:
-        """Attend by queries (B, T, W), of which each stands where the history ends."""
+        """Attend with queries (B, T, W), all at the position of the last value of the history."""
         steps = memory.values.shape[-2]
         return self.attention(queries, memory, start_index=steps - 1, training=training)
