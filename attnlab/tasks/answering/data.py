@@ -1,4 +1,4 @@
-"""Questions about texts in tokens: what is learned from and tested on."""
+"""Tokenized questions and texts of a corpus, by part."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ class AskedPart:
     """The questions of one part."""
 
     questions: Sequence[Asked]
-    texts: Sequence[Cut]  # of each question
-    rows: WindowRows  # their windows
+    texts: Sequence[Cut]  # the text of each question
+    rows: WindowRows  # the windows of all questions
 
     def inexpressible(self, longest: int) -> tuple[int, int]:
         """Count the questions that no model can answer exactly, by the reason.
 
         Returns:
-            How many have only answers that start or end inside of a word, and how many others have
-            only answers of more than `longest` tokens.
+            The number of questions whose answers all start or end inside a word, and the number of
+            other questions whose answers all have more than `longest` tokens.
         """
         inside = long = 0
         for asked, text in zip(self.questions, self.texts, strict=True):
@@ -44,47 +44,47 @@ class AskedPart:
 
 @dataclass(frozen=True, eq=False)
 class AskedTexts(TaskData):
-    """A corpus as the runner and the report see it; see `TaskData`."""
+    """A tokenized corpus; see `TaskData`."""
 
     name: str
     source: str
     digest: str
     parts: Mapping[str, AskedPart]  # `train`, `validation`, `test`
-    cut: int = 0  # questions of all parts of which the end was cut off
-    said: Sequence[str] = ()  # what the user should know of how the questions were read
-    # questions of each part that were left out because a later part has their text
+    cut: int = 0  # questions of all parts whose end was cut off
+    said: Sequence[str] = ()  # notes for the user on how the questions were read
+    # questions per part that were left out because a later part has their text
     left_out: Mapping[str, int] = field(default_factory=dict)
-    # questions of each part that can't be answered exactly; see `AskedPart.inexpressible`
+    # questions per part that can't be answered exactly; see `AskedPart.inexpressible`
     inexpressible: Mapping[str, tuple[int, int]] = field(default_factory=dict)
 
     @property
     def longest(self) -> int:
-        """Tokens of a row: question and window."""
+        """Return the tokens of a row: question and window."""
         return int(self.parts["train"].rows.tokens.shape[1])
 
     @property
     def nullable(self) -> bool:
-        """Whether some questions have no answer in their text."""
+        """Return whether some questions have no answer in their text."""
         return any(not each.answers for part in self.parts.values() for each in part.questions)
 
     def counts(self) -> dict[str, int]:
-        """Questions by part."""
+        """Return the number of questions per part."""
         return {name: len(part) for name, part in self.parts.items()}
 
     def describe(self) -> dict[str, Any]:
-        """Questions by the word that asks, windows, and what can't be answered, by part."""
+        """Return counts per part: questions by question word, windows, inexpressible answers."""
         return {name: self._described(name, part) for name, part in self.parts.items()}
 
     def summary(self) -> list[str]:
-        """What a user should know before training: how the questions were read, and limits."""
+        """Return notes before training: how questions were read, and which can't be answered."""
         return [*self.said, *self.limits(*self.parts)]
 
     def best_possible(self, part: str) -> float:
-        """The exact match, from 0 to 100, of a model that answers all it can express."""
+        """Return the best possible exact match, from 0 to 100."""
         return 100.0 * (1.0 - sum(self.inexpressible.get(part, ())) / len(self.parts[part]))
 
     def limits(self, *parts: str) -> list[str]:
-        """How many answers of some parts can't be expressed exactly, a sentence each."""
+        """Return a sentence per part on the number of answers that can't be expressed exactly."""
         notes = []
         for part in parts:
             inside, long = self.inexpressible.get(part, (0, 0))
@@ -104,7 +104,7 @@ class AskedTexts(TaskData):
 
 
 def _whole_words(asked: Asked, text: Cut) -> Iterator[int]:
-    """Yield the length in tokens of each place where whole words are a right answer."""
+    """Yield the length in tokens of each occurrence of an answer that is whole words."""
     for answer in asked.answers:
         at = asked.text.find(answer.text)
         while at >= 0:

@@ -1,13 +1,12 @@
-"""Questions and texts in tokens that know where they stand, and in windows that a model can read.
+"""Tokenize questions and texts with character positions, and divide texts into windows.
 
-A row of a model's input has START, the question with END behind it, and a window of the text; both
-are filled up with PAD, so that question and text begin at the same places in every row:
+A row of a model's input has START, the question followed by END, and a window of the text. Question
+and window are padded with PAD, so that both start at the same place in every row:
 
     START question END PAD ... | text PAD ...
     place 0     1 ... Q        | Q + 1 ... Q + P
 
-What a model gives is about the places of START, which stands for "no answer here", and of the text:
-1 + P of them.
+The output of a model has 1 + P places: START, which means "no answer here", and those of the text.
 """
 
 from __future__ import annotations
@@ -23,31 +22,31 @@ from attnlab.text.words import word_spans
 
 
 class Cut(NamedTuple):
-    """A text in tokens, and where the word of each stands: (start, end) in the text as it is."""
+    """The tokens of a text, and the (start, end) of each token's word in the original text."""
 
     tokens: list[int]
     spans: list[tuple[int, int]]
 
     def holding(self, start: int, end: int) -> tuple[int, int] | None:
-        """The first and the last token that share a character with text[start:end]."""
+        """Return the first and the last token that share a character with text[start:end]."""
         found = [n for n, (first, last) in enumerate(self.spans) if first < end and start < last]
         return (found[0], found[-1]) if found else None
 
 
 class WindowRows(NamedTuple):
-    """Windows as a model reads them, all of them W."""
+    """W windows as a model reads them."""
 
     tokens: np.ndarray  # (W, 1 + Q + P) int32
-    targets: np.ndarray  # (W, 2) int32: first and last place of the answer, 0 where there is none
+    targets: np.ndarray  # (W, 2) int32: first and last place of the answer, 0 without an answer
     owners: np.ndarray  # (W,) number of the question
-    starts: np.ndarray  # (W,) place in the text of the window's first token
+    starts: np.ndarray  # (W,) position in the text of the window's first token
 
 
 def cut_text(tokenizer: Tokenizer, text: str) -> Cut:
-    """A text in tokens of a tokenizer of words or of byte pairs.
+    """Tokenize a text with a tokenizer of words or byte pairs.
 
-    Words are cut in the text as it is; a token that is a part of a word stands for all of it, and
-    one of several words, such as a piece of several Thai characters, for all of them.
+    Positions refer to words of the original text. A token that is part of a word gets the span of
+    the whole word; a token of several words, such as several Thai characters, the span of all.
     """
     whole = normalized(text)
     (tokens,) = tokenizer.encode([whole])
@@ -59,16 +58,16 @@ def cut_text(tokenizer: Tokenizer, text: str) -> Cut:
 
 
 def cut_question(tokenizer: Tokenizer, question: str) -> list[int]:
-    """A question in tokens; an unknown one where nothing is left of it."""
+    """Tokenize a question; an empty one becomes UNKNOWN."""
     (tokens,) = tokenizer.encode([normalized(question)])
     return tokens or [UNKNOWN]
 
 
 def window_starts(length: int, most: int, stride: int) -> list[int]:
-    """Where windows of `most` tokens begin in a text of a length, the last one reaching its end.
+    """Return the starts of windows of `most` tokens; the last window reaches the text's end.
 
-    As in BERT's run_squad: each begins `stride` behind the one before. Difference: never more than
-    half a window, so that windows overlap whatever their length.
+    As in BERT's run_squad, windows start `stride` tokens apart. Difference: the stride is at most
+    half a window, so that windows always overlap.
     """
     stride = max(min(stride, most // 2), 1)
     starts = [0]
@@ -86,13 +85,13 @@ def make_rows(
     text_places: int,
     stride: int,
 ) -> WindowRows:
-    """All windows of some questions about texts, in their order.
+    """Make all windows of some questions about texts, in order.
 
     Args:
-        questions: tokens of each; what goes beyond `question_places` - 1 is cut off.
-        texts: that each is about.
-        answers: first and last token of each answer; None where there is none. A window that
-            doesn't have all of it has no answer, as in BERT's run_squad.
+        questions: tokens of each question, of which the first `question_places` - 1 are read.
+        texts: the text of each question.
+        answers: first and last token of each answer; None without an answer. A window that
+            doesn't contain the whole answer has no answer, as in BERT's run_squad.
         question_places: Q, END included.
         text_places: P.
         stride: see `window_starts`.

@@ -1,4 +1,4 @@
-"""A few questions of a part, and where the words of their texts looked."""
+"""Attention weights of a few questions of a part."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ if TYPE_CHECKING:
 
 
 class TextPlaces(Protocol):
-    """A task that reads questions and texts at places of a row.
+    """A task whose rows have fixed places for question and text.
 
     Attributes:
-        question_places: how many a question has.
-        text_places: how many a text has.
+        question_places: number of places of a question.
+        text_places: number of places of a text.
     """
 
     question_places: int
     text_places: int
 
     def words(self, tokens: np.ndarray) -> np.ndarray:
-        """The words of tokens; "" behind the end."""
+        """Return the words of tokens; "" for padding."""
 
 
 def shown_window(part: AskedPart, number: int, said: PredictedAnswer, places: int) -> int:
-    """The row of a question's window, of so many places, that has most around what was said.
+    """Return the row of the question's window with the most context around the predicted answer.
 
-    Where nothing was said the window that has the answer, else the first.
+    Without a predicted answer it is the window with the right answer, or else the first one.
     """
     own = np.flatnonzero(part.rows.owners == number)
     held = _tokens(part, number, said)
@@ -48,11 +48,12 @@ def looked_at(
     numbers: np.ndarray,
     attend: Callable[[np.ndarray], Any],
 ) -> dict[str, np.ndarray] | None:
-    """Attention on some questions, for attention.npz; None where nothing attends.
+    """Return attention on some questions, for attention.npz; None if there is no attention.
 
-    `weights` (N, H, P, Q) of each place of the text on the question; `question` (N, Q) and `text`
-    (N, P) as they read, "" behind the end; `answer` and `prediction` (N, 2), first and last place
-    in that text, -1 where it has none; `right` (N,); `index` (N,), rows of predictions.csv.
+    `weights` (N, H, P, Q) are those of each place of the text on the question. `question` (N, Q)
+    and `text` (N, P) are words, "" for padding. `answer` and `prediction` (N, 2) are first and last
+    place in the text, -1 without an answer. `right` is (N,); `index` (N,) has the rows of
+    predictions.csv.
     """
     places = task.text_places
     rows = [shown_window(part, number, said[number], places) for number in numbers]
@@ -77,7 +78,7 @@ def looked_at(
 
 
 def placed(part: AskedPart, row: int, said: PredictedAnswer) -> tuple[int, int]:
-    """The first and last place in a window of what was said; -1 where nothing was."""
+    """Return the first and last place of a predicted answer in a window; -1 without one."""
     held = _tokens(part, int(part.rows.owners[row]), said)
     if held is None:
         return -1, -1
@@ -86,7 +87,7 @@ def placed(part: AskedPart, row: int, said: PredictedAnswer) -> tuple[int, int]:
 
 
 def _tokens(part: AskedPart, number: int, said: PredictedAnswer) -> tuple[int, int] | None:
-    """The first and last token in its text of what was said to a question."""
+    """Return the first and last token of a predicted answer in its text."""
     if said.start is None or said.end is None:
         return None
     return part.texts[number].holding(said.start, said.end)

@@ -1,4 +1,4 @@
-"""What answering states of itself."""
+"""Declare the kind `answering`."""
 
 from __future__ import annotations
 

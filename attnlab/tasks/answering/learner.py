@@ -1,4 +1,4 @@
-"""Learning to answer: one compiled program takes the steps of an epoch over resident windows."""
+"""Train a reader: the windows stay in memory, and one compiled program runs an epoch."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ if TYPE_CHECKING:
 
 
 class AnsweringLearner(InMemoryLearner):
-    """A reader on its corpus; see `Learner`."""
+    """Trains a reader on its corpus; see `Learner`."""
 
     def __init__(self, config: RunConfig, task: Answer, model: Reader) -> None:
         self._task = task
         parts = task.data.parts.items()
         inputs = {name: part.rows.tokens for name, part in parts}
         targets = {name: part.rows.targets for name, part in parts}
-        # Where a row's question ends can't be seen in its shape.
+        # The compiled program depends on these sizes, which the shape of a row doesn't show.
         sizes = model.question_places, model.text_places
         own = {"faster_with_xla": model.faster_with_xla, "sizes": sizes}
         super().__init__(config, model, task.loss, inputs, targets, **own)
 
     def validate(self, epoch: int) -> dict[str, float]:
-        """`val_loss` in nats over windows; `val_exact_match` and `val_f1` over questions."""
+        """Return `val_loss` in nats over windows, `val_exact_match` and `val_f1` over questions."""
         logits = self.program.predict(self.rows["validation"])
         questions = self._task.data.parts["validation"].questions
         found = measured(questions, [said.text for said in self._task.said(logits, "validation")])
@@ -38,13 +38,13 @@ class AnsweringLearner(InMemoryLearner):
         return {"val_loss": loss, **{f"val_{name}": 100 * v.mean() for name, v in found.items()}}
 
     def report(self) -> Report:
-        """The test part's answers beside the baselines."""
+        """Score the answers of the test part and the baselines."""
         return self._task.report(self.program.predict(self.rows["test"]))
 
     def examples(self) -> dict[str, Any] | None:
-        """Attention on a few test questions, right and wrong ones; None where nothing attends.
+        """Return attention on a few test questions, both right and wrong ones; see `looked_at`.
 
-        What `looked_at` has of them.
+        None if the model has no attention.
         """
         task = self._task
         said = task.said(self.program.predict(self.rows["test"]), "test")

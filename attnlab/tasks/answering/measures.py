@@ -1,4 +1,4 @@
-"""How right answers are: exact match and F1, as the scripts of SQuAD and MLQA compute them.
+"""Score answers by exact match and F1, as the scripts of SQuAD and MLQA do.
 
 Rajpurkar et al. 2016 (arXiv 1606.05250), section 6.1; without an answer Rajpurkar et al. 2018
 (arXiv 1806.03822); in scripts without spaces between words Lewis et al. 2020 (arXiv 1910.07475),
@@ -20,10 +20,10 @@ _ARTICLES = re.compile(r"\b(a|an|the)\b")
 
 
 def normalized_answer(text: str) -> str:
-    """What counts of an answer: lower case, no ASCII punctuation, no article, single spaces.
+    """Normalize an answer: lower case, no ASCII punctuation, no articles, single spaces.
 
-    In Chinese, Japanese, Thai and the like no punctuation counts, and each character is a word, as
-    in MLQA's script. Difference: MLQA does so for Chinese alone.
+    In scripts without spaces (Chinese, Japanese, Thai) all punctuation is removed and each
+    character is a word, as in MLQA's script. Difference: MLQA does this only for Chinese.
     """
     bare = text.lower().translate(_PUNCTUATION)
     if is_unspaced(bare):
@@ -32,15 +32,15 @@ def normalized_answer(text: str) -> str:
 
 
 def exact(said: str, answer: str) -> float:
-    """1 where both are the same once they are normalized, else 0."""
+    """Return 1 if both are equal after normalization, else 0."""
     return float(normalized_answer(said) == normalized_answer(answer))
 
 
 def f1(said: str, answer: str) -> float:
-    """2 P R / (P + R) of the words that both have, repeated ones as often as both have them.
+    """Return 2 P R / (P + R) of the shared words, counted with repetitions.
 
-    Where one of them has no word, 1 if the other has none either, else 0: the rule of version 2.0.
-    That of version 1.1 gives 0 for both without one.
+    If one of them has no words, it is 1 if the other has none either, else 0, as in version 2.0 of
+    SQuAD. Version 1.1 gives 0 if both are empty.
     """
     given, right = (normalized_answer(text).split() for text in (said, answer))
     if not given or not right:
@@ -53,9 +53,9 @@ def f1(said: str, answer: str) -> float:
 
 
 def best(measure: Callable[[str, str], float], said: str, answers: Sequence[str]) -> float:
-    """The largest value over all right answers; a question without one is answered by nothing.
+    """Return the largest value over all right answers; without one, "" is the right answer.
 
-    Answers of which nothing is left once they are normalized don't count, as in version 2.0.
+    Answers that are empty after normalization are ignored, as in version 2.0 of SQuAD.
     """
     known = [answer for answer in answers if normalized_answer(answer)] or [""]
     return max(measure(said, answer) for answer in known)

@@ -1,4 +1,4 @@
-"""From logits of starts and ends to answers: the best spans of a text over all of its windows."""
+"""Find the best answers of a text from the logits of starts and ends of all its windows."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from attnlab.tasks.answering.encoding import WindowRows
 
 
 class Span(NamedTuple):
-    """Tokens that answer, first and last, or None where the text is said to have no answer."""
+    """First and last token of an answer; None if the text has no answer."""
 
     tokens: tuple[int, int] | None
     probability: float
 
 
 class PredictedAnswer(NamedTuple):
-    """An answer: characters of the text from `start` to before `end`; "" and None: no answer."""
+    """An answer, `text[start:end]`; without an answer "" and None."""
 
     text: str
     start: int | None
@@ -35,24 +35,25 @@ def best_spans(
     count: int = 1,
     threshold: float | None = None,
 ) -> Iterator[list[Span]]:
-    """The best spans of each question, the best one first.
+    """Return the best spans of each question, the best one first.
 
     A span's score is its start logit + its end logit, end >= start, at most `longest` tokens
-    (Devlin et al. 2019, arXiv 1810.04805, section 4.2); of a span in several windows the largest
-    counts. Its probability is its share of the sum of exp(score) over all of them. Difference: BERT
-    takes a span from the window in which it has most around it. Where no span has a finite score,
-    as in a text without tokens, there is no answer, of probability 0.
+    (Devlin et al. 2019, arXiv 1810.04805, section 4.2); if several
+    windows have the span, the largest score counts. Its probability is its share of the sum of
+    exp(score) over all spans. Difference: BERT takes the score of the window with the most context
+    around the span. If no span has a finite score, as in a text without tokens, the result is "no
+    answer" with probability 0.
 
-    With a `threshold`, having no answer is one of them, too: the score of START, the smallest of
-    all windows, as in run_squad (section 4.3). It goes first where it exceeds the best span's by
-    more than the threshold.
+    With a `threshold`, "no answer" is a candidate, too. Its score is that of START, the smallest of
+    all windows, as in run_squad (section 4.3). It comes first if its score exceeds that of the best
+    span by more than the threshold.
 
     Args:
         logits: (W, 2, 1 + P) of starts and ends.
         rows: the W windows.
-        lengths: tokens of the text of each question.
+        lengths: number of tokens of each question's text.
         longest: most tokens of an answer.
-        count: how many spans of each.
+        count: number of spans per question.
         threshold: see above; None: every text has an answer.
     """
     borders = np.searchsorted(rows.owners, np.arange(len(lengths) + 1))
@@ -66,14 +67,14 @@ def best_spans(
 
 
 def span_scores(logits: np.ndarray, starts: np.ndarray, length: int, longest: int) -> np.ndarray:
-    """(length, longest) the score of each span by its first token and how many follow it.
+    """Return the scores (length, longest) of spans, by first token and number of further tokens.
 
-    -inf where there is no such span in a window.
+    -inf if no window has the span.
 
     Args:
         logits: (W, 2, 1 + P) of the windows of a text.
-        starts: (W,) where each begins.
-        length: tokens of the text.
+        starts: (W,) first token of each window.
+        length: number of tokens of the text.
         longest: most tokens of a span.
     """
     scores = np.full((length, longest), -np.inf)

@@ -1,4 +1,4 @@
-"""Extractive question answering: the words of a text that answer a question."""
+"""Extractive question answering: find the words of a text that answer a question."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ if TYPE_CHECKING:
     from attnlab.config.sections import Option
     from attnlab.tasks.answering.models.reader import Reader
 
-_TOGETHER = 256  # rows that a model reads at a time
+_TOGETHER = 256  # batch size of predictions
 
 
 class Answer(TextTask):
     """Find the answers to a corpus's questions in their texts.
 
     Attributes:
-        monitor: the validation metric that chooses the best epoch, and its direction.
-        data: the corpus in tokens, once it is loaded.
-        nullable: whether "there is no answer" is an answer, as the corpus has such questions.
+        monitor: the validation metric that selects the best epoch, and its direction.
+        data: the tokenized corpus, set by `load`.
+        nullable: whether the corpus has questions without an answer, so that a model may give none.
 
     The settings are those of conf/task/answer.yaml; `cache` is the folder of downloads.
     """
@@ -84,7 +84,7 @@ class Answer(TextTask):
         }
 
     def load(self, seed: int = 0, progress: Progress | None = None) -> AskedTexts:
-        """Find the corpus, divide it by the seed, and cut its questions and texts into tokens.
+        """Find the corpus, split it by the seed, and tokenize its questions and texts.
 
         Raises:
             RequestError: the corpus is missing, damaged or too small.
@@ -122,10 +122,10 @@ class Answer(TextTask):
         return self.data
 
     def _most_text(self) -> int:
-        """The most tokens of a text for which there is room beside the longest question."""
+        """Return the most tokens of a text that fit into the encoder with the longest question."""
         if not self.source or not self.source.most:
             return self.text["max_length"]
-        most = self.source.most - self.question_places - 2  # START before, END behind
+        most = self.source.most - self.question_places - 2  # START and the last END
         if most < 2:
             raise RequestError(
                 f"task.max_question: expected at most {self.source.most - 5}, which leaves room "
@@ -135,7 +135,7 @@ class Answer(TextTask):
         return most
 
     def _cut_texts(self, asked: Sequence[Asked], progress: Progress | None) -> dict[str, Cut]:
-        """Each text once: several questions are about it."""
+        """Tokenize each text once, since several questions are about it."""
         texts = dict.fromkeys(each.text for each in asked)
         found = {}
         for done, text in enumerate(texts):
@@ -163,7 +163,7 @@ class Answer(TextTask):
         return {"question_places": self.question_places, "text_places": self.text_places}
 
     def build(self, attention: Callable[[], Attention], model: Option) -> Reader:
-        """The reader, its weights drawn: rows (B, 1 + Q + P) to logits (B, 2, 1 + P).
+        """Build the reader with random weights: rows (B, 1 + Q + P) to logits (B, 2, 1 + P).
 
         Raises:
             RequestError: there is no such model for this task, or its parts don't fit.
@@ -172,7 +172,7 @@ class Answer(TextTask):
         return self.begun(self._build(attention, model, **given, **self._places))
 
     def check(self, attention: Callable[[], Attention], model: Option) -> None:
-        """Refuse what `build` would, whatever the corpus; called before it is read."""
+        """Raise the errors of `build` that don't depend on the corpus."""
         source = open_source(self.encoder) if self.encoder else None
         sizes = {"vocabulary": 8, "question_places": 3, "text_places": 5}
         self._build(attention, model, **sizes, source=source)
@@ -184,7 +184,7 @@ class Answer(TextTask):
 
     @staticmethod
     def loss(target: tf.Tensor, logits: tf.Tensor) -> tf.Tensor:
-        """The mean of the cross entropies of start and end in nats, (B,).
+        """Return the mean of the cross entropies of start and end in nats, (B,).
 
         Args:
             target: (B, 2) first and last place of the answer.
@@ -197,7 +197,7 @@ class Answer(TextTask):
         )
 
     def evaluate(self, model: keras.Model, part: str = "test") -> Report:
-        """Answer the questions of a part and score the answers beside the baselines.
+        """Answer the questions of a part, and score the answers and the baselines.
 
         Raises:
             RequestError: the run has no such part.
@@ -207,18 +207,18 @@ class Answer(TextTask):
         return self.report(model.predict(rows.tokens, batch_size=_TOGETHER, verbose=0), part)
 
     def report(self, logits: np.ndarray, part: str = "test") -> Report:
-        """Score the answers of one part, by its logits (W, 2, 1 + P), beside the baselines."""
+        """Score the answers of one part, from its logits (W, 2, 1 + P), and the baselines."""
         from attnlab.tasks.answering.report import build_report
 
         return build_report(self.data, part, self.said(logits, part), self.loss_of(logits, part))
 
     def loss_of(self, logits: np.ndarray, part: str) -> float:
-        """The mean loss over the windows of a part."""
+        """Return the mean loss over the windows of a part."""
         targets = self.data.parts[part].rows.targets
         return float(np.mean(np.asarray(self.loss(targets, logits), np.float64)))
 
     def said(self, logits: np.ndarray, part: str) -> list[PredictedAnswer]:
-        """The best answer to each question of a part, by its logits (W, 2, 1 + P)."""
+        """Return the best answer to each question of a part, from its logits (W, 2, 1 + P)."""
         own = self.data.parts[part]
         lengths = [len(text.tokens) for text in own.texts]
         found = best_spans(logits, own.rows, lengths, **self._finding)
@@ -233,7 +233,7 @@ class Answer(TextTask):
     def answer(
         self, model: keras.Model, question: str, text: str, count: int = 1
     ) -> list[PredictedAnswer]:
-        """The best answers to a question about any text, the best one first, all different.
+        """Return different answers to a question about any text, the best one first.
 
         Raises:
             RequestError: question or text is empty.
@@ -244,7 +244,7 @@ class Answer(TextTask):
         cut = cut_text(self.tokenizer, text)
         rows = self._rows([cut_question(self.tokenizer, question)], [cut], [None])
         logits = model.predict(rows.tokens, batch_size=_TOGETHER, verbose=0)
-        # Several tokens of a word stand for the same characters, and so do spans of them.
+        # Different spans of tokens can have the same characters: a word may have several tokens.
         most = count
         while True:
             (spans,) = best_spans(logits, rows, [len(cut.tokens)], count=most, **self._finding)
@@ -257,9 +257,10 @@ class Answer(TextTask):
             most *= 4
 
     def looked(self, model: keras.Model, question: str, text: str) -> dict[str, np.ndarray] | None:
-        """Where the words of a text look in a question; see `examples.looked_at`, without `right`.
+        """Return the attention of a text's words on a question; see `examples.looked_at`.
 
-        Of a text in several windows that of the best answer counts. None where nothing attends.
+        A text with several windows is represented by the window of the best answer. None if the
+        model has no attention. The result has neither `right` nor `index`.
         """
         from attnlab.tasks.answering.examples import looked_at
 
@@ -276,10 +277,10 @@ class Answer(TextTask):
         return kept
 
     def serve(self, model: keras.Model, inputs: Any = None) -> np.ndarray:
-        """The answers (N,) to N pairs of question and text, (N, 2) or a table of two columns.
+        """Answer N pairs of question and text, (N, 2) or a table of two columns; returns (N,).
 
         Raises:
-            RequestError: they are no such pairs, or one of them is empty.
+            RequestError: the inputs have another form, or a question or text is empty.
         """
         pairs = np.asarray([] if inputs is None else inputs, dtype=object)
         if pairs.ndim != 2 or pairs.shape[1] != 2:
@@ -291,13 +292,13 @@ class Answer(TextTask):
         return np.array([said.text for said in found], dtype=object)
 
     def places_read(self, model: keras.Model) -> int:
-        """The tokens of a text that `vectors` reads at most."""
+        """Return the most tokens of a text that `vectors` reads."""
         return self.text_places
 
     def vectors(self, model: keras.Model, texts: Sequence[str]) -> np.ndarray:
-        """A vector of each text, (N, W): the mean of what the encoder makes of its tokens.
+        """Return a vector per text, (N, W): the mean of the encoder's vectors of its tokens.
 
-        Of a text that is longer than a window the beginning counts. No question is asked.
+        The question is empty. If a text is longer than a window, only its beginning is read.
         """
         cuts = [cut_text(self.tokenizer, text) for text in texts]
         cuts = [Cut((cut.tokens or [UNKNOWN])[: self.text_places], []) for cut in cuts]
@@ -311,11 +312,11 @@ class Answer(TextTask):
         return (vectors * real).sum(axis=1) / real.sum(axis=1)
 
     def save(self, folder: Path) -> None:
-        """Write the tokenizer, and how questions and texts are treated."""
+        """Write the tokenizer, and the settings and sizes of tokenization."""
         self.save_text(folder, **self._places, nullable=self.nullable)
 
     def load_from(self, folder: Path) -> None:
-        """Read what `save` wrote; then questions can be answered without the corpus.
+        """Read what `save` wrote, so that questions can be answered without the corpus.
 
         Raises:
             RequestError: a file is missing, damaged, or of other settings.
@@ -336,6 +337,6 @@ def _said(text: str, cut: Cut, span: Span) -> PredictedAnswer:
 
 
 def served_example(document: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """An input of the model that MLflow serves, a question and a text, and an output."""
+    """Return an example input of the served MLflow model, a question and a text, and its output."""
     pair = {"question": "Who met the sailor?", "text": "Anna met the sailor at noon."}
     return {"values": [pair], "dtype": "object"}, {"values": ["Anna"], "dtype": "object"}

@@ -1,4 +1,4 @@
-"""Texts in tokens, and the words of them that are to be predicted."""
+"""Tokenized texts, and the words to predict."""
 
 from __future__ import annotations
 
@@ -14,35 +14,35 @@ from attnlab.tasks.masked_words.masking import Asked
 
 @dataclass(frozen=True, eq=False)
 class MaskedPart:
-    """Rows of one part, all of them N."""
+    """The N rows of one part."""
 
-    tokens: np.ndarray  # (N, S) int32, as they were written
-    follows: np.ndarray  # (N,) int32, 1 where the second text of a row follows the first
-    asked: Asked | None  # words that were chosen once and for all; None of train
+    tokens: np.ndarray  # (N, S) int32, without masks
+    follows: np.ndarray  # (N,) int32, 1 if the second text of a row follows the first
+    asked: Asked | None  # the words to predict; None for train, where each step chooses others
 
     def __len__(self) -> int:
         return len(self.tokens)
 
     @property
     def words(self) -> np.ndarray:
-        """(M,) what stands at the places that are asked for, row by row."""
+        """Return the right words (M,) at the chosen places, row by row."""
         assert self.asked is not None
         return np.take_along_axis(self.tokens, self.asked.places, axis=1)[self.asked.known]
 
 
 @dataclass(frozen=True, eq=False)
 class MaskedTexts(TaskData):
-    """A corpus as the runner and the report see it; see `TaskData`."""
+    """A tokenized corpus; see `TaskData`."""
 
     name: str
     source: str
     digest: str
     parts: Mapping[str, MaskedPart]  # `train`, `validation`, `test`
-    cut: int  # rows of all parts of which an end was cut off
+    cut: int  # rows of all parts that lost an end
     unknown: int  # tokens of all parts that the vocabulary doesn't have
     paired: bool  # whether rows have two texts
-    said: Sequence[str] = ()  # what the user should know of how the texts were read
-    left_out: Mapping[str, int] = field(default_factory=dict)  # repeated documents of each part
+    said: Sequence[str] = ()  # notes for the user on how the texts were read
+    left_out: Mapping[str, int] = field(default_factory=dict)  # repeated documents per part
 
     @property
     def longest(self) -> int:

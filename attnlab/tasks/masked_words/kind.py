@@ -1,4 +1,4 @@
-"""What masked words state of themselves."""
+"""Declare the kind `masked_words`."""
 
 from __future__ import annotations
 

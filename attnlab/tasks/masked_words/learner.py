@@ -1,4 +1,4 @@
-"""Learning to fill in words: one compiled program takes the steps of an epoch."""
+"""Train a model to fill in words: one compiled program runs an epoch."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class MaskedWordLearner(InMemoryLearner):
-    """A model on its corpus; see `Learner`."""
+    """Trains a model on its corpus; see `Learner`."""
 
     def __init__(self, config: RunConfig, task: MaskedWords, model: MaskedWordModel) -> None:
         self._task = task
@@ -34,7 +34,7 @@ class MaskedWordLearner(InMemoryLearner):
         self._scorer = Scorer(model, task.width)
 
     def validate(self, epoch: int) -> dict[str, float]:
-        """`val_loss` in nats and `val_accuracy`, over words; `val_follows` over pairs of texts."""
+        """Return `val_loss` (nats) and `val_accuracy` over words, `val_follows` over text pairs."""
         part = self._task.data.parts["validation"]
         found = self._predicted("validation")
         scores = {
@@ -46,15 +46,15 @@ class MaskedWordLearner(InMemoryLearner):
         return scores
 
     def report(self) -> Report:
-        """The test part's words beside the baselines."""
+        """Score the words of the test part and the baselines."""
         return build_report(self._task, "test", self._predicted("test"))
 
     def examples(self) -> dict[str, Any]:
-        """Attention on a few test rows, half of them with a word that is said wrongly, those first.
+        """Return attention on a few test rows; half have a wrong prediction, and those come first.
 
-        Of each row one word that is asked for: `weights` (N, H, 1, S) of its place, the `tokens`
-        (N, S) as they are read, "" behind the end, its `place`, the right `word`, the
-        `prediction`, whether that is `right`, and `index`, the row of predictions.csv, (N,) each.
+        Each row has one predicted word: the `weights` (N, H, 1, S) of its place, the `tokens`
+        (N, S) as words, "" for padding, and, (N,) each, its `place`, the right `word`, the
+        `prediction`, whether it is `right`, and `index`, the row of predictions.csv.
         """
         part, predicted = self._task.data.parts["test"], self._predicted("test")
         asked = part.asked

@@ -1,4 +1,4 @@
-"""Documents in tokens, as the rows that a model reads."""
+"""Make rows, as a model reads them, from tokenized documents."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Tokens = Sequence[int]
 
 
 class Row(NamedTuple):
-    """A text, or two of which the second one follows the first or doesn't."""
+    """One text, or two; `follows` says whether the second continues the first."""
 
     first: Tokens
     second: Tokens | None = None
@@ -22,16 +22,16 @@ class Row(NamedTuple):
 
     @property
     def length(self) -> int:
-        """Tokens, with START and an END behind each text."""
+        """Return the number of tokens, with START and an END after each text."""
         return len(self.first) + 2 + (0 if self.second is None else len(self.second) + 1)
 
 
 def packed(documents: Sequence[Sequence[Tokens]], most: int) -> tuple[list[Row], int]:
-    """The sentences of each document one behind the other, as many in a row as there is room for.
+    """Pack as many consecutive sentences of a document into each row as fit.
 
-    Liu et al. 2019 (arXiv 1907.11692), section 4.2, DOC-SENTENCES. Difference: nothing stands
-    between sentences. Of a sentence that fits no row the end is cut off; how often that was comes
-    second.
+    Liu et al. 2019 (arXiv 1907.11692), section 4.2, DOC-SENTENCES. Difference: no token separates
+    the sentences. A sentence that is too long for a row loses its end. Returns the rows, and the
+    number of such sentences.
     """
     rows, cut = [], 0
     for document in documents:
@@ -48,11 +48,11 @@ def packed(documents: Sequence[Sequence[Tokens]], most: int) -> tuple[list[Row],
 
 
 def paired(documents: Sequence[Sequence[Tokens]], most: int, seed: int) -> tuple[list[Row], int]:
-    """Each sentence with the next of its document, or in half of the rows one of another document.
+    """Pair each sentence with the next one, or, in half of the rows, with one of another document.
 
     Devlin et al. 2019 (arXiv 1810.04805), section 3.1, "Next Sentence Prediction". Difference:
-    pairs of single sentences, not of as many as there is room for. From a pair that is too long
-    tokens are cut at the end of the longer one; how often that was comes second.
+    each text is a single sentence, not as many sentences as fit. If a pair is too long, the longer
+    sentence loses tokens at its end. Returns the rows, and the number of such pairs.
     """
     draw, rows, cut = random.Random(f"{seed} pairs"), [], 0
     for number, document in enumerate(documents):
@@ -68,7 +68,7 @@ def paired(documents: Sequence[Sequence[Tokens]], most: int, seed: int) -> tuple
 
 
 def _cut(first: Tokens, second: Tokens, most: int) -> tuple[Tokens, Tokens]:
-    """Both with at most so many tokens: the longer one loses its last one until they fit."""
+    """Shorten a pair to `most` tokens: the longer one loses its last token until both fit."""
     sizes = [len(first), len(second)]
     while sum(sizes) > most:
         sizes[0 if sizes[0] > sizes[1] else 1] -= 1
@@ -76,7 +76,7 @@ def _cut(first: Tokens, second: Tokens, most: int) -> tuple[Tokens, Tokens]:
 
 
 def filled(rows: Sequence[Row], width: int) -> np.ndarray:
-    """(N, S) int32: START, the first text, END, perhaps the second and END, then PAD."""
+    """Return rows (N, S) int32: START, the first text, END, the second and END if any, PAD."""
     tokens = np.full((len(rows), width), PAD, np.int32)
     for line, row in zip(tokens, rows, strict=True):
         whole = [START, *row.first, END]

@@ -1,4 +1,4 @@
-"""What a model says of words that were chosen once and for all."""
+"""Predict the chosen words of a part with a model."""
 
 from __future__ import annotations
 
@@ -11,29 +11,29 @@ from attnlab.tasks.masked_words.data import MaskedPart
 from attnlab.tasks.masked_words.models.model import MaskedWordModel
 from attnlab.training.steps import compiled
 
-_TOGETHER = 128  # rows that a model reads at a time
+_TOGETHER = 128  # batch size
 
 
 class WordPredictions(NamedTuple):
-    """What was said at M places, row by row."""
+    """Predictions at M places, row by row."""
 
-    words: np.ndarray  # (M,) the most probable one
+    words: np.ndarray  # (M,) the most probable word
     probabilities: np.ndarray  # (M,) its probability
-    losses: np.ndarray  # (M,) -ln of the probability of the right one, in nats
+    losses: np.ndarray  # (M,) -ln of the probability of the right word, in nats
     follows: np.ndarray | None  # (N,) probability that a row's second text follows the first
 
     @property
     def loss(self) -> float:
-        """The mean over all places, in nats."""
+        """Return the mean over all places, in nats."""
         return float(self.losses.mean())
 
 
 class Scorer:
-    """Has a model fill in the words of parts; what is compiled for it is kept.
+    """Predicts the chosen words of parts, with one compiled function for all calls.
 
     Args:
-        model: as it is at each call, without dropout.
-        width: tokens of a row.
+        model: used with its current weights, without dropout.
+        width: tokens per row.
     """
 
     def __init__(self, model: MaskedWordModel, width: int) -> None:
@@ -43,7 +43,7 @@ class Scorer:
         self._answers = compiled(self._of_rows, False, shapes)
 
     def __call__(self, part: MaskedPart) -> WordPredictions:
-        """What the model says of the words of a part that are asked for."""
+        """Predict the chosen words of a part."""
         asked = part.asked
         assert asked is not None
         right = np.take_along_axis(part.tokens, asked.places, axis=1)

@@ -1,4 +1,4 @@
-"""Masked words: texts without labels, of which a model learns to fill in words."""
+"""Masked words: learn to fill in missing words of texts without labels."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ if TYPE_CHECKING:
 
 
 class MaskedWords(TextTask):
-    """Fill in the words of a corpus's texts, and so learn an encoder of texts.
+    """Learn an encoder of texts by filling in masked words of a corpus.
 
     Attributes:
-        monitor: the validation metric that chooses the best epoch, and its direction.
-        data: the corpus in tokens, once it is loaded.
+        monitor: the validation metric that selects the best epoch, and its direction.
+        data: the tokenized corpus, set by `load`.
         width: tokens of a row, S.
 
     The settings are those of conf/task/masked_words.yaml; `cache` is the folder of downloads.
@@ -83,11 +83,11 @@ class MaskedWords(TextTask):
 
     @property
     def mask(self) -> int:
-        """The number of the mask, one more than that of the last word."""
+        """Return the token of the mask, which follows the last word of the vocabulary."""
         return self.tokenizer.size
 
     def load(self, seed: int = 0, progress: Progress | None = None) -> MaskedTexts:
-        """Find the corpus, divide it by the seed, cut its texts into tokens, choose words.
+        """Find the corpus, split it by the seed, tokenize its texts, and choose words to predict.
 
         Raises:
             RequestError: the corpus is missing, damaged or too small.
@@ -139,7 +139,7 @@ class MaskedWords(TextTask):
 
     def _part(self, name: str, rows: Sequence[Row]) -> MaskedPart:
         tokens = filled(rows, self.width)
-        # The same words whatever the run's seed, so that runs can be compared word by word.
+        # The same words for every seed of a run, so that runs can be compared word by word.
         asked = None if name == "train" else choose(tokens, self.mask, seed=0)
         if asked and not asked.counts.any():
             raise RequestError(
@@ -149,7 +149,7 @@ class MaskedWords(TextTask):
         return MaskedPart(tokens, np.array([row.follows for row in rows], np.int32), asked)
 
     def build(self, attention: Callable[[], Attention], model: Option) -> MaskedWordModel:
-        """The model, its weights drawn: rows (B, S) to logits (B, S, V).
+        """Build the model with random weights: rows (B, S) to logits (B, S, V).
 
         Raises:
             RequestError: there is no such model for this task, or its parts don't fit.
@@ -157,7 +157,7 @@ class MaskedWords(TextTask):
         return self._build(attention, model, self.tokenizer.size, self.width)
 
     def check(self, attention: Callable[[], Attention], model: Option) -> None:
-        """Refuse what `build` would, whatever the corpus; called before it is read."""
+        """Raise the errors of `build` that don't depend on the corpus."""
         self._build(attention, model, 8, 4)
 
     def _build(
@@ -176,9 +176,9 @@ class MaskedWords(TextTask):
 
     @staticmethod
     def loss(target: tf.Tensor, found: Guesses) -> tf.Tensor:
-        """Cross entropy in nats: a row's mean over its chosen words, (B,).
+        """Return the cross entropy in nats: the mean over the chosen words of each row, (B,).
 
-        That of whether its texts follow each other is added where it is learned.
+        With `next_sentence` the cross entropy of that prediction is added.
 
         Args:
             target: (B, 1 + S): whether the second text follows, then the tokens as written.
@@ -196,7 +196,7 @@ class MaskedWords(TextTask):
         return mean + tf.nn.sparse_softmax_cross_entropy_with_logits(target[:, 0], found.follows)
 
     def evaluate(self, model: keras.Model, part: str = "test") -> Report:
-        """Fill in the words of a part and score them beside the baselines.
+        """Fill in the words of a part, and score them and the baselines.
 
         Raises:
             RequestError: the run has no such part.
@@ -209,34 +209,34 @@ class MaskedWords(TextTask):
         return build_report(self, part, Scorer(model, self.width)(self.data.parts[part]))
 
     def vectors(self, model: MaskedWordModel, texts: Sequence[str]) -> np.ndarray:
-        """A vector of each text, (N, W); see `mean_vectors`."""
+        """Return a vector per text, (N, W); see `mean_vectors`."""
         from attnlab.encoders.vectors import mean_vectors
 
         most = self.places_read(model) + 2
         return mean_vectors(model.encoder, self.tokenizer, most, texts)
 
     def places_read(self, model: MaskedWordModel) -> int:
-        """The tokens of a text that `vectors` reads at most."""
+        """Return the most tokens of a text that `vectors` reads."""
         return (model.fixed_length or self.text["max_length"]) - 2
 
     def rows(self, texts: Sequence[str]) -> np.ndarray:
-        """Texts as the model reads them, (N, S) int32; `[MASK]` in them is the mask."""
+        """Convert texts to rows of tokens, (N, S) int32; `[MASK]` becomes the mask."""
         tokens = [tokens_of(self.tokenizer, text) or [UNKNOWN] for text in texts]
         return filled([Row(each[: self.width - 2]) for each in tokens], self.width)
 
     def words(self, tokens: np.ndarray) -> np.ndarray:
-        """A readable label for each token of rows (N, S), "" where there is padding."""
+        """Return a readable label per token of rows (N, S), "" for padding."""
         masked = tokens == self.mask
         found = super().words(np.where(masked, UNKNOWN, tokens)).astype(object)
         found[masked] = MASK
         return found.astype(str)
 
     def labels(self, tokens: np.ndarray) -> list[str]:
-        """A readable label for each of some tokens (M,) of different texts."""
+        """Return a readable label for each of M tokens of different texts."""
         return labels(self.tokenizer, tokens)
 
     def unknown(self, text: str) -> list[str]:
-        """The words of a text, but for its masks, that the vocabulary doesn't have."""
+        """Return the words of a text, except its masks, that the vocabulary doesn't have."""
         return super().unknown(text.replace(MASK, " "))
 
     def is_longer(self, text: str, most: int) -> bool:  # noqa: D102
@@ -245,16 +245,16 @@ class MaskedWords(TextTask):
     def fill(
         self, model: MaskedWordModel, text: str, count: int = 1, where: str = "TEXT"
     ) -> list[list[Guess]]:
-        """The most probable words for each `[MASK]` of a text, the best one first.
+        """Return the most probable words for each `[MASK]` of a text, the best one first.
 
         Args:
-            model: a trained one.
-            text: any that has a mask.
-            count: how many words for each.
-            where: what names the text in complaints.
+            model: a trained model.
+            text: a text with `[MASK]`.
+            count: number of words per mask.
+            where: name of the text in error messages.
 
         Raises:
-            RequestError: there is no mask in it, or one stands behind what the model can read.
+            RequestError: the text has no mask, or a mask after the last token that the model reads.
         """
         check_text(text, where)
         rows = self.rows([text])
@@ -268,10 +268,10 @@ class MaskedWords(TextTask):
         return best_words(self.tokenizer, logits, count)
 
     def serve(self, model: keras.Model, inputs: Any = None) -> np.ndarray:
-        """Texts (N,), or a column of N, with their masks filled in, (N,).
+        """Fill in the masks of N texts, (N,) or a column; returns the texts (N,).
 
         Raises:
-            RequestError: there are none, or one has no mask.
+            RequestError: there are no texts, or one has no mask.
         """
         if inputs is None:
             raise RequestError(f"inputs: expected a list of texts with {MASK}, got none.")
@@ -279,11 +279,11 @@ class MaskedWords(TextTask):
         return np.array([filled_in(text, self.fill(model, text)) for text in texts], dtype=object)
 
     def save(self, folder: Path) -> None:
-        """Write the tokenizer, and how texts are treated."""
+        """Write the tokenizer, and the settings and sizes of tokenization."""
         self.save_text(folder, width=self.width)
 
     def load_from(self, folder: Path) -> None:
-        """Read what `save` wrote; then words can be filled in without the corpus.
+        """Read what `save` wrote, so that words can be filled in without the corpus.
 
         Raises:
             RequestError: a file is missing, damaged, or of other settings.
@@ -292,7 +292,7 @@ class MaskedWords(TextTask):
 
 
 def served_example(document: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """An input of the model that MLflow serves, a text with a mask, and an output."""
+    """Return an example input of the served MLflow model, a text with a mask, and its output."""
     return (
         {"values": ["The keys to the cabinet [MASK] old."], "dtype": "object"},
         {"values": ["The keys to the cabinet are old."], "dtype": "object"},

@@ -1,4 +1,4 @@
-"""A Transformer encoder that fills in words, and says whether one text follows another."""
+"""A Transformer encoder that predicts masked words and whether one text follows another."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from attnlab.training.steps import InMemoryModel
 
 
 class Guesses(NamedTuple):
-    """What a model makes of rows some of whose words it may not trust.
+    """Predictions for the chosen words of rows.
 
     Attributes:
         logits: (B, K, V) of the words at `places`.
-        places: (B, K) where they stand in their rows.
-        counts: (B,) how many of a row's K places count: the first so many.
-        follows: (B, 2) logits of whether the second text doesn't follow the first, or does; None
-            where that is not learned.
+        places: (B, K) positions of the words in their rows.
+        counts: (B,) number of valid places per row; the others are padding.
+        follows: (B, 2) logits that the second text does not follow the first, and that it does;
+            None if this is not learned.
     """
 
     logits: Any
@@ -31,23 +31,23 @@ class Guesses(NamedTuple):
 
 
 class MaskedWordModel(InMemoryModel):
-    """Rows (B, S) of tokens to the logits of the words that stand there, (B, S, V).
+    """Rows of tokens (B, S) to logits of the words at all places, (B, S, V).
 
-    In training 15 % of a row's words, at least one, are chosen anew at every step: 80 % of them are
-    masked, 10 % are replaced by any word, 10 % stay; see `Guesses`. What the vocabulary doesn't
-    have is never chosen. The logits are
+    Each training step chooses 15 % of a row's words, at least one: 80 % of them are masked, 10 %
+    are replaced by a random word, 10 % stay. The result is then `Guesses` for these words. Unknown
+    words are never chosen. The logits are
 
         E norm(gelu(W x + b)) + c
 
-    with the embeddings E of the encoder and its vectors x; a layer of tanh and one
-    of two outputs on START's vector say whether texts follow each other.
+    with the embeddings E of the encoder and its vectors x. A tanh layer and a layer with two
+    outputs on START's vector predict whether the second text follows the first.
 
     Source: Devlin et al. 2019 (arXiv 1810.04805), section 3.1 and appendix A.1, and its code.
     Difference: words are chosen at every step (Liu et al. 2019, arXiv 1907.11692, section 4.1).
 
     Args:
-        encoder: has an embedding more than there are words V: the last one is of the mask.
-        next_sentence: whether it learns if the second text of a row follows the first.
+        encoder: has V + 1 embeddings; the last one is that of the mask.
+        next_sentence: whether to predict that the second text of a row follows the first.
         **kwargs: of every Keras model.
     """
 
@@ -65,7 +65,7 @@ class MaskedWordModel(InMemoryModel):
 
     @property
     def fixed_length(self) -> int | None:
-        """The only length of rows that the weights fit, or None where any fits."""
+        """Return the only length of rows that the weights fit, or None if any length does."""
         return self.encoder.fixed_length
 
     def build(self, tokens_shape) -> None:
@@ -80,7 +80,7 @@ class MaskedWordModel(InMemoryModel):
             self.follows.build((tokens_shape[0], self.encoder.width))
 
     def call(self, tokens, training=None):
-        """Logits (B, S, V) in float32; in training the `Guesses` at words chosen now."""
+        """Return logits (B, S, V) in float32; in training the `Guesses` for newly chosen words."""
         if not training:
             return self._logits(self.encoder(tokens).vectors)
         places, counts = self._chosen(tokens)
@@ -88,11 +88,11 @@ class MaskedWordModel(InMemoryModel):
         return self._guesses(vectors, places, counts)
 
     def guesses(self, tokens, places, counts) -> Guesses:
-        """What stands at given places (B, K) of rows (B, S) as they are, without dropout."""
+        """Predict the words at given places (B, K) of unchanged rows (B, S), without dropout."""
         return self._guesses(self.encoder(tokens).vectors, places, counts)
 
     def attend(self, tokens):
-        """The last layer's attention weights (B, H, S, S)."""
+        """Return the last layer's attention weights (B, H, S, S)."""
         return self.encoder(tokens, training=False).weights
 
     def _guesses(self, vectors, places, counts) -> Guesses:
