@@ -1,4 +1,4 @@
-"""Curves, bars and points over one x axis."""
+"""Curves, bars and points over one x axis, and series with a weight on each value."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from attnlab.views.png.style import (
     tidy,
     use_log_scale,
 )
-from attnlab.views.records import Curve, Curves, Values
+from attnlab.views.records import BLUE, GREY, Curve, Curves, Strips, Values
 from attnlab.views.scales import are_times, is_wide, values_of_curves
 
-_MANY = 100  # points from which a curve is thin, and its dots small
+_MANY = 100  # points from which a curve is thin and its dots are small; weights are not shown
 _MOST_LABELS, _CHARACTERS = 8, 90  # of labels below an axis
 _ERRORS: dict[str, Any] = {"markersize": 4, "linewidth": 1.2, "elinewidth": 1, "marker": "o"}
 
@@ -149,3 +149,18 @@ def _limits(axes: Axes, record: Curves) -> None:
         axes.set_ylim(*record.y_limits)
     if record.y_ticks is not None:
         axes.set_yticks(record.y_ticks)
+
+
+def draw_strips(axes: Axes, record: Strips) -> None:
+    """Draw the first strip as a line, its weights as the areas of dots that don't touch."""
+    strip = record.strips[0]
+    values, weights = np.asarray(strip.values), np.asarray(strip.weights)
+    places, few = np.arange(len(values)), len(values) <= _MANY
+    axes.plot(places, values, color=colour(GREY if few else BLUE), linewidth=1)
+    if few:
+        area = 160 * weights / max(float(weights.max()), 1e-12)
+        axes.scatter(places, values, s=area, color=colour(BLUE), alpha=0.7, linewidths=0, zorder=3)
+    axes.set_title(f"{strip.label}{'; dot: weight' if few else ''}", fontsize=9)
+    axes.margins(y=0.25)
+    axes.tick_params(labelbottom=False)
+    tidy(axes)

@@ -13,12 +13,11 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import PercentFormatter
 
 from attnlab.views.png.attention import attention_figure
-from attnlab.views.png.curves import draw_curves
+from attnlab.views.png.curves import draw_curves, draw_strips
 from attnlab.views.png.images import images_figure
 from attnlab.views.png.intervals import draw_intervals
 from attnlab.views.png.maps import draw_maps, natural_size, panels
 from attnlab.views.png.scatter import draw_points, word_map
-from attnlab.views.png.strips import draw_strips
 from attnlab.views.png.style import colour, dashes, marker, new_figure, without_formulas, write
 from attnlab.views.png.words import words_figure
 from attnlab.views.records import (

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from attnlab.tasks.base import ReportedRun, Views
 from attnlab.tasks.classification.base import has_images
-from attnlab.tasks.classification.shown import figures, images, items, texts, vocabulary
+from attnlab.tasks.classification.shown import figures, images, items, texts
 from attnlab.views.records import Record
 
 
@@ -19,5 +19,5 @@ def _attention_records(runs: Sequence[ReportedRun]) -> list[Record]:
 VIEWS = Views(
     figures.figures,
     {"Test items": items.item_records, "Attention": _attention_records},
-    vocabulary.vocabulary_maps,
+    figures.vocabulary_maps,
 )

@@ -15,7 +15,6 @@ from attnlab.run.figures import draw_run
 from attnlab.tasks.accuracy_tests import wilson_interval
 from attnlab.tasks.classification.shown import figures as shown
 from attnlab.tasks.classification.shown import texts
-from attnlab.tasks.classification.shown.vocabulary import vocabulary_maps
 from attnlab.tasks.classification.word_weights import word_weights
 from attnlab.views.png.words import DARKEST
 
@@ -197,4 +196,4 @@ def test_long_texts_are_cut_and_it_is_said_what_is_missing(drawn_texts):
 def test_the_vocabulary_of_a_preset_cannot_be_drawn():
     trained = SimpleNamespace(task=None, model=SimpleNamespace(embedding=None))
     with pytest.raises(RequestError, match="encoder is a preset"):
-        vocabulary_maps(trained, 10)
+        shown.vocabulary_maps(trained, 10)
