@@ -74,7 +74,7 @@ CONFIGURATIONS = [
     ("attention=multi_head attention.heads=5", "attention.heads: expected a divisor", "got 5."),
     ("attention=pooling model=transformer", "can't be combined with model.name=transformer: "),
     ("attention=none model=transformer", "Valid: rnn, embeddings."),
-    ("attention.name=pooling", "attention.name: expected no change of the name alone"),
+    ("attention.name=pooling", "attention.name=pooling: the name can't be changed without"),
     (
         "task.validation=0 trainer.patience=1",
         "trainer.patience=1 needs validation data",

@@ -1,6 +1,6 @@
-"""From Hydra's configuration to a checked `RunConfig`, and Hydra's errors in plain words.
+"""From Hydra's configuration to a checked `RunConfig`, and Hydra's errors as clear sentences.
 
-With `cli` the only module that knows Hydra or OmegaConf.
+Apart from `cli` and `sweeps`, only this room uses Hydra and OmegaConf.
 """
 
 from __future__ import annotations
@@ -55,19 +55,19 @@ HYDRA_SETTINGS = (
     "hydra/hydra_logging=none",
 )
 
-# Launchers that come with an extra of this package.
+# Launchers that need an extra of this package.
 _OF_AN_EXTRA = {"submitit_slurm": "slurm", "submitit_local": "slurm"}
-# Groups of a command that are no part of a run's configuration.
+# Groups of a command that aren't part of a run's configuration.
 _OTHER_GROUPS = ("experiment", "search", "sweep")
 _NO_SETTINGS = ("rules", "defaults", "_target_")
-# What a value begins with that is a list, a mapping or one of Hydra's functions.
+# Starts of values that are a list, a mapping or one of Hydra's functions.
 _NO_TEXT = ("[", "{", "range(", "glob(", "choice(")
 _ALL_SECTIONS = {**SECTIONS, "sweep": SweepConfig, "search": SearchConfig}
 
 
 @dataclass
 class Schema:
-    """The keys of the whole configuration; the groups' own keys come from their YAML files."""
+    """The top-level keys of a configuration; the groups' keys come from their YAML files."""
 
     task: dict[str, Any] = field(default_factory=dict)
     attention: dict[str, Any] = field(default_factory=dict)
@@ -84,14 +84,14 @@ class Schema:
 
 
 def register_schema() -> None:
-    """Register with Hydra the names that conf/config.yaml uses: the typed sections, functions."""
+    """Register the typed sections and the functions that conf/config.yaml uses with Hydra."""
     ConfigStore.instance().store(name="schema", node=Schema, provider="attnlab")
     OmegaConf.register_new_resolver("model_settings", model_settings, replace=True)
     OmegaConf.register_new_resolver("variable", _variable, replace=True)
 
 
 def _variable(name: str, otherwise: str) -> str:
-    """The value of an environment variable, or another if it is unset or empty."""
+    """Return an environment variable, or `otherwise` if it is unset or empty."""
     return variable(name) or otherwise
 
 
@@ -101,24 +101,24 @@ def from_hydra(cfg: DictConfig) -> RunConfig:
 
 
 class Resolved(NamedTuple):
-    """A configuration whose references are resolved, and which is not checked yet."""
+    """A configuration with resolved references, not yet checked."""
 
-    document: dict[str, Any]  # what it says of a run
-    # of each group `{setting: rule}` as in its YAML
+    document: dict[str, Any]  # the run's configuration
+    # per group `{setting: rule}`, as in its YAML
     rules: Mapping[str, Mapping[str, Mapping[str, Any]]]
-    kind: Any  # of its task; None if there is no such task
+    kind: Any  # of the task; None if there is no such task
 
 
 def resolved(cfg: DictConfig) -> Resolved:
-    """Resolve a composed configuration; raises `RequestError` on a value that is missing."""
+    """Resolve a composed configuration; raises `RequestError` if a value is missing."""
     document = _plain(cfg)
     for key in _OTHER_GROUPS:
         document.pop(key, None)
-    if not document.get("data"):  # a task that brings its own
+    if not document.get("data"):  # the task has its own data
         document.pop("data", None)
     groups = [group for group in (*OPTION_GROUPS, "data") if group in document]
     rules = {group: _pop_rules(group, document) for group in groups}
-    if document.get("model", {}).get("name") == PLAIN:  # it has nothing to be combined with
+    if document.get("model", {}).get("name") == PLAIN:  # the rules of a mechanism don't apply
         rules["attention"] = {k: v for k, v in rules["attention"].items() if k[:6] != "model."}
     return Resolved(document, rules, kind_of_task(document["task"].get("name")))
 
@@ -129,9 +129,9 @@ def checked(found: Resolved) -> RunConfig:
 
 
 def without_rules(text: str) -> str:
-    """A configuration as YAML without what its files say to this program: rules and classes."""
+    """Return a configuration as YAML without rules and classes, which are not for users."""
     document = yaml.safe_load(text)
-    if not isinstance(document, dict):  # of `--package`
+    if not isinstance(document, dict):  # `--package` may show a single value
         return text
     for group in document.values():
         for key in ("rules", "_target_"):
@@ -141,9 +141,9 @@ def without_rules(text: str) -> str:
 
 
 def sweep_from_hydra(cfg: DictConfig) -> tuple[SweepConfig, dict[str, Any]]:
-    """The sections `sweep`, checked, and `search` of a composed configuration.
+    """Return the checked section `sweep` and the section `search` of a composed configuration.
 
-    Where it has none, the defaults of `sweep`, and an empty `search`.
+    Defaults of missing sections: those of `sweep`, and an empty `search`.
     """
     sections = ((name, cfg.get(name)) for name in ("sweep", "search"))
     found = {name: _plain(part) if isinstance(part, DictConfig) else {} for name, part in sections}
@@ -151,7 +151,7 @@ def sweep_from_hydra(cfg: DictConfig) -> tuple[SweepConfig, dict[str, Any]]:
 
 
 def _plain(cfg: DictConfig) -> dict[str, Any]:
-    """The configuration as nested mappings, references resolved."""
+    """Return a configuration as nested mappings with resolved references."""
     try:
         document = OmegaConf.to_container(cfg, resolve=True, throw_on_missing=True)
     except OmegaConfBaseException as error:
@@ -160,9 +160,9 @@ def _plain(cfg: DictConfig) -> dict[str, Any]:
 
 
 def _pop_rules(group: str, document: dict[str, Any]) -> Mapping[str, Any]:
-    """The rules of a group's option: composed with it, or from its file by name.
+    """Remove and return the rules of a group's option; if not composed, read its file.
 
-    Raises `RequestError` where the name was changed without the settings that go with it.
+    Raises `RequestError` if the name was changed without the other settings of the option.
     """
     settings = document.get(group)
     if not isinstance(settings, dict):
@@ -173,15 +173,15 @@ def _pop_rules(group: str, document: dict[str, Any]) -> Mapping[str, Any]:
     changed = any(composed[key] != content.get(key) for key in composed)
     if not content or changed:
         raise RequestError(
-            f"{group}.name: expected no change of the name alone, and in a file of one's own the "
-            f"file's name, got {name}; {group}=NAME chooses an option with its settings. "
+            f"{group}.name={name}: the name can't be changed without the other settings: choose an "
+            f"option by {group}=NAME; in your own file, name must be the file's name. "
             f"Valid: {', '.join(options(group))}."
         )
     return content.get("rules", {})
 
 
 def _file_of(group: str, name: Any, document: Mapping[str, Any]) -> tuple[str, str]:
-    """Folder and name of the file that has an option's settings."""
+    """Return folder and name of the file with an option's settings."""
     if group != "model":
         return group, name
     task, attention = (document.get(key, {}).get("name") for key in ("task", "attention"))
@@ -189,12 +189,12 @@ def _file_of(group: str, name: Any, document: Mapping[str, Any]) -> tuple[str, s
 
 
 def _main_file() -> dict[str, Any]:
-    """What conf/config.yaml says; not to be changed."""
+    """Return the content of conf/config.yaml, which must not be changed."""
     return read_yaml(conf_folder() / "config.yaml")
 
 
 def explain(error: Exception, overrides: Iterable[str] = ()) -> str:
-    """Hydra's or OmegaConf's complaint as one sentence that names key, expectation and value."""
+    """Return an error of Hydra or OmegaConf as one sentence with the key and a remedy."""
     text = str(error)
     overrides = list(overrides)
     if isinstance(error, MissingConfigException):
@@ -249,20 +249,20 @@ def _explain_unknown_key(key: str, overrides: list[str]) -> str:
 
 
 def _explain_unreadable(override: str, reason: str, overrides: list[str]) -> str:
-    """A word that Hydra's grammar has no place for: mostly a text that needs quotes."""
+    """Explain a word that Hydra can't parse; mostly it is a text that needs quotes."""
     before = overrides[: overrides.index(override)] if override in overrides else []
     if "=" not in override and before and "." in before[-1].partition("=")[0]:
         return f"{override}: expected KEY=VALUE. {_typed_as_text(f'{before[-1]} {override}')}"
     if "=" not in override or override.partition("=")[2].startswith(_NO_TEXT):
         return f"{override}: expected KEY=VALUE as Hydra reads it, but: {reason}."
-    return f"{override}: expected quotes around such a value. {_typed_as_text(override)}"
+    return f"{override}: the value needs quotes. {_typed_as_text(override)}"
 
 
 def _typed_as_text(override: str) -> str:
-    """How to type a value in a shell so that Hydra reads it as a text."""
+    """Return advice how to quote a value in a shell so that Hydra reads it as text."""
     key, _, value = override.partition("=")
     escaped = value.replace('"', '\\"')
-    return "A text with spaces, umlauts or signs is typed " + shlex.quote(f'{key}="{escaped}"')
+    return "Quote a text with spaces, umlauts or signs: " + shlex.quote(f'{key}="{escaped}"')
 
 
 def _explain_group_value(overrides: list[str]) -> str:
@@ -294,12 +294,12 @@ def _explain_type(error: ValidationError, overrides: list[str]) -> str:
 
 
 def known_keys(overrides: Iterable[str]) -> list[str]:
-    """Dotted paths of every setting, with the groups chosen as in `overrides` where valid."""
+    """Return the dotted path of every setting, for the options that `overrides` choose."""
     return list(known_rules(overrides))
 
 
 def known_rules(overrides: Iterable[str]) -> dict[str, Rule]:
-    """Every setting of `known_keys` with its rule, an empty one for those that have none."""
+    """Return every setting of `known_keys` with its rule, empty if it has none."""
     chosen = _chosen(overrides)
     rules = {"seed": SEED_RULE}
     for name, cls in _ALL_SECTIONS.items():
@@ -320,7 +320,7 @@ def known_rules(overrides: Iterable[str]) -> dict[str, Rule]:
 
 
 def _of_task(task: str) -> dict[str, str]:
-    """Group -> the option that a task comes with, such as its corpus."""
+    """Return the default options of a task by group, such as its corpus."""
     content = option_content("task", task, whole=True) or {}
     entries = [entry for entry in content.get("defaults", []) if isinstance(entry, dict)]
     pairs = [pair for entry in entries for pair in entry.items()]
@@ -328,7 +328,7 @@ def _of_task(task: str) -> dict[str, str]:
 
 
 def _chosen(overrides: Iterable[str]) -> dict[str, str]:
-    """Group -> the option that these overrides choose, or the default one."""
+    """Return the option of each group: chosen by these overrides, or the default."""
     defaults = _main_file()["defaults"]
     pairs = [pair for entry in defaults if isinstance(entry, dict) for pair in entry.items()]
     chosen = {group: name for group, name in pairs if name and group in OPTION_GROUPS}

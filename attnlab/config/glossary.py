@@ -10,16 +10,16 @@ from typing import NamedTuple
 from attnlab.errors import RequestError
 
 _TERM = re.compile(r"\*\*(.+?)\*\*")
-_PARTS = ("test ", "val ", "train ")  # of the data, with which names of metrics may begin
+_PARTS = ("test ", "val ", "train ")  # splits, with which names of metrics may start
 
 
 class Entry(NamedTuple):
-    """A term, or several that have one explanation."""
+    """One term, or several with a common explanation."""
 
     term: str  # as the glossary has it: `MSE, MAE`
     names: frozenset[str]  # the terms one by one, as `_plain` writes them
-    others: frozenset[str]  # what else has code marks: names of baselines, columns and files
-    text: str  # with the term, without marks
+    others: frozenset[str]  # other words in code marks: baselines, columns, files
+    text: str  # the explanation with the term, without markup
 
 
 @cache
@@ -30,7 +30,7 @@ def entries() -> list[Entry]:
         if path.is_file():
             paragraphs = path.read_text(encoding="utf-8").split("\n\n")
             return [entry for paragraph in paragraphs for entry in _entries(paragraph)]
-    raise RequestError(f"The glossary is missing beside {package}: install again.")
+    raise RequestError(f"{package}: its glossary is missing: install attnlab again.")
 
 
 def _entries(paragraph: str) -> list[Entry]:
@@ -51,7 +51,7 @@ def _entry(term: str, text: str) -> Entry:
 
 
 def _plain(word: str) -> str:
-    """Write a term as it is looked for: in small letters, with spaces for `_`."""
+    """Normalise a term for searching: lower case, spaces for `_`."""
     return " ".join(word.lower().replace("_", " ").split())
 
 
@@ -61,10 +61,10 @@ def terms() -> list[str]:
 
 
 def explained(word: str) -> list[str]:
-    """Explain a metric or a column in lines; none where the glossary does not know the word.
+    """Explain a metric or a column in lines; empty if the glossary does not have the word.
 
-    A term counts before what is only mentioned in code marks, and both before the same without
-    the part of the data: `val_loss` is a loss.
+    Terms have priority over words that are only mentioned in code marks. If neither is found, the
+    word is searched without the name of the split: `val_loss` is a loss.
     """
     plain = _plain(word)
     for asked in (plain, *(plain.removeprefix(part) for part in _PARTS if plain.startswith(part))):

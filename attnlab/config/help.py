@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from attnlab.config.options import options
 
-# Commands by what a person wants; those of the kinds of tasks are predictions.
+# Commands by purpose; commands that are not listed here are predictions of the kinds.
 _WANTS = {
     "Train": "train resume study plan",
     "Look": "runs compare report plot evaluate ui",

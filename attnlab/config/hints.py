@@ -28,50 +28,50 @@ _NUMBER = re.compile(r"-?[\d.]+(e-?\d+)?")
 _FROM_TO = re.compile(r"(\d+)(?:\.\.\.?|-|:)(\d+)")  # `0..4`
 _DECIMAL_COMMA = re.compile(r"-?(0,\d+|\d+,0\d*)")
 _FILES = {".csv", ".tsv", ".txt", ".xlsx", ".xls"}
-# Options that are offered first where several have a setting.
+# Options that are preferred if several have a setting.
 _OWNERS = ("sunspots", "sgd")
 # Types of a value that has no comma in it.
 _NO_TEXT = ("int", "float", "bool")
 
 
 class _Typed(NamedTuple):
-    """One setting of a command, from one word or several."""
+    """One setting of a command, typed as one or more words."""
 
     text: str  # as it was typed, for the message
-    key: str  # empty of a value alone
+    key: str  # empty if only a value was typed
     value: str
-    wrong: str = ""  # what is wrong with how it was typed
+    wrong: str = ""  # what is wrong with the spelling
 
 
 @dataclass
 class _Meant:
-    """A command under correction."""
+    """A command with its corrections so far."""
 
     flags: list[str] = field(default_factory=list)
     settings: list[str] = field(default_factory=list)
-    reason: str = ""  # about the first word that is wrong
+    reason: str = ""  # about the first wrong word
 
     def blame(self, reason: str) -> None:
-        """Take a reason, unless there is one."""
+        """Store a reason, unless there is an earlier one."""
         self.reason = self.reason or reason
 
 
 class _Unclear(Exception):
-    """Nobody can say what was meant."""
+    """The intention of a word can't be guessed."""
 
 
 def command_hint(arguments: Sequence[str]) -> str | None:
-    """What is wrong with a command's words, and the whole command as it was meant.
+    """Explain what is wrong with a command, and return the corrected command.
 
     Args:
         arguments: those of a run or a sweep, after `attnlab`.
 
     Returns:
-        A sentence and a command to be pasted; None if the words are right, or unclear.
+        A sentence and a command to paste; None if the words are right, or can't be guessed.
     """
     words = [*arguments[1:]] if arguments[:1] == ["train"] else [*arguments]
     if any(word.partition("=")[0] in ("--config-path", "-cp") for word in words):
-        return None  # whose settings are those of a run
+        return None  # its settings are those of a saved run
     try:
         meant = _meant(words)
     except _Unclear:
@@ -83,7 +83,7 @@ def command_hint(arguments: Sequence[str]) -> str | None:
 
 
 def verb_hint(arguments: Sequence[str]) -> str | None:
-    """The same of a command whose first word is the name of a verb elsewhere, such as `eval`."""
+    """Return a hint if the first word is a command's name in other tools, such as `eval`."""
     verb = _inverted("commands").get(arguments[0].casefold())
     if verb is None:
         return None
@@ -98,7 +98,7 @@ def verb_hint(arguments: Sequence[str]) -> str | None:
 
 
 def other_name(word: str) -> str | None:
-    """The setting or group that is called so elsewhere: `optimizer.learning_rate` for `lr`."""
+    """Return the setting or group for another tool's name: `optimizer.learning_rate` for `lr`."""
     return _inverted("keys").get(_plain(word.rpartition(".")[2]))
 
 
@@ -124,8 +124,8 @@ def _meant(words: list[str]) -> _Meant:
 
 
 def _joined(words: deque[str], flags: list[str]) -> Iterator[_Typed]:
-    """The settings of a command, put together where spaces or dashes have parted them."""
-    last = ""  # the key of the setting before
+    """Yield the settings of a command, joined if spaces or dashes have split them."""
+    last = ""  # the key of the previous setting
     while words:
         word = words.popleft()
         key, equals, value = word.partition("=")
@@ -145,7 +145,7 @@ def _joined(words: deque[str], flags: list[str]) -> Iterator[_Typed]:
             while words and _is_another(key, whole, words[0]):
                 whole, wrong = f"{whole},{words.popleft()}", "several values have commas between"
             yield _Typed(word, key, whole, wrong)
-        elif "." in last:  # the rest of a text, such as the name of a file with spaces
+        elif "." in last:  # the rest of a text with spaces, such as a file name
             raise _Unclear
         else:
             yield _bare(word, words)
@@ -163,7 +163,7 @@ def _dashed(word: str, words: deque[str]) -> _Typed:
 
 
 def _bare(word: str, words: deque[str]) -> _Typed:
-    """A word without "=": `attention: bahdanau`, `epochs 5`, or a value alone: `sunspots`."""
+    """Read a word without "=": `attention: bahdanau`, `epochs 5`, or only a value: `sunspots`."""
     key, colon, value = word.partition(":")
     if colon and _is_a_key(key) and (value or words):
         return _Typed(word, key, _whole(value, words), "expected KEY=VALUE")
@@ -173,7 +173,7 @@ def _bare(word: str, words: deque[str]) -> _Typed:
 
 
 def _whole(value: str, words: deque[str]) -> str:
-    """A value with the words that belong to it: `none, bahdanau` and `none , bahdanau`."""
+    """Join a value with the words that belong to it: `none, bahdanau` and `none , bahdanau`."""
     while words and _is_value(words[0]):
         if value and not value.endswith(",") and not words[0].startswith(","):
             break
@@ -186,7 +186,7 @@ def _is_value(word: str) -> bool:
 
 
 def _is_another(key: str, value: str, word: str) -> bool:
-    """Whether a word after KEY=VALUE is one more value of the key, as in `seed=0 1 2`."""
+    """Return whether a word after KEY=VALUE is another value of the key, as in `seed=0 1 2`."""
     if key in GROUPS:
         return word in options(key)
     return bool(_NUMBER.fullmatch(word) and _NUMBER.fullmatch(value.rpartition(",")[2]))
@@ -206,7 +206,7 @@ def _plain(word: str) -> str:
 
 
 def _option(typed: _Typed, found: _Meant) -> list[str]:
-    """The words that choose an option; none where the word is a setting. Raises `_Unclear`."""
+    """Return the words that choose an option; empty for a setting. Raises `_Unclear`."""
     if not typed.key:
         found.blame(f"{typed.text}: {typed.wrong}")
         return _alone(typed.value)
@@ -226,7 +226,7 @@ def _option(typed: _Typed, found: _Meant) -> list[str]:
 
 
 def _missing_task(chosen: list[str]) -> str | None:
-    """The task for a corpus that was chosen without one."""
+    """Return the task for a corpus that was chosen without a task."""
     groups = dict(word.split("=", 1) for word in chosen)
     if "data" not in groups or {"task", "experiment"} & groups.keys():
         return None
@@ -235,7 +235,7 @@ def _missing_task(chosen: list[str]) -> str | None:
 
 
 def _alone(value: str, with_typos: Sequence[bool] = (False, True)) -> list[str]:
-    """The option, or the file, that a word without a key means; raises `_Unclear`."""
+    """Return the option or file that a word without a key means; raises `_Unclear`."""
     if Path(value).suffix.lower() in _FILES:
         return ["task=series", f"task.path={value}"]
     for typos in with_typos:
@@ -248,7 +248,7 @@ def _alone(value: str, with_typos: Sequence[bool] = (False, True)) -> list[str]:
 def _words(
     group: str, value: str, found: _Meant | None = None, typos: bool = True
 ) -> list[str] | None:
-    """`GROUP=NAME` with the names that options have here, and what else they bring."""
+    """Return `GROUP=NAME` with corrected names, and settings that other names imply."""
     known, names, extra = options(group), list[str](), list[str]()
     if value[:1] == "[" and found:
         found.blame(f"{group}={value}: several values need -m and no brackets")
@@ -264,7 +264,7 @@ def _words(
 
 
 def _known_value(key: str, value: str, known: Sequence[Any]) -> str:
-    """A value in its spelling here; as it is where nothing is like it."""
+    """Return a value in attnlab's spelling; unchanged if nothing matches."""
     if value in known:
         return value
     plain = _plain(value)
@@ -277,7 +277,7 @@ def _known_value(key: str, value: str, known: Sequence[Any]) -> str:
 
 
 def _setting(typed: _Typed, chosen: list[str], rules: dict[str, Rule], found: _Meant) -> list[str]:
-    """The words for a setting under the name that it has here; raises `_Unclear`."""
+    """Return the words for a setting with its corrected name; raises `_Unclear`."""
     if not typed.value and typed.key[:1] in "+~h":
         return [typed.text]
     leaf = _plain(typed.key.rpartition(".")[2])
@@ -295,7 +295,7 @@ def _setting(typed: _Typed, chosen: list[str], rules: dict[str, Rule], found: _M
 
 
 def _value(key: str, value: str, rule: Rule, found: _Meant) -> str:
-    """The value of a setting as it is typed here."""
+    """Return a setting's value in attnlab's spelling."""
     if rule.type == "int" and (ends := _FROM_TO.fullmatch(value)):
         found.blame(f"{key}={value}: several values are typed as range(FROM,END)")
         return f"range({ends[1]},{int(ends[2]) + 1})"
@@ -321,7 +321,7 @@ def _blame_key(typed: _Typed, key: str, found: _Meant) -> None:
 
 
 def _known_key(typed: str, rules: dict[str, Rule]) -> tuple[str, bool]:
-    """The full key of a setting, and whether it is only spelled wrong; raises `_Unclear`."""
+    """Return a setting's full key, and whether it was misspelled; raises `_Unclear`."""
     key = typed.replace("-", "_").casefold()
     leaf = key.rpartition(".")[2]
     if key in rules:
@@ -338,7 +338,7 @@ def _known_key(typed: str, rules: dict[str, Rule]) -> tuple[str, bool]:
 
 
 def _owner(key: str, chosen: list[str]) -> list[str]:
-    """The word that chooses an option with a setting, where the user chose none of its group."""
+    """Return the word for an option with a setting, if the user chose none of its group."""
     group = key.partition(".")[0]
     if group not in GROUPS or any(word.startswith(f"{group}=") for word in chosen):
         raise _Unclear
@@ -358,7 +358,7 @@ def _has_several(word: str, rules: dict[str, Rule]) -> bool:
 
 
 def _parts(value: str) -> list[str]:
-    """The values that commas separate, without the spaces around them."""
+    """Split a value at commas, without the spaces around them."""
     if value[:1] in ("[", "{", "'", '"') or _SEVERAL.fullmatch(value):
         return [value]
     return [part.strip() for part in value.split(",")]
@@ -373,13 +373,13 @@ def _table() -> dict[str, Any]:
 
 @cache
 def _inverted(section: str, key: str | None = None) -> dict[str, str]:
-    """Other name -> the name here."""
+    """Return attnlab's name by other name."""
     names = _table()[section] if key is None else _table()["values"].get(key, {})
     return {str(other): name for name, others in names.items() for other in others}
 
 
 @cache
 def _advice() -> dict[str, str]:
-    """Name of what is no setting -> what to do."""
+    """Return what to do by name of something that is not a setting."""
     entries = _table()["no_settings"]
     return {name: entry["advice"] for entry in entries for name in entry["names"]}

@@ -1,4 +1,4 @@
-"""Every setting that there is: what it means, what it may be, and its value unless one is given."""
+"""All settings with their meaning, valid values and defaults."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ _FILES = {"model": "model/settings"}
 
 
 def own_setting(document: Mapping[str, Any], key: str, text: str) -> Any:
-    """The value that is typed for a setting of a run's option, held against its rule.
+    """Return the value that is typed for a setting of a run's option, checked by its rule.
 
     Args:
         document: the run's configuration.
         key: for example `data.test_set`.
-        text: the value as YAML.
+        text: the value, as YAML.
 
     Raises:
         RequestError: the option has no such setting, or the value breaks the rule.
@@ -35,7 +35,7 @@ def own_setting(document: Mapping[str, Any], key: str, text: str) -> Any:
     content = option_content(group, option) or {}
     rule = content.get("rules", {}).get(name)
     if rule is None:
-        raise RequestError(f"{key}: expected a run that has it, got one of {group}={option}.")
+        raise RequestError(f"{key}: runs of {group}={option} have no such setting.")
     value = read_value(key, text)
     check_rule(key, value, read_rule(key, rule), document)
     return value
@@ -45,14 +45,14 @@ class Setting(NamedTuple):
     """One setting of one option, or of every run."""
 
     key: str  # for example `attention.window`
-    option: str  # whose setting it is: `attention=luong_local`; empty of what every run has
+    option: str  # its option, such as `attention=luong_local`; empty if every run has it
     meaning: str  # in a line
-    expected: str  # what it may be, in words
-    default: str  # its value unless one is given
+    expected: str  # the valid values, in words
+    default: str  # and the defaults of tasks
 
 
 def settings() -> list[Setting]:
-    """All settings: those of every run, then those of each option."""
+    """Return all settings: those of every run, then those of each option."""
     found = [Setting("seed", "", SEED_RULE.help or "", SEED_RULE.expected(), "0")]
     for section, cls in {**SECTIONS, "sweep": SweepConfig, "search": SearchConfig}.items():
         for field in dataclasses.fields(cls):
@@ -77,7 +77,7 @@ def _of_option(group: str, name: str) -> Iterator[Setting]:
 
 
 def _defaults(section: str, name: str, default: Any) -> str:
-    """A default, and what tasks put in its place: `30; 40 with task=series,sunspots`."""
+    """Return a default, and the defaults of tasks: `30; 40 with task=series,sunspots`."""
     found: dict[str, list[str]] = {}
     for task in options("task") if section != "task" else ():
         own: Mapping[str, Any] = option_content("task", task, whole=True) or {}
@@ -93,7 +93,7 @@ def _text(value: Any) -> str:
 
 
 def explained(word: str) -> list[str]:
-    """Explain a key, the last part of one, a group, a metric or a column, in lines of text.
+    """Explain a key, its last part, a group, a metric or a column, in lines of text.
 
     Raises:
         RequestError: there is no such setting or term.

@@ -253,7 +253,7 @@ def test_the_runs_folder_comes_from_the_environment(monkeypatch):
     [
         (["attention=multi_head", "attention.heads=3", "model.units=8"], "1, 2, 4, 8), got 3"),
         (["attention=pooling", "model=transformer"], "attention=pooling can't be combined with"),
-        (["attention.name=pooling"], "attention.name: expected no change of the name alone"),
+        (["attention.name=pooling"], "attention.name=pooling: the name can't be changed without"),
         (["optimizer.name=adan"], "optimizer=NAME chooses an option"),
         (["+attention.width=3"], "attention.width: there is no such key."),
         (["~model.units"], "model.units: expected a whole number at least 1, got null"),
@@ -302,7 +302,7 @@ def test_a_value_that_needs_quotes_is_told_as_it_is_typed(capsys, words, typed):
     """What is told, given back by a shell, is a configuration with that value."""
     assert main(["task=series", *words, "--cfg", "job"]) == 2
     said = capsys.readouterr().err
-    assert said.count("\n") == 1 and said.endswith(f" is typed {shlex.quote(typed)}\n")
+    assert said.count("\n") == 1 and said.endswith(f": {shlex.quote(typed)}\n")
     assert main(["task=series", typed, "--cfg", "job"]) == 0
     key, _, value = typed.partition("=")
     shown = yaml.safe_load(capsys.readouterr().out)["task"][key.partition(".")[2]]

@@ -230,7 +230,7 @@ def test_without_its_corpus_a_run_has_no_other_test_set(run, here):
 
 def test_a_corpus_with_one_test_set_has_no_other(translating, here):
     refused = here("evaluate", str(translating.folder), "data.test_set=val")
-    assert_refused(refused, "data.test_set: expected a run that has it, got one of data=files.")
+    assert_refused(refused, "data.test_set: runs of data=files have no such setting.")
 
 
 @pytest.mark.parametrize("words", ["--files new.en new.de", "data.test_set=val", "--beam 2"])
