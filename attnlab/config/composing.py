@@ -173,8 +173,8 @@ def _pop_rules(group: str, document: dict[str, Any]) -> Mapping[str, Any]:
     changed = any(composed[key] != content.get(key) for key in composed)
     if not content or changed:
         raise RequestError(
-            f"{group}.name={name}: the name can't be changed without the other settings: choose an "
-            f"option by {group}=NAME; in your own file, name must be the file's name. "
+            f"{group}.name={name}: the name can't be changed without the other settings: "
+            f"{group}=NAME chooses an option. In your own file, name must be the file's name. "
             f"Valid: {', '.join(options(group))}."
         )
     return content.get("rules", {})
