@@ -1,4 +1,4 @@
-"""Right answers, counted: their share and its interval, by group, and tests between runs."""
+"""Statistics of right answers: accuracy with its interval, and tests between runs."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ _SEVERAL = (
 _OTHER = "; of right answers, whatever the metric"
 
 
-_EXAMPLES = 8  # test items whose attention is kept
+_EXAMPLES = 8  # test items whose attention is saved
 
 
 class Answers(NamedTuple):
-    """What a run said of its test items."""
+    """The test items of a run, and which of them it has right."""
 
-    items: Sequence[tuple[str, ...]]  # what each was, by which runs are held against each other
+    items: Sequence[tuple[str, ...]]  # identifies each item, so that runs can be compared
     right: np.ndarray  # (N,) bool
-    noun: str  # what items are called, in the plural
+    noun: str  # the noun for items, in the plural
 
 
 def wilson_interval(right: int, count: int) -> tuple[float, float]:
-    """The 95 % interval of a share, by Wilson's score: of few items it stays within 0 and 1.
+    """Return the 95 % interval of a share by Wilson's score, which stays within 0 and 1.
 
     (p + z^2 / 2n -+ z sqrt(p (1 - p) / n + z^2 / 4n^2)) / (1 + z^2 / n), z = 1.96; Wilson 1927,
     "Probable inference, the law of succession, and statistical inference".
@@ -45,19 +45,19 @@ def wilson_interval(right: int, count: int) -> tuple[float, float]:
 
 
 def skill(metrics: Mapping[str, Any], baseline: Mapping[str, Any]) -> float | None:
-    """1 - error / error of a baseline, an error being 1 - `accuracy`; None where it makes none."""
+    """Return 1 - error / baseline's error, with error = 1 - `accuracy`; None if the latter is 0."""
     error, other = (1.0 - each["accuracy"] for each in (metrics, baseline))
     return 1.0 - error / other if other else None
 
 
 def natural(name: str) -> list[str | int]:
-    """A key by which numbers in names are numbers: `2 nouns` before `10 nouns`."""
+    """Return a sort key that orders numbers in names: `2 nouns` before `10 nouns`."""
     parts = re.split(r"(\d+)", name)
     return [int(part) if place % 2 else part for place, part in enumerate(parts)]
 
 
 def chosen_examples(right: np.ndarray, most: int = _EXAMPLES) -> np.ndarray:
-    """Places of test items, at equal distances: half of them wrong where there are as many.
+    """Choose test items at equal distances, half of them wrong if there are enough wrong ones.
 
     `right` (N,) says which items a model had right.
     """
@@ -73,7 +73,7 @@ def chosen_examples(right: np.ndarray, most: int = _EXAMPLES) -> np.ndarray:
 
 
 def wrong_first(right: np.ndarray, most: int) -> list[int]:
-    """The first wrong places, then right ones: half of each where there are as many."""
+    """Return the first wrong places, then right ones: half of each if there are enough."""
     wrong, correct = np.flatnonzero(~right).tolist(), np.flatnonzero(right).tolist()
     wrong = wrong[: max(most // 2, most - len(correct))]
     return [*wrong, *correct[: most - len(wrong)]]
@@ -82,10 +82,10 @@ def wrong_first(right: np.ndarray, most: int) -> list[int]:
 def right_answers_tester(
     kind: Kind, answers: Callable[[Mapping[str, np.ndarray]], Answers]
 ) -> ItemTester:
-    """`right_answers_test` of a kind's runs: `answers` takes them from columns of predictions.csv.
+    """Make the `ItemTester` of a kind; `answers` reads the columns of predictions.csv.
 
-    What is tested are right answers, also where the metric is another one than the kind reports. It
-    takes no time, so `always` makes no difference.
+    It always tests right answers, for any metric; see `right_answers_test`. The test is fast, so
+    `always` is ignored.
     """
 
     def read(run: RunDirectory) -> Answers:
@@ -107,20 +107,20 @@ def right_answers_test(
     *,
     whole: bool,
 ) -> list[ItemTest]:
-    """McNemar's exact test of groups of runs, a sign test where there are several seeds.
+    """Run McNemar's exact test on groups of runs, or a sign test if there are several seeds.
 
-    McNemar 1947 counts the items that one of two runs has right and the other wrong: where they are
-    equally good, each such item is as likely the one's as the other's. With several seeds an item
-    is won by the side with more right answers over the shared seeds, and one won by neither drops
-    out: seeds are no further items, and would make a test too sure of itself.
+    McNemar 1947 counts the items that one of two runs has right and the other wrong. If the runs
+    are equally good, either is equally likely to be the right one. With several seeds, the side
+    with more right answers over the shared seeds wins an item; ties are dropped. Seeds are not
+    counted as further items, which would make p values too small.
 
     Args:
         pairs: the groups' runs and those of the reference.
-        answers: reads what a run said.
-        whole: whether right answers are all that the metric counts.
+        answers: reads the answers of a run.
+        whole: whether the metric counts right answers only.
 
     Raises:
-        NoItemTest: the items differ.
+        NoItemTest: the runs have different test items.
         RequestError: a file of a run is missing or damaged.
     """
     runs = {run.path: run for own, base in pairs for run in (*base, *own)}
@@ -146,7 +146,7 @@ def right_answers_test(
 
 
 def sign_test(lost: int, won: int) -> float:
-    """The two-sided p value of so many losses and wins where both are equally likely.
+    """Return the two-sided p value of losses and wins that are equally likely.
 
     min(1, 2 sum_{i <= min(lost, won)} binomial(n, i) / 2^n), n = lost + won: as the distribution is
     symmetric, the exact binomial test.

@@ -1,7 +1,7 @@
-"""Forecasts that need no network, to hold a network's against.
+"""Baseline forecasts, which need no network.
 
-Each takes what was known before the targets and returns (N, horizon) in the units given.
-`past` is (N, L): the L numbers before each target, newest last.
+Each function returns forecasts (N, horizon) in the units of its inputs. `past` is (N, L): the L
+values before each target, newest last.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ ORDERS = (12, 24)  # of the linear autoregressions
 
 
 def persistence(past: np.ndarray, horizon: int = 1) -> np.ndarray:
-    """The last number, for every step."""
+    """Repeat the last value for every step."""
     return np.repeat(past[:, -1:], horizon, axis=1)
 
 
 def seasonal_naive(past: np.ndarray, period: int, horizon: int = 1) -> np.ndarray:
-    """The number one period before the target, or whole periods where the horizon is longer.
+    """Repeat the value one period before the target, or several periods for a long horizon.
 
     `past` has at least `period` numbers.
     """
@@ -29,25 +29,25 @@ def seasonal_naive(past: np.ndarray, period: int, horizon: int = 1) -> np.ndarra
 
 
 def constant(value: float, rows: int, horizon: int = 1) -> np.ndarray:
-    """One value for every row and step, such as the mean of the train part."""
+    """Return one value for every row and step, such as the mean of the train part."""
     return np.full((rows, horizon), float(value))
 
 
 def golden_ratio(past: np.ndarray) -> np.ndarray:
-    """The last number times phi, to which quotients of Fibonacci neighbours tend."""
+    """Multiply the last value by phi, the limit of ratios of consecutive Fibonacci numbers."""
     return past[:, -1:] * GOLDEN_RATIO
 
 
 def sum_of_last_two(past: np.ndarray) -> np.ndarray:
-    """The rule of Fibonacci sequences itself, one step: (N, 1)."""
+    """Apply the rule of Fibonacci sequences for one step, (N, 1)."""
     return past[:, -1:] + past[:, -2:-1]
 
 
 def autoregression(train: np.ndarray, targets: np.ndarray, past: np.ndarray) -> np.ndarray:
     """y_(t+k) = a_k + sum_i b_ki y_(t-i), i = 1..order, by least squares for each step k.
 
-    The steps are fitted directly, each on its own targets, as a network with `horizon` outputs
-    is, not by feeding one-step forecasts back. Of several solutions it is the shortest one.
+    Each step is fitted directly on its own targets, like a network with `horizon` outputs, not by
+    feeding back one-step forecasts. If there are several solutions, the shortest one is taken.
 
     Args:
         train: (M, order) histories to fit on.
@@ -63,9 +63,10 @@ def nlinear(
 ) -> np.ndarray:
     """The newest number plus a linear map of the window minus that number: NLinear.
 
-    y_(t+k) = y_t + a_k + sum_i b_ki (y_(t-i) - y_t), i below the window's length: at which level a
-    window lies doesn't matter (Zeng et al. 2023, section 4). Differences: it is solved for, not
-    trained, by `ridge`, whose strength is chosen on `held_out`, other windows and their targets.
+    y_(t+k) = y_t + a_k + sum_i b_ki (y_(t-i) - y_t), i below the window's length: the forecast
+    doesn't depend on the level of the window (Zeng et al. 2023, section 4). Difference: the map is
+    computed by `ridge`, not trained; its strength is chosen on `held_out`, other windows and
+    their targets.
 
     Args:
         train: (M, S) windows to fit on.
@@ -79,19 +80,19 @@ def nlinear(
 
 
 def _from_newest(windows: np.ndarray, targets: np.ndarray) -> Known:
-    """Windows and targets, both minus the newest number of the window."""
+    """Subtract the newest value of each window from window and targets."""
     return _differences(windows), targets - windows[:, -1:]
 
 
 def _differences(windows: np.ndarray) -> np.ndarray:
-    """(N, S - 1): what stands before the newest number, minus that number."""
+    """Return the values before the newest one, minus the newest one: (N, S - 1)."""
     return windows[:, :-1] - windows[:, -1:]
 
 
 def linear(
     train: np.ndarray, targets: np.ndarray, past: np.ndarray, held_out: Known | None = None
 ) -> dict[str, np.ndarray]:
-    """Forecasts of the linear models that fit into (M, K) and (N, L) histories, by name."""
+    """Return the forecasts of all linear models that can be fitted on (M, K) histories, by name."""
     found = {
         f"linear_ar{order}": autoregression(train[:, -order:], targets, past)
         for order in ORDERS

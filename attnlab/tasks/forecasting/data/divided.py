@@ -1,4 +1,4 @@
-"""A series divided by time: its parts, its scaling, the windows of each part."""
+"""A series split by time: its parts, its scalers, the windows of each part."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from attnlab.tasks.forecasting.data.windows import Windows, cut
 
 @dataclass(frozen=True, eq=False)
 class Divided:
-    """A series with its parts; positions count its own values from 0.
+    """A series split into parts. Positions count its values from 0.
 
     Attributes:
-        series: its values.
+        series: the series.
         borders: part -> position of its first value, in order of time.
         first: part -> positions of the first targets of its windows.
-        scalers: of the series and its inputs, fitted on the train part.
+        scalers: one per column (the series, then its inputs), fitted on the train part.
     """
 
     series: TimeSeries
@@ -33,52 +33,52 @@ class Divided:
 
     @property
     def values(self) -> np.ndarray:
-        """The series, (n,) in natural units."""
+        """Return the series, (n,) in natural units."""
         return self.series.values
 
     @property
     def known(self) -> np.ndarray:
-        """The series, (n,) with NaN for values that were filled in."""
+        """Return the series, (n,), with NaN for interpolated values."""
         filled = self.series.filled
         return self.values if filled is None else np.where(filled, np.nan, self.values)
 
     @property
     def scaled(self) -> np.ndarray:
-        """The series, (n,) in model units."""
+        """Return the series, (n,) in model units."""
         return self.scalers[0].apply(self.values)
 
     @property
     def train_end(self) -> int:
-        """Position of the first value after the train part."""
+        """Return the position of the first value after the train part."""
         return next(start for part, start in self.borders.items() if part != "train")
 
     def cut(self, part: str, history: int, horizon: int) -> Windows:
-        """The windows of a part."""
+        """Return the windows of a part."""
         scaled, series = in_model_units(self.scalers, self.series.columns), self.series
         reported = (self.values, series.times, self.first[part], history, horizon)
         return cut(scaled[:, 0], *reported, scaled[:, 1:], series.id or None)
 
     def end(self, history: int) -> Origin:
-        """Its newest values, from which it is forecast."""
+        """Return the newest values, from which the series is forecast."""
         return Origin.of(self.series, self.scalers, history)
 
     def unfilled(self, first: np.ndarray, horizon: int) -> np.ndarray:
-        """First targets (N,) without a filled value among the targets or right before them."""
+        """Return the first targets whose windows neither forecast nor end with a filled value."""
         filled = self.series.filled
         if filled is None:
             return first
         return first[~windows.targets(filled, first - 1, horizon + 1).any(axis=1)]
 
     def validation_targets(self, ahead: int) -> np.ndarray:
-        """From each first validation target on the next values, (N, ahead).
+        """Return `ahead` values from each first validation target on, (N, ahead).
 
-        NaN for values that were filled in or are beyond the part.
+        NaN for interpolated values and after the end of the part.
         """
         known = np.append(self.known[: self.borders["test"]], np.full(ahead, np.nan))
         return windows.targets(known, self.first["validation"], ahead)
 
     def yardstick(self, period: int | None) -> Yardstick:
-        """What errors of its forecasts are held against."""
+        """Return the statistics that normalize its errors."""
         full_range = float(np.ptp(self.values))
         train, known = self.known[: self.train_end], self.known[: self.borders["test"]]
         return Yardstick.of_series(train, known, period or 1, full_range)

@@ -7,19 +7,19 @@ from typing import Any
 import numpy as np
 
 LEVEL = 0.95
-FEWEST = round(2 / (1 - LEVEL)) - 1  # errors of a step that an interval takes
-AHEAD = 24  # steps beyond which no interval is looked for
+FEWEST = round(2 / (1 - LEVEL)) - 1  # errors of a step that an interval needs
+AHEAD = 24  # the last step that gets an interval, if the horizon is shorter
 
 
 def interval_ends(errors: np.ndarray) -> np.ndarray:
-    """The interval around each step's forecast, (2, K): lower and upper end minus forecast.
+    """Return the interval around each step's forecast, (2, K): lower and upper end minus forecast.
 
-    Of n errors, `errors` (n, K) = target - forecast, NaN where there is none, they are the k-th
-    smallest and the k-th largest, k = floor((n + 1) (1 - LEVEL) / 2): an (n + 1)-th error that is
-    exchangeable with them is beyond each with a probability of at most (1 - LEVEL) / 2. This is
-    split-conformal prediction (Lei et al. 2018, section 2.2), for each tail by itself. Difference:
-    the interval is as wide as to hold the forecast, which covers no less. NaN for steps of fewer
-    than `FEWEST` errors.
+    `errors` (n, K) are target - forecast, or NaN. The ends are the k-th smallest and the k-th
+    largest of the n errors of a step, k = floor((n + 1) (1 - LEVEL) / 2). An exchangeable
+    (n + 1)-th error is outside each end with probability at most (1 - LEVEL) / 2. This is
+    split-conformal prediction (Lei et al. 2018, section 2.2), separately for each tail.
+    Difference: the interval is widened to contain the forecast, which does not reduce its
+    coverage. The ends are NaN for steps with fewer than `FEWEST` errors.
     """
     ordered = np.sort(errors, axis=0)  # NaN last
     counts = np.isfinite(errors).sum(axis=0)
@@ -33,10 +33,10 @@ def interval_ends(errors: np.ndarray) -> np.ndarray:
 def put_around(
     forecast: np.ndarray, ends: np.ndarray, target: np.ndarray, scale: np.ndarray | float = 1.0
 ) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-    """The columns `low` and `high` around forecasts (N, horizon), and what metrics.json says of it.
+    """Return the columns `low` and `high` of forecasts (N, horizon), and their metrics.json entry.
 
-    `ends` (2, K) are those of `interval_ends` in model units, `scale` (N, 1) is the size of one,
-    `target` shows how often they hold.
+    `ends` (2, K) is the result of `interval_ends`, in model units; `scale` (N, 1) is the size of a
+    model unit. The coverage is that of `target`.
     """
     low, high = (forecast + end[: forecast.shape[1]] * scale for end in ends)
     inside = (low <= target) & (target <= high)

@@ -1,4 +1,4 @@
-"""Errors of forecasts, and the statistics of known values that they are measured by."""
+"""Errors of forecasts, and the statistics of the series that normalize them."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ import numpy as np
 
 from attnlab.tasks.forecasting.data.scaling import resolution
 
-_LEAST = 1e-280  # of a mean square; below it float64 loses digits of the squares
+_LEAST = 1e-280  # mean square below which float64 loses digits of the squares
 
 
 @dataclass(frozen=True)
 class Yardstick:
-    """What errors of a series are held against, in the units of the report.
+    """Statistics that normalize the errors of a series, in the units of the report.
 
     Attributes:
-        deviation: population standard deviation of the train part, as of scikit-learn's
-            StandardScaler, by which the Informer's protocol makes z-scores; None where all values
+        deviation: population standard deviation of the train part, as in scikit-learn's
+            StandardScaler, which the Informer's protocol uses for z-scores; None if all values
             are equal.
         naive_error: mean absolute error of the naive forecast, the value `period` steps back, on
-            all values before the test part; None where it has none, or nothing is that far back.
-        period: steps of the season, 1 for no season.
-        full_range: the largest minus the smallest value of the whole series, if it is one.
+            all values before the test part; None if it is 0 or there are too few values.
+        period: steps per season; 1 for no season.
+        full_range: largest minus smallest value of the whole series; None if there is no series.
     """
 
     deviation: float | None
@@ -39,8 +39,8 @@ class Yardstick:
         period: int = 1,
         full_range: float | None = None,
     ) -> Yardstick:
-        """The yardstick of the train part's values, and of the changes that a naive one misses."""
-        # Of equal values the deviation may be one of rounding, and so may what a season misses.
+        """Make the yardstick of train values, and of `changes`, the errors of a naive forecast."""
+        # The deviation of equal values may be a rounding error, and so may the naive error.
         deviation = float(np.std(values)) if np.ptp(values) else 0.0
         naive_error = float(np.mean(np.abs(changes))) if len(changes) else 0.0
         if naive_error <= resolution(values):
@@ -51,9 +51,9 @@ class Yardstick:
     def of_series(
         cls, train: np.ndarray, known: np.ndarray, period: int, full_range: float
     ) -> Yardstick:
-        """The yardstick of a series with NaN for values that don't count.
+        """Make the yardstick of a series; NaN values are ignored.
 
-        `train` are the values of the train part, `known` all before the test part.
+        `train` has the values of the train part, `known` all values before the test part.
         """
         changes = known[period:] - known[:-period]
         return cls.of(
@@ -64,7 +64,7 @@ class Yardstick:
         )
 
     def notes(self) -> list[str]:
-        """Which errors are undefined, and why."""
+        """Return notes on undefined errors, with the reason."""
         found = []
         if self.deviation is None:
             found.append("mse_z and mae_z are undefined: all values of the train part are equal.")
@@ -82,7 +82,7 @@ class Yardstick:
 def errors(
     target: np.ndarray, forecast: np.ndarray, yardstick: Yardstick
 ) -> dict[str, float | None]:
-    """Errors over all windows and steps of a series; None for one that is undefined.
+    """Return the errors over all windows and steps of a series; None for an undefined one.
 
     - rmse, mae and mse, and with a full range nrmse = rmse / full range;
     - mse_z and mae_z, those of z-scores, made by the train part (Zhou et al. 2021): mse over the
@@ -108,7 +108,7 @@ def errors(
 
 
 def mean_square(errors: np.ndarray) -> tuple[float, float]:
-    """Root mean square and mean square; the root even if the squares are beyond float64."""
+    """Return root mean square and mean square; the root even if float64 can't hold the squares."""
     with np.errstate(over="ignore", under="ignore"):
         square = float(np.mean(errors**2))
         if _LEAST < square < np.inf or np.isnan(square):
@@ -122,7 +122,7 @@ def mean_square(errors: np.ndarray) -> tuple[float, float]:
 def percentages(target: np.ndarray, forecast: np.ndarray) -> np.ndarray:
     """Return 200 |target - forecast| / (|target| + |forecast|), in percent.
 
-    Difference from M4's: where both are 0 it is 0, not undefined.
+    Difference from M4: if both are 0, the result is 0, not undefined.
     """
     error, size = np.abs(forecast - target), np.abs(target) + np.abs(forecast)
     return 200 * np.divide(error, size, out=np.zeros_like(error), where=size != 0)
@@ -131,11 +131,11 @@ def percentages(target: np.ndarray, forecast: np.ndarray) -> np.ndarray:
 def mean_errors(
     scores: Mapping[str, Mapping[str, float | None]], counts: Mapping[str, int]
 ) -> dict[str, float | None]:
-    """One score of several series, whose errors and number of targets are given by id.
+    """Average the errors of several series, given with the number of targets by id.
 
-    rmse, mae and mse are over all targets. The others have no units, so they are means over the
-    series, each counting the same, as in the M4 competition (Makridakis et al. 2020); series of
-    which one is undefined are left out.
+    rmse, mae and mse are over all targets. The others have no units, so they are unweighted means
+    over the series, as in the M4 competition (Makridakis et al. 2020), without series for which the
+    error is undefined.
     """
     first = next(iter(scores.values()))
     if len(scores) == 1:
@@ -144,7 +144,7 @@ def mean_errors(
     rmse, mae, mse = (
         np.array([own[each] for own in scores.values()], float) for each in ("rmse", "mae", "mse")
     )
-    largest = float(rmse.max()) or 1.0  # the squares alone may be beyond float64
+    largest = float(rmse.max()) or 1.0  # the squares may exceed float64
     found: dict[str, float | None] = {
         "rmse": largest * float(np.average((rmse / largest) ** 2, weights=weights)) ** 0.5,
         "mae": float(np.average(mae, weights=weights)),

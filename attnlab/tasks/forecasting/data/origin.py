@@ -1,4 +1,4 @@
-"""Where forecasts start: a series' newest values, their time and their scaling."""
+"""The start of a forecast: the newest values of a series, their time and their scalers."""
 
 from __future__ import annotations
 
@@ -23,39 +23,39 @@ class Origin:
     """The newest values of a series, from which it is forecast."""
 
     values: np.ndarray  # (n, 1 + K) natural units, newest last: the series and its inputs
-    scalers: tuple[Scaler, ...] = ()  # of the 1 + K columns; none: each window has its own
-    ids: tuple[str, ...] = ()  # of the series, if there are several: a text a column
+    scalers: tuple[Scaler, ...] = ()  # of the 1 + K columns; empty: each window has its own
+    ids: tuple[str, ...] = ()  # of the series, if there are several: one text per id column
     last_time: str = ""
-    step: str | None = None  # between times, as pandas names it; None: they are no times
+    step: str | None = None  # between times, as pandas names it; None: there are no times
 
     @property
     def id(self) -> str:
-        """The ids as one text; "" if there is only one series."""
+        """Return the ids as one text; "" if there is only one series."""
         return "/".join(self.ids)
 
     @classmethod
     def of(cls, series: TimeSeries, scalers: Sequence[Scaler], most: int | None = None) -> Origin:
-        """The end of a series: its last `most` values, or all of them."""
+        """Make the origin at the end of a series: its last `most` values, or all of them."""
         values = series.columns[-most:] if most else series.columns
         last = series.times[-1] if series.times else ""
         return cls(values, tuple(scalers), series.ids, last, series.step)
 
     def labels(self, steps: int, before: int = 0) -> list[str]:
-        """Labels of the next values after those of the newest `before` ones; else +1, +2, ..."""
+        """Return labels of the newest `before` values and `steps` more; without times +1, +2."""
         with suppress(ValueError, OverflowError):  # years that pandas doesn't have
             if self.step is not None:
                 return next_labels(self.last_time, self.step, steps, before)
         return [f"{ahead:+d}" for ahead in range(1 - before, steps + 1)]
 
     def to_json(self) -> dict[str, Any]:
-        """The origin as a JSON object."""
+        """Return the origin as a JSON object."""
         scalers = [scaler.to_json() for scaler in self.scalers]
         times = {"last_time": self.last_time, "step": self.step}
         return {"ids": [*self.ids], "values": self.values.tolist(), "scalers": scalers, **times}
 
     @classmethod
     def from_json(cls, content: Mapping[str, Any]) -> Origin:
-        """The inverse of `to_json`.
+        """Make an origin from the result of `to_json`.
 
         Raises:
             KeyError, TypeError, ValueError: content that `to_json` did not write.
@@ -77,7 +77,7 @@ def next_values(
 ) -> np.ndarray:
     """Forecast several series at once, (N, steps) float64; forecasts become history.
 
-    With inputs, whose future nobody knows, the forecast ends at the horizon.
+    With inputs, whose future is unknown, the forecast ends at the horizon.
 
     Args:
         predict: see `Predict`.
@@ -105,13 +105,13 @@ def next_values(
 
 
 def in_model_units(scalers: Sequence[Scaler], columns: np.ndarray) -> np.ndarray:
-    """The series and its inputs, (n, 1 + K), each by its own scaler."""
+    """Scale each of the 1 + K columns with its own scaler."""
     applied = [scaler.apply(own) for scaler, own in zip(scalers, columns.T, strict=True)]
     return np.column_stack(applied)
 
 
 def newest(values: Any, history: int, inputs: Sequence[str | int]) -> np.ndarray:
-    """The window (S, 1 + K) that a forecast starts from, cut from `history` values or more.
+    """Return the newest `history` values as a window (S, 1 + K).
 
     Raises:
         RequestError: too few values, one that is not finite, or rows of other columns.
@@ -130,7 +130,7 @@ def newest(values: Any, history: int, inputs: Sequence[str | int]) -> np.ndarray
 
 
 def check_steps(steps: Any, horizon: int, inputs: Sequence[str | int]) -> None:
-    """Raise `RequestError` unless so many steps can be forecast."""
+    """Raise `RequestError` if `steps` is invalid, or beyond the horizon with inputs."""
     if not isinstance(steps, Integral) or int(steps) < 1:
         raise RequestError(f"steps: expected a whole number of at least 1, got {steps!r}")
     if inputs and int(steps) > horizon:

@@ -1,4 +1,4 @@
-"""Linear scaling between natural units and the units that a model sees."""
+"""Linear scaling between natural units and model units."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ _STATISTICS: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
 }
 
 
-# What float32, in which networks answer, and float64, in which data are read, can tell apart.
+# The resolution of float32 (outputs of networks) and of float64 (data).
 _EPSILON_32, _EPSILON_64 = (float(np.finfo(kind).eps) for kind in (np.float32, np.float64))
 
 
 def resolution(values: np.ndarray) -> float:
-    """The size of errors that are rounding, for forecasts of some values in natural units.
+    """Return the size of rounding errors of forecasts of some values, in natural units.
 
-    A network answers in float32, but in units of the values' spread, not of their level: only the
-    spread counts for it. The numbers of a file are float64, so their level counts for those.
+    The output of a network is float32 in units of the values' range, so its rounding depends on
+    the range only. Data are float64, so their rounding depends on the size of the values.
     """
     if not np.size(values):
         return 0.0
@@ -31,10 +31,10 @@ def resolution(values: np.ndarray) -> float:
 
 
 def level_of(values: np.ndarray) -> float:
-    """The first value if subtracting it from all of them is exact, else 0.
+    """Return the first value if subtracting it from all values is exact, else 0.
 
-    It is exact if all values have one sign and sizes within a factor of two (Sterbenz 1974). What
-    is left are the differences between values, however far above 0 the values are.
+    It is exact if all values have the same sign and their sizes differ by at most a factor of two
+    (Sterbenz 1974). Subtracting it preserves small differences between large values.
     """
     sizes = np.abs(values)
     same_sign = np.all(values > 0) or np.all(values < 0)
@@ -48,44 +48,44 @@ class Scaler:
     # "standard" (mean, population standard deviation), "minmax" (minimum, range) or "window" (0,
     # the window's largest absolute value)
     kind: str
-    # in natural units, subtracted first; a mean would be rounded at the values' level: see level_of
+    # in natural units, subtracted first, so that the mean of large values loses no digits: level_of
     level: float
-    offset: float  # in natural units, from the level on
+    offset: float  # in natural units, after subtracting the level
     scale: float  # in natural units, above 0
 
     @classmethod
     def fit(cls, values: np.ndarray, kind: str) -> Scaler:
-        """Fit on the values given and on no others; equal values get the scale 1."""
+        """Fit a scaler on values; equal values get the scale 1."""
         values = np.asarray(values, dtype=np.float64)
         level = level_of(values)
         offset, scale = (statistic(values - level) for statistic in _STATISTICS[kind])
-        differ = np.ptp(values) > 0  # else the deviation may be one of rounding
+        differ = np.ptp(values) > 0  # else the deviation may be a rounding error
         return cls(kind, level, float(offset), float(scale) * differ or 1.0)
 
     @classmethod
     def for_window(cls, window: np.ndarray) -> Scaler:
-        """The scaler that brings one window's largest absolute value to 1; 1 for all zeros."""
+        """Return the scaler that divides by the window's largest absolute value; 1 for zeros."""
         return cls("window", 0.0, 0.0, float(np.max(np.abs(window))) or 1.0)
 
     def apply(self, values: np.ndarray) -> np.ndarray:
-        """Natural units to model units, float64, same shape."""
+        """Convert natural units to model units, float64, same shape."""
         return (np.asarray(values, dtype=np.float64) - self.level - self.offset) / self.scale
 
     def invert(self, values: np.ndarray) -> np.ndarray:
-        """Model units to natural units, float64, same shape."""
+        """Convert model units to natural units, float64, same shape."""
         return np.asarray(values, dtype=np.float64) * self.scale + self.offset + self.level
 
     def describe(self) -> str:
-        """One phrase for a log."""
+        """Return a description for the log."""
         return f"{self.kind} (offset {self.level + self.offset:.6g}, scale {self.scale:.6g})"
 
     def to_json(self) -> dict[str, Any]:
-        """The scaler as a JSON object."""
+        """Return the scaler as a JSON object."""
         return asdict(self)
 
     @classmethod
     def from_json(cls, content: dict[str, Any]) -> Scaler:
-        """The inverse of `to_json`.
+        """Make a scaler from the result of `to_json`.
 
         Raises:
             ValueError: content that `to_json` did not write.

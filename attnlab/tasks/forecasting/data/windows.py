@@ -1,4 +1,4 @@
-"""Cutting a series into windows of history and the targets that follow; a task's parts."""
+"""Windows of history and targets of a series, and the parts of a task."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from attnlab.tasks.base import TaskData
 
 
 def sliding(start: int, stop: int, horizon: int = 1) -> np.ndarray:
-    """Positions of first targets, one apart, whose targets all lie in [start, stop); int64."""
+    """Return consecutive positions of first targets whose targets are in [start, stop); int64."""
     return np.arange(start, max(start, stop - horizon + 1), dtype=np.int64)
 
 
 def blocks(start: int, stop: int, history: int) -> np.ndarray:
-    """Positions of the targets when [start, stop) is cut into histories that don't overlap; int64.
+    """Return the positions of targets for histories in [start, stop) that don't overlap; int64.
 
     Each target is the first value of the next block, as in the book's chapter 7.
     """
@@ -25,7 +25,7 @@ def blocks(start: int, stop: int, history: int) -> np.ndarray:
 
 
 def histories(values: np.ndarray, index: np.ndarray, history: int) -> np.ndarray:
-    """The `history` of the (n,) values before each of (N,) positions: (N, history), newest last.
+    """Return the `history` values before each of N positions: (N, history), newest last.
 
     Raises:
         ValueError: a position has fewer values before it.
@@ -34,9 +34,9 @@ def histories(values: np.ndarray, index: np.ndarray, history: int) -> np.ndarray
 
 
 def targets(values: np.ndarray, index: np.ndarray, horizon: int) -> np.ndarray:
-    """The `horizon` of the (n,) values from each of (N,) positions on: (N, horizon).
+    """Return the `horizon` values from each of N positions on: (N, horizon).
 
-    Where the positions are one apart that is a view: copies of long windows take gigabytes.
+    Consecutive positions give a view: copies of long windows would take gigabytes.
 
     Raises:
         ValueError: a position has fewer values after it.
@@ -56,18 +56,18 @@ def targets(values: np.ndarray, index: np.ndarray, horizon: int) -> np.ndarray:
 class Windows:
     """One part of a forecasting task, in model units."""
 
-    history: np.ndarray  # (N, S, 1 + K) float32, newest last; behind the series its K inputs
+    history: np.ndarray  # (N, S, 1 + K) float32, newest last; the series, then its K inputs
     target: np.ndarray  # (N, horizon) float32
     index: np.ndarray  # (N,) int64, position of each first target, or the window's number
     exact: np.ndarray  # (N, horizon) float64, the targets in the units of the report
-    times: np.ndarray  # (N, horizon) label of each target; the index as text where none has a time
+    times: np.ndarray  # (N, horizon) label of each target; the index as text without times
     ids: np.ndarray | None = None  # (N,) id of each window's series; None: there is only one series
 
     def __len__(self) -> int:
         return len(self.target)
 
     def by_series(self) -> dict[str, np.ndarray | slice]:
-        """Id -> rows of the series' windows, in order of appearance; "" if there is only one."""
+        """Return id -> rows of the series' windows; the id of a single series is ""."""
         if self.ids is None:
             return {"": slice(None)}
         found: dict[str, list[int]] = {}
@@ -76,13 +76,13 @@ class Windows:
         return {name: np.array(rows) for name, rows in found.items()}
 
     def take(self, rows: np.ndarray) -> Windows:
-        """Some of the windows."""
+        """Return the windows at some rows."""
         own: dict[str, Any] = {each.name: getattr(self, each.name) for each in fields(self)}
         taken: dict[str, Any] = {n: None if each is None else each[rows] for n, each in own.items()}
         return Windows(**taken)
 
     def spread(self, count: int) -> np.ndarray:
-        """Rows from the smallest to the largest target: calm and extreme ones are among them."""
+        """Return `count` rows at equal distances in order of their targets, extremes included."""
         ranks = np.linspace(0, len(self) - 1, min(count, len(self))).astype(int)
         return np.argsort(self.target[:, 0], kind="stable")[ranks]
 
@@ -97,7 +97,7 @@ def cut(
     inputs: np.ndarray | None = None,
     name: str | None = None,
 ) -> Windows:
-    """Windows of a series whose (N,) first targets are at `index`.
+    """Return the windows of a series whose first targets are at `index`.
 
     Args:
         values: (n,) in model units.
@@ -106,7 +106,7 @@ def cut(
         index: (N,) positions of first targets.
         history: values before each first target.
         horizon: targets.
-        inputs: (n, K) in model units, which only the histories have.
+        inputs: (n, K) in model units, only for the histories.
         name: the id of the series, if there are several.
     """
     scaled = values.astype(np.float32)
@@ -123,7 +123,7 @@ def cut(
 
 
 def joined(parts: Sequence[Windows]) -> Windows:
-    """The windows of several series as one part; of one series its own, without a copy."""
+    """Concatenate the windows of several series; those of one series are not copied."""
     if len(parts) == 1:
         return parts[0]
     columns: dict[str, Any] = {
@@ -138,21 +138,21 @@ class Splits(TaskData):
     """A task's parts."""
 
     train: Windows  # what the weights and the scaler are fitted on
-    validation: Windows | None = None  # what epochs and settings are chosen on, where there is one
+    validation: Windows | None = None  # for selecting epochs and settings, if there is one
     test: Windows  # what is reported
     name: str  # the task's name
     source: str  # where the data come from
     digest: str  # SHA-256 of the raw values
-    extra: dict[str, Windows] = field(default_factory=dict)  # more to report on: "extrapolation"
-    scaler: str = ""  # the scaling in words
+    extra: dict[str, Windows] = field(default_factory=dict)  # further test parts: "extrapolation"
+    scaler: str = ""  # description of the scaling
 
     def parts(self) -> dict[str, Windows]:
-        """The parts that there are, by name, extra ones left out."""
+        """Return the existing parts by name, without extra parts."""
         parts = {"train": self.train, "validation": self.validation, "test": self.test}
         return {name: part for name, part in parts.items() if part is not None}
 
     def part(self, name: str) -> Windows:
-        """The windows of "train", "validation", "test" or an extra part.
+        """Return the windows of "train", "validation", "test" or an extra part.
 
         Raises:
             ValueError: there is no such part.
@@ -164,15 +164,15 @@ class Splits(TaskData):
 
     @property
     def longest(self) -> int:
-        """Values of a window's history."""
+        """Return the length of a history."""
         return self.train.history.shape[1]
 
     def counts(self) -> dict[str, int]:
-        """Windows by part, extra ones left out."""
+        """Return the number of windows per part, without extra parts."""
         return {name: len(part) for name, part in self.parts().items()}
 
     def describe(self) -> dict[str, Any]:
-        """Counts and sizes for a log: JSON-ready."""
+        """Return counts and sizes for the log, JSON-ready."""
         counts = {"train": 0, "validation": 0, "test": 0} | self.counts()
         counts |= {name: len(part) for name, part in self.extra.items()}
         sizes = {"history": self.train.history.shape[1], "horizon": self.train.target.shape[1]}
