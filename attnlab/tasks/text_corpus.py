@@ -1,4 +1,4 @@
-"""What corpora of several kinds share: names, files, and what decides their items."""
+"""Base classes of the corpora of all kinds: names, files, parts, digests."""
 
 from __future__ import annotations
 
@@ -20,24 +20,24 @@ _LISTED = 5  # names in a sentence
 
 
 class NamedCorpus:
-    """What every corpus states, and where its files lie; the base of every kind's `Corpus`.
+    """Base class of every corpus: its description, and the location of its files.
 
     A subclass takes exactly the settings of `conf/data/NAME.yaml` as keyword arguments.
     """
 
     name: ClassVar[str] = ""  # the corpus's name, as in `data=NAME`
-    origin: ClassVar[str] = ""  # who made it, and where it is from
-    license: ClassVar[str] = ""  # the terms it is given under
+    origin: ClassVar[str] = ""  # who made the corpus, and where it is from
+    license: ClassVar[str] = ""  # its license
     fetchable: ClassVar[bool] = False  # whether it can be downloaded
-    # the settings without which there is no corpus, as on the command line
+    # the required settings, as on the command line
     needs: ClassVar[str] = ""
 
     path: str | None = None  # the user's own file or folder
-    # only the first so many items count, of `train` where parts are its own; None takes all
+    # the number of items to read, of `train` if the corpus has parts; None reads all
     limit: int | None = None
-    validation: float = 0.1  # share for validation, of what has no parts of its own
-    test: float = 0.1  # share for the test
-    # what the user should know of how the corpus was read, one sentence each
+    validation: float = 0.1  # share of validation, if the corpus has no such part
+    test: float = 0.1  # share of the test part, likewise
+    # notes for the user on how the corpus was read, one sentence each
     notes: tuple[str, ...] = ()
 
     def note(self, *notes: str) -> None:
@@ -45,44 +45,44 @@ class NamedCorpus:
         self.notes = tuple(dict.fromkeys([*self.notes, *notes]))
 
     def open(self, cache: Path, progress: Progress | None = None) -> None:
-        """Find the corpus's files, downloading them into `cache` where they are missing.
+        """Find the files of the corpus; download missing ones into `cache`.
 
         Raises:
             RequestError: a file is missing, can't be downloaded or is not what it should be.
         """
 
     def location(self, cache: Path) -> Path | None:
-        """Where the corpus's files lie, without opening them; None where there are none (yet)."""
+        """Return the location of the files without opening them; None if there are none (yet)."""
         return Path(self.path).expanduser() if self.path else None
 
     def share(self, part: str) -> float:
-        """The share of the items that is held out for a part, `validation` or `test`."""
+        """Return the share of items that is held out for `validation` or `test`."""
         return {"validation": self.validation, "test": self.test}[part]
 
 
 class TextCorpus(NamedCorpus):
-    """Texts, or other items, in parts; a subclass gives `_read` and `_content`."""
+    """A corpus of items, such as texts, in parts; a subclass defines `_read` and `_content`."""
 
-    noun: ClassVar[str] = "text"  # what an item of it is called
+    noun: ClassVar[str] = "text"  # the noun for one item
 
-    # files of the user's that `path` doesn't have
+    # the user's files of single parts
     validation_path: str | None = None
     test_path: str | None = None
-    # the corpus's own division, of `PARTS`; those that are missing are held out from train
+    # the parts that the corpus has; missing ones are held out from train
     own_parts: tuple[str, ...] = ("train",)
-    # items of each part that were left out because a later part has the same text
+    # number of items per part that were left out because a later part has the same text
     left_out: Mapping[str, int] = MappingProxyType({})
 
     @property
     def part_paths(self) -> dict[str, str | None]:
-        """The settings that name files of single parts."""
+        """Return the settings that name files of single parts."""
         return {"validation_path": self.validation_path, "test_path": self.test_path}
 
     def items(self, part: str = "train") -> Iterator[Any]:
-        """The items of one of `own_parts`, in an order that is always the same.
+        """Yield the items of one of `own_parts`, always in the same order.
 
         Raises:
-            RequestError: an item that can't be read, named, or none at all.
+            RequestError: an item can't be read, or there are none.
         """
         found = itertools.islice(self._read(part), self.limit if part == "train" else None)
         empty = True
@@ -93,7 +93,7 @@ class TextCorpus(NamedCorpus):
             raise RequestError(f"{self.name}, part {part}: expected {self.noun}s, got none.")
 
     def digest(self) -> str:
-        """SHA-256 that changes with the content and with every setting that decides the items."""
+        """Return a SHA-256 of the content and of every setting that determines the items."""
         keys = ("own_parts", "limit", "validation", "test")
         return digest_of({**{key: getattr(self, key) for key in keys}, "content": self._content()})
 
@@ -101,15 +101,15 @@ class TextCorpus(NamedCorpus):
         raise NotImplementedError
 
     def _content(self) -> Any:
-        """What identifies the raw content, such as the SHA-256 of each file; JSON-ready."""
+        """Return what identifies the raw content, such as the SHA-256 of each file; JSON-ready."""
         raise NotImplementedError
 
 
 class ReadCorpus(TextCorpus):
-    """A corpus that is read when it is opened: `open` of a subclass calls `set_items`."""
+    """A corpus that is read completely by `open`, which calls `set_items`."""
 
     def set_items(self, parts: Mapping[str, Sequence[Any]]) -> None:
-        """Take the items of the corpus's own parts, `train` among them."""
+        """Set the items of the corpus's parts, which include `train`."""
         self.parts = parts
         self.own_parts = tuple(part for part in PARTS if part in parts)
 
@@ -125,7 +125,7 @@ class ReadCorpus(TextCorpus):
 
 
 class OwnFiles(ReadCorpus):
-    """The user's own files: `path`, and others where parts have their own; others are shares."""
+    """The user's own files: `path`, and perhaps files of single parts; other parts are held out."""
 
     def open(self, cache: Path, progress: Progress | None = None) -> None:
         """Read the files; see `NamedCorpus.open`."""
@@ -140,22 +140,22 @@ class OwnFiles(ReadCorpus):
         )
 
     def _items(self, path: str | None, key: str, progress: Progress | None) -> Sequence[Any]:
-        """The items of what a setting names; raises `RequestError` where it is no such thing."""
+        """Read the items of the path in a setting; raises `RequestError` if that fails."""
         raise NotImplementedError
 
 
 def digest_of(decisive: Any) -> str:
-    """SHA-256 of what decides items, JSON-ready."""
+    """Return the SHA-256 of a JSON-ready value."""
     return hashlib.sha256(json.dumps(decisive, sort_keys=True).encode()).hexdigest()
 
 
 def shown(path: PurePath, folder: PurePath) -> str:
-    """A path below a folder as text; see `printable`."""
+    """Return a path relative to a folder as printable text."""
     return printable(path.relative_to(folder).as_posix())
 
 
 def left_out(files: Sequence[Path], folder: Path, noun: str) -> list[str]:
-    """What a note says of files below a folder that are no items by their names."""
+    """Return a note on files in a folder that are not items, judged by their names."""
     if not files:
         return []
     kinds = Counter(path.suffix.lower() or "no extension" for path in files)
@@ -168,7 +168,7 @@ def left_out(files: Sequence[Path], folder: Path, noun: str) -> list[str]:
 
 
 def listed(names: Iterable[str]) -> str:
-    """The first names, and how many more there are."""
+    """Join the first names, and the number of further ones."""
     names = [*names]
     more = f" and {len(names) - _LISTED:,} more" if len(names) > _LISTED else ""
     return ", ".join(names[:_LISTED]) + more

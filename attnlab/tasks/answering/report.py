@@ -1,4 +1,4 @@
-"""From answers to a report: exact match and F1, baselines, skill, what was said."""
+"""Build the report of answers: exact match and F1, baselines, skill, predictions."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _MEASURES = {"exact_match": exact, "f1": f1}
 
 
 def measured(asked: Sequence[Asked], said: Sequence[str]) -> dict[str, np.ndarray]:
-    """`exact_match` and `f1` of each question, (N,) from 0 to 1, by the best of its answers."""
+    """Return `exact_match` and `f1` per question, (N,), from 0 to 1, for the best right answer."""
     texts = [[answer.text for answer in each.answers] for each in asked]
     return {
         name: np.array([best(measure, *pair) for pair in zip(said, texts, strict=True)])
@@ -32,11 +32,11 @@ def measured(asked: Sequence[Asked], said: Sequence[str]) -> dict[str, np.ndarra
 def build_report(
     data: AskedTexts, part: str, said: Sequence[PredictedAnswer], loss: float
 ) -> Report:
-    """Put what a model says to the questions of a part beside the baselines.
+    """Score a model's answers to the questions of a part, and the baselines.
 
-    The skill is 1 - error / error of the best baseline, the error being 100 - exact match; None
-    where that baseline makes no error. `groups` tells results apart by the word that asks, and,
-    where some questions have no answer, by whether there is one.
+    The skill is 1 - error / error of the best baseline, with error = 100 - exact match; None if
+    that baseline makes no error. `groups` has the results by question word and, if some questions
+    have no answer, by whether there is one.
     """
     asked = data.parts[part].questions
     own = measured(asked, [each.text for each in said])

@@ -262,7 +262,7 @@ class MaskedWords(TextTask):
         if len(places) < text.count(MASK):
             raise RequestError(
                 f"{where}: expected {MASK} within the first {self.width - 2} tokens, which is what "
-                "the run reads, got one behind them."
+                "the run reads, got one after them."
             )
         logits = np.asarray(model(rows, training=False))[0, places]
         return best_words(self.tokenizer, logits, count)

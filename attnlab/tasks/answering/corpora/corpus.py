@@ -23,14 +23,14 @@ _ASKING = re.compile(rf"\b({'|'.join(_WORDS)})\b", re.IGNORECASE)
 
 
 class Answer(NamedTuple):
-    """Where an answer stands in its text."""
+    """The place of an answer in its text."""
 
-    start: int  # the place of its first character
-    text: str  # its characters as they stand there
+    start: int  # position of its first character
+    text: str  # its characters in the text
 
     @property
     def end(self) -> int:
-        """The place behind its last character."""
+        """Return the position after its last character."""
         return self.start + len(self.text)
 
 
@@ -40,17 +40,17 @@ class Asked(NamedTuple):
     id: str
     question: str
     text: str
-    answers: tuple[Answer, ...]  # all that are right; none where the text has no answer
+    answers: tuple[Answer, ...]  # all right answers; empty if the text has no answer
 
     @property
     def group(self) -> str:
-        """The question's first word that asks, such as `where`; `other` without one."""
+        """Return the first question word, such as `where`; `other` without one."""
         found = _ASKING.search(self.question)
         return found[1].lower() if found else "other"
 
 
 class Corpus(TextCorpus):
-    """Questions about texts; see `TextCorpus`. Shares of it are shares of the texts."""
+    """Questions about texts; see `TextCorpus`. Shares of parts are shares of the texts."""
 
     noun = "question"
 
@@ -87,7 +87,7 @@ def divided(corpus: Corpus, seed: int, *, ignore_case: bool = True) -> dict[str,
     hold_out(corpus, parts, missing, seed, key, size=lambda group: 1)
     if empty := next((part for part in PARTS if not parts[part]), None):
         raise RequestError(
-            f"data={corpus.name}, part {empty}: expected questions about texts that stand in no "
-            "later part, got none."
+            f"data={corpus.name}, part {empty}: expected questions about texts that no later part "
+            "has, got none."
         )
     return {part: parts[part] for part in PARTS}

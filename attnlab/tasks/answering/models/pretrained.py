@@ -1,4 +1,4 @@
-"""A reader on an encoder that was trained before."""
+"""A reader on a pretrained encoder."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from attnlab.tasks.answering.models.reader import Reader
 
 
 class PretrainedReader(FineTuned, Reader):
-    """An encoder over START, question, END, text, END; the output reads its vectors.
+    """A pretrained encoder over START, question, END, text, END, and an output on its vectors.
 
-    The text stands right behind the question, whatever its length, as the encoder has seen two
-    texts stand. `attend` gives the last layer's weights of the text on the question.
+    The text directly follows the question, without padding between them, like the pairs of texts in
+    pretraining. `attend` gives the last layer's weights of the text on the question.
 
     Source: Devlin et al. 2019 (arXiv 1810.04805), section 4.2. Difference: any encoder.
 
@@ -29,7 +29,7 @@ class PretrainedReader(FineTuned, Reader):
         self.add_output(Dropout(dropout))
 
     def text_vectors(self, tokens):
-        """The last layer's vectors of the text, (B, P, W)."""
+        """Return the last layer's vectors of the text, (B, P, W)."""
         return self._encode(tokens, False)[0][:, 1 + self.question_places :]
 
     def _build_read(self, tokens_shape: tuple) -> int:
@@ -45,7 +45,7 @@ class PretrainedReader(FineTuned, Reader):
         return self.without_question(vectors), on_question * real[:, None, None]
 
     def _encode(self, tokens, training) -> tuple:
-        """Vectors (B, 1 + Q + P, W) of all places, weights of closed-up rows, and their places."""
+        """Return vectors (B, 1 + Q + P, W), weights of rows without padding, places in them."""
         rows, places = closed_up(tokens)
         found = self.encoder(rows, training=training and not self.frozen)
         vectors = ops.take_along_axis(found.vectors, places[..., None], axis=1)

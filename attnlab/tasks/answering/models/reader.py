@@ -1,4 +1,4 @@
-"""What all readers share: embeddings, dropout, the output of starts and ends."""
+"""Base classes of readers: embeddings, dropout, the output layer of starts and ends."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from attnlab.attention.dropout import Dropout
 from attnlab.text.tokenizers import PAD
 from attnlab.training.steps import InMemoryModel
 
-_NEVER = -1e9  # the logit of a place where there is no text
+_NEVER = -1e9  # the logit of padding
 
 
 class Reader(InMemoryModel):
     """Rows of a question and a text (B, 1 + Q + P) to logits of starts and ends (B, 2, 1 + P).
 
-    Place 0 of the logits is that of START, which stands for "no answer here"; the others are those
-    of the text. Start logit w_s' v + b_s, end logit w_e' v + b_e (Devlin et al. 2019, arXiv
-    1810.04805, section 4.2, with biases) of what a subclass makes of each place. `encoding` has
-    what rows are.
+    Place 0 of the logits is START, which means "no answer here"; the others are the places of the
+    text. Start logit w_s' v + b_s, end logit w_e' v + b_e (Devlin et al. 2019, arXiv
+    1810.04805, section 4.2, with biases) of the vector v of each place, which a subclass
+    computes. For the rows see the module `encoding`.
 
     Args:
         question_places: Q.
@@ -32,7 +32,7 @@ class Reader(InMemoryModel):
         self.question_places, self.text_places = question_places, text_places
 
     def add_output(self, *dropouts: Dropout) -> None:
-        """Make the output, which reads through the last dropout; called once the model is begun."""
+        """Make the output layer, whose input gets the last dropout; called by constructors."""
         self.dropouts = [*dropouts]
         self.output_layer = keras.layers.Dense(2, name="output")
 
@@ -42,7 +42,7 @@ class Reader(InMemoryModel):
         self.output_layer.build((tokens_shape[0], 1 + self.text_places, width))
 
     def call(self, tokens, training=None):
-        """Logits (B, 2, 1 + P) in float32."""
+        """Return logits (B, 2, 1 + P) in float32."""
         read, _ = self._read(tokens, training)
         logits = self.output_layer(self.dropouts[-1](read, training=training))
         logits = ops.cast(ops.swapaxes(logits, 1, 2), "float32")
@@ -50,19 +50,19 @@ class Reader(InMemoryModel):
         return ops.where(there[:, None], logits, _NEVER)
 
     def attend(self, tokens):
-        """Attention weights (B, H, P, Q) of each place of the text on the question; or None."""
+        """Return attention weights (B, H, P, Q) of the text on the question, or None."""
         return self._read(tokens, training=False)[1]
 
     def text_vectors(self, tokens):
-        """What the encoder makes of each place of the text, (B, P, W)."""
+        """Return the encoder's vector of each place of the text, (B, P, W)."""
         raise NotImplementedError
 
     def question(self, sequence):
-        """The places (B, Q, ...) of the question of (B, 1 + Q + P, ...)."""
+        """Return the question's places (B, Q, ...) of (B, 1 + Q + P, ...)."""
         return sequence[:, 1 : 1 + self.question_places]
 
     def without_question(self, sequence):
-        """START and the text, (B, 1 + P, ...), of (B, 1 + Q + P, ...)."""
+        """Return START and the text, (B, 1 + P, ...), of (B, 1 + Q + P, ...)."""
         return ops.concatenate([sequence[:, :1], sequence[:, 1 + self.question_places :]], axis=1)
 
     def _real(self, tokens):

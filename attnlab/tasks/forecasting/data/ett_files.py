@@ -1,4 +1,4 @@
-"""Where the files of the electricity transformer data set come from, and which they are."""
+"""Find or download the files of the electricity transformer data set."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ DIGESTS = {
 
 @dataclass(frozen=True, kw_only=True)
 class EttFiles:
-    """The files ETTh1.csv, ETTh2.csv, ETTm1.csv and ETTm2.csv, of which one is asked for or all.
+    """One or all of the files ETTh1.csv, ETTh2.csv, ETTm1.csv and ETTm2.csv.
 
-    `path` is a folder that has them, packed by gzip or not, or the one file; None: they are
-    downloaded from below `url`, and only the published ones are taken.
+    `path` is a folder with the files, perhaps compressed by gzip, or a single file. None downloads
+    them from `url`, and accepts only the published files.
     """
 
     name: ClassVar[str] = "ett"
@@ -43,19 +43,19 @@ class EttFiles:
 
     @property
     def wanted(self) -> list[str]:
-        """The series that are asked for."""
+        """Return the names of the requested series."""
         return [self.series] if self.series else [*DIGESTS]
 
     def open(self, cache: Path, progress: Progress | None = None) -> dict[str, Path]:
-        """Series -> its file, which is downloaded into `cache` where it has to be.
+        """Return series -> file; download missing files into `cache`.
 
         Raises:
-            RequestError: it is missing, can't be downloaded, or is not the published one.
+            RequestError: a file is missing, can't be downloaded, or is not the published one.
         """
         return {name: self._file(name, cache, progress) for name in self.wanted}
 
     def present(self, cache: Path) -> dict[str, Path]:
-        """Series -> its file, of those that are at hand."""
+        """Return series -> file for the available files."""
         places = {name: self._places(name, cache) for name in self.wanted}
         found = {
             name: next((place for place in own if place.is_file()), None)
@@ -64,14 +64,14 @@ class EttFiles:
         return {name: path for name, path in found.items() if path}
 
     def location(self, cache: Path) -> Path | None:
-        """The folder or file that is given, or the folder of downloads; None before those."""
+        """Return the given path, or the folder of downloads; None if that is incomplete."""
         if self.path:
             return Path(self.path).expanduser()
         downloads = cache_folder(cache, self.name, self.url, URL)
         return downloads if len(self.present(cache)) == len(self.wanted) else None
 
     def _places(self, name: str, cache: Path) -> list[Path]:
-        """Where a series' file may lie."""
+        """Return the possible locations of a series' file."""
         if not self.path:
             return [cache_folder(cache, self.name, self.url, URL) / f"{name}.csv"]
         path = Path(self.path).expanduser()
@@ -93,12 +93,12 @@ class EttFiles:
 
 
 def is_published(name: str, path: Path) -> bool:
-    """Whether a series' file has the published content, packed or not."""
+    """Return whether a file, perhaps compressed, has the published content."""
     return sha256(file_content(path)).hexdigest() == DIGESTS[name]
 
 
 def _counted(files: EttFiles, cache: Path, seed: int, progress: Progress) -> Row:
-    """The rows of each file that is available, and whether it is the published one."""
+    """Count the rows of each available file, and check if it is the published one."""
     from attnlab.tasks.forecasting.data.csv_series import read_series
 
     found = {}

@@ -1,4 +1,4 @@
-"""Baselines of series: repeated values of each, and linear maps that are fitted on all of them."""
+"""Baselines of series: repeated values, and linear maps that are fitted on all series."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Found = tuple[dict[str, np.ndarray], list[str]]  # forecasts (N, horizon) by nam
 
 
 def repeated(series: Sequence[Divided], part: str, horizon: int, period: int | None) -> Found:
-    """What each series repeats, in natural units: its last value, its season, its mean."""
+    """Forecast each series by its last value, its season, and its mean, in natural units."""
 
     def each(forecast: Callable[[Divided, np.ndarray], np.ndarray]) -> np.ndarray:
         return np.concatenate([forecast(own, own.first[part]) for own in series])
@@ -27,7 +27,7 @@ def repeated(series: Sequence[Divided], part: str, horizon: int, period: int | N
 
     def mean(own: Divided, first: np.ndarray) -> np.ndarray:
         scaler, known = own.scalers[0], own.values[: own.train_end]
-        value = scaler.invert(np.mean(scaler.apply(known)))  # no rounding at the values' level
+        value = scaler.invert(np.mean(scaler.apply(known)))  # avoids rounding of large values
         return baselines.constant(float(value), len(first), horizon)
 
     found, notes = {"persistence": each(last)}, []
@@ -45,15 +45,15 @@ def linear_maps(
     horizon: int,
     fit_targets: Callable[[Divided, int], np.ndarray],
 ) -> Found:
-    """Linear autoregressions and NLinear, fitted on all series, in model units.
+    """Forecast with linear autoregressions and NLinear, fitted on all series, in model units.
 
     Args:
-        series: what to forecast.
-        part: of whose windows.
-        history: values that NLinear sees.
+        series: the series to forecast.
+        part: the part whose windows are forecast.
+        history: number of values that NLinear reads.
         horizon: steps to forecast.
-        fit_targets: positions of the first train targets of a series, given how many values are to
-            be known before each.
+        fit_targets: returns the positions of the first train targets of a series, given the number
+            of values that are needed before each.
     """
     found, notes = {}, []
     tested = [own.first[part] for own in series]
@@ -78,12 +78,12 @@ def linear_maps(
 
 
 def shortest_past(series: Sequence[Divided], part: str) -> int:
-    """How many values there are before every target of a part."""
+    """Return the number of values before the earliest target of a part."""
     return min(int(own.first[part].min()) for own in series)
 
 
 def left_out(baseline: str, needed: int, part: str) -> str:
-    """Why a baseline is missing."""
+    """Return the note on a missing baseline."""
     return (
         f"The baseline {baseline} is left out: it needs {needed} values before every target of "
         f"the {part} part, and enough train targets to be fitted on."
@@ -91,17 +91,17 @@ def left_out(baseline: str, needed: int, part: str) -> str:
 
 
 def _known(series: Sequence[Divided], first: Sequence[np.ndarray], length: int) -> np.ndarray:
-    """The values before some first targets of each series, (N, length)."""
+    """Return the values before first targets of each series, (N, length)."""
     pairs = zip(series, first, strict=True)
     return _joined([windows.histories(own.scaled, at, length) for own, at in pairs])
 
 
 def _wanted(series: Sequence[Divided], first: Sequence[np.ndarray], horizon: int) -> np.ndarray:
-    """Some targets of each series, (N, horizon)."""
+    """Return the targets at some positions of each series, (N, horizon)."""
     pairs = zip(series, first, strict=True)
     return _joined([windows.targets(own.scaled, at, horizon) for own, at in pairs])
 
 
 def _joined(arrays: Sequence[np.ndarray]) -> np.ndarray:
-    """All rows; those of one array are not copied, since they may be a view."""
+    """Concatenate arrays; a single one is not copied, since it may be a view."""
     return arrays[0] if len(arrays) == 1 else np.concatenate(arrays)

@@ -36,7 +36,7 @@ def divided(
         RequestError: there are too few documents, or one can't be read.
     """
     parts = {part: list(corpus.items(part)) for part in corpus.own_parts}
-    missing = [part for part in PARTS if part not in parts]  # validation gets its share first
+    missing = [part for part in PARTS if part not in parts]  # validation is filled first
     different = dict.fromkeys(map(tuple, parts["train"]))
     if repeated := len(parts["train"]) - len(different):
         corpus.left_out = {"train": repeated}
