@@ -1,1 +1,1 @@
-"""Classification: texts into classes."""
+"""Classification of texts and images."""

@@ -1,4 +1,4 @@
-"""Sorting items into classes: what tasks of texts and of images share."""
+"""The base class of classification tasks, for texts and for images."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ if TYPE_CHECKING:
     import keras
     import tensorflow as tf
 
-BATCH = 256  # items that a model reads at a time
+BATCH = 256  # items per batch in prediction
 
 
 class ClassificationTask(Task):
-    """Sort a corpus's items into its classes; a subclass is of texts or of images.
+    """Classify the items of a corpus; a subclass is for texts or for images.
 
     Attributes:
         monitor: the validation metric that chooses the best epoch, and its direction.
         corpus: the items and their classes.
-        classes: names, in the order of their numbers, once the corpus is loaded or read.
-        class_counts: training items of each class, in the same order.
-        data: the corpus as models read it, once it is loaded.
+        classes: names of the classes, in the order of their numbers; set by `load` or `load_from`.
+        class_counts: the number of training items of each class, in the same order.
+        data: the corpus as models read it; set by `load`.
     """
 
     kind: ClassVar[Kind] = KIND
@@ -47,11 +47,11 @@ class ClassificationTask(Task):
         self.corpus, self.cache = corpus, Path(cache).expanduser()
 
     def load(self, seed: int = 0, progress: Progress | None = None) -> LabelledItems:
-        """Find the corpus, divide it by the seed, and make of it what models read.
+        """Find the corpus, divide it by the seed, and convert it to what models read.
 
         Raises:
-            RequestError: the corpus is missing, damaged, too small, or has one class; there is no
-                such encoder.
+            RequestError: the corpus is missing, damaged, too small, or has only one class; or the
+                encoder is missing.
         """
         self.corpus.open(self.cache, progress)
         parts = divided(self.corpus, seed, ignore_case=self.ignores_case(seed))
@@ -61,15 +61,15 @@ class ClassificationTask(Task):
         return self.data
 
     def ignores_case(self, seed: int) -> bool:
-        """Return whether items that differ only by case are equal."""
+        """Whether items that differ only by case count as equal."""
         return False
 
     def _data(self, parts: Mapping[str, Sequence[Any]], seed: int) -> LabelledItems:
-        """The items of each part as models read them."""
+        """Convert the items of each part to what models read."""
         raise NotImplementedError
 
     def _described(self) -> dict[str, Any]:
-        """What `LabelledItems` have of the corpus."""
+        """Return the fields of `LabelledItems` that describe the corpus."""
         return {
             "name": self.corpus.name,
             "source": self.corpus.origin,
@@ -79,27 +79,27 @@ class ClassificationTask(Task):
         }
 
     def _labels(self, items: Sequence[Any]) -> np.ndarray:
-        """The numbers of the items' classes, (N,) int32."""
+        """Return the class numbers of items, (N,) int32."""
         numbers = {label: number for number, label in enumerate(self.classes)}
         return np.array([numbers[each.label] for each in items], np.int32)
 
     @staticmethod
     def loss(label: tf.Tensor, logits: tf.Tensor) -> tf.Tensor:
-        """Cross entropy in nats: (B,) numbers of classes and (B, C) logits to (B,)."""
+        """Cross entropy in nats: (B,) class numbers and (B, C) logits to (B,)."""
         import tensorflow as tf
 
         return tf.nn.sparse_softmax_cross_entropy_with_logits(label, logits)
 
     def learning(self, model: Any, batch: int) -> dict[str, Any]:
-        """Settings of the `InMemoryLearner` of a model, for batches of a size."""
+        """Return arguments of the `InMemoryLearner` for a model and a batch size."""
         raise NotImplementedError
 
     def examples(self, model: Any, inputs: np.ndarray) -> dict[str, np.ndarray]:
-        """Columns of attention.npz that show some inputs of a model."""
+        """Return the arrays of attention.npz that describe some inputs of a model."""
         raise NotImplementedError
 
     def evaluate(self, model: keras.Model, part: str = "test") -> Report:
-        """Classify a part, and score it and the baselines.
+        """Classify a part, and score the predictions and the baselines.
 
         Raises:
             RequestError: the run has no such part.
@@ -109,64 +109,64 @@ class ClassificationTask(Task):
         return self.report(logits, part)
 
     def report(self, logits: np.ndarray, part: str = "test") -> Report:
-        """Score the logits (N, C) of one part, and the baselines."""
+        """Score the logits (N, C) of a part, and the baselines."""
         return build_report(self.data, part, probabilities(logits))
 
     def serve(self, model: keras.Model, inputs: Any = None) -> np.ndarray:
-        """The class of each item, (N,).
+        """Return the class of each item, (N,).
 
         Raises:
-            RequestError: the inputs are none, or no such items.
+            RequestError: there are no inputs, or they are of the wrong form.
         """
         best = self.shares(model, self._items(inputs)).argmax(axis=-1)
         return np.array([self.classes[number] for number in best], dtype=object)
 
     def _items(self, inputs: Any) -> list[Any]:
-        """Inputs as a user has them, as items for `shares`; raises `RequestError`."""
+        """Convert the inputs of `serve` to items for `shares`; raise `RequestError` if wrong."""
         raise NotImplementedError
 
     def read(self, items: Sequence[str]) -> list[Any]:
-        """Items as a command has them, texts or names of files, as items for `shares`."""
+        """Convert texts or names of image files to items for `shares`."""
         return [*items]
 
     def unknown(self, item: str) -> list[str]:
-        """The words of an item that the vocabulary doesn't have, in their order."""
+        """Return the words of an item that the vocabulary doesn't have, in their order."""
         return []
 
     def shares(self, model: keras.Model, items: Sequence[Any]) -> np.ndarray:
-        """The probability of each class for each item, (N, C)."""
+        """Return the probability of each class for each item, (N, C)."""
         raise NotImplementedError
 
     @staticmethod
     def saved_counts(content: Mapping[str, Any]) -> dict[str, int]:
-        """The classes with their training items, from a file's content."""
+        """Return the classes and their numbers of training items from a file's content."""
         return {str(name): int(count) for name, count in content["classes"].items()}
 
     @classmethod
     def served(cls, document: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-        """An input of the model that MLflow serves and its output, by a run's configuration."""
+        """Return an input and an output of the model that MLflow serves, for a configuration."""
         raise NotImplementedError
 
 
 def has_images(task: str) -> bool:
-    """Whether a task of this kind, by its name, is one of images."""
+    """Whether a task of this kind, given by name, classifies images."""
     return _task_class(task).has_images
 
 
 def has_texts(task: str) -> bool:
-    """Whether a task of this kind, by its name, is one of texts."""
+    """Whether a task of this kind, given by name, classifies texts."""
     return not has_images(task)
 
 
 def probabilities(logits: np.ndarray) -> np.ndarray:
-    """softmax(logits), (N, C) float64."""
+    """Return softmax(logits), (N, C) float64."""
     from scipy.special import softmax
 
     return softmax(np.asarray(logits, np.float64), axis=-1)
 
 
 def served_example(document: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """An input of the model that MLflow serves, and an output."""
+    """Return an input and an output of the model that MLflow serves."""
     return _task_class(document["task"]["name"]).served(document)
 
 

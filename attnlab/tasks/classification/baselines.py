@@ -1,4 +1,4 @@
-"""Classes by rules that need no network: what any attention has to be better than."""
+"""Baselines of text classification, which need no network."""
 
 from __future__ import annotations
 
@@ -14,32 +14,32 @@ from attnlab.text.words import split_words
 if TYPE_CHECKING:
     from attnlab.tasks.classification.part import TextPart
 
-MOST_TEXTS = 20_000  # training texts that are searched and fitted
+MOST_TEXTS = 20_000  # training texts that `nearest` searches and `word_counts` is fitted on
 _MOST_WORDS = 20_000
 _MOST_STEPS = 1_000  # of the logistic regression on words
-_TOLERANCE = 1e-3  # of any
+_TOLERANCE = 1e-3  # of every logistic regression
 _CHUNK = 1_024  # texts compared with all training texts at once
 _MOST_KNOWN = 8
 
-# What was found for the same items before, by their digest: runs of one process share their data.
+# A cache of results by the digest of the items, because the runs of a process share their data.
 _known: dict[str, dict[str, np.ndarray]] = {}
 
 
 def baselines(
     train: TextPart, asked: TextPart, classes: int, *, lowercase: bool = True
 ) -> dict[str, np.ndarray]:
-    """Probabilities (N, C) of the texts of a part, by the name of the baseline.
+    """Return each baseline's probabilities (N, C) for the texts of a part, by its name.
 
-    They see the texts as they were read, of which a model may be given the beginning alone; with
-    `lowercase` in lower case, as the model does. Of more than 20,000 training texts `word_counts`
-    and `nearest` get that many, drawn at random; the same texts give the same numbers.
+    Baselines see whole texts, although a model may see only the start of a text. `lowercase` says
+    whether they see them in lower case, as the model does. Of more than 20,000 training texts,
+    `word_counts` and `nearest` get 20,000, drawn at random. Equal texts give equal numbers.
     """
     key = _digest(train, asked, classes, lowercase)
     return remembered(key, lambda: _computed(train, asked, classes, lowercase))
 
 
 def remembered(key: str, computed: Callable[[], dict[str, np.ndarray]]) -> dict[str, np.ndarray]:
-    """What is computed, or what was computed for the same key before."""
+    """Return the cached result for a key, or compute it."""
     if key not in _known:
         while len(_known) >= _MOST_KNOWN:
             del _known[next(iter(_known))]
@@ -48,14 +48,14 @@ def remembered(key: str, computed: Callable[[], dict[str, np.ndarray]]) -> dict[
 
 
 def drawn(count: int, most: int) -> np.ndarray:
-    """The training items, by number, that `nearest` and the fitted one get of so many."""
+    """Return the numbers of the training items that `nearest` and the fitted baseline get."""
     if count <= most:
         return np.arange(count)
     return np.sort(np.random.default_rng(0).choice(count, most, replace=False))
 
 
 def majority(labels: np.ndarray, count: int, classes: int) -> np.ndarray:
-    """The shares of the classes in train, for every text: (N, C)."""
+    """Predict the shares of the classes in train for every text: (N, C)."""
     shares = np.bincount(labels, minlength=classes) / len(labels)
     return np.tile(shares, (count, 1))
 
@@ -63,16 +63,14 @@ def majority(labels: np.ndarray, count: int, classes: int) -> np.ndarray:
 def word_counts(
     memory: Any, labels: np.ndarray, queries: Any, classes: int, fallback: np.ndarray
 ) -> np.ndarray:
-    """`logistic_regression` on tf-idf of words, the order of which it doesn't see: (N, C).
-
-    Where train has one class alone, or no word, `fallback` (N, C).
+    """Predict by logistic regression on the tf-idf of words, without their order: (N, C).
 
     Args:
         memory: (M, words) sparse, the training texts.
         labels: (M,) their classes.
         queries: (N, words) sparse.
-        classes: how many there are.
-        fallback: (N, C) probabilities, see above.
+        classes: the number of classes.
+        fallback: (N, C), returned if train has only one class, or no word.
     """
     return logistic_regression(memory, labels, queries, classes, _MOST_STEPS, fallback)
 
@@ -80,18 +78,18 @@ def word_counts(
 def logistic_regression(
     memory: Any, labels: np.ndarray, queries: Any, classes: int, steps: int, fallback: np.ndarray
 ) -> np.ndarray:
-    """Softmax of a linear function of what is known of items: (N, C).
+    """Predict by the softmax of a linear function of the features: (N, C).
 
-    scikit-learn's with its default of L2 regularisation, C = 1. A class without a training item has
-    the probability 0.
+    This is scikit-learn's, with its default L2 regularisation, C = 1. A class without training
+    items has the probability 0.
 
     Args:
-        memory: (M, F) the training items, dense or sparse.
+        memory: (M, F) features of the training items, dense or sparse.
         labels: (M,) their classes.
         queries: (N, F).
-        classes: how many there are.
-        steps: at most so many.
-        fallback: (N, C) probabilities where items have one class alone, or nothing is known.
+        classes: the number of classes.
+        steps: the largest number of steps.
+        fallback: (N, C), returned if train has only one class, or there are no features.
     """
     if not memory.shape[1] or len(np.unique(labels)) < 2:
         return fallback
@@ -99,7 +97,7 @@ def logistic_regression(
     from sklearn.linear_model import LogisticRegression
 
     model = LogisticRegression(max_iter=steps, tol=_TOLERANCE)
-    with warnings.catch_warnings():  # one that isn't quite done is a baseline, too
+    with warnings.catch_warnings():  # one that hasn't converged is a baseline, too
         warnings.simplefilter("ignore", ConvergenceWarning)
         model.fit(memory, labels)
     found = np.zeros((queries.shape[0], classes))
@@ -110,10 +108,11 @@ def logistic_regression(
 def nearest(
     memory: Any, labels: np.ndarray, queries: Any, classes: int, fallback: np.ndarray
 ) -> np.ndarray:
-    """The class of the training text whose tf-idf has the largest cosine, the first of equals.
+    """Predict the class of the training text whose tf-idf has the largest cosine.
 
-    Its probability is (1 + 1 / C) / 2, that of the others 1 / 2C: the one text that was found
-    beside one that is of all classes to equal parts. Where no word is known, `fallback` (N, C).
+    The first of equally similar texts counts. Its class has the probability (1 + 1 / C) / 2, the
+    others 1 / 2C: the mean of this text and a uniform distribution. A text without a known word
+    gets its row of `fallback` (N, C).
     Arguments as of `word_counts`.
     """
     if not memory.shape[1]:
@@ -132,11 +131,11 @@ def nearest(
 def tf_idf(
     train: Sequence[str], asked: Sequence[str], *, lowercase: bool = True
 ) -> tuple[Any, Any]:
-    """Sparse rows (M, words) and (N, words) of length 1: scikit-learn's tf-idf.
+    """Return scikit-learn's tf-idf as sparse rows (M, words) and (N, words) of length 1.
 
-    A word's weight is how often it stands in the text times ln((1 + M) / (1 + texts with it)) + 1.
-    Words are as `split_words` cuts them, punctuation marks among them; the 20,000 most frequent
-    ones count.
+    A word's weight is its count in the text times ln((1 + M) / (1 + texts with the word)) + 1.
+    Words are those of `split_words`, including punctuation marks; only the 20,000 most frequent
+    ones are used.
     """
     from scipy.sparse import csr_matrix
     from sklearn.feature_extraction.text import TfidfVectorizer
@@ -168,7 +167,7 @@ def _computed(
 
 
 def _digest(train: TextPart, asked: TextPart, classes: int, lowercase: bool) -> str:
-    """SHA-256 of all that the baselines depend on."""
+    """Return a SHA-256 of everything that the baselines depend on."""
     digest = hashlib.sha256(f"{classes} {len(train)} {MOST_TEXTS} {lowercase}".encode())
     for text in (*train.texts, *asked.texts):
         content = text.encode("utf-8", "surrogatepass")

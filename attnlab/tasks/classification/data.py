@@ -1,4 +1,4 @@
-"""Labelled texts in tokens: what is learned from and tested on."""
+"""The labelled texts and images of a run, by part."""
 
 from __future__ import annotations
 
@@ -13,30 +13,30 @@ from attnlab.tasks.base import TaskData
 from attnlab.tasks.classification.baselines import MOST_TEXTS, baselines
 from attnlab.tasks.classification.images.baselines import MOST_IMAGES, image_baselines
 
-_MOST_CLASSES = 12  # that are listed before training
+_MOST_CLASSES = 12  # classes that are listed before training
 
 
 @dataclass(frozen=True, eq=False)
 class LabelledItems(TaskData):
-    """A corpus of texts or images as the runner and the report see it; see `TaskData`."""
+    """A corpus of texts or images, as the runner and the report see it; see `TaskData`."""
 
     name: str
     source: str
     digest: str
     classes: Sequence[str]  # names, in the order of their numbers
     parts: Mapping[str, Any]  # `train`, `validation`, `test`
-    said: Sequence[str] = ()  # what a user should know of how the items were read
-    # items of each part that were left out because a later part has them, too
+    said: Sequence[str] = ()  # notes on how the items were read
+    # items of each part that were left out because a later part also has them
     left_out: Mapping[str, int] = field(default_factory=dict, kw_only=True)
 
     noun: ClassVar[str]
 
     def counts(self) -> dict[str, int]:
-        """Items by part."""
+        """Return the number of items of each part."""
         return {name: len(part) for name, part in self.parts.items()}
 
     def describe(self) -> dict[str, Any]:
-        """Items of each class by part."""
+        """Return the number of items of each class, by part."""
         counted = {name: Counter(part.labels.tolist()) for name, part in self.parts.items()}
         return {
             name: {label: count[number] for number, label in enumerate(self.classes)}
@@ -44,11 +44,11 @@ class LabelledItems(TaskData):
         }
 
     def class_counts(self) -> dict[str, int]:
-        """Training items of each class."""
+        """Return the number of training items of each class."""
         return dict(self.describe()["train"])
 
     def summary(self) -> list[str]:
-        """What a user should know before training: the classes, and how the items were read."""
+        """Return notes on the classes and on how the items were read, shown before training."""
         counted = self.describe()
         shown = [
             f"{label} {'/'.join(str(each[label]) for each in counted.values())}"
@@ -58,7 +58,7 @@ class LabelledItems(TaskData):
         more = len(self.classes) - len(shown)
         rest = f" and {more:,} more, with {min(sizes):,} to {max(sizes):,} in train" if more else ""
         parts = ", ".join([*counted][:-1]) + f" and {[*counted][-1]}"
-        head = f"{len(self.classes):,} classes, with their {self.noun}s in {parts}"
+        head = f"{len(self.classes):,} classes, with the numbers of {self.noun}s in {parts}"
         return [f"{head}: {', '.join(shown)}{rest}.", *self.said]
 
 
@@ -66,18 +66,18 @@ class LabelledItems(TaskData):
 class LabelledTexts(LabelledItems):
     """Texts with classes; `parts` are of `TextPart`."""
 
-    cut: int = 0  # texts of all parts of which the end was cut off
+    cut: int = 0  # texts of all parts whose end was cut off
     lowercase: bool = True  # whether models, and so baselines, read them in lower case
 
     noun: ClassVar[str] = "text"
 
     @property
     def longest(self) -> int:
-        """Tokens of the longest training text."""
+        """Number of tokens of the longest training text."""
         return int(self.parts["train"].tokens.shape[1])
 
     def baselines(self, part: str) -> dict[str, np.ndarray]:
-        """Probabilities (N, C) of a part's texts by rules that need no network."""
+        """Return each baseline's probabilities (N, C) for the texts of a part."""
         train, asked = self.parts["train"], self.parts[part]
         return baselines(train, asked, len(self.classes), lowercase=self.lowercase)
 
@@ -87,8 +87,8 @@ class LabelledTexts(LabelledItems):
         if self.cut:
             total = sum(self.counts().values())
             notes.append(
-                f"{self.cut:,} of the {total:,} texts were cut at their end, so the model didn't "
-                "see all of them; baselines did."
+                f"The end of {self.cut:,} of the {total:,} texts was cut off for the model; the "
+                "baselines saw whole texts."
             )
         if count > MOST_TEXTS:
             notes.append(
@@ -106,12 +106,12 @@ class LabelledImages(LabelledItems):
 
     @property
     def longest(self) -> int:
-        """Pixels of an image."""
+        """Number of pixels of an image."""
         _, height, width, _ = self.parts["train"].pixels.shape
         return height * width
 
     def baselines(self, part: str) -> dict[str, np.ndarray]:
-        """Probabilities (N, C) of a part's images by rules that need no network."""
+        """Return each baseline's probabilities (N, C) for the images of a part."""
         return image_baselines(
             self.parts["train"], self.parts[part], len(self.classes), f"{self.digest} {part}"
         )

@@ -1,4 +1,4 @@
-"""McNemar's exact test of groups of classifiers; see `attnlab.tasks.accuracy_tests`."""
+"""McNemar's exact test for groups of classifiers; see `attnlab.tasks.accuracy_tests`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from attnlab.tasks.classification.report import noun_of
 
 
 def _answers(columns: Mapping[str, np.ndarray]) -> Answers:
-    """The items with their classes, and whether the run has each right."""
+    """Return the items with their classes, and whether the run predicts each correctly."""
     noun = noun_of(columns)
     items = list(zip(columns[noun].tolist(), columns["label"].tolist(), strict=True))
     return Answers(items, columns["prediction"] == columns["label"], f"{noun}s")

@@ -1,4 +1,4 @@
-"""What classification states of itself."""
+"""The declaration of classification as a kind of task."""
 
 from __future__ import annotations
 
@@ -66,8 +66,8 @@ KIND = Kind(
         name="vocabulary",
         summary="The vocabulary of a RUN that classifies, as a map.",
         help="Draw the vocabulary of a RUN that classifies as a map: PCA of the embeddings.\n\n"
-        "A word has the colour of the class that it speaks for, were it the whole text; grey ones "
-        "speak for none.",
+        "The colour of a word is the class that the run predicts for a text of only this word; a "
+        "grey word favours no class.",
         runs="a run that classifies texts",
         fits=f"{_HERE}.base:has_texts",
     ),

@@ -1,4 +1,4 @@
-"""Learning to classify: one compiled program takes the steps of an epoch on items in memory."""
+"""The learner of classification; see `InMemoryLearner`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class ClassificationLearner(InMemoryLearner):
-    """A classifier on its corpus; see `Learner`."""
+    """Trains a classifier on its corpus; see `Learner`."""
 
     def __init__(self, config: RunConfig, task: ClassificationTask, model: InMemoryModel) -> None:
         self._task = task
@@ -28,7 +28,7 @@ class ClassificationLearner(InMemoryLearner):
         super().__init__(config, model, task.loss, inputs, targets, **given)
 
     def validate(self, epoch: int) -> dict[str, float]:
-        """`val_loss` in nats, `val_accuracy`; nothing without a validation part."""
+        """Return `val_loss` in nats and `val_accuracy`; nothing without a validation part."""
         rows = self.rows["validation"]
         if not len(rows):
             return {}
@@ -38,14 +38,15 @@ class ClassificationLearner(InMemoryLearner):
         return {"val_loss": float(losses.mean()), "val_accuracy": float(accuracy)}
 
     def report(self) -> Report:
-        """The test part's classes beside the baselines."""
+        """Score the predictions for the test part, and the baselines."""
         return self._task.report(self.program.predict(self.rows["test"]))
 
     def examples(self) -> dict[str, Any] | None:
-        """Attention on a few test items, right and wrong ones; None where nothing attends.
+        """Return the attention on a few test items, right and wrong ones; None without attention.
 
-        `weights` (N, ...) as the model's `attend` has them, the items as the task shows them, the
-        `label` and the `prediction` (N,) by name, and `index` (N,), their rows in the test part.
+        `weights` (N, ...) are those of the model's `attend`. The task's `examples` describe the
+        items. `label` and `prediction` (N,) are names of classes, `index` (N,) the rows in the test
+        part.
         """
         test, classes = self._task.data.parts["test"], np.array(self._task.classes)
         found = self.program.predict(self.rows["test"]).argmax(axis=-1)

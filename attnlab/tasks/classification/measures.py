@@ -1,8 +1,8 @@
-"""How right a classifier is, and how right it is about how sure it may be.
+"""Measures of classifiers: accuracy, F1, log loss, Brier score, calibration.
 
-Labels are numbers of classes, (N,); probabilities are (N, C), a row for each text. Where classes
-are equally probable, the first of them is the prediction. Where a probability isn't finite, neither
-is what is reckoned from it.
+Labels are class numbers, (N,); probabilities are (N, C), a row per text. If several classes have
+the largest probability, the first is the prediction. NaN and infinity in probabilities also appear
+in the measures.
 """
 
 from __future__ import annotations
@@ -12,20 +12,20 @@ from typing import NamedTuple
 import numpy as np
 
 BINS = 15
-# The precision of the float32 in which networks answer: theirs can be 0 by rounding alone.
+# The precision of float32, in which networks compute: rounding can make their probabilities 0.
 SMALLEST = float(np.finfo(np.float32).eps)
 
 
 class Bins(NamedTuple):
-    """Texts by how sure the model was of them: an entry for each bin, empty ones too."""
+    """Texts in bins of confidence: an entry per bin, also for empty bins."""
 
     counts: np.ndarray  # (B,) texts
-    confidence: np.ndarray  # (B,) mean probability of the predicted class; NaN where there is none
-    accuracy: np.ndarray  # (B,) share of them that is right; NaN where there is none
+    confidence: np.ndarray  # (B,) mean probability of the predicted class; NaN if empty
+    accuracy: np.ndarray  # (B,) share of correct predictions; NaN if empty
 
 
 def scores(labels: np.ndarray, probabilities: np.ndarray) -> dict[str, float]:
-    """All measures by the names that metrics.json has; see each of them."""
+    """Return all measures by their names in metrics.json."""
     predicted = probabilities.argmax(axis=1)
     return {
         "accuracy": accuracy(labels, predicted),
@@ -37,15 +37,15 @@ def scores(labels: np.ndarray, probabilities: np.ndarray) -> dict[str, float]:
 
 
 def accuracy(labels: np.ndarray, predicted: np.ndarray) -> float:
-    """The share of texts whose predicted class is the right one, from 0 to 1."""
+    """Return the share of correct predictions, from 0 to 1."""
     return float(np.mean(labels == predicted))
 
 
 def macro_f1(labels: np.ndarray, predicted: np.ndarray) -> float:
-    """The mean over classes of F1 = 2 TP / (2 TP + FP + FN), from 0 to 1: scikit-learn's.
+    """Return the mean over classes of F1 = 2 TP / (2 TP + FP + FN), from 0 to 1: scikit-learn's.
 
-    Each class counts the same, however rare. A class that no text has and none is said to have is
-    left out of the mean; one of the two alone makes its F1 0.
+    Each class has the same weight, also rare ones. The mean leaves out a class that is neither a
+    label nor a prediction; one that is only one of the two has F1 0.
     """
     from sklearn.metrics import f1_score
 
@@ -53,10 +53,10 @@ def macro_f1(labels: np.ndarray, predicted: np.ndarray) -> float:
 
 
 def log_loss(labels: np.ndarray, probabilities: np.ndarray) -> float:
-    """The mean of -ln p(right class) in nats: scikit-learn's, of clipped probabilities.
+    """Return the mean of -ln p(label) in nats: scikit-learn's, with clipped probabilities.
 
-    Probabilities are raised to 1.2e-7, float32's precision, where they are below it, and each row
-    is divided by its sum: no text costs more than 16 nats, whether a model says 0 or next to it.
+    Probabilities below 1.2e-7, the precision of float32, are raised to it, and each row is divided
+    by its sum, so that no text contributes more than 16 nats.
     """
     from sklearn.metrics import log_loss as mean_log_loss
 
@@ -70,10 +70,10 @@ def log_loss(labels: np.ndarray, probabilities: np.ndarray) -> float:
 
 
 def brier(labels: np.ndarray, probabilities: np.ndarray) -> float:
-    """The mean over texts of sum_c (p_c - [c is right])^2, from 0 to 2.
+    """Return the mean over texts of sum_c (p_c - [c is the label])^2, from 0 to 2.
 
-    Brier 1950, "Verification of forecasts expressed in terms of probability", equation 2. Of two
-    classes it is twice the number that counts one of them alone.
+    Brier 1950, "Verification of forecasts expressed in terms of probability", equation 2. For two
+    classes it is twice the score that uses the probability of only one class.
     """
     missed = np.array(probabilities, np.float64)
     missed[np.arange(len(labels)), labels] -= 1.0
@@ -81,14 +81,14 @@ def brier(labels: np.ndarray, probabilities: np.ndarray) -> float:
 
 
 def calibration_error(confidence: np.ndarray, right: np.ndarray) -> float:
-    """The expected calibration error: sum_b |B_b| / N |accuracy(B_b) - confidence(B_b)|, 0 to 1.
+    """Return the expected calibration error, sum_b |B_b| / N |accuracy(B_b) - confidence(B_b)|.
 
-    Guo et al. 2017, "On calibration of modern neural networks" (arXiv 1706.04599), equation 3, with
-    their 15 bins of equal width.
+    It is from 0 to 1. Guo et al. 2017, "On calibration of modern neural networks" (arXiv
+    1706.04599), equation 3, with their 15 bins of equal width.
 
     Args:
         confidence: (N,) largest probability of each text.
-        right: (N,) bool, whether the class that has it is the right one.
+        right: (N,) bool, whether the class with this probability is the label.
     """
     found = calibration_bins(confidence, right)
     distances = np.abs(found.accuracy - found.confidence)
@@ -96,7 +96,7 @@ def calibration_error(confidence: np.ndarray, right: np.ndarray) -> float:
 
 
 def calibration_bins(confidence: np.ndarray, right: np.ndarray, bins: int = BINS) -> Bins:
-    """Texts by the bin ((b - 1) / B, b / B] that holds their confidence."""
+    """Sort texts into the bins ((b - 1) / B, b / B] by their confidence."""
     borders = np.linspace(0, 1, bins + 1)[1:-1]
     numbers = np.digitize(np.asarray(confidence, np.float64), borders, right=True)
     counts = np.bincount(numbers, minlength=bins)
@@ -106,7 +106,7 @@ def calibration_bins(confidence: np.ndarray, right: np.ndarray, bins: int = BINS
 
 
 def confusion(labels: np.ndarray, predicted: np.ndarray, classes: int) -> np.ndarray:
-    """(C, C) how many texts of the class of a row are said to be of the class of a column."""
+    """Count texts by label (row) and predicted class (column), (C, C)."""
     from sklearn.metrics import confusion_matrix
 
     return confusion_matrix(labels, predicted, labels=np.arange(classes))

@@ -1,4 +1,4 @@
-"""Items of one part of a labelled corpus."""
+"""The texts or images of one part of a labelled corpus."""
 
 from __future__ import annotations
 
@@ -13,33 +13,33 @@ from attnlab.text.cleaning import one_line
 
 @dataclass(frozen=True, eq=False)
 class TextPart:
-    """Texts of one part, all of them N."""
+    """The N texts of one part."""
 
     texts: Sequence[str]  # as they were read
     tokens: np.ndarray  # (N, S) int32, padded with PAD at the end
-    labels: np.ndarray  # (N,) int32, numbers of classes
-    groups: Sequence[str]  # by which results are also grouped, next to the class; "": none
+    labels: np.ndarray  # (N,) int32, class numbers
+    groups: Sequence[str]  # accuracy is also reported for each group; "": no group
 
     def __len__(self) -> int:
         return len(self.labels)
 
     @property
     def inputs(self) -> np.ndarray:
-        """What models read."""
+        """The input of models."""
         return self.tokens
 
     def identity(self) -> dict[str, np.ndarray]:
-        """The column of predictions.csv that says which text it is: on one line, cut if long."""
+        """Return the column of predictions.csv that identifies texts: one line each, shortened."""
         return {"text": np.array([one_line(text) for text in self.texts], object)}
 
 
 @dataclass(frozen=True, eq=False)
 class ImagePart:
-    """Images of one part, all of them N."""
+    """The N images of one part."""
 
-    names: Sequence[str]  # by which a reader finds them again
+    names: Sequence[str]  # such as file names
     pixels: np.ndarray  # (N, H, W, C) uint8
-    labels: np.ndarray  # (N,) int32, numbers of classes
+    labels: np.ndarray  # (N,) int32, class numbers
 
     groups: ClassVar[Sequence[str]] = ()
 
@@ -48,9 +48,9 @@ class ImagePart:
 
     @property
     def inputs(self) -> np.ndarray:
-        """What models read."""
+        """The input of models."""
         return self.pixels
 
     def identity(self) -> dict[str, np.ndarray]:
-        """The column of predictions.csv that says which image it is."""
+        """Return the column of predictions.csv that identifies images."""
         return {"image": np.array(self.names, object)}

@@ -1,4 +1,4 @@
-"""The classes of texts or images, by a trained run."""
+"""The predictions of a trained classifier: the command `attnlab classify`."""
 
 from __future__ import annotations
 
@@ -18,31 +18,31 @@ if TYPE_CHECKING:
 
     from attnlab.views.records import Figure
 
-    # A text or the file of an image, and the probability of each class (C,); None of a blank line.
+    # A text or an image file, and the probability of each class (C,); None for a blank line.
     Classified = tuple[str, np.ndarray | None]
 
 
 class ClassPredictor(TextPredictor):
-    """Say the class of TEXTs, of files, or of standard input line by line, by a trained RUN.
+    """Classify TEXTs, files, or standard input line by line, with a trained RUN.
 
-    A run of images takes image files, such as PNG or JPEG, of any size, grey, in colour or
+    A run on images classifies image files, such as PNG or JPEG, of any size, grey, in colour or
     transparent.
 
-    RUN is a run folder, an MLflow run id or its first characters, or `latest`. Prints a class a
-    line; with --scores its probability first, with a tab between, and last the words that the model
-    doesn't know, if there are any; with --json an object a line, whose `classes` are the classes
-    with their numbers of training items.
+    RUN is a run folder, an MLflow run id or its first characters, or `latest`. Prints one class
+    per line. --scores puts its probability before it, and the words that the model doesn't know
+    after it, with tabs between the columns. --json prints one object per line, whose `classes` are
+    the classes with their numbers of training items.
     """
 
     takes = Inputs(
         "TEXT",
         "[TEXT | FILE.png]...",
-        files="A file that is one text, or an image; may be repeated.",
+        files="A file with one text, or an image file; may be repeated.",
     )
     settings = (Setting("scores", "Print the probability of the class before it.", bool),)
     figure = Setting(
         "attention",
-        "Draw which words a text is judged by, for one text, or where a run of images looked.",
+        "Draw the attention weights of the words of one text, or the attention maps of images.",
     )
 
     def __init__(self, request: Request, *, scores: bool) -> None:
@@ -54,21 +54,23 @@ class ClassPredictor(TextPredictor):
 
     @classmethod
     def prefers(cls, task: str, words: Sequence[str]) -> bool:
-        """A run of images for what is named as an image, one of texts for all else."""
+        """Prefer a run on images for names of image files, else a run on texts."""
         return _has_images(task) == any(map(_is_named_as_image, words))
 
     def read(self) -> Sequence[str]:
-        """The texts that were given, or the files of images."""
+        """Return the texts, or the image files."""
         if self._has_images:
             return self._image_files()
         for name in filter(isfile, self.request.words):
-            self.request.report(f"warning: {name} is read as words; --file {name} reads it")
+            self.request.report(
+                f"warning: {name} is classified as a text; --file {name} reads the file"
+            )
         return super().read()
 
     def _image_files(self) -> list[str]:
         found = [*self.request.words, *map(str, self.request.files)]
         if not found:
-            raise RequestError("FILE.png: expected image files for a run of images, got none.")
+            raise RequestError("FILE.png: the run classifies images; give image files.")
         for number, name in enumerate(found, 1):
             check_utf8(name, f"FILE.png {number}")
             if not isfile(name):
@@ -82,7 +84,7 @@ class ClassPredictor(TextPredictor):
             raise RequestError(f"{where}: expected words, got an empty text.")
 
     def predict(self, inputs: Sequence[str]) -> Iterator[Classified]:
-        """The probabilities of each item; a blank line stays one, so that lines go with lines."""
+        """Yield the probabilities of each item; None for a blank line, which stays blank."""
         items = [item for item in inputs if item.strip()]
         if not self._has_images:
             self.warn_unknown(items)
@@ -92,7 +94,7 @@ class ClassPredictor(TextPredictor):
             yield item, next(shares) if item.strip() else None
 
     def lines(self, result: Classified) -> list[str]:
-        """The class; nothing for a blank line."""
+        """Return the class, or an empty line for a blank line."""
         item, shares = result
         if shares is None:
             return [""]
@@ -103,7 +105,7 @@ class ClassPredictor(TextPredictor):
         return [f"{shares[best]:.4f}\t{name}{unknown_column(self.task.unknown(item))}"]
 
     def content(self, result: Classified) -> dict[str, Any]:
-        """The class and the probabilities; none for a blank line."""
+        """Return the class and the probabilities; None and {} for a blank line."""
         item, shares = result
         if shares is None:
             return {self.noun: item, "class": None, "probabilities": {}}
@@ -120,7 +122,7 @@ class ClassPredictor(TextPredictor):
         return content
 
     def draw(self, results: Sequence[Classified], **settings: Any) -> Figure:
-        """Which words a text is judged by, or where the model looked on images."""
+        """Draw the attention weights of a text's words, or the attention maps of images."""
         items = self.task.read([item for item, _ in results])
         return self._image_maps(items) if self._has_images else self._words(items)
 
@@ -128,11 +130,11 @@ class ClassPredictor(TextPredictor):
         from attnlab.tasks.classification.shown.texts import attention_figure
 
         if not texts[0].strip():
-            raise RequestError("--attention: expected a text with words in it, got an empty one.")
+            raise RequestError("--attention: the text has no words; give one with words.")
         tokens = self.task.tokens(texts)
         weights = self.model.attend(tokens)
         if weights is None:
-            raise RequestError("--attention: expected a model with attention, got attention=none.")
+            raise RequestError("--attention: the run has attention=none, so there is no map.")
         kept = {
             "weights": weights.numpy(),
             "tokens": self.task.words(tokens),

@@ -1,4 +1,4 @@
-"""From probabilities to a report: measures, baselines, skill, what is said of each item."""
+"""The report on a part: measures, baselines, skill, and the prediction for each item."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ if TYPE_CHECKING:
 
     Data = LabelledTexts | LabelledImages
 
-NOUNS = ("text", "image")  # what an item may be: the column of predictions.csv that says which
-_MOST_COLUMNS = 20  # classes whose probabilities have a column each
-_MOST_CONFUSED = 100  # classes whose matrix metrics.json has
+NOUNS = ("text", "image")  # the columns of predictions.csv that identify an item
+_MOST_COLUMNS = 20  # with more classes, predictions.csv has no column per class
+_MOST_CONFUSED = 100  # with more classes, metrics.json has no confusion matrix
 
 
 def build_report(data: Data, part: str, probabilities: np.ndarray) -> Report:
-    """Put what a model says of the items of a part, (N, C), beside the baselines.
+    """Score probabilities (N, C) for the items of a part, and the baselines.
 
-    The skill is 1 - error / error of the best baseline, the error being the share of items whose
-    class is wrong; None where that baseline makes no error. predictions.csv has each text on one
-    line, cut at 1,000 characters, and of more than 20 classes no probabilities but the largest.
+    The skill is 1 - error / error of the best baseline, with the share of wrong predictions as the
+    error; None if that baseline makes no error. predictions.csv has each text on one line, cut at
+    1,000 characters, and with more than 20 classes only the largest probability.
     """
     asked, rules = data.parts[part], data.baselines(part)
     metrics = _known(scores(asked.labels, probabilities))
     others = {name: _known(scores(asked.labels, each)) for name, each in rules.items()}
-    # Of equally accurate ones the last: it knows more of the items.
+    # Of equally accurate baselines the last one, which uses more of the items.
     best = max(reversed(others), key=lambda name: others[name]["accuracy"] or 0.0)
     skills = {name: skill(metrics, other) for name, other in others.items()}
     predicted = probabilities.argmax(axis=1)
@@ -57,7 +57,7 @@ def build_report(data: Data, part: str, probabilities: np.ndarray) -> Report:
 
 
 def by_group(groups: Sequence[str], right: np.ndarray) -> dict[str, dict[str, float]]:
-    """Items and accuracy of each group, in natural order: `2 nouns` before `10 nouns`."""
+    """Return items and accuracy of each group, in natural order: `2 nouns` before `10 nouns`."""
     names = np.asarray(groups, str)
     found = {}
     for name in sorted(set(names.tolist()), key=natural):
@@ -67,10 +67,10 @@ def by_group(groups: Sequence[str], right: np.ndarray) -> dict[str, dict[str, fl
 
 
 def noun_of(columns: Mapping[str, Any]) -> str:
-    """What the items of predictions.csv are: `text` or `image`.
+    """Return the column of predictions.csv that identifies its items: `text` or `image`.
 
     Raises:
-        KeyError: neither.
+        KeyError: it has neither.
     """
     for noun in NOUNS:
         if noun in columns:

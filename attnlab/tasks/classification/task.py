@@ -1,4 +1,4 @@
-"""Texts into classes."""
+"""The task `classify`: classify texts."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ if TYPE_CHECKING:
 
 
 class Classify(TextTask, ClassificationTask):
-    """Sort a corpus's texts into its classes.
+    """Classify the texts of a corpus.
 
     The settings are those of conf/task/classify.yaml; `cache` is the folder of downloads.
     """
 
     name: ClassVar[str] = "classify"
     data: LabelledTexts
-    length: int  # S, to which all texts are padded
+    length: int  # S, the length to which all texts are padded
 
     _file = "classes.json"
 
@@ -73,7 +73,7 @@ class Classify(TextTask, ClassificationTask):
         longest = max(map(len, chain.from_iterable(tokens.values())))
         most = self.text["max_length"]
         if self.source and self.source.most:
-            most = min(most, self.source.most - 2)  # START and END stand around a text
+            most = min(most, self.source.most - 2)  # the encoder adds START and END
         self.length = min(longest, most)
         decisive = [self.corpus.digest(), self.text, seed]
         if self.source:
@@ -95,32 +95,32 @@ class Classify(TextTask, ClassificationTask):
         )
 
     def _cut(self, texts: Sequence[str]) -> list[list[int]]:
-        """The tokens of each text; an unknown one where nothing is left of it."""
+        """Tokenize texts; a text without tokens becomes one unknown token."""
         return [row or [UNKNOWN] for row in self.tokenizer.encode(list(map(normalized, texts)))]
 
     def _padded(self, rows: Sequence[Sequence[int]]) -> np.ndarray:
-        """(N, S) int32, the ends of longer ones cut off."""
+        """Pad rows to (N, S) int32; longer rows are cut at the end."""
         padded = np.full((len(rows), self.length), PAD, np.int32)
         for number, row in enumerate(rows):
             padded[number, : len(row)] = row[: self.length]
         return padded
 
     def tokens(self, texts: Sequence[str]) -> np.ndarray:
-        """Texts as a model reads them, (N, S) int32."""
+        """Convert texts to the input of a model, (N, S) int32."""
         return self._padded(self._cut(texts))
 
     def build(self, attention: Callable[[], Attention], model: Option) -> Model:
-        """The classifier, its weights drawn: (B, S) tokens to (B, C) logits.
+        """Return a classifier with drawn or pretrained weights: (B, S) tokens to (B, C) logits.
 
         Raises:
-            RequestError: there is no such model for this task, or its parts don't fit.
+            RequestError: the task has no such model, or its settings contradict each other.
         """
         sizes = {"vocabulary": self.tokenizer.size, "classes": len(self.classes)}
         given = {**sizes, "length": self.length, "source": self.source}
         return self.begun(self._build(attention, model, **given))
 
     def check(self, attention: Callable[[], Attention], model: Option) -> None:
-        """Refuse what `build` would, whatever the corpus; called before it is read."""
+        """Refuse settings that `build` refuses with any corpus, before the corpus is read."""
         source = open_source(self.encoder) if self.encoder else None
         self._build(attention, model, vocabulary=8, classes=2, length=4, source=source)
 
@@ -131,41 +131,41 @@ class Classify(TextTask, ClassificationTask):
         return build_classifier(model.name, model.settings, attention, **sizes)
 
     def learning(self, model: Model, batch: int) -> dict[str, Any]:
-        """See `ClassificationTask`; the graph skips the padding of texts."""
+        """Return arguments of the learner, which skips the padding of texts in graph mode."""
         from attnlab.tasks.in_memory import text_settings
 
         return text_settings(model, {name: part.tokens for name, part in self.data.parts.items()})
 
     def examples(self, model: Model, inputs: np.ndarray) -> dict[str, np.ndarray]:
-        """The `tokens` (N, S) as they read, "" after the end."""
+        """Return `tokens` (N, S): readable words, padded with ""."""
         return {"tokens": self.words(inputs)}
 
     def _items(self, inputs: Any) -> list[str]:
-        """Texts, (N,) or a column of N."""
+        """Convert texts, (N,) or (N, 1), to a list."""
         if inputs is None:
             raise RequestError("inputs: expected a list of texts, got none.")
         return [str(text) for text in np.asarray(inputs).reshape(-1)]
 
     def shares(self, model: keras.Model, items: Sequence[str]) -> np.ndarray:
-        """The probability of each class for each text, (N, C)."""
+        """Return the probability of each class for each text, (N, C)."""
         return self.shares_of(model, self.tokens(items))
 
     def shares_of(self, model: keras.Model, tokens: np.ndarray) -> np.ndarray:
-        """The same for texts in tokens, (N, S), perhaps shorter than those trained on."""
+        """Return the same for tokens (N, S), which may have fewer columns than in training."""
         fixed = model.fixed_length
         if fixed is not None:
             tokens = np.pad(tokens, [(0, 0), (0, fixed - tokens.shape[1])])
         return probabilities(np.asarray(model(tokens, training=False)))
 
     def save(self, folder: Path) -> None:
-        """Write the tokenizer, the classes, and how texts are treated."""
+        """Write the tokenizer, the classes and the text settings."""
         self.save_text(folder, classes=dict(self.class_counts), length=self.length)
 
     def load_from(self, folder: Path) -> None:
-        """Read what `save` wrote; then texts can be classified without the corpus.
+        """Read what `save` wrote, which is all that classifying texts needs: no corpus.
 
         Raises:
-            RequestError: a file is missing, damaged, or of other settings.
+            RequestError: a file is missing or damaged, or was written with other settings.
         """
 
         def sizes(content: Mapping[str, Any]) -> tuple[int, dict[str, int]]:
@@ -176,7 +176,7 @@ class Classify(TextTask, ClassificationTask):
 
     @classmethod
     def served(cls, document: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-        """One text, and its class."""
+        """Return one text, and its class."""
         return (
             {"values": ["The keys to the cabinet are old."], "dtype": "object"},
             {"values": ["right"], "dtype": "object"},

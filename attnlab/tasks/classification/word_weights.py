@@ -1,4 +1,4 @@
-"""How much attention each word of a text had, whoever asked."""
+"""The attention weight of each word of a text."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import numpy as np
 
 
 def word_weights(weights: np.ndarray, known: np.ndarray) -> np.ndarray:
-    """(N, H, S) weights of words, means over the queries.
+    """Return the attention weights of words, (N, H, S): means over the queries.
 
-    Where each word asks, as in self-attention, what padding asks is left out.
+    If each word is a query, as in self-attention, the queries of padding are left out.
 
     Args:
         weights: (N, H, T, S).
-        known: (N, S) bool, False where there is padding.
+        known: (N, S) bool, False for padding.
     """
     if weights.shape[2] != known.shape[1]:
         return weights.mean(axis=2)

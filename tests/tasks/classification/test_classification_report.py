@@ -113,7 +113,7 @@ def test_groups_are_in_natural_order():
 
 def test_texts_that_were_cut_and_training_texts_that_were_drawn_are_noted(monkeypatch):
     (classes,) = build_report(DATA, "test", PROBABILITIES).notes
-    assert classes.startswith("3 classes, with their texts in train")
+    assert classes.startswith("3 classes, with the numbers of texts in train")
     for module in (baselines, data):
         monkeypatch.setattr(module, "MOST_TEXTS", 30)
     notes = build_report(labelled(TRAIN, TEST, cut=7), "test", PROBABILITIES).notes

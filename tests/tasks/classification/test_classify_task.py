@@ -62,7 +62,10 @@ def test_a_run_learns_and_is_used_by_every_verb(trained):
     assert found["class"] == "bad" and sum(found["probabilities"].values()) == pytest.approx(1)
     counted = metrics["notes"][0]
     assert all(f"{label} {count}/" in counted for label, count in found["classes"].items())
-    assert [*found["classes"]] == ["bad", "good"] and "2 classes, with their texts in" in counted
+    assert [*found["classes"]] == [
+        "bad",
+        "good",
+    ] and "2 classes, with the numbers of texts in" in counted
     _, out, _ = trained("classify", "latest", "--scores", "awful")
     score, name = out.split()
     assert name == "bad" and float(score) == pytest.approx(found["probabilities"]["bad"], abs=1e-4)
@@ -84,7 +87,7 @@ def test_files_and_standard_input_are_texts_too(trained, monkeypatch):
     assert (code, out.split()) == (0, ["good", "bad"]), err
     assert "tokens are read" not in err and "--file" not in err
     _, _, err = trained("classify", "latest", "one.txt")
-    assert "warning: one.txt is read as words; --file one.txt reads it\n" in err
+    assert "warning: one.txt is classified as a text; --file one.txt reads the file\n" in err
     _, _, err = trained("classify", "latest", "lovely " * 99, "bread " * 99)
     assert "of a text the first " in err and "the end of 'lovely lovely " in err
     assert err.count("tokens are read") == 1

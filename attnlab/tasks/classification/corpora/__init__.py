@@ -1,1 +1,1 @@
-"""Labelled texts."""
+"""Corpora of labelled texts."""

@@ -1,4 +1,4 @@
-"""Sentences whose verb agrees with its subject, or doesn't: what stands between is no help."""
+"""The corpus `agreement`: sentences whose verb agrees with its subject, or doesn't."""
 
 from __future__ import annotations
 
@@ -15,27 +15,29 @@ from attnlab.text.agreement import HELD_OUT, VERSION, Twins, drawn, held_out
 class Agreement(Corpus):
     """English sentences, half of them with the wrong number of the verb; needs no file.
 
-    "The keys beside the cabinet near the doors are old." is right, with `is` it is wrong. Between
-    subject and verb stand 0 to 3 attractors, nouns of the other number, by which the texts are
-    grouped, among nouns of the subject's own. Every sentence has its broken twin in the same part,
-    so that a word of the verb is all by which the classes differ. Were the twins parted, a text to
-    be tested on would be, but for a word, one in train of the other class: who remembers texts
-    would err by more than guessing, and who knows how they were made would know the answer.
+    "The keys beside the cabinet near the doors are old." is right; with `is` it is wrong. Between
+    subject and verb are 0 to 3 attractors, which are nouns of the other number, and nouns of the
+    subject's number. The number of attractors is the text's group. Each sentence and its wrong twin
+    are in the same part, so the classes differ only in a form of the verb. If the twins were in
+    different parts, a test text would differ in one word from a training text of the other class:
+    a model that memorizes texts would be worse than guessing, and one that finds the twin in train
+    would know the answer.
 
-    Where there are attractors, the number of a subject can't be told from how many nouns are
-    singular and plural, nor from the last noun before the verb, which has the subject's number in
-    half of the sentences. The first noun of a sentence sometimes isn't its subject, and verbs of
-    relative clauses have no number. Of the sentences without attractors half are simple ones, "The
-    keys are old.": from those the others are learned. Attractors, numbers of the subject and
-    classes are balanced.
+    With attractors, the subject's number doesn't follow from the counts of singular and plural
+    nouns, nor from the last noun before the verb, which has the subject's number in half of the
+    sentences. The first noun of a sentence isn't always its subject, and the verbs of relative
+    clauses have no number. Half of the sentences without attractors are simple, such as "The keys
+    are old.": from these a model learns the rule. Attractors, numbers of the subject and classes
+    are balanced.
 
     Source: the number prediction and grammaticality judgment of Linzen, Dupoux, Goldberg 2016
-    (arXiv 1611.01368). Difference: there the sentences are Wikipedia's, of which few have an
-    attractor; here they are made.
+    (arXiv 1611.01368). Difference: the paper's sentences are from Wikipedia, where few have an
+    attractor; these are generated.
 
     Args:
-        texts: sentences to train on; those to validate and test on, 1,000 each, stay the same.
-        seed: which sentences; the run's seed doesn't change them.
+        texts: the number of training sentences; the 1,000 for validation and the 1,000 for the test
+            don't depend on it.
+        seed: draws the sentences; the run's seed doesn't change them.
     """
 
     name = "agreement"
@@ -48,7 +50,7 @@ class Agreement(Corpus):
 
     @cached_property
     def _held_out(self) -> list[tuple[int, Twins]]:
-        """Validation, then test."""
+        """The pairs of validation, then those of test."""
         return held_out(self.seed)
 
     def _read(self, part: str) -> Iterator[Labelled]:

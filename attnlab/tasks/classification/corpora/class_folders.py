@@ -1,4 +1,4 @@
-"""A folder of classes, perhaps divided into parts: which files are of which part and class."""
+"""Find the files of each class, and of each part, in a folder of folders."""
 
 from __future__ import annotations
 
@@ -15,19 +15,18 @@ from attnlab.errors import RequestError
 from attnlab.tasks.text_corpus import PARTS, left_out, listed, shown
 from attnlab.text.reading import is_hidden, is_utf8
 
-# Names of a part's folder, in lower case, without what separates words and without a last word
-# such as `set`.
+# Names of a part's folder, in lower case, without separators and without a last word such as `set`.
 _PART_NAMES = {
     **dict.fromkeys(("train", "training"), "train"),
     **dict.fromkeys(("val", "valid", "validation", "dev", "development"), "validation"),
     **dict.fromkeys(("test", "testing"), "test"),
 }
 _LAST_WORD = re.compile(r"(?<=.)(set|data|split)$")
-# A word in a longer name that says which part the folder is of: `train_images`, `testA`.
+# A word in a longer name that indicates a part: `train_images`, `testA`.
 _PART_WORD = re.compile(
     r"(?<![a-z])(train(?:ing|val)?|val(?:id|idation)?|dev|test(?:ing)?)(?![a-z])"
 )
-# Folders of what is to be found in images: pairs of files, not classes.
+# Folders of a segmentation data set, with images and their masks, which aren't classes.
 _IMAGES = re.compile(r"(ima?ge?s?|pictures?|photos?|inputs?)")
 _MARKED = re.compile(r"(masks?|labels?|annotations?|segmentations?|ground_?truths?|gt)")
 _EXPECTED = "FOLDER/CLASS/FILE, or FOLDER/train/CLASS/FILE with validation and test like train"
@@ -35,14 +34,14 @@ _EXPECTED = "FOLDER/CLASS/FILE, or FOLDER/train/CLASS/FILE with validation and t
 
 @dataclass(frozen=True)
 class ClassFiles:
-    """The files of a folder by part and class, and what a user should know of the others."""
+    """The files of a folder by part and class, and notes on the files left out."""
 
     parts: Mapping[str, Mapping[str, Sequence[Path]]]
     notes: tuple[str, ...]
-    is_divided: bool  # whether the folder has folders of parts
+    is_divided: bool  # whether the folder contains folders of parts
 
     def by_turns(self, part: str) -> Iterator[tuple[str, Path]]:
-        """Class and file: one of each class, then the next of each."""
+        """Yield (class, file): the first file of each class, then the second of each, and so on."""
         columns = [[(label, path) for path in own] for label, own in self.parts[part].items()]
         for row in itertools.zip_longest(*columns):
             yield from filter(None, row)
@@ -51,30 +50,30 @@ class ClassFiles:
 def find_files(
     folder: Path, key: str, noun: str, is_usable: Callable[[str], bool], *, allow_empty: bool
 ) -> ClassFiles:
-    """Find the files of each part and class below a folder; links are followed.
+    """Find the files of each part and class below a folder, following links.
 
-    A folder named like a part (see `part_of`) is one if it has folders with files. If there is no
-    such folder, all files are of `train`.
+    A folder named like a part (see `part_of`) is a part if it contains folders with files. Without
+    such a folder, all files belong to `train`.
 
     Args:
-        folder: the folder, or what a user gave for one.
+        folder: the path that the user gave.
         key: the setting that names the folder, for messages.
         noun: what a file is, such as `image` or `text`, for messages.
         is_usable: whether a file is one, by its name.
-        allow_empty: leave out folders without a usable file, which are refused otherwise.
+        allow_empty: leave out folders without a usable file; otherwise they are refused.
 
     Raises:
-        RequestError: there is no such folder, no class in it, or parts and classes can't be told
-            apart.
+        RequestError: there is no such folder, it contains no class, or it isn't clear which folders
+            are parts and which are classes.
     """
     if not folder.is_dir():
-        what = ", a file: unpack an archive first" if folder.is_file() else ", which isn't there"
-        raise RequestError(f"{key}: expected a folder with one for each class, got {folder}{what}.")
+        what = "is a file; unpack an archive first" if folder.is_file() else "doesn't exist"
+        raise RequestError(f"{key}={folder}: {what}. Expected {_EXPECTED}.")
     return _Reader(folder, key, noun, is_usable, allow_empty).read()
 
 
 def part_of(name: str) -> str | None:
-    """The part that a folder's name stands for, in any case; None if it is no such name.
+    """Return the part that a folder's name means, in any case; None for other names.
 
     For example `Train`, `training_set`, `val`, `dev`, `Test data`.
     """
@@ -83,8 +82,8 @@ def part_of(name: str) -> str | None:
 
 
 def _like_parts(names: Iterable[str]) -> list[str]:
-    """Names that differ in the word for a part alone, as `train_images` and `test_images`."""
-    words: defaultdict[str, dict[str, str]] = defaultdict(dict)  # of each part's name, by the rest
+    """Return names that differ only in the word for a part: `train_images`, `test_images`."""
+    words: defaultdict[str, dict[str, str]] = defaultdict(dict)  # rest of the name -> name -> word
     for name in names:
         spaced = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).lower()
         if match := _PART_WORD.search(spaced):
@@ -97,11 +96,11 @@ def _like_parts(names: Iterable[str]) -> list[str]:
 
 @dataclass(eq=False)
 class _Tree:
-    """A folder with what is below it."""
+    """A folder and everything below it."""
 
     path: Path
     folders: dict[str, _Tree] = field(default_factory=dict)
-    files: list[Path] = field(default_factory=list)  # usable ones directly in it
+    files: list[Path] = field(default_factory=list)  # usable files directly in it
     others: list[Path] = field(default_factory=list)
 
     def all_files(self) -> Iterator[Path]:
@@ -115,7 +114,7 @@ class _Tree:
             yield from folder.all_others()
 
     def inner(self) -> Counter[str]:
-        """Usable files by the name of their folder, of the folders below this one."""
+        """Count the usable files in folders below this one, by the name of their folder."""
         found: Counter[str] = Counter()
         for name, folder in self.folders.items():
             found[name.casefold()] += len(folder.files)
@@ -162,20 +161,20 @@ class _Reader:
         except OSError as error:
             raise self._refused(f"{path} can't be read ({error.strerror})") from error
         here = (status.st_dev, status.st_ino)
-        if here in above:  # a link to a folder that it is in
+        if here in above:  # a link to a folder that contains it
             return tree
         for entry in entries:
             if is_hidden(PurePath(entry.name)):
                 continue
             if entry.is_dir():
                 tree.folders[entry.name] = self._scan(path / entry.name, (*above, here))
-            elif entry.is_file() or entry.is_symlink():  # no pipe; a broken link shows when read
+            elif entry.is_file() or entry.is_symlink():  # no pipes; reading reports a broken link
                 usable = self.is_usable(entry.name)
                 (tree.files if usable else tree.others).append(path / entry.name)
         return tree
 
     def _parts(self, root: _Tree) -> dict[str, _Tree]:
-        """The folder of each part; all in one if there are none."""
+        """Return the folder of each part; only `train` if there are no folders of parts."""
         filled = {name: tree for name, tree in root.folders.items() if not tree.is_empty}
         named = {name: part for name in filled if (part := part_of(name))}
         parts = {name: part for name, part in named.items() if filled[name].inner()}
@@ -212,9 +211,9 @@ class _Reader:
         return {part: _unwrapped(filled[name], part) for name, part in parts.items()}
 
     def _empty(self, root: _Tree, places: Mapping[str, _Tree]) -> list[str]:
-        """Folders of classes and parts without a usable file; refused unless they are allowed.
+        """Return folders without a usable file; refuse them for classes unless allowed.
 
-        Of other folders beside parts, such as `annotations`, nothing is expected.
+        Folders next to those of parts, such as `annotations`, may be empty.
         """
         is_divided = root not in places.values()
         beside = [*root.folders.values()]
@@ -245,7 +244,7 @@ class _Reader:
         return dict(sorted(found.items()))
 
     def _require_classes(self, tree: _Tree, filled: Mapping[str, _Tree]) -> None:
-        """Refuse folders that have the same folders in them: these may be the classes."""
+        """Refuse folders that don't look like classes, such as those with equal inner folders."""
         if not filled:
             raise self._refused(
                 f"{tree.path} has {len(tree.files):,} {self.noun}s, but no folders with them"
@@ -304,7 +303,7 @@ class _Reader:
 
 
 def _unwrapped(tree: _Tree, part: str) -> _Tree:
-    """The folder of a part without others of its name around it: `test_set/test_set/CLASS`."""
+    """Return the inner folder of a part that is nested: `test_set/test_set/CLASS`."""
     while not tree.files:
         filled = [each for each in tree.folders.values() if not each.is_empty]
         if len(filled) != 1 or part_of(filled[0].path.name) != part or not filled[0].inner():
@@ -314,7 +313,7 @@ def _unwrapped(tree: _Tree, part: str) -> _Tree:
 
 
 def _about_inner(tree: _Tree) -> Iterator[str]:
-    """Which folders of classes have several others, which might have been the classes."""
+    """Yield a note on folders inside classes that might have been meant as classes."""
     inner = [
         f"{name} ({listed(each.folders)})"
         for name, each in tree.folders.items()
@@ -325,7 +324,7 @@ def _about_inner(tree: _Tree) -> Iterator[str]:
 
 
 def _with_content(tree: _Tree, folder: Path) -> str:
-    """An empty folder with the extensions of what it has."""
+    """Describe a folder without usable files by the extensions of its other files."""
     kinds = sorted({path.suffix.lower() or path.name for path in tree.all_others()})
     return f"{shown(tree.path, folder)} ({listed(kinds) if kinds else 'empty'})"
 

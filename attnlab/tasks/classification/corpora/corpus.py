@@ -1,4 +1,4 @@
-"""A corpus of labelled texts, or of other items with classes, as a stream."""
+"""Labelled texts, and the base class of their corpora."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ class Labelled(NamedTuple):
 
     text: str
     label: str  # the name of its class
-    group: str = ""  # what results are told apart by beside the class, such as a number of nouns
+    group: str = ""  # accuracy is also reported by group, such as a number of nouns
 
     def key(self, ignore_case: bool) -> str:
-        """Return what texts that count as one share; see `text_key`."""
+        """Return a key that is equal for texts that count as one; see `text_key`."""
         return text_key(self.text, ignore_case=ignore_case)
 
 
 class Item(Protocol):
-    """What corpora are made of: a text, an image."""
+    """An item of a corpus: a text or an image."""
 
     @property
     def label(self) -> str:
         """The name of its class."""
 
     def key(self, ignore_case: bool) -> str:
-        """Return what items that count as one share, so that no two parts have them."""
+        """Return a key that is equal for items that count as one; parts share no keys."""
 
 
 class Corpus(TextCorpus):
-    """Labelled texts, or other items; see `TextCorpus`."""
+    """A corpus of labelled texts or images; see `TextCorpus`."""

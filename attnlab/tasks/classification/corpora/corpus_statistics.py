@@ -1,4 +1,4 @@
-"""What a corpus has in it, as `attnlab data` shows it: counts and lengths of each part."""
+"""The statistics of `attnlab data`: counts and lengths of each part."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from attnlab.tasks.classification.corpora.division import class_names, divided
 from attnlab.tasks.classification.images.corpora.image_corpus import ImageCorpus, LabelledImage
 from attnlab.text.words import split_words
 
-_LISTED = 30  # classes, and groups
+_LISTED = 30  # classes and groups with a line of their own
 
 
 def describe(corpus: Corpus, seed: int) -> dict[str, dict[str, Any]]:
-    """The numbers of each part of an opened corpus, as a run with this seed divides it.
+    """Return the numbers of each part of an opened corpus, as a run with this seed divides it.
 
     Raises:
         RequestError: the corpus can't be read or divided.
@@ -36,9 +36,9 @@ def _counts(texts: Sequence[Labelled], classes: Sequence[str], known: set[str]) 
     unknown = sum(word not in known for each in words for word in each)
     return {
         "texts": len(texts),
-        "words": total / len(texts),  # mean; a word is what `split_words` gives
+        "words": total / len(texts),  # mean; words are those of `split_words`
         "longest": max(map(len, words)),
-        "unknown": unknown / max(total, 1),  # share of words that are not in train
+        "unknown": unknown / max(total, 1),  # share of words that aren't in train
         "classes": {label: labels[label] for label in classes},
         "groups": {group: groups[group] for group in sorted(groups) if group},
     }

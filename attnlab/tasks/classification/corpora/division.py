@@ -1,4 +1,4 @@
-"""Dividing a corpus into train, validation and test: no item stands in two of them."""
+"""Divide a corpus into train, validation and test, which share no item."""
 
 from __future__ import annotations
 
@@ -26,20 +26,20 @@ _Key = Callable[[Item], str]
 def divided(corpus: Corpus, seed: int, *, ignore_case: bool = True) -> dict[str, list[Any]]:
     """Return the items of train, validation and test of an opened corpus, in its order.
 
-    A part that the corpus doesn't have is held out from train: of each class the share in the
-    corpus's settings `test` and `validation`, at least one item, by the run's seed. Equal texts are
-    in one part, and so are images with equal pixels. If two parts of the corpus's own have an
-    item, the later of `PARTS` keeps it; `Corpus.left_out` and `notes` count those items.
+    A missing part is held out from train, by the run's seed: from each class the share in the
+    settings `test` and `validation`, at least one item. Equal texts are in one part, and so are
+    images with equal pixels. If two of the corpus's own parts contain an item, it stays in the
+    later of `PARTS`; `Corpus.left_out` and `notes` count those items.
 
     Args:
-        corpus: opened.
-        seed: of the run.
+        corpus: an opened corpus.
+        seed: the run's seed.
         ignore_case: whether texts that differ only by case are equal, because the model reads them
             in lower case. Such texts stay different if they have different classes, and a note
             gives their number.
 
     Raises:
-        RequestError: an item can't be read, there is but one class, a class has too few items, or
+        RequestError: an item can't be read, there is only one class, a class has too few items, or
             the parts don't have the same classes.
     """
     parts = {part: list(corpus.items(part)) for part in corpus.own_parts}
@@ -57,9 +57,9 @@ def divided(corpus: Corpus, seed: int, *, ignore_case: bool = True) -> dict[str,
 
 
 def class_names(parts: Mapping[str, Iterable[Item]]) -> list[str]:
-    """The classes of a divided corpus: by number where all are whole numbers, else by name.
+    """Return the classes in order: by number if all are whole numbers, else by name.
 
-    What has 100 digits or more is a name.
+    Numbers of 100 digits or more count as names.
     """
     found = sorted({each.label for texts in parts.values() for each in texts})
     digits = [each.removeprefix("-") for each in found]
@@ -68,7 +68,7 @@ def class_names(parts: Mapping[str, Iterable[Item]]) -> list[str]:
 
 
 def _note_alike(corpus: Corpus, classes: Iterable[str]) -> None:
-    """Note classes that may be one to who wrote them: `Spam` and `spam`, `1` and `1.0`."""
+    """Note classes that may be meant as one: `Spam` and `spam`, `1` and `1.0`."""
     alike: defaultdict[str, list[str]] = defaultdict(list)
     for label in classes:
         alike[re.sub(r"(?<=\d)\.0+$", "", " ".join(label.casefold().split()))].append(label)
@@ -81,7 +81,7 @@ def _note_alike(corpus: Corpus, classes: Iterable[str]) -> None:
 
 
 def _note_contradictions(corpus: Corpus, items: Iterable[Item], key: _Key) -> None:
-    """Note equal items of several classes: no model can get all of them right."""
+    """Note equal items with different classes, which no model can classify correctly."""
     labels: defaultdict[str, list[str]] = defaultdict(list)
     for item in items:
         labels[key(item)].append(item.label)
@@ -94,7 +94,7 @@ def _note_contradictions(corpus: Corpus, items: Iterable[Item], key: _Key) -> No
 
 
 def _key(corpus: Corpus, parts: Mapping[str, Iterable[Item]], ignore_case: bool) -> _Key:
-    """Return the key of items, with case if only case tells a text from one of another class."""
+    """Return the key of items; it keeps case if texts of different classes differ only by case."""
     if not ignore_case:
         return lambda item: item.key(False)
     same: defaultdict[str, list[Item]] = defaultdict(list)
@@ -115,7 +115,7 @@ def _key(corpus: Corpus, parts: Mapping[str, Iterable[Item]], ignore_case: bool)
 
 
 def _check_train(corpus: Corpus, train: Sequence[Item], missing: Sequence[str], key: _Key) -> None:
-    """Refuse a single class, and classes that are too small to be divided."""
+    """Refuse a corpus with a single class, or with a class too small to be divided."""
     name, noun = f"data={corpus.name}", corpus.noun
     keys: defaultdict[str, set[str]] = defaultdict(set)
     for each in train:
@@ -134,7 +134,7 @@ def _check_train(corpus: Corpus, train: Sequence[Item], missing: Sequence[str], 
 
 
 def _check_classes(corpus: Corpus, parts: Mapping[str, Sequence[Item]], part: str) -> None:
-    """Refuse a part with a class that train doesn't have, and one without a class of train."""
+    """Refuse a part whose classes differ from those of train."""
     key = f"{part}_path"
     where = f"data.{key}" if corpus.part_paths[key] else f"data={corpus.name}, part {part}"
     classes = {name: Counter(each.label for each in parts[name]) for name in ("train", part)}

@@ -1,4 +1,4 @@
-"""Corpora from published files."""
+"""The base class of corpora in published archives."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ from attnlab.tasks.text_corpus import ReadCorpus
 
 
 class ArchiveCorpus(ReadCorpus, Corpus):
-    """A published archive with a text a file, downloaded unless `path` names it.
+    """A published archive with one text per file, which is downloaded unless `path` is set.
 
-    `path` is the archive or the folder that it was unpacked into: both are one corpus.
+    `path` is the archive, or the folder into which it was unpacked; both are the same corpus.
     """
 
     fetchable = True
 
     usual_url: ClassVar[str]
     known: ClassVar[str]  # SHA-256 of the archive at the usual address
-    archive: ClassVar[str]  # its name
-    wanted: ClassVar[re.Pattern[str]]  # its files, see `read_texts`
+    archive: ClassVar[str]  # the archive's file name
+    wanted: ClassVar[re.Pattern[str]]  # matches the names of its texts, see `read_texts`
     path: str | None = None
     url: str = ""
 
     def open(self, cache: Path, progress: Progress | None = None) -> None:
-        """Find the archive, downloading it where no path is given, and read it; see `Corpus.open`.
+        """Find the archive, or download it if no path is given, and read it; see `Corpus.open`.
 
         Raises:
-            RequestError: it can't be had or read.
+            RequestError: it can't be downloaded or read.
         """
         if self.path:
             place = existing_place(self.path)
@@ -51,12 +51,12 @@ class ArchiveCorpus(ReadCorpus, Corpus):
         self.set_items(self._texts(place, progress))
 
     def location(self, cache: Path) -> Path | None:
-        """Where the corpus lies; None where it is still to be fetched."""
+        """Return the path of the corpus; None if it isn't downloaded yet."""
         file = cache_folder(cache, self.name, self.url, self.usual_url) / self.archive
         return super().location(cache) or (file if file.is_file() else None)
 
     def _texts(self, place: Path, progress: Progress | None) -> dict[str, list[Labelled]]:
-        """The texts of each part; raises `RequestError` where there is none to train on."""
+        """Read the texts of each part; raise `RequestError` if there are none of train."""
         found = read_texts(place, self.wanted, progress)
         if "train" not in found:
             raise RequestError(f"{place}: expected the files of {self.name}, got none of them.")
@@ -67,9 +67,9 @@ class ArchiveCorpus(ReadCorpus, Corpus):
 
 
 def existing_place(path: str) -> Path:
-    """The file or folder that `data.path` names; raises `RequestError` where there is none."""
+    """Return the file or folder of `data.path`; raise `RequestError` if it doesn't exist."""
     found = Path(path).expanduser()
     if found.is_file() or found.is_dir():
         return found
-    what = "a pipe or device" if found.exists() else "nothing that is there"
-    raise RequestError(f"data.path: expected a file or folder, got {path}, which is {what}.")
+    what = "is a pipe or device" if found.exists() else "doesn't exist"
+    raise RequestError(f"data.path: expected a file or folder, got {path}, which {what}.")

@@ -1,4 +1,4 @@
-"""Anybody's texts, a file each: a folder for each class."""
+"""The user's own texts: a file per text, a folder per class."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ _REPORT_EVERY = 256
 class Folder(ReadCorpus, Corpus):
     """Texts in the user's own files: `path/CLASS/NAME.txt`, or deeper, UTF-8.
 
-    Parts may have folders of their own, `path/train/CLASS/NAME.txt` and so on, or folders anywhere
-    that are laid out like `path`; a part without one is a share of train. See `find_files` for the
-    folders, `is_text_name` for the files.
+    Parts may have folders of their own: `path/train/CLASS/NAME.txt` and so on, or other folders
+    with a folder per class, `validation_path` and `test_path`. A part without one is a share of
+    train. See `find_files` for the folders, `is_text_name` for the files.
     """
 
     name = "folder"
@@ -52,11 +52,11 @@ class Folder(ReadCorpus, Corpus):
                 continue
             key = f"data.{part}_path"
             if part in parts:
-                raise RequestError(f"{key}: expected null, since data.path has a part {part}.")
+                raise RequestError(f"{key}: must be null, because data.path has a part {part}.")
             own = self._find(path, key)
             if own.is_divided:
                 raise RequestError(
-                    f"{key}: expected a folder with one for each class, got {path}, which is "
+                    f"{key}: expected a folder with a folder per class, got {path}, which is "
                     "divided into parts."
                 )
             parts[part] = self._texts(own, "train", path, progress)
@@ -66,7 +66,7 @@ class Folder(ReadCorpus, Corpus):
 
     def _find(self, path: str | None, key: str) -> ClassFiles:
         if not path:
-            raise RequestError(f"{key}: expected a folder with one for each class, got null.")
+            raise RequestError(f"{key}: expected a folder with a folder per class, got null.")
         folder = Path(path).expanduser()
         return find_files(folder, key, "text", is_text_name, allow_empty=self.allow_empty)
 
@@ -82,7 +82,7 @@ class Folder(ReadCorpus, Corpus):
 
 
 def _read(path: Path, where: str) -> str:
-    """The text of a file; raises `RequestError` if it is too long, empty or no UTF-8."""
+    """Read the text of a file; raise `RequestError` if it is too long, empty or not UTF-8."""
     with explained(f"{where} can't be read"):
         if (size := path.stat().st_size) > LONGEST_TEXT:
             raise too_long(where, size)

@@ -17,10 +17,10 @@ _LINE_BREAK = re.compile(r"\s*<br\s*/?>\s*")
 
 @dataclass(kw_only=True, eq=False)
 class Imdb(ArchiveCorpus):
-    """50,000 reviews of films, `neg` and `pos`, half of them to test on; no film is in both halves.
+    """50,000 reviews of films, `neg` and `pos`, half for the test; the halves share no film.
 
-    Source: Maas et al. 2011, ACL. Difference: validation is held out from train, line breaks
-    written as `<br />` are ones, and the 50,000 reviews without a class are left aside.
+    Source: Maas et al. 2011, ACL. Differences: validation is held out from train, `<br />` becomes
+    a line break, and the 50,000 reviews without a class are not read.
     """
 
     name = "imdb"

@@ -12,10 +12,11 @@ URL = "https://raw.githubusercontent.com/nltk/nltk_data/gh-pages/packages/corpor
 
 @dataclass(kw_only=True, eq=False)
 class MovieReviews(ArchiveCorpus):
-    """2,000 reviews from 2004 and before, half of them of each class, `neg` and `pos`.
+    """2,000 reviews from 2004 and before, 1,000 per class, `neg` and `pos`.
 
-    Long texts of small letters, a sentence a line, words and marks parted by spaces. There is no
-    division of its own: papers report the mean of ten folds, which a single test part isn't.
+    The texts are long and lower-cased, with one sentence per line and spaces between words and
+    punctuation marks. The corpus has no parts of its own. Papers report the mean of ten folds, so
+    their numbers aren't comparable to those of a single test part.
     """
 
     name = "movie_reviews"

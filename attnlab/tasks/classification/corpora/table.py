@@ -1,4 +1,4 @@
-"""Anybody's texts in a table: CSV or TSV with a column of texts and one of classes."""
+"""The user's own texts in a table: CSV or TSV with a column of texts and one of classes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from attnlab.tasks.declaration import Progress
 from attnlab.tasks.tables import Row, TableFormat, read_table
 from attnlab.tasks.text_corpus import OwnFiles
 
-# Usual names of columns of classes.
+# Usual names of a column of classes.
 _NAMES = frozenset(
     "label labels class classes category categories target sentiment rating stars topic intent "
     "emotion y class_index label_id class_id".split()
@@ -23,11 +23,10 @@ _NAMES = frozenset(
 
 @dataclass(kw_only=True, eq=False)
 class Table(OwnFiles, Corpus):
-    """Texts in the user's own CSV or TSV files, plain or gzipped, a row each.
+    """Texts in the user's own CSV or TSV files, plain or gzipped, one per row.
 
-    Columns are found by their names in the first row, or by numbers from 1, which say that there is
-    no such row. Validation and test are shares of the rows, or files of their own with the same
-    columns.
+    Columns are given by their names in the first row, or by numbers from 1 if there are no names.
+    Validation and test are shares of the rows, or files of their own with the same columns.
     """
 
     name = "table"
@@ -74,7 +73,7 @@ class Table(OwnFiles, Corpus):
 
 
 def _has_names(labels: Sequence[str]) -> bool:
-    """Whether the first of these cells names a column of classes: no other row has it."""
+    """Whether the first of these cells is the name of a column of classes, not a class."""
     first, *others = (label.strip() for label in labels)
     numbers = all(other.removeprefix("-").replace(".", "", 1).isdigit() for other in others)
     is_name = first.lower() in _NAMES or (numbers and any(map(str.isalpha, first)))
@@ -82,12 +81,12 @@ def _has_names(labels: Sequence[str]) -> bool:
 
 
 def _labelled(row: Row, places: dict[str, int], where: str) -> Labelled:
-    """A row as a text; raises `RequestError` if it has no text or no class."""
+    """Return the text of a row; raise `RequestError` if it has no text or no class."""
     found = {key: row.cells[at] for key, at in places.items()}
     text = checked_text(found["text"], where)
     label, group = (
         unicodedata.normalize("NFC", found.get(key, "").strip()) for key in ("label", "group")
     )
     if not label:
-        raise RequestError(f"{where}: expected a class in the column of data.label, got none.")
+        raise RequestError(f"{where}: the column data.label is empty; it needs a class.")
     return Labelled(text, label, group)

@@ -1,7 +1,7 @@
-"""Texts of a file each, in folders or archives; what is wrong is named by its file.
+"""Read texts, one per file, from folders or archives; messages name the file.
 
-Archives are read as streams: nothing is ever extracted, so no name in an archive can decide where
-something is written.
+Archives are read as streams and never extracted, so no name in an archive can choose where a file
+is written.
 """
 
 from __future__ import annotations
@@ -28,15 +28,16 @@ _REPORT_EVERY = 256
 def read_texts(
     path: Path, wanted: re.Pattern[str], progress: Progress | None = None
 ) -> dict[str, list[Labelled]]:
-    """The texts of each part, of the files below a folder or in a zip or tar archive.
+    """Read the texts of each part from a folder, or from a zip or tar archive.
 
-    Classes come by turns, so that the first texts are of all of them, in the order of the files'
-    names. `wanted` is searched for in the files' names below `path`, with `/` between folders; its
-    group `label` is the class, its group `part`, where it has one, the part, else `train`.
+    Classes alternate, so that the first texts contain all classes; within a class, texts are in the
+    order of the files' names. `wanted` matches file names relative to `path`, with `/` between
+    folders. Its group `label` is the class; its group `part`, if it has one, is the part, else
+    `train`.
 
     Raises:
-        RequestError: there are none, or one can't be read, is empty, too long, or not UTF-8 text,
-            or the name of a class is not.
+        RequestError: a file can't be read, is empty, too long, or not UTF-8 text, or the name of a
+            class isn't UTF-8.
     """
     found: dict[str, dict[str, dict[str, str]]] = defaultdict(lambda: defaultdict(dict))
     for done, (name, raw) in enumerate(_files(path, wanted)):
@@ -53,7 +54,7 @@ def read_texts(
 
 
 def _by_turns(classes: Mapping[str, Mapping[str, str]]) -> list[Labelled]:
-    """A text of each class, then the next of each."""
+    """Return the first text of each class, then the second of each, and so on."""
     columns: list[Sequence[Labelled]] = [
         [Labelled(text, label) for _, text in sorted(texts.items())]
         for label, texts in sorted(classes.items())
@@ -62,7 +63,7 @@ def _by_turns(classes: Mapping[str, Mapping[str, str]]) -> list[Labelled]:
 
 
 def checked_text(text: str, where: str) -> str:
-    """A text in NFC without white space around it; raises `RequestError` if it is none."""
+    """Return a text in NFC, stripped; raise `RequestError` if it is empty or too long."""
     text = unicodedata.normalize("NFC", text).strip()
     if not text:
         raise RequestError(f"{where}: expected a text, got an empty one.")
@@ -72,7 +73,7 @@ def checked_text(text: str, where: str) -> str:
 
 
 def _files(path: Path, wanted: re.Pattern[str]) -> Iterator[tuple[str, bytes]]:
-    """Name and content of each file that is wanted."""
+    """Yield name and content of each file that `wanted` matches."""
     try:
         if path.is_dir():
             found = _in_folder(path, wanted)
@@ -85,7 +86,7 @@ def _files(path: Path, wanted: re.Pattern[str]) -> Iterator[tuple[str, bytes]]:
         yield from found
     except (zipfile.BadZipFile, tarfile.TarError, NotImplementedError, EOFError) as error:
         raise RequestError(f"{path}: expected a whole archive, but: {error}.") from error
-    except (OSError, RuntimeError, zlib.error) as error:  # zipfile's word for a password
+    except (OSError, RuntimeError, zlib.error) as error:  # RuntimeError: a zip with a password
         reason = getattr(error, "strerror", None) or str(error)
         raise RequestError(f"{path}: expected texts that can be read, but: {reason}.") from error
 

@@ -1,1 +1,1 @@
-"""What classifies texts: a mean of embeddings, recurrent networks, the Transformer encoder."""
+"""Models that classify texts: a mean of embeddings, recurrent networks, Transformer encoders."""

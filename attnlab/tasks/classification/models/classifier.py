@@ -1,4 +1,4 @@
-"""What all classifiers share: embeddings, dropout, the output."""
+"""The base class of text classifiers, and the classifier on a mean of embeddings."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ _SPREAD = 0.1  # of embeddings whose mean is read: each of many words counts by 
 
 
 class Classifier(InMemoryModel):
-    """Texts (B, S) of tokens, padded at the end with PAD, to the logits of classes (B, C).
+    """Maps texts (B, S) of tokens, padded at the end with PAD, to logits of classes (B, C).
 
     Args:
-        vocabulary: how many tokens there are.
+        vocabulary: the number of tokens.
         classes: C.
         embedding: width of a token's vector.
-        spread: standard deviation of the embeddings at the start. Keras's own, 0.03, keeps words so
-            alike that what two of them say together is not found in hundreds of steps.
-        dropout: share of what the output reads that is dropped in training, and of the embeddings,
-            the same numbers of all words of a text (Gal and Ghahramani 2016, arXiv 1512.05287).
-        **kwargs: of every Keras model.
+        spread: initial standard deviation of the embeddings. With Keras's default, 0.03, words are
+            so similar that a model doesn't learn to combine two of them in hundreds of steps.
+        dropout: dropout rate of the output layer's input and of the embeddings; at all words of a
+            text the same components are dropped (Gal and Ghahramani 2016, arXiv 1512.05287).
+        **kwargs: those of every Keras model.
     """
 
     def __init__(
@@ -42,7 +42,7 @@ class Classifier(InMemoryModel):
         self.embedding = keras.layers.Embedding(
             vocabulary, embedding, embeddings_initializer=normal, name="embedding"
         )
-        # Of embeddings the same numbers at all words of a text, which are few to draw.
+        # One draw per text and component of the embeddings.
         shapes = ((None, 1, embedding), None)
         self.dropouts = [Dropout(dropout, noise_shape=shape) for shape in shapes]
         self.output_layer = keras.layers.Dense(classes, name="output")
@@ -54,12 +54,12 @@ class Classifier(InMemoryModel):
         self.output_layer.build((tokens_shape[0], width))
 
     def call(self, tokens, training=None):
-        """Logits (B, C) in float32."""
+        """Return logits (B, C) in float32."""
         features, _ = self._read_texts(tokens, training)
         return ops.cast(self.output_layer(self.dropouts[1](features, training=training)), "float32")
 
     def attend(self, tokens):
-        """Attention weights (B, H, T, S) on the tokens; None where nothing attends."""
+        """Return attention weights (B, H, T, S) on the tokens; None without attention."""
         output = self._read_texts(tokens, training=False)[1]
         return None if output is None else output.weights
 
@@ -69,28 +69,28 @@ class Classifier(InMemoryModel):
         return self._features(vectors, real, training)
 
     def _build_features(self, vectors_shape: tuple) -> int:
-        """Build what makes the features; returns their width."""
+        """Create the weights that compute the features; return the features' width."""
         raise NotImplementedError
 
     def _features(self, vectors, real, training) -> tuple:
-        """What the output reads of vectors (B, S, E), and what was attended to.
+        """Return the input of the output layer for vectors (B, S, E), and the attention's output.
 
-        `real` (B, S) is False where a text has ended.
+        `real` (B, S) is False for padding.
         """
         raise NotImplementedError
 
 
 def mean_of(vectors, real):
-    """The mean of the real ones of vectors (B, S, E), (B, E); zeros of an empty text."""
+    """Return the mean (B, E) of the real vectors of (B, S, E); zeros for an empty text."""
     weights = ops.cast(real, vectors.dtype)[..., None]
     return ops.sum(vectors * weights, axis=1) / ops.maximum(ops.sum(weights, axis=1), 1.0)
 
 
 class EmbeddingsClassifier(Classifier):
-    """The mean of a text's embeddings, and one output: the order of words counts for nothing.
+    """A linear output on the mean of a text's embeddings, which ignores the order of words.
 
-    Source: Joulin et al. 2017 (arXiv 1607.01759), fastText's classifier. Difference: no pairs of
-    words. The settings are those of `Classifier`.
+    Source: Joulin et al. 2017 (arXiv 1607.01759), fastText's classifier. Difference: no word pairs.
+    The settings are those of `Classifier`.
     """
 
     def __init__(self, **kwargs) -> None:

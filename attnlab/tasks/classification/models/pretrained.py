@@ -1,4 +1,4 @@
-"""A classifier on an encoder that was trained before."""
+"""A classifier on a pretrained encoder."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from attnlab.training.steps import InMemoryModel
 
 
 class PretrainedClassifier(FineTuned, InMemoryModel):
-    """Texts (B, S) of tokens, padded at the end, to the logits of classes (B, C).
+    """Maps texts (B, S) of tokens, padded at the end, to logits of classes (B, C).
 
-    The output reads the encoder's vector of START, which stands before a text, or the mean of the
+    The output layer reads the encoder's vector of START, which is before a text, or the mean of the
     vectors of its words.
 
     Source: Devlin et al. 2019 (arXiv 1810.04805), section 4.1. Differences: any encoder; the mean.
@@ -24,8 +24,8 @@ class PretrainedClassifier(FineTuned, InMemoryModel):
     Args:
         classes: C.
         pool: `class_token` or `mean`.
-        dropout: share of what the output reads that is dropped in training.
-        **kwargs: of `FineTuned`.
+        dropout: dropout rate of the output layer's input.
+        **kwargs: those of `FineTuned`.
     """
 
     def __init__(
@@ -48,16 +48,16 @@ class PretrainedClassifier(FineTuned, InMemoryModel):
         self.output_layer.build((batch, self.encoder.width))
 
     def call(self, tokens, training=None):
-        """Logits (B, C) in float32."""
+        """Return logits (B, C) in float32."""
         vectors = self._encode(tokens, training)[0]
         real = ops.not_equal(tokens, PAD)
         read = mean_of(vectors[:, 1:-1], real) if self.pool == "mean" else vectors[:, 0]
         return ops.cast(self.output_layer(self.dropout(read, training=training)), "float32")
 
     def attend(self, tokens):
-        """The last layer's weights on the words: START's (B, H, 1, S), or their own (B, H, S, S).
+        """Return the last layer's weights on the words, (B, H, 1, S), or (B, H, S, S) for `mean`.
 
-        They sum to less than 1: the rest is on START and END.
+        The query is START, or each word. Rows sum to less than 1; the rest is on START and END.
         """
         weights = self._encode(tokens, False)[1]
         first = slice(1, -1) if self.pool == "mean" else slice(0, 1)
@@ -65,5 +65,5 @@ class PretrainedClassifier(FineTuned, InMemoryModel):
         return weights[:, :, first, 1:-1] * real[:, None, None]
 
     def _encode(self, tokens, training) -> tuple:
-        """The encoder's vectors (B, 2 + S, W), and weights (B, H, 2 + S, 2 + S)."""
+        """Return the encoder's vectors (B, 2 + S, W) and weights (B, H, 2 + S, 2 + S)."""
         return self.encoder(framed(tokens), training=training and not self.frozen)

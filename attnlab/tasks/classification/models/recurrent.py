@@ -1,4 +1,4 @@
-"""A recurrent classifier: one look back through an attention mechanism."""
+"""A recurrent classifier whose last state attends to all states."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ _MANY_WORDS = 1000
 
 
 class RecurrentClassifier(AttentionReadout, Classifier):
-    """A recurrent encoder whose state at the end of a text looks back over all states.
+    """A recurrent encoder whose state at the end of a text attends to all its states.
 
     Source: Yang et al. 2016 ("Hierarchical Attention Networks for Document Classification", NAACL),
-    section 2.2, for words. Difference: any mechanism looks back, asked by the last state, while
-    theirs has no query, as `pooling`. The settings are those of `AttentionReadout`,
-    `RecurrentEncoder` and `Classifier`; its `spread` may be `auto`: 1, but 0.1 with a thousand
-    words or more. What few words say together is found faster where they differ much, and what
-    each of many says where they start alike.
+    section 2.2, for words. Difference: any mechanism can attend, with the last state as its query;
+    theirs has no query, like `pooling`. The settings are those of `AttentionReadout`,
+    `RecurrentEncoder` and `Classifier`. `spread` may be `auto`: 1, or 0.1 with a vocabulary of
+    1,000 words or more. Combinations of few words are learned faster if their vectors differ much,
+    the meaning of many single words if they start similar.
     """
 
     def __init__(
@@ -43,7 +43,7 @@ class RecurrentClassifier(AttentionReadout, Classifier):
             layers=layers,
             bidirectional=bidirectional,
             dropout=dropout,
-            drops_last=False,  # which is dropped behind the look
+            drops_last=False,  # the last layer's dropout is after the attention
             name="encoder",
         )
         self.look_by(attention, readout, self.encoder.width)
@@ -63,7 +63,7 @@ class RecurrentClassifier(AttentionReadout, Classifier):
         state = encoded.summary
         if self.reads == "state":
             return state, None
-        # States behind the end are finite, but without meaning: the mask leaves them out.
+        # States after the end of a text are finite but meaningless; the mask excludes them.
         output = self.attention(
             state[:, None],
             self.attention.project(encoded.states),

@@ -1,4 +1,4 @@
-"""A Transformer encoder that classifies."""
+"""A classifier on a Transformer encoder."""
 
 from __future__ import annotations
 
@@ -14,15 +14,17 @@ from attnlab.tasks.classification.models.classifier import Classifier, mean_of
 
 
 class TransformerClassifier(EncoderStack, Classifier):
-    """A Transformer encoder over a text; the output reads a class token, or the mean of all words.
+    """A Transformer encoder over a text; its output reads a class token or the mean of all words.
 
-    The class token is a vector of its own before the text (Devlin et al. 2019, arXiv 1810.04805,
-    section 3), which attends to all of it; `attend` gives its weights on the words, of the last
-    layer, without those on itself. With `pool="mean"` they are those of every word on every other.
-    Embeddings are as wide as the layers and multiplied by the root of that (Vaswani et al. 2017,
-    section 3.4).
+    The class token is a learned vector before the text (Devlin et al. 2019, arXiv 1810.04805,
+    section 3), which attends to the whole text. `attend` returns its weights on the words in the
+    last layer, without the weight on itself. With `pool="mean"` it returns the weights of all words
+    on all words.
 
-    `attention` has a mechanism for each layer; the other settings are those of
+    Embeddings are as wide as the layers and multiplied by the square root of the width (Vaswani et
+    al. 2017, section 3.4).
+
+    `attention` has a mechanism per layer; the other settings are those of
     `TransformerEncoderLayer`, `PositionalEncoding` and `Classifier`.
     """
 
@@ -45,7 +47,7 @@ class TransformerClassifier(EncoderStack, Classifier):
 
     @property
     def fixed_length(self) -> int | None:
-        """The length that learned positions or per-position attention weights are tied to."""
+        """The length to which learned positions or the attention's weights are tied."""
         own = int(self.pool == "class_token")
         if self.positions == "learned":
             return self.position.max_length - own

@@ -157,7 +157,7 @@ GOOD = "text,label\nfine,a\n"
         (
             GOOD + "x, \n",
             {},
-            "{path}: row 3: expected a class in the column of data.label, got none.",
+            "{path}: row 3: the column data.label is empty; it needs a class.",
         ),
         (GOOD + "x,b,c\n", {}, "{path}: row 3: expected 2 cells, got 3."),
         (GOOD + "x\n", {}, "{path}: row 3: expected 2 cells, got 1."),
@@ -251,9 +251,9 @@ def test_a_folder_of_classes_with_parts_of_its_own(tmp_path):
 @pytest.mark.parametrize(
     ("path", "message"),
     [
-        (None, "data.path: expected a folder with one for each class, got null."),
-        ("gone", "data.path: expected a folder with one for each class, got gone, which isn't th"),
-        ("a/1.txt", "data.path: expected a folder with one for each class, got a/1.txt, a file:"),
+        (None, "data.path: expected a folder with a folder per class, got null."),
+        ("gone", "data.path=gone: doesn't exist. Expected FOLDER/CLASS/FILE"),
+        ("a/1.txt", "data.path=a/1.txt: is a file;"),
         ("e", "data.path: e has no folder with texts."),
     ],
 )

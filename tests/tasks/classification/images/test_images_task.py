@@ -97,7 +97,7 @@ def test_a_folder_of_images_is_learned_and_used_by_every_verb(trained):
 def test_wrong_images_are_told_in_a_sentence(trained):
     (trained.folder / "broken.png").write_bytes(b"\x89PNG\r\n\x1a\nand no more")
     for words, message in (
-        ((), "FILE.png: expected image files for a run of images, got none."),
+        ((), "FILE.png: the run classifies images; give image files."),
         (("no.png",), "FILE.png: expected an image file, got no.png, no such file."),
         (("broken.png",), "broken.png: expected a whole image, such as a PNG or JPEG, but: "),
         (("broken.png", "--attention", "x.gif"), "--attention: expected a file that ends"),
@@ -184,7 +184,9 @@ def test_of_many_training_images_some_are_drawn_and_that_is_said(monkeypatch):
     data = digits()
     notes = build_report(data, "test", np.full((360, 10), 0.1)).notes
     count = len(data.parts["train"])
-    assert notes[0].startswith("10 classes, with their images in train, validation and test: 0 ")
+    assert notes[0].startswith(
+        "10 classes, with the numbers of images in train, validation and test: 0 "
+    )
     assert notes[1:] == [
         "The baselines logistic_regression and nearest got 50 of the "
         f"{count} training images, drawn at random."

@@ -45,7 +45,7 @@ class ImageFolder(ImageCorpus):
     def open(self, cache: Path, progress: Progress | None = None) -> None:
         """Read the files; see `Corpus.open`."""
         if not self.path:
-            raise RequestError("data.path: expected a folder with one for each class, got null.")
+            raise RequestError("data.path: expected a folder with a folder per class, got null.")
         folder = Path(self.path).expanduser()
         found = find_files(
             folder, "data.path", "image", is_image_name, allow_empty=self.allow_empty
