@@ -1,1 +1,1 @@
-"""Images into classes: the corpora, the Vision Transformer, and what is told of its runs."""
+"""Classification of images: the corpora, the task, and the Vision Transformer."""

@@ -1,4 +1,4 @@
-"""Classes of images by rules that need no network."""
+"""Baselines of image classification, which need no network."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from attnlab.tasks.classification.baselines import drawn, logistic_regression, m
 if TYPE_CHECKING:
     from attnlab.tasks.classification.part import ImagePart
 
-MOST_IMAGES = 10_000  # training images that are searched and fitted
+MOST_IMAGES = 10_000  # training images that the baselines are fitted on
 _MOST_STEPS = 200  # of the logistic regression
 
 
 def image_baselines(
     train: ImagePart, asked: ImagePart, classes: int, key: str
 ) -> dict[str, np.ndarray]:
-    """Probabilities (N, C) of the images of a part, by the name of the baseline.
+    """Return each baseline's probabilities (N, C) for the images of a part, by its name.
 
-    `logistic_regression` is one on pixels from 0 to 1, of at most 200 steps. Of more than 10,000
-    training images it and `nearest` get that many, drawn at random; the same images give the same
-    numbers. They are computed once for each `key`, which stands for both parts.
+    `logistic_regression` sees pixels from 0 to 1 and takes at most 200 steps. Of more than 10,000
+    training images, it and `nearest` get 10,000, drawn at random. Equal images give equal numbers.
+    A cache has the results by `key`, which identifies both parts.
     """
     return remembered(key, lambda: _computed(train, asked, classes))
 
@@ -42,16 +42,16 @@ def _computed(train: ImagePart, asked: ImagePart, classes: int) -> dict[str, np.
 def nearest(
     memory: np.ndarray, labels: np.ndarray, queries: np.ndarray, classes: int
 ) -> np.ndarray:
-    """The class of the training image at the least Euclidean distance, the first of equals.
+    """Predict the class of the training image at the smallest Euclidean distance.
 
-    Its probability is (1 + 1 / C) / 2, that of the others 1 / 2C: the one image that was found
-    beside one that is of all classes to equal parts.
+    The first of equally near images counts. Its class has the probability (1 + 1 / C) / 2, the
+    others 1 / 2C: the mean of this image and a uniform distribution.
 
     Args:
         memory: (M, pixels), the training images.
         labels: (M,) their classes.
         queries: (N, pixels).
-        classes: how many there are.
+        classes: the number of classes.
     """
     from sklearn.metrics import pairwise_distances_argmin
 
@@ -62,5 +62,5 @@ def nearest(
 
 
 def _flat(pixels: np.ndarray) -> np.ndarray:
-    """Images (N, H, W, C) of bytes as rows of numbers from 0 to 1."""
+    """Flatten images (N, H, W, C) of bytes to rows of numbers from 0 to 1."""
     return pixels.reshape(len(pixels), -1).astype(np.float32) / 255

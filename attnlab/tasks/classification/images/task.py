@@ -1,4 +1,4 @@
-"""Images into classes."""
+"""The tasks `images` and `digits`: classify images."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _FILE = "classes.json"
 
 
 class Images(ClassificationTask):
-    """Sort a corpus's images into its classes.
+    """Classify the images of a corpus.
 
     Attributes:
         shape: (height, width, channels) of an image.
@@ -44,8 +44,8 @@ class Images(ClassificationTask):
     has_images: ClassVar[bool] = True
     shape: tuple[int, int, int]
     data: LabelledImages
-    source: ImageSource | None = None  # of an encoder that was trained before
-    _is_saved = False  # whether the model gets the weights of a run
+    source: ImageSource | None = None  # the source of a pretrained encoder
+    _is_saved = False  # whether the model will get the weights of a run
 
     def __init__(
         self,
@@ -61,7 +61,7 @@ class Images(ClassificationTask):
         self.shape, self.encoder = corpus.shape, encoder
 
     def load(self, seed: int = 0, progress: Progress | None = None) -> LabelledImages:
-        """See `ClassificationTask.load`; an encoder that is missing is refused first."""
+        """Load the corpus, after checking that the encoder exists; see `ClassificationTask`."""
         if self.encoder and self.source is None:
             self.source = open_image_source(self.encoder)
         return super().load(seed, progress)
@@ -81,10 +81,10 @@ class Images(ClassificationTask):
         )
 
     def build(self, attention: Callable[[], Attention], model: Option) -> VisionTransformer:
-        """The classifier, its weights drawn: (B, H, W, C) pixels to (B, classes) logits.
+        """Return a classifier, drawn or pretrained: (B, H, W, C) pixels to (B, classes) logits.
 
         Raises:
-            RequestError: there is no such model for this task, or its parts don't fit.
+            RequestError: the task has no such model, or its settings contradict each other.
         """
         from attnlab.encoders.tuning import begin
 
@@ -94,7 +94,7 @@ class Images(ClassificationTask):
         return found
 
     def check(self, attention: Callable[[], Attention], model: Option) -> None:
-        """Refuse what `build` would, whatever the corpus; called before it is read."""
+        """Refuse settings that `build` refuses with any corpus, before the corpus is read."""
         self._build(attention, model, classes=2, source=None)
 
     def _build(
@@ -115,14 +115,14 @@ class Images(ClassificationTask):
             return build_pretrained(attention, self.shape, source=source, **given)
         if self.encoder:
             raise RequestError(
-                f"task.encoder: expected null, since model=vit has none, got {self.encoder}."
+                f"task.encoder={self.encoder}: must be null with model=vit, which has no encoder."
             )
         return build_vision_transformer(attention, self.shape, **given)
 
     def learning(self, model: VisionTransformer, batch: int) -> dict[str, Any]:
-        """See `ClassificationTask`.
+        """Return arguments of the learner: whether XLA is faster.
 
-        A step has about six operations for each parameter and each vector of the batch.
+        A training step has about six operations per parameter and vector of the batch.
         """
         from attnlab.training.steps import Border, is_faster_with_xla
 
@@ -130,20 +130,20 @@ class Images(ClassificationTask):
         return {"faster_with_xla": is_faster_with_xla(operations, Border.VISION_TRANSFORMER)}
 
     def examples(self, model: VisionTransformer, inputs: np.ndarray) -> dict[str, np.ndarray]:
-        """The `pixels` (N, height, width, channels); `positions` (P, P) where they are learned.
+        """Return `pixels` (N, height, width, channels), and `positions` (P, P) if learned.
 
-        `VisionTransformer.position_similarity` has these.
+        These are those of `VisionTransformer.position_similarity`.
         """
         similarity = model.position_similarity()
         return {"pixels": inputs, **({} if similarity is None else {"positions": similarity})}
 
     def _items(self, inputs: Any) -> list[np.ndarray]:
-        """Images, (N, height, width, channels) of 0 to 255.
+        """Convert images, (N, height, width, channels) of 0 to 255, to a list.
 
-        Grey images may lack the last axis, and a table has a pixel a column, row by row.
+        Grey images may lack the last axis; a table has one pixel per column, row by row.
 
         Raises:
-            RequestError: the inputs are none, of another size, or outside of 0 to 255.
+            RequestError: there are no inputs, or they have another size, or aren't in 0 to 255.
         """
         size = " x ".join(map(str, self.shape))
         expected = f"inputs: expected images of {size} numbers from 0 to 255, got"
@@ -162,27 +162,27 @@ class Images(ClassificationTask):
         return [*np.rint(found).astype(np.uint8)]
 
     def shares(self, model: keras.Model, items: Sequence[np.ndarray]) -> np.ndarray:
-        """The probability of each class for each image, (H, W, C) uint8 each: (N, classes)."""
+        """Return the probability of each class for images (H, W, C) uint8: (N, classes)."""
         batches = [np.stack(items[at : at + BATCH]) for at in range(0, len(items), BATCH)]
         logits = [np.asarray(model(batch, training=False)) for batch in batches]
         return probabilities(np.concatenate(logits))
 
     def read(self, items: Sequence[str]) -> list[np.ndarray]:
-        """The pixels of image files; see `read_image`."""
+        """Read the pixels of image files; see `read_image`."""
         return [read_image(Path(item), self.shape) for item in items]
 
     def save(self, folder: Path) -> None:
-        """Write the classes, the size of images, and what makes an encoder again."""
+        """Write the classes, the size of images, and the description of an encoder."""
         content = {"classes": dict(self.class_counts), "shape": list(self.shape)}
         write_json(folder / _FILE, content)
         if self.source:
             save_source(folder, self.source)
 
     def load_from(self, folder: Path) -> None:
-        """Read what `save` wrote; then images can be classified without the corpus.
+        """Read what `save` wrote, which is all that classifying images needs: no corpus.
 
         Raises:
-            RequestError: the file is missing or damaged, or of images of another size.
+            RequestError: the file is missing or damaged, or its images have another size.
         """
 
         def read(content: Mapping[str, Any]) -> tuple[tuple[int, ...], dict[str, int]]:
@@ -194,7 +194,7 @@ class Images(ClassificationTask):
 
     @classmethod
     def served(cls, document: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-        """One image, and its class."""
+        """Return one image, and its class."""
         settings = {key: value for key, value in document["data"].items() if key != "name"}
         corpus: type[ImageCorpus] = option_class("data", document["data"]["name"])
         return (
@@ -204,7 +204,7 @@ class Images(ClassificationTask):
 
 
 class Digits(Images):
-    """Sort the digits of scikit-learn: none of them is what it was in the mirror."""
+    """Classify scikit-learn's digits; they aren't mirrored in training, but shifted by a pixel."""
 
     name: ClassVar[str] = "digits"
 

@@ -175,7 +175,7 @@ def test_a_folder_that_will_not_do_is_refused_in_a_sentence(folder, tmp_path, ca
 
 @pytest.mark.parametrize("path", [None, "nowhere"])
 def test_a_folder_that_is_not_there(tmp_path, path):
-    with pytest.raises(RequestError, match=r"data\.path: expected a folder with one for each cl"):
+    with pytest.raises(RequestError, match=r"data\.path: expected a folder with a folder per cl"):
         ImageFolder(path=path).open(tmp_path)
 
 

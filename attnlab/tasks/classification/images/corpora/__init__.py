@@ -1,1 +1,1 @@
-"""Images with classes."""
+"""Corpora of labelled images."""

@@ -29,9 +29,10 @@ _FILES = {
 
 @dataclass(kw_only=True, eq=False)
 class Cifar10(PublishedImages):
-    """60,000 photographs, 32 x 32 in colour, in ten classes, 10,000 of them to test on.
+    """60,000 colour photographs of 32 x 32 pixels in ten classes, 10,000 of them for the test.
 
-    The binary version of it: the other one is pickled, and unpickling runs what is in the file.
+    This is the binary version. The other version is a pickle, which can run any code when it is
+    read.
 
     Source: Krizhevsky 2009, "Learning multiple layers of features from tiny images". Difference:
     validation is held out from train.
@@ -74,7 +75,7 @@ class Cifar10(PublishedImages):
 
 
 def _files(place: Path) -> Iterator[tuple[str, bytes]]:
-    """Name and content of the binary files of a folder, or in a tar archive."""
+    """Yield name and content of the binary files in a folder or a tar archive."""
     wanted = {name for names in _FILES.values() for name in names}
     try:
         if place.is_dir():

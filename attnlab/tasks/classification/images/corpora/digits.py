@@ -1,4 +1,4 @@
-"""Handwritten digits that come with scikit-learn."""
+"""The handwritten digits of scikit-learn."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ _LARGEST = 16  # of scikit-learn's grey levels
 
 @dataclass(kw_only=True, eq=False)
 class Digits(ImageCorpus):
-    """1,797 real digits, 8 x 8 grey levels each; nothing to download.
+    """1,797 handwritten digits of 8 x 8 grey pixels; nothing is downloaded.
 
     Source: Alpaydin and Kaynak 1998, the test part of "Optical Recognition of Handwritten Digits"
-    (UCI), as `sklearn.datasets.load_digits` has it: 13 writers. Who wrote which is not known, so
-    train and test share writers, and all that is reported is about known hands.
+    (UCI), as in `sklearn.datasets.load_digits`: 13 writers. The data don't say who wrote which
+    digit, so train and test share writers: results hold for the handwriting of known writers.
 
     The test part is that of `train_test_split(test_size=test, stratify=y, random_state=seed)`; the
     run's seed doesn't change it.
@@ -37,12 +37,12 @@ class Digits(ImageCorpus):
     seed: int = 0
 
     def open(self, cache: Path, progress: Progress | None = None) -> None:
-        """Take the images out of scikit-learn; see `Corpus.open`."""
+        """Load the images from scikit-learn; see `Corpus.open`."""
         from sklearn.datasets import load_digits
         from sklearn.model_selection import train_test_split
 
         found = load_digits()
-        # 0 to 16 as 0 to 255: 17 levels that stay as far apart.
+        # Scale 0 to 16 to 0 to 255.
         pixels = np.rint(found.images[..., None] * (255 / _LARGEST)).astype(np.uint8)
         images = numbered("digit", pixels, found.target, [str(digit) for digit in range(10)])
         try:
@@ -54,8 +54,8 @@ class Digits(ImageCorpus):
             )
         except ValueError as error:
             raise RequestError(
-                "data.test: expected a share that leaves images of each digit to train and to test "
-                f"on, got {self.test:g}."
+                f"data.test={self.test:g}: must leave images of each digit for training and for "
+                "the test."
             ) from error
         rows = {"train": np.sort(train), "test": np.sort(test)}
         self.set_items({part: [images[row] for row in own] for part, own in rows.items()})

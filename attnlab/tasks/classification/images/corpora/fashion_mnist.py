@@ -27,7 +27,7 @@ _UNSIGNED_BYTES = 8  # type of an IDX file
 
 @dataclass(kw_only=True, eq=False)
 class FashionMnist(PublishedImages):
-    """70,000 grey pictures of clothes, 28 x 28, in ten classes, 10,000 of them to test on.
+    """70,000 grey pictures of clothes, 28 x 28, in ten classes, 10,000 of them for the test.
 
     Source: Xiao, Rasul and Vollgraf 2017 (arXiv 1708.07747). Difference: validation is held out
     from train.
@@ -83,7 +83,7 @@ def _part(folder: Path, part: str, name: str) -> list[LabelledImage]:
 
 
 def _file(folder: Path, name: str) -> Path:
-    """A file of a folder, as it was downloaded or unpacked."""
+    """Return a file of a folder, gzipped as downloaded, or unpacked."""
     places = [folder / f"{name}.gz", folder / name]
     found = next((path for path in places if path.is_file()), None)
     if found is None:
@@ -92,13 +92,13 @@ def _file(folder: Path, name: str) -> Path:
 
 
 def read_idx(path: Path, axes: int) -> np.ndarray:
-    """The unsigned bytes of an IDX file, plain or gzipped, in their shape.
+    """Read an array of unsigned bytes from an IDX file, plain or gzipped.
 
-    The format of yann.lecun.com/exdb/mnist: two zeros, a type (8: unsigned bytes), how many axes;
-    the size of each as a big-endian uint32; the values.
+    The format of yann.lecun.com/exdb/mnist: two zeros, a type (8: unsigned bytes), the number of
+    axes; the size of each axis as a big-endian uint32; the values.
 
     Raises:
-        RequestError: it is no whole file of so many axes of bytes.
+        RequestError: the file is damaged, or isn't an IDX file of bytes with `axes` axes.
     """
     try:
         raw = path.read_bytes()

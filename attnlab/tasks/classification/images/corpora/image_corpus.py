@@ -1,4 +1,4 @@
-"""A corpus of images with classes."""
+"""Labelled images, and the base class of their corpora."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ from attnlab.tasks.text_corpus import ReadCorpus
 class LabelledImage(NamedTuple):
     """An image and its class."""
 
-    name: str  # by which a reader finds it again, such as its file
+    name: str  # such as its file name
     pixels: np.ndarray  # (height, width, channels) uint8, of one shape in a corpus
     label: str  # the name of its class
 
     def key(self, ignore_case: bool = False) -> str:
-        """Return what images that count as one share: all their pixels."""
+        """Return a key that is equal for images with equal pixels."""
         return hashlib.blake2b(self.pixels.tobytes(), digest_size=16).hexdigest()
 
 
 class ImageCorpus(ReadCorpus, Corpus):
-    """Images of one shape; `open` of the subclass calls `set_items`."""
+    """A corpus of images of one shape; `open` of a subclass calls `set_items`."""
 
     noun: ClassVar[str] = "image"
 
     @property
     def shape(self) -> tuple[int, int, int]:
-        """Height, width and channels of all its images, known before it is opened."""
+        """Height, width and channels of all images, known before the corpus is opened."""
         raise NotImplementedError
 
     def _content(self) -> Any:
@@ -46,7 +46,7 @@ class ImageCorpus(ReadCorpus, Corpus):
 def numbered(
     part: str, pixels: np.ndarray, labels: np.ndarray, classes: Sequence[str]
 ) -> list[LabelledImage]:
-    """The images of a part whose arrays have no names for them: `test 17`, counted from 0."""
+    """Make labelled images of a part from arrays; their names are `test 17`, from 0."""
     return [
         LabelledImage(f"{part} {number}", image, classes[label])
         for number, (image, label) in enumerate(zip(pixels, labels.tolist(), strict=True))

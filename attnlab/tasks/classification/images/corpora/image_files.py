@@ -1,4 +1,4 @@
-"""Image files as pixels; what is wrong is named by its file."""
+"""Read image files as pixels; messages name the file."""
 
 from __future__ import annotations
 
@@ -14,13 +14,14 @@ import numpy as np
 from attnlab.errors import RequestError, explained
 from attnlab.text.reading import printable
 
-# What Pillow only names, or can't read without another program.
+# Formats that Pillow recognises but can't read without another program.
 _NOT_READ = {"BUFR", "EPS", "GRIB", "HDF5", "MPEG", "WMF"}
-# Formats whose files may have several images that are worth as much as the first.
+# Formats whose files may contain several images of equal rank.
 _OF_SEVERAL = {"AVIF", "FLI", "GIF", "PNG", "TIFF", "WEBP"}
 _WHITE = (255, 255, 255, 255)
 _ORIENTATION = 0x0112  # in EXIF
-# By its number, as `PIL.ImageOps.exif_transpose` has it, which fails where another tag is odd.
+# EXIF orientation -> transposition, as in `PIL.ImageOps.exif_transpose`, which fails if another tag
+# is invalid.
 _UPRIGHT = {
     2: "FLIP_LEFT_RIGHT",
     3: "ROTATE_180",
@@ -30,13 +31,13 @@ _UPRIGHT = {
     7: "TRANSVERSE",
     8: "ROTATE_90",
 }
-# PIL's words for broken files, and what it doesn't foresee in them.
+# The errors that PIL raises for broken files, intended and unintended.
 _BROKEN = (OSError, ValueError, SyntaxError, LookupError, TypeError, AttributeError, struct.error)
 
 
 @cache
 def _formats() -> frozenset[str]:
-    """The formats that Pillow reads here, by its names for them."""
+    """Return Pillow's names of the formats that it can read here."""
     from PIL import Image
 
     Image.init()
@@ -52,7 +53,7 @@ def _endings() -> frozenset[str]:
 
 
 def is_image_name(name: str) -> bool:
-    """Whether a file's name ends, in any case, like those of images that Pillow reads."""
+    """Whether a file name has the extension, in any case, of an image that Pillow reads."""
     return PurePath(name).suffix.lower() in _endings()
 
 
@@ -62,15 +63,16 @@ def read_image(path: Path, shape: tuple[int, int, int]) -> np.ndarray:
 
 
 def read_image_file(path: Path, shape: tuple[int, int, int]) -> tuple[np.ndarray, int]:
-    """Read an image file in a shape, (height, width, channels).
+    """Read an image file as pixels (height, width, channels), and its number of frames.
 
-    It is turned as its EXIF says, laid on white where it is transparent, made grey or coloured as
-    the channels (1 or 3) want it, and stretched or shrunk by bilinear filtering to height and
-    width. Of 16 bits a channel the upper 8 count.
+    The image is rotated as its EXIF data say, transparent parts become white, the colours become
+    grey (1 channel) or RGB (3), and bilinear filtering resizes it to height and width. Of 16 bits
+    per channel the upper 8 are used. Of several frames, such as the pages of a TIFF, the first is
+    read.
 
     Raises:
-        RequestError: it can't be read, is no image that Pillow reads, is broken, far too large, or
-            has pixels without a known range.
+        RequestError: it can't be read, isn't an image that Pillow reads, is broken, far too large,
+            or has pixels without a known range.
     """
     from PIL import Image, UnidentifiedImageError
 
@@ -89,7 +91,7 @@ def read_image_file(path: Path, shape: tuple[int, int, int]) -> tuple[np.ndarray
                 _check_range(image, where)
                 flat = _flat(_upright(image)).convert("L" if channels == 1 else "RGB")
     except (Image.DecompressionBombWarning, Image.DecompressionBombError) as error:
-        raise RequestError(f"{where}: expected an image, got one of too many pixels.") from error
+        raise RequestError(f"{where}: the image has too many pixels to be read.") from error
     except UnidentifiedImageError as error:
         what = "there is none in it" if content else "the file is empty"
         raise RequestError(f"{expected}: {what}.") from error
@@ -103,7 +105,7 @@ def read_image_file(path: Path, shape: tuple[int, int, int]) -> tuple[np.ndarray
 
 
 def _check_range(image: Any, where: str) -> None:
-    """Refuse numbers of 32 bits: what is white among them isn't known."""
+    """Refuse pixels of 32 bits, because the number that means white isn't known."""
     if image.mode == "F" or (image.mode == "I" and image.format not in ("PNG", "PPM")):
         raise RequestError(
             f"{where}: expected 8 or 16 bits for each channel of a pixel, got 32: save it with 8."
@@ -111,7 +113,7 @@ def _check_range(image: Any, where: str) -> None:
 
 
 def _upright(image: Any) -> Any:
-    """An image turned as its EXIF says."""
+    """Rotate an image as its EXIF data say."""
     from PIL import Image
 
     way = _UPRIGHT.get(image.getexif().get(_ORIENTATION))
@@ -119,7 +121,7 @@ def _upright(image: Any) -> Any:
 
 
 def _flat(image: Any) -> Any:
-    """An image without transparency, of 8 bits a channel."""
+    """Convert an image to 8 bits per channel without transparency."""
     from PIL import Image
 
     if image.mode.startswith("I"):  # 16 bits, which PIL would cut off at 255

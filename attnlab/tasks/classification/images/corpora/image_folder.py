@@ -1,4 +1,4 @@
-"""Anybody's images, a file each: a folder for each class."""
+"""The user's own images: a file per image, a folder per class."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ _REPORT_EVERY = 64
 
 @dataclass(kw_only=True, eq=False)
 class ImageFolder(ImageCorpus):
-    """Images in the user's own files: `path/CLASS/NAME.png`, or what else Pillow reads.
+    """Images in the user's own files: `path/CLASS/NAME.png`, in any format that Pillow reads.
 
     Parts may have folders of their own, `path/train/CLASS/NAME.png` and so on; a part without one
     is a share of train. Images are resized to `size` x `size` pixels; see `find_files` for the
-    folders, `read_image` for the files.
+    folders, `read_image_file` for the files.
     """
 
     name = "image_folder"
@@ -39,7 +39,7 @@ class ImageFolder(ImageCorpus):
 
     @property
     def shape(self) -> tuple[int, int, int]:
-        """As the settings have it."""
+        """The shape that the settings `size` and `grey` give."""
         return self.size, self.size, 1 if self.grey else 3
 
     def open(self, cache: Path, progress: Progress | None = None) -> None:

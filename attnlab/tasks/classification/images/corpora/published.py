@@ -1,4 +1,4 @@
-"""Images that others published, in files of their own formats."""
+"""The base class of published corpora of images."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from attnlab.tasks.downloads import cache_folder, fetch
 
 
 class PublishedImages(ImageCorpus):
-    """Files that are downloaded unless `path` names where they lie."""
+    """A published corpus of images, which is downloaded unless `path` is set."""
 
     fetchable = True
 
@@ -23,10 +23,10 @@ class PublishedImages(ImageCorpus):
     url: str = ""
 
     def open(self, cache: Path, progress: Progress | None = None) -> None:
-        """Find the files, downloading them where no path is given, and read them.
+        """Find the files, or download them if no path is given, and read them.
 
         Raises:
-            RequestError: they can't be had or read; see `Corpus.open`.
+            RequestError: they can't be downloaded or read; see `Corpus.open`.
         """
         if self.path:
             return self._take(existing_place(self.path))
@@ -37,7 +37,7 @@ class PublishedImages(ImageCorpus):
         return self._take(folder)
 
     def location(self, cache: Path) -> Path | None:
-        """Where the files lie; None where one is still to be fetched."""
+        """Return the folder of the files; None if one of them isn't downloaded yet."""
         folder = self._folder(cache)
         there = all((folder / name).is_file() for name in self.known)
         return super().location(cache) or (folder if there else None)
@@ -46,14 +46,14 @@ class PublishedImages(ImageCorpus):
         return cache_folder(cache, self.name, self.url, self.usual_url)
 
     def _address(self, name: str) -> str:
-        """Where a file is downloaded from."""
+        """Return the URL of a file."""
         return f"{self.url}/{name}"
 
     def _take(self, place: Path) -> None:
-        """Read the files, and call `set_items`; raises `RequestError` where they are none."""
+        """Read the files, and call `set_items`; raise `RequestError` if they are wrong."""
         raise NotImplementedError
 
 
 def cut_short(path: Path, expected: str, size: int) -> RequestError:
-    """The complaint about a file of so many bytes."""
+    """Return the error for a file of the wrong size."""
     return RequestError(f"{path}: expected {expected}, got {size:,} bytes.")

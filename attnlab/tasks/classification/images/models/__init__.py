@@ -1,1 +1,1 @@
-"""What classifies images."""
+"""Models that classify images."""

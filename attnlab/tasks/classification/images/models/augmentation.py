@@ -1,4 +1,4 @@
-"""Images as they might have been taken: mirrored, and a little to the side."""
+"""Random changes of training images: mirrored, and shifted by some pixels."""
 
 from __future__ import annotations
 
@@ -7,20 +7,20 @@ import tensorflow as tf
 
 
 class Augmentation(keras.layers.Layer):
-    """While training, mirror half of the images and shift all of them at random.
+    """Mirrors and shifts images at random in training.
 
     Each image is mirrored left to right with probability 1/2 (`flip`), and shifted down and to the
     right by whole pixels drawn from -`shift` to `shift`: a crop of the image with a black border.
-    The draws are a Keras generator's, so that in a compiled epoch they follow from (seed, step).
+    A Keras generator draws them, so that in a compiled epoch they follow from (seed, step).
 
     Args:
         flip: whether to mirror.
-        shift: most pixels to either side; 0 leaves images where they are.
-        **kwargs: as for every Keras layer.
+        shift: most pixels in each direction; 0: no shift.
+        **kwargs: those of every Keras layer.
 
     Call arguments:
         images: (B, H, W, C), any type of numbers.
-        training: whether to change anything.
+        training: whether to change the images.
 
     Returns:
         (B, H, W, C).
@@ -32,7 +32,7 @@ class Augmentation(keras.layers.Layer):
         self.seed_generator = keras.random.SeedGenerator() if flip or shift else None
 
     def call(self, images, training=False):
-        """Mirror and shift, while training."""
+        """Mirror and shift images in training."""
         if not training:
             return images
         if self.flip:
@@ -42,15 +42,15 @@ class Augmentation(keras.layers.Layer):
         return images
 
     def _draw(self, images, least: int, below: int):
-        """A whole number for each image, (B, 1, 1, 1)."""
+        """Draw a whole number for each image, (B, 1, 1, 1)."""
         shape = (tf.shape(images)[0], 1, 1, 1)
         return keras.random.randint(shape, least, below, dtype="int32", seed=self.seed_generator)
 
     def _shifted(self, images, axis: int):
-        """Images moved along an axis, black where nothing was."""
+        """Shift images along an axis, with black pixels at the border."""
         size = images.shape[axis]
         start = self._draw(images, -self.shift, self.shift + 1)[:, :, 0, 0]  # (B, 1)
-        places = tf.range(size)[None] - start  # (B, size), from where each line comes
+        places = tf.range(size)[None] - start  # (B, size), the original place of each line
         moved = tf.gather(images, tf.clip_by_value(places, 0, size - 1), axis=axis, batch_dims=1)
         inside = (places >= 0) & (places < size)
         inside = inside[:, :, None, None] if axis == 1 else inside[:, None, :, None]

@@ -1,4 +1,4 @@
-"""A Vision Transformer that was trained before, with an output of its own."""
+"""A pretrained Vision Transformer with a new output layer."""
 
 from __future__ import annotations
 
@@ -20,27 +20,27 @@ from attnlab.tasks.classification.images.models.vision_transformer import (
 
 
 class PretrainedVisionTransformer(FineTuned, VisionTransformer):
-    """Images (B, H, W, C) of bytes to the logits of classes (B, classes).
+    """Maps images (B, H, W, C) of bytes to logits of classes (B, classes).
 
-    A `VisionTransformer` with the layers of a preset, which sees pixels as the preset's were seen;
-    grey images have their one channel in place of each of the preset's.
+    A `VisionTransformer` with the layers of a preset, which scales pixels like the preset. Grey
+    images repeat their channel for each channel of the preset.
 
-    Source: Dosovitskiy et al. 2021 (arXiv 2010.11929), section 3.2: positions of images of another
-    size are interpolated in 2-D, the class token's stays. Differences: the output begins at random,
-    not at zero; biases that a preset doesn't have are trained from 0.
+    Source: Dosovitskiy et al. 2021 (arXiv 2010.11929), section 3.2: the positions are interpolated
+    in 2-D for images of another size, except that of the class token. Differences: the output layer
+    is initialized at random, not at zero; biases that a preset lacks are trained from 0.
 
     Args:
         source: the preset.
         attention: a `MultiHeadAttention` for each layer, with the preset's heads.
-        classes: how many there are.
-        pool: what the output reads: "class_token" or "mean", over the patches.
-        dropout: share of what the output reads that is dropped in training.
-        **kwargs: of `FineTuned`, and `flip` and `shift` of `VisionTransformer`: images are changed
-            in training even if the encoder is frozen.
+        classes: the number of classes.
+        pool: what the output layer reads: "class_token", or "mean" over the patches.
+        dropout: dropout rate of the output layer's input.
+        **kwargs: those of `FineTuned`, and `flip` and `shift` of `VisionTransformer`: images are
+            changed in training even if the encoder is frozen.
 
     Raises:
-        RequestError: the preset has no class token that the output could read; in `build`: it has
-            other channels, or its patches don't divide height or width.
+        RequestError: the preset has no class token for the output layer; in `build`: it has another
+            number of channels, or its patches don't divide height or width.
     """
 
     def __init__(
@@ -72,7 +72,7 @@ class PretrainedVisionTransformer(FineTuned, VisionTransformer):
 
     @property
     def depths(self) -> Mapping[str, int]:
-        """The layer of each of the encoder's variables, by its path; see `Encoder`."""
+        """The number of the layer of each of the encoder's variables, by path; see `Encoder`."""
         last = len(self.encoder)
         parts = [(0, self.embedding), (0, self.position), (last, self.final_norm)]
         parts += enumerate(self.encoder, start=1)
@@ -80,7 +80,7 @@ class PretrainedVisionTransformer(FineTuned, VisionTransformer):
         return {**found, self.class_token.path: 0} if self._own else found
 
     def take_trained(self) -> None:
-        """Take the trained weights of the encoder; see `FineTuned`."""
+        """Assign the pretrained weights to the encoder; see `FineTuned`."""
         trained, (height, width, _) = self.source.trained(), self.source.shape
         _assign([self.embedding.kernel, self.embedding.bias], trained.embedding)
         if self._own:
@@ -108,18 +108,18 @@ class PretrainedVisionTransformer(FineTuned, VisionTransformer):
 
 
 def resized(table: np.ndarray, grid: tuple[int, int], other: tuple[int, int]) -> np.ndarray:
-    """Vectors of the places of a grid, row by row, for a grid of another size.
+    """Resize a grid of vectors to another number of rows and columns.
 
-    Those in the corners stay, between places it is linear in both directions, as in the code of
+    Interpolation is bilinear, and the vectors of the corners don't change, as in the code of
     Dosovitskiy et al. 2021.
 
     Args:
-        table: (rows * columns, width).
+        table: (rows * columns, width), row by row.
         grid: its rows and columns.
-        other: those wanted.
+        other: the rows and columns of the result.
 
     Returns:
-        (rows * columns, width) of the other grid.
+        (rows * columns, width) of the new grid.
     """
     if grid == other:
         return table
@@ -129,13 +129,13 @@ def resized(table: np.ndarray, grid: tuple[int, int], other: tuple[int, int]) ->
 
 
 def _between(count: int, wanted: int) -> np.ndarray:
-    """The share (wanted, count) that each of the places of a line has in each one wanted."""
+    """Return the weights (wanted, count) of linear interpolation from `count` to `wanted`."""
     at = np.linspace(0, count - 1, wanted) if wanted > 1 else np.array([(count - 1) / 2])
     return np.maximum(0, 1 - np.abs(at[:, None] - np.arange(count)))
 
 
 def check_images(source: ImageSource, height: int, width: int, channels: int) -> None:
-    """Raise `RequestError` where a preset can't read images of a size."""
+    """Raise `RequestError` if a preset can't read images of a size."""
     if channels not in (1, source.shape[2]):
         raise RequestError(
             f"model.path: expected a preset for images of {channels} channels, got {source.path}, "
@@ -157,13 +157,13 @@ def build_pretrained(
     path: str | None = None,
     **settings,
 ) -> PretrainedVisionTransformer:
-    """One with its weights drawn, for images of a shape (H, W, C).
+    """Build a pretrained Vision Transformer with drawn weights, for images (H, W, C).
 
-    `attention` makes one mechanism and is called for each of the layers; `path` is known to
-    `source`.
+    `attention` returns one mechanism and is called for each layer; `path` is ignored, since
+    `source` knows it.
 
     Raises:
-        RequestError: its parts don't fit.
+        RequestError: the settings or the images don't fit the preset.
     """
     layers = [attention() for _ in range(source.layers)]
     model = PretrainedVisionTransformer(source=source, attention=layers, **settings)

@@ -18,7 +18,7 @@ from attnlab.layers.transformer import TransformerEncoderLayer
 from attnlab.tasks.classification.images.models.augmentation import Augmentation
 from attnlab.training.steps import InMemoryModel
 
-_MIDDLE = 127.5  # of bytes: the network sees numbers from -1 to 1
+_MIDDLE = 127.5  # of bytes, which are scaled to -1 to 1
 
 
 class VisionTransformer(InMemoryModel):
@@ -31,24 +31,24 @@ class VisionTransformer(InMemoryModel):
     Huang et al. 2016 (arXiv 1603.09382), as Touvron et al. 2021 (arXiv 2012.12877) train it. With
     mechanism multi_head, 768 units, 12 layers and heads, 3,072 inner and patches of 16 it is
     ViT-B/16: 86,567,656 parameters at 224 x 224 pixels and 1,000 classes. Differences: any
-    mechanism can be the self-attention; nothing is dropped inside the feed-forward network; the
-    class token and the head begin at random, not at zero; positions may be 2-D sinusoids.
+    mechanism can be the self-attention; the feed-forward network has no dropout inside; the class
+    token and the head are initialized at random, not at zero; positions may be 2-D sinusoids.
 
     Args:
         attention: a mechanism for each layer.
-        classes: how many there are.
+        classes: the number of classes.
         patch: pixels to a side of a patch.
         units: width of the vectors.
         feed_forward: inner width of the feed-forward networks.
-        dropout: share of the vectors, and of each sub-layer's output, dropped in training.
-        stochastic_depth: share of images for which the last layer's sub-layers are skipped in
-            training, rising to it in equal steps from 0 for the first layer.
-        positions: "learned", a vector a patch, or "sinusoidal", see `sinusoidal_grid`.
-        pool: what the output reads: "class_token" or "mean", over the patches.
-        epsilon: of the norms.
+        dropout: dropout rate of the vectors, and of each sub-layer's output.
+        stochastic_depth: share of images that skip the last layer's sub-layers in training; it
+            rises linearly from 0 for the first layer.
+        positions: "learned", a vector per patch, or "sinusoidal", see `sinusoidal_grid`.
+        pool: what the output layer reads: "class_token", or "mean" over the patches.
+        epsilon: that of the norms.
         flip: whether half of the images are mirrored in training; see `Augmentation`.
-        shift: most pixels by which images are moved in training.
-        **kwargs: of every Keras model.
+        shift: most pixels by which images are shifted in training.
+        **kwargs: those of every Keras model.
 
     Call arguments:
         images: (B, H, W, C) of bytes.
@@ -57,7 +57,7 @@ class VisionTransformer(InMemoryModel):
         (B, classes) logits in float32.
 
     Raises:
-        RequestError: in `build`: `patch` divides height or width not.
+        RequestError: in `build`: `patch` doesn't divide height and width.
     """
 
     def __init__(
@@ -82,7 +82,7 @@ class VisionTransformer(InMemoryModel):
         self.augmentation = Augmentation(flip=flip, shift=shift, name="augmentation")
         self.embedding = keras.layers.Dense(units, name="embedding")
         self.position = None
-        self._own = int(pool == "class_token")  # vectors before those of the patches
+        self._own = int(pool == "class_token")  # the number of vectors before those of the patches
         self.dropout = Dropout(dropout)
         rates = np.linspace(0, stochastic_depth, len(attention)).tolist()
         self.encoder = [
@@ -126,15 +126,15 @@ class VisionTransformer(InMemoryModel):
         self.output_layer.build((batch, self.units))
 
     def call(self, images, training=None):
-        """Logits (B, classes); see the class."""
+        """Return logits (B, classes) in float32."""
         return ops.cast(self.output_layer(self._read(images, training)), "float32")
 
     def attend(self, images):
-        """Where the model looked, (B, 1 + H, rows, columns) of patches, shares of all attention.
+        """Return attention maps over the patches, (B, 1 + H, rows, columns).
 
-        First the rollout through all layers, then the heads of the last layer: what the class
-        token asks; where the output doesn't read it the mean over the patches, all of which ask.
-        What is given to the class token is left out, so that shares may sum to less than 1.
+        First the rollout through all layers, then the heads of the last layer. The query is the
+        class token; with `pool="mean"` the map is the mean over the patches as queries. The weight
+        on the class token is left out, so a map may sum to less than 1.
         """
         _, weights = self._encode(images, training=False)
         heads, through = weights[-1], rollout(weights)[:, None]
@@ -145,7 +145,7 @@ class VisionTransformer(InMemoryModel):
         return ops.reshape(asked, (-1, asked.shape[1], *self.grid))
 
     def position_similarity(self) -> np.ndarray | None:
-        """Cosines between the learned positions of patches, (N, N); None where none are learned."""
+        """Return cosines between the learned positions of patches, (N, N); None if not learned."""
         if self.position is None:
             return None
         vectors = np.asarray(ops.convert_to_numpy(self.position.table), np.float32)[self._own :]
@@ -153,18 +153,18 @@ class VisionTransformer(InMemoryModel):
         return vectors @ vectors.T
 
     def _read(self, images, training):
-        """What the output reads, (B, units)."""
+        """Return the input of the output layer, (B, units)."""
         vectors = self.final_norm(self._encode(images, training)[0])
         by_class = self.pool == "class_token"
         return vectors[:, 0] if by_class else ops.mean(vectors[:, self._own :], axis=1)
 
     def _encode(self, images, training) -> tuple:
-        """Vectors (B, T, units) behind the last layer, and the weights (B, H, T, T) of each."""
+        """Return vectors (B, T, units) after the last layer, and weights (B, H, T, T) of each."""
         vectors = self._embedded(self.augmentation(images, training=training))
         return self._through_layers(vectors, training)
 
     def _through_layers(self, vectors, training) -> tuple:
-        """The same for the vectors of patches."""
+        """Return the same for embedded patches."""
         vectors, weights = self.dropout(vectors, training=training), []
         for layer in self.encoder:
             vectors, output = layer(vectors, training=training)
@@ -172,11 +172,11 @@ class VisionTransformer(InMemoryModel):
         return vectors, weights
 
     def _pixels(self, images):
-        """Bytes (B, H, W, C) as numbers that the network sees."""
+        """Scale bytes (B, H, W, C) to the input of the network."""
         return ops.cast(images, self.compute_dtype) / _MIDDLE - 1.0
 
     def _embedded(self, images):
-        """Patches as vectors, row by row, with their positions, behind the class token."""
+        """Embed patches, row by row, add positions, and put the class token before them."""
         pixels = self._pixels(images)
         (rows, columns), side, channels = self.grid, self.patch, pixels.shape[-1]
         patches = ops.reshape(pixels, (-1, rows, side, columns, side, channels))
@@ -193,27 +193,28 @@ class VisionTransformer(InMemoryModel):
 
 
 class VisionTransformerLayer(TransformerEncoderLayer):
-    """A pre-norm layer with GELU, of which some images skip a sub-layer while training.
+    """A pre-norm layer with GELU and stochastic depth.
 
-    Source: Dosovitskiy et al. 2021, equations 2 and 3; stochastic depth as Huang et al. 2016, but
-    what remains is scaled by the share that remains, in training, so that nothing changes after it.
+    Source: Dosovitskiy et al. 2021, equations 2 and 3; stochastic depth is from Huang et al. 2016.
+    Difference: outputs are divided by the share that remains in training, not multiplied by it
+    afterwards.
 
     Args:
-        attention: an `Attention` layer of this layer's own; its context must be `units` wide.
-        skipped: share of the images for which each sub-layer is skipped.
-        **kwargs: as for `TransformerEncoderLayer`.
+        attention: an `Attention` layer for this layer only; its context must be `units` wide.
+        skipped: share of the images that skip each sub-layer in training.
+        **kwargs: those of `TransformerEncoderLayer`.
     """
 
     def __init__(self, *, attention: Attention, skipped: float, **kwargs) -> None:
         super().__init__(attention=attention, norm="pre", activation="gelu", **kwargs)
-        # One number for all of an image.
+        # One draw per image.
         self.skips = [
             Dropout(skipped, noise_shape=(None, 1, 1), dtype=self.dtype_policy)
             for _ in self.norm_of
         ]
 
     def after(self, number, vectors, result, training):
-        """Close a sub-layer, or skip it."""
+        """Add the output of a sub-layer, or skip it."""
         kept = self.skips[number](result, training=training)
         return super().after(number, vectors, kept, training)
 
@@ -221,12 +222,12 @@ class VisionTransformerLayer(TransformerEncoderLayer):
 def build_vision_transformer(
     attention: Callable[[], Attention], shape: tuple[int, int, int], *, layers: int, **settings
 ) -> VisionTransformer:
-    """One with its weights, for images of a shape (H, W, C).
+    """Build a Vision Transformer for images of a shape (H, W, C).
 
-    `attention` makes one mechanism and is called for each of the layers.
+    `attention` returns one mechanism and is called for each layer.
 
     Raises:
-        RequestError: its parts don't fit.
+        RequestError: the settings don't fit the images or each other.
     """
     model = VisionTransformer(attention=[attention() for _ in range(layers)], **settings)
     model.build((None, *shape))
@@ -234,7 +235,7 @@ def build_vision_transformer(
 
 
 def check_patch(patch: int, height: int, width: int) -> None:
-    """Raise `RequestError` where patches don't divide an image, or are larger than it."""
+    """Raise `RequestError` if patches don't divide an image, or are larger than it."""
     if height % patch == 0 and width % patch == 0:
         return
     both = [str(n) for n in range(1, min(height, width) + 1) if not (height % n or width % n)]
@@ -245,15 +246,15 @@ def check_patch(patch: int, height: int, width: int) -> None:
 
 
 def rollout(weights: Sequence):
-    """How much of each vector behind the last layer comes from each one before the first.
+    """Return how much of each vector after the last layer comes from each input vector.
 
     `R_0 = I`, `R_l = (W_l / 2 + I / 2) R_(l-1)`, with W_l the mean over the heads, and each row of
-    the sum divided by its own sum: half of a vector goes through the residual.
+    the sum divided by its own sum: half of a vector passes through the residual.
 
     Source: Abnar and Zuidema 2020 (arXiv 2005.00928), section 3. Difference: nothing.
 
     Args:
-        weights: of each layer (B, H, T, T), the first layer first.
+        weights: (B, H, T, T) of each layer, the first layer first.
 
     Returns:
         (B, T, T), rows that sum to 1.
