@@ -1,1 +1,1 @@
-"""Text and tokens: words, cleaning, vocabularies."""
+"""Texts and tokens: words, cleaning, tokenizers, sentences, summaries."""

@@ -10,12 +10,12 @@ import random
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-VERSION = 2  # of the grammar; another one may write other sentences
+VERSION = 2  # of the grammar; part of digests, because other versions write other sentences
 HELD_OUT = 1000  # texts, half of them right
 MOST_ATTRACTORS = 3
 _MOST_BETWEEN = 5  # nouns between subject and verb
-_MOST_ALIKE = 2  # nouns of the subject's number beside attractors
-_SIMPLE = 0.5  # share of the sentences without attractors that have no other noun there, either
+_MOST_ALIKE = 2  # nouns of the subject's number, in sentences with attractors
+_SIMPLE = 0.5  # share of the sentences without attractors that have no nouns between at all
 
 SINGULAR, PLURAL = 0, 1
 Noun = tuple[str, str]
@@ -48,8 +48,8 @@ _PLACES = {
     **dict.fromkeys(("on", "at", "under", "above"), _THINGS),
     **dict.fromkeys(("near", "behind", "beside", "by", "opposite", "with"), _NOUNS),
 }
-_BELONGINGS = {**_PLACES, **dict.fromkeys(("to", "of", "from", "for"), _NOUNS)}  # behind a noun
-# Verbs of relative clauses stand in the past, which has no number: they say nothing of the subject.
+_BELONGINGS = {**_PLACES, **dict.fromkeys(("to", "of", "from", "for"), _NOUNS)}  # after a noun
+# Verbs of relative clauses are in the past tense, whose form doesn't depend on the number.
 _DONE_TO = ("touched", "hid", "faced", "moved", "covered", "held")
 _DONE_BY = ("lost", "saw", "found", "sold", "painted", "remembered")
 _ALONE = ("fell", "vanished", "remained", "moved")
@@ -70,21 +70,21 @@ _FEELINGS = ("happy", "tired", "young", "hungry")
 
 
 class Twins(NamedTuple):
-    """A sentence, and the same with the other number of its verb."""
+    """A sentence, and the same sentence with the wrong number of its verb."""
 
     right: str
     wrong: str
 
 
 def twins(draw: random.Random, number: int, between: Sequence[int]) -> Twins:
-    """A sentence about a subject, and its broken twin.
+    """Draw a sentence and its wrong twin.
 
     Args:
-        draw: chooses words and clauses.
-        number: of the subject, `SINGULAR` or `PLURAL`.
-        between: the numbers of the nouns that stand between subject and verb, in their order.
+        draw: draws words and clauses.
+        number: the subject's number, `SINGULAR` or `PLURAL`.
+        between: the numbers of the nouns between subject and verb, in their order.
     """
-    # The first noun of a sentence need not be its subject.
+    # With an opening, the first noun isn't the subject.
     opening = f"{_place(draw)}, " if draw.random() < 0.2 else ""
     living = draw.random() < 0.25
     noun = draw.choice(_LIVING if living else _THINGS)[number]
@@ -95,10 +95,10 @@ def twins(draw: random.Random, number: int, between: Sequence[int]) -> Twins:
 
 
 def _modifiers(draw: random.Random, numbers: Sequence[int]) -> str:
-    """What stands between subject and verb: phrases of place, and one relative clause at most."""
+    """Draw the words between subject and verb: phrases of place, perhaps a relative clause."""
     if not numbers:
         return f" that {draw.choice(_ALONE)}" if draw.random() < 0.25 else ""
-    clause = draw.randrange(2 * len(numbers))  # beyond the last noun: none
+    clause = draw.randrange(2 * len(numbers))  # in half of the cases no noun has this number
     words = []
     for at, number in enumerate(numbers):
         if at != clause:
@@ -112,18 +112,18 @@ def _modifiers(draw: random.Random, numbers: Sequence[int]) -> str:
 
 
 def _place(draw: random.Random) -> str:
-    """A phrase of place, such as `near the doors`."""
+    """Draw a phrase of place, such as `near the doors`."""
     return _phrase(draw, _PLACES, draw.randrange(2))
 
 
 def _phrase(draw: random.Random, nouns: Mapping[str, Sequence[Noun]], number: int) -> str:
-    """One of the prepositions, and one of its nouns, in this number."""
+    """Draw a preposition and one of its nouns, in this number."""
     preposition = draw.choice([*nouns])
     return f"{preposition} the {draw.choice(nouns[preposition])[number]}"
 
 
 def _predicate(draw: random.Random, living: bool) -> tuple[tuple[str, str], str]:
-    """A verb, singular and plural, and what follows it; some verbs are for living subjects."""
+    """Draw a verb, singular and plural, and the words after it; some verbs need living subjects."""
     if draw.random() < 0.5:
         return draw.choice(_LINKING), f" {draw.choice([*_STATES, *_FEELINGS * living])}"
     if living and draw.random() < 0.2:
@@ -132,16 +132,16 @@ def _predicate(draw: random.Random, living: bool) -> tuple[tuple[str, str], str]
 
 
 def held_out(seed: int) -> list[tuple[int, Twins]]:
-    """The twins that nobody learns from, those to validate on first, then those to test on."""
+    """Return the twins of validation, then those of the test; train doesn't contain them."""
     return list(itertools.islice(drawn(seed, "held out"), HELD_OUT))
 
 
 def drawn(seed: int, what: str, not_these: Collection[Twins] = ()) -> Iterator[tuple[int, Twins]]:
-    """Different twins without end, each with its number of attractors.
+    """Draw different twins without end, each with its number of attractors.
 
     Args:
-        seed: which sentences.
-        what: they are for; other words give others.
+        seed: the seed.
+        what: the purpose of the sentences; each purpose has its own random numbers.
         not_these: twins that are left out.
     """
     draw, seen = random.Random(f"{seed} {what}"), {*not_these}
@@ -156,10 +156,10 @@ def drawn(seed: int, what: str, not_these: Collection[Twins] = ()) -> Iterator[t
 
 
 def natural(seed: int, not_these: Collection[Twins] = ()) -> Iterator[Twins]:
-    """Different twins without end, of which most are simple, as sentences of texts are.
+    """Draw different twins without end, most of them simple, as in natural texts.
 
-    Half of them have no noun between subject and verb, a quarter has one, and so on, each of either
-    number.
+    Half of them have no noun between subject and verb, a quarter has one, and so on. Each noun is
+    singular or plural with equal probability.
     """
     draw, seen = random.Random(f"{seed} natural"), {*not_these}
     while True:
@@ -172,12 +172,12 @@ def natural(seed: int, not_these: Collection[Twins] = ()) -> Iterator[Twins]:
 
 
 def _between(draw: random.Random, number: int, attractors: int) -> list[int]:
-    """The numbers of the nouns between subject and verb.
+    """Draw the numbers (singular, plural) of the nouns between subject and verb.
 
-    With 1 to 3 attractors and, equally often, 0 to 2 other nouns, as many sentences with a nouns of
-    one number and b of the other have a subject of the one number as of the other. A third has
-    attractors alone; of the others three quarters end in a noun of the subject's number: in all a
-    half.
+    With attractors, 1 to 3 of them and 0 to 2 other nouns are equally probable, so that the counts
+    of singular and plural nouns don't reveal the subject's number. A third of these sentences has
+    only attractors; three quarters of the others end in a noun of the subject's number, which makes
+    half of all.
     """
     if not attractors and draw.random() < _SIMPLE:
         return []

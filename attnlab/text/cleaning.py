@@ -1,4 +1,4 @@
-"""What is done to a sentence before it is cut into tokens."""
+"""Clean texts before they are tokenized."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ _NO_PUNCTUATION = str.maketrans("", "", string.punctuation)
 
 
 def cleaner(clean: str = "none", lowercase: bool = False) -> Callable[[str], str]:
-    """The function from a sentence as it was read to the text that tokenizers see.
+    """Return the function that cleans a sentence for the tokenizer.
 
-    `none` is Unicode's composed form (NFC) with single spaces and nothing else, `book` is
-    `book_cleaning`. All of them leave a text alone that they have cleaned before.
+    `none` only applies Unicode's composed form (NFC) and single spaces; `book` is `book_cleaning`.
+    Cleaning a text twice gives the same as cleaning it once.
     """
     if clean == "book":
         return book_cleaning
@@ -23,17 +23,17 @@ def cleaner(clean: str = "none", lowercase: bool = False) -> Callable[[str], str
 
 
 def normalized(text: str) -> str:
-    """The text in Unicode's composed form, its white space single spaces, none at the ends."""
+    """Return the text in Unicode's composed form, with single spaces, stripped."""
     if not text.isascii():
         text = unicodedata.normalize("NFC", text)
     return " ".join(text.split())
 
 
 def unwrapped(text: str) -> str:
-    """The lines of a text in one, single spaces between them and inside.
+    """Join the lines of a text with single spaces.
 
-    A line end between characters of Chinese, Japanese, Thai and the like, or their punctuation, is
-    not a space.
+    Between characters of scripts without spaces, such as Chinese, Japanese and Thai, or their
+    punctuation, lines are joined without a space.
     """
     found = ""
     for line in filter(None, (" ".join(line.split()) for line in text.split("\n"))):
@@ -49,22 +49,22 @@ def _needs_no_space(character: str) -> bool:
 
 
 def one_line(text: str) -> str:
-    """The text on one line, as CSV readers agree on it, cut after 1,000 characters."""
+    """Return the text on one line without zero bytes, cut after 1,000 characters, for CSV files."""
     return shortened(" ".join(text.replace("\0", " ").split()), 1_000)
 
 
 def shortened(text: str, most: int) -> str:
-    """The text, one of more than so many characters with `…` as the last of them."""
+    """Cut a text to `most` characters, the last of which is then `…`."""
     return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
 def book_cleaning(text: str) -> str:
-    """The text as the seed book's pickled corpus has it: small letters a to z in words.
+    """Clean a text like the seed book's pickled corpus: words of lower-case letters a to z.
 
-    Accents are dropped, and what is no ASCII letter without them: "ß" is lost, "ü" becomes "u", and
-    a no-break space joins two words, as it did there. Punctuation is dropped inside of words too
-    ("dont"); a word with anything else in it but letters, such as a digit, is dropped as a whole.
-    The text can become empty.
+    Accents and other characters outside ASCII are removed: "ü" becomes "u", "ß" is lost, and a
+    no-break space joins two words, as in the book's corpus. Punctuation is removed, also inside
+    words ("dont"). A word with any other character, such as a digit, is removed. The text can
+    become empty.
     """
     plain = unicodedata.normalize("NFD", text).encode("ascii", "ignore").decode("ascii")
     words = plain.lower().translate(_NO_PUNCTUATION).split()
@@ -73,8 +73,9 @@ def book_cleaning(text: str) -> str:
 
 
 def text_key(text: str, *, ignore_case: bool = False) -> str:
-    """The whole text in composed form (NFC) with single spaces; lower-cased to ignore case.
+    """Return a key that is equal for texts that count as one: NFC, single spaces.
 
-    Texts of one key are one text to a model: tokenizers read texts in this form.
+    Tokenizers read texts in this form, so a model can't distinguish texts with equal keys. No text
+    may be in two parts of a corpus. `ignore_case` lower-cases the text.
     """
     return normalized(text.lower() if ignore_case else text)

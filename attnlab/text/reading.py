@@ -1,4 +1,4 @@
-"""Bytes as text: which encoding, how much, and what is wrong with them, in a sentence."""
+"""Decode bytes as text, with limits of size and messages that say what is wrong."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ LONGEST_TEXT = 1_000_000  # bytes
 STANDARD_INPUT = Path("-")
 _NAMES = {"utf-8": "UTF-8", "utf-8-sig": "UTF-8", "utf-16": "UTF-16"}
 _TEXT_ENDINGS = (".txt", ".text", ".md", ".markdown")
-# Files and folders that file managers, file systems and Python make in any folder.
+# Files and folders that file managers, file systems and Python create.
 _OF_SYSTEMS = frozenset(
     "thumbs.db ehthumbs.db desktop.ini icon\r @eadir $recycle.bin lost+found __pycache__".split(" ")
 )
@@ -20,19 +20,19 @@ _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
 def encoding_of(raw: bytes) -> str:
-    """The encoding that the mark at the start of a text says; UTF-8 without a mark."""
+    """Return the encoding that the byte order mark of a text indicates; UTF-8 without one."""
     if raw[:2] in _UTF16:
         return "utf-16"
     return "utf-8-sig" if raw.startswith(codecs.BOM_UTF8) else "utf-8"
 
 
 def decoded(raw: bytes, where: str, encoding: str | None = None, key: str = "") -> str:
-    """Bytes as text: UTF-8 with or without its mark, or UTF-16 with it, or what is asked for.
+    """Decode bytes: by `encoding`, or as UTF-8, or as UTF-16 with a byte order mark.
 
-    `key` is the setting that names the encoding, for the complaint.
+    `key` is the setting of the encoding, for messages.
 
     Raises:
-        RequestError: they are no such text; names `where` they are from.
+        RequestError: the bytes aren't such a text; the message starts with `where`.
     """
     codec = encoding or encoding_of(raw)
     try:
@@ -46,14 +46,14 @@ def decoded(raw: bytes, where: str, encoding: str | None = None, key: str = "") 
         ) from error
     except (LookupError, UnicodeError) as error:
         raise RequestError(f"{where}: expected text in {key or codec}, but: {error}.") from error
-    text = text.removeprefix("\ufeff")  # the mark, where an encoding without it is named
+    text = text.removeprefix("\ufeff")  # the mark, if `encoding` doesn't remove it
     if "\0" in text:
         raise RequestError(f"{where}: expected text, got a zero byte.")
     return text
 
 
 def is_utf8(name: str) -> bool:
-    """Whether a name is UTF-8; for other bytes in names of files, Python has lone surrogates."""
+    """Whether a file name is UTF-8; Python shows other bytes as lone surrogates."""
     try:
         name.encode()
     except UnicodeEncodeError:
@@ -62,12 +62,12 @@ def is_utf8(name: str) -> bool:
 
 
 def printable(name: str) -> str:
-    r"""Make the name of a file text: bytes that are not UTF-8 become `\xe9`."""
+    r"""Return a file name for messages; bytes that aren't UTF-8 become `\xe9`."""
     return name.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
 
 
 def is_hidden(path: PurePath) -> bool:
-    """Whether a file manager hides a file of a folder, or a system made it."""
+    """Whether a file is hidden, or was created by a file manager or a file system."""
     folders = (part for part in path.parts if part not in (".", ".."))
     return any(
         part.startswith((".", "__MACOSX")) or part.casefold() in _OF_SYSTEMS for part in folders
@@ -75,40 +75,36 @@ def is_hidden(path: PurePath) -> bool:
 
 
 def is_text_name(name: str) -> bool:
-    """Whether a file's name says that it is plain text: .txt, .text, .md, .markdown, or no ending.
+    """Whether a file name is that of plain text: .txt, .text, .md, .markdown, or no extension.
 
-    What has more than 8 characters after its last dot, or digits only, has no ending: `msg.17`.
+    More than 8 characters after the last dot, or only digits, aren't an extension: `msg.17`.
     """
     ending = PurePath(name).suffix.lower()
     return ending in _TEXT_ENDINGS or len(ending) > 9 or ending[1:].isdigit() or ending in ("", ".")
 
 
 def check_utf8(text: str, where: str) -> None:
-    """Refuse a text that is no UTF-8, as an argument of another encoding; `where` names it.
-
-    Raises:
-        RequestError: it isn't.
-    """
+    """Raise `RequestError` unless a text, such as a command-line argument, is UTF-8."""
     if not is_utf8(text):
         raise RequestError(f"{where}: expected UTF-8, got {text!a}.")
 
 
 def too_long(where: str, size: int) -> RequestError:
-    """The complaint about a text of so many bytes or letters."""
+    """Return the error for a text of too many bytes or characters."""
     return RequestError(
         f"{where}: expected a text of at most {LONGEST_TEXT:,} bytes, got {size:,}."
     )
 
 
 def read_text(path: Path, argument: str) -> str:
-    """The text of a file as it stands there, or of standard input, `-`.
+    """Read the text of a file, or of standard input (`-`).
 
     Args:
-        path: of the file.
-        argument: what names it on the command line, for complaints.
+        path: the path of the file.
+        argument: the command-line argument with the path, for messages.
 
     Raises:
-        RequestError: it can't be read, is no text, an empty one, or one of above 1,000,000 bytes.
+        RequestError: it can't be read, isn't text, is empty, or has more than 1,000,000 bytes.
     """
     where = f"{argument}: {path}" if path != STANDARD_INPUT else f"{argument}: standard input"
     with explained(f"{where} can't be read"):

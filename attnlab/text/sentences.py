@@ -1,22 +1,24 @@
-"""Where the sentences of a text begin and end."""
+"""Find the sentences of a text."""
 
 from __future__ import annotations
 
 
 def sentence_spans(text: str, language: str = "en") -> list[tuple[int, int]]:
-    """(start, end) in `text` of each sentence, without the white space around it, in their order.
+    """Return (start, end) in `text` of each sentence, without surrounding white space, in order.
 
-    By Wikimedia's `sentencex`, which knows abbreviations, initials, numbers and quotes of some 300
-    languages; an empty line ends a sentence, too. What has no letter and no digit is none.
+    Wikimedia's `sentencex` finds them; it knows abbreviations, initials, numbers and quotes of some
+    300 languages. An empty line also ends a sentence. A piece without letters and digits isn't a
+    sentence.
 
     Args:
         text: any text.
-        language: its code, such as `en` or `de`; one that is not known is treated as a near one.
+        language: its code, such as `en` or `de`; an unknown one is replaced with a similar one.
     """
     from sentencex import get_sentence_boundaries
 
     spans = []
-    # It panics behind a capital and white space of several bytes; places stay where they are.
+    # sentencex crashes on a capital before white space of several bytes, so white space becomes
+    # " ", which doesn't change positions.
     plain = "".join(" " if each.isspace() and not each.isascii() else each for each in text)
     for found in get_sentence_boundaries(language, plain):
         start, end = found["start_index"], found["end_index"]

@@ -1,4 +1,4 @@
-"""The sentences of a text that say most of it: those nearest to the centres of its sentences."""
+"""Summarize a text with the sentences nearest to the centres of clusters of its sentences."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from attnlab.text.words import split_words
 _DIMENSIONS = 50  # of sentence vectors by TF-IDF
 _SEED, _STARTS = 0, 10  # of k-means
 
-# Sentences to vectors (N, W).
+# Maps sentences to vectors (N, W).
 Encoder = Callable[[Sequence[str]], np.ndarray]
 
 
@@ -22,29 +22,29 @@ class Chosen(NamedTuple):
     """A sentence of a summary."""
 
     text: str
-    start: int  # the place of its first character in the text
-    end: int  # the place behind its last one
-    number: int  # of the sentence in the text, from 0
-    distance: float  # of its vector to the centre that it stands for
-    sentences: int  # how many sentences the centre is the mean of
+    start: int  # position of its first character in the text
+    end: int  # position after its last character
+    number: int  # number of the sentence in the text, from 0
+    distance: float  # distance of its vector from the centre of its cluster
+    sentences: int  # number of sentences in the cluster
 
 
 def summary(
     text: str, count: int, *, language: str = "en", encoder: Encoder | None = None
 ) -> list[Chosen]:
-    """The `count` sentences nearest to the centres of k-means over all, in their order.
+    """Return the sentences nearest to the centres of `count` k-means clusters, in their order.
 
-    Each centre is stood for by the nearest of its own sentences, so that they are all different.
-    The same text always gives the same. Sentences that stand there twice count once.
+    Each cluster contributes its own sentence nearest to the centre, so all sentences differ. Equal
+    texts give equal summaries. Repeated sentences count once.
 
     Source: Miller 2019 (arXiv 1906.04165), whose vectors are those of BERT. Difference: by default
     `tf_idf_vectors`.
 
     Args:
-        text: what is summarized.
-        count: sentences of the summary.
-        language: code of the text's, for finding sentences.
-        encoder: makes the vectors (N, W) of sentences.
+        text: the text to summarize.
+        count: the number of sentences of the summary.
+        language: the code of the text's language, for finding sentences.
+        encoder: computes vectors (N, W) of sentences.
 
     Raises:
         RequestError: the text has fewer different sentences.
@@ -55,8 +55,8 @@ def summary(
     places = sorted(spans.values())
     if len(places) < count:
         raise RequestError(
-            f"--sentences: expected at most the {len(places)} different sentences of the text, got "
-            f"{count}."
+            f"--sentences={count}: must be at most {len(places)}, the number of different "
+            "sentences of the text."
         )
     sentences = [text[start:end] for start, end in places]
     vectors = (encoder or tf_idf_vectors)(sentences)
@@ -68,10 +68,10 @@ def summary(
 
 
 def tf_idf_vectors(sentences: Sequence[str]) -> np.ndarray:
-    """(N, W) vectors of length 1: truncated SVD of tf-idf (latent semantic analysis).
+    """Return vectors (N, W) of length 1: the truncated SVD of tf-idf (latent semantic analysis).
 
-    Deerwester et al. 1990. Words are lower-cased and as `split_words` cuts them, punctuation left
-    out; at most 50 dimensions, all of them where there are fewer words or sentences.
+    Deerwester et al. 1990. Words are those of `split_words`, lower-cased and without punctuation.
+    W is at most 50; with at most 50 words or sentences the vectors are the tf-idf itself.
     """
     from sklearn.decomposition import TruncatedSVD
     from sklearn.feature_extraction.text import TfidfVectorizer
@@ -85,10 +85,10 @@ def tf_idf_vectors(sentences: Sequence[str]) -> np.ndarray:
 
 
 def _nearest(vectors: np.ndarray, count: int) -> list[tuple[int, float, int]]:
-    """Number, distance and how many the centre is the mean of, in the order of the numbers.
+    """Return number, distance and cluster size of each chosen sentence, ordered by number.
 
-    Where vectors are equal there may be fewer centres; then the first sentences that are left over
-    fill up, each a centre of its own.
+    If vectors are equal there may be fewer than `count` clusters; then the first sentences not
+    chosen are added, each as a cluster of its own.
     """
     from sklearn.cluster import KMeans
 

@@ -1,6 +1,6 @@
-"""The part of Hugging Face's `tokenizers` that cuts texts, set up for words, characters and BPE.
+"""Hugging Face's `tokenizers`, set up for words, characters and BPE.
 
-Nothing of it matches special tokens in a text: they are entries that no text leads to.
+They never match special tokens in a text: no text is encoded as a special token.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     import tokenizers
 
 KINDS = ("word", "char", "bpe")
-# Words have a space in front only, pieces have "Ġ" for it, characters are alone.
+# No text contains these tokens: words have only a space in front, BPE pieces have "Ġ" instead of
+# spaces, and characters are single.
 SPECIAL_TOKENS = ("[ PAD ]", "[ UNKNOWN ]", "[ START ]", "[ END ]")
 BYTES = 256
 _DEFAULT_BPE_SIZE = 8000
@@ -27,21 +28,21 @@ _NO_LIMIT = 2**31 - 1
 
 
 class Vocabulary(NamedTuple):
-    """Tokens by id, and for BPE the pairs of tokens to join, first ones first."""
+    """Tokens by id, and for BPE the pairs of tokens to merge, in their order."""
 
     tokens: list[str]
     merges: list[tuple[str, str]]
 
 
 def learned(texts: Iterable[str], *, kind: str, size: int | None, min_count: int = 1) -> Vocabulary:
-    """The most frequent words or characters of some texts, or the BPE merges.
+    """Learn a vocabulary: the most frequent words or characters of texts, or BPE merges.
 
-    Texts are as they are handed to the cutter; they are read once, never held. `size` is the most
-    tokens, special ones included; None takes all, and 8,000 for BPE. What is rarer than `min_count`
-    is left out, and so is a merge that was seen once.
+    Texts are prepared for the cutter; they are read once and not stored. `size` is the most
+    tokens, special tokens included; None: all words or characters, and 8,000 for BPE. Tokens and
+    merges rarer than `min_count` are left out, and merges that occur only once.
 
     Raises:
-        RequestError: there is no such kind, `size` is too small, or there is no text.
+        RequestError: the kind is unknown, `size` is too small, or there is no text.
     """
     check_size(kind, size)
     texts = (text for text in texts if text)
@@ -56,7 +57,7 @@ def learned(texts: Iterable[str], *, kind: str, size: int | None, min_count: int
 
 
 def check_size(kind: str, size: int | None) -> None:
-    """Refuse, by a `RequestError`, a kind that there is not and a size that is too small."""
+    """Raise `RequestError` for an unknown kind, or for a size that is too small."""
     if kind not in KINDS:
         raise RequestError(f"task.tokenizer: expected one of {', '.join(KINDS)}, got {kind!r}.")
     special = len(SPECIAL_TOKENS)
@@ -70,8 +71,8 @@ def check_size(kind: str, size: int | None) -> None:
 
 
 def cutter(kind: str, vocabulary: Vocabulary) -> tokenizers.Tokenizer:
-    """What turns texts into the ids of a vocabulary, many at a time in threads."""
-    # Said explicitly, else each fork of this process is answered with a warning.
+    """Return the tokenizer of a vocabulary, which encodes batches in parallel threads."""
+    # Without this variable, the library warns at each fork of this process.
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "true")
     import tokenizers
     from tokenizers import models, pre_tokenizers
@@ -90,7 +91,7 @@ def cutter(kind: str, vocabulary: Vocabulary) -> tokenizers.Tokenizer:
 
 
 def bytes_of(piece: str) -> bytes:
-    """The bytes that a token of BPE stands for; one that isn't written in bytes is its own text."""
+    """Return the bytes of a BPE token; one outside the byte alphabet is encoded as UTF-8."""
     try:
         return bytes(map(_byte_numbers().__getitem__, piece))
     except KeyError:
@@ -99,7 +100,7 @@ def bytes_of(piece: str) -> bytes:
 
 @functools.cache
 def _pattern(kind: str) -> str:
-    """What is cut off as one piece before a vocabulary is asked."""
+    """Return the regular expression of the pieces that tokens never cross."""
     if kind == "char":
         return r"[\s\S]"
     letter = rf"[\p{{L}}\p{{M}}\p{{N}}_&&[^{unspaced()}]]"
@@ -109,7 +110,7 @@ def _pattern(kind: str) -> str:
 
 
 def _either_way(ids: dict[str, int]) -> dict[str, int]:
-    """A word known only with, or only without, the space before it is found in both ways."""
+    """Add each word with, or without, the space in front, if only the other form is known."""
     words = [token for token in ids if token not in SPECIAL_TOKENS]
     turned = {token[1:] if token[0] == " " else f" {token}": ids[token] for token in words}
     return {**turned, **ids}
@@ -132,9 +133,9 @@ def _trainer(kind: str, size: int | None, min_count: int) -> tokenizers.trainers
 
 @functools.cache
 def _byte_numbers() -> dict[str, int]:
-    """The byte for each letter of the byte alphabet (that of GPT-2; Radford et al. 2019).
+    """Return the byte of each letter of GPT-2's byte alphabet (Radford et al. 2019).
 
-    A byte that is a visible character of Latin-1 is that character; the others follow from U+0100.
+    Bytes that are visible characters of Latin-1 are that character; the others start at U+0100.
     """
     visible = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
     others = [byte for byte in range(BYTES) if byte not in visible]

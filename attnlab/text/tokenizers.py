@@ -1,4 +1,4 @@
-"""Between text and token numbers: words, characters, byte pairs (BPE) or somebody else's pieces."""
+"""Convert between texts and token ids: words, characters, BPE, and vocabularies of presets."""
 
 from __future__ import annotations
 
@@ -41,26 +41,26 @@ _FORMAT = 1
 
 
 class Tokenizer:
-    """A vocabulary, and how a text is cut into its entries and put together again.
+    """A vocabulary that encodes texts as token ids and decodes ids as texts.
 
-    `word` has words and punctuation marks as `split_words` cuts them, each with the space before it
-    where there is one: a text of known words and single spaces comes back as it was. A word that is
-    known only with, or only without, that space is taken for the known one. `char` has characters.
-    `bpe` joins bytes inside of words (Sennrich et al. 2016, arXiv:1508.07909, on bytes instead of
-    characters as in Radford et al. 2019), so that every text comes back as it was.
+    The tokens of `word` are the words and punctuation marks of `split_words`, including the space
+    before them: a text of known words and single spaces is decoded exactly. A word known only with,
+    or only without, that space is encoded as the known form. The tokens of `char` are characters.
+    `bpe` merges bytes inside words (Sennrich et al. 2016, arXiv:1508.07909, on bytes instead of
+    characters as in Radford et al. 2019), so every text is decoded exactly.
 
-    `bert_wordpiece`, `wordpiece` and `gpt2_bpe` have vocabularies that were made elsewhere and are
-    never fitted here: those of BERT, cut as BERT does and as keras-hub does, and of RoBERTa. A text
-    in word pieces comes back as words and marks with single spaces.
+    `bert_wordpiece`, `wordpiece` and `gpt2_bpe` have the vocabularies of presets, which are never
+    fitted here: that of BERT, applied as in BERT or as in keras-hub, and that of RoBERTa. Word
+    pieces are decoded as words and marks with single spaces.
 
     Ids are PAD 0, UNKNOWN 1, START 2, END 3, then the tokens. No text is encoded as PAD, START or
-    END, whatever is written in it.
+    END.
 
     Attributes:
         kind: `word`, `char`, `bpe`, `wordpiece`, `bert_wordpiece` or `gpt2_bpe`.
-        lowercase: whether texts are lower-cased before they are cut.
+        lowercase: whether texts are lower-cased first.
         vocabulary: tokens and merges.
-        manner: what else the maker settled of a vocabulary that was made elsewhere; None of others.
+        manner: further settings of a preset's vocabulary; None for other kinds.
     """
 
     def __init__(
@@ -84,14 +84,14 @@ class Tokenizer:
         min_count: int = 1,
         lowercase: bool = False,
     ) -> Tokenizer:
-        """The tokenizer for some sentences; the same ones give the same.
+        """Fit a tokenizer on sentences; equal sentences give equal tokenizers.
 
-        Sentences are read once, never held. `size` is the most entries, the four special ones
-        included; None takes all words or characters, and 8,000 of `bpe`. Words and characters rarer
-        than `min_count` are unknown; rarer merges are not made, nor any that was seen once.
+        Sentences are read once and not stored. `size` is the most entries, the four special tokens
+        included; None: all words or characters, and 8,000 for `bpe`. Words and characters rarer
+        than `min_count` are unknown; rarer merges are left out, and merges that occur only once.
 
         Raises:
-            RequestError: there is no such kind, `size` is too small, or there is no sentence.
+            RequestError: the kind is unknown, `size` is too small, or there is no sentence.
         """
         texts = (_prepared(text, kind, lowercase) for text in sentences)
         vocabulary = learned(texts, kind=kind, size=size, min_count=min_count)
@@ -99,29 +99,29 @@ class Tokenizer:
 
     @property
     def size(self) -> int:
-        """Entries of the vocabulary, the four special ones included."""
+        """Number of entries of the vocabulary, the four special tokens included."""
         return len(self.vocabulary.tokens)
 
     @cached_property
     def words(self) -> list[str]:
-        """The words that are tokens, the most frequent first; none unless its kind is `word`."""
+        """The words of the vocabulary, the most frequent first; none unless the kind is `word`."""
         if self.kind != "word":
             return []
         return [*dict.fromkeys(self.pieces(range(len(SPECIAL_TOKENS), self.size)))]
 
     def encode(self, texts: Sequence[str]) -> list[list[int]]:
-        """The ids of each text, without START, END and PAD; none for an empty text."""
+        """Return the ids of each text, without START, END and PAD; [] for an empty text."""
         prepared = [_prepared(text, self.kind, self.lowercase) for text in texts]
         return [each.ids for each in self._cutter.encode_batch_fast(prepared)]
 
     def cut(self, text: str) -> list[str]:
-        """The part of a text that each token of `encode([text])[0]` is for, without spaces."""
+        """Return the part of a text for each token of `encode([text])[0]`, without spaces."""
         prepared = _prepared(text, self.kind, self.lowercase)
         spans = self._cutter.encode(prepared).offsets
         return [prepared[start:end].strip(" ") for start, end in spans]
 
     def unknown(self, text: str) -> list[str]:
-        """The words or characters of a text that the vocabulary doesn't have, in their order."""
+        """Return the words or characters of a text that the vocabulary lacks, in their order."""
         pairs = zip(self.encode([text])[0], self.cut(text), strict=True)
         unknown = (word for token, word in pairs if token == UNKNOWN)
         return [_readable(word.encode("utf-8", "replace")) for word in unknown]
@@ -129,20 +129,21 @@ class Tokenizer:
     def decode(
         self, rows: Iterable[Sequence[int]], copied: Sequence[Sequence[str]] = ()
     ) -> list[str]:
-        """The text of each row of ids up to its first END.
+        """Return the text of each row of ids up to its first END.
 
-        Unknown tokens become the words that are `copied` into each row; without words "⁇".
+        `copied` has the words that replace the unknown tokens of each row; without words they
+        become "⁇".
         """
         return [self._text(row, words) for row, words in zip_longest(rows, copied, fillvalue=())]
 
     def pieces(self, ids: Sequence[int]) -> list[str]:
-        """A readable label for each token, for figures.
+        """Return a readable label for each token, for figures.
 
-        A piece that goes on with the word before it has "·" in front, white space is "␣", and bytes
-        that are no whole character stand there in hexadecimal.
+        A piece that continues the previous word has "·" in front, white space is "␣", and bytes
+        that aren't a whole character are hexadecimal.
         """
         labels: list[str] = []
-        before = ""  # the last character, if it can go on
+        before = ""  # the last character, if a word can continue after it
         for token in _plain(ids):
             content = self._contents[token]
             first = content[:8].decode("utf-8", "replace")[:1]
@@ -153,17 +154,18 @@ class Tokenizer:
         return labels
 
     def word_numbers(self, text: str) -> list[int]:
-        """For each token of `encode([text])[0]`, the number of its word in `split_words(text)`.
+        """Return each token's word, as its number in `split_words(text)`.
 
-        White space that is a token of its own counts with the word before it.
+        Tokens are those of `encode([text])[0]`. A token of white space belongs to the word before
+        it.
         """
         return [first for first, _ in self.words_of_tokens(text)]
 
     def words_of_tokens(self, text: str) -> list[tuple[int, int]]:
-        """For each token of `encode([text])[0]`, the numbers of its first and its last word.
+        """Return the numbers of the first and the last word of each token.
 
-        They differ only if somebody else's vocabulary has pieces of several words: of characters
-        that are words by themselves.
+        Tokens are those of `encode([text])[0]`. The numbers differ only if a piece in a preset's
+        vocabulary consists of several characters that are words of their own.
         """
         prepared = _prepared(text, self.kind, self.lowercase)
         starts = [start for start, _ in word_spans(prepared)]
@@ -177,10 +179,10 @@ class Tokenizer:
         return numbers
 
     def most_frequent(self, most: int) -> range:
-        """The ids of the words that are most frequent in what it was fitted on, up to `most`.
+        """Return the ids of the most frequent words in the training texts, at most `most`.
 
-        A vocabulary is in the order of frequency behind its special tokens; that of BPE has all
-        bytes first, then pieces in the order of their merges, and that of WordPiece all characters.
+        After the special tokens a vocabulary is ordered by frequency. But BPE has all bytes first,
+        then pieces in the order of their merges, and WordPiece has all characters first.
         """
         first = len(SPECIAL_TOKENS) + (BYTES if self.kind == "bpe" else 0)
         if self.kind in WORD_PIECES:
@@ -190,7 +192,7 @@ class Tokenizer:
         return range(first, min(first + most, self.size))
 
     def save(self, path: Path) -> None:
-        """Write the tokenizer as JSON, whole or not at all."""
+        """Write the tokenizer as JSON, atomically."""
         content = {
             **{"format": _FORMAT, "kind": self.kind, "lowercase": self.lowercase},
             **self.vocabulary._asdict(),
@@ -201,7 +203,7 @@ class Tokenizer:
 
     @classmethod
     def load(cls, path: Path) -> Tokenizer:
-        """Read what `save` has written.
+        """Read a file that `save` wrote.
 
         Raises:
             RequestError: the file is missing or damaged.
@@ -220,7 +222,7 @@ class Tokenizer:
 
     @cached_property
     def _contents(self) -> list[bytes]:
-        """The UTF-8 that each token stands for; nothing for PAD, START and END."""
+        """The UTF-8 text of each token; empty for PAD, START and END."""
         tokens = self.vocabulary.tokens[len(SPECIAL_TOKENS) :]
         unknown = UNKNOWN_TEXT if self.kind == "char" else f" {UNKNOWN_TEXT}"
         if self.manner and self.kind in WORD_PIECES:
@@ -241,9 +243,9 @@ class Tokenizer:
 
 
 def _prepared(text: str, kind: str, lowercase: bool) -> str:
-    """What the cutter gets: for words, one space before each but after an opening quote.
+    """Prepare a text for the cutter, which expects a space in front of the first word.
 
-    A character of a script without spaces has none at the start, as anywhere else in a text.
+    Characters, and words of scripts without spaces, have none.
     """
     if not text.isascii():
         text = _SURROGATES.sub("\ufffd", text)
@@ -268,13 +270,13 @@ def _cutter(kind: str, vocabulary: Vocabulary, lowercase: bool, manner: Manner |
 
 
 def _joined(token: str, suffix: str) -> str:
-    """The text of a piece: a word has a space in front, what goes on with one has none."""
+    """Return the text of a piece, with a space in front unless it continues a word."""
     goes_on = token.startswith(suffix) and len(token) > len(suffix)
     return token[len(suffix) :] if goes_on else f" {token}"
 
 
 def _characters(tokens: Iterable[str]) -> int:
-    """How many tokens stand before the first word that is longer than a character."""
+    """Count the tokens before the first word of more than one character."""
     return sum(1 for _ in takewhile(lambda token: len(token) < 2 or not token.isalpha(), tokens))
 
 
@@ -292,7 +294,7 @@ def _readable(content: bytes) -> str:
 
 
 def _checked(content: Any) -> Vocabulary:
-    """The vocabulary in a file's content; raises whatever shows that it is none."""
+    """Return the vocabulary in a file's content; raise any exception if it is damaged."""
     if content["format"] != _FORMAT:
         raise ValueError(f"format {content['format']!r}")
     if content["kind"] not in TRAINED_KINDS:

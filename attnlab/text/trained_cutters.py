@@ -1,6 +1,6 @@
-"""How texts are cut for vocabularies that were made elsewhere: WordPiece, and byte pairs of GPT-2.
+"""Tokenizers for the vocabularies of presets: WordPiece, and GPT-2's byte-level BPE.
 
-Like those of `token_cutters` they match no special tokens: no text leads to one.
+Like those of `token_cutters` they never match special tokens in a text.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
 WORD_PIECES = ("wordpiece", "bert_wordpiece")
 TRAINED_KINDS = (*WORD_PIECES, "gpt2_bpe")
 _UNKNOWN = SPECIAL_TOKENS[1]
-# As keras-hub has them: what is no letter or digit in ASCII is a mark, and of white space only that
-# of ASCII is cut away, with all control and format characters.
+# As in keras-hub: ASCII characters other than letters and digits are marks; only ASCII white space
+# is removed, and all control and format characters.
 _ASCII_MARKS = r"!-/:-@\[-`{-~"
 _CJK = (
     r"\u4E00-\u9FFF\u3400-\u4DBF\U00020000-\U0002A6DF\U0002A700-\U0002B73F"
     r"\U0002B740-\U0002B81F\U0002B820-\U0002CEAF\uF900-\uFAFF\U0002F800-\U0002FA1F"
 )
-_ASSIGNED = ((0, 0x20000), (0xE0000, 0xE1000))  # no marks or format characters are outside of these
+_ASSIGNED = ((0, 0x20000), (0xE0000, 0xE1000))  # contain all marks and format characters
 # Unicode's Default_Ignorable_Code_Point.
 _IGNORABLE = re.compile(
     "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e"
@@ -36,18 +36,18 @@ _IGNORABLE = re.compile(
     "\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
 )
 _MOST_BYTES = 100  # of a word; a longer one is unknown
-_MOST_SEEN = 1 << 17  # words that are kept with their pieces
+_MOST_SEEN = 1 << 17  # words whose pieces are cached
 
 
 class Manner(NamedTuple):
-    """What the maker of a vocabulary settled besides its tokens.
+    """The settings of a preset's vocabulary, in addition to its tokens.
 
     Attributes:
-        special: the numbers that PAD, UNKNOWN, START and END have there.
-        strip_accents: whether accents are taken away (`WORD_PIECES`).
+        special: the preset's ids of PAD, UNKNOWN, START and END.
+        strip_accents: whether accents are removed (`WORD_PIECES`).
         split_on_cjk: whether each Chinese character is a word (`WORD_PIECES`).
-        suffix: what a piece has in front that goes on with a word (`WORD_PIECES`).
-        prefix_space: whether a text gets a space in front (`gpt2_bpe`).
+        suffix: the mark in front of a piece that continues a word (`WORD_PIECES`).
+        prefix_space: whether a space is put in front of a text (`gpt2_bpe`).
     """
 
     special: tuple[int, int, int, int]
@@ -58,20 +58,20 @@ class Manner(NamedTuple):
 
     @classmethod
     def read(cls, content: Mapping[str, Any]) -> Manner:
-        """That of a saved one; raises `TypeError` or `ValueError` where it is none."""
+        """Read saved settings; raise `TypeError` or `ValueError` if they are damaged."""
         pad, unknown, start, end = map(int, content["special"])
         return cls(**{**content, "special": (pad, unknown, start, end)})
 
 
 class Pieces(NamedTuple):
-    """A text in tokens, and the (start, end) of each in the text."""
+    """The tokens of a text, and the (start, end) of each in the text."""
 
     ids: list[int]
     offsets: list[tuple[int, int]]
 
 
 def gpt2_cutter(vocabulary: Vocabulary, manner: Manner) -> tokenizers.Tokenizer:
-    """Joins bytes inside of GPT-2's words (Radford et al. 2019); what has no byte is unknown."""
+    """Return GPT-2's BPE (Radford et al. 2019); bytes that the vocabulary lacks are unknown."""
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "true")  # see `token_cutters.cutter`
     import tokenizers
     from tokenizers import models, pre_tokenizers
@@ -83,7 +83,10 @@ def gpt2_cutter(vocabulary: Vocabulary, manner: Manner) -> tokenizers.Tokenizer:
 
 
 def bert_cutter(vocabulary: Vocabulary, manner: Manner, *, lowercase: bool) -> tokenizers.Tokenizer:
-    """BERT's words and marks, then the longest known piece again and again (Devlin et al. 2019)."""
+    """Return BERT's WordPiece: words and marks, each split into its longest known pieces.
+
+    Source: Devlin et al. 2019.
+    """
     import tokenizers
     from tokenizers import models, normalizers, pre_tokenizers
 
@@ -101,11 +104,11 @@ def bert_cutter(vocabulary: Vocabulary, manner: Manner, *, lowercase: bool) -> t
 
 
 class WordPieceCutter:
-    """Words, then the longest known piece again and again (Schuster and Nakajima 2012).
+    """Splits words into their longest known pieces (Schuster and Nakajima 2012).
 
-    Gives what keras-hub's `WordPieceTokenizer` gives, which folds and cuts a few characters in
-    another way than BERT does, in its order: accents are taken away, the
-    text is cut into words and marks, each is folded to lower case, and cut into pieces.
+    The result is that of keras-hub's `WordPieceTokenizer`, which treats a few characters
+    differently from BERT. Like keras-hub it removes accents, splits the text into words and marks,
+    folds the case of each, and splits it into pieces, in this order.
     """
 
     def __init__(self, vocabulary: Vocabulary, manner: Manner, *, lowercase: bool) -> None:
@@ -121,11 +124,11 @@ class WordPieceCutter:
         self._seen: dict[str, Pieces] = {}
 
     def encode_batch_fast(self, texts: Iterable[str]) -> list[Pieces]:
-        """The tokens of each text, without the places."""
+        """Return the tokens of each text, without their positions."""
         return [Pieces(self._ids(text), []) for text in texts]
 
     def encode(self, text: str) -> Pieces:
-        """The tokens of a text, and where each stands in it."""
+        """Return the tokens of a text, and the position of each."""
         bare, places = self._bare(text)
         ids: list[int] = []
         offsets: list[tuple[int, int]] = []
@@ -150,7 +153,7 @@ class WordPieceCutter:
         return _word_pattern(self._manner.split_on_cjk, text.isascii())
 
     def _word(self, word: str) -> Pieces:
-        """The pieces of a word; a text has the same ones over and over."""
+        """Return the pieces of a word, from a cache because words repeat."""
         found = self._seen.get(word)
         if found is None:
             if len(self._seen) >= _MOST_SEEN:
@@ -177,7 +180,7 @@ class WordPieceCutter:
 
 @functools.cache
 def _word_pattern(split_on_cjk: bool, ascii_only: bool) -> re.Pattern[str]:
-    """A word between marks and spaces; or a mark or, if it stands alone, a Chinese character."""
+    """Return the pattern of a word or mark; `split_on_cjk`: Chinese characters are words."""
     if ascii_only:
         return re.compile(f"[0-9A-Za-z]+|[{_ASCII_MARKS}]")
     alone = _ASCII_MARKS + _CJK * split_on_cjk + _of_categories(lambda kind: kind[0] == "P")
@@ -186,7 +189,7 @@ def _word_pattern(split_on_cjk: bool, ascii_only: bool) -> re.Pattern[str]:
 
 
 def _of_categories(wanted: Callable[[str], bool]) -> str:
-    """The characters of some categories as a part of a regular expression's class."""
+    """Return the characters of some categories, for the inside of a regular expression's [ ]."""
     numbers = itertools.chain.from_iterable(itertools.starmap(range, _ASSIGNED))
     found = (number for number in numbers if wanted(unicodedata.category(chr(number))))
     return "".join(f"\\U{number:08x}" for number in found)
@@ -197,7 +200,7 @@ def _numbers(tokens: Iterable[str]) -> dict[str, int]:
 
 
 def _without_accents(text: str) -> tuple[str, list[int]]:
-    """The text without accents, and the place in `text` of each character that is left."""
+    """Return the text without accents, and the position in `text` of each remaining character."""
     bare = [
         (part, place)
         for place, char in enumerate(text)
@@ -208,6 +211,6 @@ def _without_accents(text: str) -> tuple[str, list[int]]:
 
 
 def _casefolded(word: str) -> str:
-    """Unicode's NFKC_Casefold, which keras-hub takes for lower-casing."""
+    """Return Unicode's NFKC_Casefold, which keras-hub uses to lower-case."""
     folded = unicodedata.normalize("NFKC", word).casefold()
     return _IGNORABLE.sub("", unicodedata.normalize("NFKC", folded))

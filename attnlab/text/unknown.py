@@ -1,4 +1,4 @@
-"""What a model can't read of texts: words that its vocabulary doesn't have, and ends cut off."""
+"""Warnings and notes on words that a vocabulary doesn't have, and on texts that are cut off."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import difflib
 import textwrap
 from collections.abc import Collection, Iterable, Sequence
 
-UNKNOWN_TEXT = "⁇"  # what an unknown token reads as
-# A page's note on an unknown word if only its token is known.
+UNKNOWN_TEXT = "⁇"  # the text of an unknown token
+# The note in a page on an unknown token whose word isn't known.
 UNNAMED = {UNKNOWN_TEXT: "a word that is not in the vocabulary"}
 _MOST_NAMED = 12
-_SIMILAR = 0.75  # of 1; below that a known word says nothing about an unknown one
-_LONGEST_SHOWN = 60  # letters of a text in a warning
+_SIMILAR = 0.75  # least similarity, from 0 to 1, of a known word that is suggested
+_LONGEST_SHOWN = 60  # characters of a text in a warning
 
 
 def nearest(word: str, known: Collection[str], most: int = 3) -> list[str]:
@@ -29,9 +29,9 @@ def unknown_warning(
     """Return a warning about unknown words, or None if all were `warned` about before.
 
     Args:
-        words: those that the model reads as unknown ones.
-        warned: words of earlier warnings; the new ones are added.
-        known: the words of the vocabulary, among which each gets its nearest.
+        words: words that aren't in the vocabulary.
+        warned: words of earlier warnings; the new words are added.
+        known: the words of the vocabulary; the warning names the nearest one of each word.
     """
     new = [word for word in dict.fromkeys(words) if word not in warned]
     if not new:
@@ -46,13 +46,13 @@ def cut_warning(noun: str, most: int, text: str) -> str:
     """Return the warning that a model reads only the first `most` tokens of a text, a `noun`."""
     shown = textwrap.shorten(text, _LONGEST_SHOWN, placeholder=" ...")
     return (
-        f"of a {noun} the first {most} tokens are read, as many as in training: the end of "
-        f"{shown!r} is not."
+        f"only the first {most} tokens of a {noun} are read, as in training; the end of {shown!r} "
+        "is cut off."
     )
 
 
 def unknown_column(words: Iterable[str]) -> str:
-    """Return a last column for a line of output that names its unknown words; "" without any."""
+    """Return the last column of a line of output, with its unknown words; "" without any."""
     named = ", ".join(dict.fromkeys(words))
     return f"\tunknown: {named}" if named else ""
 

@@ -1,4 +1,4 @@
-"""What counts as a word: what gold alignments number and what tokenizers never cross."""
+"""Split texts into words, which gold alignments number and which tokens never cross."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator
 
-# No combining marks are assigned outside of these.
+# All combining marks are in these ranges.
 _MARK_RANGES = ((0x300, 0x20000), (0xE0100, 0xE01F0))
-# Scripts that put no space between words: line break classes SA, ID, CJ, AK and AS of Unicode's
-# UAX #14, as far as letters are concerned. Tibetan marks the end of each syllable.
+# Letters of scripts without spaces between words: line break classes SA, ID, CJ, AK and AS of
+# Unicode's UAX #14. Tibetan isn't one of them, since it marks the end of each syllable.
 _UNSPACED_BLOCKS = (
     *((0x0E00, 0x0EFF), (0x1000, 0x109F), (0x1780, 0x17FF)),  # Thai, Lao; Burmese; Khmer
     *((0x1950, 0x19DF), (0x1A20, 0x1AAF), (0x1B00, 0x1B7F)),  # Tai Le, Tai Lue; Tham; Balinese
@@ -19,7 +19,7 @@ _UNSPACED_BLOCKS = (
     *((0x31F0, 0x31FF), (0xA980, 0xA9FF), (0xAA60, 0xAADF)),  # kana; Javanese; Burmese, Tai Viet
     *((0xFF66, 0xFF9D), (0x11700, 0x1174F)),  # narrow kana; Ahom
 )
-# Ideographs, Yi and Tangut syllables, old kana: letters alone, some of them in later Unicode only.
+# Ideographs, Yi and Tangut syllables, old kana: all letters, some only in later Unicode versions.
 _IDEOGRAPHS = (
     "\u3400-\u4dbf\u4e00-\ua48c\uf900-\ufaff\U00017000-\U00018d7f\U0001aff0-\U0001b2ff"
     "\U00020000-\U0003fffd"
@@ -32,33 +32,33 @@ _STACKING = "\u1039\u17d2\u1a60\u1b44\ua9c0"
 
 
 def split_words(text: str) -> list[str]:
-    """Words and single punctuation marks, in their order, without the white space.
+    """Split a text into words and single punctuation marks, without white space.
 
     Apostrophes and hyphens between letters, and points, commas and colons between digits, belong
-    to the word: "don't", "geht's", "E-Mail", "3.50", "10:30". So do combining marks, as they do to
-    a mark or symbol before them.
+    to the word: "don't", "geht's", "E-Mail", "3.50", "10:30". Combining marks belong to the
+    character before them.
 
-    Each character of a script without spaces between words is a word: Chinese, Japanese, Thai, Lao,
-    Burmese, Khmer, Javanese and others. Its combining marks and subscripts belong to it.
+    In scripts without spaces between words, each character is a word, together with its combining
+    marks and subscripts: Chinese, Japanese, Thai, Lao, Burmese, Khmer, Javanese and others.
     """
     return _pattern(text).findall(text)
 
 
 def word_spans(text: str) -> list[tuple[int, int]]:
-    """(start, end) in `text` of each of `split_words(text)`."""
+    """Return (start, end) in `text` of each of `split_words(text)`."""
     return [match.span() for match in _pattern(text).finditer(text)]
 
 
 def is_unspaced(text: str) -> bool:
-    """Return whether a text has a letter of a script without spaces between words."""
+    """Whether a text contains a letter of a script without spaces between words."""
     return not text.isascii() and _any_unspaced().search(text) is not None
 
 
 def word_pattern(letter: str, digit: str, combining: str) -> str:
-    """The regular expression of one word or mark, for classes in some engine's own spelling.
+    """Return the regular expression of a word or mark, from an engine's character classes.
 
-    `letter` matches any character of a word but those of `unspaced`, `combining` the marks that
-    combine.
+    `letter` matches any character of a word except those of `unspaced`; `combining` matches
+    combining marks.
     """
     marks = f"(?:{combining}|[{_ATTACHED}])"
     alone = f"[{unspaced()}]"
@@ -68,7 +68,7 @@ def word_pattern(letter: str, digit: str, combining: str) -> str:
 
 @functools.cache
 def unspaced() -> str:
-    """The letters of scripts without spaces between words, as ranges of a character class."""
+    """Return the letters of scripts without spaces between words, for the inside of [ ]."""
 
     def is_letter(at: int) -> bool:
         kind = unicodedata.category(chr(at))
@@ -84,10 +84,10 @@ def _spaced_word(letter: str, digit: str, combining: str) -> str:
 
 
 def _pattern(text: str) -> re.Pattern[str]:
-    """The fastest pattern that finds all words of a text."""
+    """Return the fastest pattern that finds all words of a text."""
     if is_unspaced(text):
         return _full_pattern()
-    # ASCII has no marks: any class without ASCII will do, and one is faster to test than all.
+    # ASCII has no combining marks, so a class of one such mark is enough and faster.
     return _spaced_pattern("\u0300" if text.isascii() else _marks())
 
 
@@ -112,7 +112,7 @@ def _any_unspaced() -> re.Pattern[str]:
 
 
 def _ranges(blocks: Iterable[tuple[int, int]], wanted: Callable[[int], bool]) -> Iterator[str]:
-    """The wanted characters of some blocks (first, end) as ranges of a character class."""
+    """Yield the wanted characters of some blocks (first, end) as ranges of a character class."""
     for first, end in blocks:
         found = filter(wanted, range(first, end))
         for _, run in itertools.groupby(enumerate(found), lambda each: each[1] - each[0]):

@@ -42,7 +42,7 @@ def test_sentences_come_a_line_each_in_their_order(lab):
             "FILE: latin.txt: expected UTF-8 text, got the byte 0xe9 in line 1; save it as UTF-8.",
         ),
         (("large.txt",), "large.txt: expected a text of at most 1,000,000 bytes, got 10,000,000."),
-        (("article.txt", "--sentences", "7"), "at most the 6 different sentences of the text, got"),
+        (("article.txt", "--sentences", "7"), "--sentences=7: must be at most 6"),
         (("article.txt", "--sentences", "0"), "--sentences"),
         (("article.txt", "--epoch", "3"), "--epoch: needs --encoder."),
         (("article.txt", "--encoder", "x" * 300), "--encoder: expected a run folder"),

@@ -280,7 +280,7 @@ def test_sentences_are_chosen_by_an_encoder(here, run, source, no_figures):
     (here.folder / "text.txt").write_text(f"{'The old dog ' * 50}sleeps. A boat. Qwertz.")
     code, _, err = here("summarize", "text.txt", "--sentences", 2, "--encoder", run)
     assert code == 0 and "read as unknown: " in err and "qwertz" in err
-    assert "warning: of a sentence the first 22 tokens are read" in err
+    assert "warning: only the first 22 tokens of a sentence are read" in err
     model = source.make()
     model.build((None, 24))
     source.fill(model)

@@ -311,7 +311,7 @@ def test_a_run_on_a_preset_resumes_to_the_same_bits(here, small, no_figures):
         (("attention=bahdanau",), "attention: expected multi_head, which the encoder at"),
         (("attention.heads=8",), "attention.heads: expected 2"),
         (("model.stochastic_depth=0.5",), "model.stochastic_depth"),
-        (("task.encoder=x", "model=vit"), "task.encoder: expected null, since model=vit has none"),
+        (("task.encoder=x", "model=vit"), "task.encoder=x: must be null with model=vit"),
         (("task=classify", "data=agreement"), "RobertaBackbone in small, got ViTBackbone."),
     ],
 )

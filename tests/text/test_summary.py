@@ -56,7 +56,7 @@ def test_all_sentences_are_a_summary_and_repeated_ones_count_once():
     found = summary(f"{TEXT} {TEXT}", 9)
     assert [each.number for each in found] == list(range(9))
     assert found[-1].end == len(TEXT)
-    with pytest.raises(RequestError, match="at most the 9 different sentences of the text, got 10"):
+    with pytest.raises(RequestError, match="--sentences=10: must be at most 9"):
         summary(f"{TEXT} {TEXT}", 10)
 
 

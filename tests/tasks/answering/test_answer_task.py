@@ -75,7 +75,7 @@ def test_a_run_learns_and_is_used_by_every_verb(trained):
     assert "attnlab: warning: not in the model's vocabulary, and read as unknown: ever" in err
     assert "tokens are read" not in err
     _, _, err = trained(*words[:-1], "When did Peter come, and " * 9 + "who?")
-    assert "warning: of a question the first " in err and "the end of 'When did Peter" in err
+    assert "warning: only the first " in err and "the end of 'When did Peter" in err
     figure = trained.folder / "map.png"
     code, late, err = trained(*words, "--attention", str(figure))
     assert code == 0 and figure.stat().st_size > 5000, err
