@@ -18,6 +18,7 @@ def build_model(
     settings: Mapping[str, Any],
     attention: Callable[[], Attention],
     input_shape: tuple[int | None, ...],
+    /,
     *,
     source: Any = None,
     **sizes: Any,

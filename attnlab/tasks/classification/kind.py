@@ -23,6 +23,12 @@ KIND = Kind(
     models=KindModels(
         learner=f"{_HERE}.learner:ClassificationLearner",
         together=8,
+        classes={
+            "embeddings": f"{_HERE}.models.classifier:EmbeddingsClassifier",
+            "rnn": f"{_HERE}.models.recurrent:RecurrentClassifier",
+            "transformer": f"{_HERE}.models.transformer:TransformerClassifier",
+            "pretrained": f"{_HERE}.models.pretrained:PretrainedClassifier",
+        },
         resolve=with_the_encoders_attention,
     ),
     scoring=Scoring(

@@ -15,6 +15,7 @@ from attnlab.tasks.classification.base import ClassificationTask, probabilities
 from attnlab.tasks.classification.corpora.corpus import Corpus, Labelled
 from attnlab.tasks.classification.data import LabelledTexts
 from attnlab.tasks.classification.part import TextPart
+from attnlab.tasks.models import build_model
 from attnlab.tasks.text_corpus import digest_of
 from attnlab.tasks.text_task import TextTask
 from attnlab.text.cleaning import normalized
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
     from attnlab.attention.base import Attention
     from attnlab.config.sections import Option
+    from attnlab.encoders.source import Source
     from attnlab.tasks.classification.models.classifier import Classifier
     from attnlab.tasks.classification.models.pretrained import PretrainedClassifier
 
@@ -116,19 +118,24 @@ class Classify(TextTask, ClassificationTask):
             RequestError: the task has no such model, or its settings contradict each other.
         """
         sizes = {"vocabulary": self.tokenizer.size, "classes": len(self.classes)}
-        given = {**sizes, "length": self.length, "source": self.source}
-        return self.begun(self._build(attention, model, **given))
+        return self.begun(self._build(attention, model, self.length, self.source, **sizes))
 
     def check(self, attention: Callable[[], Attention], model: Option) -> None:
         """Refuse settings that `build` refuses with any corpus, before the corpus is read."""
         source = open_source(self.encoder) if self.encoder else None
-        self._build(attention, model, vocabulary=8, classes=2, length=4, source=source)
+        self._build(attention, model, 4, source, vocabulary=8, classes=2)
 
-    @staticmethod
-    def _build(attention: Callable[[], Attention], model: Option, **sizes: Any) -> Model:
-        from attnlab.tasks.classification.models.build import build_classifier
-
-        return build_classifier(model.name, model.settings, attention, **sizes)
+    def _build(
+        self,
+        attention: Callable[[], Attention],
+        model: Option,
+        length: int,
+        source: Source | None,
+        **sizes: int,
+    ) -> Model:
+        classes, shape = self.kind.models.classes, (None, length)
+        settings = model.settings
+        return build_model(classes, model.name, settings, attention, shape, source=source, **sizes)
 
     def learning(self, model: Model, batch: int) -> dict[str, Any]:
         """Return arguments of the learner, which skips the padding of texts in graph mode."""

@@ -21,7 +21,8 @@ from attnlab.attention.luong_global import LuongGlobalAttention
 from attnlab.attention.none import NoAttention
 from attnlab.config.options import option_class
 from attnlab.errors import RequestError
-from attnlab.tasks.classification.models.build import build_classifier
+from attnlab.tasks.classification.kind import KIND
+from attnlab.tasks.models import build_model
 
 S, VOCABULARY, CLASSES = 6, 20, 3
 DRAW = np.random.default_rng(7)
@@ -33,12 +34,16 @@ LABELS = np.array([0, 2, 1, 0])
 MODELS = ("embeddings", "rnn", "transformer")
 
 
+def built(model: str, given: dict, attention, vocabulary: int = VOCABULARY):
+    sizes = {"vocabulary": vocabulary, "classes": CLASSES}
+    return build_model(KIND.models.classes, model, given, attention, (None, S), **sizes)
+
+
 def make(model: str, attention: str, **changes):
     keras.utils.set_random_seed(3)
     given = {**settings("model/settings", f"classification_{model}"), "dropout": 0.0, **changes}
     cls = option_class("attention", attention)
-    sizes = {"vocabulary": VOCABULARY, "classes": CLASSES, "length": S}
-    return build_classifier(model, given, lambda: cls(**settings("attention", attention)), **sizes)
+    return built(model, given, lambda: cls(**settings("attention", attention)))
 
 
 @functools.cache
@@ -143,9 +148,8 @@ def test_without_attention_a_recurrent_classifier_is_kerass_own(bidirectional):
 def test_the_state_at_the_end_of_a_text_asks():
     attention = LuongGlobalAttention(score="dot")
     keras.utils.set_random_seed(5)
-    sizes = {"vocabulary": VOCABULARY, "classes": CLASSES, "length": S}
     given = {"units": 4, "embedding": 4, "readout": "concat"}
-    classifier = build_classifier("rnn", given, lambda: attention, **sizes)
+    classifier = built("rnn", given, lambda: attention)
     vectors = classifier.embedding(TOKENS)
     for row, length in enumerate(LENGTHS):
         states = np.asarray(classifier.encoder(vectors[row : row + 1, :length])[0])[0]
@@ -176,17 +180,15 @@ def test_dropout_acts_in_training_alone(model):
 
 @pytest.mark.parametrize(("vocabulary", "spread"), [(999, 1.0), (1000, 0.1)])
 def test_embeddings_start_by_how_many_words_there_are_unless_told_otherwise(vocabulary, spread):
-    sizes = {"vocabulary": vocabulary, "classes": CLASSES, "length": S}
     for changes, expected in ({}, spread), ({"spread": 0.4}, 0.4):
         given = {**settings("model/settings", "classification_rnn"), **changes}
-        model = build_classifier("rnn", given, NoAttention, **sizes)
+        model = built("rnn", given, NoAttention, vocabulary)
         found = np.std(model.embedding.embeddings.numpy())
         assert found == pytest.approx(expected, rel=0.05)
 
 
 def test_an_unknown_model_is_named():
-    sizes = {"vocabulary": VOCABULARY, "classes": CLASSES, "length": S}
     with pytest.raises(
         RequestError, match="expected embeddings, rnn, transformer or pretrained, got cnn"
     ):
-        build_classifier("cnn", {}, NoAttention, **sizes)
+        built("cnn", {}, NoAttention)

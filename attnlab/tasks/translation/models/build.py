@@ -1,4 +1,4 @@
-"""A translator by the name of its architecture."""
+"""Build a translator by the name of its architecture."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ def build_translator(
     max_target: int | None = None,
     **sizes: int | None,
 ) -> Translator:
-    """A translator with its weights, by the settings of its YAML.
+    """Build a translator with drawn weights, by the settings of its YAML.
 
     `shared` says whether both languages have one vocabulary. Weights per position are made for a
-    source of `max_source`, its END counted, and a target of `max_target`, its START counted.
-    `sizes` are those of `Translator`.
+    source of `max_source` tokens, END included, and a target of `max_target` tokens, START
+    included. `sizes` are those of `Translator`.
 
     Raises:
-        RequestError: another name, or settings that can't go together.
+        RequestError: the name is unknown, or the settings contradict each other.
     """
     _check_translation(name, settings, attention(), shared)
     if name == "rnn":
@@ -48,13 +48,13 @@ def _check_translation(name: str, settings: Mapping, attention: Attention, share
         raise RequestError(f"model.name: expected rnn or transformer, got {name}.")
     if isinstance(attention, PoolingAttention):
         raise RequestError(
-            "attention=pooling: expected a mechanism with a query, for translation; without one "
-            "every target word would look at the source alike."
+            "attention=pooling: expected a mechanism with a query, because without one all target "
+            "words would have the same weights on the source."
         )
     if isinstance(attention, NoAttention) and name == "transformer":
         raise RequestError(
-            "attention=none: expected model=rnn; the decoder of a Transformer sees its source "
-            "through attention alone."
+            "attention=none: expected model=rnn, because a Transformer's decoder sees its source "
+            "only through attention."
         )
     if settings.get("tie_embeddings") == "all" and not shared:
         raise RequestError(
