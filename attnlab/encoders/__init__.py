@@ -1,1 +1,1 @@
-"""Encoders of texts and images that were trained before: by a run of this project, or by others."""
+"""Pretrained encoders of texts and images: from a run of this project, or from keras-hub."""

@@ -1,4 +1,4 @@
-"""Rows as encoders read them, of tokens as the models of several kinds have them."""
+"""Convert padded rows of tokens to the rows that encoders read, with START and END."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from attnlab.text.tokenizers import END, PAD, START
 
 
 def framed(tokens):
-    """START, the tokens of texts (B, S), END, and PAD where a text has ended: (B, 2 + S).
+    """Put START before texts (B, S) and END after them: (B, 2 + S).
 
-    PAD stands behind texts alone.
+    PAD may only be at the end of a row.
     """
     ones = ops.ones_like(tokens[:, :1])
     rows = ops.concatenate([START * ones, tokens, PAD * ones], axis=1)
@@ -20,16 +20,16 @@ def framed(tokens):
 
 
 def closed_up(tokens):
-    """Rows (B, S) without the PAD between two texts, END behind the second: (B, S + 1).
+    """Remove the PAD between the two texts of rows (B, S), and append END: (B, S + 1).
 
-    Also where each token of a row stands now, (B, S); PAD stands behind the last END.
+    Also returns the new position of each token, (B, S). PAD moves to the end of a row.
     """
     real = ops.cast(ops.not_equal(tokens, PAD), "int32")
     before = ops.cumsum(real, axis=1) - real
     count = ops.sum(real, axis=1, keepdims=True)
     padding = ops.cumsum(1 - real, axis=1) - (1 - real)
-    places = ops.where(real == 1, before, count + padding)  # padding goes behind, in its order
-    # Each place is taken once, so that the inverse of the order is its sorting.
+    places = ops.where(real == 1, before, count + padding)  # padding moves to the end, in order
+    # `places` is a permutation, so `argsort` inverts it.
     rows = ops.take_along_axis(tokens, ops.argsort(places, axis=1), axis=1)
     rows = ops.concatenate([rows, PAD * ops.ones_like(rows[:, :1])], axis=1)
     at = ops.arange(ops.shape(rows)[1])[None]

@@ -1,6 +1,6 @@
-"""Encoders from keras-hub: BERT, DistilBERT and RoBERTa as they were trained before.
+"""Pretrained encoders of keras-hub: BERT, DistilBERT and RoBERTa.
 
-The layers are keras-hub's own; it is imported only where one is made.
+The layers are keras-hub's own; it is imported only when a layer is created.
 """
 
 from __future__ import annotations
@@ -30,24 +30,24 @@ KIND = "hub"
 
 
 class HubEncoder(keras.layers.Layer):
-    """A backbone of keras-hub on this project's numbers of tokens.
+    """A backbone of keras-hub that reads this project's token ids.
 
     Devlin et al. 2019 (arXiv:1810.04805), Sanh et al. 2019 (arXiv:1910.01108), Liu et al. 2019
     (arXiv:1907.11692). Difference from keras-hub: BERT's pooled output is left out, and the weights
-    of the last layer are given out.
+    of the last layer are returned.
 
     Call arguments:
-        tokens: (B, S) of `Tokenizer`'s numbers: START, a text, END, perhaps a second text and END,
-            then PAD. For BERT the segment is 1 from behind the first END to the last one.
-        training: whether to drop out.
+        tokens: (B, S) ids of a `Tokenizer`: START, a text, END, perhaps a second text and END, then
+            PAD. BERT's segment is 1 after the first END up to the last END.
+        training: whether to apply dropout.
 
     Returns an `Encoding`: vectors (B, S, W) and weights (B, H, S, S).
 
     Args:
-        class_name: of the backbone.
+        class_name: the backbone's class.
         config: its arguments.
-        order: (N,) for each of our numbers the backbone's.
-        **kwargs: of a layer.
+        order: (N,) the backbone's id for each of this project's ids.
+        **kwargs: those of every Keras layer.
     """
 
     embedding = None
@@ -61,10 +61,10 @@ class HubEncoder(keras.layers.Layer):
         self.depths: dict[str, int] = {}
 
     def build(self, tokens_shape: tuple) -> None:
-        """Create the weights, drawn anew, for rows of shape (B, S).
+        """Create drawn weights for rows of shape (B, S).
 
         Raises:
-            ValueError: S is more than the backbone knows places for.
+            ValueError: S is larger than the backbone's number of positions.
         """
         length = tokens_shape[-1]
         if self.most and length and length > self.most:
@@ -73,7 +73,7 @@ class HubEncoder(keras.layers.Layer):
 
         make = getattr(keras_hub.models, self._class_name)
         parts = Parts.of(make(**self._config, dtype=self.dtype_policy))
-        # Each for itself: Keras doesn't save what is in lists of tuples.
+        # One attribute each, because Keras doesn't save layers in nested lists.
         self._embeddings, self._norm, self._dropout, self._blocks = parts
         self.depths = {
             weight.path: depth for depth, part in parts.by_depth() for weight in part.weights
@@ -89,7 +89,7 @@ class HubEncoder(keras.layers.Layer):
         return Encoding(*last(x, **settings, return_attention_scores=True))
 
     def compute_output_spec(self, tokens: Any, training: bool | None = None) -> Encoding:
-        """The shapes of vectors and weights."""
+        """Return the shapes of vectors and weights."""
         batch, length = tokens.shape
         heads = self._config["num_heads"]
         return Encoding(
@@ -98,7 +98,7 @@ class HubEncoder(keras.layers.Layer):
         )
 
     def _embedded(self, tokens: Any) -> Any:
-        """The sum (B, S, W) of the vectors of tokens, places and, for BERT, segments."""
+        """Return the sum (B, S, W) of token, position and, for BERT, segment embeddings."""
         numbers = ops.take(ops.convert_to_tensor(self._order), tokens, axis=0)
         of_tokens, *others = self._embeddings
         x = of_tokens(numbers)
@@ -109,13 +109,13 @@ class HubEncoder(keras.layers.Layer):
 
 
 class Parts(NamedTuple):
-    """The layers of a backbone that make its vectors.
+    """The layers of a backbone.
 
     Attributes:
-        embeddings: of tokens, places and segments; or one of both tokens and places.
-        norm: of their sum.
-        dropout: behind it.
-        blocks: the Transformer's layers, first one first.
+        embeddings: those of tokens, positions and segments; or one for tokens and positions.
+        norm: normalizes their sum.
+        dropout: follows the norm.
+        blocks: the Transformer layers in order.
     """
 
     embeddings: list[keras.layers.Layer]
@@ -125,7 +125,7 @@ class Parts(NamedTuple):
 
     @classmethod
     def of(cls, backbone: keras.Model) -> Parts:
-        """Those of a backbone of keras-hub."""
+        """Return the layers of a backbone of keras-hub."""
         if hasattr(backbone, "segment_embedding"):
             names = ("token_embedding", "position_embedding", "segment_embedding")
         else:
@@ -138,34 +138,34 @@ class Parts(NamedTuple):
         )
 
     def by_depth(self) -> list[tuple[int, keras.layers.Layer]]:
-        """All that have weights, each with the number of its layer."""
+        """Return (depth, layer) for each layer with weights."""
         first = [(0, part) for part in (*self.embeddings, self.norm)]
         return [*first, *enumerate(self.blocks, start=1)]
 
     def weights(self) -> list[keras.Variable]:
-        """The weights of them all, in the order of `by_depth`."""
+        """Return all weights, in the order of `by_depth`."""
         return [weight for _, part in self.by_depth() for weight in part.weights]
 
 
 def segments(tokens: Any) -> Any:
-    """BERT's segments (B, S) int32: 1 from behind the first END up to the last one, else 0."""
+    """Return BERT's segments (B, S) int32: 1 after the first END up to the last END, else 0."""
     ends = ops.cast(ops.equal(tokens, END), "int32")
     before = ops.cumsum(ends, axis=1) - ends
     return ops.cast((before > 0) & (before < ops.sum(ends, axis=1, keepdims=True)), "int32")
 
 
 class HubSource:
-    """A preset of keras-hub: `BertBackbone`, `DistilBertBackbone` or `RobertaBackbone`.
+    """A preset with a `BertBackbone`, `DistilBertBackbone` or `RobertaBackbone` of keras-hub.
 
     See `attnlab.encoders.source.Source`.
 
     Args:
         path: a preset's folder, or a handle of keras-hub.
-        class_name: of the backbone.
+        class_name: the backbone's class.
         config: its arguments.
-        tokenizer: of the preset.
-        files: of its weights and its vocabulary; none where there is no more than a description.
-        digest: SHA-256 of the files; None: it is asked of them.
+        tokenizer: the preset's tokenizer.
+        files: the files of weights and vocabulary; none if the source is only a description.
+        digest: SHA-256 of the files; None: computed from them.
     """
 
     def __init__(
@@ -186,20 +186,20 @@ class HubSource:
 
     @classmethod
     def open(cls, path: str) -> HubSource:
-        """The source at a folder, or at a handle, whose files are downloaded.
+        """Open a preset in a folder, or download one by its handle.
 
         Raises:
-            RequestError: keras-hub is missing, there is no such preset, a file of it is missing or
-                damaged, or it is no encoder of texts that this project knows.
+            RequestError: keras-hub is missing, there is no such preset, one of its files is missing
+                or damaged, or it isn't an encoder of texts that this project supports.
         """
         return cls(path, **read_preset(path))
 
     @classmethod
     def described(cls, content: Mapping[str, Any], tokenizer: Tokenizer) -> HubSource:
-        """The source that `describe` described, without the preset, so without its weights.
+        """Return a source from the result of `describe`, without the weights of the preset.
 
         Raises:
-            RequestError: `content` is no such description, or isn't one for this tokenizer.
+            RequestError: `content` isn't such a description, or doesn't fit the tokenizer.
         """
         try:
             path, name, config = content["path"], content["class"], dict(content["config"])
@@ -222,7 +222,7 @@ class HubSource:
         return self._digest or digest_of(self._files)
 
     def make(self) -> HubEncoder:
-        """The layer, not built.
+        """Create the layer, without building it.
 
         Raises:
             RequestError: keras-hub is missing.
@@ -236,14 +236,14 @@ class HubSource:
         )
 
     def fill(self, encoder: HubEncoder) -> None:
-        """Give a built layer of `make` the trained weights.
+        """Assign the pretrained weights to a built layer of `make`.
 
         Raises:
-            RequestError: they can't be read, or are not those of such a layer.
+            RequestError: they can't be read, or have other shapes than the layer.
         """
         if not self._files:
             raise RequestError(
-                f"model.path: expected the weights of {self.path} beside its description, got none."
+                f"model.path: expected the weights of {self.path}, got only its description."
             )
         own, trained = encoder.weights, Parts.of(trained_backbone(self.path)).weights()
         if [weight.shape for weight in own] != [weight.shape for weight in trained]:
@@ -255,7 +255,7 @@ class HubSource:
             weight.assign(value)
 
     def describe(self) -> dict[str, Any]:
-        """What making it again takes, without its tokenizer and its weights; JSON-ready."""
+        """Return the arguments of `described`, without tokenizer and weights; JSON-ready."""
         return {
             "kind": KIND,
             "path": self.path,

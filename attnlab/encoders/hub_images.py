@@ -1,4 +1,4 @@
-"""Vision Transformers from keras-hub: their sizes, and their trained weights by our names."""
+"""Vision Transformers of keras-hub: their sizes, and their weights by this project's names."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ class LayerWeights(NamedTuple):
     """The weights of a layer.
 
     Attributes:
-        attention: of `MultiHeadAttention`, by the names that it has for them.
-        norms: gamma and beta of that before the attention, and of that before the network.
-        feed_forward: kernel and bias of its first part and of its second.
+        attention: the weights of `MultiHeadAttention`, by their names in that class.
+        norms: gamma and beta of the norm before the attention, and of that before the network.
+        feed_forward: kernel and bias of the first and of the second dense layer.
     """
 
     attention: dict[str, np.ndarray]
@@ -41,14 +41,14 @@ class LayerWeights(NamedTuple):
 
 
 class TrainedWeights(NamedTuple):
-    """The weights of a Vision Transformer, with biases of 0 where the preset has none.
+    """The weights of a Vision Transformer; biases that the preset lacks are 0.
 
     Attributes:
-        embedding: kernel (P P C, W), a patch's rows first, then its columns, and bias (W,).
+        embedding: kernel (P P C, W), ordered by a patch's rows, then columns, and bias (W,).
         class_token: (1, 1, W), or None.
-        positions: (T, W), the class token's first.
-        layers: of each layer.
-        norm: gamma and beta of that behind the last layer.
+        positions: (T, W), that of the class token first.
+        layers: the weights of each layer.
+        norm: gamma and beta of the norm after the last layer.
     """
 
     embedding: list[np.ndarray]
@@ -59,22 +59,22 @@ class TrainedWeights(NamedTuple):
 
 
 class ImageSource:
-    """A preset of keras-hub that is a `ViTBackbone`: all of it but the values of its weights.
+    """A preset with a `ViTBackbone` of keras-hub; its weights are read by `trained`.
 
     Args:
         path: a preset's folder, or a handle of keras-hub.
         config: the arguments of the backbone.
-        pixels: `scale` and `offset`, (C,) each: of bytes b the network sees b * scale + offset.
-        digest: SHA-256 of its weights; None where they are at `path`.
+        pixels: `scale` and `offset`, (C,) each: the network reads bytes b as b * scale + offset.
+        digest: SHA-256 of its weights; None if they are at `path`.
 
     Attributes:
         attention: the mechanism of its layers, `name` and settings as in a configuration.
-        shape: height, width and channels of the images that it was trained on.
-        patch: pixels to a side of a patch.
-        has_class_token: whether there is one.
+        shape: height, width and channels of the training images.
+        patch: side length of a patch in pixels.
+        has_class_token: whether it has a class token.
 
     Raises:
-        RequestError: the arguments are not those of such a backbone.
+        RequestError: the arguments aren't those of such a backbone.
     """
 
     def __init__(
@@ -101,11 +101,11 @@ class ImageSource:
 
     @classmethod
     def open(cls, path: str) -> ImageSource:
-        """The source at a folder, or at a handle, whose files are downloaded.
+        """Open a preset in a folder, or download one by its handle.
 
         Raises:
-            RequestError: keras-hub is missing, there is no such preset, a file of it is missing or
-                damaged, or it is no Vision Transformer.
+            RequestError: keras-hub is missing, there is no such preset, one of its files is missing
+                or damaged, or it isn't a Vision Transformer.
         """
         preset = PresetFiles(path)
         config = preset.arguments(OF_IMAGES, _SIZES)
@@ -114,10 +114,10 @@ class ImageSource:
 
     @classmethod
     def described(cls, content: Mapping[str, Any]) -> ImageSource:
-        """The source that `describe` described, without the preset, so without its weights.
+        """Return a source from the result of `describe`, without the weights of the preset.
 
         Raises:
-            RequestError: `content` is no such description.
+            RequestError: `content` isn't such a description.
         """
         try:
             if content["kind"] == KIND:
@@ -130,9 +130,9 @@ class ImageSource:
 
     @property
     def sizes(self) -> dict[str, Any]:
-        """Settings of a `VisionTransformer` that has the preset's layers.
+        """The settings of a `VisionTransformer` with the preset's layers.
 
-        Difference from keras-hub: its `dropout_rate` also drops inside the feed-forward networks.
+        Difference: keras-hub applies `dropout_rate` also inside the feed-forward networks.
         """
         return {
             "patch": self.patch,
@@ -144,7 +144,7 @@ class ImageSource:
 
     @property
     def layers(self) -> int:
-        """How many there are."""
+        """The number of layers."""
         return self.config["num_layers"]
 
     @cached_property
@@ -153,14 +153,14 @@ class ImageSource:
         return self._digest or digest_of(PresetFiles(self.path).weights())
 
     def trained(self) -> TrainedWeights:
-        """The trained weights.
+        """Read the pretrained weights.
 
         Raises:
-            RequestError: they can't be read, or are not those that `config.json` says.
+            RequestError: they can't be read, or don't fit `config.json`.
         """
         if self._digest is not None:
             raise RequestError(
-                f"model.path: expected the weights of {self.path} beside its description, got none."
+                f"model.path: expected the weights of {self.path}, got only its description."
             )
         backbone = trained_backbone(self.path)
         patches, encoder = (
@@ -176,7 +176,7 @@ class ImageSource:
         )
 
     def describe(self) -> dict[str, Any]:
-        """What making it again takes, without its weights; JSON-ready."""
+        """Return the argument of `described`; JSON-ready."""
         return {
             "kind": KIND,
             "path": self.path,
@@ -194,7 +194,7 @@ def _wrong(content: Any) -> RequestError:
 
 
 def _shape(path: str, config: Mapping[str, Any]) -> tuple[int, int, int]:
-    """Height, width and channels of a preset's images."""
+    """Return height, width and channels of a preset's images."""
     given = config.get("image_shape")
     if not isinstance(given, list) or len(given) != 3 or not all(map(is_size, given)):
         raise RequestError(
@@ -205,7 +205,7 @@ def _shape(path: str, config: Mapping[str, Any]) -> tuple[int, int, int]:
 
 
 def _patch(path: str, config: Mapping[str, Any]) -> int:
-    """Pixels to a side of a preset's patches."""
+    """Return the side length of a preset's patches in pixels."""
     given = config.get("patch_size")
     sides = given if isinstance(given, list) else [given]
     side = sides[0] if sides else None
@@ -217,12 +217,12 @@ def _patch(path: str, config: Mapping[str, Any]) -> int:
 
 
 def _pixels(preset: PresetFiles) -> dict[str, Any]:
-    """The scale and the offset of pixels; from -1 to 1 where a preset's folder has no such file.
+    """Return scale and offset of pixels; -1 to 1 if a preset's folder has no such file.
 
-    Early presets have a mean and a variance of what the scale has made.
+    Early presets have a mean and a variance of the scaled pixels instead of an offset.
 
     Raises:
-        RequestError: the file is damaged, or that of a handle can't be downloaded.
+        RequestError: the file is damaged, or can't be downloaded.
     """
     form = preset.form
     if preset.lacks(form.pixels):
@@ -251,7 +251,7 @@ def _pixels(preset: PresetFiles) -> dict[str, Any]:
 
 
 def _by_our_names(content: Mapping[str, Any]) -> dict[str, Any]:
-    """What Transformers says of pixels, as keras-hub says it."""
+    """Convert the settings of pixels in Transformers to those of keras-hub."""
     scale = content.get("rescale_factor", 1 / 255) if content.get("do_rescale", True) else 1.0
     if not content.get("do_normalize", True):
         return {"scale": scale}
@@ -260,7 +260,7 @@ def _by_our_names(content: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _per_channel(path: str, given: Any, channels: int) -> list[float]:
-    """A number for each channel, of one or of as many."""
+    """Return a number per channel, from one number or one per channel."""
     try:
         return np.broadcast_to(np.asarray(given, np.float64), (channels,)).tolist()
     except (TypeError, ValueError) as error:
@@ -270,7 +270,7 @@ def _per_channel(path: str, given: Any, channels: int) -> list[float]:
 
 
 def _layer_weights(layer: Any) -> LayerWeights:
-    """The weights of a block of keras-hub."""
+    """Return the weights of a Transformer layer of keras-hub."""
     look, network = layer.mha, layer.mlp
     attention: dict[str, np.ndarray] = {}
     for name in ("query", "key", "value"):
@@ -291,14 +291,14 @@ def _norm(layer: Any) -> list[np.ndarray]:
 
 
 def _affine(layer: Any, outputs: int = 1) -> list[np.ndarray]:
-    """The kernel of a layer and its bias, of as many axes as the layer's outputs have."""
+    """Return kernel and bias of a dense layer whose output has `outputs` axes."""
     kernel = _array(layer.kernel)
     bias = np.zeros(kernel.shape[-outputs:], np.float32)
     return [kernel, bias if layer.bias is None else _array(layer.bias)]
 
 
 def _array(weight: Any) -> np.ndarray:
-    """A weight's values, of whatever precision, as float32."""
+    """Return the values of a weight as float32."""
     import keras
 
     return np.asarray(keras.ops.convert_to_numpy(weight), np.float32)

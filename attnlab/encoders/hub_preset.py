@@ -1,4 +1,4 @@
-"""The files of a preset of keras-hub or of Transformers: a folder, or a handle to download by."""
+"""Read the files of a preset of keras-hub or Transformers, from a folder or by a handle."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ BACKBONES = {
 OF_IMAGES = ("ViTBackbone",)
 _CONFIG = "config.json"
 _SIZES = ("vocabulary_size", "num_layers", "num_heads", "hidden_dim", "intermediate_dim")
-_OF_THE_LAYER = ("name", "trainable", "dtype")  # settled where the layer is made
+_OF_THE_LAYER = ("name", "trainable", "dtype")  # set where the layer is created
 _EXPECTED = (
     "the folder of a preset of keras-hub or Transformers, or a handle such as bert_tiny_en_uncased "
     "or hf://USER/NAME"
@@ -31,14 +31,14 @@ _EXPECTED = (
 
 
 class PresetFiles:
-    """The files of a preset, each downloaded where it must be.
+    """The files of a preset, downloaded when needed.
 
     Args:
         path: a preset's folder, or a handle of keras-hub.
 
     Attributes:
-        form: what they are called.
-        class_name: the backbone's.
+        form: the names of the files.
+        class_name: the backbone's class.
 
     Raises:
         RequestError: keras-hub is missing, there is no such preset, or it is damaged.
@@ -51,7 +51,7 @@ class PresetFiles:
         self.form, self.class_name = form_of(path, self._config)
 
     def file(self, name: str) -> Path:
-        """One of them; raises `RequestError` where there is none, or it can't be downloaded."""
+        """Return a file; raise `RequestError` if it is missing or can't be downloaded."""
         if not self._folder.is_dir():
             return _downloaded(self._path, name)
         if self.lacks(name):
@@ -61,15 +61,15 @@ class PresetFiles:
         return self._folder / name
 
     def lacks(self, name: str) -> bool:
-        """Whether the folder has no such file; what a handle stands for is only tried."""
+        """Whether the folder lacks a file; always False for a handle."""
         return self._folder.is_dir() and not (self._folder / name).is_file()
 
     def arguments(self, known: Collection[str], sizes: Iterable[str]) -> dict[str, Any]:
-        """The arguments that the backbone was made of.
+        """Return the arguments of the backbone.
 
         Raises:
-            RequestError: its class is none of those `known`, or an argument of `sizes` is no whole
-                number above 0.
+            RequestError: its class isn't in `known`, or an argument in `sizes` isn't a whole number
+                above 0.
         """
         if self.class_name not in known:
             raise RequestError(
@@ -84,7 +84,7 @@ class PresetFiles:
         return {key: value for key, value in config.items() if key not in _OF_THE_LAYER}
 
     def weights(self) -> list[Path]:
-        """The files of the weights, which are whole; of large models they are several."""
+        """Return the files of the weights, checked for damage; large models have several."""
         try:
             files = [self.file(self.form.weights)]
         except RequestError as error:
@@ -99,11 +99,11 @@ class PresetFiles:
         return files
 
     def _shards(self, without: RequestError) -> list[str]:
-        """The names of the files that the weights are divided into.
+        """Return the names of the several files of the weights.
 
         Raises:
-            RequestError: they aren't divided, so the error is the one of going `without`; or the
-                list is damaged.
+            RequestError: there is no list of several files, which raises `without`; or the list is
+                damaged.
         """
         try:
             file = self.file(self.form.shards)
@@ -121,7 +121,7 @@ class PresetFiles:
 
 
 def _open_weights(file: Path, form: Form) -> None:
-    """Read of a file of weights what says where each is; raises what the library raises."""
+    """Read the header of a file of weights; raise the library's error if it is damaged."""
     if form is KERAS_HUB:
         import h5py
 
@@ -137,8 +137,8 @@ def read_preset(path: str) -> dict[str, Any]:
     """Read all of a preset except its weights, as the arguments of a `HubSource`.
 
     Raises:
-        RequestError: keras-hub is missing, there is no such preset, a file of it is missing or
-            damaged, or it is no encoder of texts that this project knows.
+        RequestError: keras-hub is missing, there is no such preset, one of its files is missing or
+            damaged, or it isn't an encoder of texts that this project supports.
     """
     preset = PresetFiles(path)
     config = preset.arguments(BACKBONES, _SIZES)
@@ -159,17 +159,17 @@ def read_preset(path: str) -> dict[str, Any]:
 
 
 def preset_attention(preset: PresetFiles) -> dict[str, Any]:
-    """The mechanism of a preset that reads texts; raises `RequestError` as `arguments` does."""
+    """Return the mechanism of a preset for texts; raise `RequestError` as `arguments` does."""
     return attention_of(preset.arguments(BACKBONES, _SIZES))
 
 
 def attention_of(config: Mapping[str, Any]) -> dict[str, Any]:
-    """The mechanism of a backbone, `name` and settings as in a configuration."""
+    """Return the mechanism of a backbone, `name` and settings as in a configuration."""
     return {"name": "multi_head", "heads": config["num_heads"]}
 
 
 def need_keras_hub(path: str) -> None:
-    """Refuse, by a `RequestError`, to go on with what is at a path without keras-hub."""
+    """Raise `RequestError` if keras-hub, which the preset at a path needs, isn't installed."""
     if importlib.util.find_spec("keras_hub") is None:
         raise RequestError(
             "model.path: expected a folder of runs, or keras-hub for a preset, which is not "
@@ -178,13 +178,13 @@ def need_keras_hub(path: str) -> None:
 
 
 def in_short(error: Exception) -> str:
-    """An error of another library as a part of a sentence; the one that caused it knows more."""
+    """Return an error of another library, or better its cause, as a part of a sentence."""
     first = error.__cause__ or error
     return f"{type(first).__name__}: {textwrap.shorten(str(first), 300, placeholder='...')}"
 
 
 def trained_backbone(path: str) -> Any:
-    """A preset's backbone with its trained weights.
+    """Return a preset's backbone with its pretrained weights.
 
     Raises:
         RequestError: keras-hub is missing, or the weights can't be read.
@@ -202,8 +202,8 @@ def trained_backbone(path: str) -> Any:
 
 
 def is_handle(path: str) -> bool:
-    """Whether keras-hub downloads a preset by this name; what has a `/` and no `://` is a path."""
-    is_name = "_" in path and "/" not in path  # as encoders of theirs; looking takes seconds
+    """Whether keras-hub downloads a preset by this name; with `/` but no `://` it is a path."""
+    is_name = "_" in path and "/" not in path  # cheap test first: the list takes seconds to import
     if not is_name or importlib.util.find_spec("keras_hub") is None:
         return "://" in path
     import_tensorflow()
@@ -227,7 +227,7 @@ def _downloaded(path: str, name: str) -> Path:
 
 
 def read_json(file: Path) -> Mapping[str, Any]:
-    """The object of JSON that a file is; raises `RequestError` where it is none."""
+    """Read a JSON object; raise `RequestError` if the file is damaged or isn't an object."""
     try:
         content = json.loads(file.read_bytes())
     except (OSError, ValueError) as error:
@@ -240,7 +240,7 @@ def read_json(file: Path) -> Mapping[str, Any]:
 
 
 def digest_of(files: Iterable[Path]) -> str:
-    """SHA-256 of some files, one after the other."""
+    """Return the SHA-256 of the concatenated files."""
     digest = hashlib.sha256()
     for file in files:
         with open(file, "rb") as stream:
@@ -250,7 +250,7 @@ def digest_of(files: Iterable[Path]) -> str:
 
 
 def is_size(value: Any) -> bool:
-    """Whether something read from a file is a whole number above 0."""
+    """Whether a value from a file is a whole number above 0."""
     return isinstance(value, int) and value > 0
 
 

@@ -1,6 +1,6 @@
-"""The tokenizers of presets, read from their files into those of this project.
+"""Read the tokenizer of a preset as a tokenizer of this project.
 
-keras-hub's own don't say where in a text a token stands, which answers need.
+keras-hub's tokenizers don't return the position of a token in the text, which answers need.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from attnlab.text.token_cutters import SPECIAL_TOKENS, Vocabulary
 from attnlab.text.tokenizers import Tokenizer
 from attnlab.text.trained_cutters import Manner
 
-# Of each class, in the order PAD, UNKNOWN, START, END. keras-hub asks RoBERTa's vocabulary for no
-# `<unk>`, as its bytes make up every text; where it has none, `<mask>` says as little.
+# PAD, UNKNOWN, START and END of each class. keras-hub doesn't require `<unk>` in RoBERTa's
+# vocabulary, because bytes can encode every text; if it is missing, `<mask>` replaces it.
 _WORDPIECE_SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]")
 _ROBERTA_SPECIAL = ("<pad>", "<unk>", "<s>", "</s>")
 _ROBERTA_MASK = "<mask>"
 
 
 def order(tokenizer: Tokenizer) -> np.ndarray:
-    """For each number (N,) of a tokenizer's tokens, int32, the one that its maker gave it."""
+    """Return the preset's id for each id of a tokenizer, (N,) int32."""
     assert tokenizer.manner is not None
     special = list(tokenizer.manner.special)
     others = np.setdiff1d(np.arange(tokenizer.size), special)
@@ -34,15 +34,15 @@ def order(tokenizer: Tokenizer) -> np.ndarray:
 
 
 def read_tokenizer(files: Sequence[Path], class_name: str, form: Form) -> Tokenizer:
-    """The tokenizer of a preset.
+    """Read the tokenizer of a preset.
 
     Args:
         files: those of `Form.of_tokenizer`.
-        class_name: of keras-hub's tokenizer.
-        form: of the files.
+        class_name: the class of keras-hub's tokenizer.
+        form: the form of the files.
 
     Raises:
-        RequestError: a file is damaged, or the tokenizer is another one.
+        RequestError: a file is damaged, or is that of another tokenizer.
     """
     if form is KERAS_HUB:
         config = _settings(files[0], class_name)
@@ -67,9 +67,9 @@ def _settings(path: Path, class_name: str) -> Mapping[str, Any]:
 
 
 def _settings_of_transformers(path: Path) -> Mapping[str, Any]:
-    """The same by keras-hub's names; what isn't said is as Transformers has it.
+    """Read the settings by keras-hub's names, with the defaults of Transformers.
 
-    `kind` is that of `Tokenizer` for word pieces, which Transformers cuts as BERT did.
+    `kind` is `Tokenizer.kind` for word pieces, which Transformers splits as BERT does.
     """
     try:
         content = dict(json.loads(path.read_bytes()))
@@ -119,7 +119,7 @@ def _roberta(vocabulary_path: Path, merges_path: Path, config: Mapping[str, Any]
 
 
 def _numbered(path: Path) -> list[str]:
-    """The tokens of a `vocabulary.json`, in the order of their numbers."""
+    """Return the tokens of a `vocabulary.json`, ordered by id."""
     try:
         numbers = json.loads(path.read_bytes())
         names = sorted(numbers, key=numbers.__getitem__)
@@ -142,7 +142,7 @@ def _merges(path: Path) -> list[tuple[str, str]]:
 
 
 def _special(path: Path, names: Sequence[str], wanted: Sequence[str]) -> tuple[int, int, int, int]:
-    """The numbers of PAD, UNKNOWN, START and END."""
+    """Return the ids of PAD, UNKNOWN, START and END."""
     if missing := [name for name in wanted if name not in names]:
         raise RequestError(
             f"model.path: expected {', '.join(wanted)} in {path}, got a vocabulary of {len(names)} "
@@ -153,10 +153,10 @@ def _special(path: Path, names: Sequence[str], wanted: Sequence[str]) -> tuple[i
 
 
 def _reordered(names: Sequence[str], special: Sequence[int]) -> list[str]:
-    """Tokens in this project's order; of one that stands there twice, the last is found."""
+    """Return tokens in this project's order; of equal tokens, only the last stays usable."""
     last = {name: number for number, name in enumerate(names)}
     others = [
-        name if last[name] == number else f"[ {number} ]"  # no text has spaces inside of words
+        name if last[name] == number else f"[ {number} ]"  # no word contains spaces
         for number, name in enumerate(names)
         if number not in special
     ]

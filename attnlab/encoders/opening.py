@@ -1,4 +1,4 @@
-"""An encoder by its path: a run of this project, or a preset of keras-hub."""
+"""Open a pretrained encoder by its path: a run of this project, or a preset of keras-hub."""
 
 from __future__ import annotations
 
@@ -19,24 +19,24 @@ from attnlab.text.tokenizers import UNKNOWN, Tokenizer
 if TYPE_CHECKING:
     from attnlab.encoders.hub_images import ImageSource
 
-# What `optimizer.learning_rate=auto` stands for. An encoder that knows all of a language forgets at
-# ten times its rate; Devlin et al. 2019 (appendix A.3) tried 2e-5 to 5e-5.
+# The values of `optimizer.learning_rate=auto`. At ten times its rate a preset forgets its language;
+# Devlin et al. 2019 (appendix A.3) tried 2e-5 to 5e-5.
 _RATE_OF_OUTPUT, _RATE_OF_RUNS, _RATE_OF_PRESETS = 0.005, 0.0005, 0.00005
 _FILE = "encoder.json"
 _MODEL = "pretrained"
 
 
 def open_source(path: str | None, seed: int | None = None) -> Source:
-    """The encoder at a path.
+    """Open the encoder at a path.
 
     Args:
-        path: folder of a run of `task=masked_words`, or of a sweep of such runs, of which the one
-            with the seed is meant; or what `keras_hub.models.Backbone.from_preset` takes, a folder
-            or a handle.
-        seed: of the run that wants the encoder; None: any of a sweep's.
+        path: the folder of a run of `task=masked_words`, or of a sweep of such runs, from which the
+            run with the seed is chosen; or an argument of
+            `keras_hub.models.Backbone.from_preset`, a folder or a handle.
+        seed: the seed of the run that needs the encoder; None: any run of a sweep.
 
     Raises:
-        RequestError: there is none, or a file is damaged.
+        RequestError: there is no encoder, or a file is damaged.
     """
     if not path:
         raise RequestError(
@@ -49,7 +49,7 @@ def open_source(path: str | None, seed: int | None = None) -> Source:
     if "/" in path and "://" not in path and not Path(path).expanduser().exists():
         raise RequestError(
             "model.path: expected the folder of a run of task=masked_words or of a preset, got "
-            f"{path}, which is not there."
+            f"{path}, which doesn't exist."
         )
     from attnlab.encoders.hub import HubSource
 
@@ -57,10 +57,10 @@ def open_source(path: str | None, seed: int | None = None) -> Source:
 
 
 def open_image_source(path: str | None) -> ImageSource:
-    """The encoder of images at a path, a folder or a handle of a preset of keras-hub.
+    """Open the encoder of images at a path, the folder or the handle of a preset of keras-hub.
 
     Raises:
-        RequestError: there is none, or a file is damaged.
+        RequestError: there is no encoder, or a file is damaged.
     """
     expected = "model.path: expected a preset of keras-hub that reads images, got"
     if not path:
@@ -73,12 +73,12 @@ def open_image_source(path: str | None) -> ImageSource:
 
 
 def save_source(folder: Path, source: Source | ImageSource) -> None:
-    """Write what making an encoder again takes, beside its tokenizer."""
+    """Write the description of an encoder, without its tokenizer and its weights."""
     write_json(folder / _FILE, source.describe())
 
 
 def saved_source(folder: Path, tokenizer: Tokenizer) -> Source | None:
-    """What `save_source` wrote; None where it wrote nothing.
+    """Read what `save_source` wrote; None if it wrote nothing.
 
     Raises:
         RequestError: the file is damaged.
@@ -98,7 +98,7 @@ def saved_source(folder: Path, tokenizer: Tokenizer) -> Source | None:
 
 
 def saved_image_source(folder: Path) -> ImageSource | None:
-    """What `save_source` wrote for an encoder of images; None where it wrote nothing.
+    """Read what `save_source` wrote for an encoder of images; None if it wrote nothing.
 
     Raises:
         RequestError: the file is damaged.
@@ -115,14 +115,14 @@ def saved_image_source(folder: Path) -> ImageSource | None:
 
 
 def require_known(rows: Iterable[Sequence[int]], source: Source) -> None:
-    """Refuse an encoder whose vocabulary lacks more than half of what texts are made of.
+    """Refuse an encoder whose vocabulary lacks more than half of the words of texts.
 
     Args:
-        rows: tokens of texts, by the encoder's tokenizer.
+        rows: texts, tokenized by the encoder's tokenizer.
         source: the encoder.
 
     Raises:
-        RequestError: it does.
+        RequestError: more than half of the tokens are unknown.
     """
     total = unknown = 0
     for row in rows:
@@ -137,7 +137,7 @@ def require_known(rows: Iterable[Sequence[int]], source: Source) -> None:
 
 @lru_cache
 def _attention(path: str, seed: int | None) -> Mapping[str, Any]:
-    """That of the encoder at a path, which takes its description alone and no TensorFlow."""
+    """Return the attention of the encoder at a path, from its description, without TensorFlow."""
     if is_of_runs(Path(path).expanduser()):
         return open_source(path, seed).attention
     preset = PresetFiles(path)
@@ -147,14 +147,15 @@ def _attention(path: str, seed: int | None) -> Mapping[str, Any]:
 
 
 def as_the_encoder(document: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A configuration with what its encoder decides, where `model=pretrained`.
+    """Return a configuration with the settings that follow from its encoder, if it has one.
 
-    `attention` is the encoder's own, and of `optimizer.learning_rate=auto` comes a number. An
-    encoder that can't be opened is told of when its run begins; that of an ended run may be gone.
+    With `model=pretrained`, `attention` becomes the encoder's own, and
+    `optimizer.learning_rate=auto` a number. If the encoder can't be opened, this function reports
+    nothing: a new run will, and a finished run doesn't need it.
 
     Raises:
-        RequestError: another mechanism was asked for, or another setting of it, or texts are to be
-            cut as for another encoder.
+        RequestError: the configuration has another mechanism, other settings of it, or another
+            `task.encoder`.
     """
     model, given = document.get("model", {}), document.get("attention", {})
     if not isinstance(model, Mapping) or model.get("name") != _MODEL:
@@ -165,7 +166,7 @@ def as_the_encoder(document: Mapping[str, Any]) -> Mapping[str, Any]:
     cutter = document.get("task", {}).get("encoder")
     if cutter != path:
         raise RequestError(
-            f"task.encoder: expected {path}, as model.path, which the model stands on, got "
+            f"task.encoder: expected {path}, equal to model.path, got "
             f"{'null' if cutter is None else cutter}."
         )
     try:

@@ -1,4 +1,4 @@
-"""The two forms of files that keras-hub makes backbones of: its own, and that of Transformers."""
+"""The two file formats of presets: that of keras-hub, and that of Transformers."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from typing import Any, NamedTuple
 
 from attnlab.errors import RequestError
 
-# `model_type` in Transformers -> the backbone that keras-hub makes of it.
+# `model_type` in Transformers -> the class of keras-hub's backbone.
 _OF_TRANSFORMERS = {
     "bert": "BertBackbone",
     "distilbert": "DistilBertBackbone",
     "roberta": "RobertaBackbone",
     "vit": "ViTBackbone",
 }
-# An argument of a backbone -> what Transformers calls it, of which a model has one or none.
-# keras-hub knows this, too, but takes TensorFlow to say so, before a run has said its first word.
+# Argument of a backbone -> its names in Transformers; a model has one of them or none. keras-hub
+# has this table, too, but imports TensorFlow, which would delay the first message of a run.
 _SIZES = {
     "vocabulary_size": ("vocab_size",),
     "num_layers": ("num_hidden_layers", "n_layers"),
@@ -32,7 +32,7 @@ _SIZES_OF_IMAGES = {
     "attention_dropout": ("attention_probs_dropout_prob",),
     "use_mha_bias": ("qkv_bias",),
 }
-_NO_PLACES = 2  # RoBERTa has no text at the first ones
+_NO_PLACES = 2  # RoBERTa doesn't use its first positions
 _ASSETS = "assets/tokenizer"
 
 
@@ -40,13 +40,13 @@ class Form(NamedTuple):
     """The names of a preset's files.
 
     Attributes:
-        weights: all of them in one file.
-        shards: says in which files they are, where they are several.
-        tokenizer: how texts are cut, but for the vocabulary.
+        weights: the weights, if they are in one file.
+        shards: the list of the files of weights, if there are several.
+        tokenizer: the settings of the tokenizer, without the vocabulary.
         words: the vocabulary of WordPiece.
         pieces: the vocabulary of byte-level BPE.
-        merges: which of its pieces are joined.
-        pixels: how bytes of images are scaled.
+        merges: the merges of byte-level BPE.
+        pixels: the scaling of pixels.
     """
 
     weights: str
@@ -58,7 +58,7 @@ class Form(NamedTuple):
     pixels: str
 
     def of_tokenizer(self, class_name: str) -> list[str]:
-        """The files of one of keras-hub's tokenizers: its settings, then its vocabulary."""
+        """Return the files of one of keras-hub's tokenizers: settings, then vocabulary."""
         is_bpe = class_name == "RobertaTokenizer"
         return [self.tokenizer, *([self.pieces, self.merges] if is_bpe else [self.words])]
 
@@ -84,10 +84,10 @@ TRANSFORMERS = Form(
 
 
 def form_of(path: str, config: Mapping[str, Any]) -> tuple[Form, str]:
-    """The form of the preset at a path, by its config.json, and the class of its backbone.
+    """Return the form of a preset, and the class of its backbone, from its config.json.
 
     Raises:
-        RequestError: it is a model that neither keras-hub nor this project knows.
+        RequestError: it is a model that this project doesn't support.
     """
     if "registered_name" in config:
         return KERAS_HUB, str(config.get("class_name"))
@@ -102,10 +102,10 @@ def form_of(path: str, config: Mapping[str, Any]) -> tuple[Form, str]:
 
 
 def sizes_of(path: str, form: Form, config: Mapping[str, Any]) -> Any:
-    """The arguments that a preset's backbone is made of, as they are in its config.json.
+    """Return the arguments of a preset's backbone from its config.json.
 
     Raises:
-        RequestError: of Transformers, what keras-hub's layers don't compute.
+        RequestError: a model of Transformers that keras-hub's layers can't compute.
     """
     if form is KERAS_HUB:
         return config.get("config")

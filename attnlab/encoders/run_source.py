@@ -1,4 +1,4 @@
-"""Encoders that a run of `task=masked_words` has trained."""
+"""Encoders from runs of `task=masked_words`."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _NO_SETTINGS = ("name",)
 
 
 class RunSource:
-    """The encoder of a run, with the weights of its best epoch; see `Source`."""
+    """The encoder of a run, with the weights of the best epoch; see `Source`."""
 
     kind = "run"
 
@@ -37,10 +37,10 @@ class RunSource:
 
     @classmethod
     def open(cls, path: str, seed: int | None = None) -> RunSource:
-        """The encoder of a run's folder, or of the run with a seed of a sweep's folder.
+        """Open the encoder in a run's folder, or of the run with a seed in a sweep's folder.
 
         Raises:
-            RequestError: it is no such run, or it hasn't ended, or a file of it is damaged.
+            RequestError: it isn't such a run, it isn't completed, or a file is damaged.
         """
         run = _run_of(Path(path).expanduser(), seed)
         config = run.read_config()
@@ -52,7 +52,7 @@ class RunSource:
         run.status.require_completed("")
         tokenizer = Tokenizer.load(run.assets / "tokenizer.json")
         model = {key: value for key, value in config["model"].items() if key not in _NO_SETTINGS}
-        # Positions are learned up to the longest row that the task allows, whatever the texts have.
+        # Positions are learned up to the task's `max_length`, even if all texts are shorter.
         content = {
             "kind": cls.kind,
             "path": path,
@@ -74,7 +74,7 @@ class RunSource:
         return hashlib.sha256(json.dumps(digests).encode()).hexdigest()
 
     def make(self) -> TextEncoder:
-        """The layer, not built."""
+        """Create the layer, without building it."""
         from attnlab.layers.text_encoder import TextEncoder
 
         settings = dict(self._content["model"])
@@ -87,14 +87,14 @@ class RunSource:
         return TextEncoder(attention=layers, name="encoder", **sizes, **settings)
 
     def fill(self, encoder: TextEncoder) -> None:
-        """Give a built layer of `make` the trained weights; see `Source.fill`."""
+        """Assign the trained weights to a built layer of `make`; see `Source.fill`."""
         import keras
 
         class Holder(keras.Model):
-            """Has the encoder where the model that was trained has it, and nothing else."""
+            """A model with only the encoder, in the attribute that the trained model has."""
 
             def load_own_variables(self, store: Any) -> None:
-                """Leave what the file has for the output."""
+                """Ignore the weights of the output layer in the file."""
 
         path = self._weights(self._trained())
         holder = Holder()
@@ -107,7 +107,7 @@ class RunSource:
             raise RequestError(f"{path}: expected the weights of an encoder: {reason}") from error
 
     def describe(self) -> dict[str, Any]:
-        """What making it again takes; see `Source.describe`."""
+        """Return the description of the encoder; see `Source.describe`."""
         digest = {} if self._run is None else {"digest": self.digest}
         return {**self._content, **digest}
 
@@ -120,14 +120,14 @@ class RunSource:
     def _weights(run: RunDirectory) -> Path:
         path = run.weights_path(int(run.read_metrics()["best_epoch"]))
         if not path.is_file():
-            raise RequestError(f"model.path: {path} is missing, the weights of its best epoch.")
+            raise RequestError(f"model.path: the weights of the best epoch, {path}, are missing.")
         return path
 
 
 def latest_refused() -> str:
-    """Why `model.path=latest` isn't taken, and which run would be it.
+    """Return the message that refuses `model.path=latest` and names the newest run.
 
-    A configuration with it would be another one after the next run.
+    `latest` is refused because its meaning would change with the next run.
     """
     listed = [entry for entry in list_runs(default_runs_folder()) if entry.status["task"] == _TASK]
     done = [entry.run.path for entry in listed if entry.status["state"] == "completed"]
@@ -136,7 +136,7 @@ def latest_refused() -> str:
 
 
 def is_of_runs(path: Path) -> bool:
-    """Whether a folder is a run's or a sweep's."""
+    """Whether a folder is that of a run or of a sweep."""
     return (path / "status.json").is_file() or (path / "sweep.json").is_file()
 
 

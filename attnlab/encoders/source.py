@@ -1,8 +1,7 @@
-"""What models know of an encoder that was trained before, wherever it comes from.
+"""The protocols of pretrained encoders and their sources.
 
-All encoders read rows (B, S) of token numbers in the order of this project's tokenizers: START, a
-text, END, perhaps a second text and END, then PAD. An encoder whose maker has other numbers for
-these turns them into its own.
+All encoders read rows (B, S) of ids of this project's tokenizers: START, a text, END, perhaps a
+second text and END, then PAD. A preset's encoder converts them to the preset's ids.
 """
 
 from __future__ import annotations
@@ -19,12 +18,12 @@ if TYPE_CHECKING:
 
 
 class Encoder(Protocol):
-    """A Keras layer; what is behind PAD is masked.
+    """A pretrained encoder, a Keras layer that masks PAD.
 
     Attributes:
         width: W.
         depths: variable's path -> the number of its layer, 0 for the embeddings, then 1 to the
-            number of layers; what stands behind the last layer counts as that one.
+            number of layers, which also counts for variables after the last layer.
         embedding: the layer of the tokens' vectors; None if they can't be read.
     """
 
@@ -33,20 +32,20 @@ class Encoder(Protocol):
     embedding: keras.layers.Embedding | None
 
     def build(self, tokens_shape: tuple) -> None:
-        """Create the weights, drawn anew, for rows of shape (B, S)."""
+        """Create drawn weights for rows of shape (B, S)."""
 
     def __call__(self, tokens: Any, training: bool | None = None) -> Encoding:
         """Encode rows (B, S)."""
 
 
 class Source(Protocol):
-    """Where an encoder comes from: all of it but the values of its weights.
+    """The source of an encoder: everything except the values of its weights.
 
     Attributes:
-        path: as it was given.
+        path: the path in the configuration.
         attention: the mechanism of its layers, `name` and settings as in a configuration.
-        tokenizer: cuts texts as those that it was trained on.
-        most: the most tokens of a row; None where there is no limit.
+        tokenizer: the tokenizer of its training texts.
+        most: the most tokens of a row; None if there is no limit.
         digest: SHA-256 of its weights and its tokenizer.
     """
 
@@ -57,17 +56,17 @@ class Source(Protocol):
     digest: str
 
     def make(self) -> Encoder:
-        """The layer, not built."""
+        """Create the layer, without building it."""
 
     def fill(self, encoder: Encoder) -> None:
-        """Give a built layer of `make` the trained weights.
+        """Assign the pretrained weights to a built layer of `make`.
 
         Raises:
-            RequestError: they can't be read, or are not those of such a layer.
+            RequestError: they can't be read, or have other shapes than the layer.
         """
 
     def describe(self) -> dict[str, Any]:
-        """What making it again takes, without its tokenizer and its weights; JSON-ready.
+        """Return a description, without tokenizer and weights; JSON-ready.
 
-        Such as `{"kind": "run", ...}`; `kind` says which class reads it.
+        For example `{"kind": "run", ...}`; `kind` identifies the class that reads it.
         """

@@ -1,4 +1,4 @@
-"""A part of models that stand on an encoder: how much of it is trained, and how fast."""
+"""Fine-tuning of models on a pretrained encoder: what is trained, and at which rates."""
 
 from __future__ import annotations
 
@@ -9,24 +9,24 @@ from attnlab.training.keras_internals import shapes_are_all
 
 
 class FineTuned:
-    """A part of models that have an encoder which was trained before.
+    """A mixin for models on a pretrained encoder.
 
-    - `start=trained` begins with its weights, `start=drawn` with others, as if it were new: what is
-      gained by training before.
-    - `frozen` leaves it as it is, without dropout, and trains what stands on it.
-    - `layer_decay` d: a layer l of L learns at rate * d^(L + 1 - l), where the embeddings are layer
-      0 and what stands on the encoder has the rate itself (Howard and Ruder 2018, arXiv 1801.06146,
-      section 3.2; Clark et al. 2020, arXiv 2003.10555, appendix B). 1: at one rate.
+    - `start=trained` starts from the pretrained weights, `start=drawn` from drawn ones, which shows
+      what pretraining gains.
+    - `frozen` doesn't train the encoder, turns off its dropout, and trains the layers after it.
+    - `layer_decay` d: layer l of L learns at rate * d^(L + 1 - l), where the embeddings are layer
+      0, and the layers after the encoder have the full rate (Howard and Ruder 2018, arXiv
+      1801.06146, section 3.2; Clark et al. 2020, arXiv 2003.10555, appendix B). 1: equal rates.
 
     Args:
-        source: where the encoder comes from.
-        start: see above, as for the others.
-        frozen: whether the encoder stays as it is.
-        layer_decay: how much slower deeper layers learn.
-        **kwargs: of the model.
+        source: the source of the encoder.
+        start: `trained` or `drawn`, see above.
+        frozen: whether the encoder isn't trained.
+        layer_decay: the factor of the learning rate from a layer to the layer before it.
+        **kwargs: those of the model.
     """
 
-    encoder: Encoder  # which the model makes
+    encoder: Encoder  # created by the model
 
     def __init__(
         self,
@@ -48,11 +48,11 @@ class FineTuned:
 
     @property
     def depths(self) -> Mapping[str, int]:
-        """The layer of each of the encoder's variables, by its path; see `Encoder`."""
+        """The number of the layer of each of the encoder's variables, by path; see `Encoder`."""
         return self.encoder.depths
 
     def take_trained(self) -> None:
-        """Take the trained weights of the encoder.
+        """Assign the pretrained weights to the encoder.
 
         Raises:
             RequestError: they can't be read.
@@ -61,7 +61,7 @@ class FineTuned:
 
     @property
     def rate_factors(self) -> list[float]:
-        """By what the learning rate of each trained variable is multiplied."""
+        """The factor of the learning rate of each trainable variable."""
         depths = self.depths
         last = max(depths.values())
         powers = [last + 1 - depths.get(each.path, last + 1) for each in self.trainable_variables]
@@ -69,9 +69,9 @@ class FineTuned:
 
 
 def begin(model: object) -> None:
-    """Give a model the trained weights of the encoder that it stands on, if it begins with them.
+    """Assign the pretrained weights to the encoder of a model, if it has one with `start=trained`.
 
-    One that is made for its shapes alone has no place for them.
+    Does nothing while only the shapes of models matter.
 
     Raises:
         RequestError: they can't be read.

@@ -1,4 +1,4 @@
-"""Vectors of texts by an encoder."""
+"""Compute vectors of texts with an encoder."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from attnlab.encoders.source import Encoder, Source
 from attnlab.text.cleaning import normalized
 from attnlab.text.tokenizers import END, PAD, START, UNKNOWN, Tokenizer
 
-_TOGETHER = 64  # texts that an encoder reads at a time
+_TOGETHER = 64  # texts per batch
 
 
 def mean_vectors(
     encoder: Encoder, tokenizer: Tokenizer, most: int | None, texts: Sequence[str]
 ) -> np.ndarray:
-    """A vector of each text, (N, W): the mean of what the encoder makes of its tokens.
+    """Return a vector of each text, (N, W): the mean of the encoder's vectors of its tokens.
 
-    START and END don't count. Of a text of more than `most` - 2 tokens the beginning counts.
+    START and END are left out. Texts of more than `most` - 2 tokens are cut at the end.
     """
     limit = None if most is None else most - 2
     found = []
@@ -36,7 +36,7 @@ def mean_vectors(
 
 
 def vectors_by(source: Source) -> Callable[[Sequence[str]], np.ndarray]:
-    """What makes vectors of texts by an encoder that was trained before.
+    """Return the function that computes vectors of texts with a pretrained encoder.
 
     Raises:
         RequestError: its weights can't be read.

@@ -269,7 +269,7 @@ def test_another_run_is_no_encoder(tmp_path, run):
     shutil.rmtree(other / "weights")
     (other / "config.yaml").write_text(config.replace("name: fib", "name: masked_words"))
     found = open_source(str(other))
-    with pytest.raises(RequestError, match="is missing, the weights of its best epoch"):
+    with pytest.raises(RequestError, match="the weights of the best epoch, .* are missing"):
         found.fill(SimpleNamespace())
 
 

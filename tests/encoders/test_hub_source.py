@@ -163,7 +163,7 @@ def test_a_saved_model_needs_no_preset(preset, tmp_path):
     again.load_weights(tmp_path / "model.weights.h5")
     np.testing.assert_array_equal(again(ROWS), before)
     assert source.describe() == description
-    with pytest.raises(RequestError, match=r"model\.path: expected the weights of .*got none\."):
+    with pytest.raises(RequestError, match=r"model\.path: expected the weights of .*got only its"):
         source.fill(again.encoder)
 
 

@@ -58,7 +58,7 @@ def test_digits_are_those_of_scikit_learn_and_test_ones_stay_the_same(tmp_path):
 
 @pytest.mark.parametrize("test", [0.001, 0.9995])
 def test_shares_of_digits_that_leave_none_of_some_are_refused(tmp_path, test):
-    with pytest.raises(RequestError, match=rf"data\.test: expected a share that .*, got {test}\."):
+    with pytest.raises(RequestError, match=rf"data\.test={test}: must leave images"):
         Digits(test=test).open(tmp_path)
 
 
@@ -175,7 +175,7 @@ def test_a_folder_that_will_not_do_is_refused_in_a_sentence(folder, tmp_path, ca
 
 @pytest.mark.parametrize("path", [None, "nowhere"])
 def test_a_folder_that_is_not_there(tmp_path, path):
-    with pytest.raises(RequestError, match=r"data\.path: expected a folder with a folder per cl"):
+    with pytest.raises(RequestError, match=r"data\.path(: expected a folder|=nowhere: doesn't ex)"):
         ImageFolder(path=path).open(tmp_path)
 
 
