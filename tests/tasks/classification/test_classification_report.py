@@ -118,7 +118,7 @@ def test_texts_that_were_cut_and_training_texts_that_were_drawn_are_noted(monkey
         monkeypatch.setattr(module, "MOST_TEXTS", 30)
     notes = build_report(labelled(TRAIN, TEST, cut=7), "test", PROBABILITIES).notes
     assert len(notes) == 3
-    assert "7 of the 100 texts were cut" in notes[1]
+    assert "7 of the 100 texts was cut off" in notes[1]
     assert "got 30 of the 60 training texts" in notes[2]
 
 
