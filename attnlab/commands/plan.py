@@ -1,4 +1,4 @@
-"""`attnlab plan`: how many seeds a difference needs, and how long they take."""
+"""`attnlab plan`: how many seeds a comparison needs, and how long they take."""
 
 from __future__ import annotations
 
@@ -23,22 +23,22 @@ from attnlab.compare.selection import Filters
     "--difference",
     metavar="SIZE",
     required=True,
-    help="What is to be found: a number in the metric's units, or per cent of the reference's "
-    "mean, as 5%.",
+    help="The difference to find: a number in the metric's units, or a percentage of the "
+    "reference's mean such as 5%.",
 )
 @click.option(
     "--power",
     type=float,
     default=0.8,
     show_default=True,
-    help="With which probability it is to be found.",
+    help="Probability of finding the difference if it exists.",
 )
 @click.option(
     "--alpha",
     type=float,
     default=0.05,
     show_default=True,
-    help="With which probability one may be found where there is none.",
+    help="Probability of finding a difference that doesn't exist.",
 )
 @choice_options
 @form_options(*FORMATS)
@@ -55,21 +55,21 @@ def command(
     everything: bool,
     **given: Any,
 ) -> None:
-    """How many seeds compare needs to find a difference, and how long the missing ones take.
+    """Estimate how many seeds compare needs to find a difference, and how long they take.
 
-    Says it from runs that there are, two or more seeds of each group, by the power of the paired t
-    test (noncentral t; Colas, Sigaud and Oudeyer 2018). Few seeds tell the spread of differences
-    only roughly, so there is a range beside each number.
+    Estimates from existing runs, at least two seeds of each group, by the power of the paired t
+    test (noncentral t; Colas, Sigaud and Oudeyer 2018). Few seeds give only a rough estimate of the
+    spread of differences, so each number comes with a range.
     """
     from attnlab.compare.grouping import Choice
     from attnlab.compare.metrics import Amount
     from attnlab.compare.planning import formats
-    from attnlab.compare.planning.plan import Wish, plan
+    from attnlab.compare.planning.plan import Goal, plan
 
-    wish = Wish(Amount.parse("--difference", difference), power, alpha)
+    goal = Goal(Amount.parse("--difference", difference), power, alpha)
     chosen, listed = chosen_runs(filters, runs, everything)
     choice = Choice(keys(by, "--by"), keys(within, "--within"), **given)
-    found = plan(chosen.runs, choice, wish, beside=listed)
+    found = plan(chosen.runs, choice, goal, others=listed)
     found = found._replace(left_out=[*found.left_out, *chosen.left_out])
     warnings = (each.groups.warnings for each in found.tasks)
     show(found, form, formats, formats.print_plans, warnings)

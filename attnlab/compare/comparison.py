@@ -1,7 +1,7 @@
-"""Groups of runs held against each other: means over seeds, differences to a reference, in words.
+"""Compare groups of runs: means over seeds, differences to a reference group, verdicts.
 
-Every statement is about seeds that both sides have. What only looks like a difference between
-groups because something else differs too is said by `runs.doubts`.
+Each difference uses only the seeds that both groups have. `runs.doubts` warns if groups also differ
+in other settings, data, versions or machines.
 """
 
 from __future__ import annotations
@@ -39,76 +39,72 @@ _WIDE_SPAN = 30
 class Options(Choice):
     """How runs are compared."""
 
-    # whether tests over test items that take long are made, as the paired bootstrap of translations
-    # does; None where they take seconds
+    # whether to run slow tests over test items, such as the paired bootstrap of translations; None
+    # to run them if they take only seconds
     bootstrap: bool | None = None
-    # whether intervals and verdicts are to hold however often one looks; see `sequential`
+    # whether intervals and verdicts stay valid however often one looks; see `sequential`
     sequential: bool = False
-    # with `sequential`: how large differences don't matter; see `Amount.parse`
+    # with `sequential`: differences up to this size are equivalent; see `Amount.parse`
     margin: str | None = None
 
 
 @dataclass(frozen=True)
 class GroupResult:
-    """What a group amounts to."""
+    """The results of a group."""
 
     group: Group  # its runs
     interval: Interval  # mean over seeds and its interval, in the metric's units
-    best: float  # of all seeds
-    worst: float  # of all seeds
-    # mean over seeds of what is gained on the best baseline; None where undefined
+    best: float  # value of the best seed
+    worst: float  # value of the worst seed
+    # mean over seeds of the share of the best baseline's error that is removed; None if undefined
     skill: float | None
     parameters: tuple[int, int] | None  # smallest and largest number of parameters
     seconds_per_epoch: float | None  # mean over seeds of the run's median epoch
-    # to the reference, or with `geometric` the ratio; None of the reference itself
+    # difference to the reference, or with `geometric` the ratio; None for the reference itself
     difference: Difference | None = None
-    # its mean and the reference's over the seeds that both have; None without such seeds
+    # means of the group and of the reference over the shared seeds; None without shared seeds
     shared_means: tuple[float, float] | None = None
-    # the paired test's p value, corrected over the table: by Holm, of sequential ones by Bonferroni
+    # the paired test's p value, corrected for the number of tests: Holm, or Bonferroni (sequential)
     p_corrected: float | None = None
-    # the test over test items, of the shared seeds; None where there is none
+    # the test over test items on the shared seeds; None if there is none
     item_test: ItemTest | None = None
-    verdict: str = ""  # better, worse, ... in words; empty of the reference
+    verdict: str = ""  # better, worse, ...; empty for the reference
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """The groups of one task."""
+    """The comparison of one task's groups; for the first fields see `grouping.TaskGroups`."""
 
-    task: str  # its name
-    # the name of the data, where runs of the task have several, and values of the keys `within`
+    task: str
     data: str | None
-    # the compared keys: those asked for, and others in which runs differ that agree in these
     by: tuple[str, ...]
-    asked: int  # how many of them, the first ones, were asked for
-    metric: Quantity  # what is compared
-    units: str  # of the metric; empty where it has none
+    asked: int
+    metric: Quantity
+    units: str
     geometric: bool  # whether means are geometric and differences ratios
-    # the best group first; in the order of keys where no way is better
+    # the best group first; in the order of keys if the metric has no better direction
     results: tuple[GroupResult, ...]
-    # the label of the group that the others are held against; None for a lone group
-    reference: str | None
-    # the baseline that the skill is about; None where runs name several or none
-    baseline: str | None
-    sequential: bool = False  # whether intervals and verdicts hold however often one looks
-    # how large differences, or logarithms of ratios, don't matter; None where all do
+    reference: str | None  # label of the reference group; None if there is only one group
+    baseline: str | None  # the baseline of the skill; None if runs have several or none
+    sequential: bool = False  # whether intervals and verdicts stay valid however often one looks
+    # differences (or logarithms of ratios) up to this size are equivalent; None without a margin
     margin: float | None = None
-    notes: list[str] = field(default_factory=list)  # what to know for reading it
-    warnings: list[str] = field(default_factory=list)  # what makes it doubtful
+    notes: list[str] = field(default_factory=list)  # how to read the results
+    warnings: list[str] = field(default_factory=list)  # reasons to doubt the results
 
     @property
     def name(self) -> str:
-        """The task's, with the data's where there are several."""
+        """The task's name, with `data` if there is any."""
         return f"{self.task} {self.data}" if self.data else self.task
 
     @property
     def reference_group(self) -> Group | None:
-        """The group that the others are held against; None for a lone group."""
+        """The group that the others are compared with; None if there is only one group."""
         return next((group for group in self.groups if group.label == self.reference), None)
 
     @property
     def reference_name(self) -> str | None:
-        """What a sentence calls that group."""
+        """The reference group's name, for sentences."""
         return self.reference_group.name if self.reference_group else None
 
     @property
@@ -118,17 +114,17 @@ class Comparison:
 
     @property
     def differences(self) -> list[GroupResult]:
-        """The results that are held against the reference."""
+        """The results that have a difference: all except the reference's."""
         return [result for result in self.results if result.difference is not None]
 
     @property
     def item_test(self) -> ItemTest | None:
-        """The first test over test items, for what all of them have in common."""
+        """The first test over test items, for its name and method, which all tests share."""
         return next((each.item_test for each in self.results if each.item_test), None)
 
 
 class Comparisons(NamedTuple):
-    """A comparison for each task and its data, and sentences about runs that are in none."""
+    """A comparison for each task and data, and sentences about the runs that are in none."""
 
     tasks: list[Comparison]
     left_out: list[str]
@@ -137,17 +133,17 @@ class Comparisons(NamedTuple):
 def compare(entries: Sequence[ListedRun], options: Options | None = None) -> Comparisons:
     """Compare runs.
 
-    The entries, at least one, have the oldest first; those that aren't completed are counted.
+    Args:
+        entries: At least one run, the oldest first. Only completed runs are compared.
+        options: How to compare them.
 
     Raises:
-        RequestError: No run is completed, or a key, a metric or the reference isn't known.
+        RequestError: No run is completed, or a key, a metric or the reference is unknown.
     """
     options = options or Options()
     if options.margin is not None:
         if not options.sequential:
-            raise RequestError(
-                f"--margin: expected together with --sequential, got {options.margin!r}."
-            )
+            raise RequestError("--margin: needs --sequential.")
         Amount.parse("--margin", options.margin)
     tasks, left_out = choose(entries, options)
     return Comparisons([_compare_task(each, options) for each in tasks], left_out)
@@ -159,8 +155,11 @@ def _compare_task(task: TaskGroups, options: Options) -> Comparison:
     if reference is not None:
         results, missing = _against(results, reference, metric, options)
         notes += missing
-    if _span_decades(task.groups) and not options.geometric and metric.direction < 0:
-        notes.append("values of one group span decades: --geometric averages their logarithms")
+    if _span_is_wide(task.groups) and not options.geometric and metric.direction < 0:
+        notes.append(
+            f"values of one group differ by more than a factor of {_WIDE_SPAN}: --geometric "
+            "averages their logarithms"
+        )
     baselines = {metric.best_baseline(record.metrics) for record in task.records}
     return Comparison(
         task=task.task,
@@ -180,13 +179,13 @@ def _compare_task(task: TaskGroups, options: Options) -> Comparison:
     )
 
 
-def _span_decades(groups: Sequence[Group]) -> bool:
+def _span_is_wide(groups: Sequence[Group]) -> bool:
     values = [group.values.values() for group in groups]
     return any(0 < _WIDE_SPAN * min(each) < max(each) for each in values)
 
 
 def _result(group: Group, metric: Quantity, options: Options) -> GroupResult:
-    """What a group amounts to by itself."""
+    """Compute a group's results, without its difference to the reference."""
     interval_of = sequential_interval if options.sequential else mean_interval
     values = list(group.values.values())
     ends = sorted(values, reverse=metric.direction > 0)
@@ -200,7 +199,7 @@ def _result(group: Group, metric: Quantity, options: Options) -> GroupResult:
         worst=ends[-1],
         skill=_mean([metric.skill(run.metrics) for run in runs]),
         parameters=(min(sizes), max(sizes)) if sizes else None,
-        # the median of the epochs, which compiling in the first one doesn't move
+        # the median, because the first epoch includes compiling
         seconds_per_epoch=_mean([plain.median(s) if s else None for s in seconds]),
     )
 
@@ -213,7 +212,7 @@ def _mean(values: Sequence[float | None]) -> float | None:
 def _against(
     results: list[GroupResult], reference: Group, metric: Quantity, options: Options
 ) -> tuple[list[GroupResult], list[str]]:
-    """The results with what they gain or lose over the reference, and why tests are missing."""
+    """Add the differences to the reference; also return notes on missing tests."""
     others = [each for each in results if each.group is not reference]
     groups = [each.group for each in others]
     pairs = []
@@ -238,7 +237,7 @@ def _against(
 
 
 def _means(pair: tuple[list[float], list[float]], geometric: bool) -> tuple[float, float] | None:
-    """Average both sides of some pairs."""
+    """Return the means of both sides; None without pairs."""
     own, base = pair
     if not own:
         return None
@@ -255,7 +254,7 @@ def _margin(reference: Group, options: Options) -> float | None:
 def _judged_once(
     pairs: Sequence[tuple[ArrayLike, ArrayLike]], direction: int, geometric: bool
 ) -> list[Judged]:
-    """Judge comparisons by the paired t test, for seeds whose number was fixed before."""
+    """Judge comparisons by paired t tests, which assume a number of seeds fixed in advance."""
     differences = [paired_difference(*pair, geometric) for pair in pairs]
     corrected = holm([difference.p for difference in differences])
     nothing = 1.0 if geometric else 0.0
@@ -266,7 +265,7 @@ def _judged_once(
 
 
 def _verdict(difference: Difference, p: float | None, direction: int, nothing: float) -> str:
-    """In words; a p value says nothing below five seeds, where one run decides."""
+    """Return the verdict; below five seeds there is none, because a single run can decide."""
     if difference.n == 0:
         return "no shared seed"
     if difference.n < ENOUGH_SEEDS:

@@ -1,4 +1,4 @@
-"""Of runs that are compared, how groups learned and what they are held against, as numbers."""
+"""Learning curves of compared groups, and the values of their baselines."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Histories = Sequence[Mapping[str, list[float]]]
 
 
 def curve_columns(histories: Mapping[str, Histories], metric: str, kind: Kind | None) -> list[str]:
-    """Two columns of the histories: the loss, and what comes closest to the metric."""
+    """Choose two columns of the histories: the loss, and the one closest to the metric."""
     every = (history for seeds in histories.values() for history in seeds)
     known = {column for history in every for column in history if history[column]}
     monitored = [kind.scoring.monitored] if kind else []
@@ -27,7 +27,7 @@ def curve_columns(histories: Mapping[str, Histories], metric: str, kind: Kind | 
 
 
 def curve_title(column: str, kind: Kind | None) -> str:
-    """A column of history.csv as a reader writes it: `val_bleu` is the validation BLEU."""
+    """Write the name of a column of history.csv in words: `validation BLEU` for `val_bleu`."""
     prefix = next((prefix for prefix in _PARTS if column.startswith(prefix)), None)
     if prefix is None:
         return _words(column)
@@ -36,7 +36,7 @@ def curve_title(column: str, kind: Kind | None) -> str:
 
 
 def by_epoch(curves: list[list[float]]) -> np.ndarray:
-    """(epochs, seeds) as far as half of the seeds go; NaN where nothing is known."""
+    """Stack curves into (epochs, seeds), as long as half of the seeds last; gaps are NaN."""
     if not curves:
         return np.empty((0, 0))
     lengths = sorted((len(curve) for curve in curves), reverse=True)
@@ -49,9 +49,9 @@ def by_epoch(curves: list[list[float]]) -> np.ndarray:
 
 
 def baseline_values(comparison: Comparison) -> dict[str, float]:
-    """The value of each baseline that all runs have, the mean over them; the best one first.
+    """Average each baseline over the runs, if all have it; the best baseline comes first.
 
-    They are those of the part of the data that the metric is of.
+    The values are those of the metric, on the metric's part of the data.
     """
     runs = [record for group in comparison.groups for record in group.runs.values()]
     parts = [part_of(run.metrics, comparison.metric.path) for run in runs]

@@ -1,4 +1,4 @@
-"""The notes below the tables of a comparison: what columns mean, and what else to know."""
+"""The notes below the tables of a comparison: what columns mean, and how to read them."""
 
 from __future__ import annotations
 
@@ -10,13 +10,16 @@ _MOST_SEEDS_NAMED = 5
 
 
 def footnotes(comparison: Comparison) -> list[str]:
-    """Say what the columns mean, and what else to know."""
+    """Explain the columns and the tests."""
     way = "sequential" if comparison.sequential else "t"
     cut = f", cut at {ends}" if (ends := _cut_at(comparison)) else ""
-    lines = [f"n: seeds, with a 95 % {way} interval of their mean{cut}; s/epoch: median epoch"]
+    lines = [
+        f"n: number of seeds; interval: 95 % {way} interval of their mean{cut}; s/epoch: seconds "
+        "of the median epoch"
+    ]
     if any(each.skill is not None for each in comparison.results):
         baseline = comparison.baseline or "the best baseline"
-        lines[0] += f"; skill: part of {baseline}'s error that is gone"
+        lines[0] += f"; skill: share of the error of {baseline} that the model removes"
     lines += _about_shared_seeds(comparison)
     if comparison.sequential:
         lines += _about_looking(comparison)
@@ -27,28 +30,28 @@ def footnotes(comparison: Comparison) -> list[str]:
         signature = f"; {test.signature}" if test.signature else ""
         several = sum(each.item_test is not None for each in comparison.differences) > 1
         corrected = ", corrected (Holm)" if several else ""
-        once = "; for one look only" if comparison.sequential else ""
+        once = "; valid for one look only" if comparison.sequential else ""
         lines.append(f"{test.heading}: {test.method}{corrected}{once}{signature}")
     if any(each.verdict == "too few seeds" for each in comparison.differences):
         lines.append(
-            f"too few seeds: with fewer than {ENOUGH_SEEDS} shared seeds one run decides, so no "
-            "difference is judged, however large: train more seeds"
+            f"too few seeds: below {ENOUGH_SEEDS} shared seeds a single run can decide, so "
+            "differences of any size get no verdict: train more seeds"
         )
     return [*naming(comparison).notes, *lines, *comparison.notes]
 
 
 def _cut_at(comparison: Comparison) -> str:
-    """Name the bounds of the metric that end intervals; empty if none does."""
+    """Name the bounds of the metric at which intervals are cut; empty if none is."""
     intervals = [each.interval for each in comparison.results]
     ends = {i.low for i in intervals if i.low != i.high}, {i.high for i in intervals}
     bounds = zip(comparison.metric.bounds, ("smallest", "largest"), ends, strict=True)
     return " and ".join(
-        f"{bound:g}, the {word} value there can be" for bound, word, own in bounds if bound in own
+        f"{bound:g}, the {word} possible value" for bound, word, own in bounds if bound in own
     )
 
 
 def _about_shared_seeds(comparison: Comparison) -> list[str]:
-    """Give the means on the seeds that a difference is of, if these are not all seeds."""
+    """State the means over the shared seeds, for differences that don't use all seeds."""
     write, called, found = value_format(comparison), naming(comparison), []
     for each in comparison.differences:
         seeds, every = seeds_of(each, comparison)
@@ -62,22 +65,22 @@ def _about_shared_seeds(comparison: Comparison) -> list[str]:
     if not found:
         return []
     return [
-        "n of a difference: the seeds that both groups have, of those that either has; means on "
-        f"the shared seeds alone: {'; '.join(found)}"
+        "n of a difference: the number of seeds that both groups have, of all their seeds; means "
+        f"over the shared seeds: {'; '.join(found)}"
     ]
 
 
 def _about_looking(comparison: Comparison) -> list[str]:
-    """Say what sequential intervals promise, and what counts as equivalent."""
+    """Explain what sequential intervals promise, and what counts as equivalent."""
     tests = len(comparison.differences)
     if not tests:
         return []
     share = f", at alpha {ALPHA:g} / {tests} for {tests} comparisons" if tests > 1 else ""
     lines = [
-        "sequential: intervals, p and verdicts hold however often you look, if differences are "
-        f"about normal{share}; they begin at {first_bounded(ALPHA / tests)} shared seeds"
+        "sequential: intervals, p and verdicts stay valid however often you look, if differences "
+        f"are roughly normal{share}; they need {first_bounded(ALPHA / tests)} shared seeds"
     ]
     if comparison.margin is not None:
         low, high = margin_ends(comparison)
-        lines.append(f"equivalent: the interval lies between {low:.4g} and {high:.4g}")
+        lines.append(f"equivalent: the interval is between {low:.4g} and {high:.4g}")
     return lines

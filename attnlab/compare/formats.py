@@ -1,6 +1,6 @@
-"""A comparison as text: on a terminal, as Markdown, LaTeX, CSV and JSON.
+"""Write a comparison: on a terminal, as Markdown, LaTeX, CSV and JSON.
 
-For readers the two tables of `tables`; for programs all numbers with full digits.
+People get the two tables of `tables`; CSV and JSON have all numbers with all digits.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ from attnlab.compare.text_tables import (
 )
 from attnlab.terminal import plain_console
 
-# On a terminal. In this order, while there is no room:
+# Columns that are dropped on a narrow terminal, in this order.
 _LEFT_OUT_WHEN_NARROW = ("s/epoch", "parameters", "best", "lowest", "skill", "worst", "highest")
-_GAP = 2  # between columns: a space of padding, one of the box
+_GAP = 2  # between columns: one space of padding, one of the box
 _NARROWEST_PICTURE, _WIDEST_PICTURE = 11, 31
 
 
 def print_comparisons(found: Comparisons, file: Any = None) -> None:
-    """Print tables, what the columns mean, and warnings; intervals are drawn where they fit."""
+    """Print tables, notes and warnings; intervals are also drawn if they fit."""
     console = plain_console(file)
     for number, comparison in enumerate(found.tasks):
         if number:
@@ -49,9 +49,9 @@ def print_comparisons(found: Comparisons, file: Any = None) -> None:
 
 
 def _with_pictures(comparison: Comparison, console: Console, table: TextTable) -> TextTable:
-    """The table with each interval drawn on one scale, if there is room for that.
+    """Add a column that draws each interval on a common scale, if there is room.
 
-    A line marks where nothing differs.
+    A line marks no difference.
     """
     room = console.width - width(rich_table(table), console) - _GAP
     if room < _NARROWEST_PICTURE:
@@ -74,7 +74,7 @@ def _with_pictures(comparison: Comparison, console: Console, table: TextTable) -
 
 
 def _low_mean_high(result: GroupResult) -> tuple[float, float, float] | None:
-    """The ends of a difference's interval, of one without ends its mean; None without pairs."""
+    """Return the ends and the mean of an interval, or three means without ends; else None."""
     found = result.difference
     if found is None or found.mean is None:
         return None
@@ -92,34 +92,34 @@ def _picture(low: int, mean: int, high: int, nothing: int, *, width: int, unicod
 
 
 def markdown(found: Comparisons) -> str:
-    """Tables with a heading each; notes and warnings as lists."""
+    """Write the tables as Markdown."""
     return text_tables.markdown(map(_section, found.tasks), found.left_out)
 
 
 def latex(found: Comparisons) -> str:
-    """Tables for the package booktabs; notes and warnings as comments."""
+    """Write the tables as LaTeX."""
     return text_tables.latex(map(_section, found.tasks), found.left_out)
 
 
 def numbers(found: Comparisons) -> list[dict[str, Any]]:
-    """A row for each group of each task, with full digits; None where there is nothing to say."""
+    """Make a row for each group of each task, with all digits; None for a missing number."""
     every = [
         {**_numbers(each, row), "warnings": "; ".join(each.warnings)}
         for each in found.tasks
         for row in each.results
     ]
-    # Keys of all tables stand before the numbers, also those that make groups of some alone.
+    # Columns that name groups come before the numbers, also those of only some tasks.
     first = dict.fromkeys(name for row in every for name in [*row][: [*row].index("n")])
     return [{**{name: row[name] for name in first if name in row}, **row} for row in every]
 
 
 def comma_separated(found: Comparisons) -> str:
-    """A line for each group of each task, with full digits."""
+    """Write a line for each group of each task, with all digits."""
     return text_tables.comma_separated(numbers(found))
 
 
 def as_json(found: Comparisons) -> str:
-    """Everything, with full digits."""
+    """Write everything as JSON, with all digits."""
     tasks = [
         {
             "task": comparison.task,
@@ -159,7 +159,7 @@ def _section(comparison: Comparison) -> Section:
 
 
 def _numbers(comparison: Comparison, result: GroupResult) -> dict[str, Any]:
-    """All numbers of a group by name; None where there is none."""
+    """Return all numbers of a group by name; None for a missing number."""
     least, most = result.parameters or (None, None)
     shared, mean, low, high, p = result.difference or (None,) * 5
     own, base = result.shared_means or (None, None)
@@ -168,7 +168,7 @@ def _numbers(comparison: Comparison, result: GroupResult) -> dict[str, Any]:
         "task": comparison.task,
         "data": comparison.data,
         "metric": comparison.metric.path,
-        # A key may be called as what stands before it.
+        # The keys `task` and `data` must not replace the entries above.
         **{
             f"{key}.name" if key in ("task", "data") else key: value
             for key, value in zip(comparison.by, result.group.key, strict=True)

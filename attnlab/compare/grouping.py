@@ -1,4 +1,4 @@
-"""Which runs are held against which: by task, in groups, with the group that is the reference."""
+"""Divide runs by task, group them, and choose the reference group."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from attnlab.records.run_directory import ListedRun
 from attnlab.tasks.kinds import known_kind
 
 _MOST_NAMED = 5
-# Sections of the configuration that say what is asked for, not how it is learned.
+# Sections of the configuration that define the problem, not how it is learned.
 _QUESTION = ("task", "data")
 
 
@@ -36,47 +36,46 @@ class NothingToCompare(RequestError):
 
 
 class NoReference(RequestError):
-    """No group is the reference that was asked for."""
+    """No group is the reference that the user named."""
 
 
 @dataclass(frozen=True)
 class Choice:
-    """What is held against what."""
+    """How runs are grouped, and which group is the reference."""
 
-    # config keys whose values make the groups; `attention` means `attention.name`
+    # config keys by which runs are grouped; `attention` means `attention.name`
     by: tuple[str, ...] = ("attention",)
-    within: tuple[str, ...] = ()  # config keys; runs are compared with those of equal values alone
-    metric: str | None = None  # see `Quantity.path`; None for each task's reported one
-    # the group that others are held against, as its values or `key=value,...`; None for the one
-    # without attention, else the one of most seeds
+    within: tuple[str, ...] = ()  # config keys; each of their values gets a comparison of its own
+    metric: str | None = None  # see `Quantity.path`; None for the metric that the task reports
+    # the reference group, as its values or `key=value,...`; None for the group without attention,
+    # or else the one with most seeds
     reference: str | None = None
     geometric: bool = False  # average logarithms: means are geometric and differences are ratios
 
 
 @dataclass(frozen=True)
 class TaskGroups:
-    """The groups of one task, and of its data where there are several."""
+    """The groups of one task on one data set."""
 
     task: str  # its name
-    # the name of the data, where runs of the task have several, and values of the keys `within`
-    # and of other settings of the task and its data in which runs differ that agree in these
+    # what tells these groups from others of the task: the name of the data, values of the keys
+    # `within`, and of settings of task and data that differ; None if there are no others
     data: str | None
-    # the keys that make the groups: those asked for, and others in which runs differ that agree in
-    # these
+    # the keys by which runs are grouped: those that the user named, then other settings in which
+    # runs with equal values of these differ
     by: tuple[str, ...]
-    asked: int  # how many of them, the first ones, were asked for
+    asked: int  # how many of the keys, the first ones, the user named
     metric: Quantity  # what is compared
-    units: str  # of the metric; empty where it has none
+    units: str  # of the metric; empty if it has none
     groups: tuple[Group, ...]  # in the order of keys
-    # the group that the others are held against; None for a lone one, and where the one asked for
-    # is of another task
+    # None if there is one group, or if the group that the user named is one of another task
     reference: Group | None
-    notes: tuple[str, ...]  # what to know for reading what is made of them
-    warnings: tuple[str, ...]  # what makes that doubtful
+    notes: tuple[str, ...]  # how to read the results
+    warnings: tuple[str, ...]  # reasons to doubt the results
 
     @property
     def name(self) -> str:
-        """The task's, with the data's where there are several."""
+        """The task's name, with `data` if there is any."""
         return f"{self.task} {self.data}" if self.data else self.task
 
     @property
@@ -86,29 +85,29 @@ class TaskGroups:
 
 
 def choose(entries: Sequence[ListedRun], choice: Choice) -> tuple[list[TaskGroups], list[str]]:
-    """Group runs.
+    """Divide runs by task and group them.
 
-    The entries, at least one, have the oldest first; those that aren't completed are counted.
+    Args:
+        entries: At least one run, the oldest first. Only completed runs are grouped.
+        choice: How to group them.
 
     Returns:
-        The groups of each task and its data, and sentences about runs that are in none.
+        The groups of each task and data, and sentences about the runs that are in no group.
 
     Raises:
-        RequestError: No run is completed, or a key, a metric or the reference isn't known.
+        RequestError: No run is completed, or a key, a metric or the reference is unknown.
     """
     found = read_completed(entries)
     states = ", ".join(f"{count} {state}" for state, count in found.states.items())
     if not found.records:
         damaged = f"{len(found.damaged)} damaged ({found.damaged[0]})" if found.damaged else ""
         there = ", ".join(filter(None, (states, damaged)))
-        got = f"only {there}" if there else "none"
-        raise NothingToCompare(f"--runs: expected completed runs, but there are {got}.")
+        got = there or "none"
+        raise NothingToCompare(f"--runs: no run is completed; there are {got}.")
     for option, keys in (("--by", choice.by), ("--within", choice.within)):
         check_keys(option, keys, [record.settings for record in found.records])
         if "seed" in keys:
-            raise RequestError(
-                f"{option}: expected keys other than seed, which groups are averaged over."
-            )
+            raise RequestError(f"{option}: leave out seed: groups are averaged over seeds.")
     if choice.metric:
         check_metric(choice.metric, [record.metrics for record in found.records])
     left_out = ([f"not completed: {states}"] if states else []) + _some(found.damaged)
@@ -120,28 +119,28 @@ def choose(entries: Sequence[ListedRun], choice: Choice) -> tuple[list[TaskGroup
             tasks.append(_task_groups(asked, metric, choice))
         else:
             name = " ".join([asked.task, *asked.names])
-            left_out.append(f"{name}, without a finite {metric.path}")
+            left_out.append(f"{name}: no run has a finite {metric.path}")
     if not tasks:
-        raise NothingToCompare(f"--metric: expected runs with a finite value, got {left_out[-1]}.")
+        raise NothingToCompare(f"--metric: {left_out[-1]}.")
     _check_reference(choice.reference, tasks)
     return tasks, left_out
 
 
 class _Question(NamedTuple):
-    """Runs that were asked the same."""
+    """Runs on the same task, data and settings of both."""
 
     task: str
-    names: list[str]  # of the data, where the task has several, and of what its settings are
-    apart: list[str]  # settings of the task and its data that nobody named, in which others differ
+    names: list[str]  # name of the data, if the task has several, and settings as `key=value`
+    apart: list[str]  # settings of task and data that separate these runs though not requested
     records: list[RunRecord]
 
 
 def _questions(records: Sequence[RunRecord], choice: Choice) -> Iterator[_Question]:
-    """Divide runs by task, data, what is asked for, and other settings of task and data.
+    """Divide runs by task, data, the keys `within`, and other settings of task and data.
 
-    Errors on other data, or of a longer horizon, are no smaller or larger ones. Such settings are
-    those in which runs differ that agree in all that was asked for; where each part would be one
-    group, as of a sweep over one of them, they make groups.
+    Errors on different data, or of different horizons, can't be compared. Such settings therefore
+    separate runs that agree in all requested keys. If every part would then be a single group, as
+    after a sweep over such a setting, the setting makes groups instead.
     """
     by_task = _divided(records, lambda record: (record.task, record.data))
     for task, data in in_order(by_task):
@@ -165,7 +164,7 @@ def _questions(records: Sequence[RunRecord], choice: Choice) -> Iterator[_Questi
 def _divided(
     records: Iterable[RunRecord], key: Callable[[RunRecord], tuple[str | None, ...]]
 ) -> dict[tuple[str | None, ...], list[RunRecord]]:
-    """The runs of each key, in their order."""
+    """Divide runs by a key, in their order."""
     found: dict[tuple[str | None, ...], list[RunRecord]] = {}
     for record in records:
         found.setdefault(key(record), []).append(record)
@@ -184,9 +183,9 @@ def _task_groups(asked: _Question, metric: Quantity, choice: Choice) -> TaskGrou
     notes = [f"left out {_count(older, 'older run')} of the same group and seed"] * bool(older)
     if asked.apart:
         keys = ", ".join(asked.apart)
-        notes.append(f"runs that differ in {keys} are compared apart; --by holds them together")
+        notes.append(f"runs that differ in {keys} are compared separately; --by {keys} groups them")
     if len(groups) == 1:
-        notes.append("there is one group only, so nothing to hold it against")
+        notes.append("there is only one group, so there is nothing to compare it with")
     elif reference is None:
         notes.append(f"no group is {in_prose(str(choice.reference))}, so there is no reference")
     has_units = metric.metric is not None and metric.metric.in_units
@@ -208,7 +207,7 @@ def _task_groups(asked: _Question, metric: Quantity, choice: Choice) -> TaskGrou
 def _require_positive(groups: list[Group], metric: Quantity) -> None:
     if (least := min(min(group.values.values()) for group in groups)) <= 0:
         raise RequestError(
-            f"--geometric: expected values above 0, but {metric.path} is {least:g} in a run."
+            f"--geometric: needs values above 0, but {metric.path} is {least:g} in a run."
         )
 
 
@@ -216,8 +215,8 @@ def _about_splitting(by: tuple[str, ...], splitting: list[str]) -> list[str]:
     if not splitting:
         return []
     return [
-        f"runs of the same {', '.join(by)} differ in {', '.join(splitting)}, so they are groups of "
-        "their own: see --by and --where"
+        f"runs with the same {', '.join(by)} differ in {', '.join(splitting)}, so they are in "
+        "different groups: see --by and --where"
     ]
 
 
@@ -227,10 +226,10 @@ def _has_value(record: RunRecord, metric: Quantity) -> bool:
 
 
 def _lacking(records: list[RunRecord], metric: Quantity, by: tuple[str, ...]) -> list[str]:
-    """Sentences about runs that have no finite value, so that an older one may count instead."""
+    """Describe the runs without a finite value; an older run of the seed may replace one."""
     own = [(record.seed, *values_of(record, by)) for record in records]  # the oldest first
     counting = {key: place for place, key in enumerate(own) if _has_value(records[place], metric)}
-    instead = "; an older run of its seed counts instead"
+    instead = "; an older run with this seed replaces it"
     return _some(
         [
             f"left out {record.run.name}: it has "
@@ -243,7 +242,7 @@ def _lacking(records: list[RunRecord], metric: Quantity, by: tuple[str, ...]) ->
 
 
 def _some(lines: list[str]) -> list[str]:
-    """The first few, and how many more there are."""
+    """Return the first few lines, and a line that counts the others."""
     more = len(lines) - _MOST_NAMED
     return lines[:_MOST_NAMED] + ([f"... and {_count(more, 'other run')}"] if more > 0 else [])
 
@@ -253,9 +252,9 @@ def _count(number: int, what: str) -> str:
 
 
 def _reference(groups: list[Group], given: str | None, by: tuple[str, ...]) -> Group | None:
-    """The group that others are held against; None where the one asked for is of another task.
+    """Choose the reference group; None if the group that the user named is one of another task.
 
-    Chosen without a look at results: holding all against the best would be picking a winner twice.
+    The choice doesn't look at results: with the best group as the reference, tests would be biased.
     """
     meant = [group for group in groups if given is not None and _is_meant(group, given, by)]
     if given is None:
@@ -270,19 +269,19 @@ def _reference(groups: list[Group], given: str | None, by: tuple[str, ...]) -> G
 def _is_meant(group: Group, text: str, by: tuple[str, ...]) -> bool:
     own = dict(zip(by, group.key, strict=True))
     if any(text.strip() == f"{key}={value}" for key, value in own.items()):
-        return True  # whatever commas and slashes the value has
+        return True  # a value may have commas and slashes
     given = _parts(text)
     if all("=" in part for part in given):
         wanted = dict(part.split("=", 1) for part in given)
         (run, *_) = group.runs.values()
-        # Those by which tables are divided make no groups in them.
+        # Settings of task and data separate tables; they are no keys of groups.
         dividing = {key: run.setting(key) for key in wanted if key.partition(".")[0] in _QUESTION}
         return {**dividing, **own}.items() >= wanted.items()
     return given == _parts(group.label)[: len(given)]
 
 
 def _parts(label: str) -> list[str]:
-    """The values of a label, whether commas or slashes stand between."""
+    """Split a label at its commas or slashes."""
     return [part.strip() for part in label.replace("/", ",").split(",")]
 
 
@@ -291,6 +290,6 @@ def _check_reference(given: str | None, tasks: list[TaskGroups]) -> None:
     if given is None or any(each.reference for each in tasks) or len(labels) < 2:
         return
     raise NoReference(
-        f"--reference: expected one of the groups {', '.join(labels)}, got {given!r}."
+        f"--reference: no group is {given!r}. Groups: {', '.join(labels)}."
         f"{did_you_mean(given, labels)}"
     )

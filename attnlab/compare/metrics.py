@@ -1,4 +1,4 @@
-"""Which number of metrics.json is compared, which way is better, and what it gains on baselines."""
+"""The number of metrics.json that is compared: which way is better, its skill over baselines."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from attnlab.config.rules import did_you_mean, lookup
 from attnlab.errors import RequestError
 from attnlab.tasks.declaration import POSITIVE, UNBOUNDED, Kind, Metric
 
-# What every run's metrics.json has, of whatever kind: which way is better.
+# Entries that every run's metrics.json has, and which way is better.
 _OF_EVERY_RUN = {"skill": 1, "seconds": -1, "parameters": -1, "epochs": -1}
 _BOUNDS_OF_EVERY_RUN = {
     "skill": (-math.inf, 1.0),
     **dict.fromkeys(("seconds", "parameters", "epochs"), POSITIVE),
 }
-# Parts of metrics.json that are no results of the run.
+# Parts of metrics.json that are not results of the run.
 _NO_RESULTS = {"baselines", "skills", "signatures", "notes", "seed", "beam"}
 _TEST = "test"
 _MOST_NAMED = 24
@@ -25,21 +25,21 @@ _MOST_NAMED = 24
 class Quantity(NamedTuple):
     """A number of metrics.json."""
 
-    # as a user gives it, without `test.`: `rmse`, or dotted, such as `extra.compositions.bleu`
+    # as the user writes it, without `test.`: `rmse`, or dotted: `extra.compositions.bleu`
     path: str
-    direction: int  # 1 where higher is better, -1 where lower is, 0 where neither is known
+    direction: int  # 1 if higher is better, -1 if lower is better, 0 if unknown
     is_test: bool  # whether it is one of the main test results
-    is_reported: bool = False  # whether it is what the kind reports, of whatever part
-    metric: Metric | None = None  # what the kind says of it; None where it says nothing
+    is_reported: bool = False  # whether it is the metric that the kind reports, on any part
+    metric: Metric | None = None  # the kind's declaration; None if the kind has none
 
     @classmethod
     def of(cls, path: str | None, metrics: Mapping[str, Any], kind: Kind | None) -> Quantity:
-        """The quantity of a path in runs such as the one that has these metrics.
+        """Make the quantity of a path, for runs of one kind.
 
         Args:
-            path: See above; None for the one that the kind reports.
-            metrics: metrics.json, whose `monitor` says of what `best_value` is a value.
-            kind: That of their task, if it is known here.
+            path: See above; None for the metric that the kind reports.
+            metrics: A run's metrics.json. Its `monitor` names the metric of `best_value`.
+            kind: The kind of the runs' task; None if it isn't installed here.
         """
         reported = reported_metric(metrics, kind)
         path = (path or reported).removeprefix(f"{_TEST}.")
@@ -53,7 +53,7 @@ class Quantity(NamedTuple):
 
     @property
     def bounds(self) -> tuple[float, float]:
-        """The smallest and the largest value that it can have."""
+        """The smallest and the largest possible value."""
         if self.metric:
             return self.metric.bounds
         return _BOUNDS_OF_EVERY_RUN.get(self.leaf, UNBOUNDED)
@@ -64,13 +64,16 @@ class Quantity(NamedTuple):
         return self.path.rpartition(".")[2]
 
     def value(self, metrics: Mapping[str, Any]) -> float | None:
-        """A run's value; NaN where the file has null for what isn't finite, None without any."""
+        """Return a run's value; NaN if the file has null (not finite), None if it has no entry."""
         return _number(metrics, self.path)
 
     def skill(self, metrics: Mapping[str, Any]) -> float | None:
-        """What part of the best baseline's error is gone; None where there is no such baseline."""
+        """Return the share of the best baseline's error that the run removes.
+
+        None if there is no baseline, or if it makes no error.
+        """
         part = part_of(metrics, self.path)
-        if self.is_reported or part.get("skill", 0.0) is None:  # its baseline knows the rule
+        if self.is_reported or part.get("skill", 0.0) is None:  # null: an oracle is the baseline
             return _plain(part.get("skill"))
         baseline = self._of_baselines(part).get(str(self.best_baseline(metrics)))
         own = self.value(metrics)
@@ -80,9 +83,9 @@ class Quantity(NamedTuple):
         return 1 - abs(perfect - own) / abs(perfect - baseline) if baseline != perfect else None
 
     def best_baseline(self, metrics: Mapping[str, Any]) -> str | None:
-        """The name of the baseline that is best by it, in its part; None where there is none.
+        """Name the best baseline on the metric's part of the data; None if there is none.
 
-        Those that know the rule are left out.
+        Oracles, baselines that know the rule behind the data, don't count.
         """
         part = part_of(metrics, self.path)
         if self.is_reported or not self.direction:
@@ -92,7 +95,7 @@ class Quantity(NamedTuple):
         return max(sorted(names), key=lambda name: self.direction * values[name], default=None)
 
     def _of_baselines(self, part: Mapping[str, Any]) -> dict[str, float]:
-        """Its values of a part's baselines, by name, where they have it."""
+        """Return the metric's value of each baseline that has it."""
         found = {
             name: _plain(values.get(self.leaf))
             for name, values in (part.get("baselines") or {}).items()
@@ -101,19 +104,19 @@ class Quantity(NamedTuple):
 
 
 class Amount(NamedTuple):
-    """How large a difference is: in the metric's units, or as a share of the reference's mean."""
+    """The size of a difference: in the metric's units, or as a share of the reference's mean."""
 
-    option: str  # as which it was given
+    option: str  # the option that gave it, for messages
     value: float  # above 0
     is_share: bool  # whether the value is a share
-    text: str  # as it was given
+    text: str  # as the user wrote it
 
     @classmethod
     def parse(cls, option: str, given: str) -> Amount:
-        """A number such as `0.5`, or per cent such as `5%`.
+        """Parse a number such as `0.5`, or a percentage such as `5%`.
 
         Raises:
-            RequestError: it is neither, or not above 0.
+            RequestError: The text is neither, or not above 0.
         """
         text = given.strip()
         try:
@@ -122,27 +125,29 @@ class Amount(NamedTuple):
             value = math.nan
         if not 0 < value < math.inf:
             raise RequestError(
-                f"{option}: expected a number above 0 as 0.5, or per cent of the reference's mean "
-                f"as 5%, got {given!r}."
+                f"{option}={given}: must be a number above 0 such as 0.5, or a percentage of the "
+                "reference's mean such as 5%."
             )
         is_share = text.endswith("%")
         return cls(option, value / 100 if is_share else value, is_share, text)
 
     def at(self, mean: float, geometric: bool) -> float:
-        """The size of differences to a reference of this mean; of ratios that of their logarithm.
+        """Return the size of a difference to a reference with this mean.
+
+        With `geometric` it is the logarithm of a ratio.
 
         Raises:
-            RequestError: there is no such size: a share of 0, or a ratio in units.
+            RequestError: A share of a mean of 0, or a ratio in units, is undefined.
         """
         if geometric and not self.is_share:
             raise RequestError(
-                f"{self.option}: expected per cent as 5% with --geometric, which compares ratios, "
-                f"got {self.text!r}."
+                f"{self.option}={self.text}: must be a percentage such as 5% with --geometric, "
+                "which compares ratios."
             )
         if self.is_share and not mean:
             raise RequestError(
-                f"{self.option}: expected a number in the metric's units, because the reference's "
-                f"mean is 0, got {self.text!r}."
+                f"{self.option}={self.text}: must be a number in the metric's units, because the "
+                "reference's mean is 0."
             )
         if geometric:
             return math.log1p(self.value)
@@ -150,16 +155,16 @@ class Amount(NamedTuple):
 
 
 def reported_metric(metrics: Mapping[str, Any], kind: Kind | None) -> str:
-    """The metric of a run's result: as metrics.json says, in older ones as the kind does."""
+    """Return the metric of a run's result, by metrics.json or else by the kind."""
     name = metrics.get("metric") or (kind.scoring.reported if kind else None)
     return str(name or next(iter(metrics.get(_TEST, {})), "loss"))
 
 
 def check_metric(path: str, all_metrics: list[Mapping[str, Any]]) -> None:
-    """Check that some run has a number.
+    """Check that at least one run has this number.
 
     Raises:
-        RequestError: None has; the text names the nearest and all that there are.
+        RequestError: No run has it. The message suggests the nearest name and lists all.
     """
     if any(_number(metrics, path) is not None for metrics in all_metrics):
         return
@@ -172,7 +177,7 @@ def check_metric(path: str, all_metrics: list[Mapping[str, Any]]) -> None:
 
 
 def _paths(node: Mapping[str, Any], prefix: str = "") -> Iterator[str]:
-    """The paths of all numbers, the test results first."""
+    """Yield the paths of all numbers; test results come first."""
     for key, value in sorted(node.items(), key=lambda item: item[0] != _TEST):
         if key in _NO_RESULTS:
             continue
@@ -183,7 +188,7 @@ def _paths(node: Mapping[str, Any], prefix: str = "") -> Iterator[str]:
 
 
 def part_of(metrics: Mapping[str, Any], path: str) -> Mapping[str, Any]:
-    """The mapping that has the path's leaf, or has a `test` that has it."""
+    """Return the mapping with the path's last part, directly or in its entry `test`."""
     above = path.rpartition(".")[0]
     part = lookup(metrics, above) if above else metrics
     return part if isinstance(part, Mapping) else {}

@@ -1,4 +1,4 @@
-"""Completed runs as a comparison reads them: in groups, and what else differs among them."""
+"""Completed runs, read from their folders, put into groups, and checked for other differences."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from attnlab.errors import RequestError
 from attnlab.records.run_directory import ListedRun, RunDirectory
 from attnlab.records.status import shown_state
 
-# Settings that decide nothing between groups: the seed, and where a download is.
+# Settings that make no difference between groups: the seed, and the address of a download.
 _IDLE = ("seed", "data.url")
-# Decides where data are the user's own: what is downloaded is the same from wherever it is read.
+# Makes a difference only for the user's own files: a download is the same in any place.
 _OWN_OR_DOWNLOADED = "data.path"
 # Packages of environment.json that results can depend on.
 _PACKAGES = ("attnlab", "tensorflow", "keras", "numpy", "tokenizers", "sacrebleu")
 _MOST_GROUPS_NAMED = 3
 _MECHANISM = ("attention", "attention.name")  # keys whose values are mechanisms
-_SHOWN_DIGITS = 8  # of a digest
-_SHOWN_OF_STAMP = 6  # digits; more if two files share them
+_SHOWN_DIGITS = 8  # shown digits of a data digest
+_SHOWN_OF_HASH = 6  # shown digits of a file's hash; more if two files share them
 
 
 class RunRecord(NamedTuple):
-    """A completed run as its folder tells it."""
+    """The files of a completed run's folder."""
 
     run: RunDirectory  # its folder
     status: Mapping[str, Any]  # status.json
@@ -44,7 +44,7 @@ class RunRecord(NamedTuple):
 
     @property
     def data(self) -> str:
-        """The name of its data, by which results with one unit may still be of two worlds."""
+        """The name of its data; results on different data can't be compared."""
         return str((self.status.get("data") or {}).get("name", ""))
 
     @property
@@ -54,15 +54,15 @@ class RunRecord(NamedTuple):
 
     @property
     def file_hashes(self) -> Mapping[str, str]:
-        """What was in the user's own files, by the settings that name them."""
+        """Hashes of the user's own files, by the settings that name the files."""
         return self.status.get("file_hashes", {})
 
     def setting(self, key: str) -> str | None:
-        """The value of a config key, of a group such as `attention` the name of its option."""
+        """Return the value of a config key; for a group such as `attention`, its option's name."""
         return setting(self.settings, key)
 
     def history(self) -> dict[str, list[float]]:
-        """history.csv by columns; empty where it is damaged."""
+        """Read history.csv by columns; empty if it is damaged."""
         try:
             return self.run.history.read()
         except RequestError:
@@ -70,11 +70,11 @@ class RunRecord(NamedTuple):
 
 
 class Completed(NamedTuple):
-    """The completed ones of some runs."""
+    """The completed ones among some runs, and what is known of the others."""
 
     records: list[RunRecord]  # in the order of the runs
-    states: Counter[str]  # how many of the others there are in each state
-    damaged: list[str]  # what is wrong with completed runs that can't be read
+    states: Counter[str]  # number of other runs in each state
+    damaged: list[str]  # error messages of completed runs that can't be read
 
 
 def read_completed(entries: Iterable[ListedRun]) -> Completed:
@@ -95,14 +95,17 @@ def read_completed(entries: Iterable[ListedRun]) -> Completed:
 
 
 def _with_files_named(records: Sequence[RunRecord]) -> list[RunRecord]:
-    """The runs, each of the user's files by one name, by two where it changed in between."""
+    """Replace the paths of the user's files by one name per content.
+
+    A file that was moved has one name; a file that was changed has two, each with its hash.
+    """
     newest = {
         (key, digest): run.settings.get(key, "null")
         for run in records
         for key, digest in run.file_hashes.items()
     }
     files = Counter((key, path) for (key, _), path in newest.items())
-    lengths = range(_SHOWN_OF_STAMP, len(max((s for _, s in newest), key=len, default="")))
+    lengths = range(_SHOWN_OF_HASH, len(max((s for _, s in newest), key=len, default="")))
     digits = next((n for n in lengths if len({(k, s[:n]) for k, s in newest}) == len(newest)), None)
 
     def name(key: str, digest: str) -> str:
@@ -121,15 +124,15 @@ def _read(run: RunDirectory, status: Mapping[str, Any]) -> RunRecord:
         raise RequestError(f"{run.path / 'metrics.json'}: damaged: it has no test metrics.")
     settings = read_settings(run)
     if not settings.get("seed", "").lstrip("-").isdigit():
-        raise RequestError(f"{run.path / 'config.yaml'}: damaged: expected a run's settings.")
+        raise RequestError(f"{run.path / 'config.yaml'}: damaged: it has no settings of a run.")
     return RunRecord(run, status, settings, metrics)
 
 
 @dataclass(frozen=True)
 class Group:
-    """Runs that share the compared settings, one for each seed."""
+    """Runs with the same values of the compared settings, one run per seed."""
 
-    # the values of the compared settings, as the newest run has them; None where it has none such
+    # the values of the compared settings in the newest run; None if it lacks a setting
     key: tuple[str | None, ...]
     by: tuple[str, ...]  # the compared settings
     runs: Mapping[int, RunRecord]  # the newest run of each seed, in the order of seeds
@@ -137,29 +140,29 @@ class Group:
 
     @property
     def label(self) -> str:
-        """The values of the key in one line, as the user gives them."""
+        """The values of the key in one line, as the user writes them."""
         return " / ".join(value or "-" for value in self.key)
 
     @property
     def name(self) -> str:
-        """The values of the key in one line, as a sentence has them."""
+        """The values of the key in one line, for sentences."""
         pairs = zip(self.by, self.key, strict=True)
         return " / ".join(value_in_prose(key, value or "-") for key, value in pairs)
 
     def shared_seeds(self, other: Group) -> list[int]:
-        """The seeds that both have."""
+        """Return the seeds that both groups have."""
         return [seed for seed in self.runs if seed in other.runs]
 
 
 def value_in_prose(key: str, value: str) -> str:
-    """Write the value of a compared setting as a sentence has it."""
+    """Write the value of a compared setting for a sentence."""
     return in_prose(value) if key in _MECHANISM else value
 
 
 def grouped(
     records: list[RunRecord], metric: Quantity, by: tuple[str, ...]
 ) -> tuple[list[Group], int]:
-    """The groups by key, with the newest run of each seed; and how many are older than that."""
+    """Group runs, with the newest run of each seed; also count the older runs left out."""
     found = _by_key(records, by)
     groups = []
     for key in in_order(found):
@@ -173,7 +176,7 @@ def grouped(
 def _by_key(
     records: Iterable[RunRecord], by: Sequence[str]
 ) -> dict[tuple[str | None, ...], list[RunRecord]]:
-    """The runs that agree in these settings, in their order, by the values of the last one."""
+    """Group the runs that agree in these settings, by the values that the last of them has."""
     found: dict[tuple[str, ...], list[RunRecord]] = {}
     for record in records:
         found.setdefault(values_of(record, by), []).append(record)
@@ -181,12 +184,12 @@ def _by_key(
 
 
 def values_of(run: RunRecord, keys: Iterable[str]) -> tuple[str, ...]:
-    """The values of config keys; one that a run doesn't have counts as null."""
+    """Return the values of config keys; a missing one is null."""
     return tuple("null" if value is None else value for value in map(run.setting, keys))
 
 
 def in_order(keys: Iterable[tuple[str | None, ...]]) -> list[tuple[str | None, ...]]:
-    """In the order of numbers, then of words."""
+    """Sort keys: numbers first, then words, then missing values."""
 
     def order(value: str | None) -> tuple[int, float, str]:
         try:
@@ -198,30 +201,34 @@ def in_order(keys: Iterable[tuple[str | None, ...]]) -> list[tuple[str | None, .
 
 
 def splitting_settings(records: Iterable[RunRecord], by: Sequence[str]) -> list[str]:
-    """The decisive settings in which runs differ that agree in all that is compared."""
+    """List the settings in which runs differ although they agree in all compared settings.
+
+    Only settings that can change results count.
+    """
     found = _by_key(records, by).values()
     return sorted({key for runs in found for key in _differing_settings(runs, by)})
 
 
 def doubts(groups: Sequence[Group], by: Sequence[str]) -> list[str]:
-    """Sentences about all in which the runs differ and which isn't compared.
+    """Describe in sentences in what else the runs differ, besides the compared settings.
 
-    What an option brings along is a matter of course: `attention.window` where `attention` is
-    compared, `model.heads` where `model` is said to differ. It is named where runs of one option
-    differ in it. So is what follows from a mechanism, as `model.readout` does from `none`.
+    A setting that only some options have, such as `attention.window`, is named only if runs with
+    the same option differ in it. Settings that follow from the mechanism, as `model.readout` does
+    from `none`, are not named.
     """
     records = [run for group in groups for run in group.runs.values()]
     found = [
-        f"{key} differs: {_who(groups, partial(_text, key=key))}"
+        f"{key} differs: {_counts_by_value(groups, partial(_text, key=key))}"
         for key in _differing_settings(records, by)
     ]
     seeds = dict.fromkeys(seed for group in groups for seed in group.runs)
-    # Data that follow from the seed are the same for all groups.
+    # Data may depend on the seed, so only runs with the same seed are compared.
     if any(_differ(_digest, [g.runs[seed] for g in groups if seed in g.runs]) for seed in seeds):
-        found.append(f"the data differ (data_digest): {_who(groups, _digest, _SHOWN_DIGITS)}")
+        counts = _counts_by_value(groups, _digest, _SHOWN_DIGITS)
+        found.append(f"the data differ (data_digest): {counts}")
     for text, value in _surroundings(records):
         if _differ(value, records):
-            found.append(f"{text}: {_who(groups, value)}")
+            found.append(f"{text}: {_counts_by_value(groups, value)}")
     return found
 
 
@@ -244,7 +251,7 @@ def _differing_settings(records: Sequence[RunRecord], by: Sequence[str]) -> Iter
 
 
 def _surroundings(records: Sequence[RunRecord]) -> list[tuple[str, Callable[[RunRecord], str]]]:
-    """Versions, code and machines of runs: what a difference means, and what a run has."""
+    """Return pairs for versions, code and machines: a sentence for a difference, and the value."""
     environments = {run.run.path: run.run.read_environment() or {} for run in records}
 
     def version(run: RunRecord, name: str) -> str:
@@ -259,17 +266,18 @@ def _surroundings(records: Sequence[RunRecord]) -> list[tuple[str, Callable[[Run
         return f"{found.get('processor_model')} with {found.get('cpus')} cores"
 
     def stack(run: RunRecord) -> str:
-        return str(run.status.get("together", 1))
+        size = run.status.get("together", 1)
+        return "single" if size == 1 else f"stacks of {size}"
 
     def earlier_epochs(run: RunRecord) -> str:
         return ", ".join(map(str, run.status.get("earlier_epochs", []))) or "none"
 
     return [
-        ("runs had other trainer.epochs at first, and may differ by that", earlier_epochs),
+        ("runs were trained longer later, so earlier trainer.epochs differ", earlier_epochs),
         *((f"the version of {name} differs", partial(version, name=name)) for name in _PACKAGES),
         ("attnlab's code differs", code),
-        ("machines differ, so seconds don't compare", machine),
-        ("runs trained in stacks of other sizes, so seconds don't compare", stack),
+        ("machines differ, so seconds can't be compared", machine),
+        ("runs were trained in stacks of different sizes, so seconds can't be compared", stack),
     ]
 
 
@@ -277,27 +285,27 @@ def _differ(value: Callable[[RunRecord], str], records: Iterable[RunRecord]) -> 
     return len({value(run) for run in records}) > 1
 
 
-def _who(
+def _counts_by_value(
     groups: Sequence[Group], value: Callable[[RunRecord], str], shown: int | None = None
 ) -> str:
-    """Say which groups have which value: `30 in no attention, pooling; 60 in bahdanau`.
+    """Write which groups have which value: `30 (no attention, pooling); 60 (bahdanau)`.
 
     Values are cut to `shown` characters.
     """
-    having: dict[str, Counter[str]] = {}
+    found: dict[str, Counter[str]] = {}
     for group in groups:
         for run in group.runs.values():
-            having.setdefault(value(run), Counter())[group.name] += 1
+            found.setdefault(value(run), Counter())[group.name] += 1
     sizes = {group.name: len(group.runs) for group in groups}
     return "; ".join(
-        f"{value[:shown]} in {_labels(counts, sizes)}" for value, counts in having.items()
+        f"{value[:shown]} ({_labels(counts, sizes)})" for value, counts in found.items()
     )
 
 
 def _labels(counts: Mapping[str, int], sizes: Mapping[str, int]) -> str:
-    """Groups by name, with a count where only some of a group's runs are meant."""
+    """List groups by name; `2 of 5 pooling` if only some runs of a group are meant."""
     names = [
-        label if number == sizes[label] else f"{number} of {label}"
+        label if number == sizes[label] else f"{number} of {sizes[label]} {label}"
         for label, number in counts.items()
     ]
     if len(names) <= _MOST_GROUPS_NAMED:
@@ -311,7 +319,7 @@ def _decides(key: str) -> bool:
 
 
 def _text(run: RunRecord, key: str) -> str:
-    """A setting's value; one that the run doesn't have counts as null."""
+    """Return a setting's value; null if the run doesn't have it."""
     return run.settings.get(key, "null")
 
 

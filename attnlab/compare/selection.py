@@ -1,8 +1,7 @@
-"""Which runs a command is about: by task, mechanism, state, sweep, age and any setting.
+"""Choose runs by task, mechanism, state, sweep, age and settings.
 
-`attnlab compare` without a filter is about the newest sweep, or the task of the newest run.
-
-A run's config is read only where a setting is asked for, so the other filters cost nothing.
+Without filters, `attnlab compare` takes the newest sweep, or the task of the newest run. Only
+filters by setting read the runs' config files; the other filters are fast.
 """
 
 from __future__ import annotations
@@ -26,39 +25,39 @@ _NOT_DONE = ("failed", "killed")
 _SECONDS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400, "w": 604_800}
 _MOST_NAMED = 8
 _MOST_TASKS_NAMED = 4
-_ALL = "attnlab compare --all shows all"
+_ALL = "attnlab compare --all takes them, too"
 
 
 @dataclass(frozen=True)
 class Filters:
-    """What a run must be to be meant; a field that is empty asks for nothing."""
+    """Conditions on runs; an empty field is no condition."""
 
-    tasks: tuple[str, ...] = ()  # names of tasks, one of which it must have
-    attentions: tuple[str, ...] = ()  # names of mechanisms, one of which it must have
-    # `KEY=VALUE` each, with a key of the config or the name of a group such as `attention`; VALUE
-    # may be several with commas between, either of which fits
+    tasks: tuple[str, ...] = ()  # the run has one of these tasks
+    attentions: tuple[str, ...] = ()  # the run has one of these mechanisms
+    # each `KEY=VALUE` holds: KEY is a config key or the name of a group such as `attention`; VALUE
+    # may be several values separated by commas, of which the run has one
     where: tuple[str, ...] = ()
-    states: tuple[str, ...] = ()  # of `STATES`
-    failed: bool = False  # `failed` and `killed` are meant too
-    sweep: str | None = None  # name of its sweep
-    since: str | None = None  # the greatest age, or a date
+    states: tuple[str, ...] = ()  # the run has one of these `STATES`
+    failed: bool = False  # adds `failed` and `killed` to the states
+    sweep: str | None = None  # the run belongs to this sweep
+    since: str | None = None  # the greatest age, or the earliest date
 
     def __bool__(self) -> bool:
-        """Whether anything is asked for."""
+        """Whether there is any condition."""
         return self != Filters()
 
     def apply(self, entries: Iterable[ListedRun]) -> list[ListedRun]:
-        """The entries that are meant, in their order.
+        """Return the runs that satisfy all conditions, in their order.
 
         Raises:
-            RequestError: a filter can't be read, or asks for a key that no run has.
+            RequestError: A filter can't be parsed, or names a key that no run has.
         """
-        conditions, _ = self.conditions, self._earliest  # which may be refused
+        conditions, _ = self.conditions, self._earliest  # either may raise
         for state in self.states:
             if state not in STATES:
                 hint = did_you_mean(str(state), [*STATES])
                 raise RequestError(
-                    f"--state: expected one of {', '.join(STATES)}, got {state!r}.{hint}"
+                    f"--state: there is no state {state!r}.{hint} States: {', '.join(STATES)}."
                 )
         found = [entry for entry in entries if self._fits(entry.status)]
         if self.sweep is not None:
@@ -75,10 +74,10 @@ class Filters:
 
     @functools.cached_property
     def conditions(self) -> dict[str, str]:
-        """`where` by key.
+        """The values of `where` by key.
 
         Raises:
-            RequestError: one is no `KEY=VALUE`, or two have the same key.
+            RequestError: A word is not `KEY=VALUE`, or two have the same key.
         """
         found: dict[str, str] = {}
         for text in self.where:
@@ -89,8 +88,8 @@ class Filters:
                 )
             if key in found:
                 raise RequestError(
-                    f"--where: expected each key once, got {key} twice; several values go with "
-                    f"commas between: {key}={found[key]},{value}."
+                    f"--where: {key} is given twice. Separate several values by commas: "
+                    f"{key}={found[key]},{value}."
                 )
             found[key] = value
         return found
@@ -106,12 +105,12 @@ class Filters:
 
     @functools.cached_property
     def _earliest(self) -> float | None:
-        """The first moment that counts, in seconds since 1970."""
+        """The earliest start of a run, in seconds since 1970."""
         return None if self.since is None else _moment(self.since)
 
 
 def none_fits(filters: Filters, entries: Sequence[ListedRun]) -> str:
-    """A sentence for filters that leave none of some runs over: which of them, and what fits."""
+    """Explain in a sentence which filter no run satisfies, and which values runs have."""
     statuses = [entry.status for entry in entries]
     tasks, attentions = (_values(s[key] for s in statuses) for key in ("task", "attention"))
     asked: list[tuple[str, str, Sequence[str], list[str]]] = [
@@ -129,11 +128,11 @@ def none_fits(filters: Filters, entries: Sequence[ListedRun]) -> str:
         if unknown is not None:
             hint = did_you_mean(unknown, known) or _listing(known)
             return f"{option}: none of the {len(entries)} runs has {key} {unknown}.{hint}"
-    return f"None of the {len(entries)} runs fits all filters."
+    return f"None of the {len(entries)} runs satisfies all filters."
 
 
 def read_settings(run: RunDirectory) -> dict[str, str]:
-    """The leaves of a run's config.yaml by dotted key, as text; see `flatten`.
+    """Read the leaves of a run's config.yaml by dotted key, as text; see `flatten`.
 
     Raises:
         RequestError: config.yaml is missing or damaged.
@@ -142,7 +141,7 @@ def read_settings(run: RunDirectory) -> dict[str, str]:
 
 
 def setting(settings: Mapping[str, str], key: str) -> str | None:
-    """The value of a key, of a group such as `attention` the name of its option."""
+    """Return the value of a key; for a group such as `attention`, its option's name."""
     return settings.get(key, settings.get(f"{key}.name"))
 
 
@@ -159,13 +158,13 @@ def check_keys(option: str, keys: Iterable[str], runs: Iterable[Mapping[str, str
             continue
         inside = next((name for name in known if name.startswith(f"{key}.")), None)
         if inside:
-            raise RequestError(f"{option}: expected a single setting such as {inside}, got {key}.")
-        hint = did_you_mean(key, [*known, *groups]) or " The keys stand in a run's config.yaml."
-        raise RequestError(f"{option}: expected a config key that a run has, got {key!r}.{hint}")
+            raise RequestError(f"{option}: {key} is a section. Name a setting such as {inside}.")
+        hint = did_you_mean(key, [*known, *groups]) or " A run's config.yaml has the keys."
+        raise RequestError(f"{option}: no run has the config key {key!r}.{hint}")
 
 
 def _known_settings(run: RunDirectory) -> Mapping[str, str]:
-    """A run's settings; a config that can't be read has none."""
+    """Read a run's settings; empty if its config can't be read."""
     try:
         return read_settings(run)
     except RequestError:
@@ -173,12 +172,15 @@ def _known_settings(run: RunDirectory) -> Mapping[str, str]:
 
 
 def _means(text: str, value: str | None) -> bool:
-    """Whether a value is what a text says, or what one of its parts between commas says."""
+    """Whether a value equals a text, or one of the values that the text lists with commas."""
     return value is not None and any(_same(part, value) for part in [text, *text.split(",")])
 
 
 def _same(text: str, value: str) -> bool:
-    """Whether both are the same number, or the same words but for spaces, quotes and `True`."""
+    """Whether two values are equal, as numbers or as text.
+
+    Spaces, quotes and the case of `True`, `False` and `Null` don't matter.
+    """
     try:
         return float(text) == float(value)
     except ValueError:
@@ -196,8 +198,8 @@ def _listing(names: Sequence[str]) -> str:
 
 
 def _moment(text: str) -> float:
-    """The moment that `--since` names, in seconds since 1970."""
-    text = str(text)  # from Python it may be anything
+    """Parse `--since` into seconds since 1970."""
+    text = str(text)  # in Python, the caller may pass any type
     age = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([smhdw])", text.strip())
     now = datetime.now(timezone.utc).timestamp()
     if age:
@@ -206,13 +208,13 @@ def _moment(text: str) -> float:
         return datetime.fromisoformat(text.strip()).timestamp()
     except (ValueError, OverflowError) as error:
         raise RequestError(
-            "--since: expected an age as 90m, 12h, 2d or 1w, or a date as 2026-01-31, "
-            f"got {text!r}."
+            f"--since={text}: must be an age such as 90m, 12h, 2d or 1w, or a date such as "
+            "2026-01-31."
         ) from error
 
 
 def began(status: Mapping[str, Any]) -> float:
-    """When a run began, in seconds since 1970."""
+    """Return when a run started, in seconds since 1970."""
     try:
         return datetime.fromisoformat(str(status.get("started"))).timestamp()
     except ValueError:
@@ -220,19 +222,19 @@ def began(status: Mapping[str, Any]) -> float:
 
 
 class Chosen(NamedTuple):
-    """Runs to compare, and sentences about those that are left out."""
+    """Runs to compare, and sentences about the runs left out."""
 
     runs: list[ListedRun]
     left_out: list[str]
 
 
 def choose_runs(listed: Sequence[ListedRun], filters: Filters) -> Chosen:
-    """Choose by filters, and without any the newest sweep, or else the task of the newest run.
+    """Choose runs by filters; without filters, the newest sweep or the newest run's task.
 
-    Runs of studies are left out unless their sweep is named, or there are no others.
+    Runs of studies are left out unless their sweep is named, or there are no other runs.
 
     Raises:
-        RequestError: a filter can't be read, or names a key that no run has.
+        RequestError: A filter can't be parsed, or names a key that no run has.
     """
     if not filters:
         return _newest(listed)
@@ -240,7 +242,7 @@ def choose_runs(listed: Sequence[ListedRun], filters: Filters) -> Chosen:
     own = _without_studies(fitting)
     if filters.sweep is not None or not own or len(own) == len(fitting):
         return Chosen(fitting, [])
-    return Chosen(own, [f"{_count(len(fitting) - len(own))} of studies: {_ALL}"])
+    return Chosen(own, [f"{_count(len(fitting) - len(own))} of studies ({_ALL})"])
 
 
 def _newest(listed: Sequence[ListedRun]) -> Chosen:
@@ -251,10 +253,10 @@ def _newest(listed: Sequence[ListedRun]) -> Chosen:
         if sweep is None:
             task = next(run.status["task"] for run in reversed(own) if not run.status.get("sweep"))
             found = [run for run in own if run.status["task"] == task]
-            which = f"task {task}, which the newest run is of"
+            which = f"task {task}, the task of the newest run"
         else:
             found = runs_of_sweep(listed, sweep)
-            which = f"sweep {sweep}, the newest"
+            which = f"sweep {sweep}, the newest sweep"
         if any(shown_state(run.status) == "completed" for run in found):
             return Chosen(found, _left_out(listed, found, which))
     return Chosen([*listed], [])
@@ -270,7 +272,7 @@ def _left_out(listed: Sequence[ListedRun], found: Sequence[ListedRun], which: st
     words = " or ".join([*options, "--sweep NAME"] if options else ["--sweep NAME"])
     studies = len(others) - len(own)
     of_studies = f", {studies} of them of studies" if studies else ""
-    return [f"{_count(len(others))} that are not of {which}{of_studies}: {_ALL}, {words} others"]
+    return [f"{_count(len(others))} outside {which}{of_studies} ({_ALL}; or choose with {words})"]
 
 
 def _without_studies(runs: Sequence[ListedRun]) -> list[ListedRun]:

@@ -1,7 +1,7 @@
-"""The statistics of a comparison: intervals over seeds, paired tests, Holm.
+"""The statistics of a comparison: intervals over seeds, paired tests, Holm's correction.
 
-Student's t comes from `scipy.special`, whose import takes a fraction of that of `scipy.stats`;
-tests hold every result against `scipy.stats`.
+Student's t comes from `scipy.special`, which imports much faster than `scipy.stats`; the tests
+check every result against `scipy.stats`.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from attnlab.errors import RequestError
 from attnlab.tasks.declaration import ItemTest, NoItemTest, load
 
 LEVEL = 0.95
-# A spread below this part of the values is what rounding leaves of none.
+# A smaller spread, relative to the values, is a rounding error.
 _ROUNDING = 1e-12
 
 
 class Interval(NamedTuple):
     """A mean and its 95 % interval.
 
-    Without ends where one value says nothing of the spread, or where an end is beyond all numbers.
+    The ends are None for a single value, and if they are too large for a float.
     """
 
     n: int  # how many values
@@ -38,15 +38,15 @@ class Interval(NamedTuple):
 
 
 class Difference(NamedTuple):
-    """What a variant gains or loses over another one, paired."""
+    """The difference between a variant and a reference, over pairs."""
 
-    n: int  # how many pairs
+    n: int  # number of pairs
     # mean of variant - reference, or geometric mean of their ratio; None without pairs
     mean: float | None = None
     low: float | None = None  # lower end of its 95 % interval; see `Interval`
     high: float | None = None  # upper end
-    # two-sided p value of the paired t test; None where it isn't defined: below two pairs, or where
-    # all differences are the same
+    # two-sided p value of the paired t test; None if undefined: below two pairs, or if all
+    # differences are equal
     p: float | None = None
 
 
@@ -55,21 +55,21 @@ def mean_interval(values: ArrayLike, geometric: bool = False) -> Interval:
 
     Args:
         values: (n,), at least one.
-        geometric: Take the mean and the interval of the logarithms, and turn them back.
+        geometric: Compute mean and interval of the logarithms, and return their exponentials.
     """
     numbers = _numbers(values, geometric)
     n, mean = len(numbers), float(numbers.mean())
-    if n > 1 and not np.ptp(numbers):  # no sum rounds what is the same
+    if n > 1 and not np.ptp(numbers):  # exactly, without the rounding of a sum
         return Interval(n, *[float(np.asarray(values, float)[0])] * 3)
     interval = Interval(n, mean)
     if n > 1:
         half = float(stdtrit(n - 1, (1 + LEVEL) / 2)) * deviation(numbers) / math.sqrt(n)
         interval = Interval(n, mean, mean - half, mean + half)
-    return turned_back(interval) if geometric else interval
+    return exp_interval(interval) if geometric else interval
 
 
-def turned_back(interval: Interval) -> Interval:
-    """An interval of logarithms as one of what they are of."""
+def exp_interval(interval: Interval) -> Interval:
+    """Turn an interval of logarithms into one of the values themselves."""
     n, mean, low, high = interval
     if low is None or high is None or math.isinf(exp(high)):
         return Interval(n, exp(mean))
@@ -77,12 +77,10 @@ def turned_back(interval: Interval) -> Interval:
 
 
 def within(interval: Interval, bounds: tuple[float, float]) -> Interval:
-    """Cut an interval of a mean at the smallest and the largest value that its metric can have.
+    """Cut an interval of a mean at the smallest and largest possible value of its metric.
 
-    The t interval knows no bounds: of few seeds that differ much, an RMSE's can begin below 0. Its
-    mean can't, so the part beyond a bound never holds the mean: without that part the interval
-    covers the mean as often as before. An interval of logarithms ends above 0, too, but it is one
-    of another quantity, the geometric mean; `geometric` asks for it.
+    A t interval of few, very different seeds can reach beyond a bound, such as below 0 for an RMSE.
+    The true mean can't be there, so the cut interval covers it as often as the whole one.
     """
     n, mean, low, high = interval
     if low is None or high is None:
@@ -91,7 +89,7 @@ def within(interval: Interval, bounds: tuple[float, float]) -> Interval:
 
 
 def exp(number: float) -> float:
-    """The exponential, infinite where it is too large a number."""
+    """Return the exponential; infinite if it is too large for a float."""
     with np.errstate(over="ignore"):
         return float(np.exp(number))
 
@@ -99,11 +97,11 @@ def exp(number: float) -> float:
 def paired_difference(
     values: ArrayLike, reference: ArrayLike, geometric: bool = False
 ) -> Difference:
-    """The paired t test and its interval.
+    """Run the paired t test, and compute its interval.
 
     Args:
-        values: (n,) of a variant.
-        reference: (n,) of what it is held against, in the order of the same pairs.
+        values: (n,) values of a variant.
+        reference: (n,) values of the reference, in the same order of pairs.
         geometric: Test the logarithms, so that the difference is a ratio.
     """
     differences = paired_differences(values, reference, geometric)
@@ -112,7 +110,7 @@ def paired_difference(
         return Difference(0)
     interval = mean_interval(differences)
     if geometric:
-        interval = turned_back(interval)
+        interval = exp_interval(interval)
     if not np.ptp(differences):
         return Difference(*interval)
     statistic = differences.mean() / (deviation(differences) / math.sqrt(n))
@@ -122,9 +120,10 @@ def paired_difference(
 def paired_differences(
     values: ArrayLike, reference: ArrayLike, geometric: bool = False
 ) -> np.ndarray:
-    """(n,) values - reference, or of their logarithms, without what only rounding makes of them.
+    """Return (n,) values - reference, or the differences of their logarithms, cleaned of rounding.
 
-    Equal ones where only rounding differs, zeros where only rounding sets them apart from 0.
+    If the differences are 0 up to rounding, all are exactly 0; if they are equal up to rounding,
+    all are exactly equal.
     """
     own, base = _numbers(values, geometric), _numbers(reference, geometric)
     differences = own - base
@@ -139,7 +138,7 @@ def paired_differences(
 
 
 def deviation(numbers: np.ndarray) -> float:
-    """The standard deviation of a sample (n,) whose squares may be beyond float64."""
+    """Return the standard deviation of a sample (n,), also if squares would overflow float64."""
     largest = float(np.abs(numbers).max())
     return largest * float((numbers / largest).std(ddof=1)) if largest else 0.0
 
@@ -149,7 +148,7 @@ def _numbers(values: ArrayLike, geometric: bool) -> np.ndarray:
 
 
 def holm(p_values: Sequence[float | None]) -> list[float | None]:
-    """Holm's correction for several tests (1979, step-down Bonferroni); None counts for no test."""
+    """Correct p values for several tests by Holm (1979, step-down Bonferroni); None is no test."""
     known = sorted((p, place) for place, p in enumerate(p_values) if p is not None)
     corrected: list[float | None] = [None] * len(p_values)
     largest = 0.0
@@ -162,9 +161,16 @@ def holm(p_values: Sequence[float | None]) -> list[float | None]:
 def item_tests(
     groups: Sequence[Group], reference: Group, metric: Quantity, bootstrap: bool | None
 ) -> tuple[list[ItemTest | None], list[str]]:
-    """Test over test items whether groups differ from a reference, as the metric's kind says how.
+    """Test over test items whether groups differ from a reference, by the test of the metric.
 
-    `bootstrap` is what `ItemTester` calls `always`. Notes say why a group has none.
+    Args:
+        groups: The groups.
+        reference: The reference group.
+        metric: The metric, whose declaration names the test.
+        bootstrap: See `always` of `ItemTester`.
+
+    Returns:
+        A test or None for each group, and notes on why tests are missing.
     """
     tests: list[ItemTest | None] = [None] * len(groups)
     way = metric.metric.item_test if metric.metric and metric.is_test else None

@@ -1,6 +1,6 @@
-"""A comparison as two tables of text: how good each group is, how it differs from the reference.
+"""A comparison as two tables: how good each group is, and how it differs from the reference.
 
-How they are written is in `formats`.
+`formats` writes them.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from attnlab.compare.text_tables import TextTable
 from attnlab.terminal import NOTHING, distinct, number_format, p_text
 
 _DIRECTIONS = {1: "higher is better", -1: "lower is better", 0: "as a plain number"}
-_LARGE_SKILL = 100.0  # from which it has no three decimals
-_MOST_COLUMNS = 2  # of settings that nobody asked for
+_LARGE_SKILL = 100.0  # if a skill is this large, skills are written with three digits
+_MOST_COLUMNS = 2  # most columns for settings that --by doesn't name
 
 
 def heading(of: Comparison | TaskGroups) -> str:
-    """Of which task and metric the tables are."""
+    """Return the heading of a task's tables: task, data, metric, units, which way is better."""
     metric = of.metric
     units = f" in {of.units}" if of.units else ""
     part = "test " if metric.is_test else ""
@@ -30,25 +30,28 @@ def heading(of: Comparison | TaskGroups) -> str:
 
 
 class Naming(NamedTuple):
-    """How tables call groups: a number stands for many settings that nobody asked for."""
+    """The names of groups in tables.
 
-    columns: list[str]  # what the names are the values of
-    names: dict[tuple[str | None, ...], list[str]]  # by the groups' keys
-    notes: list[str]  # what each number stands for
+    If groups differ in many settings that --by doesn't name, one column numbers the combinations.
+    """
+
+    columns: list[str]  # the columns whose values name a group
+    names: dict[tuple[str | None, ...], list[str]]  # a group's values, by the group's key
+    notes: list[str]  # the settings that each number stands for
 
     def label(self, group: Group) -> str:
-        """Write a group's names in one line, as a sentence has them."""
+        """Write a group's name in one line, for sentences."""
         pairs = zip(self.columns, self.names[group.key], strict=True)
         return " / ".join(value_in_prose(*pair) for pair in pairs)
 
 
 def naming(of: Comparison | TaskGroups) -> Naming:
-    """The names of a table's groups."""
+    """Choose the names of a table's groups."""
     keys = in_order(group.key for group in of.groups)
     others = of.by[of.asked :]
     if len(others) <= _MOST_COLUMNS:
         return Naming([*of.by], {key: [value or NOTHING for value in key] for key in keys}, [])
-    # A setting that a run doesn't have counts as null.
+    # A setting that a run doesn't have is written as null.
     own = {key: tuple(value or "null" for value in key[of.asked :]) for key in keys}
     sets = list(dict.fromkeys(own.values()))
     names = {
@@ -63,7 +66,7 @@ def naming(of: Comparison | TaskGroups) -> Naming:
 
 
 def results_table(comparison: Comparison) -> TextTable:
-    """A row for each group: seeds, mean and interval, best and worst, skill, size, speed."""
+    """Make a row for each group: seeds, mean and interval, best and worst, skill, size, speed."""
     results, called, write = comparison.results, naming(comparison), value_format(comparison)
     write_seconds = number_format((each.seconds_per_epoch for each in results), digits=3)
     skills = [each.skill for each in results]
@@ -91,13 +94,16 @@ def results_table(comparison: Comparison) -> TextTable:
 
 
 def value_format(comparison: Comparison) -> Callable[[float], str]:
-    """Return how the values of groups are written, in tables and in sentences about them."""
+    """Return the number format of the groups' values, for tables and for sentences."""
     ends = ((*each.interval[1:], each.best, each.worst) for each in comparison.results)
     return number_format(value for values in ends for value in values)
 
 
 def differences_table(comparison: Comparison) -> TextTable | None:
-    """A row for each group but the reference: difference, p values, words; None for one group."""
+    """Make a row for each group except the reference: difference, p values, verdict.
+
+    None if there is only one group.
+    """
     if not comparison.differences:
         return None
     nothing = 1.0 if comparison.geometric else 0.0
@@ -123,19 +129,19 @@ def differences_table(comparison: Comparison) -> TextTable | None:
 
 
 def seeds_of(result: GroupResult, comparison: Comparison) -> tuple[list[int], set[int]]:
-    """List the seeds that a group and the reference share, and those that either of them has."""
+    """Return the seeds that a group shares with the reference, and all seeds of both."""
     base = comparison.reference_group or result.group
     return result.group.shared_seeds(base), {*result.group.runs, *base.runs}
 
 
 def _shared(result: GroupResult, comparison: Comparison) -> str:
-    """Count the seeds that a group shares with the reference: `2 of 3` unless those are all."""
+    """Count the seeds that a group shares with the reference: `3`, or `2 of 3` if not all."""
     seeds, every = seeds_of(result, comparison)
     return str(len(seeds)) if len(seeds) == len(every) else f"{len(seeds)} of {len(every)}"
 
 
 def margin_ends(comparison: Comparison) -> tuple[float, float]:
-    """The smallest and largest difference, or ratio, that doesn't matter."""
+    """Return the smallest and largest difference (or ratio) that counts as equivalent."""
     margin = comparison.margin or 0.0
     return (math.exp(-margin), math.exp(margin)) if comparison.geometric else (-margin, margin)
 

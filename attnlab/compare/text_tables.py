@@ -1,4 +1,4 @@
-"""Tables of text with what to know about them: on a terminal, as Markdown, LaTeX and CSV."""
+"""Write tables with notes and warnings: on a terminal, as Markdown, LaTeX and CSV."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ _LATEX = {
 class TextTable(NamedTuple):
     """A table of text."""
 
-    title: str  # what it shows; empty where the heading says it
-    words: int  # how many columns at the left hold words; the others hold numbers
+    title: str  # what it shows; empty if the section's heading says it
+    words: int  # number of columns with words, at the left; the others have numbers
     header: list[str]  # a name for each column
     rows: list[list[str]]  # the cells
 
@@ -40,10 +40,10 @@ class TextTable(NamedTuple):
 class Section(NamedTuple):
     """Tables about one task."""
 
-    heading: str  # of which task and metric they are
+    heading: str  # the task and the metric
     tables: list[TextTable]
-    notes: list[str]  # what the columns mean, and what to know beside them
-    warnings: list[str]  # what makes them doubtful
+    notes: list[str]  # what the columns mean
+    warnings: list[str]  # reasons to doubt the tables
 
     @property
     def remarks(self) -> list[str]:
@@ -52,7 +52,7 @@ class Section(NamedTuple):
 
 
 def rich_table(table: TextTable) -> Table:
-    """The table for a terminal."""
+    """Make the table that rich prints on a terminal."""
     words = table.header[: table.words]
     found = plain_table(table.header, [*words, "verdict", ""], folded=words)
     for row in table.rows:
@@ -63,9 +63,10 @@ def rich_table(table: TextTable) -> Table:
 def fitting(
     table: TextTable, console: Console, droppable: Iterable[str]
 ) -> tuple[TextTable, list[str]]:
-    """As many columns as the terminal has room for, and the names of the others.
+    """Drop columns, in the order of `droppable`, until the table fits the terminal.
 
-    Columns are left out in the order of `droppable`.
+    Returns:
+        The table, and the names of the dropped columns.
     """
     missing: list[str] = []
     for name in droppable:
@@ -88,10 +89,10 @@ def print_section(
     """Print tables, what their columns mean, and warnings.
 
     Args:
-        console: Where to.
+        console: Where to print.
         section: What to print.
-        droppable: Columns of the first table that may be left out; see `fitting`.
-        extended: Gives the other tables what there is room for.
+        droppable: Columns of the first table that may be dropped; see `fitting`.
+        extended: Adds columns to the other tables if there is room.
     """
     console.print(Text(section.heading, style="bold"))
     first, *others = section.tables
@@ -107,7 +108,7 @@ def print_section(
 
 
 def _print_remarks(console: Console, section: Section, missing: Sequence[str]) -> None:
-    """Print notes, the names of columns that had no room, and warnings."""
+    """Print notes, the names of dropped columns, and warnings."""
     wider = f"a wider terminal also shows {', '.join(reversed(missing))}"
     for line in [*section.notes, *([wider] if missing else [])]:
         console.print(Text(line, style="dim"))
@@ -122,7 +123,7 @@ def print_left_out(console: Console, left_out: Iterable[str]) -> None:
 
 
 def markdown(sections: Iterable[Section], left_out: Sequence[str]) -> str:
-    """Tables with a heading each; notes and warnings as lists."""
+    """Write tables as Markdown, with headings; notes and warnings are lists."""
     parts = []
     for section in sections:
         parts.append(f"**{section.heading}**")
@@ -135,7 +136,7 @@ def markdown(sections: Iterable[Section], left_out: Sequence[str]) -> str:
 
 
 def latex(sections: Iterable[Section], left_out: Iterable[str]) -> str:
-    """Tables for the package booktabs; notes and warnings as comments."""
+    """Write tables for LaTeX's package booktabs; notes and warnings are comments."""
     parts = []
     for section in sections:
         parts += [f"% {text}" for text in [section.heading, *section.remarks]]
@@ -144,8 +145,8 @@ def latex(sections: Iterable[Section], left_out: Iterable[str]) -> str:
 
 
 def comma_separated(rows: Sequence[Mapping[str, Any]]) -> str:
-    """A line for each row below one of all names."""
-    names = dict.fromkeys(name for row in rows for name in row)  # tasks may be split differently
+    """Write rows as CSV below a header with the names of all rows."""
+    names = dict.fromkeys(name for row in rows for name in row)  # tasks may have different names
     text = io.StringIO()
     writer = csv.DictWriter(text, list(names), lineterminator="\n")
     writer.writeheader()
@@ -177,12 +178,12 @@ def _latex_table(table: TextTable) -> str:
 
 
 def _latex_row(cells: Iterable[str]) -> str:
-    """A line of cells; what begins it mustn't read as an argument of the command before."""
+    r"""Write cells as a row; `{}` in front keeps `[` and `*` from being arguments of `\\`."""
     row = " & ".join(cells)
     return f"{{}}{row}" if row.startswith(("[", "*")) else row
 
 
 def _latex_text(text: str) -> str:
-    """Escaped, and a minus as mathematics has it."""
+    """Escape a text for LaTeX; the minus of a number becomes a mathematical one."""
     escaped = "".join(_LATEX.get(character, character) for character in text)
     return re.sub(r"(^|[ \[])-(?=\d)", r"\1$-$", escaped)

@@ -129,7 +129,7 @@ def test_runs_that_are_meant(made, capsys, words, expected):
     [
         ("--task fbi", "--task: none of the 7 runs has task fbi. Did you mean fib?"),
         ("--sweep gird", "--sweep: none of the 7 runs has sweep gird. Did you mean grid?"),
-        ("--task sunspots --failed", "None of the 7 runs fits all filters."),
+        ("--task sunspots --failed", "None of the 7 runs satisfies all filters."),
     ],
 )
 def test_nothing_that_fits_is_said(made, capsys, words, sentence):
@@ -141,10 +141,10 @@ def test_nothing_that_fits_is_said(made, capsys, words, sentence):
     [
         (
             "--where model.unit=8",
-            "expected a config key that a run has, got 'model.unit'. Did you mean model.units?",
+            "no run has the config key 'model.unit'. Did you mean model.units?",
         ),
         ("--where units", "--where: expected KEY=VALUE such as model.cell=gru, got 'units'."),
-        ("--where seed=0 --where seed=1", "--where: expected each key once, got seed twice;"),
+        ("--where seed=0 --where seed=1", "--where: seed is given twice twice;"),
         ("--since soon", "--since: expected an age as 90m, 12h, 2d or 1w, or a date as 2026-01-31"),
         ("--state done", "'done' is not one of 'completed', 'running', 'failed', 'killed'"),
         ("--sort loss", "'loss' is not one of 'started', 'best', 'test', 'skill'"),

@@ -78,7 +78,7 @@ def test_rm_failed_removes_what_failed_and_nothing_else(attnlab, here):
     assert attnlab.run_folders() == [path for path, state in states.items() if state != "failed"]
     assert {run.info.status for run in in_mlflow(attnlab.runs).values()} == {"FINISHED"}
     again = here("runs", "rm", "--failed", "--yes")
-    assert (again.code, again.out) == (0, "None of the 2 runs fits all filters.\n")
+    assert (again.code, again.out) == (0, "None of the 2 runs satisfies all filters.\n")
 
 
 def test_rm_without_a_terminal_wants_yes(attnlab, here):

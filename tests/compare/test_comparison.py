@@ -156,7 +156,7 @@ def test_geometric_means_and_ratios(tmp_path):
     assert row.difference.low > 1.8
     assert row.verdict == "worse"
     write_run(tmp_path, "none", 5, 0.0)
-    with pytest.raises(RequestError, match="--geometric: expected values above 0, but rmse is 0"):
+    with pytest.raises(RequestError, match="--geometric: needs values above 0, but rmse is 0"):
         only(tmp_path, geometric=True)
 
 
@@ -180,7 +180,7 @@ def test_each_task_has_its_table_and_metric(runs):
     assert found.tasks[1].reference is None
     found = compared(runs, metric="chrf")
     assert [each.task for each in found.tasks] == ["translate"]
-    assert found.left_out == ["sunspots, without a finite chrf"]
+    assert found.left_out == ["sunspots: no run has a finite chrf"]
 
 
 def test_a_metric_may_be_a_path(runs):
@@ -235,18 +235,24 @@ def test_it_is_said_where_an_older_run_counts_instead_of_one_without_a_result(ru
     run = write_run(runs, "none", 2, None)
     (warning,) = only(runs).warnings
     assert warning == (
-        f"left out {run.name}: it has no finite rmse; an older run of its seed counts instead"
+        f"left out {run.name}: it has no finite rmse; an older run with this seed replaces it"
     )
 
 
 @pytest.mark.parametrize(
     ("options", "text"),
     [
-        ({"by": ("atention",)}, r"--by: .* got 'atention'\. Did you mean attention\?"),
+        ({"by": ("atention",)}, r"--by: .* key 'atention'\. Did you mean attention\?"),
         ({"by": ("model",), "metric": "rmsee"}, r"--metric: .*'rmsee'\. Did you mean rmse\?"),
-        ({"by": ("trainer",)}, r"--by: expected a single setting such as trainer\.epochs"),
-        ({"by": ("seed",)}, "--by: expected keys other than seed"),
-        ({"reference": "pool"}, r"--reference: .* got 'pool'\. Did you mean pooling\?"),
+        (
+            {"by": ("trainer",)},
+            r"--by: trainer is a section. Name a setting such as trainer\.epochs",
+        ),
+        ({"by": ("seed",)}, "--by: leave out seed"),
+        (
+            {"reference": "pool"},
+            r"--reference: no group is 'pool'\. Groups: .*\. Did you mean pooling\?",
+        ),
     ],
     ids=str,
 )
@@ -257,10 +263,10 @@ def test_a_wrong_option_names_the_nearest(three_groups, options, text):
 
 def test_without_results_there_is_nothing_to_compare(tmp_path):
     write_run(tmp_path, "none", 0, None, state="failed")
-    with pytest.raises(RequestError, match="expected completed runs, but there are only 1 failed"):
+    with pytest.raises(RequestError, match="no run is completed; there are 1 failed"):
         compared(tmp_path)
     write_run(tmp_path, "none", 0, None)
-    with pytest.raises(RequestError, match="--metric: expected runs with a finite value"):
+    with pytest.raises(RequestError, match="--metric: sunspots: no run has a finite"):
         compared(tmp_path)
 
 
@@ -324,11 +330,11 @@ def test_what_lies_within_the_margin_is_equivalent(tmp_path):
 @pytest.mark.parametrize(
     ("options", "text"),
     [
-        ({"margin": "5%"}, "--margin: expected together with --sequential, got '5%'"),
-        ({"margin": "0", "sequential": True}, r"--margin: expected a number above 0 as 0\.5"),
+        ({"margin": "5%"}, "--margin: needs --sequential"),
+        ({"margin": "0", "sequential": True}, r"--margin=0: must be a number above 0 such as 0\.5"),
         (
             {"margin": "1", "sequential": True, "geometric": True},
-            "--margin: expected per cent as 5% with --geometric, which compares ratios, got '1'",
+            "--margin=1: must be a percentage such as 5% with --geometric",
         ),
     ],
 )

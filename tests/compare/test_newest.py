@@ -32,8 +32,8 @@ def test_without_filters_the_newest_sweep_is_meant(day):
     seeds, (left_out,) = chosen(day)
     assert seeds == {4}
     assert left_out == (
-        "5 runs that are not of sweep second, the newest, 2 of them of studies: attnlab compare "
-        "--all shows all, --task fib or --task sunspots or --sweep NAME others"
+        "5 runs outside sweep second, the newest sweep, 2 of them of studies (attnlab compare "
+        "--all takes them, too; or choose with --task fib or --task sunspots or --sweep NAME)"
     )
 
 
@@ -41,7 +41,7 @@ def test_a_newer_single_run_means_its_task(day):
     write_run(day, "none", 6, 1.0, task="fib")
     seeds, (left_out,) = chosen(day)
     assert seeds == {3, 6}
-    assert "that are not of task fib, which the newest run is of" in left_out
+    assert "outside task fib, the task of the newest run" in left_out
 
 
 def test_a_sweep_that_found_all_done_is_the_newest_one(day):
@@ -56,5 +56,5 @@ def test_a_sweep_that_found_all_done_is_the_newest_one(day):
 def test_runs_of_studies_are_left_out_unless_asked_for(day):
     seeds, (left_out,) = chosen(day, tasks=("sunspots",))
     assert seeds == {1, 2, 4}
-    assert left_out == "2 runs of studies: attnlab compare --all shows all"
+    assert left_out == "2 runs of studies (attnlab compare --all takes them, too)"
     assert chosen(day, sweep="study-book-1") == ({0, 5}, [])

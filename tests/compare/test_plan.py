@@ -14,7 +14,7 @@ from scipy import stats
 from attnlab.compare.grouping import Choice
 from attnlab.compare.metrics import Amount
 from attnlab.compare.planning import formats
-from attnlab.compare.planning.plan import Wish, plan
+from attnlab.compare.planning.plan import Goal, plan
 from attnlab.compare.planning.power import power
 from attnlab.compare.selection import Filters
 from attnlab.errors import RequestError
@@ -30,8 +30,8 @@ def two_groups(tmp_path):
 
 
 def plans(runs, difference="0.02", *, power=0.8, alpha=0.05, **choice):
-    wish = Wish(Amount.parse("--difference", difference), power, alpha)
-    return plan(list_runs(runs), Choice(**choice), wish)
+    goal = Goal(Amount.parse("--difference", difference), power, alpha)
+    return plan(list_runs(runs), Choice(**choice), goal)
 
 
 def only(runs, *words, **options):
@@ -39,12 +39,12 @@ def only(runs, *words, **options):
     return found
 
 
-def outlooks(found):
-    return {each.group.label: each for each in found.outlooks}
+def group_plans(found):
+    return {each.group.label: each for each in found.plans}
 
 
 def test_the_seeds_follow_from_the_paired_differences(two_groups):
-    (found,) = only(two_groups).outlooks
+    (found,) = only(two_groups).plans
     deviation = np.std(np.subtract(BETTER, NONE), ddof=1)
     assert (found.n, found.spread.deviation) == (5, pytest.approx(deviation))
     seeds, low, high = found.needed
@@ -56,16 +56,16 @@ def test_the_seeds_follow_from_the_paired_differences(two_groups):
 
 
 def test_no_fewer_seeds_than_a_comparison_judges(two_groups):
-    (found,) = only(two_groups, "100").outlooks
+    (found,) = only(two_groups, "100").plans
     assert found.needed == (5, 5, 5)
     assert (found.missing, only(two_groups, "100").missing) == (0, 0)
 
 
 def test_several_tests_share_alpha(three_groups):
     found = only(three_groups, alpha=0.04)
-    assert [each.group.label for each in found.outlooks] == ["bahdanau", "pooling"]
+    assert [each.group.label for each in found.plans] == ["bahdanau", "pooling"]
     assert found.level == 0.02
-    needed = outlooks(found)["pooling"].needed.seeds
+    needed = group_plans(found)["pooling"].needed.seeds
     effect = 0.02 / np.std(np.subtract(SAME, NONE), ddof=1)
     assert power(effect, needed, 0.02) >= 0.8 > power(effect, needed - 1, 0.02)
 
@@ -76,7 +76,7 @@ def test_per_cent_are_of_the_references_mean(two_groups):
 
 
 def test_ratios_have_the_spread_of_logarithms(two_groups):
-    (found,) = only(two_groups, "5%", geometric=True).outlooks
+    (found,) = only(two_groups, "5%", geometric=True).plans
     logs = np.log(BETTER) - np.log(NONE)
     assert found.spread.deviation == pytest.approx(np.std(logs, ddof=1))
     low = stats.chi2.ppf(0.975, 4)
@@ -87,20 +87,20 @@ def test_what_one_side_has_is_not_trained_again(tmp_path):
     write_group(tmp_path, "none", [*NONE, 1.0, 1.1], metrics={"seconds": 10})
     write_group(tmp_path, "bahdanau", BETTER, metrics={"seconds": 20})
     found = only(tmp_path, "0.015")
-    (outlook,) = found.outlooks
-    assert outlook.needed.seeds == 9
+    (own,) = found.plans
+    assert own.needed.seeds == 9
     # Each begins a minute after the one before: seeds 5 to 8 of the one, 7 and 8 of the other.
-    assert outlook.missing == found.missing == 4 + 2
-    assert outlook.seconds_per_seed == 30
-    assert outlook.seconds == found.seconds == 4 * 20 + 2 * 10
+    assert own.missing == found.missing == 4 + 2
+    assert own.seconds_per_seed == 30
+    assert own.seconds == found.seconds == 4 * 20 + 2 * 10
 
 
 def test_the_references_runs_are_counted_once(tmp_path):
     for name, values in (("none", NONE), ("bahdanau", BETTER), ("pooling", SAME)):
         write_group(tmp_path, name, values, metrics={"seconds": 10})
     found = only(tmp_path)
-    more = [each.needed.seeds - 5 for each in found.outlooks]
-    assert [each.missing for each in found.outlooks] == [2 * number for number in more]
+    more = [each.needed.seeds - 5 for each in found.plans]
+    assert [each.missing for each in found.plans] == [2 * number for number in more]
     assert found.missing == sum(more) + max(more)
 
 
@@ -112,7 +112,7 @@ def test_seconds_in_which_several_train_are_shared(tmp_path):
     later = {"started": "2026-05-01T01:00:00+00:00"}
     write_run(tmp_path, "none", 1, 1.0, metrics={"seconds": 30}, status=later)
     write_run(tmp_path, "bahdanau", 1, 1.2, metrics={"seconds": 30}, status=later)
-    (found,) = only(tmp_path).outlooks
+    (found,) = only(tmp_path).plans
     assert found.seconds_per_seed == pytest.approx((20 + 15) / 2 + (40 + 15) / 2)
 
 
@@ -122,29 +122,29 @@ def test_runs_that_are_left_out_shared_their_time_too(tmp_path):
         write_group(tmp_path, name, NONE[:4], metrics={"seconds": 40}, status=together)
     filters = Filters(where=("seed=0,1",))
     everything = list_runs(tmp_path)
-    wish = Wish(Amount.parse("--difference", "1"))
-    (found,) = plan(filters.apply(everything), Choice(), wish, beside=everything).tasks
-    assert (found.outlooks[0].n, found.outlooks[0].seconds_per_seed) == (2, pytest.approx(10))
+    goal = Goal(Amount.parse("--difference", "1"))
+    (found,) = plan(filters.apply(everything), Choice(), goal, others=everything).tasks
+    assert (found.plans[0].n, found.plans[0].seconds_per_seed) == (2, pytest.approx(10))
 
 
 def test_groups_that_share_too_little_stand_without_numbers(two_groups):
     write_run(two_groups, "pooling", 0, 1.0)
     write_group(two_groups, "luong_global", np.add(NONE, 0.5))
     found = plans(two_groups)
-    own = outlooks(found.tasks[0])
+    own = group_plans(found.tasks[0])
     assert (own["pooling"].n, own["pooling"].spread, own["pooling"].missing) == (1, None, None)
     assert own["luong_global"].spread.deviation == 0.0
     assert own["luong_global"].needed is own["luong_global"].detectable is None
     assert (found.tasks[0].missing, found.tasks[0].seconds) == (None, None)
     text = formats.markdown(found)
-    assert "how many runs are missing in all isn't known" in text
+    assert "the total number of missing runs is unknown" in text
     assert "| `pooling` | 1 | - | - | - | - | - | - |" in text
-    assert "where all differences are the same" in text
+    assert "if all differences are equal" in text
 
 
 def test_too_small_a_difference_needs_more_seeds_than_are_counted(two_groups):
     found = plans(two_groups, "1e-6")
-    assert found.tasks[0].outlooks[0].needed == (None, None, None)
+    assert found.tasks[0].plans[0].needed == (None, None, None)
     assert ">10,000 (>10,000 to >10,000) | - |" in formats.markdown(found)
     assert "no run is missing" not in formats.markdown(found)
     (task,) = json.loads(formats.as_json(found))["tasks"]
@@ -161,21 +161,21 @@ def test_ratios_near_one_are_written_with_what_they_differ_by(tmp_path):
 @pytest.mark.parametrize(
     ("words", "text"),
     [
-        ({"difference": "0"}, r"--difference: expected a number above 0 as 0\.5, .* got '0'"),
-        ({"difference": "-1"}, "--difference: expected a number above 0"),
-        ({"difference": "nan%"}, "--difference: expected a number above 0"),
-        ({"difference": "five"}, "--difference: .* got 'five'"),
-        ({"geometric": True}, "--difference: expected per cent as 5% with --geometric"),
-        ({"power": 1.0}, r"--power: expected a number between --alpha 0\.05 and 1, got 1\."),
-        ({"power": 0.04}, "--power: expected .* got 0.04"),
-        ({"power": float("nan")}, "--power: expected .* got nan"),
-        ({"alpha": 0.0}, "--alpha: expected a number between 0 and 1, got 0"),
+        ({"difference": "0"}, r"--difference=0: must be a number above 0 such as 0\.5"),
+        ({"difference": "-1"}, "--difference=.*: must be a number above 0"),
+        ({"difference": "nan%"}, "--difference=.*: must be a number above 0"),
+        ({"difference": "five"}, "--difference=five: "),
+        ({"geometric": True}, "--difference=.*: must be a percentage such as 5% with --geometric"),
+        ({"power": 1.0}, r"--power=1: must be between --alpha \(0\.05\) and 1\."),
+        ({"power": 0.04}, "--power=0.04: must"),
+        ({"power": float("nan")}, "--power=nan: must"),
+        ({"alpha": 0.0}, "--alpha=0: must be between 0 and 1"),
         ({"metric": "rmsee"}, r"--metric: expected one of .* Did you mean rmse\?"),
-        ({"reference": "luong"}, "--reference: expected one of the groups bahdanau, none, got"),
+        ({"reference": "luong"}, "--reference: no group is 'luong'. Groups: bahdanau, none."),
     ],
     ids=str,
 )
-def test_a_wrong_wish_is_one_sentence(two_groups, words, text):
+def test_a_wrong_goal_gets_one_sentence(two_groups, words, text):
     with pytest.raises(RequestError, match=text) as caught:
         plans(two_groups, **words)
     assert "\n" not in str(caught.value)
@@ -183,18 +183,18 @@ def test_a_wrong_wish_is_one_sentence(two_groups, words, text):
 
 def test_two_groups_with_two_shared_seeds_are_needed(tmp_path):
     write_group(tmp_path, "none", NONE)
-    with pytest.raises(RequestError, match="two groups that share two seeds, but .* one group"):
+    with pytest.raises(RequestError, match="two groups that share two seeds. .* one group"):
         plans(tmp_path)
     write_run(tmp_path, "bahdanau", 0, 1.0)
     write_run(tmp_path, "pooling", 7, 1.0)
-    with pytest.raises(RequestError, match="no attention there are: bahdanau 1, pooling 0"):
+    with pytest.raises(RequestError, match="no attention: bahdanau 1, pooling 0"):
         plans(tmp_path)
 
 
 def test_a_share_of_nothing_is_refused(tmp_path):
     write_group(tmp_path, "none", [-1.0, 1.0], metrics={"extra": {"gain": 0.0}})
     write_group(tmp_path, "bahdanau", [-1.0, 1.5])
-    with pytest.raises(RequestError, match="because the reference's mean is 0, got '5%'"):
+    with pytest.raises(RequestError, match="because the reference's mean is 0"):
         plans(tmp_path, "5%")
 
 
@@ -202,14 +202,16 @@ def test_another_task_with_too_few_runs_is_left_out(two_groups):
     write_group(two_groups, "none", NONE, task="fib")
     found = plans(two_groups)
     assert [each.groups.task for each in found.tasks] == ["sunspots"]
-    assert found.left_out == ["fib: there is one group only, so nothing to hold it against"]
+    assert found.left_out == [
+        "fib: there is only one group, so there is nothing to compare it with"
+    ]
 
 
 def test_csv_and_json_have_full_digits(three_groups):
     found = plans(three_groups)
     rows = list(csv.DictReader(io.StringIO(formats.comma_separated(found))))
     (task,) = json.loads(formats.as_json(found))["tasks"]
-    first = found.tasks[0].outlooks[0]
+    first = found.tasks[0].plans[0]
     for row, group in zip(rows, task["groups"], strict=True):
         assert (row["attention"], float(row["sd"])) == (group["attention"], group["sd"])
         assert row["difference"] == "0.02" and row["power"] == "0.8"

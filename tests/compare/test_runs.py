@@ -23,29 +23,29 @@ def test_what_differs_beside_the_compared_keys_is_named(tmp_path):
     write_run(tmp_path, "none", 4, 1.2, config={"model.units": 32})
     assert sorted(only(tmp_path).warnings) == sorted(
         [
-            "runs of the same attention differ in model.units, so they are groups of their own: "
+            "runs with the same attention differ in model.units, so they are in different groups: "
             "see --by and --where",
-            f"task.history differs: 36 in bahdanau / 16; 24 in {NO} / 16, {NO} / 32",
-            f"trainer.epochs differs: 60 in bahdanau / 16; 30 in {NO} / 16, {NO} / 32",
-            f"the data differ (data_digest): eeeeeeee in bahdanau / 16; dddddddd in {NO} / 16, "
-            f"{NO} / 32",
-            f"the version of tensorflow differs: 2.20.0 in bahdanau / 16; 2.21.0 in {NO} / 16, "
-            f"{NO} / 32",
+            f"task.history differs: 36 (bahdanau / 16); 24 ({NO} / 16, {NO} / 32)",
+            f"trainer.epochs differs: 60 (bahdanau / 16); 30 ({NO} / 16, {NO} / 32)",
+            f"the data differ (data_digest): eeeeeeee (bahdanau / 16); dddddddd ({NO} / 16, "
+            f"{NO} / 32)",
+            f"the version of tensorflow differs: 2.20.0 (bahdanau / 16); 2.21.0 ({NO} / 16, "
+            f"{NO} / 32)",
         ]
     )
 
 
-def test_what_an_option_brings_along_is_a_matter_of_course(tmp_path):
+def test_settings_that_only_one_option_has_are_not_named(tmp_path):
     write_group(tmp_path, "none", NONE)
     transformer = {"attention.heads": 4, "model.name": "transformer", "model.layers": 2}
     write_group(tmp_path, "multi_head", BETTER, config=transformer)
-    warning = "model.name differs: transformer in multi_head; rnn in no attention"
+    warning = "model.name differs: transformer (multi_head); rnn (no attention)"
     assert only(tmp_path).warnings == [warning]
     write_run(tmp_path, "multi_head", 5, 1.0, config={**transformer, "attention.heads": 8})
     split, differs = only(tmp_path).warnings
-    assert split.startswith("runs of the same attention differ in attention.heads, so they are")
+    assert split.startswith("runs with the same attention differ in attention.heads, so they are")
     assert differs == (
-        "model.name differs: transformer in multi_head / 4, multi_head / 8; rnn in no attention / -"
+        "model.name differs: transformer (multi_head / 4, multi_head / 8); rnn (no attention / -)"
     )
 
 
@@ -77,7 +77,7 @@ def test_runs_of_other_questions_are_compared_apart(tmp_path):
         write_group(tmp_path, "bahdanau", [value + level for value in BETTER], config=config)
     near, far = compared(tmp_path).tasks
     assert (near.name, far.name) == ("sunspots horizon=1", "sunspots horizon=24")
-    note = "runs that differ in task.horizon are compared apart; --by holds them together"
+    note = "runs that differ in task.horizon are compared separately; --by task.horizon groups them"
     for each in (near, far):
         assert note in each.notes and each.reference == "none"
         assert [group.label for group in each.groups] == ["bahdanau", "none"]
@@ -145,25 +145,26 @@ def test_a_readout_that_follows_from_the_mechanism_is_no_doubt(tmp_path):
     assert only(tmp_path).warnings == []
     write_run(tmp_path, "luong_global", 0, 1.0, config={"model.readout": "attentional_state"})
     assert only(tmp_path).warnings == [
-        "model.readout differs: concat in bahdanau, pooling; attentional_state in luong_global; "
-        "state in no attention"
+        "model.readout differs: concat (bahdanau, pooling); attentional_state (luong_global); "
+        "state (no attention)"
     ]
 
 
-def test_runs_that_were_trained_longer_after_other_rates_are_told(tmp_path):
+def test_runs_that_were_trained_longer_later_get_a_warning(tmp_path):
     write_group(tmp_path, "none", NONE)
     write_group(tmp_path, "bahdanau", BETTER, status={"earlier_epochs": [20]})
     assert only(tmp_path).warnings == [
-        "runs had other trainer.epochs at first, and may differ by that: 20 in bahdanau; none in "
-        f"{NO}"
+        "runs were trained longer later, so earlier trainer.epochs differ: 20 (bahdanau); none "
+        f"({NO})"
     ]
 
 
-def test_seconds_of_stacks_of_other_sizes_do_not_compare(tmp_path):
+def test_seconds_of_stacks_of_different_sizes_get_a_warning(tmp_path):
     write_group(tmp_path, "none", NONE)
     write_group(tmp_path, "bahdanau", BETTER, status={"together": 8})
     assert only(tmp_path).warnings == [
-        f"runs trained in stacks of other sizes, so seconds don't compare: 8 in bahdanau; 1 in {NO}"
+        "runs were trained in stacks of different sizes, so seconds can't be compared: stacks of 8 "
+        f"(bahdanau); single ({NO})"
     ]
 
 
@@ -171,8 +172,8 @@ def test_machines_differ_by_their_processors(tmp_path):
     write_group(tmp_path, "none", NONE)
     write_group(tmp_path, "bahdanau", BETTER, environment={"processor_model": "Slide rule"})
     assert only(tmp_path).warnings == [
-        "machines differ, so seconds don't compare: Slide rule with 2 cores in bahdanau; "
-        f"Abacus with 2 cores in {NO}"
+        "machines differ, so seconds can't be compared: Slide rule with 2 cores (bahdanau); "
+        f"Abacus with 2 cores ({NO})"
     ]
 
 

@@ -52,9 +52,11 @@ def test_the_tables_fit_100_columns_and_say_everything(found, monkeypatch):
     assert "difference to no attention (below 0 is better)" in lines
     assert "corrected for 2 tests (Holm); intervals are not corrected" in " ".join(text.split())
     assert "Diebold-Mariano over 40 test windows" in text
-    assert "skill: part of persistence's error that is gone" in " ".join(text.split())
+    assert "skill: share of the error of persistence that the model removes" in " ".join(
+        text.split()
+    )
     assert (
-        "warning: trainer.epochs differs: 30 in no attention, pooling; 60 in scaled_dot_product"
+        "warning: trainer.epochs differs: 30 (no attention, pooling); 60 (scaled_dot_product)"
         in text
     )
 
@@ -72,8 +74,8 @@ def test_intervals_are_drawn_on_one_scale(found, monkeypatch):
 @pytest.mark.parametrize(
     ("task", "values", "end", "note"),
     [
-        ("sunspots", [0.1, 0.2, 0.1, 0.2, 3.0], 0, "0, the smallest value there can be;"),
-        ("translate", [99.9, 99.8, 99.9, 99.8, 97.0], 100, "100, the largest value there can be;"),
+        ("sunspots", [0.1, 0.2, 0.1, 0.2, 3.0], 0, "0, the smallest possible value;"),
+        ("translate", [99.9, 99.8, 99.9, 99.8, 97.0], 100, "100, the largest possible value;"),
     ],
 )
 def test_no_interval_goes_beyond_what_its_metric_can_be(
@@ -107,7 +109,7 @@ def test_a_difference_of_few_shared_seeds_has_their_means(tmp_path, monkeypatch)
     for seed, value in ((2, 1.25), (3, 0.5), (4, 0.6)):
         write_run(tmp_path, "bahdanau", seed, value)
     found = compared(tmp_path)
-    means = "means on the shared seeds alone: bahdanau 1.250 and no attention 1.200 (seed 2)"
+    means = "means over the shared seeds: bahdanau 1.250 and no attention 1.200 (seed 2)"
     for text in (printed(found, monkeypatch, 80), markdown(found), latex(found)):
         assert means in " ".join(text.split())
         assert "1 of 5" in text
@@ -207,7 +209,7 @@ def test_one_group_is_shown_without_a_comparison(tmp_path, monkeypatch):
     write_group(tmp_path, "pooling", SAME)
     found = compared(tmp_path)
     text = printed(found, monkeypatch)
-    assert "there is one group only, so nothing to hold it against" in text
+    assert "there is only one group, so there is nothing to compare it with" in text
     assert "difference" not in text
     assert latex(found).count(r"\begin{tabular}") == 1
 
@@ -226,9 +228,9 @@ def test_every_format_says_that_intervals_are_sequential(looked_at, monkeypatch)
         assert "95 % sequential" in text.replace("\\", "")
         assert "difference [sequential]" in text
         told = " ".join(text.split())
-        assert "n: seeds, with a 95 % sequential interval of their mean" in told
-        assert "at alpha 0.05 / 2 for 2 comparisons; they begin at 6 shared seeds" in told
-        assert "equivalent: the interval lies between -0.05 and 0.05" in told
+        assert "n: number of seeds; interval: 95 % sequential interval of their mean" in told
+        assert "at alpha 0.05 / 2 for 2 comparisons; they need 6 shared seeds" in told
+        assert "equivalent: the interval is between -0.05 and 0.05" in told
         assert "Holm); for one look only" in told
         assert "paired t test" not in told
     (task,) = json.loads(as_json(looked_at))["tasks"]

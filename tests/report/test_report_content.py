@@ -176,9 +176,7 @@ def test_missing_weights_and_environments_are_said_to_be_missing(one):
 def test_runs_without_a_result_still_have_their_curves(tmp_path):
     write_run(tmp_path, "none", 0, 1.0, state="failed")
     page = made(tmp_path)
-    assert page.result == [
-        "There is no result: expected completed runs, but there are only 1 failed."
-    ]
+    assert page.result == ["There is no result: no run is completed; there are 1 failed."]
     (chart,) = parts(page, "Learning so far", Curves)
     assert chart.curves[0].y == pytest.approx([1, 1 / 2, 1 / 3])
     assert parts(page, "Runs", Table)[0].rows[0][2] == "failed"

@@ -1,4 +1,4 @@
-"""A plan as text: on a terminal, as Markdown, LaTeX, CSV and JSON."""
+"""Write a plan: on a terminal, as Markdown, LaTeX, CSV and JSON."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from typing import Any
 
 from attnlab.compare import text_tables
 from attnlab.compare.comparison import ENOUGH_SEEDS
-from attnlab.compare.planning.plan import Needed, Outlook, Plans, TaskPlan
+from attnlab.compare.planning.plan import GroupPlan, Needed, Plans, TaskPlan
 from attnlab.compare.planning.power import MOST_SEEDS, Spread
 from attnlab.compare.statistics import exp
 from attnlab.compare.tables import heading, naming
 from attnlab.compare.text_tables import Section, TextTable, print_left_out, print_section
 from attnlab.terminal import NOTHING, distinct, number_format, plain_console
 
-# On a terminal. In this order, while there is no room:
+# Columns that are dropped on a narrow terminal, in this order.
 _LEFT_OUT_WHEN_NARROW = ("s/seed", "runs", "detects")
 _UNITS = (("s", 1.0), ("min", 60.0), ("h", 3600.0), ("days", 86_400.0))
-_LARGEST = 100.0  # of a unit of time, from which a longer one is taken
+_LARGEST = 100.0  # from this number of a unit of time on, the next larger unit is used
 
 
 def print_plans(found: Plans, file: Any = None) -> None:
-    """Print a table for each task, what its columns mean, and warnings."""
+    """Print a table for each task, with notes and warnings."""
     console = plain_console(file)
     for number, section in enumerate(map(_section, found.tasks)):
         if number:
@@ -33,17 +33,17 @@ def print_plans(found: Plans, file: Any = None) -> None:
 
 
 def markdown(found: Plans) -> str:
-    """Tables with a heading each; notes and warnings as lists."""
+    """Write the tables as Markdown."""
     return text_tables.markdown(map(_section, found.tasks), found.left_out)
 
 
 def latex(found: Plans) -> str:
-    """Tables for the package booktabs; notes and warnings as comments."""
+    """Write the tables as LaTeX."""
     return text_tables.latex(map(_section, found.tasks), found.left_out)
 
 
 def comma_separated(found: Plans) -> str:
-    """A line for each group but the reference, with full digits."""
+    """Write a line for each group except the reference, with all digits."""
     return text_tables.comma_separated(
         [
             {"task": plan.groups.task, "data": plan.groups.data, **_sought(plan), **each}
@@ -54,7 +54,7 @@ def comma_separated(found: Plans) -> str:
 
 
 def as_json(found: Plans) -> str:
-    """Everything, with full digits."""
+    """Write everything as JSON, with all digits."""
     tasks = [
         {
             "task": plan.groups.task,
@@ -80,14 +80,14 @@ def _sought(plan: TaskPlan) -> dict[str, Any]:
         "reference": plan.groups.reference.label,
         "geometric": plan.geometric,
         "log_ratio" if plan.geometric else "difference": plan.difference,
-        "power": plan.wish.power,
-        "alpha": plan.wish.alpha,
+        "power": plan.goal.power,
+        "alpha": plan.goal.alpha,
         "level": plan.level,
     }
 
 
 def _numbers(plan: TaskPlan) -> list[dict[str, Any]]:
-    """A row for each group but the reference; None where there is nothing to say."""
+    """Make a row for each group except the reference; None for a missing number."""
     return [
         {
             **dict(zip(plan.groups.by, each.group.key, strict=True)),
@@ -99,7 +99,7 @@ def _numbers(plan: TaskPlan) -> list[dict[str, Any]]:
             "missing_seconds": each.seconds,
             "detectable": each.detectable,
         }
-        for each in plan.outlooks
+        for each in plan.plans
     ]
 
 
@@ -127,7 +127,7 @@ def _table(plan: TaskPlan) -> TextTable:
             _time(each.seconds),
             _detects(each, plan.geometric),
         ]
-        for each in plan.outlooks
+        for each in plan.plans
     ]
     what = "ratio" if plan.geometric else "difference"
     reference = called.label(plan.groups.reference)
@@ -138,42 +138,47 @@ def _table(plan: TaskPlan) -> TextTable:
 def _sought_text(plan: TaskPlan) -> str:
     if plan.geometric:
         return _ratio(math.exp(plan.difference))
-    given = f" ({plan.wish.difference.text})" if plan.wish.difference.is_share else ""
+    given = f" ({plan.goal.difference.text})" if plan.goal.difference.is_share else ""
     return f"{plan.difference:.4g}{given}"
 
 
 def _notes(plan: TaskPlan) -> list[str]:
-    tests, wish = len(plan.outlooks), plan.wish
+    assert plan.groups.reference is not None
+    tests, goal = len(plan.plans), plan.goal
+    reference = naming(plan.groups).label(plan.groups.reference)
+    what = "ratio" if plan.geometric else "difference"
     logs = " of logarithms" if plan.geometric else ""
-    split = f" / {tests}, with which Holm begins for {tests} tests" if tests > 1 else ""
+    split = (
+        f" / {tests} (the first step of Holm's correction for {tests} tests)" if tests > 1 else ""
+    )
     lines = [
-        f"n: seeds that both have; sd: standard deviation of their paired differences{logs}, with "
-        "its chi-square interval",
-        f"seeds: how many find it with power {wish.power:g}: paired t test, two-sided, alpha "
-        f"{wish.alpha:g}{split}; in brackets, for the ends of the sd's interval; at least "
-        f"{ENOUGH_SEEDS}, below which compare doesn't judge",
-        "runs: of both, that are missing; s/seed: of a run of both, time: of the missing, by the "
-        "records of those there are (moments in which several trained are shared)",
-        f"detects: what the n seeds find with that power; {_total(plan)}",
+        f"n: number of seeds that the group and {reference} share; sd: standard deviation of their "
+        f"paired differences{logs}, with its chi-square interval",
+        f"seeds: number of seeds to find it with power {goal.power:g}; paired t test, two-sided, "
+        f"alpha {goal.alpha:g}{split}; in brackets: with the ends of the sd's interval; at least "
+        f"{ENOUGH_SEEDS}, because compare gives no verdict below that",
+        f"runs: missing runs of the group and of {reference}; s/seed: seconds for one run of each; "
+        "time: for the missing runs. If several runs trained at once, each is charged its share",
+        f"detects: smallest {what} that the n seeds find with this power; {_total(plan)}",
     ]
-    if any(each.spread and not each.spread.deviation for each in plan.outlooks):
-        lines.append("where all differences are the same, nothing says how many seeds it takes")
+    if any(each.spread and not each.spread.deviation for each in plan.plans):
+        lines.append("if all differences are equal, the number of seeds can't be estimated")
     return [*lines, *plan.groups.notes]
 
 
 def _total(plan: TaskPlan) -> str:
     if plan.missing is None:
-        return "how many runs are missing in all isn't known"
+        return "the total number of missing runs is unknown"
     if not plan.missing:
         return "no run is missing"
     runs = "1 run" if plan.missing == 1 else f"{plan.missing:,} runs"
-    return f"missing in all: {runs}, {_time(plan.seconds)}"
+    return f"missing in total: {runs}, {_time(plan.seconds)}"
 
 
 def _spread(found: Spread | None) -> str:
     if found is None:
         return NOTHING
-    write = number_format(found[1:], digits=3)  # for each row, since spreads may be far apart
+    write = number_format(found[1:], digits=3)  # per row, because spreads may differ a lot
     return f"{write(found.deviation)} [{write(found.low)}, {write(found.high)}]"
 
 
@@ -193,7 +198,7 @@ def _time(seconds: float | None) -> str:
 
 
 def _rounded(value: float, digits: int) -> str:
-    """A number of so many digits, or more where it is a whole one; with no powers of ten."""
+    """Write a number with this many digits, large ones as whole numbers; never as 1e5."""
     return f"{value:,.0f}" if value >= 10**digits - 0.5 else f"{value:.{digits}g}"
 
 
@@ -201,9 +206,9 @@ def _ratio(value: float) -> str:
     return distinct([value], 1.0, lambda value: f"{value:.4g}")(value)
 
 
-def _detects(outlook: Outlook, geometric: bool) -> str:
-    if outlook.detectable is None:
+def _detects(group: GroupPlan, geometric: bool) -> str:
+    if group.detectable is None:
         return NOTHING
     if geometric:
-        return _ratio(exp(outlook.detectable))
-    return number_format([outlook.detectable], digits=3)(outlook.detectable)
+        return _ratio(exp(group.detectable))
+    return number_format([group.detectable], digits=3)(group.detectable)

@@ -1,8 +1,8 @@
-"""How many seeds a comparison needs to find a difference, said from runs that there are.
+"""Estimate, from existing runs, how many seeds a comparison needs to find a difference.
 
-Each group is held against the reference as `comparison` does it. From the spread of the paired
-differences on shared seeds, which few seeds tell only roughly, follows a range of how many are
-needed; from the seconds of the runs how long the missing ones take.
+Each group is compared with the reference as in `comparison`. The spread of the paired differences
+over shared seeds gives the number of seeds; few seeds give only a rough spread, so there is a range
+of numbers, too. The seconds of the existing runs give the time of the missing runs.
 """
 
 from __future__ import annotations
@@ -28,110 +28,109 @@ from attnlab.records.run_directory import ListedRun
 
 
 @dataclass(frozen=True)
-class Wish:
-    """What a comparison is to find.
+class Goal:
+    """The difference that a comparison is to find, and with which error rates.
 
     Raises:
-        RequestError: the power isn't between alpha and 1, or alpha not between 0 and 1.
+        RequestError: The power isn't between alpha and 1, or alpha isn't between 0 and 1.
     """
 
-    difference: Amount  # the difference, of either sign
-    power: float = 0.8  # with which probability, if it is there
-    alpha: float = LEVEL  # with which probability one is found where there is none
+    difference: Amount  # size of the difference, in either direction
+    power: float = 0.8  # probability of finding it if it exists
+    alpha: float = LEVEL  # probability of finding one that doesn't exist
 
     def __post_init__(self) -> None:
         if not 0 < self.alpha < 1:
-            raise RequestError(f"--alpha: expected a number between 0 and 1, got {self.alpha:g}.")
+            raise RequestError(f"--alpha={self.alpha:g}: must be between 0 and 1.")
         if not self.alpha < self.power < 1:
             raise RequestError(
-                f"--power: expected a number between --alpha {self.alpha:g} and 1, "
-                f"got {self.power:g}."
+                f"--power={self.power:g}: must be between --alpha ({self.alpha:g}) and 1."
             )
 
 
 class Needed(NamedTuple):
-    """How many seeds; None for more than `power.MOST_SEEDS`."""
+    """Numbers of seeds; None if more than `power.MOST_SEEDS`."""
 
-    seeds: int | None  # by the spread as it was found
-    low: int | None  # by the lower end of its 95 % interval
-    high: int | None  # by the upper end
+    seeds: int | None  # by the estimated spread
+    low: int | None  # by the lower end of the spread's 95 % interval
+    high: int | None  # by its upper end
 
 
 @dataclass(frozen=True)
-class Outlook:
-    """What a group needs to be told apart from the reference."""
+class GroupPlan:
+    """How many runs are needed to find the difference between a group and the reference."""
 
     group: Group  # its runs
-    n: int  # how many seeds both have
-    # of the paired differences, or of their logarithms; None below two shared seeds
+    n: int  # number of shared seeds
+    # spread of the paired differences, or of their logarithms; None below two shared seeds
     spread: Spread | None = None
-    needed: Needed | None = None  # None where nothing is known of the spread, or there is none
-    # the smallest difference, or logarithm of a ratio, that the shared seeds find; None likewise
+    needed: Needed | None = None  # None if the spread is unknown or 0
+    # smallest difference, or logarithm of a ratio, that the shared seeds can find; None likewise
     detectable: float | None = None
-    missing: int | None = None  # how many runs of both are to be trained for `needed.seeds`
-    seconds_per_seed: float | None = None  # of a run of both; None where records don't say
-    seconds: float | None = None  # of the missing runs
+    missing: int | None = None  # missing runs of the group and the reference for `needed.seeds`
+    # seconds for one run of the group and one of the reference; None if records lack them
+    seconds_per_seed: float | None = None
+    seconds: float | None = None  # seconds for the missing runs
 
 
 @dataclass(frozen=True)
 class TaskPlan:
-    """The outlooks of one task."""
+    """The plan of one task."""
 
-    groups: TaskGroups  # what is held against what
+    groups: TaskGroups  # the groups and the reference
     geometric: bool  # whether differences are logarithms of ratios
-    wish: Wish  # what is to be found
-    difference: float  # how large that is, in units or as a logarithm
-    level: float  # of each test: alpha by the number of tests, with which Holm's correction begins
-    outlooks: tuple[Outlook, ...]  # of all groups but the reference
-    # how many runs are to be trained for all of them; None where one's number isn't known
-    missing: int | None
-    seconds: float | None  # how long that takes; None likewise
+    goal: Goal  # what the comparison is to find
+    difference: float  # size of the difference, in units or as a logarithm
+    level: float  # level of each test: alpha / number of tests, the first step of Holm's correction
+    plans: tuple[GroupPlan, ...]  # of all groups except the reference
+    missing: int | None  # number of missing runs of all groups; None if unknown for one
+    seconds: float | None  # seconds for these runs; None likewise
 
 
 class Plans(NamedTuple):
-    """A plan for each task and its data, and sentences about runs that are in none."""
+    """A plan for each task and data, and sentences about the runs that are in none."""
 
     tasks: list[TaskPlan]
     left_out: list[str]
 
 
 def plan(
-    entries: Sequence[ListedRun], choice: Choice, wish: Wish, beside: Iterable[ListedRun] = ()
+    entries: Sequence[ListedRun], choice: Choice, goal: Goal, others: Iterable[ListedRun] = ()
 ) -> Plans:
     """Plan a comparison.
 
     Args:
-        entries: The runs, at least one, the oldest first.
-        choice: Which are held against which.
-        wish: What is to be found.
-        beside: Other runs, which may have trained at the same time.
+        entries: At least one run, the oldest first.
+        choice: How runs are grouped, and the reference.
+        goal: What the comparison is to find.
+        others: Other runs, which may have trained at the same time.
 
     Raises:
-        RequestError: see `grouping.choose`; or no two groups share two seeds; or the wish doesn't
+        RequestError: See `grouping.choose`; or no two groups share two seeds; or the goal doesn't
             fit the metric.
     """
     tasks, left_out = choose(entries, choice)
-    seconds, plans = _seconds_each([*entries, *beside]), []
+    seconds, plans = _seconds_each([*entries, *others]), []
     for task in tasks:
         lacking = _lacking(task)
         if lacking:
             left_out.append(f"{task.name}: {lacking}")
         else:
-            plans.append(_plan_task(task, wish, seconds, choice.geometric))
+            plans.append(_plan_task(task, goal, seconds, choice.geometric))
     if not plans:
-        raise RequestError(f"--runs: expected two groups that share two seeds, but {left_out[-1]}.")
+        raise RequestError(f"--runs: needs two groups that share two seeds. {left_out[-1]}.")
     return Plans(plans, left_out)
 
 
 def _lacking(task: TaskGroups) -> str:
-    """What a task's runs lack for a plan; empty where they lack nothing."""
+    """Explain why a task can't be planned; empty if it can."""
     if task.reference is None:
         return task.notes[-1]
     counts = {g.name: len(g.shared_seeds(task.reference)) for g in _others(task)}
     if max(counts.values()) > 1:
         return ""
     shared = ", ".join(f"{label} {count}" for label, count in counts.items())
-    return f"of the seeds of {task.reference.name} there are: {shared}"
+    return f"seeds shared with {task.reference.name}: {shared}"
 
 
 def _others(task: TaskGroups) -> list[Group]:
@@ -139,73 +138,73 @@ def _others(task: TaskGroups) -> list[Group]:
 
 
 def _plan_task(
-    task: TaskGroups, wish: Wish, seconds: Mapping[Path, float], geometric: bool
+    task: TaskGroups, goal: Goal, seconds: Mapping[Path, float], geometric: bool
 ) -> TaskPlan:
     assert task.reference is not None
     reference, others = task.reference, _others(task)
     mean = mean_interval(list(reference.values.values())).mean
-    aim = _Aim(wish.difference.at(mean, geometric), wish.power, wish.alpha / len(others))
+    difference, level = goal.difference.at(mean, geometric), goal.alpha / len(others)
     each = {group.label: _seconds_of_a_run(group, seconds) for group in task.groups}
-    outlooks, all_missing = [], set()
+    plans, all_missing = [], set()
     for group in others:
-        outlook = _outlook(group, reference, aim, geometric)
-        missing = _missing(group, reference, outlook.needed)
+        found = _plan_group(group, reference, difference, goal.power, level, geometric)
+        missing = _missing(group, reference, found.needed)
         all_missing |= missing or set()
-        outlooks.append(
+        plans.append(
             replace(
-                outlook,
+                found,
                 missing=None if missing is None else len(missing),
                 seconds_per_seed=_sum(each[side.label] for side in (group, reference)),
                 seconds=None if missing is None else _sum(each[label] for label, _ in missing),
             )
         )
-    is_known = all(each.missing is not None or _is_settled(each) for each in outlooks)
+    is_known = all(each.missing is not None or _needs_no_more(each) for each in plans)
     return TaskPlan(
         groups=task,
         geometric=geometric,
-        wish=wish,
-        difference=aim.difference,
-        level=aim.level,
-        outlooks=tuple(outlooks),
+        goal=goal,
+        difference=difference,
+        level=level,
+        plans=tuple(plans),
         missing=len(all_missing) if is_known else None,
         seconds=_sum(each[label] for label, _ in all_missing) if is_known else None,
     )
 
 
-def _is_settled(outlook: Outlook) -> bool:
-    """Whether all differences of enough seeds are the same, so that more are no question."""
-    found = outlook.spread
-    return found is not None and not found.deviation and outlook.n >= ENOUGH_SEEDS
+def _needs_no_more(plan: GroupPlan) -> bool:
+    """Whether enough seeds all have the same difference, so that more would not help."""
+    found = plan.spread
+    return found is not None and not found.deviation and plan.n >= ENOUGH_SEEDS
 
 
-class _Aim(NamedTuple):
-    difference: float
-    power: float
-    level: float
-
-
-def _outlook(group: Group, reference: Group, aim: _Aim, geometric: bool) -> Outlook:
-    """What the shared seeds say, without the runs that are missing."""
+def _plan_group(
+    group: Group,
+    reference: Group,
+    difference: float,
+    power: float,
+    level: float,
+    geometric: bool,
+) -> GroupPlan:
+    """Estimate the needed seeds of a group from the shared seeds, without the missing runs."""
     shared = group.shared_seeds(reference)
     if len(shared) < 2:
-        return Outlook(group, len(shared))
+        return GroupPlan(group, len(shared))
     own, base = ([side.values[seed] for seed in shared] for side in (group, reference))
     found = spread(paired_differences(own, base, geometric))
     if not found.deviation:
-        return Outlook(group, len(shared), found)
-    needed = Needed(*(_seeds_for(aim, end) for end in (found.deviation, found.low, found.high)))
-    smallest = found.deviation * detectable(len(shared), aim.power, aim.level)
-    return Outlook(group, len(shared), found, needed, smallest)
-
-
-def _seeds_for(aim: _Aim, deviation: float) -> int | None:
-    """As many as the test needs, and not fewer than a comparison judges."""
-    seeds = seeds_for(aim.difference / deviation, aim.power, aim.level)
-    return seeds and max(seeds, ENOUGH_SEEDS)
+        return GroupPlan(group, len(shared), found)
+    numbers = (
+        seeds_for(difference / end, power, level)
+        for end in (found.deviation, found.low, found.high)
+    )
+    # `compare` gives no verdict below ENOUGH_SEEDS.
+    needed = Needed(*(seeds and max(seeds, ENOUGH_SEEDS) for seeds in numbers))
+    smallest = found.deviation * detectable(len(shared), power, level)
+    return GroupPlan(group, len(shared), found, needed, smallest)
 
 
 def _missing(group: Group, reference: Group, needed: Needed | None) -> set[tuple[str, int]] | None:
-    """Label and seed of the runs that are to be trained; None where that isn't known."""
+    """Return label and seed of the missing runs; None if their number is unknown."""
     if needed is None or needed.seeds is None:
         return None
     shared = set(group.shared_seeds(reference))
@@ -216,9 +215,9 @@ def _missing(group: Group, reference: Group, needed: Needed | None) -> set[tuple
 
 
 def _seconds_each(entries: Iterable[ListedRun]) -> dict[Path, float]:
-    """How long each run took by itself: moments in which several were under way are shared.
+    """Return the seconds of each run; time in which several runs trained is divided among them.
 
-    So the seconds of runs that train together add up to those in which they did.
+    So the seconds of runs that trained at the same time add up to the wall time of all.
     """
     known = {}
     for run, status in {entry.run.path: entry for entry in entries}.values():
@@ -233,20 +232,20 @@ def _seconds_each(entries: Iterable[ListedRun]) -> dict[Path, float]:
     cuts = np.unique([*starts, *ends])
     totals = np.zeros(len(known))
     for start, end in itertools.pairwise(cuts):
-        under_way = (starts <= start) & (ends >= end)
-        totals[under_way] += (end - start) / max(1, under_way.sum())
+        running = (starts <= start) & (ends >= end)
+        totals[running] += (end - start) / max(1, running.sum())
     return dict(zip(known, totals.tolist(), strict=True))
 
 
 def _seconds_of_a_run(group: Group, seconds: Mapping[Path, float]) -> float | None:
-    """The mean over a group's runs; None where a record lacks them."""
+    """Return the mean seconds of a group's runs; None if one is unknown."""
     each = [seconds.get(record.run.path) for record in group.runs.values()]
     total = _sum(each)
     return None if total is None else total / len(each)
 
 
 def _sum(values: Iterable[float | None]) -> float | None:
-    """The sum; None where one isn't known."""
+    """Add values; None if one is unknown."""
     total = 0.0
     for value in values:
         if value is None:

@@ -1,12 +1,12 @@
-"""How many seeds a paired t test needs: its power, and how surely the spread is known.
+"""The power of the paired t test, the seeds it needs, and the uncertainty of the spread.
 
-The power of the two-sided test of n differences at level alpha, where their mean is d standard
-deviations from 0, is P(|T| > t(1 - alpha / 2, n - 1)) with T of the noncentral t distribution of
-n - 1 degrees of freedom and noncentrality d sqrt(n) (Cohen 1988; for seeds of reinforcement
-learning Colas, Sigaud and Oudeyer 2018, arXiv 1806.08295). It holds for normal differences. The
-difference from that source: they plan Welch's test of two samples, this is the paired one.
+The power of the two-sided test of n differences at level alpha, whose mean is d standard deviations
+from 0, is P(|T| > t(1 - alpha / 2, n - 1)). T has the noncentral t distribution with n - 1 degrees
+of freedom and noncentrality d sqrt(n) (Cohen 1988; for seeds in reinforcement learning: Colas,
+Sigaud and Oudeyer 2018, arXiv 1806.08295). Differences are assumed to be normal. Difference from
+the second source: it plans Welch's test of two samples, here the test is paired.
 
-The distributions come from `scipy.special`; tests hold every result against `scipy.stats`.
+The distributions come from `scipy.special`; the tests check every result against `scipy.stats`.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ from scipy.special import chdtr, chdtri, nctdtr, stdtrit
 LEVEL = 0.95
 MOST_SEEDS = 10_000
 _HALVINGS = 60
-_LARGE = 1000.0  # a noncentrality for which SciPy takes long, or gives nothing
+_LARGE = 1000.0  # above this noncentrality SciPy is slow or returns NaN
 
 
 class Spread(NamedTuple):
     """A standard deviation and its 95 % interval."""
 
-    n: int  # of how many values
-    deviation: float  # with n - 1
+    n: int  # number of values
+    deviation: float  # sample standard deviation, with n - 1
     low: float  # the lower end
     high: float  # the upper end
 
 
 def spread(values: ArrayLike) -> Spread:
-    """The standard deviation s of normal values, between s sqrt((n - 1) / chi2) of both tails.
+    """Estimate the standard deviation s of normal values, with s sqrt((n - 1) / chi2) as ends.
 
     Args:
         values: (n,), at least two.
@@ -50,24 +50,26 @@ def spread(values: ArrayLike) -> Spread:
 
 
 def power(effect: float, n: int, alpha: float = 0.05) -> float:
-    """The probability that the paired t test finds an effect.
+    """Return the probability that the paired t test finds an effect.
 
     Args:
-        effect: d, the true mean of the differences in their standard deviations.
-        n: How many pairs, at least two.
+        effect: d, the true mean of the differences, in their standard deviations.
+        n: Number of pairs, at least two.
         alpha: The test's level.
     """
     freedom, noncentrality = n - 1, abs(effect) * math.sqrt(n)
     critical = stdtrit(freedom, 1 - alpha / 2)
-    if noncentrality > _LARGE:  # T is noncentrality sigma / s but for a thousandth part
+    if noncentrality > _LARGE:  # then T is noncentrality * sigma / s, up to 0.1 %
         return float(chdtr(freedom, freedom * (noncentrality / critical) ** 2))
-    # SciPy gives NaN for probabilities below 1e-13
+    # SciPy returns NaN for probabilities below 1e-13.
     below, missed = np.nan_to_num(nctdtr(freedom, noncentrality, [-critical, critical]))
     return float(below + 1 - missed)
 
 
 def seeds_for(effect: float, wanted: float, alpha: float = 0.05) -> int | None:
-    """The fewest pairs, at least two, with a power; None where `MOST_SEEDS` are too few.
+    """Return the smallest number of pairs, at least two, with this power.
+
+    None if `MOST_SEEDS` are not enough.
 
     Args:
         effect: d, not 0; see `power`.
@@ -86,7 +88,7 @@ def seeds_for(effect: float, wanted: float, alpha: float = 0.05) -> int | None:
 
 
 def detectable(n: int, wanted: float, alpha: float = 0.05) -> float:
-    """The smallest effect d that n pairs, at least two, find with a power above alpha."""
+    """Return the smallest effect d that n pairs, at least two, find with this power above alpha."""
     low, high = 0.0, 1.0
     while power(high, n, alpha) < wanted:
         low, high = high, 2 * high
