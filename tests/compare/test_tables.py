@@ -231,7 +231,7 @@ def test_every_format_says_that_intervals_are_sequential(looked_at, monkeypatch)
         assert "n: number of seeds; interval: 95 % sequential interval of their mean" in told
         assert "at alpha 0.05 / 2 for 2 comparisons; they need 6 shared seeds" in told
         assert "equivalent: the interval is between -0.05 and 0.05" in told
-        assert "Holm); for one look only" in told
+        assert "Holm); valid for one look only" in told
         assert "paired t test" not in told
     (task,) = json.loads(as_json(looked_at))["tasks"]
     assert task["sequential"]
