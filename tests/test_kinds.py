@@ -92,7 +92,7 @@ def test_without_the_other_kinds_the_whole_command_line_of_one_works(
     )
     assert ("forecast  " in printed) == (kept == "forecasting")
     assert ("questions about a text" in printed) == (kept == "answering")
-    assert "2 completed (1 of them before)" in printed and "logged as" in printed
+    assert "2 completed (1 of them earlier)" in printed and "logged as" in printed
     assert printed.count("loss.png") == 1
 
 

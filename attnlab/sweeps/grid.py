@@ -1,4 +1,4 @@
-"""A grid: what the overrides of `-m` span, composed and checked before anything runs."""
+"""A grid: all combinations of the values that the overrides of `-m` list."""
 
 from __future__ import annotations
 
@@ -16,27 +16,27 @@ from hydra.errors import HydraException, OverrideParseException
 from attnlab.config import composing as config
 from attnlab.errors import RequestError
 
-# Sections that decide nothing about a run's result.
+# Sections that don't change a run's result.
 _OUTSIDE = ("sweep", "paths", "tracking")
 _NAMED_KEYS, _NAMED_TASKS = 3, 2
 
 
 @dataclass(frozen=True)
 class Axis:
-    """The values that one key takes."""
+    """A key and its values."""
 
-    key: str  # as it was typed: with Hydra's `+`, `++` or `~`
+    key: str  # as typed, with Hydra's `+`, `++` or `~`
     overrides: tuple[str, ...]  # Hydra's override for each value
-    swept: bool  # whether it was typed as several values, and not as one
+    swept: bool  # whether several values were typed
 
     @property
     def name(self) -> str:
-        """The key alone."""
+        """The key without Hydra's signs."""
         return self.key.lstrip("+~")
 
     @property
     def values(self) -> tuple[str, ...]:
-        """The values as a table shows them."""
+        """The values, as in a table."""
         return tuple(shown(override) for override in self.overrides)
 
     @property
@@ -49,15 +49,17 @@ class Axis:
 class Grid:
     """Every combination of the values of some keys."""
 
-    axes: tuple[Axis, ...]  # the keys, in the order in which they were typed
+    axes: tuple[Axis, ...]  # in the order as typed
 
     @classmethod
     def parse(cls, arguments: Iterable[str], loader: ConfigLoader) -> Grid:
-        """Read overrides as Hydra does: lists, `range()`, `glob()`, `choice()`, and single values.
+        """Parse overrides as Hydra does: lists, `range()`, `glob()`, `choice()`, single values.
 
-        `search.space={...}` and `search.space.KEY=...` add to the space of a preset. Raises
-        `RequestError` where a key has no value at all, an interval, or several where one is
-        expected.
+        `search.space={...}` and `search.space.KEY=...` add to the space of a preset.
+
+        Raises:
+            RequestError: A key has no value, has an interval, or has several values where only one
+                is allowed.
         """
         words = [f"++{w}" if w.startswith("search.space") else w for w in arguments]
         axes = {axis.key: axis for axis in map(_axis, parse(words, loader))}
@@ -69,14 +71,14 @@ class Grid:
         return tuple(axis for axis in self.axes if axis.swept)
 
     def points(self) -> list[tuple[str, ...]]:
-        """The overrides of each job; the last key varies fastest."""
+        """List the overrides of each job; the last key varies fastest."""
         return list(itertools.product(*(axis.overrides for axis in self.axes)))
 
     def default_name(self, task: str) -> str:
-        """Name a sweep by its tasks, what varies, and a part of a hash.
+        """Name a sweep by its tasks, its varying keys, and part of a hash.
 
-        It is the same for the same command, except for `search.trials`. `task` is that of the first
-        point; which tasks the presets of a swept `experiment` have, only their files say.
+        The same command gets the same name, whatever its `search.trials`. `task` is the task of the
+        first job; it isn't used if `experiment` varies, because presets may have other tasks.
         """
         decisive = sorted(
             (axis.key, sorted(axis.overrides), axis.swept)
@@ -94,7 +96,7 @@ class Grid:
 
 
 def parse(words: list[str], loader: ConfigLoader) -> list[Override]:
-    """Hydra's overrides in these words; raises `RequestError` where a word is none."""
+    """Parse words as Hydra's overrides; raises `RequestError` if one is no override."""
     try:
         return OverridesParser.create(config_loader=loader).parse_overrides(words)
     except OverrideParseException as error:
@@ -104,7 +106,7 @@ def parse(words: list[str], loader: ConfigLoader) -> list[Override]:
 
 
 def _empty(key: str, given: str) -> str:
-    return f"{key}: expected at least one value, got {given}: the grid is empty."
+    return f"{key}={given}: has no values, so the grid is empty."
 
 
 def _axis(override: Override) -> Axis:
@@ -125,12 +127,12 @@ def _axis(override: Override) -> Axis:
     if not values:
         raise RequestError(_empty(axis.name, given))
     if not axis.decisive:
-        raise RequestError(f"{axis.name}: expected one value for the whole sweep, got {given}.")
+        raise RequestError(f"{axis.name}={given}: only one value is allowed for a whole sweep.")
     return axis
 
 
 def shown(override: str) -> str:
-    """The value in an override as a reader expects it, without Hydra's quotes."""
+    """Return the value of an override without quotes."""
     value = override.partition("=")[2]
     if len(value) > 1 and value[0] == value[-1] and value[0] in "'\"":
         return value[1:-1]
@@ -138,5 +140,5 @@ def shown(override: str) -> str:
 
 
 def varied(overrides: Iterable[str]) -> dict[str, str]:
-    """Key and value of each override."""
+    """Map the key of each override to its value."""
     return {override.partition("=")[0].lstrip("+~"): shown(override) for override in overrides}

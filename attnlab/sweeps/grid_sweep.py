@@ -27,16 +27,16 @@ from attnlab.tasks.kinds import kind_of
 
 _MOST_NAMED = 5  # jobs that failed before
 _EACH_FOR_ITSELF = (
-    "each process of joblib imports TensorFlow and compiles for itself: without hydra/launcher "
-    "these jobs would train together, which is mostly sooner"
+    "each joblib process imports TensorFlow and compiles on its own: without hydra/launcher these "
+    "jobs would train stacked in one process, which is usually faster"
 )
-# What a process of a sweep takes besides its model: mostly TensorFlow.
+# Memory of a process of a sweep besides its model, mostly for TensorFlow.
 _BYTES_OF_A_PROCESS = 2**30
 _WOULD = {
     NOT_RUN: "would run",
-    KILLED: "would go on",
+    KILLED: "would continue",
     FAILED: "failed before",
-    RUNNING: "runs elsewhere",
+    RUNNING: "running in another process",
     COMPLETED: "done",
 }
 
@@ -49,9 +49,10 @@ class GridSweep(Sweep):
         self.points, self.duplicates = plan.points()
         self._launched = self._is_short_of_memory = False
         self._most_that_fit = cache(self._count_what_fits)
-        self._failures: dict[str, str | None] = {}  # of runs that left no folder, or can't go on
-        self._ended: set[str] = set()  # those that the system ended
-        self._killed_before: set[tuple[Path, Any]] = set()  # folder, when last heard of
+        # errors by digest, of runs without a folder or that can't be resumed
+        self._failures: dict[str, str | None] = {}
+        self._ended: set[str] = set()  # digests of runs whose process the system ended
+        self._killed_before: set[tuple[Path, Any]] = set()  # folder and time of the last update
 
     def preview(self) -> None:  # noqa: D102
         rows = self.rows()
@@ -93,12 +94,12 @@ class GridSweep(Sweep):
                 progress.say(failure(row))
             groups = self._groups(todo)
             if self.launcher.here and len(groups) < len(todo):
-                more = "; more would not fit into memory" if self._is_short_of_memory else ""
+                more = "; more don't fit into memory" if self._is_short_of_memory else ""
                 most = max(min(len(group), at_a_time(p.config for p in group)) for group in groups)
                 progress.say(f"{most} jobs at a time train together{more}")
             elif self.launcher.threads and not asked and len(todo) > 1:
                 workers = min(self.launcher.workers, len(todo))
-                progress.say(f"{workers} jobs at a time, each in a process of its own")
+                progress.say(f"{workers} jobs at a time, each in its own process")
             self._run(todo)
 
     def rows(self, noted: bool = False) -> list[TableRow]:  # noqa: D102
@@ -106,7 +107,7 @@ class GridSweep(Sweep):
         return [self._row(point, noted) for point in self.points]
 
     def best(self, rows: Sequence[TableRow]) -> list[TableRow]:
-        """The best row of each task, by what the task monitors."""
+        """Return the best row of each task, by the task's monitored metric."""
         found = []
         for task in dict.fromkeys(row.task for row in rows):
             own = [row for row in rows if row.task == task and row.results.get("best") is not None]
@@ -129,7 +130,7 @@ class GridSweep(Sweep):
         return row.state in (NOT_RUN, KILLED) or retried
 
     def _is_unfinished(self, rows: Sequence[TableRow]) -> bool:
-        """Whether MLflow lacks what the table says, as after a process that was killed."""
+        """Whether MLflow may lack results of the table, as after a killed process."""
         kept = None
         with suppress(OSError):
             kept = self.folder.table.read_text(encoding="utf-8")
@@ -141,7 +142,7 @@ class GridSweep(Sweep):
         label = label or f"{task} / {point.config.attention.name}"
         epochs = point.config.trainer.epochs
         row = TableRow(point.number, task, point.varying, label, epochs=epochs)
-        # One that failed and is tried again, and has not been yet, counts for nothing.
+        # A failed run that is to be retried counts as not run until then.
         if found is None or (self._launched and found.path in self.launch.retry_failed):
             if point.digest not in self._failures:
                 return row
@@ -156,7 +157,7 @@ class GridSweep(Sweep):
             process = (status.get("host"), status.get("pid"))
             here = process == (this_process()["host"], os.getpid())
             if point.digest in self._ended or (self._launched and here):
-                state = KILLED  # with its launch, even if its status says running
+                state = KILLED  # its launch has ended, although its status says running
         done = state == COMPLETED and not noted
         return dataclasses.replace(
             row,
@@ -168,10 +169,10 @@ class GridSweep(Sweep):
         )
 
     def _divide(self) -> None:
-        """Divide jobs that don't train together among processes, one on each processor.
+        """Divide jobs that don't train stacked among processes, one per processor.
 
-        The number of processes follows from the whole grid, even if little of it is left: the sums
-        of a resumed run may depend on the number of threads.
+        The number of processes depends on the whole grid, even if few jobs are left, because it
+        sets the number of threads, on which the rounding of a resumed run may depend.
         """
         if has_gpu() or any(_trains_together(point) for point in self.points):
             return
@@ -186,7 +187,7 @@ class GridSweep(Sweep):
             self.launch = dataclasses.replace(self.launch, threads=self.launcher.threads)
 
     def _run(self, points: Sequence[Point]) -> None:
-        """Launch points, and again those that a process which died left undone."""
+        """Launch points; if a process dies, launch the unfinished points again."""
         self._launched = True
         waiting = list(points)
         while waiting:
@@ -197,7 +198,7 @@ class GridSweep(Sweep):
             begun = [point for point in waiting if self._stamp(point) != before[point.digest]]
             if not begun:
                 raise SweepFailed(f"the launcher failed: {death}") from death
-            # One that dies of memory takes the others along: each shows alone whether it was it.
+            # One run that exhausts memory ends all: run each alone to find which one it was.
             for point in filter(self._killed, begun):
                 death, found = self._launch([point]), self._killed(point)
                 if death is not None and found is not None:
@@ -207,7 +208,7 @@ class GridSweep(Sweep):
             waiting = [point for point in waiting if point.number not in numbers]
 
     def _launch(self, points: Sequence[Point]) -> LauncherDied | None:
-        """Launch once; returns what the launcher died of."""
+        """Launch once; returns the error if the launcher died."""
         for groups in self._parts(self._groups(points)):
             settings = [group[0].config.digest_of_settings for group in groups]
             configs = {
@@ -226,7 +227,7 @@ class GridSweep(Sweep):
         return None
 
     def _parts(self, groups: Sequence[list[Point]]) -> list[list[list[Point]]]:
-        """The groups that a process makes, where that has room for so many programs only."""
+        """Divide groups into parts whose programs fit into one process."""
         if not self.launcher.here:
             return [list(groups)]
         parts: list[list[list[Point]]] = [[]]
@@ -250,7 +251,7 @@ class GridSweep(Sweep):
             self._failures[point.digest] = one_line(result)
 
     def _groups(self, points: Sequence[Point]) -> list[list[Point]]:
-        """The points that a process trains at a time; those of equal shapes are neighbours."""
+        """Divide points into groups that a process trains at a time, equal shapes together."""
         alike: dict[tuple[int, str], list[Point]] = {}
         for point in points:
             most = self._most_together(point, len(points))
@@ -270,9 +271,9 @@ class GridSweep(Sweep):
         return groups
 
     def _most_together(self, point: Point, points: int) -> int:
-        """How many points a process may train at a time, if this one is among them."""
+        """Return how many points a process may train at a time, if this one is among them."""
         wanted = point.config.trainer.together
-        # A cluster's queue has a job for each.
+        # On a cluster, each point is a job of its own.
         if wanted == "never" or not _trains_together(point) or not self.launcher.bound:
             return 1
         share = -(-points // self.launcher.workers)
@@ -286,7 +287,7 @@ class GridSweep(Sweep):
         return most
 
     def _stamp(self, point: Point) -> tuple[Any, ...]:
-        """What differs as soon as a process has begun the run of a point, or gone on with it."""
+        """Return a value that changes as soon as a process starts or resumes the run of a point."""
         found = self.index.refresh().find(point.digest, noted=True)
         return (found.path, found.status.get("updated")) if found else ()
 
@@ -298,16 +299,16 @@ class GridSweep(Sweep):
         counts = {
             "done before": self.before,
             "failed before": sum(row.state == FAILED for row in rows),
-            "under way in another process": sum(row.state == RUNNING for row in rows),
+            "running in another process": sum(row.state == RUNNING for row in rows),
         }
         words = [f"{number} {what}" for what, number in counts.items() if number]
         return f"{len(rows)} job{'s' * (len(rows) != 1)}: {', '.join(words)}, {todo} to run"
 
     def _print_duplicates(self) -> None:
         if self.duplicates and logs.verbosity >= 0:
-            print(f"{self.duplicates} jobs have the configuration of another one and are left out.")
+            print(f"{self.duplicates} jobs left out: they have the same configuration as others.")
 
 
 def _trains_together(point: Point) -> bool:
-    """Whether a process trains several runs of its kind faster at a time than one by one."""
+    """Whether runs of its kind train faster stacked than one by one."""
     return kind_of(point.config.task.name).models.together > 1

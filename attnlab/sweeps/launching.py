@@ -1,4 +1,4 @@
-"""Hands work to the launcher that the user chose."""
+"""Run work by the launcher that the user chose."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from attnlab.sweeps.worker import Room
 
 
 class LauncherDied(Exception):
-    """The launcher ended before its work did, as when the system ends a worker for its memory."""
+    """The launcher ended before its work, for example if the system killed a worker for memory."""
 
 
 class Launcher:
@@ -33,20 +33,20 @@ class Launcher:
         self._is_joblib = target.endswith("JoblibLauncher")
         if self._is_joblib and config.hydra.launcher.n_jobs == 0:
             raise RequestError(
-                "hydra.launcher.n_jobs: expected a number of processes, or -1 for one on each "
-                "processor, got 0."
+                "hydra.launcher.n_jobs=0: must be a number of processes, or -1 for one per "
+                "processor."
             )
-        # Whether work ends with this process: what is in a cluster's queue doesn't.
+        # Whether work ends with this process; jobs in a cluster's queue don't.
         self.bound = "submitit" not in target
-        self.here = self.bound and not self._is_joblib  # whether work is done in this process
+        self.here = self.bound and not self._is_joblib  # whether work runs in this process
 
     def divide(self, processes: int) -> None:
-        """Have so many processes of joblib's work in place of this one."""
+        """Run work in this many joblib processes instead of in this process."""
         self._use(internals.by_joblib(self._config, processes))
 
     @property
     def workers(self) -> int:
-        """How many processes work at a time."""
+        """The number of processes that work at the same time."""
         settings = self._config.hydra.launcher
         if self._is_joblib:
             import joblib
@@ -56,19 +56,20 @@ class Launcher:
 
     @property
     def threads(self) -> int | None:
-        """How many threads each of several processes on this machine gets."""
+        """The number of threads per joblib process; None for other launchers."""
         return max(1, processors() // self.workers) if self._is_joblib else None
 
     def __call__(
         self, work: Callable[[DictConfig], Any], overrides: Sequence[Sequence[str]]
     ) -> list[Any]:
-        """Do work once for each list of overrides; returns what each did, or its exception.
+        """Call `work` for each list of overrides; returns the results, or exceptions.
 
-        When this process has compiled what it has room for, another one is begun for each call.
+        Once this process has compiled as many programs as it has room for, each further call runs
+        in a new process.
 
         Raises:
-            LauncherDied: the launcher itself failed, or one of its processes has gone.
-            KeyboardInterrupt: interrupted.
+            LauncherDied: The launcher failed, or one of its processes ended.
+            KeyboardInterrupt: Interrupted.
         """
         self._room = self._room or Room()
         aside = self.here and self._room.is_full()
@@ -83,11 +84,11 @@ class Launcher:
                 internals.end_workers()
 
     def was_ended(self, result: object) -> bool:
-        """Whether a call has no result because the system ended its process."""
+        """Whether a result is missing because the system ended the job's process."""
         return not self.bound and internals.was_ended(result)
 
 
 def one_line(error: BaseException) -> str:
-    """An error with its kind, cut where it is very long."""
+    """Return an error with its class in one line of at most 500 characters."""
     text = " ".join(str(error).split())
     return f"{type(error).__name__}: {text}"[:500]

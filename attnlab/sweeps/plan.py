@@ -25,32 +25,32 @@ from attnlab.sweeps.sweep_folder import GRID, SEARCH, SweepFolder
 class Point:
     """One run of a sweep: a point of a grid, or a trial."""
 
-    number: int  # its place in the sweep, from 1; of a trial its number in the study, from 0
-    overrides: tuple[str, ...]  # which make its configuration
-    varying: Mapping[str, str]  # the keys along which points differ, and its values
+    number: int  # place in the grid, from 1; for a trial, its number in the study, from 0
+    overrides: tuple[str, ...]  # the overrides of its configuration
+    varying: Mapping[str, str]  # its values of the keys in which points differ
     config: RunConfig  # its configuration, checked
 
     @cached_property
     def digest(self) -> str:
-        """By which its run is found."""
+        """The digest of its configuration, which identifies its run."""
         return self.config.digest
 
 
 @dataclass(frozen=True)
 class SweepPlan:
-    """A sweep as it was asked for. Can be pickled."""
+    """What a command with `-m` requests. Can be pickled."""
 
-    grid: Grid  # what the overrides span; of a search one point
-    settings: SweepConfig  # of the section `sweep`
-    search: SearchSettings | None  # settings of a search; None for a grid
-    first: RunConfig  # the configuration of the first point, for what all share
-    folder: SweepFolder  # the sweep's
-    composer: Composer  # makes configurations
-    command: tuple[str, ...]  # the overrides as they were typed
+    grid: Grid  # the grid of the overrides; a search has one point
+    settings: SweepConfig  # the section `sweep`
+    search: SearchSettings | None  # None for a grid
+    first: RunConfig  # the configuration of the first point
+    folder: SweepFolder  # the sweep's folder
+    composer: Composer  # composes configurations
+    command: tuple[str, ...]  # the overrides as typed
 
     @classmethod
     def read(cls, arguments: Iterable[str], loader: ConfigLoader, master: DictConfig) -> SweepPlan:
-        """Read and check the overrides of a sweep; raises `RequestError` where one is wrong."""
+        """Parse and check the overrides of a sweep; raises `RequestError` if one is wrong."""
         command = tuple(arguments)
         grid = Grid.parse(command, loader)
         composer = Composer(loader, master)
@@ -64,8 +64,8 @@ class SweepPlan:
             if grid.varying:
                 axis = grid.varying[0]
                 raise RequestError(
-                    f"{axis.name}: expected one value in a search, which chooses values itself, "
-                    f"got {', '.join(axis.values)}."
+                    f"{axis.name}={','.join(axis.values)}: a search allows only one value, because "
+                    "it chooses values itself. Add the key to search.space."
                 )
             fixed = [override for axis in grid.axes for override in axis.overrides]
             search = SearchSettings.parse(section, fixed, make_task(first).monitor)
@@ -78,24 +78,24 @@ class SweepPlan:
 
     @property
     def kind(self) -> str:
-        """A grid or a search."""
+        """Either `GRID` or `SEARCH`."""
         return GRID if self.search is None else SEARCH
 
     @property
     def judged_by(self) -> str:
-        """What the best run is best by: validation, unless a search is for something else."""
+        """What decides the best run: validation, or the metrics of a search."""
         metrics = list(self.search.metrics) if self.search else []
         return "validation" if metrics in ([], ["best_value"]) else ", ".join(metrics)
 
     @property
     def fixed(self) -> dict[str, str]:
-        """Keys of one value that decide results; a study checks for itself what its search is."""
+        """The keys with one value that can change results; a study checks those of `search`."""
         axes = [axis for axis in self.grid.axes if not axis.swept and axis.decisive]
         return {a.name: a.values[0] for a in axes if a.name.partition(".")[0] != "search"}
 
     @property
     def varying(self) -> dict[str, tuple[str, ...]]:
-        """Keys of several values."""
+        """The keys with several values."""
         return {axis.name: axis.values for axis in self.grid.varying}
 
     @property
@@ -104,7 +104,11 @@ class SweepPlan:
         return self._words(self.grid.points()[0])
 
     def points(self) -> tuple[list[Point], int]:
-        """The checked points of a grid, and how many more had equal ones; raises `RequestError`."""
+        """Return the checked points of a grid, and the number of duplicates left out.
+
+        Raises:
+            RequestError: A configuration is wrong.
+        """
         points = self.grid.points()
         with checking(len(points)) as progress:
             return self._checked(points, progress)
@@ -122,14 +126,19 @@ class SweepPlan:
         return list(found.values()), len(points) - len(found)
 
     def ends(self) -> list[RunConfig]:
-        """Trials that touch every end and every choice of a search; raises `RequestError`."""
+        """Compose configurations with every end and every choice of a search's space.
+
+        Raises:
+            RequestError: One of them is not allowed.
+        """
         probes = self.search.space.probes() if self.search else ()
         return [self.composer.check([*self.grid.points()[0], *probe]) for probe in probes]
 
     def trial(self, number: int, overrides: Sequence[str]) -> Point:
-        """A trial of a search; raises `RequestError` where its values can't be combined.
+        """Make a trial of a search; raises `RequestError` if its values can't be combined.
 
-        Its files are those that the search began with: a run refuses to begin on others.
+        It has the hashes of the data files at the start of the search, so that its run refuses
+        changed files.
         """
         words = (*self.words, *overrides)
         config = self.composer.check(words)
@@ -144,5 +153,5 @@ class SweepPlan:
         return Point(number, words, varied(overrides), config)
 
     def _words(self, words: tuple[str, ...]) -> tuple[str, ...]:
-        """A point's overrides: those of the sweep itself are none of them."""
+        """Return a point's overrides, without those of the section `sweep`."""
         return tuple(word for word in words if not word.lstrip("+~").startswith("sweep."))

@@ -19,21 +19,21 @@ from attnlab.sweeps.internals import register_sweeper
 class AttnlabSweeper(Sweeper):
     """Grids and searches that resume where they stopped."""
 
-    # of the command, without Hydra's own. Hydra is not shown them when it composes the sweep's own
-    # configuration, for a key may exist in some of the points only
+    # the command's overrides, without Hydra's own. Hydra doesn't get them when it composes the
+    # sweep's own configuration, because a key may exist only in some of the jobs
     overrides: Sequence[str] = ()
-    # what the sweep ended with, not by way of Hydra, whose errors are about the command's words
+    # the sweep's error. It is not raised through Hydra, whose own errors are about the arguments
     error: Exception | None = None
-    folder: Path | None = None  # of the last sweep
+    folder: Path | None = None  # folder of the last sweep
 
     def setup(
         self, *, hydra_context: HydraContext, task_function: TaskFunction, config: DictConfig
     ) -> None:
-        """Keep what Hydra hands over; the task function is one of `worker` in any case."""
+        """Store Hydra's context and configuration; the task function is not used."""
         self._context, self._config = hydra_context, config
 
     def sweep(self, arguments: list[str]) -> None:
-        """Carry the sweep out; `raise_error` raises what went wrong but `KeyboardInterrupt`."""
+        """Run the sweep; errors except `KeyboardInterrupt` are stored for `raise_error`."""
         HydraConfig.instance().set_config(self._config)
         words = self.overrides or arguments
         try:
@@ -58,13 +58,13 @@ class AttnlabSweeper(Sweeper):
 
 
 def register(overrides: Sequence[str]) -> None:
-    """Make the sweeper known to Hydra."""
+    """Register the sweeper with Hydra, and pass it the overrides."""
     AttnlabSweeper.overrides, AttnlabSweeper.error = list(overrides), None
     register_sweeper(AttnlabSweeper)
 
 
 def raise_error() -> None:
-    """Raise what the sweep of this command ended with."""
+    """Raise the error of this command's sweep, if there is one."""
     error, AttnlabSweeper.error = AttnlabSweeper.error, None
     if error is not None:
         raise error

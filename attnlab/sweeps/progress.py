@@ -1,4 +1,4 @@
-"""What a sweep shows while it goes: a line for each run that ends, and how far it is."""
+"""The progress of a sweep: a line for each run that ends, and progress bars."""
 
 from __future__ import annotations
 
@@ -24,21 +24,21 @@ from attnlab.tasks.kinds import kind_of
 from attnlab.terminal import plain_console
 
 _SECONDS_BETWEEN_LOOKS = 0.5
-_SECONDS_BETWEEN_LINES = 30.0  # about runs under way, where no bars are drawn
-# Of checks of jobs, if they are many: seconds before the first line, and between lines.
+_SECONDS_BETWEEN_LINES = 30.0  # about unfinished runs, if no bars are drawn
+# While many jobs are checked: seconds before the first line, between lines, and how many are many.
 _SECONDS_BEFORE_CHECKS, _SECONDS_BETWEEN_CHECKS, _MANY_CHECKS = 1.0, 5.0, 100
-_PAUSES_PER_LOOK = 20  # a large table takes a twentieth of the time at most
+_PAUSES_PER_LOOK = 20  # reading a large table takes at most a twentieth of the time
 _ENDED = (COMPLETED, FAILED, KILLED, PRUNED)
-# More runs under way than these have one bar for all, with this number.
+# If more runs than this are unfinished, one bar with this key stands for all.
 _MOST_BARS, _ALL = 8, -1
 log = logging.getLogger("attnlab")
 
 
 class Progress:
-    """Reads the table, by `look(True)`, in a thread of its own; any process may do the work.
+    """Shows progress by reading the table with `look(True)` in a thread; any process may work.
 
-    On a terminal there are bars below the lines; elsewhere a line now and then reports what is
-    under way. All goes to standard error.
+    On a terminal there are bars below the lines; otherwise a line every 30 s reports unfinished
+    runs. Everything goes to standard error.
     """
 
     def __init__(
@@ -51,7 +51,7 @@ class Progress:
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._follow, daemon=True)
         self._end = ExitStack()
-        # Not number 2 itself, which is turned away while TensorFlow is imported.
+        # A copy of file descriptor 2, which is redirected while TensorFlow is imported.
         self._console = plain_console(self._end.enter_context(standard_error()))
         self._bars = bars(self._console, "{task.completed}/{task.total} {task.fields[unit]}")
         self._whole = self._bars.add_task(name, total=total, completed=before, unit="done")
@@ -70,7 +70,7 @@ class Progress:
         self._end.close()
 
     def say(self, text: str, always: bool = False) -> None:
-        """Show a line, with `-q` only one that is to be shown `always`."""
+        """Print a line; with -q only if `always`."""
         self._said = time.monotonic()
         if always or logs.verbosity >= 0:
             self._console.print(f"attnlab: {text}", soft_wrap=True, markup=False)
@@ -83,11 +83,11 @@ class Progress:
             took = time.monotonic() - started
 
     def _take_in(self) -> None:
-        """Look at the table, and say what ended; a storage that fails costs the look only."""
+        """Read the table, and print what ended; if the storage fails, skip this time."""
         try:
             rows = self._look(True)
         except Exception as error:
-            log.debug("the sweep can't be looked at: %s", error)
+            log.debug("the sweep's table can't be read: %s", error)
             return
         for row in rows:
             before, self._seen[row.number] = self._seen.get(row.number), _mark(row)
@@ -103,7 +103,7 @@ class Progress:
             self.say(f"{under_way.label}: {under_way.done}/{under_way.total} {under_way.unit}")
 
     def _show_running(self, rows: Sequence[TableRow]) -> None:
-        """Bars of the runs under way: their epochs, and how good they are."""
+        """Draw the bars of unfinished runs: their epochs and their monitored values."""
         groups = {row.number: [row] for row in rows}
         if len(rows) > _MOST_BARS:
             groups = {_ALL: list(rows)}
@@ -131,20 +131,20 @@ class Progress:
 
     @property
     def _done(self) -> int:
-        """How many runs came to an end; one that was interrupted did not."""
+        """The number of runs that ended; an interrupted run doesn't count."""
         return self._before + sum(state != KILLED for state in self._ended.values())
 
 
 @contextmanager
 def checking(total: int) -> Iterator[Callable[[int], None]]:
-    """Show how many jobs of a sweep are checked, if they are many and it takes a second.
+    """Show how many jobs of a sweep are checked, if they are many and it takes over a second.
 
-    Gives the function to call with how many are done.
+    Yields a function to call with the number of checked jobs.
     """
     with ExitStack() as end:
         console = plain_console(end.enter_context(standard_error()))
         progress = bars(console, "{task.completed}/{task.total}")
-        entry: list[TaskID] = []  # once it is shown
+        entry: list[TaskID] = []  # the bar, once it is shown
         due = time.monotonic() + _SECONDS_BEFORE_CHECKS
 
         def checked(done: int) -> None:
@@ -165,23 +165,23 @@ def checking(total: int) -> Iterator[Callable[[int], None]]:
 
 @dataclass(frozen=True)
 class _UnderWay:
-    """What is shown of runs under way."""
+    """The progress of unfinished runs."""
 
     label: str
     done: int
     total: int
-    unit: str  # with how good they are
+    unit: str  # the word `epochs`, with monitored values
 
     @classmethod
     def of(cls, rows: Sequence[TableRow]) -> _UnderWay:
-        label = rows[0].label if len(rows) == 1 else f"{len(rows)} under way"
+        label = rows[0].label if len(rows) == 1 else f"{len(rows)} running"
         done, total = sum(row.epoch for row in rows), sum(row.epochs for row in rows)
         return cls(label, done, total, f"epochs{_spread(rows)}")
 
 
 def failure(row: TableRow) -> str:
-    """Which run failed, why, and where its log is."""
-    text = row.error or "without a word"
+    """Describe which run failed, why, and where its log is."""
+    text = row.error or "no error message"
     end = "" if text.endswith((".", "!", "?")) else "."
     log = row.path / "run.log" if row.path else None
     where = f" Log: {log}" if log and log.is_file() else ""
@@ -189,9 +189,9 @@ def failure(row: TableRow) -> str:
 
 
 def _spread(rows: Sequence[TableRow]) -> str:
-    """What runs monitor, as they have it now, from the least to the greatest."""
+    """Return the range of the runs' monitored values in their last epochs."""
     column, values = kind_of(rows[0].task).scoring.monitored, []
-    if len({row.task for row in rows}) > 1:  # whose values are of other sizes
+    if len({row.task for row in rows}) > 1:  # values of different tasks have no common scale
         return ""
     for row in rows:
         with suppress(RequestError):

@@ -1,4 +1,4 @@
-"""A sweep: what is missing is run, and what came out is shown and kept."""
+"""A sweep: run what is missing, print the table, and store the results."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from attnlab.sweeps.sweep_folder import GRID
 from attnlab.sweeps.table import NOT_RUN, TableRow, csv_text, print_table, read_results, words
 from attnlab.sweeps.worker import ORPHANED_SECONDS, Launch, StoppedEarly
 
-# How long to wait for processes of an earlier launch, which notice that they are alone.
+# How long to wait for workers of an earlier launch to notice that their owner is gone, and to stop.
 _SECONDS_FOR_ORPHANS = ORPHANED_SECONDS + 5.0
 
 log = logging.getLogger("attnlab")
@@ -42,14 +42,14 @@ class Sweep(ABC):
     def __init__(self, plan: SweepPlan, launcher: Launcher):
         self.plan, self.launcher, self.folder = plan, launcher, plan.folder
         self.index = RunIndex(plan.folder.path.parents[1])
-        self.before = 0  # how many runs were done when this process began
-        self.asked = 0  # how many runs there are to be, where the table may lack some
-        self._trackers: dict[str, Tracker] = {}  # of the sweep's own run for each task
-        self.results_of = cache(read_results)  # of a completed run; each is read once
+        self.before = 0  # number of runs completed before this process started
+        self.asked = 0  # number of trials of a search, of which the table may have fewer
+        self._trackers: dict[str, Tracker] = {}  # by task, for the sweep's own MLflow run
+        self.results_of = cache(read_results)  # reads a completed run once
 
     @abstractmethod
     def preview(self) -> None:
-        """Say what would run."""
+        """Print what would run."""
 
     @abstractmethod
     def work(self) -> None:
@@ -57,28 +57,28 @@ class Sweep(ABC):
 
     @abstractmethod
     def rows(self, noted: bool = False) -> list[TableRow]:
-        """The table; as states are `noted`: without results, as often as one likes."""
+        """Return the table; with `noted`, only stored states without results, which is fast."""
 
     @abstractmethod
     def best(self, rows: Sequence[TableRow]) -> list[TableRow]:
-        """The best rows."""
+        """Return the best rows."""
 
     @abstractmethod
     def has_orphans(self) -> bool:
-        """Whether a process of a launch whose owner was killed is at work on this machine."""
+        """Whether a worker whose owner was killed still runs on this machine."""
 
     def execute(self) -> None:
-        """Run what is missing, print the table, and keep it; or say what would run.
+        """Run what is missing, then print and store the table; in a dry run, only preview.
 
         Raises:
-            RequestError: the folder belongs to a process that lives.
-            SweepFailed: runs failed, or are not done.
-            KeyboardInterrupt: interrupted; what is done stays done.
+            RequestError: Another process is running this sweep.
+            SweepFailed: Runs failed or are not completed.
+            KeyboardInterrupt: Interrupted. Completed runs stay completed.
         """
         if self.plan.settings.dry_run:
             return self.preview()
         self.folder.create()
-        # One process at a time runs a grid; a search may have several.
+        # Only one process at a time runs a grid; several may share a search.
         owned = FolderLock(self.folder.path) if self.plan.kind == GRID else nullcontext()
         with owned, logging_to(self.folder.log):
             self._begin()
@@ -88,22 +88,23 @@ class Sweep(ABC):
                 wait_for_finishes()
             except (KeyboardInterrupt, StoppedEarly) as error:
                 stop = error
-                if not self.launcher.bound:  # jobs may wait in a queue
+                if not self.launcher.bound:  # a cluster's queue may still have jobs
                     self.launch.stop()
             rows = self.rows()
             if rows:
                 try:
                     self._keep(rows, stop)
-                except (OSError, RequestError) as error:  # runs have their own folders
-                    log.warning("%s: the table could not be kept (%s)", self.folder.path, error)
+                except (OSError, RequestError) as error:  # the runs' own folders are complete
+                    log.warning("%s: the table can't be stored: %s", self.folder.path, error)
                 self._print(rows)
         self._end(rows, stop)
 
     def start_parents(self, configs: Iterable[RunConfig]) -> None:
-        """Begin the sweep's own runs in MLflow, or continue those of an earlier process.
+        """Start the sweep's own MLflow runs, or continue those of an earlier process.
 
-        There is one for each task, before the first job, for jobs are logged below them. This also
-        makes a new store, and the experiments, before several jobs would try to at a time.
+        There is one per task, the parent of the runs of all jobs, so it must exist before the first
+        job. This also creates the store and the experiments, which several jobs could not create at
+        the same time.
         """
         files.write_json(self.folder.path / "environment.json", environment())
         self.folder.update(state=None, ended=None)
@@ -120,13 +121,13 @@ class Sweep(ABC):
             for task, config in tracked.items()
         }
         if self.launcher.here:
-            import_tensorflow()  # while MLflow begins
+            import_tensorflow()  # while MLflow starts
         for task, config in tracked.items():
             trackers[task].wait_run_id(config.tracking.timeout)
         self._trackers = trackers
 
     def wait_for_orphans(self) -> None:
-        """Wait for processes that notice in a moment that they are alone."""
+        """Wait until workers whose owner was killed have stopped."""
         end = time.monotonic() + _SECONDS_FOR_ORPHANS
         while self.has_orphans() and time.monotonic() < end:
             time.sleep(0.5)
@@ -174,11 +175,11 @@ class Sweep(ABC):
         best = self.best(rows)
         print_table(rows, [row.number for row in best], self.folder.table)
         for row in best if self.plan.search else ():
-            print(f"best: trial {row.number}: {words(row.varying)}")  # to go on with
+            print(f"best: trial {row.number}: {words(row.varying)}")  # to copy into a command
         counts = self._counts(rows)
         parts = [f"{number} {_COUNTED[state]}" for state, number in counts.items() if number]
         if self.before and counts[COMPLETED]:
-            parts[0] += f" ({min(self.before, counts[COMPLETED])} of them before)"
+            parts[0] += f" ({min(self.before, counts[COMPLETED])} of them earlier)"
         print(f"sweep {self.folder.name}: {', '.join(parts)}")
         print(f"sweep folder: {self.folder.path}", flush=True)
 
@@ -188,7 +189,7 @@ class Sweep(ABC):
         return counts
 
     def _end(self, rows: Sequence[TableRow], stop: BaseException | None) -> None:
-        """Tell how it ended by an error, unless it ended well."""
+        """Raise an error that describes how the sweep ended, unless all jobs are completed."""
         counts, total = self._counts(rows), max(len(rows), self.asked)
         if isinstance(stop, KeyboardInterrupt):
             if not rows:
@@ -216,19 +217,18 @@ _COUNTED = {
     PRUNED: "pruned",
     FAILED: "failed",
     KILLED: "interrupted",
-    RUNNING: "under way in another process",
+    RUNNING: "running in another process",
     NOT_RUN: NOT_RUN,
 }
 _UNDONE = {
-    KILLED: "were cut off; the same command goes on",
-    RUNNING: "are still under way in another process; the same command, later, takes in what "
-    "comes of them",
+    KILLED: "were interrupted; the same command goes on",
+    RUNNING: "are still running in another process; run the same command later for their results",
     NOT_RUN: "were not run; the same command goes on",
 }
 
 
 def plain_error(text: Any) -> str | None:
-    """An error as a status.json has it, without the kinds that say nothing to a reader."""
+    """Return an error of status.json without the names of internal error classes."""
     for kind in ("RunFailed: ", "RequestError: "):
         text = str(text).removeprefix(kind) if text else None
     return text

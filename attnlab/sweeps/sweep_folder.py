@@ -1,4 +1,4 @@
-"""A sweep's folder: what it is, who runs it, and what came of it."""
+"""A sweep's folder: its command, its launches and its results."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from attnlab.records import files
 from attnlab.records.status import flocked
 
 GRID, SEARCH = "grid", "search"
-_LONGEST = 255  # bytes of a name, in the file systems that there are
+_LONGEST = 255  # most bytes of a name, on all common file systems
 
 
 class SweepFolder:
-    """`<runs>/sweeps/<name>`: sweep.json, table.csv, sweep.log, and of a search its study.
+    """`<runs>/sweeps/<name>` with sweep.json, table.csv, sweep.log, and a search's study.
 
-    Its runs are among all others and are found by the digests of their configurations.
+    The runs are in the runs folder, and are found by the digests of their configurations.
     """
 
     def __init__(self, path: Path):
@@ -30,27 +30,27 @@ class SweepFolder:
 
     @classmethod
     def named(cls, runs: Path, name: str) -> SweepFolder:
-        """The folder of a sweep; raises `RequestError` where no folder can have the name."""
+        """Return the folder of a sweep; raises `RequestError` if the name can't be a folder's."""
         is_long = len(name.encode("utf-8", "replace")) > _LONGEST
         if not name or name.startswith(".") or Path(name).name != name or is_long:
-            raise RequestError(f"sweep.name: expected a name that a folder can have, got {name!r}.")
+            raise RequestError(f"sweep.name={name}: can't be the name of a folder.")
         return cls(runs / "sweeps" / name)
 
     def create(self) -> None:
-        """Make the folder, if it is not there; raises `RequestError` where it can't be made."""
+        """Create the folder if it is missing; raises `RequestError` if it can't be created."""
         runs = str(self.path.parents[1])
         with explained(f"paths.runs: expected a folder that can be written, got {runs!r}"):
             self.path.mkdir(parents=True, exist_ok=True)
 
     def read(self) -> dict[str, Any]:
-        """What sweep.json says, {} of a sweep that has not begun; raises `RequestError`."""
+        """Read sweep.json; {} for a new sweep. Raises `RequestError` if it is damaged."""
         path = self.path / "sweep.json"
         return files.read_json(path) if path.is_file() else {}
 
     @contextmanager
     def changing(self) -> Iterator[dict[str, Any]]:
-        """What sweep.json says, to be changed in the body; other processes wait meanwhile."""
-        # Not the folder's own lock: the copy in MLflow is begun under that.
+        """Yield the content of sweep.json, and write the changes made to it; others wait."""
+        # Not the folder's own lock, which the copy in MLflow takes.
         with flocked(self.path.parent):
             known = self.read()
             yield known
@@ -58,12 +58,12 @@ class SweepFolder:
             files.write_json(self.path / "sweep.json", known)
 
     def update(self, **changes: Any) -> None:
-        """Change entries of sweep.json; the others stay."""
+        """Change entries of sweep.json."""
         with self.changing() as known:
             known.update(changes)
 
     def begin_launch(self, entries: Mapping[str, Any], varying: Mapping[str, Iterable[str]]) -> int:
-        """Note a launch, which may add values to keys that vary; returns its number, from 1."""
+        """Record a launch and its values of varying keys; returns its number, from 1."""
         with self.changing() as known:
             values = known.setdefault("varying", {})
             for key, more in varying.items():
@@ -74,11 +74,11 @@ class SweepFolder:
         return number
 
     def end(self, state: str) -> None:
-        """Note how the sweep ended, and that it was now."""
+        """Record the final state and the time."""
         self.update(state=state, ended=_now())
 
     def stop_launch(self, number: int) -> None:
-        """Note that what a launch has in a queue shall not begin."""
+        """Record that queued work of a launch must not start."""
         with self.changing() as known:
             known.setdefault("stopped", []).append(number)
 
@@ -94,8 +94,8 @@ class SweepFolder:
     def add_results(self, task: str, results: Mapping[str, str]) -> None:
         """Store the results for a task.
 
-        They are `jobs`, how many are in each state, and of the `best` one what it is best `by` and
-        its `monitored` value.
+        They are `jobs` (counts of each state), `best` (the best run), `by` (what decides the best
+        run), and its `monitored` value.
         """
         with self.changing() as known:
             known.setdefault("results", {})[task] = dict(results)
@@ -103,26 +103,26 @@ class SweepFolder:
     def require_same(
         self, kind: str, fixed: Mapping[str, str], varying: Mapping[str, Iterable[str]]
     ) -> None:
-        """Check that the folder is of this command, with its keys of one value and of several.
+        """Check that the folder belongs to this command.
 
-        Raises `RequestError` where it belongs to another kind of sweep, or one of other fixed
-        values.
+        Raises:
+            RequestError: It belongs to another kind of sweep, or its fixed values differ.
         """
         before = self.read()
         if not before:
             return
         if before.get("kind") != kind:
             raise RequestError(
-                f"sweep.name: {self.name} is a {before.get('kind')} and this command a {kind}: "
-                "expected another name."
+                f"sweep.name: {self.name} is a {before.get('kind')}, but this command is a {kind}: "
+                "choose another name."
             )
         known, varied = before.get("fixed", {}), before.get("varying", {})
         for key in sorted({*known, *fixed} - {*varied, *varying}):
             old, new = known.get(key, "its default"), fixed.get(key, "its default")
             if old != new:
                 raise RequestError(
-                    f"sweep.name: {self.name} was begun with {key}={old}, which this command has "
-                    f"as {new}: expected the same or another name."
+                    f"sweep.name: {self.name} was started with {key}={old}, but this command has "
+                    f"{new}: use the same value, or choose another name."
                 )
 
 

@@ -25,27 +25,27 @@ _STYLES = {COMPLETED: "green", FAILED: "red", RUNNING: "cyan", KILLED: "yellow",
 
 @dataclass(frozen=True)
 class TableRow:
-    """What the table says of one run."""
+    """A run in the table."""
 
-    number: int  # its place in the sweep, from 1; of a search its trial, from 0
-    task: str  # the name of its task
-    varying: Mapping[str, str]  # the keys along which runs differ, and its values
+    number: int  # place in the grid, from 1; for a search the trial's number, from 0
+    task: str  # name of the task
+    varying: Mapping[str, str]  # its values of the keys in which runs differ
     label: str = ""  # the run in a few words
-    state: str = NOT_RUN  # in a word
-    results: Mapping[str, Any] = field(default_factory=dict)  # of a completed one: `read_results`
+    state: str = NOT_RUN
+    results: Mapping[str, Any] = field(default_factory=dict)  # if completed, by `read_results`
     error: str | None = None  # why it failed
     path: Path | None = None  # its folder
-    epoch: int = 0  # how many epochs it has
-    epochs: int = 0  # how many it is to have
+    epoch: int = 0  # trained epochs
+    epochs: int = 0  # trainer.epochs
 
 
 def words(varying: Mapping[str, str]) -> str:
-    """Keys and values as on a command line."""
+    """Write keys and values as on a command line."""
     return " ".join(f"{key}={value}" for key, value in varying.items())
 
 
 def csv_text(rows: Sequence[TableRow]) -> str:
-    """The whole table as table.csv has it, with full precision."""
+    """Write the whole table for table.csv, with all digits."""
     keys = _keys(rows)
     columns = ("state", "monitor", "best", "metric", "test", "seconds", "error", "folder")
     lines: list[list[Any]] = [["number", *keys, *columns]]
@@ -59,7 +59,7 @@ def csv_text(rows: Sequence[TableRow]) -> str:
 def print_table(
     rows: Sequence[TableRow], best: Sequence[int], rest: Path | None = None, file: Any = None
 ) -> None:
-    """Print the runs that were begun; if they are too many, the others are in the file `rest`."""
+    """Print the started runs; if they are too many, refer to the file `rest` for the others."""
     console = plain_console(file)
     begun = [row for row in rows if row.state != NOT_RUN]
     shown = begun
@@ -72,7 +72,7 @@ def print_table(
 
 
 def read_results(folder: Path) -> dict[str, Any]:
-    """What a table says of a completed run; empty where metrics.json is damaged."""
+    """Read the results of a completed run; empty if metrics.json is damaged."""
     try:
         metrics = RunDirectory(folder).read_metrics()
     except RequestError:
@@ -83,7 +83,7 @@ def read_results(folder: Path) -> dict[str, Any]:
 
 
 def result_words(results: Mapping[str, Any]) -> str:
-    """What came out of a run, in a line."""
+    """Write the results of a run in one line."""
     words = []
     if results.get("best") is not None:
         words.append(f"{results['monitor']} {number(results['best'])}")
@@ -97,7 +97,7 @@ def result_words(results: Mapping[str, Any]) -> str:
 def _table(rows: Sequence[TableRow], keys: Sequence[str], best: set[int]) -> Table:
     monitor, metric = _only(rows, "monitor"), _only(rows, "metric")
     results = [f"best {monitor or ''}".strip(), f"test {metric or ''}".strip(), "seconds"]
-    ends = [key.rpartition(".")[2] for key in keys]  # enough where they tell the keys apart
+    ends = [key.rpartition(".")[2] for key in keys]  # used as names if they are unique
     short = [end if ends.count(end) == 1 else key for key, end in zip(keys, ends, strict=True)]
     words = [*short, "state"]
     table = plain_table(["#", *words, *results], words)
@@ -126,13 +126,13 @@ def _keys(rows: Sequence[TableRow]) -> list[str]:
 
 
 def _only(rows: Sequence[TableRow], name: str) -> str | None:
-    """The name that all rows share; None where they differ."""
+    """Return the name that all rows share; None if they differ."""
     names = {row.results[name] for row in rows if row.results.get(name)}
     return names.pop() if len(names) == 1 else None
 
 
 def _column(rows: Sequence[TableRow], value: str, name: str, is_named: bool) -> list[str]:
-    """Write a result of each run; those of one task in one format, with their `name` if wanted."""
+    """Write a result of each run, in one format per task; with its name if `is_named`."""
     results = [row.results for row in rows]
     of_task = [(row.task, row.results.get(name)) for row in rows]
     cells = in_one_format([each.get(value) for each in results], of_task)

@@ -1,7 +1,7 @@
-"""What runs where a launcher runs it: a point of a grid, or a search's trials one after another.
+"""The work that a launcher runs: points of a grid, or trials of a search.
 
-Importing this module registers all that Hydra needs to compose a configuration, so that a worker of
-joblib or submitit, which imports it to find the function, can compose it.
+Workers of joblib and submitit import this module to find the functions. The import registers what
+Hydra needs to compose a configuration.
 """
 
 from __future__ import annotations
@@ -36,42 +36,42 @@ composing.register_schema()
 
 NEW = "new"
 MOST_TOGETHER = 32
-# What XLA compiled, about 18 MB a program, stays in memory as long as the process does.
+# XLA never frees compiled programs, which take about 18 MB each.
 MOST_PROGRAMS = 16
 Result = TypeVar("Result")
 OnEpoch = Callable[[Mapping[str, float]], None]
 _SECONDS_BETWEEN_LOOKS, _SECONDS_TO_STOP = 1.0, 20.0
-# For how long a worker may outlive the process that launched it.
+# How long a worker may outlive the process that launched it.
 ORPHANED_SECONDS = _SECONDS_BETWEEN_LOOKS + _SECONDS_TO_STOP
-# TensorFlow's own setting, and that of the libraries beneath NumPy.
+# Thread settings of TensorFlow and of NumPy's libraries.
 _THREADS = ("TF_NUM_INTRAOP_THREADS", "TF_NUM_INTEROP_THREADS", "OMP_NUM_THREADS")
 _guarded = False
 log = logging.getLogger("attnlab")
 
 
 class StoppedEarly(BaseException):
-    """A run failed and `sweep.fail_fast` is set. Not an Exception: launchers must not keep it."""
+    """A run failed and `sweep.fail_fast` is set. No Exception, so that launchers don't catch it."""
 
 
 @dataclass(frozen=True)
 class Launch:
-    """What the work of one launch has in common; it travels to the processes that do it."""
+    """What all work of one launch shares; it is pickled to the worker processes."""
 
-    folder: Path  # the sweep's
-    number: int  # counts the launches of the sweep
+    folder: Path  # the sweep's folder
+    number: int  # number of the launch in the sweep, from 1
     owner: Mapping[str, Any] = field(default_factory=this_process)  # the process that launched
-    threads: int | None = None  # for each process' mathematics; None leaves it to the libraries
+    threads: int | None = None  # threads per process; None for the libraries' default
     bound: bool = True  # whether work ends with the process that launched it
     fail_fast: bool = False  # whether the first run that fails stops the others
-    retry_failed: Collection[Path] = ()  # folders of failed runs that are to be tried again
+    retry_failed: Collection[Path] = ()  # folders of failed runs to run again
 
     def is_active(self) -> bool:
-        """Whether more may begin: the launch was not stopped, and its owner lives if it must."""
+        """Whether more work may start: the launch isn't stopped, and a needed owner is alive."""
         owned = not self.bound or is_running(self.owner)
         return owned and not SweepFolder(self.folder).is_stopped(self.number)
 
     def stop(self) -> None:
-        """Let nothing more of this launch begin."""
+        """Stop the launch: no more of its work starts."""
         try:
             SweepFolder(self.folder).stop_launch(self.number)
         except OSError as error:
@@ -79,42 +79,45 @@ class Launch:
 
 
 class Room:
-    """Room in this process for programs, counted from when it is made."""
+    """Room in this process for compiled programs, counted from the object's creation."""
 
     def __init__(self) -> None:
         self._before = _programs()
 
     def is_full(self) -> bool:
-        """Whether another process had better compile what comes next."""
+        """Whether the next program should be compiled in another process."""
         return _programs() - self._before >= MOST_PROGRAMS
 
 
 def _programs() -> int:
-    """How many this process has compiled."""
+    """Return the number of programs that this process has compiled."""
     cache = sys.modules.get("attnlab.training.program_cache")
     return cache.compiled if cache else 0
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of a run."""
+    """The outcome of a run."""
 
-    state: str  # of another process's run `running`; `new` where it was not to begin
-    folder: Path | None = None  # of a completed run; of a trial's run in any state
-    error: str | None = None  # why it failed, or was given up
-    values: Collection[float] | None = None  # of a completed trial: `SearchSettings.objectives`
+    state: str  # `running`: another process runs it; `new`: it was not started
+    folder: Path | None = None  # folder of a completed run, or of a trial's run in any state
+    error: str | None = None  # why it failed or was pruned
+    values: Collection[float] | None = None  # `SearchSettings.objectives` of a completed trial
 
 
 def run_points(
     cfg: DictConfig, *, launch: Launch, groups: Mapping[str, Sequence[RunConfig]]
 ) -> list[Outcome]:
-    """Make or resume the runs of some configurations, which train together.
+    """Start or resume the runs of a group of configurations, which train together.
 
-    `groups` has them by the settings of their first one, which is the composed `cfg`.
+    Args:
+        cfg: The composed configuration of the group's first run.
+        launch: The launch.
+        groups: The groups, by the digest of the settings of their first run.
 
     Raises:
-        KeyboardInterrupt: interrupted.
-        StoppedEarly: one failed, and that ends the sweep.
+        KeyboardInterrupt: Interrupted.
+        StoppedEarly: A run failed, and `sweep.fail_fast` is set.
     """
     check_for_interrupt()
     prepare_process(launch)
@@ -125,7 +128,7 @@ def run_points(
 
 
 def at_a_time(configs: Iterable[RunConfig]) -> int:
-    """How many of some runs are under way at a time in a process."""
+    """Return how many of these runs train at a time in a process."""
     wanted = (
         (config.trainer.together, kind_of(config.task.name).models.together) for config in configs
     )
@@ -138,7 +141,10 @@ def run_together(
     launch: Launch,
     at_a_time: int | None = None,
 ) -> list[Result]:
-    """Do works that make runs of some programs, which train together; what each returned."""
+    """Call functions that each make a run, so that equal programs train together.
+
+    Returns the results of the functions.
+    """
     from attnlab.run.find_or_run import together
     from attnlab.run.runner import wait_for_finishes
 
@@ -148,7 +154,7 @@ def run_together(
         if alone
         else together(works, programs, launch.threads or processors(), at_a_time)
     )
-    if os.getpid() != launch.owner.get("pid"):  # which may end this process at any time
+    if os.getpid() != launch.owner.get("pid"):  # the owner may end this process at any time
         wait_for_finishes()
     return found
 
@@ -163,7 +169,7 @@ def _run_point(config: RunConfig, launch: Launch) -> Outcome:
 
 
 def run_or_find(config: RunConfig, launch: Launch, on_epoch: OnEpoch | None = None) -> Outcome:
-    """Make or find the run of a configuration; raises `KeyboardInterrupt`."""
+    """Find the completed run of a configuration, or run it; raises `KeyboardInterrupt`."""
     from attnlab.run.find_or_run import run_once
     from attnlab.run.loop import SweepMember
 
@@ -180,14 +186,14 @@ def run_or_find(config: RunConfig, launch: Launch, on_epoch: OnEpoch | None = No
 
 
 def stop_early(launch: Launch, outcome: Outcome) -> None:
-    """After a failure: stop the launch and raise `StoppedEarly`, if `sweep.fail_fast` is set."""
+    """After a failure, stop the launch and raise `StoppedEarly` if `sweep.fail_fast` is set."""
     if launch.fail_fast:
         launch.stop()
         raise StoppedEarly(outcome.error)
 
 
 def prepare_process(launch: Launch) -> None:
-    """Set up a process of its own for its work; the process that launched is left as it is."""
+    """Set up a worker process; the process that launched the work is not changed."""
     if os.getpid() == launch.owner.get("pid"):
         return
     set_up()
@@ -201,7 +207,7 @@ def prepare_process(launch: Launch) -> None:
 
 
 def end_with(owner: Mapping[str, Any]) -> None:
-    """Have this process interrupted when the one that launched it has gone, as by `kill -9`."""
+    """Interrupt this process when the process that launched it has ended, as by `kill -9`."""
     global _guarded
     if _guarded or threading.current_thread() is not threading.main_thread():
         return

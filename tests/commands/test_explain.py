@@ -36,7 +36,7 @@ def test_a_setting_is_explained(capsys, words):
     assert main(words) == 0
     assert capsys.readouterr().out.splitlines() == [
         "attention.window  (attention=luong_local)",
-        "    D, memory steps to either side",
+        "    D: number of memory steps on each side of the centre",
         "    a whole number at least 1; default 10",
     ]
 

@@ -40,7 +40,7 @@ def test_processes_of_their_own(attnlab):
     assert states(attnlab) == ["completed"] * 2
     names = [name for (name,) in query(attnlab, "select name from runs order by name")]
     assert names == ["fib-none-s0", "fib-none-s1", sweep_folder(attnlab).name]
-    assert len([line for line in err.splitlines() if "under way" not in line]) == 2, err
+    assert len([line for line in err.splitlines() if " running: " not in line]) == 2, err
 
 
 @pytest.mark.slow
@@ -54,7 +54,7 @@ def test_a_job_that_the_system_ends_stops_no_other(attnlab):
         out, err = process.communicate(timeout=120)
     assert process.returncode == 1
     assert sorted(row["state"] for row in table(sweep_folder(attnlab))) == ["completed", "killed"]
-    assert err.endswith("1 of 2 jobs were cut off; the same command goes on\n")
+    assert err.endswith("1 of 2 jobs were interrupted; the same command goes on\n")
 
 
 @pytest.mark.slow

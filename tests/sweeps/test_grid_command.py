@@ -68,7 +68,7 @@ def test_a_line_for_each_job_and_one_table(swept):
     assert [line.partition("  ")[0] for line in lines] == ["1/4", "2/4", "3/4", "4/4"]
     assert any("attention=pooling seed=0: val_loss " in line for line in lines)
     assert err.splitlines()[0] == "attnlab: 4 jobs at a time train together"
-    assert len([line for line in err.splitlines() if "under way" not in line]) == 5
+    assert len([line for line in err.splitlines() if " running: " not in line]) == 5
     shown = out.splitlines()
     assert max(map(len, shown)) <= 100
     assert [shown[1].split()[:3], shown[3].split()[:4]] == [
@@ -81,7 +81,7 @@ def test_a_line_for_each_job_and_one_table(swept):
 def test_the_same_command_again_runs_nothing(swept):
     code, out, err = swept.again
     assert (code, err) == (0, "attnlab: 4 jobs: 4 done before, 0 to run\n")
-    assert out.replace(" (4 of them before)", "") == swept.first.out
+    assert out.replace(" (4 of them earlier)", "") == swept.first.out
     assert len(swept.attnlab.run_folders()) == 4
 
 
@@ -198,7 +198,7 @@ def test_failing_jobs_do_not_stop_the_others(here):
     assert code == 1
     assert states(here) == ["failed", "completed", "failed", "failed"]
     assert err.endswith("1 of 3 jobs failed, and sweep.fail_fast=true stopped the sweep there\n")
-    assert "1 completed (1 of them before), 1 failed, 1 not run" in out
+    assert "1 completed (1 of them earlier), 1 failed, 1 not run" in out
 
 
 def test_a_job_whose_settings_do_not_fit_its_data_fails_alone(here):
@@ -217,7 +217,7 @@ def test_equal_jobs_run_once(here):
     code, out, err = here("-m", *SMALL, "seed=0,0", "trainer.epochs=1,1", UNTRACKED)
     assert code == 0, err
     assert states(here) == ["completed"]
-    assert out.startswith("3 jobs have the configuration of another one and are left out.\n")
+    assert out.startswith("3 jobs left out: they have the same configuration as others.\n")
 
 
 REFUSED = [
@@ -230,27 +230,27 @@ REFUSED = [
     ("seed=0,-1", "seed: expected a whole number at least 0", "got -1."),
     ("attention=none,multi_head model=transformer", "can't be combined with model.name"),
     # An empty grid.
-    ("seed=range(0,0)", "seed: expected at least one value, got range(0,0): the grid is empty."),
-    ("seed=choice()", "seed: expected at least one value, got choice(): the grid is empty."),
+    ("seed=range(0,0)", "seed=range(0,0): has no values, so the grid is empty."),
+    ("seed=choice()", "seed=choice(): has no values, so the grid is empty."),
     ("attention=glob(x*)", "attention: expected at least one value, got glob(x*)"),
     # What is no grid.
     ("seed=range(", "seed=range(: expected KEY=VALUE as Hydra reads it"),
     ("optimizer.learning_rate=interval(0,1)", "a search (search=NAME) takes intervals."),
-    ("paths.runs=a,b", "paths.runs: expected one value for the whole sweep, got a,b."),
-    ("sweep.name=a,b", "sweep.name: expected one value for the whole sweep"),
+    ("paths.runs=a,b", "paths.runs=a,b: only one value is allowed for a whole sweep."),
+    ("sweep.name=a,b", "sweep.name=a,b: only one value is allowed for a whole sweep"),
     ("hydra.launcher.n_jobs=1,2", "hydra.launcher.n_jobs=1,2"),
     (
         "hydra/launcher=joblib hydra.launcher.n_jobs=0 seed=0,1",
-        "hydra.launcher.n_jobs: expected a number of processes, or -1 for one on each processor",
+        "hydra.launcher.n_jobs=0: must be a number of processes, or -1 for one per processor",
     ),
     ("hydra/launcher=jobli", "hydra/launcher=jobli: there is no such option. Did you mean joblib?"),
     # The sweep's own keys.
     ("sweep.nam=x", "sweep.nam: there is no such key. Did you mean sweep.name?"),
-    ("sweep.name=a/b", "sweep.name: expected a name that a folder can have, got 'a/b'."),
-    ("sweep.name=..", "sweep.name: expected a name that a folder can have, got '..'."),
+    ("sweep.name=a/b", "sweep.name=a/b: can't be the name of a folder."),
+    ("sweep.name=..", "sweep.name=..: can't be the name of a folder."),
     ("sweep.fail_fast=maybe", "sweep.fail_fast: expected true or false, got maybe."),
     ("search=nothing", "search=nothing: there is no such option."),
-    ("seed=0,1 search.trials=5", "seed: expected one value in a search"),
+    ("seed=0,1 search.trials=5", "seed=0,1: a search allows only one value"),
 ]
 
 
@@ -298,13 +298,13 @@ def test_a_sweep_may_grow_and_is_not_mistaken_for_another(here):
     code, out, err = here(*mine, "seed=0,1", "trainer.epochs=3")
     assert (code, out) == (2, "")
     assert err == (
-        "attnlab: sweep.name: mine was begun with trainer.epochs=2, which this command has as 3: "
-        "expected the same or another name.\n"
+        "attnlab: sweep.name: mine was started with trainer.epochs=2, but this command has 3: "
+        "use the same value, or choose another name.\n"
     )
     code, _, err = here(*mine, "seed=0,1", "model.layers=2")
     assert code == 2 and "begun with model.layers=its default, which this command has as 2" in err
     code, _, err = here(*mine, "search=learning_rate")
-    assert code == 2 and "mine is a grid and this command a search: expected another name." in err
+    assert code == 2 and "mine is a grid, but this command is a search: choose another name." in err
     assert len(here.run_folders()) == 2
 
 
@@ -339,7 +339,7 @@ def test_a_preset_may_choose_the_launcher(here, monkeypatch):
     assert code == 1 and "attnlab: the launcher failed: " in err and "not today" in err
     (launcher,) = asked
     assert launcher._target_.endswith("JoblibLauncher") and launcher.n_jobs == 3
-    assert "would train together, which is mostly sooner" in err
+    assert "which is usually faster" in err
     err = here("-q", "-m", *words, *SMALL, UNTRACKED).err
     assert err.startswith("attnlab: the launcher failed: ")
 
@@ -381,7 +381,7 @@ def launched(here, monkeypatch):
 def test_translators_train_in_a_process_each(launched, words, processes):
     found, err = launched(*words)
     assert found == processes
-    assert ("each in a process of its own" in err) == (processes == 2)
+    assert ("each in its own process" in err) == (processes == 2)
     assert "imports TensorFlow" not in err
 
 
@@ -420,7 +420,7 @@ def test_an_interrupted_sweep_keeps_what_is_done(attnlab):
     # Meanwhile another process was not let in.
     assert (second.code, second.out) == (2, "")
     assert f"process {process.pid} on " in second.err
-    assert "would go on" in here(*LONG, "sweep.dry_run=true").out
+    assert "would continue" in here(*LONG, "sweep.dry_run=true").out
 
 
 def killed(attnlab, *command, when) -> None:

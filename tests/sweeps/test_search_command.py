@@ -45,7 +45,7 @@ def test_a_search_goes_on_with_more_trials(here):
     values = [float(row["best"]) for row in rows]
     assert values == sorted(values)
     assert len({row["optimizer.learning_rate"] for row in rows}) == 3
-    assert "3 completed (2 of them before)" in out
+    assert "3 completed (2 of them earlier)" in out
     assert f"\nbest: trial {rows[0]['number']}: optimizer.learning_rate=" in out
     # In MLflow they stand below the search.
     assert len(query(here, "select * from tags where key = 'mlflow.parentRunId'")) == 3
@@ -147,7 +147,7 @@ def test_two_workers_that_are_killed_and_interrupted_go_on_exactly(attnlab):
         (["+search.space={model.unts: {int: [2, 4]}}"], "model.unts: there is no such key."),
         (["search.trails=3"], "search.trails: there is no such key. Did you mean search.trials?"),
         (["search.trials=0"], "search.trials: expected a whole number at least 1"),
-        (["seed=0,1"], "seed: expected one value in a search"),
+        (["seed=0,1"], "seed=0,1: a search allows only one value"),
     ],
 )
 def test_a_wrong_search_begins_nothing(here, words, sentence):

@@ -251,7 +251,7 @@ def test_what_the_cluster_ended_was_killed_whatever_it_says_itself(grid, does, r
         return [TimeoutError("taken away")]
 
     sweep = grid(ended, bound=False)
-    with pytest.raises(SweepFailed, match="1 of 1 jobs were cut off; the same command"):
+    with pytest.raises(SweepFailed, match="1 of 1 jobs were interrupted; the same command"):
         sweep.execute()
     assert states(sweep) == "killed"
 
@@ -280,7 +280,7 @@ def test_a_launch_whose_owner_has_gone_begins_nothing_more(grid):
 def test_runs_that_another_process_still_makes_are_not_done(grid, run_of):
     run = run_of(**ELSEWHERE)
     first = grid()
-    with pytest.raises(SweepFailed, match="^1 of 1 jobs are still under way in another process; "):
+    with pytest.raises(SweepFailed, match="^1 of 1 jobs are still running in another process; "):
         first.execute()
     assert first.launcher.launched == []
     assert first.folder.read()["finished"] is False
@@ -408,7 +408,7 @@ def test_workers_are_launched_once_and_run_all_trials(search, training, capsys):
     more = search(at_work, trials=6)
     more.execute()
     assert more.launcher.launched == [1]
-    assert "6 completed (5 of them before)" in capsys.readouterr().out
+    assert "6 completed (5 of them earlier)" in capsys.readouterr().out
 
 
 def test_a_search_reads_other_runs_once_and_not_for_every_trial(
@@ -469,7 +469,7 @@ def test_an_interrupted_trial_is_free_for_the_next_command(search, training):
 def test_a_trial_whose_run_another_process_makes_is_left_open(search, training, run_of):
     training(lambda number: "running" if number == 0 else "completed")
     sweep = search(at_work, trials=2)
-    with pytest.raises(SweepFailed, match="1 of 2 jobs were cut off|still under way"):
+    with pytest.raises(SweepFailed, match="1 of 2 jobs were interrupted|still running"):
         sweep.execute()
     assert sweep.launcher.launched == [2]
     training(lambda number: "completed")
@@ -526,7 +526,7 @@ def test_the_last_process_of_a_search_ends_it(search, training, others, monkeypa
     if others:
         mine.folder.create()
         mine._open().take({**ELSEWHERE, "launcher": None})
-        with pytest.raises(SweepFailed, match="1 of 2 jobs are still under way in another"):
+        with pytest.raises(SweepFailed, match="1 of 2 jobs are still running in another"):
             mine.execute()
     else:
         mine.execute()
@@ -559,4 +559,4 @@ def test_a_sweep_folder_that_was_deleted_costs_no_table(grid, does, capsys, capl
     sweep = grid(deleting)
     sweep.execute()
     assert "1 completed" in capsys.readouterr().out
-    assert "the table could not be kept" in caplog.text
+    assert "the table can't be stored" in caplog.text

@@ -100,7 +100,7 @@ def test_runs_under_way_have_a_bar_each_or_one_for_all_where_they_are_many(tmp_p
         whole = "  run 0", 3, 4, "epochs, val_loss 0.1"
         assert found == [whole, ("  run 1", 0, 4, "epochs")]
     else:
-        assert found == [("  9 under way", 24, 36, "epochs, val_loss 0.1 to 0.9")]
+        assert found == [("  9 running", 24, 36, "epochs, val_loss 0.1 to 0.9")]
     shown._show_running([])
     assert len(shown._bars.tasks) == 1
 
@@ -116,7 +116,7 @@ def test_where_no_bars_are_drawn_a_line_tells_of_the_runs_under_way(monkeypatch,
     shown._take_in()
     assert capsys.readouterr().err.splitlines() == [
         "attnlab: run 1: 1/2 epochs",
-        "attnlab: 2 under way: 1/7 epochs",
+        "attnlab: 2 running: 1/7 epochs",
     ]
 
 

@@ -1,4 +1,4 @@
-"""The `search` section: what is searched, how, and for what."""
+"""The `search` section: the space, the sampler and pruner, and the metrics."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from attnlab.config.sections import SearchConfig, decides_result
 from attnlab.errors import RequestError, RunFailed
 from attnlab.sweeps.search.spaces import Space
 
-# What metrics.json has that the test part did not decide.
+# Entries of metrics.json that don't depend on the test part.
 METRICS = ("best_value", "parameters", "seconds", "epochs", "best_epoch")
 _LISTED = f"one of {', '.join(METRICS)}"
 DEFAULT_TRIALS = 20
@@ -24,13 +24,16 @@ DEFAULT_TRIALS = 20
 
 @dataclass(frozen=True)
 class SearchSettings(SearchConfig):
-    """The `search` section, ready for use: `parse` makes types of what is open."""
+    """The `search` section after `parse`, with all defaults filled in.
 
-    # no key: the column of history.csv that the task goes by, and its direction
+    The three fields here are no keys of the section.
+    """
+
+    # the column of history.csv that the task monitors, and its direction
     monitor: tuple[str, str] = ("val_loss", "min")
-    # no key: the command's own overrides, as far as they decide what a value means
+    # the command's overrides that can change the meaning of a result
     fixed: tuple[str, ...] = ()
-    # no key: hashes of the user's own files, see `RunConfig.file_hashes`
+    # hashes of the user's own files, see `RunConfig.file_hashes`
     files: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
@@ -42,8 +45,13 @@ class SearchSettings(SearchConfig):
     ) -> SearchSettings:
         """Check the `search` section.
 
-        `fixed` are the command's own overrides, `monitor` the task's metric and its direction.
-        Raises `RequestError` where a value has the wrong type or range, or doesn't go with another.
+        Args:
+            document: The section.
+            fixed: The command's overrides.
+            monitor: The task's monitored metric and its direction.
+
+        Raises:
+            RequestError: A value has the wrong type or range, or contradicts another one.
         """
         given, fixed = parse_section("search", cls, {"search": document or {}}), list(fixed)
         space = Space.parse(given.space, fixed)
@@ -54,7 +62,7 @@ class SearchSettings(SearchConfig):
         trials = _trials(given.trials, sampler, space)
         population = given.population
         if population is None and sampler == "nsgaii":
-            # With its own 50 a short search would never leave its first generation.
+            # With Optuna's default of 50, a short search would have only one generation.
             population = min(50, max(4, trials // 5))
         sections = {word: re.split("[./=]", word.lstrip("+~"))[0] for word in fixed}
         return replace(
@@ -72,7 +80,7 @@ class SearchSettings(SearchConfig):
         )
 
     def objectives(self, metrics: Mapping[str, Any]) -> tuple[float, ...]:
-        """A completed run's values, of its metrics.json; raises `RunFailed` if one is no number."""
+        """Read the values of the metrics; raises `RunFailed` if one is no finite number."""
         values = [lookup(metrics, name) for name in self.metrics]
         for name, value in zip(self.metrics, values, strict=True):
             if not isinstance(value, (int, float)) or not math.isfinite(value):
@@ -85,7 +93,7 @@ class SearchSettings(SearchConfig):
 
 
 def is_wanted(document: Mapping[str, Any] | None) -> bool:
-    """Whether a composed `search` section differs from one that nobody touched."""
+    """Whether a composed `search` section differs from the default, which means no search."""
     return {**_DEFAULTS, **(document or {})} != _DEFAULTS
 
 

@@ -1,4 +1,4 @@
-"""What a search chooses from: ranges of numbers and lists of choices, each for one setting."""
+"""The space of a search: a range of numbers or a list of choices for each setting."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _HYDRAS_WORDS = ("null", "true", "false", "nan", "inf")
 _LUCK = "a search over seeds finds luck, not a better setting: list seeds in a sweep instead"
 _OTHER_VALUES = "its choices lead to values that can't be compared: list them in a sweep instead"
 _NO_RESULT = "it doesn't decide the result"
-# Keys that no search may choose, besides those that decide nothing.
+# Keys that can't be searched, in addition to those that don't change results.
 _REFUSED = {
     "seed": _LUCK,
     **dict.fromkeys(["task", "task.monitor", "data", "experiment"], _OTHER_VALUES),
@@ -41,9 +41,9 @@ class Range:
     low: float  # smallest value
     high: float  # largest value
     whole: bool = False  # whole numbers only
-    log: bool = False  # small values are tried as often as large ones: each factor counts the same
-    step: float | None = None  # distance between the values; None: any
-    points: int | None = None  # how many values of it a grid tries
+    log: bool = False  # sample uniformly on a logarithmic scale
+    step: float | None = None  # distance between values; None for any value
+    points: int | None = None  # number of values that a grid tries
 
     def suggest(self, trial: optuna.trial.Trial) -> None:
         """Let the sampler choose a value for the trial."""
@@ -54,7 +54,7 @@ class Range:
             trial.suggest_float(self.key, self.low, self.high, step=self.step, log=self.log)
 
     def word(self, value: float) -> str:
-        """A value as an override has it, without digits that decide nothing."""
+        """Write a value for an override, without needless digits."""
         if self.whole:
             return str(int(value))
         if self.log or self.step:
@@ -64,22 +64,22 @@ class Range:
         return repr(min(max(rounded, self.low), self.high))
 
     def ends(self) -> list[float]:
-        """The values that show whether the setting allows them all."""
+        """Return the smallest and largest value, to check whether the setting allows them."""
         return [self.low, self.high]
 
     @property
     def size(self) -> int:
-        """How many values a grid goes through, at most."""
+        """The largest number of values that a grid tries."""
         if self.points is None and self.step is None and not self.whole:
             return 1  # `grid` refuses it
         return self.points or _steps(self.low, self.high, self.step or 1) + 1
 
     def grid(self) -> list[float]:
-        """The values that a grid goes through; raises `RequestError` where nothing says which."""
+        """List the values that a grid tries; raises `RequestError` without step or points."""
         if self.points is None and self.step is None and not self.whole:
             raise RequestError(
-                f"search.space.{self.key}: expected step or points beside interval, since "
-                "search.sampler=grid goes through every value."
+                f"search.space.{self.key}: expected step or points in addition to interval, since "
+                "search.sampler=grid tries every value."
             )
         if self.points is None:
             step = self.step or 1
@@ -100,14 +100,14 @@ class Categorical:
     """One of a list of values, or of a group's options."""
 
     key: str  # the setting or the group
-    choices: tuple[Any, ...]  # what there is to choose from
+    choices: tuple[Any, ...]  # the values or options
 
     def suggest(self, trial: optuna.trial.Trial) -> None:
         """Let the sampler choose a value for the trial."""
         trial.suggest_categorical(self.key, self.choices)
 
     def word(self, value: Any) -> str:
-        """A value as an override has it."""
+        """Write a value for an override."""
         if value is None or isinstance(value, bool):
             return {None: "null", True: "true", False: "false"}[value]
         if not isinstance(value, str):
@@ -118,11 +118,11 @@ class Categorical:
 
     @property
     def size(self) -> int:
-        """How many there are."""
+        """The number of choices."""
         return len(self.choices)
 
     def grid(self) -> list[Any]:
-        """The values that a grid goes through."""
+        """List the values that a grid tries."""
         return list(self.choices)
 
     ends = grid
@@ -130,21 +130,21 @@ class Categorical:
 
 @dataclass(frozen=True)
 class Space:
-    """What a search chooses for each trial, in the order of the settings."""
+    """The settings that a search chooses for each trial."""
 
-    dimensions: tuple[Range | Categorical, ...]  # a range or a choice for each setting
+    dimensions: tuple[Range | Categorical, ...]  # one per setting
 
     @classmethod
     def parse(cls, document: Any, fixed: Iterable[str] = ()) -> Space:
-        """Read `search.space`.
+        """Parse `search.space`.
 
         Args:
             document: `{optimizer.learning_rate: {interval: [1e-4, 1e-1], log: true}, ...}`; nested
-                mappings do as well as dotted keys.
-            fixed: the command's own overrides; what they set can't be searched.
+                mappings work as well as dotted keys.
+            fixed: The command's overrides, whose keys can't be searched.
 
         Raises:
-            RequestError: it is empty, or a key or its range is none that can be searched.
+            RequestError: The space is empty, or a key or its range can't be searched.
         """
         if document is not None and not isinstance(document, Mapping):
             raise RequestError(f"search.space: expected keys with their ranges, got {document}.")
@@ -161,13 +161,14 @@ class Space:
         return cls(tuple(_dimension(key, spec) for key, spec in specs.items()))
 
     def overrides(self, values: Mapping[str, Any]) -> list[str]:
-        """The words of the command line that give the settings these values."""
+        """Write the overrides that give the settings these values."""
         return [f"{d.key}={d.word(values[d.key])}" for d in self.dimensions]
 
     def grid(self) -> dict[str, list[Any]]:
-        """For each key the values that a grid goes through.
+        """Map each key to the values that a grid tries.
 
-        Raises `RequestError` where a range has no steps, or there are too many points.
+        Raises:
+            RequestError: A range has no steps, or there are too many points.
         """
         size = math.prod(dimension.size for dimension in self.dimensions)
         if size > GRID_LIMIT:
@@ -178,11 +179,11 @@ class Space:
         return {dimension.key: dimension.grid() for dimension in self.dimensions}
 
     def probes(self) -> list[list[str]]:
-        """A few sets of overrides that touch every end and every choice.
+        """Return a few sets of overrides that together have every end and every choice.
 
-        Compose and check each of them before the first job: what a setting does not allow, or a
-        key that does not exist with one of the choices of a group, shows there. Groups are tried
-        in all their combinations, anything else one at a time.
+        Composing them before the first job finds values that a setting doesn't allow, and keys that
+        don't exist with some option of a group. Groups are combined in all ways; other settings
+        vary one at a time.
         """
         groups = [d for d in self.dimensions if "." not in d.key]
         others = [d for d in self.dimensions if "." in d.key]
@@ -195,7 +196,7 @@ class Space:
         return [self.overrides(values) for values in [*chosen, *tried]]
 
     def describe(self) -> str:
-        """The space as one text, which identifies it."""
+        """Describe the space in a text that identifies it."""
         return "; ".join(map(_describe, sorted(self.dimensions, key=lambda d: d.key)))
 
 
@@ -210,7 +211,7 @@ def _describe(dimension: Range | Categorical) -> str:
 
 
 def _specs(node: Mapping[Any, Any], prefix: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Dotted key and specification of each dimension in nested mappings."""
+    """Yield dotted key and specification of each dimension in nested mappings."""
     for name, value in node.items():
         key = f"{prefix}{name}"
         if not isinstance(value, Mapping) or not value:
@@ -262,7 +263,7 @@ def _choice(key: str, where: str, spec: Mapping[str, Any]) -> Categorical:
     for index, value in enumerate(choices):
         if not (value is None or isinstance(value, (str, int, float, bool))):
             raise RequestError(f"{where}.choice: expected single values, got {value}.")
-        if value in choices[:index]:  # as Optuna finds it again: 1, 1.0 and true are one
+        if value in choices[:index]:  # Optuna can't tell 1, 1.0 and true apart
             raise RequestError(f"{where}.choice: expected different values, got {value} twice.")
     return Categorical(key, tuple(choices))
 
@@ -294,7 +295,7 @@ def _range(key: str, where: str, kind: str, spec: Mapping[str, Any]) -> Range:
 
 
 def _steps(low: float, high: float, step: float) -> int:
-    """How many steps fit between two numbers; rounding errors don't cost the last one."""
+    """Return how many steps fit between two numbers, in spite of rounding errors."""
     return math.floor((high - low) / step + 1e-9)
 
 

@@ -1,4 +1,4 @@
-"""A search's study: what to try next, what came out, and which runs are hopeless."""
+"""A search's study: it suggests trials, stores results, and decides which runs to prune."""
 
 from __future__ import annotations
 
@@ -25,37 +25,35 @@ _STATES = {
     TrialState.RUNNING: RUNNING,
 }
 _ORDER = (COMPLETED, PRUNED, FAILED, RUNNING)
-# A trial's own marks in the storage.
+# User attributes of a trial in Optuna's storage.
 _OWNER, _SURPLUS, _RETRIES = "attnlab:owner", "attnlab:surplus", "attnlab:retries"
 _RUN, _ERROR = "attnlab:run", "attnlab:error"
-# Of `asha` and `hyperband`: one run in three gets three times as many epochs.
+# For `asha` and `hyperband`: one run in three continues to three times as many epochs.
 _REDUCTION = 3
 
 
 @dataclass(frozen=True)
 class Trial:
-    """One trial, as the storage has it."""
+    """A trial of the storage."""
 
     number: int  # from 0
-    # the words of the command line that give the settings their values; none where its process was
-    # killed before it had any
+    # the overrides with its values; none if its process was killed before it had values
     overrides: tuple[str, ...]
-    state: str  # `completed`, `pruned`, `failed`, or `running`: begun, and not ended
-    values: tuple[float, ...] | None = None  # of a completed one, its `SearchSettings.objectives`
-    # whether no other trial is better; with several metrics: than all of the Pareto front
-    best: bool = False
-    owner: Mapping[str, Any] | None = None  # the process that works on it; None where nobody does
+    state: str  # `completed`, `pruned`, `failed`, or `running` (started and not ended)
+    values: tuple[float, ...] | None = None  # `SearchSettings.objectives` of a completed trial
+    best: bool = False  # whether it is the best trial; with several metrics, on the Pareto front
+    owner: Mapping[str, Any] | None = None  # the process that runs it; None if there is none
     run: str | None = None  # the name of its run's folder, once it has ended
-    error: str | None = None  # why it failed, or was given up
+    error: str | None = None  # why it failed or was pruned
 
 
 class Study:
     """Suggests trials, and stores their results. `open` makes one.
 
-    Several processes may work on one study, with one storage. Together they run
-    `settings.trials` trials; failed and pruned ones count. A suggestion depends on the seed, the
-    trial's number and the trials that are known at that moment. So the same command with one
-    process and an empty folder suggests the same values, even if it was killed in between.
+    Several processes may work on one study through one storage. Together they run
+    `settings.trials` trials, failed and pruned ones included. A suggestion depends on the seed, the
+    trial's number and the results known at that moment. So one process that starts with an empty
+    folder always suggests the same values, even if it is killed and started again.
     """
 
     def __init__(self, settings: SearchSettings, storage: BaseStorage, name: str, claims: Path):
@@ -64,15 +62,15 @@ class Study:
 
     @classmethod
     def open(cls, settings: SearchSettings, folder: Path, name: str) -> Study:
-        """Begin a study, or continue the one in the storage.
+        """Create a study, or open the one in the storage.
 
-        Raises `RequestError` where the storage holds something else, or can't be used; nothing is
-        changed.
+        Raises:
+            RequestError: The storage has other content, or can't be used. Nothing is changed.
         """
         location = storage.location(settings, folder)
         is_url = storage.is_url(location)
         opened = storage.database(location) if is_url else storage.journal(Path(location))
-        # The file whose lock a process holds while it takes trials.
+        # A process locks this file while it takes trials.
         beside = folder.absolute() / storage.JOURNAL if is_url else Path(location)
         claims = beside.with_name(f"{beside.name}.claims")
         folder.mkdir(parents=True, exist_ok=True)
@@ -86,10 +84,15 @@ class Study:
         skip: Collection[int] = (),
         numbers: Collection[int] | None = None,
     ) -> Trial | None:
-        """The next trial to run: one that was begun and is nobody's, or a new one.
+        """Take the next trial to run: a released one, or a new one.
 
-        Those of `skip` are left to others; None where all `settings.trials` are taken, or none is
-        left that has one of `numbers`.
+        Args:
+            owner: This process.
+            skip: Numbers of trials that are left to other processes.
+            numbers: Take only one of these; None for any.
+
+        Returns:
+            None if all `settings.trials` are taken, or none of `numbers` is left.
         """
         with storage.locked(self._claims), storage.quiet():
             for number, who in self._owners().items():
@@ -100,7 +103,7 @@ class Study:
             if (numbers and new not in numbers) or self._taken() >= self.settings.trials:
                 return None
             number = self._create({_OWNER: dict(owner)})
-            if self._taken(number) > self.settings.trials:  # somebody on another machine
+            if self._taken(number) > self.settings.trials:  # another machine took the last one
                 self._mark(number, _SURPLUS, True)
                 self._study().tell(number, state=TrialState.FAIL)
                 return None
@@ -113,10 +116,10 @@ class Study:
         most: int = 1,
         only: int | None = None,
     ) -> list[Trial]:
-        """The next trials to run at a time, or `only` one of them; see `take`.
+        """Take the trials to run at the same time, or `only` one; see `take`.
 
-        They are of one round: the first `most` trials of the search, or the next ones, and so on.
-        So a search that was killed continues the round that was under way.
+        They belong to one round: the first `most` trials of the search, the next `most`, and so on.
+        So a killed search continues the same round.
         """
         numbers = None if only is None else range(only, only + 1)
         found: list[Trial] = []
@@ -135,7 +138,7 @@ class Study:
         run: str | None = None,
         error: str | None = None,
     ) -> None:
-        """Take in how a trial ended, in `run`; one that has ended before stays as it is."""
+        """Store how a trial ended, with its run folder; a trial that has ended stays as it is."""
         if self._trial(number).state.is_finished():
             return
         ended = {word: known for known, word in _STATES.items()}[state]
@@ -146,12 +149,12 @@ class Study:
             self._study().tell(number, told, ended, skip_if_finished=True)
 
     def release(self, number: int) -> None:
-        """Leave a trial that was begun to the next `take` of any process."""
+        """Give up a started trial, so that the next `take` of any process gets it."""
         if not self._trial(number).state.is_finished():
             self._mark(number, _OWNER, None)
 
     def lost(self) -> list[int]:
-        """The trials that were begun and whose process has gone."""
+        """List the unfinished trials whose process has ended."""
         return [number for number, who in self._owners().items() if who and not is_running(who)]
 
     def retry_failed(self) -> list[Trial]:
@@ -164,12 +167,12 @@ class Study:
         return [self._as_trial(trial) for trial in failed]
 
     def left(self) -> int:
-        """How many trials nobody has begun, or nobody works on any more."""
+        """Count the trials that are not started, or that no process runs any more."""
         free = list(self._owners().values()).count(None)
         return max(0, self.settings.trials - self._taken()) + free
 
     def trials(self) -> list[Trial]:
-        """All trials, the best first, without those that were tried again."""
+        """List all trials, the best first, without failed ones that were retried."""
         best: set[int] = set()
         if any(trial.state == TrialState.COMPLETE for trial in self._trials()):
             study, single = self._study(), len(self.settings.metrics) == 1
@@ -185,32 +188,32 @@ class Study:
         return sorted((t for t in trials if t.number not in replaced), key=rank)
 
     def draw(self, folder: Path) -> None:
-        """Draw how the search went; raises `OSError`, and what Optuna raises."""
+        """Draw the figures of the search; raises `OSError` and Optuna's errors."""
         from attnlab.sweeps.search.figures import draw_search
 
         named = {"best_value": f"best {self.settings.monitor[0]}"}
         draw_search(self._study(), [named.get(m, m) for m in self.settings.metrics], folder)
 
     def is_hopeless(self, number: int, epoch: int, value: float) -> bool:
-        """Note what a trial's run had after an epoch; returns whether it is to be given up.
+        """Store a run's value after an epoch; returns whether the run should be pruned.
 
         Raises:
-            OSError, OptunaError: the storage can't be used.
+            OSError, OptunaError: The storage can't be used.
         """
         with storage.quiet():
             known = self._trial(number).intermediate_values
             trial = optuna.trial.Trial(self._study(), self._key(number))
-            if epoch not in known:  # a resumed run may come to an epoch again
+            if epoch not in known:  # a resumed run may repeat an epoch
                 trial.report(value, epoch)
             return trial.should_prune()
 
     def _study(self, number: int | None = None) -> optuna.Study:
-        """The study with the sampler of a trial, and without any memory of its own."""
+        """Load Optuna's study, with the sampler of a trial."""
         how: Any = {"sampler": _sampler(self.settings, number), "pruner": _pruner(self.settings)}
         return optuna.load_study(study_name=self._name, storage=self._storage, **how)
 
     def _create(self, marks: Mapping[str, Any], like: FrozenTrial | None = None) -> int:
-        """A new trial with the values of another or none yet; its number."""
+        """Create a trial, with the values of another one or without values; returns its number."""
         given: Any = {"params": like.params, "distributions": like.distributions} if like else {}
         state, attrs = TrialState.RUNNING, dict(marks)
         trial = optuna.trial.create_trial(state=state, user_attrs=attrs, **given)
@@ -218,7 +221,7 @@ class Study:
         return self._storage.get_trial(key).number
 
     def _suggest(self, number: int) -> Trial:
-        """Give a trial its values, where it was killed before it had them."""
+        """Suggest a trial's values, unless it has them already."""
         if not self._has_values(self._trial(number)):
             trial = optuna.trial.Trial(self._study(number), self._key(number))
             for dimension in self.settings.space.dimensions:
@@ -235,21 +238,21 @@ class Study:
         return {dimension.key for dimension in self.settings.space.dimensions} <= set(trial.params)
 
     def _trials(self) -> list[FrozenTrial]:
-        """All that were begun, except those that turned out to be too many."""
+        """List all started trials, except surplus ones."""
         trials = self._storage.get_all_trials(self._id, deepcopy=False)
         return [t for t in trials if t.state in _STATES and _SURPLUS not in t.user_attrs]
 
     def _owners(self) -> dict[int, Mapping[str, Any] | None]:
-        """Who is at each trial that was begun and has not ended; None where nobody is."""
+        """Map each unfinished trial to the process that runs it; None if there is none."""
         begun = [trial for trial in self._trials() if trial.state == TrialState.RUNNING]
         return {trial.number: trial.user_attrs.get(_OWNER) for trial in begun}
 
     def _replaced(self) -> set[int]:
-        """Numbers of failed trials that another one has tried again."""
+        """Return the numbers of failed trials that were retried."""
         return {t.user_attrs[_RETRIES] for t in self._trials() if _RETRIES in t.user_attrs}
 
     def _taken(self, up_to: int | None = None) -> int:
-        """How many of `settings.trials` are taken, by trials up to a number."""
+        """Count the taken ones of `settings.trials`, among trials up to a number."""
         numbers = {trial.number for trial in self._trials()} - self._replaced()
         return sum(up_to is None or number <= up_to for number in numbers)
 
@@ -260,15 +263,15 @@ class Study:
         return self._storage.get_trial(self._key(number))
 
     def _key(self, number: int) -> int:
-        """The storage's own number of a trial, which counts over all its studies."""
+        """Return the storage's id of a trial, which is unique over all studies."""
         return self._storage.get_trial_id_from_study_id_trial_number(self._id, number)
 
 
 def _sampler(settings: SearchSettings, number: int | None) -> samplers.BaseSampler:
-    """The sampler of one trial, seeded by the search's seed and the trial's number.
+    """Make the sampler of one trial, seeded by the search's seed and the trial's number.
 
-    So a search that was killed continues with the same values, and processes that share a storage
-    don't suggest the same ones.
+    So a killed search continues with the same values, and processes that share a storage suggest
+    different values.
     """
     if number is None:
         return samplers.RandomSampler(seed=0)
@@ -295,13 +298,13 @@ def _sampler(settings: SearchSettings, number: int | None) -> samplers.BaseSampl
 
 
 def _pruner(settings: SearchSettings) -> pruners.BasePruner:
-    """Who decides, after an epoch, whether a run is hopeless."""
+    """Make the pruner, which decides after an epoch whether a run is stopped."""
     epochs = settings.prune_after_epochs
     if settings.pruner == "median":
         return pruners.MedianPruner(settings.prune_after_trials, n_warmup_steps=epochs)
     if settings.pruner == "asha":
         return pruners.SuccessiveHalvingPruner(epochs, reduction_factor=_REDUCTION)
     if settings.pruner == "hyperband":
-        # "auto", the most epochs that a run can have: known as soon as one has completed.
+        # "auto": the number of epochs of a completed run, known after the first one.
         return pruners.HyperbandPruner(epochs, "auto", reduction_factor=_REDUCTION)
     return pruners.NopPruner()

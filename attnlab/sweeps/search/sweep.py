@@ -1,4 +1,4 @@
-"""A sweep in which each run's values are chosen by what came of the others."""
+"""A search: a sweep whose values are chosen by the results of earlier runs."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ from attnlab.sweeps.worker import (
 from attnlab.tasks.kinds import kind_of
 
 log = logging.getLogger("attnlab")
-# Where trials are learnt from, for values or for pruning: the more at a time, the less is known.
+# Trials that train at a time if the search learns from results: with more, it learns from fewer.
 _LEARNT_FROM = 8
 
 
 class SearchSweep(Sweep):
-    """Workers are launched once and share a study; several processes may do so."""
+    """A search whose workers share a study; several processes may work on it at the same time."""
 
     def __init__(self, plan: SweepPlan, launcher: Launcher, search: SearchSettings):
         super().__init__(plan, launcher)
@@ -88,14 +88,14 @@ class SearchSweep(Sweep):
             log.warning("the search is not drawn: %s", error)
 
     def rows(self, noted: bool = False) -> list[TableRow]:
-        """The trials, the best first."""
+        """List the trials, the best first."""
         if self._study is None:
             return []
         self.index.refresh()
         return [self._row(trial, noted) for trial in self._study.trials()]
 
     def best(self, rows: Sequence[TableRow]) -> list[TableRow]:
-        """The best trial, or the front of those that none beats in all metrics."""
+        """Return the best trial; with several metrics, the Pareto front."""
         trials = self._study.trials() if self._study is not None else []
         numbers = [trial.number for trial in trials if trial.best]
         return [row for row in rows if row.number in numbers and row.results]
@@ -110,7 +110,7 @@ class SearchSweep(Sweep):
         return Study.open(self._settings, self.folder.path, self.folder.name)
 
     def _to_run(self) -> int:
-        """How many trials a launch would run; nothing is written to find out."""
+        """Return how many trials a launch would run, without writing anything."""
         place = storage.location(self._settings, self.folder.path)
         if not self.folder.read() or not (storage.is_url(place) or Path(place).exists()):
             return self._settings.trials
@@ -141,7 +141,7 @@ class SearchSweep(Sweep):
         return TableRow(*place, state, results, error, path, epoch, epochs)
 
     def _point(self, trial: Trial) -> Point | None:
-        """What a trial runs; None where its values are not known yet, or can't be combined."""
+        """Return the point of a trial; None without values, or if they can't be combined."""
         if not trial.overrides:
             return None
         if trial.number not in self._points:
@@ -151,21 +151,21 @@ class SearchSweep(Sweep):
         return self._points[trial.number]
 
     def _most_together(self) -> int:
-        """How many trials a process trains at a time: those that are suggested at a time, too."""
+        """Return how many trials are suggested and trained at a time by a process."""
         wanted, kind = self.plan.first.trainer.together, kind_of(self.plan.first.task.name)
         alone = wanted == "never" or kind.models.together == 1 or not self.launcher.here
-        alone |= "seconds" in self._settings.metrics  # which would be those of all of them
-        # These two compare a run with those under way, and who is ahead depends on the clock.
+        alone |= "seconds" in self._settings.metrics  # stacked runs share their seconds
+        # These two compare unfinished runs, so their result would depend on timing.
         if alone or self._settings.pruner in ("asha", "hyperband"):
             return 1
         if wanted == "auto":
             wanted = min(self._settings.population or _LEARNT_FROM, MOST_PROGRAMS)
             if self._settings.sampler in ("random", "grid") and self._settings.pruner == "none":
-                wanted = MOST_PROGRAMS  # whose shapes may all differ
+                wanted = MOST_PROGRAMS  # all shapes may differ
         return min((most_that_fit(end, wanted) for end in self._ends), default=wanted)
 
     def _run(self, study: Study, most: int) -> None:
-        """Launch workers, and again after one has died; which trial it was shows alone."""
+        """Launch workers; after one dies, run each of its trials alone to find the cause."""
         while left := study.left():
             before = study.trials()
             try:
@@ -184,7 +184,7 @@ class SearchSweep(Sweep):
                         study.tell(number, FAILED, error=f"its process died again ({death})")
 
     def _launch(self, workers: int, most: int, only: int | None = None) -> bool:
-        """Launch workers once; returns whether one left something to others, for it was full."""
+        """Launch workers once; returns whether one stopped because its process was full."""
         work = partial(run_trials, launch=self.launch, plan=self.plan, most=most, only=only)
         returned = self.launcher(work, [self.plan.words] * workers)
         for result in returned:
@@ -196,14 +196,16 @@ class SearchSweep(Sweep):
 def run_trials(
     cfg: DictConfig, *, launch: Launch, plan: SweepPlan, most: int = 1, only: int | None = None
 ) -> bool:
-    """A worker: run trials, `most` at a time, until all are taken or this process is full.
+    """Run trials in a worker, `most` at a time, until all are taken or this process is full.
 
-    Results of trials that train together are reported in order, when all have ended. Returns
-    whether the process is full.
+    Results of trials that train together are stored in order when all have ended.
+
+    Returns:
+        Whether the process is full.
 
     Raises:
-        KeyboardInterrupt: interrupted.
-        StoppedEarly: a trial failed, and that ends the sweep.
+        KeyboardInterrupt: Interrupted.
+        StoppedEarly: A trial failed, and `sweep.fail_fast` is set.
     """
     check_for_interrupt()
     prepare_process(launch)
@@ -218,7 +220,7 @@ def run_trials(
             return False
         ended = _run_round(study, trials, launch, plan)
         for trial, outcome in zip(trials, ended, strict=True):
-            if outcome.state == RUNNING:  # another process is at it
+            if outcome.state == RUNNING:  # another process runs it
                 study.release(trial.number)
                 busy.add(trial.number)
             else:
@@ -245,7 +247,7 @@ def _run_round(
 def _work(
     study: Study, trial: Trial, launch: Launch, plan: SweepPlan
 ) -> tuple[str, Callable[[], Outcome]]:
-    """The program of a trial's run, and what makes the run."""
+    """Return the program of a trial's run, and the function that makes the run."""
     try:
         point = plan.trial(trial.number, trial.overrides)
     except RequestError as error:
@@ -267,19 +269,19 @@ def _run_trial(study: Study, point: Point, launch: Launch) -> Outcome:
 
 
 class TrialReporter:
-    """Reports a trial's epochs and gives its run up; a storage that fails costs only pruning."""
+    """Reports a trial's epochs and prunes its run; if the storage fails, only pruning stops."""
 
     def __init__(self, study: Study, number: int):
         self._study, self._number, self._broken = study, number, False
 
     def __call__(self, row: Mapping[str, float]) -> None:
-        """Report a row of history.csv; raises `Pruned` where the run is not worth going on with."""
+        """Report a row of history.csv; raises `Pruned` if the run should stop."""
         settings = self._study.settings
         metric = settings.monitor[0]
         if settings.pruner == "none" or metric not in row or self._broken:
             return
         if not (metric.endswith("_loss") or math.isfinite(row[metric])):
-            return  # a score that was not computed in this epoch
+            return  # the score was not computed in this epoch
         epoch, value = int(row["epoch"]), float(row[metric])
         try:
             hopeless = self._study.is_hopeless(self._number, epoch, value)
