@@ -182,8 +182,10 @@ def _task_groups(asked: _Question, metric: Quantity, choice: Choice) -> TaskGrou
     reference = _reference(groups, choice.reference, by) if len(groups) > 1 else None
     notes = [f"left out {_count(older, 'older run')} of the same group and seed"] * bool(older)
     if asked.apart:
-        keys = ", ".join(asked.apart)
-        notes.append(f"runs that differ in {keys} are compared separately; --by {keys} groups them")
+        keys, named = ", ".join(asked.apart), ",".join(asked.apart)
+        notes.append(
+            f"runs that differ in {keys} are compared separately; --by {named} groups them"
+        )
     if len(groups) == 1:
         notes.append("there is only one group, so there is nothing to compare it with")
     elif reference is None:
