@@ -41,10 +41,10 @@ def test_a_grid_may_grow_and_shrink(folder, fixed, varying):
 @pytest.mark.parametrize(
     ("kind", "fixed", "words"),
     [
-        (GRID, {"task": "sunspots", "seed": "0"}, "task=fib, which this command has as sunspots"),
-        (GRID, {"task": "fib"}, "seed=0, which this command has as its default"),
-        (GRID, {"task": "fib", "seed": "0", "model": "rnn"}, "model=its default, which .* as rnn"),
-        (SEARCH, {"task": "fib", "seed": "0"}, "mine is a grid and this command a search"),
+        (GRID, {"task": "sunspots", "seed": "0"}, "task=fib, but this command has sunspots"),
+        (GRID, {"task": "fib"}, "seed=0, but this command has its default"),
+        (GRID, {"task": "fib", "seed": "0", "model": "rnn"}, "model=its default, but .* has rnn"),
+        (SEARCH, {"task": "fib", "seed": "0"}, "mine is a grid, but this command is a search"),
     ],
 )
 def test_another_command_is_refused(folder, kind, fixed, words):
