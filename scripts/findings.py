@@ -282,9 +282,9 @@ def take_over(name: str, source: Path) -> None:
     if picture.exists():
         from PIL import Image
 
-        Image.open(picture).convert("RGB").quantize(64).save(
-            GALLERY / f"study_{name}.png", optimize=True
-        )
+        # The default method (median cut) turns a thin line's colour into its neighbour's.
+        few = Image.open(picture).convert("RGB").quantize(256, Image.Quantize.MAXCOVERAGE, dither=0)
+        few.save(GALLERY / f"study_{name}.png", optimize=True)
     commit = subprocess.run(
         ["git", "rev-parse", "--short", "HEAD"],
         cwd=ROOT,
