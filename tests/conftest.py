@@ -30,7 +30,7 @@ from hypothesis import settings
 from attnlab.training.tensorflow_internals import vectorize_short_loops
 
 # No test asserts a duration: a busy machine takes long for the first example.
-settings.register_profile("untimed", deadline=None)
+settings.register_profile("untimed", deadline=None, max_examples=50)
 settings.load_profile("untimed")
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")

@@ -8,7 +8,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from asked import asked_texts, fitted, part, question, said, some_questions, write_answerer
-from compared_runs import only
 from drawn import drawn
 from scipy.stats import binomtest
 
@@ -20,7 +19,6 @@ from attnlab.tasks.answering.kind import KIND
 from attnlab.tasks.answering.report import build_report
 from attnlab.tasks.answering.shown.figures import attention_figure, figures
 from attnlab.tasks.answering.spans import PredictedAnswer
-from attnlab.tasks.declaration import NoItemTest
 from attnlab.tasks.shown.run_figures import result_line
 from attnlab.views.png.figure import draw
 
@@ -186,16 +184,6 @@ def test_one_seed_is_mcnemars_test(tmp_path):
     assert found.method == "exact McNemar test over 40 test questions"
     (other,) = item_test("f1", [([own], [base])], False)
     assert other.method.endswith("; of right answers, whatever the metric")
-
-
-def test_other_questions_and_damaged_files_are_not_tested(tmp_path):
-    base = run_with(tmp_path, "none", [0])
-    data = asked_texts(some_questions(60), some_questions(40, seed=2))
-    other = run_with(tmp_path, "pooling", [0], data=data)
-    with pytest.raises(NoItemTest, match=f"{other.name} has other test items than the others"):
-        item_test("exact_match", [([other], [base])], False)
-    (other.path / "predictions.csv").write_text("index,id,question\n")
-    assert any("damaged: it has no column 'answer'" in text for text in only(tmp_path).notes)
 
 
 # Figures

@@ -6,13 +6,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from compared_runs import on_page, only
+from compared_runs import on_page
 from drawn import drawn
-from fillers import DATA, TEST, data_of, fake_task, said, word, write_filler
+from fillers import DATA, TEST, fake_task, said, word, write_filler
 from scipy.stats import binomtest
 
 from attnlab.run.figures import draw_run
-from attnlab.tasks.declaration import NoItemTest
 from attnlab.tasks.masked_words.baselines import baselines
 from attnlab.tasks.masked_words.item_test import item_test
 from attnlab.tasks.masked_words.kind import KIND
@@ -20,7 +19,6 @@ from attnlab.tasks.masked_words.report import build_report, chosen_words
 from attnlab.tasks.masked_words.shown import attention_figure, figures, word_records
 from attnlab.views.png.figure import draw
 from attnlab.views.png.words import DARKEST
-from attnlab.views.records import Text
 
 COUNT = len(DATA.parts["test"].words)
 METRICS = {
@@ -85,15 +83,6 @@ def test_one_seed_is_mcnemars_test(tmp_path):
     (found,) = item_test("accuracy", [([own], [base])], False)
     assert found.p == pytest.approx(binomtest(1, 7).pvalue)
     assert found.method == f"exact McNemar test over {COUNT} test words"
-
-
-def test_other_words_and_damaged_files_are_not_tested(tmp_path):
-    base = write_filler(tmp_path, "multi_head", [0])
-    other = write_filler(tmp_path, "bahdanau", [0], task=fake_task(*data_of(TEST, TEST[5:])))
-    with pytest.raises(NoItemTest, match=f"{other.name} has other test items than the others"):
-        item_test("accuracy", [([other], [base])], False)
-    (other.path / "predictions.csv").write_text("row,place,text,word\n")
-    assert any("damaged: it has no column 'right'" in text for text in only(tmp_path).notes)
 
 
 # Examples and figures
@@ -176,15 +165,3 @@ def test_words_go_from_the_hardest_to_the_best_known(tmp_path):
     assert table.rows[0][2].endswith(" ✗ (0.75)") and table.rows[-1][2] == table.rows[-1][1]
     assert groups.header == ["group", "words", *groups.header[2:]]
     assert {row[0] for row in groups.rows} <= {"masked", "replaced", "kept"}
-
-
-def test_several_runs_stand_side_by_side_and_damaged_ones_are_named(tmp_path):
-    write_filler(tmp_path, "multi_head", [5])
-    write_filler(tmp_path, "bahdanau", [])
-    damaged = write_filler(tmp_path, "luong_global", [])
-    damaged.write_predictions({"row": [0], "text": ["a"]})
-    table, *others = word_records(on_page(tmp_path))
-    assert {*table.header} >= {"says multi_head", "says bahdanau", "p, multi_head", "p, bahdanau"}
-    assert "(mean of 2 runs)" in table.title
-    said_of = [part.text for part in others if isinstance(part, Text)]
-    assert any("luong_global: no predictions" in text and "p_word" in text for text in said_of)
