@@ -104,7 +104,7 @@ def test_a_grid_goes_through_steps_or_points():
     assert Range("a", 1e-4, 1e-1, log=True, points=4).grid() == [1e-4, 1e-3, 1e-2, 1e-1]
     assert Range("a", 2, 5, whole=True).grid() == [2, 3, 4, 5]
     assert Range("a", 4, 64, whole=True, log=True, points=3).grid() == [4, 16, 64]
-    with pytest.raises(RequestError, match="expected step or points beside interval"):
+    with pytest.raises(RequestError, match="expected step or points in addition to interval"):
         Range("a", 0.0, 1.0).grid()
     with pytest.raises(RequestError, match="at most 10,000 points with .*, got 1,000,000"):
         Space.parse({key: {"int": [1, 1000]} for key in ("a.b", "a.c")}).grid()
@@ -146,7 +146,7 @@ def test_probes_touch_every_end_and_every_combination_of_groups():
         ({"directions": ["min", "min"]}, "expected min or max for each of best_value, got"),
         ({"metrics": "seconds", "directions": "up"}, "expected min or max for seconds, got up."),
         ({"sampler": "cmaes"}, "cmaes expects at least two ranges of numbers in search.space, go"),
-        ({"sampler": "grid"}, "expected step or points beside interval"),
+        ({"sampler": "grid"}, "expected step or points in addition to interval"),
         (
             {"metrics": ["best_value", "seconds"], "pruner": "median"},
             "search.pruner: expected none",
