@@ -9,7 +9,6 @@ from typing import Any
 import click
 
 from attnlab.records.environment import environment, has_gpu
-from attnlab.run.building import memory
 
 _NAMES = {
     **{"tensorflow": "TensorFlow", "keras": "Keras", "mlflow": "MLflow", "hydra-core": "Hydra"},
@@ -54,6 +53,8 @@ def _facts(found: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _memory() -> str:
+    from attnlab.run.building import memory
+
     try:
         return f"{memory() / 2**30:.1f} GiB"
     except AttributeError:  # Windows has no `os.sysconf`

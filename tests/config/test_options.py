@@ -123,7 +123,7 @@ def test_a_file_that_names_no_class_is_told(folder, monkeypatch, text, said):
         (("float", "number"), "in its rule, type: expected one of int, float, bool, str, list,"),
         (("min: 0", "min: a"), "in its rule, min: expected a number, got a."),
         (("{type: float, min: 0, below: 1}", "3"), "expected a rule for each setting, {type: int}"),
-        (("name: mine", "name: bahdanau"), "in a file of one's own the file's name, got bahdanau"),
+        (("name: mine", "name: bahdanau"), "attention.name=bahdanau: the name can't be changed"),
     ],
 )
 def test_rules_of_another_form_are_told(folder, monkeypatch, capsys, wrong, said):

@@ -103,7 +103,7 @@ def test_a_job_that_the_cluster_took_away_goes_on(attnlab):
     assert yaml.safe_load((folder / "config.yaml").read_text())["seed"] == 0
 
 
-def test_a_cluster_that_is_not_tattnlab(attnlab):
+def test_a_cluster_that_is_not_there(attnlab):
     code, out, err = attnlab("-m", *SMALL, "seed=0,1", UNTRACKED, *SLURM)
     assert code == 1
     assert states(attnlab) == []

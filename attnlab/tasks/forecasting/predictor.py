@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 from attnlab.config.options import in_prose
 from attnlab.config.rules import did_you_mean
 from attnlab.errors import RequestError
-from attnlab.tasks.forecasting.by_series import listed
 from attnlab.tasks.forecasting.data.writing.table import Ahead, csv_of, lines
 from attnlab.tasks.predictor import Predictor, Request, Setting
 
@@ -120,6 +119,8 @@ class ForecastPredictor(Predictor):
 
     def _note_new(self, origins: Sequence[Origin]) -> None:
         """Say which series the run doesn't know, so that it doesn't know their scale either."""
+        from attnlab.tasks.forecasting.by_series import listed
+
         known = {origin.id for origin in self.task.origins}
         new = [origin.id or "the one given" for origin in origins if origin.id not in known]
         if new and "" not in known:

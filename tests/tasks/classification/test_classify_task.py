@@ -85,12 +85,12 @@ def test_files_and_standard_input_are_texts_too(trained, monkeypatch):
     (trained.folder / "one.txt").write_text("what an awful\nbread")
     code, out, err = trained("classify", "latest", "--file", "one.txt", "lovely rain")
     assert (code, out.split()) == (0, ["good", "bad"]), err
-    assert "tokens are read" not in err and "--file" not in err
+    assert "tokens of a text are read" not in err and "--file" not in err
     _, _, err = trained("classify", "latest", "one.txt")
     assert "warning: one.txt is classified as a text; --file one.txt reads the file\n" in err
     _, _, err = trained("classify", "latest", "lovely " * 99, "bread " * 99)
     assert "only the first " in err and "the end of 'lovely lovely " in err
-    assert err.count("tokens are read") == 1
+    assert err.count("tokens of a text are read") == 1
     lines = io.BytesIO(b"lovely rain\n\n  \nwhat an awful bread\n")
     monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=lines))
     assert trained("classify", "latest")[1].splitlines() == ["good", "", "", "bad"]

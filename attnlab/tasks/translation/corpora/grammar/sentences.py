@@ -259,7 +259,7 @@ def owners_owner(choices: Choices) -> Clause | None:
 # --- streams --------------------------------------------------------------------------------------
 
 # How often each kind of sentence comes, compared with the others.
-KINDS = {
+KINDS: dict[Callable[[Choices], Clause | None], int] = {
     simple: 32,
     describing: 9,
     with_relative: 18,
@@ -272,7 +272,7 @@ KINDS = {
     who: 4,
     which: 3,
 }
-BEYOND = {
+BEYOND: dict[Callable[[Choices], Clause | None], int] = {
     that_with_reason: 3,
     that_with_relative: 3,
     that_that: 2,
