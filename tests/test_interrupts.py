@@ -41,6 +41,14 @@ def test_a_signal_in_a_callback_is_not_lost():
         command.check_for_interrupt()
 
 
+def test_listening_again_forgets():
+    with pytest.raises(KeyboardInterrupt):
+        os.kill(os.getpid(), signal.SIGINT)
+        signal.pause()
+    command.listen_for_interrupts()
+    command.check_for_interrupt()
+
+
 def test_an_ignored_ctrl_c_stays_ignored():
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     command.listen_for_interrupts()

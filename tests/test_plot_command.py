@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 
+import click
 import numpy as np
 import pytest
 
@@ -99,6 +100,12 @@ def test_wrong_options_of_positional_encoding(options, sentence):
         plot("positional-encoding", *options)
 
 
+def test_ranges_are_clicks():
+    for options in (("--units", "1"), ("--length", "1"), ("--offset", "0")):
+        with pytest.raises(click.BadParameter, match="not in the range"):
+            plot("positional-encoding", *options)
+
+
 @pytest.mark.parametrize("words", [("{run}",), ("run", "{run}"), ("--output", "{out}", "{run}")])
 def test_a_run_is_drawn_with_or_without_the_word(tmp_path, monkeypatch, capsys, words):
     run = make_run(tmp_path / "runs", "sunspots")
@@ -110,6 +117,11 @@ def test_a_run_is_drawn_with_or_without_the_word(tmp_path, monkeypatch, capsys, 
     plot(*(word.format(run=run.path, out=tmp_path / "out") for word in words))
     assert asked == [(run.path, tmp_path / "out" if len(words) == 3 else None)]
     assert capsys.readouterr().out == f"{tmp_path / 'loss.png'}\n"
+
+
+def test_no_word_is_refused():
+    with pytest.raises(click.MissingParameter):
+        command("plot").main([], standalone_mode=False)
 
 
 def test_help_shows_all_three(capsys):
@@ -129,12 +141,24 @@ def test_embeddings_of_two_vocabularies(tmp_path, trained_on, capsys):
     assert sorted(path.name for path in run.plots.iterdir()) == names
 
 
+def test_embeddings_of_a_shared_vocabulary(tmp_path, trained_on):
+    run = make_run(tmp_path, "translate")
+    trained_on("shared")
+    plot("embeddings", run.path, "--output", tmp_path / "figures")
+    assert [path.name for path in (tmp_path / "figures").iterdir()] == ["embeddings_shared.png"]
+
+
 def test_a_run_of_another_task_has_no_embeddings(tmp_path, trained_on):
     run = make_run(tmp_path, "sunspots")
     trained_on("source")
     with pytest.raises(RequestError, match="^RUN: expected a run of translation") as error:
         plot("embeddings", run.path)
     assert "is one of forecasting" in str(error.value)
+
+
+def test_a_missing_run_has_no_embeddings(tmp_path):
+    with pytest.raises(RequestError, match="RUN: latest: there are no runs in"):
+        plot("embeddings", "latest", runs=tmp_path)
 
 
 @pytest.mark.parametrize("model", ["rnn", "transformer"])

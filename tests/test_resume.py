@@ -19,10 +19,12 @@ from same_runs import assert_same_run
 
 from attnlab.cli import main
 from attnlab.errors import Pruned, RequestError, RunBusy, RunFailed
+from attnlab.records.mlflow.tracker import Tracker
 from attnlab.records.run_directory import RunDirectory
 from attnlab.records.status import FolderLock
 from attnlab.run.building import import_tensorflow
 from attnlab.run.loop import Session
+from attnlab.run.recorder import Recorder
 from attnlab.run.resume import resume
 from attnlab.run.runner import SweepMember, new_folder, run, run_in
 from attnlab.tasks.forecasting.learner import ForecastLearner
@@ -175,6 +177,12 @@ def test_a_run_that_was_killed_while_it_prepared_is_stacked_as_a_new_one(
     (begun.path / "status.json").write_text(json.dumps({**status, "pid": 2**22 + 1}))
     resume(begun)
     assert len(asked) == 1
+
+
+def test_what_is_taken_back_is_not_counted(config, folder):
+    assert folder.status.read()["epoch"] == 2
+    Recorder(config, folder, Tracker(None, folder.path)).rewind([])
+    assert folder.status.read()["epoch"] == 0
 
 
 def test_a_finished_run_can_be_trained_longer(compose):
@@ -419,6 +427,12 @@ def test_missing_best_weights_are_named(folder):
         resume(folder)
 
 
+def test_a_folder_without_its_configuration_is_refused(folder):
+    (folder.path / "config.yaml").unlink()
+    with pytest.raises(RequestError, match="config.yaml: damaged or missing"):
+        resume(folder)
+
+
 def test_other_versions_are_warned_of(folder, whole, caplog):
     environment = json.loads((folder.path / "environment.json").read_text())
     environment["packages"]["numpy"] = "1.0"
@@ -521,3 +535,8 @@ def test_a_translator_goes_on_from_the_middle_of_an_epoch(compose, monkeypatch, 
     whole = run(config)
     folder = resumed_within(config, TranslationLearner, chunk, monkeypatch)
     assert_same_run(resume(folder), whole)
+
+
+def test_the_checkpoints_interval_does_not_decide_the_result(compose, config):
+    other = compose(*SMALL, "trainer.checkpoint_every_seconds=null")
+    assert other.digest == config.digest

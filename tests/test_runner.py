@@ -124,6 +124,11 @@ def test_the_same_seed_gives_the_same_bits(config, folder, no_figures):
     )
 
 
+def test_another_seed_is_another_run(compose, folder, no_figures):
+    other = run(compose(*FIB, *DROPPING, "trainer.epochs=1", "seed=7"))
+    assert history(other)["train_loss"] != history(folder)["train_loss"][:1]
+
+
 def test_the_loss_falls(compose, no_figures):
     settings = ("trainer.epochs=7", "optimizer.learning_rate=0.01", "model.anchor=false")
     folder = run(compose(*PLAIN, *settings, "attention=none"))
@@ -172,6 +177,14 @@ def test_patience_counts_scored_epochs_alone(compose, validation_losses, no_figu
     folder = run(compose(*PLAIN, "trainer.epochs=9", "trainer.patience=2"))
     metrics = read_json(folder / "metrics.json")
     assert (metrics["epochs"], metrics["best_epoch"], metrics["best_value"]) == (8, 4, 5.0)
+
+
+def test_a_schedule_spans_the_whole_run(compose, no_figures):
+    schedule = ("schedule=cosine", "schedule.final=0.2", "optimizer.learning_rate=0.01")
+    folder = run(compose(*PLAIN, "trainer.epochs=2", *schedule))
+    rates = [float(rate) for rate in history(folder)["learning_rate"]]
+    # Half a cosine from 0.01 down to a fifth of it: the middle after one epoch of two.
+    np.testing.assert_allclose(rates, [0.006, 0.002])
 
 
 def test_without_a_validation_part_the_last_epoch_counts(compose, no_figures):

@@ -30,6 +30,13 @@ def streams(runs, capsys, *arguments):
     return capsys.readouterr()
 
 
+def test_a_table_says_which_is_better(three_groups):
+    shown = invoke(three_groups)
+    assert shown.exit_code == 0
+    (line,) = [line for line in shown.output.splitlines() if "better  " in line]
+    assert line.startswith("bahdanau   5  -0.102 [-0.118, -0.086]")
+
+
 def test_options_reach_the_comparison(runs):
     write_group(runs, "bahdanau", BETTER, task="fib", status={"sweep": "mine"})
     shown = invoke(
@@ -189,3 +196,14 @@ def test_no_group_takes_the_place_of_another_one_in_mlflow(tmp_path, empty_store
     with sqlite3.connect(tmp_path / "mlflow.db") as store:
         keys = {key for (key,) in store.execute("select key from latest_metrics")}
     assert len(keys) == 6
+
+
+def test_a_group_may_be_called_as_a_column_is(tmp_path):
+    for keys in ("4", "16"):
+        for attention in ("none", "bahdanau"):
+            config = {"data.name": f"d{keys}", "data.keys": keys}
+            write_run(tmp_path, attention, 0, 1.0, config=config)
+    words = "--by", "data,attention", "--within", "data.keys", "--format", "json"
+    tasks = json.loads(invoke(tmp_path, *words).output)["tasks"]
+    found = [(row["data"], row["data.name"]) for each in tasks for row in each["groups"]]
+    assert sorted(set(found)) == [("keys=16", "d16"), ("keys=4", "d4")]

@@ -79,6 +79,13 @@ def test_the_list_as_json(data):
     assert {row["where"] for row in rows} >= {"give data.path=FILE.pkl"}
 
 
+def test_from_the_command_line_of_another_process(attnlab, folder):
+    attnlab.environment["ATTNLAB_DATA"] = str(folder / "cache")
+    outcome = attnlab("data", "list")
+    assert (outcome.code, outcome.err) == (0, "")
+    assert "\ntatoeba " in outcome.out
+
+
 def test_counts_of_one_corpus(data):
     outcome = data("list", "tatoeba", "--path", "deu.txt")
     assert outcome.code == 0, outcome.err

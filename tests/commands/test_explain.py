@@ -133,6 +133,11 @@ def test_a_metric_or_a_column_is_explained(capsys, word, start):
     assert second.startswith(f"    {start}")
 
 
+def test_a_term_of_two_words_needs_no_quotes(capsys):
+    assert main(["explain", "DM", "p"]) == 0
+    assert capsys.readouterr().out.startswith("DM p, in results\n    DM p: ")
+
+
 def test_every_metric_is_explained():
     names = {metric.name for kind in kinds() for metric in kind.scoring.metrics}
     assert [name for name in sorted(names) if not glossary.explained(name)] == []

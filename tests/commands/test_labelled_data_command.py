@@ -104,3 +104,7 @@ def test_wrong_requests_get_one_sentence(data, words, message):
     code, out, err = data(*words)
     assert (code, out) == (2, "")
     assert message in err and err.startswith("attnlab: ") and err.count("\n") == 1
+
+
+def test_what_is_not_there_yet_is_told_how_to_get(data):
+    assert "where: not downloaded: attnlab data fetch imdb" in data("list", "imdb")[1]

@@ -97,6 +97,12 @@ def test_the_same_runs_give_the_same_page_but_the_date(told, tmp_path):
     assert texts[0] == texts[1]
 
 
+def test_groups_and_metric_are_those_asked_for(told, tmp_path):
+    assert told("both", "--by", "model.units", "--metric", "mae")[0] == 0
+    text = (tmp_path / "sweeps" / "both" / "report.html").read_text(encoding="utf-8")
+    assert "<h1>sunspots by model.units</h1>" in text and "mean of test MAE" in text
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [

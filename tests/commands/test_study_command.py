@@ -81,6 +81,11 @@ def test_a_study_of_which_a_part_fails_reports_the_rest(mine):
     assert "report: " in out and (mine.runs / "studies/mine/table.csv").is_file()
 
 
+def test_a_study_whose_jobs_all_fail_says_so(mine):
+    code, _, err = mine("study", "mine", "--quick", UNTRACKED, "optimizer.learning_rate=1e38")
+    assert code == 1 and "4 of 4 jobs failed" in err, err
+
+
 @pytest.mark.slow
 def test_a_published_number_without_runs_is_told_after_the_report(mine):
     path = mine.folder / "conf/study/mine.yaml"

@@ -146,6 +146,13 @@ def test_groups_by_several_keys(tmp_path):
     assert rows(comparison)["dot / gru"].verdict == "identical"
 
 
+def test_numbers_are_ordered_as_numbers(tmp_path):
+    for units in (16, 128, 8):
+        write_group(tmp_path, "none", NONE, config={"model.units": units})
+    groups = [g.label for g in only(tmp_path, by=("model.units",)).groups]
+    assert groups == ["8", "16", "128"]
+
+
 def test_geometric_means_and_ratios(tmp_path):
     write_group(tmp_path, "none", [1e-5, 1e-4, 1e-3, 1e-5, 1e-4])
     write_group(tmp_path, "bahdanau", [2e-5, 2.1e-4, 2e-3, 1.9e-5, 2e-4])
@@ -158,6 +165,11 @@ def test_geometric_means_and_ratios(tmp_path):
     write_run(tmp_path, "none", 5, 0.0)
     with pytest.raises(RequestError, match="--geometric: needs values above 0, but rmse is 0"):
         only(tmp_path, geometric=True)
+
+
+def test_without_a_best_baseline_none_is_named(tmp_path):
+    write_group(tmp_path, "none", NONE, metrics={"best_baseline": None, "skill": None})
+    assert only(tmp_path).baseline is None
 
 
 def test_the_best_baseline_is_that_by_the_metric_which_is_compared(tmp_path):
@@ -220,6 +232,12 @@ def test_runs_that_are_not_completed_are_counted(runs):
     assert files[0].startswith(f"{damaged}: damaged")
     assert files[1].startswith(f"{missing}: damaged or missing")
     assert rows(only(runs))["none"].interval.n == 5
+
+
+def test_a_pruned_run_that_was_completed_later_is_compared(runs):
+    write_run(runs, "none", 5, 1.0, status={"pruned": True})
+    found = compared(runs)
+    assert (found.left_out, rows(found.tasks[0])["none"].interval.n) == ([], 6)
 
 
 def test_a_run_without_a_finite_result_is_named(runs):

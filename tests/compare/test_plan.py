@@ -70,6 +70,13 @@ def test_several_tests_share_alpha(three_groups):
     assert power(effect, needed, 0.02) >= 0.8 > power(effect, needed - 1, 0.02)
 
 
+def test_another_reference_and_metric(three_groups):
+    found = only(three_groups, reference="pooling", metric="mae")
+    assert found.groups.reference.label == "pooling"
+    assert found.groups.metric.path == "mae"
+    assert set(group_plans(found)) == {"none", "bahdanau"}
+
+
 def test_per_cent_are_of_the_references_mean(two_groups):
     assert only(two_groups, "5%").difference == pytest.approx(0.05 * np.mean(NONE))
     assert only(two_groups, "5%", geometric=True).difference == pytest.approx(np.log(1.05))
@@ -81,6 +88,12 @@ def test_ratios_have_the_spread_of_logarithms(two_groups):
     assert found.spread.deviation == pytest.approx(np.std(logs, ddof=1))
     low = stats.chi2.ppf(0.975, 4)
     assert found.spread.low == pytest.approx(found.spread.deviation * np.sqrt(4 / low))
+
+
+def test_a_ratio_that_is_too_large_is_written_as_infinite(tmp_path):
+    write_group(tmp_path, "none", [1e-30, 1e30])
+    write_group(tmp_path, "bahdanau", [1e30, 1e-30])
+    assert "| inf |" in formats.markdown(plans(tmp_path, "5%", geometric=True))
 
 
 def test_what_one_side_has_is_not_trained_again(tmp_path):
@@ -127,6 +140,12 @@ def test_runs_that_are_left_out_shared_their_time_too(tmp_path):
     assert (found.plans[0].n, found.plans[0].seconds_per_seed) == (2, pytest.approx(10))
 
 
+def test_without_records_of_seconds_there_is_no_time(two_groups):
+    (found,) = only(two_groups).plans
+    assert (found.seconds_per_seed, found.seconds) == (None, None)
+    assert "| - | - |" in formats.markdown(plans(two_groups))
+
+
 def test_groups_that_share_too_little_stand_without_numbers(two_groups):
     write_run(two_groups, "pooling", 0, 1.0)
     write_group(two_groups, "luong_global", np.add(NONE, 0.5))
@@ -149,6 +168,18 @@ def test_too_small_a_difference_needs_more_seeds_than_are_counted(two_groups):
     assert "no run is missing" not in formats.markdown(found)
     (task,) = json.loads(formats.as_json(found))["tasks"]
     assert (task["missing_runs"], task["missing_seconds"]) == (None, None)
+
+
+def test_where_all_differences_are_the_same_the_others_runs_are_counted(two_groups):
+    write_group(two_groups, "luong_global", np.add(NONE, 0.5))
+    found = only(two_groups)
+    assert found.missing == group_plans(found)["bahdanau"].missing > 0
+
+
+def test_equal_differences_of_few_seeds_settle_nothing(tmp_path):
+    write_group(tmp_path, "none", NONE[:2])
+    write_group(tmp_path, "bahdanau", np.add(NONE[:2], 0.5))
+    assert only(tmp_path).missing is None
 
 
 def test_ratios_near_one_are_written_with_what_they_differ_by(tmp_path):

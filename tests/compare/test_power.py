@@ -16,6 +16,11 @@ def test_the_power_is_that_of_the_manual_of_gpower():
     assert power(0.421637, 50) == pytest.approx(0.832114, abs=1e-6)
 
 
+@pytest.mark.parametrize(("effect", "seeds"), [(0.2, 199), (0.5, 34), (0.8, 15)])
+def test_cohens_small_medium_and_large_effects_need_as_many_pairs_as_in_gpower(effect, seeds):
+    assert seeds_for(effect, 0.8) == seeds
+
+
 @settings(max_examples=60)
 @given(st.floats(-3, 3), st.integers(2, 300), st.sampled_from([0.001, 0.05, 0.2]))
 def test_the_power_is_that_of_the_noncentral_t(effect, n, alpha):
@@ -24,6 +29,16 @@ def test_the_power_is_that_of_the_noncentral_t(effect, n, alpha):
     lower = np.nan_to_num(stats.nct.cdf(-critical, n - 1, noncentrality))  # NaN where it is tiny
     expected = lower + stats.nct.sf(critical, n - 1, noncentrality)
     assert power(effect, n, alpha) == pytest.approx(expected, abs=1e-9)
+
+
+def test_without_an_effect_the_power_is_the_level():
+    assert [power(0.0, n, 0.03) for n in (2, 7)] == pytest.approx([0.03, 0.03])
+
+
+def test_as_many_tests_of_a_simulation_find_the_effect():
+    differences = np.random.default_rng(0).normal(0.9, 1, (20_000, 7))
+    found = stats.ttest_1samp(differences, 0, axis=1).pvalue < 0.05
+    assert found.mean() == pytest.approx(power(0.9, 7), abs=0.01)
 
 
 @pytest.mark.parametrize("wanted", [0.1, 0.5, 0.8, 0.99])
@@ -56,6 +71,12 @@ def test_few_seeds_at_a_small_level_find_only_what_is_huge(n, alpha):
     assert expected == pytest.approx(0.8, abs=1e-3)
 
 
+def test_the_power_goes_on_where_the_effect_is_huge():
+    below, above = (power(factor * 1000 / np.sqrt(2), 2, 1e-3) for factor in (0.9999, 1.0001))
+    assert below == pytest.approx(above, abs=1e-3)
+    assert below < above < 1
+
+
 def test_the_spread_has_the_interval_of_chi_square():
     values = [0.31, 0.29, 0.42, 0.35, 0.27]
     found = spread(values)
@@ -69,3 +90,7 @@ def test_its_interval_holds_the_true_spread_as_often_as_it_says():
     drawn = np.random.default_rng(0).normal(0, 2, (4000, 4))
     held = [found.low < 2 < found.high for found in map(spread, drawn)]
     assert np.mean(held) == pytest.approx(0.95, abs=0.012)
+
+
+def test_equal_values_have_no_spread():
+    assert spread([0.1, 0.1, 0.1]) == (3, 0.0, 0.0, 0.0)

@@ -116,6 +116,12 @@ def test_where_a_download_lies_makes_no_difference(tmp_path):
     assert only(tmp_path).warnings == []
 
 
+def test_a_sweep_over_a_setting_of_the_task_makes_groups(tmp_path):
+    for history in (24, 36):
+        write_group(tmp_path, "none", NONE, config={"task.history": history})
+    assert [group.label for group in only(tmp_path).groups] == ["none / 24", "none / 36"]
+
+
 def test_many_settings_that_nobody_asked_for_have_a_number(tmp_path):
     sizes = {"model.units": 64, "model.extra": 5, "trainer.epochs": 60}
     write_group(tmp_path, "none", NONE)
@@ -177,9 +183,28 @@ def test_machines_differ_by_their_processors(tmp_path):
     ]
 
 
+def test_a_metric_may_be_named_as_metrics_json_has_it(tmp_path):
+    write_group(tmp_path, "none", NONE)
+    write_group(tmp_path, "bahdanau", BETTER)
+    one, other = only(tmp_path, metric="rmse"), only(tmp_path, metric="test.rmse")
+    assert results_table(one) == results_table(other)
+    assert footnotes(one) == footnotes(other)
+
+
 def test_runs_that_differ_at_the_end_of_a_long_value_are_two_groups(tmp_path):
     path = "x" * 6000
     write_group(tmp_path, "none", NONE, config={"task.path": f"{path}1"})
     write_group(tmp_path, "none", BETTER, config={"task.path": f"{path}2"})
     groups = only(tmp_path, by=("task.path",)).results
     assert {each.group.key for each in groups} == {(f"{path}1",), (f"{path}2",)}
+
+
+def test_digests_and_hashes_are_compared_whole(tmp_path):
+    for end, values in (("1", NONE), ("2", BETTER)):
+        hashes = {"file_hashes": {"task.path": "0" * 63 + end}}
+        status = {"data_digest": "d" * 63 + end, **hashes}
+        config = {"task.path": "sales.csv"}
+        write_group(tmp_path, "none", values, config=config, status=status)
+    found = only(tmp_path, by=("task.path",))
+    assert [len(each.group.runs) for each in found.results] == [len(NONE)] * 2
+    assert any("data_digest" in text for text in found.warnings)

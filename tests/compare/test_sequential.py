@@ -80,6 +80,13 @@ def test_several_comparisons_together_miss_rarely():
     assert np.any(whole, axis=0).mean() > 0.05
 
 
+def test_the_radius_is_what_the_interval_has():
+    found = sequential_interval(SEVEN)
+    half = radius(7) * np.std(SEVEN, ddof=1)
+    assert found == (7, *map(pytest.approx, (SEVEN.mean(), SEVEN.mean() - half, found.mean + half)))
+    assert radius(7) > t_radius(7)
+
+
 @pytest.mark.parametrize("shift", [-0.6, -0.3, 0.0, 0.2])
 @pytest.mark.parametrize("n", [2, 5, 7])
 def test_p_is_the_ratio_of_likelihoods_by_numeric_integration(n, shift):
@@ -117,6 +124,17 @@ def test_p_grows_too_large_for_no_look_and_starts_at_1():
     assert sequential_p([0.3, 0.30001]) > 0.05
     assert sequential_p([1.0, -1.0, 0.5]) == 1.0
     assert sequential_p([0.2] * 9) is None
+
+
+def test_equal_values_have_an_interval_without_width():
+    assert sequential_interval([0.1] * 4) == (4, 0.1, None, None)
+    assert sequential_interval([0.1] * 5) == (5, 0.1, 0.1, 0.1)
+
+
+def test_geometric_intervals_are_of_logarithms():
+    values = np.exp(SEVEN)
+    expected = [math.exp(end) for end in sequential_interval(SEVEN)[1:]]
+    assert sequential_interval(values, geometric=True) == (7, *map(pytest.approx, expected))
 
 
 @pytest.mark.parametrize(

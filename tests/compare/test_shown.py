@@ -46,6 +46,17 @@ def test_the_figure_has_curves_means_and_differences(figure):
     assert "reference" in texts(figure)
 
 
+def test_groups_keep_their_looks_in_all_panels(figure):
+    curves, _, means, differences = panels(figure)
+
+    def colours(axes):
+        return {line.get_color() for line in axes.lines}
+
+    assert len(colours(curves)) == 3
+    assert colours(curves) <= colours(means)
+    assert len(colours(curves) & colours(differences)) == 2
+
+
 def test_only_results_of_the_test_part_are_called_so(tmp_path):
     """Until now `test` stood above every metric."""
     extra = {"longer": {"test": {"rmse": 3.0}}}

@@ -17,7 +17,7 @@ from attnlab.compare.formats import (
     print_comparisons,
 )
 from attnlab.compare.shown import comparison_figure
-from attnlab.compare.tables import differences_table
+from attnlab.compare.tables import differences_table, results_table
 from attnlab.views.png.figure import draw
 
 
@@ -205,6 +205,13 @@ def test_latex_escapes_names(found):
     assert text.count(r"\begin{tabular}") == text.count(r"\bottomrule") == 2
 
 
+def test_a_list_that_begins_a_row_is_no_argument_of_latex(tmp_path):
+    for inputs in (["price"], ["price", 3]):
+        write_group(tmp_path, "none", NONE, config={"task.inputs": inputs})
+    text = latex(compared(tmp_path, by=("task.inputs",)))
+    assert "\n{}[" in text and "\n[" not in text
+
+
 def test_one_group_is_shown_without_a_comparison(tmp_path, monkeypatch):
     write_group(tmp_path, "pooling", SAME)
     found = compared(tmp_path)
@@ -212,6 +219,13 @@ def test_one_group_is_shown_without_a_comparison(tmp_path, monkeypatch):
     assert "there is only one group, so there is nothing to compare it with" in text
     assert "difference" not in text
     assert latex(found).count(r"\begin{tabular}") == 1
+
+
+def test_metrics_without_a_direction_have_a_lowest_and_a_highest(tmp_path):
+    for name, value in (("none", 0.5), ("pooling", 0.25)):
+        write_group(tmp_path, name, SAME, metrics={"attention_map": {"coverage": value}})
+    comparison = only(tmp_path, metric="attention_map.coverage")
+    assert results_table(comparison).header[4:6] == ["lowest", "highest"]
 
 
 @pytest.fixture(scope="module")
@@ -239,3 +253,17 @@ def test_every_format_says_that_intervals_are_sequential(looked_at, monkeypatch)
         assert row["intervals"] == "sequential"
         assert float(row["margin"]) == 0.05
         assert "p_bonferroni" in row and "p_holm" not in row
+
+
+def test_a_sequential_table_fits_80_columns(looked_at, monkeypatch):
+    lines = printed(looked_at, monkeypatch, 80).splitlines()
+    assert max(len(line.rstrip()) for line in lines) <= 80
+    (row,) = [line.split() for line in lines if "equivalent  " in line]
+    assert row[:2] == ["pooling", "10"]
+
+
+def test_other_comparisons_have_t_intervals(found):
+    (task,) = json.loads(as_json(found))["tasks"]
+    assert not task["sequential"]
+    assert {group["intervals"] for group in task["groups"]} == {"t"}
+    assert "margin" not in task["groups"][0]

@@ -32,6 +32,11 @@ def test_what_was_saved_comes_back_bit_by_bit(tmp_path):
         assert array.tobytes() == expected.tobytes()
 
 
+def test_without_any_there_is_none(tmp_path):
+    assert Checkpoints(tmp_path).newest() is None
+    assert Checkpoints(tmp_path / "missing").newest() is None
+
+
 def test_the_newest_is_that_of_the_most_steps_and_two_are_kept(tmp_path):
     checkpoints = saved(tmp_path, 9, 10, 101)
     assert checkpoints.newest().state["at"] == 101
@@ -65,6 +70,12 @@ def test_if_all_are_damaged_there_is_none(tmp_path):
     for path in tmp_path.iterdir():
         path.write_bytes(path.read_bytes()[:-2])
     assert checkpoints.newest() is None
+
+
+def test_saving_a_step_again_replaces_it(tmp_path):
+    checkpoints = saved(tmp_path, 5)
+    checkpoints.save(5, {"at": "again"}, [])
+    assert checkpoints.newest() == ({"at": "again"}, [])
 
 
 def test_one_that_can_not_be_read_is_named_and_stays(tmp_path, monkeypatch):

@@ -44,6 +44,19 @@ def test_failure_while_writing_leaves_the_old_file_alone(tmp_path, error):
     assert path.read_text() == "old"
 
 
+def test_temporary_file_has_the_suffix_of_the_real_one(tmp_path):
+    with files.replacing(tmp_path / "epoch_001.weights.h5") as temporary:
+        assert temporary.name.endswith("epoch_001.weights.h5")
+        assert temporary.parent == tmp_path
+        temporary.write_bytes(b"x")
+
+
+def test_new_file_has_ordinary_rights(tmp_path):
+    files.write_text(tmp_path / "a", "x")
+    (tmp_path / "b").write_text("x")
+    assert (tmp_path / "a").stat().st_mode == (tmp_path / "b").stat().st_mode
+
+
 def test_json_has_null_for_nan_and_plain_numbers_for_numpy(tmp_path):
     data = {
         "nan": float("nan"),
@@ -94,9 +107,21 @@ def test_whatever_ends_a_line_within_a_text_reads_back(tmp_path):
     assert columns["text"].tolist() == texts and columns["number"].tolist() == [*range(len(texts))]
 
 
+def test_short_numbers_stay_short(tmp_path):
+    files.write_table(tmp_path / "p.csv", {"x": np.array([0.1], dtype=np.float32)})
+    assert (tmp_path / "p.csv").read_text() == "x\n0.1\n"
+
+
 def test_columns_of_two_lengths_are_refused(tmp_path):
     with pytest.raises(ValueError, match=r"one length, got \{'a': 2, 'b': 3\}"):
         files.write_table(tmp_path / "p.csv", {"a": [1, 2], "b": [1, 2, 3]})
+
+
+def test_table_without_rows_keeps_its_columns(tmp_path):
+    files.write_table(tmp_path / "p.csv", {"a": [], "b": []})
+    read = files.read_table(tmp_path / "p.csv")
+    assert list(read) == ["a", "b"]
+    assert len(read["a"]) == 0
 
 
 @pytest.mark.parametrize("content", ["a,b\n1\n", "", "a,b\n1,2,3\n"])
@@ -136,6 +161,10 @@ def test_rows_come_back_exactly(path):
     assert type(read["epoch"][0]) is int
     assert read["val_loss"] == [1 / 3, math.inf]
     assert math.isnan(read["train_loss"][1])
+
+
+def test_no_file_is_no_history(path):
+    assert History(path).read() == {}
 
 
 def test_other_columns_are_refused(path):

@@ -110,6 +110,21 @@ def squeue(tmp_path, monkeypatch):
     return answer
 
 
+def test_a_process_knows_the_job_that_it_is_in(monkeypatch):
+    monkeypatch.delenv("SLURM_JOB_ID", raising=False)
+    assert set(this_process()) == {"host", "pid", "pid_started"}
+    monkeypatch.setenv("SLURM_JOB_ID", "4711")
+    assert this_process()["slurm_job"] == "4711"
+    assert is_running(this_process())
+
+
+def test_another_host_counts_as_living(monkeypatch):
+    monkeypatch.setattr(status, "_asked", None)
+    monkeypatch.setenv("PATH", "")
+    assert is_running(ELSEWHERE)
+    assert is_running({**ELSEWHERE, "slurm_job": "4711"})  # nobody to ask
+
+
 @pytest.mark.parametrize(
     ("answer", "lives"),
     [

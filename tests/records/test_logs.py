@@ -40,6 +40,14 @@ def test_everything_is_as_before_after_an_error(tmp_path):
     assert (list(root.handlers), ours.level, warnings.showwarning) == before
 
 
+def test_second_run_in_the_process_has_its_own_log(tmp_path):
+    for number in (1, 2):
+        with logging_to(tmp_path / f"{number}.log"):
+            logging.getLogger("attnlab").info("run %d", number)
+    assert "run 1" in (tmp_path / "1.log").read_text()
+    assert "run 2" not in (tmp_path / "1.log").read_text()
+
+
 def test_our_warnings_reach_the_terminal_where_nobody_set_up_logging(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(logging.getLogger(), "handlers", [])
     with logging_to(tmp_path / "run.log"):

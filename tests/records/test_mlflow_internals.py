@@ -56,6 +56,12 @@ def test_database_and_remove_run_for_good(client, tmp_path):
         assert ask(tmp_path / "mlflow.db", f"SELECT COUNT(*) FROM {table}") == [(0,)]
 
 
+def test_database_of_a_server():
+    from mlflow.tracking import MlflowClient
+
+    assert internals.database(MlflowClient("http://127.0.0.1:9")) is None
+
+
 def test_remove_artifacts(tmp_path):
     (tmp_path / "kept").mkdir()
     (tmp_path / "kept" / "file").touch()

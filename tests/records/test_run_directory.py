@@ -63,6 +63,11 @@ def test_status_keeps_what_is_not_changed(run):
     assert status["updated"] >= status["started"]
 
 
+def test_unknown_state_is_refused(run):
+    with pytest.raises(ValueError, match="expected one of running"):
+        run.status.write("done")
+
+
 def test_status_from_many_threads_loses_nothing(run):
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(lambda number: run.status.write(**{f"key{number}": number}), range(40)))
@@ -97,6 +102,11 @@ def test_predictions_keep_text_as_text(run):
     assert read["target"].tolist() == [0.5, 1, 2]
 
 
+def test_config_is_read(run):
+    (run.path / "config.yaml").write_text("task: {name: fib}\nseed: 3\n")
+    assert run.read_config() == {"task": {"name": "fib"}, "seed": 3}
+
+
 @pytest.mark.parametrize("text", [None, "a: [", "- 1", "\x00"])
 def test_damaged_config_is_a_request_error(run, text):
     if text is not None:
@@ -111,6 +121,11 @@ def test_damaged_config_is_a_request_error(run, text):
 def test_missing_folder(tmp_path):
     with pytest.raises(RequestError, match="does not exist"):
         RunDirectory.open(tmp_path / "nothing")
+
+
+def test_folder_that_is_no_run(tmp_path):
+    with pytest.raises(RequestError, match=r"has no status\.json"):
+        RunDirectory.open(tmp_path)
 
 
 @pytest.mark.parametrize("content", ["", "{", "[]", '{"format": 1, "state": "dancing"}'])
@@ -141,6 +156,12 @@ def test_unfinished_run_is_refused_with_its_state(run, state):
         run.status.require_completed()
     with pytest.raises(RequestError, match=", or this way[.]"):
         run.status.require_completed(", or this way")
+
+
+def test_completed_run_is_accepted(run):
+    run.status.write("completed")
+    run.status.require_completed()
+    assert RunDirectory.open(run.path).status.state() == "completed"
 
 
 def test_run_whose_process_died_is_killed(tmp_path):
@@ -189,6 +210,10 @@ def test_runs_are_listed_in_order_of_start(tmp_path, runs):
     ]
 
 
+def test_no_runs_folder_is_no_runs(tmp_path):
+    assert list_runs(tmp_path / "nothing") == []
+
+
 def test_found_by_path_and_as_listed(tmp_path, runs, monkeypatch):
     wanted = runs[1].path
     assert find_run(str(wanted), tmp_path / "elsewhere").path == wanted
@@ -228,6 +253,13 @@ def test_damaged_run_is_listed_and_hides_no_other(tmp_path, runs):
     assert (status["state"], status["task"], status["seed"]) == ("damaged", "fib", 0)
     assert "status.json" in status["error"]
     assert find_run("abd", tmp_path).path == runs[1].path
+
+
+def test_missing_start_does_not_stop_the_list(tmp_path, runs):
+    path = runs[0].path / "status.json"
+    status = json.loads(path.read_text())
+    path.write_text(json.dumps({**status, "started": None}))
+    assert len(list_runs(tmp_path)) == 3
 
 
 def test_default_folder_is_the_environments_or_runs_here(tmp_path, monkeypatch):

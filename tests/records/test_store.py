@@ -159,6 +159,16 @@ def test_errors_of_mlflow_are_one_sentence():
         Store("nonsense://x")
 
 
+def test_a_run_is_found_by_its_id_or_by_its_folder(example):
+    store, (first, second) = Store(store_uri(example)), the_runs(example)
+    ids = run_ids(example)
+    assert store.find(first.path, ids[0], None).info.run_id == ids[0]
+    assert store.find(second.path, None, "fib").info.run_id == ids[1]
+    assert store.find(second.path, "gone", "fib").info.run_id == ids[1]
+    assert store.find(second.path, "gone", None) is None
+    assert store.find(second.path, None, "sunspots") is None
+
+
 def test_a_copy_of_a_folder_is_not_the_run_of_the_original(example):
     (first, _), (run_id, _) = the_runs(example), run_ids(example)
     copy = Path(shutil.copytree(first.path, first.path.with_name("copy")))

@@ -231,3 +231,10 @@ def test_a_description_that_somebody_has_edited_stays(attnlab, here):
     store.client.set_tag(run_id, "mlflow.note.content", "mine")
     assert here("runs", "sync").out == "3 had everything already.\n"
     assert described() == "mine"
+
+
+MOVED = (
+    ("runs", "artifact_uri"),
+    ("experiments", "artifact_location"),
+    ("logged_models", "artifact_location"),
+)

@@ -11,6 +11,7 @@ from scipy import stats
 
 from attnlab.compare.comparison import Options
 from attnlab.compare.shown import colours_of
+from attnlab.errors import RequestError
 from attnlab.records.run_directory import list_runs
 from attnlab.report.content import runs_page
 from attnlab.report.reported_run import _spread, reported_runs
@@ -18,7 +19,7 @@ from attnlab.report.results import result_sentence
 from attnlab.tasks.declaration import load
 from attnlab.tasks.kinds import kinds
 from attnlab.views.html.page import page_text
-from attnlab.views.records import Curves, Table, Text
+from attnlab.views.records import Curves, Intervals, Table, Text
 
 
 def made(runs, *by: str, **options):
@@ -92,6 +93,12 @@ def test_curves_are_means_between_the_lowest_and_the_highest_seed(three_groups, 
     assert list(chart.x) == [1, 2]
 
 
+def test_means_stand_beside_the_baselines(three_groups):
+    (chart,) = parts(made(three_groups), "Results", Intervals)
+    assert {row.label: row.values for row in chart.rows}["no attention"] == list(NONE)
+    assert chart.lines == [("persistence", 2.0)]
+
+
 def test_of_each_group_the_run_of_the_median_is_shown(three_groups):
     comparison = only(three_groups)
     shown = {each.label: each for each in reported_runs(comparison, colours_of(comparison))}
@@ -127,6 +134,12 @@ def test_runs_of_two_mechanisms_with_folders_of_one_name_are_two(tmp_path):
     assert ["model.units", "16 (1), 32 (1)"] in parts(page, "Settings", Table)[0].rows
     (versions,) = parts(page, "Versions and machine", Table)
     assert versions.title == "the same in all 2 runs"
+
+
+def test_the_user_is_left_out(tmp_path):
+    write_run(tmp_path, "none", 0, 1.0, environment={"user": "somebody", "command": "attnlab x"})
+    text = page_text(made(tmp_path))
+    assert "somebody" not in text and "attnlab x" in text
 
 
 @pytest.fixture
@@ -182,10 +195,25 @@ def test_runs_without_a_result_still_have_their_curves(tmp_path):
     assert parts(page, "Runs", Table)[0].rows[0][2] == "failed"
 
 
+def test_a_run_that_diverged_has_no_result_but_curves(tmp_path):
+    write_run(tmp_path, "none", 0, None)
+    page = made(tmp_path)
+    assert "sunspots: no run has a finite rmse" in page.result[0]
+    assert parts(page, "Learning so far", Curves)
+
+
 def test_a_run_that_is_damaged_is_left_out_and_said_to_be(one):
     path, runs = one
     (path / "metrics.json").write_text("{")
     assert "left out" in said(made(runs)) and "metrics.json" in said(made(runs))
+
+
+@pytest.mark.parametrize(
+    ("by", "metric"), [(("atention",), None), (("attention",), "rmes"), (("seed",), None)]
+)
+def test_a_wrong_key_or_metric_is_refused(three_groups, by, metric):
+    with pytest.raises(RequestError, match="--by|--metric"):
+        made(three_groups, *by, metric=metric)
 
 
 def test_several_tasks_have_sections_each(three_groups, tmp_path):

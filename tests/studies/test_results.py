@@ -7,13 +7,13 @@ import io
 from dataclasses import replace
 
 import pytest
-from compared_runs import BETTER, NONE, SAME, write_group, write_run
+from compared_runs import BETTER, NONE, SAME, only, write_group, write_run
 from scipy import stats
 
 from attnlab.compare.curves import baseline_values
 from attnlab.compare.statistics import Interval, mean_interval
 from attnlab.records.run_directory import list_runs
-from attnlab.studies.page import report_md
+from attnlab.studies.page import report_html, report_md
 from attnlab.studies.results import results, table_csv, verdict
 from attnlab.studies.study import Published, Study
 
@@ -134,6 +134,22 @@ def test_baselines_that_beat_what_was_published_are_named(tmp_path):
     assert found.cells[0].beaten_by == ["linear", "persistence"]
     assert "| published by | baselines that beat it | metric |" in report_md(found)
     assert "| theirs, a paper | linear, persistence | rmse | 1.05 |" in report_md(found)
+
+
+def test_baselines_are_those_of_the_part_that_is_compared(tmp_path):
+    part = {"rmse": 1.0, "baselines": {"persistence": {"rmse": 4.0}}}
+    for name in ("none", "pooling"):
+        write_run(tmp_path, name, 0, 1.0, metrics={"extra": {"later": part}})
+    assert baseline_values(only(tmp_path, metric="extra.later.rmse")) == {"persistence": 4.0}
+    assert baseline_values(only(tmp_path)) == {"persistence": 2.0}
+
+
+def test_the_page_has_what_was_published_and_the_commands(found, three_groups):
+    told = {"made": "today", "about": "a test", "announce": lambda text: None}
+    text = report_html(found, list_runs(three_groups), **told)
+    assert "Compared with published numbers" in text and "not comparable: other windows" in text
+    assert text.index("Is it so?") < text.index("Compared with published numbers")
+    assert "attnlab -m task=sunspots" in text
 
 
 def test_commands_name_the_folder_of_runs_that_was_given(found):

@@ -118,3 +118,8 @@ def test_what_is_wrong_is_said_in_a_sentence(write, changes, message):
     with pytest.raises(RequestError) as refused:
         studies.read("mine")
     assert message in str(refused.value)
+
+
+def test_the_nearest_name_is_named():
+    with pytest.raises(RequestError, match="got 'bok'. Did you mean book?"):
+        studies.read("bok")

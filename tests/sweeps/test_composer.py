@@ -81,6 +81,12 @@ def test_a_wrong_value_is_named_as_before_and_spoils_no_other(composer, words, m
     assert composer.check(["seed=2", "trainer.epochs=5"]).trainer.epochs == 5
 
 
+def test_points_share_nothing_that_one_could_change(composer):
+    one, two = (composer.check([f"seed={n}", "task=series", "task.path=x"]) for n in (0, 1))
+    one.document["task"]["path"] = "y"
+    assert two.document["task"]["path"] == "x" and two.seed == 1
+
+
 COMPOSED = [
     ["task=sunspots", "attention=luong_local", "attention.window=3", "seed=4"],
     ["task=translate", "attention=multi_head", "data=builtin", "data.pairs=200"],

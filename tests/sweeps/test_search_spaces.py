@@ -10,7 +10,7 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 
 from attnlab.config import composing as config
 from attnlab.errors import RequestError
-from attnlab.sweeps.search.settings import METRICS, SearchSettings
+from attnlab.sweeps.search.settings import METRICS, SearchSettings, is_wanted
 from attnlab.sweeps.search.spaces import Categorical, Range, Space
 
 PRESETS = sorted((CONF / "search").glob("*.yaml"))
@@ -112,6 +112,11 @@ def test_a_grid_goes_through_steps_or_points():
         Space.parse({"a.b": {"int": [1, 10**9]}}).grid()
 
 
+def test_a_range_ends_at_its_last_step():
+    (dimension,) = Space.parse({"a.b": {"interval": [0.0, 0.35], "step": 0.1}}).dimensions
+    assert dimension.high == 0.3
+
+
 def test_probes_touch_every_end_and_every_combination_of_groups():
     space = Space.parse(
         {
@@ -182,6 +187,13 @@ def test_objectives_come_from_the_results():
     assert search.objectives({"best_value": 0.5, "parameters": 17}) == (0.5, 17.0)
     with pytest.raises(RuntimeError, match="got null: without a validation part there is none"):
         search.objectives({"best_value": None, "parameters": 17})
+
+
+def test_a_section_that_nobody_touched_asks_for_no_search():
+    assert not is_wanted(None)
+    assert not is_wanted({})
+    assert not is_wanted({"space": None, "seed": 0})
+    assert is_wanted({"trials": 4})
 
 
 @pytest.mark.parametrize("path", PRESETS, ids=lambda path: path.stem)

@@ -327,6 +327,19 @@ def test_failed_trials_are_tried_again_with_the_same_values_on_request(tmp_path)
     assert sorted(trial.number for trial in study.trials()) == [1, 2, 3]
 
 
+def test_a_trial_is_told_once(tmp_path):
+    study = Study.open(settings(), tmp_path, "a")
+    (trial,) = take(study)
+    study.tell(trial.number, "completed", (0.5,))
+    study.tell(trial.number, "failed")
+    assert study.trials()[0].values == (0.5,)
+
+
+def test_more_trials_go_on_where_the_others_ended(tmp_path):
+    assert len(work(Study.open(settings(trials=3), tmp_path, "a"))) == 3
+    assert [t.number for t in work(Study.open(settings(trials=5), tmp_path, "a"))] == [3, 4]
+
+
 def test_too_many_trials_of_another_machine_are_dropped(tmp_path, monkeypatch):
     study = Study.open(settings(trials=2), tmp_path, "a")
     taken = study._taken
@@ -389,6 +402,15 @@ def test_optuna_says_nothing(tmp_path, capfd, recwarn):
     assert capfd.readouterr() == ("", "")
     assert not recwarn.list
     assert logging.getLogger("optuna").level == logging.ERROR
+
+
+def test_settings_are_read_without_optuna():
+    code = (
+        "import sys; from attnlab.sweeps.search.settings import SearchSettings as S;"
+        "S.parse({'space': {'model.units': {'int': [1, 2]}}}); print('optuna' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
+    assert done.stdout == "False\n"
 
 
 @pytest.mark.parametrize(

@@ -25,6 +25,7 @@ from attnlab.sweeps.plan import Point
 from attnlab.sweeps.search.study import Study
 from attnlab.sweeps.search.sweep import SearchSweep
 from attnlab.sweeps.sweep_folder import GRID, SEARCH, SweepFolder
+from attnlab.sweeps.table import read_results
 from attnlab.sweeps.worker import Outcome, StoppedEarly
 
 GONE = {**this_process(), "pid": 2**22 + 1}
@@ -356,6 +357,12 @@ def test_no_other_process_is_let_into_a_grid(grid):
         grid(second).execute()
 
 
+def test_a_damaged_result_is_no_result(run_of):
+    run = run_of(0, "completed")
+    (run.path / "metrics.json").write_text("[]")
+    assert read_results(run.path) == {}
+
+
 # Searches
 
 
@@ -409,6 +416,13 @@ def test_workers_are_launched_once_and_run_all_trials(search, training, capsys):
     more.execute()
     assert more.launcher.launched == [1]
     assert "6 completed (5 of them earlier)" in capsys.readouterr().out
+
+
+def test_no_more_workers_than_trials_are_launched(search, training):
+    training(lambda number: "completed")
+    sweep = search(at_work, trials=2)
+    sweep.execute()
+    assert sweep.launcher.launched == [2]
 
 
 def test_a_search_reads_other_runs_once_and_not_for_every_trial(
@@ -493,6 +507,11 @@ def test_the_trial_that_kills_its_worker_twice_has_failed(search, training):
     assert sweep.launcher.launched == [3, 1, 1, 1, 1]
     failed = [(row.number, row.error) for row in sweep.rows() if row.state == "failed"]
     assert failed == [(0, "its process died again (RuntimeError: a worker was killed)")]
+
+
+def test_a_search_whose_launcher_does_nothing_is_given_up(search):
+    with pytest.raises(SweepFailed, match="the launcher failed: RuntimeError: a worker was killed"):
+        search(raising(DIED)).execute()
 
 
 def test_a_search_waits_for_workers_of_a_launch_that_was_killed(search, plan_of):

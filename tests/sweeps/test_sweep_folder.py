@@ -69,6 +69,12 @@ def test_launches_are_counted_and_what_varies_grows(folder):
     assert folder.is_stopped(1) and not folder.is_stopped(2)
 
 
+def test_parents_are_added(folder):
+    folder.add_parent("fib", "1a")
+    folder.add_parent("sunspots", "2b")
+    assert folder.read()["parents"] == {"fib": "1a", "sunspots": "2b"}
+
+
 def test_processes_lose_nothing_of_each_other(folder):
     def add(which: str) -> None:
         own = SweepFolder(folder.path)  # as another process has it

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from attnlab.sweeps.progress import Progress
-from attnlab.sweeps.table import TableRow, csv_text, print_table
+from attnlab.sweeps.table import TableRow, csv_text, print_table, result_words
 
 RESULTS = {"monitor": "val_loss", "best": 0.125, "metric": "rmse", "test": 2.5, "seconds": 3.0}
 TRANSLATION = {"monitor": "val_bleu", "best": 12.0, "metric": "bleu", "test": 11.0, "seconds": 60.0}
@@ -54,6 +54,11 @@ def test_long_values_and_many_keys_fit_a_hundred_columns():
     assert max(map(len, printed([wide], [1]))) <= 100
 
 
+def test_keys_of_one_name_are_told_apart():
+    both = row(1, varying={"model.units": "4", "attention.units": "8"})
+    assert printed([both], [])[0].split()[1:3] == ["model.units", "attention.units"]
+
+
 def test_a_long_table_is_cut_and_says_where_the_rest_is(tmp_path):
     rows = [row(number) for number in range(100)]
     lines = printed(rows, [], tmp_path / "table.csv")
@@ -61,6 +66,11 @@ def test_a_long_table_is_cut_and_says_where_the_rest_is(tmp_path):
     assert len(printed(rows, [])) == 102
     shown = printed(rows, [77], tmp_path / "table.csv")
     assert shown[-2].split()[0] == "77" and shown[-1].startswith("39 more rows: ")
+
+
+def test_jobs_that_were_not_run_take_no_room():
+    assert len(printed([row(1), row(2, {}, state="not run")], [])) == 3
+    assert printed([row(1, {}, state="not run")], []) == []
 
 
 def test_table_csv_has_everything():
@@ -80,6 +90,11 @@ def test_table_csv_has_everything():
         "folder": "",
     }
     assert (second["error"], second["folder"]) == ("the loss,\nis inf", "/runs/x")
+
+
+def test_a_result_in_a_line():
+    assert result_words(RESULTS) == "val_loss 0.125, test rmse 2.5, 3.0 s"
+    assert result_words({"best": None, "metric": "rmse", "test": 0.25}) == "test rmse 0.25"
 
 
 @pytest.mark.parametrize("count", [2, 9])

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binomtest
 
-from attnlab.tasks.accuracy_tests import chosen_examples, wilson_interval, wrong_first
+from attnlab.tasks.accuracy_tests import chosen_examples, natural, wilson_interval, wrong_first
 
 
 @given(st.integers(1, 500).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n))))
@@ -16,6 +16,11 @@ def test_wilsons_interval_is_scipys(counts):
     right, count = counts
     expected = binomtest(right, count).proportion_ci(method="wilson")
     assert wilson_interval(right, count) == pytest.approx(expected, abs=1e-12)
+
+
+def test_numbers_in_names_are_numbers():
+    names = ["10 nouns", "2 nouns", "0 nouns"]
+    assert sorted(names, key=natural) == ["0 nouns", "2 nouns", "10 nouns"]
 
 
 def test_half_of_the_examples_are_wrong_ones():

@@ -15,7 +15,7 @@ import pytest
 from download_server import serving
 
 from attnlab.errors import RequestError
-from attnlab.tasks.downloads import fetch
+from attnlab.tasks.downloads import cache_folder, fetch
 
 CONTENT = bytes(range(251)) * 4001  # about 1 MB
 CHUNK = 8192  # what a cut can lose at most
@@ -50,6 +50,19 @@ def test_a_download_is_kept_and_not_asked_for_again(server, get, tmp_path):
     assert get() == path
     assert len(server.requests) == 1
     assert left(tmp_path / "cache") == {"pairs.zip", "pairs.zip.sha256"}
+
+
+def test_the_digest_is_recorded_as_sha256sum_reads_it(get):
+    record = get().with_name("pairs.zip.sha256")
+    assert record.read_text() == f"{DIGEST}  pairs.zip\n"
+
+
+def test_progress_reaches_the_end(get):
+    seen = []
+    get(progress=lambda *what: seen.append(what))
+    assert seen[0][1:] == (len(CONTENT), "pairs.zip") and seen[0][0] < len(CONTENT)
+    assert [done for done, _, _ in seen] == sorted(done for done, _, _ in seen)
+    assert seen[-1] == (len(CONTENT), len(CONTENT), "pairs.zip")
 
 
 def test_a_connection_that_breaks_is_tried_again(server, get, tmp_path):
@@ -157,6 +170,12 @@ def test_a_full_disk_is_named_with_its_folder(get, tmp_path, monkeypatch):
         get()
 
 
+def test_a_cache_that_is_a_file(get, tmp_path):
+    (tmp_path / "cache").write_text("")
+    with pytest.raises(RequestError, match="cache: expected room for pairs.zip, but: File exists"):
+        get()
+
+
 def test_two_at_once_download_once(server, tmp_path):
     paths = []
     threads = [
@@ -171,3 +190,11 @@ def test_two_at_once_download_once(server, tmp_path):
         thread.join()
     assert [path.read_bytes() for path in paths] == [CONTENT] * 4
     assert len(server.requests) == 1
+
+
+def test_another_address_has_its_own_place_in_the_cache(tmp_path):
+    usual = cache_folder(tmp_path, "corpus", "http://a", "http://a")
+    other = cache_folder(tmp_path, "corpus", "http://b", "http://a")
+    assert usual == tmp_path / "corpus"
+    assert other.parent == usual
+    assert other != cache_folder(tmp_path, "corpus", "http://c", "http://a")

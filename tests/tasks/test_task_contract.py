@@ -50,6 +50,10 @@ def make(tmp_path, monkeypatch):
     return make
 
 
+def test_there_are_the_tasks_of_the_contract():
+    assert {"ett", "fib", "fib_random", "series", "sunspots"} <= set(FORECASTING)
+
+
 @by_file
 def test_the_file_gives_exactly_the_settings_of_the_constructor_each_with_a_rule(file):
     content = option_content("task", file, whole=True)
@@ -274,3 +278,11 @@ def test_validation_values_don_t_reach_the_scaler(file, make, monkeypatch):
     after = make(file).load(0)
     np.testing.assert_array_equal(before.train.history, after.train.history)
     assert before.scaler == after.scaler
+
+
+@by_series
+def test_histories_reach_back_over_the_border(file, make):
+    task = make(file, horizon=1)
+    splits = task.load(0)
+    expected = np.concatenate([splits.train.target[:, 0], splits.validation.target[:, 0]])
+    np.testing.assert_array_equal(splits.test.history[0, :, 0], expected[-task.history :])

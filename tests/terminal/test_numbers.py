@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from attnlab.terminal import distinct, number_format, p_text
+from attnlab.terminal import distinct, in_one_format, number_format, p_text
 
 
 @pytest.mark.parametrize(
@@ -47,3 +47,9 @@ def test_p_values(p, written):
 def test_what_is_off_a_line_is_written_so(values, line, written):
     write = distinct(values, line, lambda value: f"{value:.1f}")
     assert [None if value is None else write(value) for value in values] == written
+
+
+def test_numbers_of_one_metric_have_one_format():
+    values, metrics = [65.5, None, 0.0125, 0.1], ["bleu", "bleu", "rmse", "rmse"]
+    assert in_one_format(values, metrics) == ["65.50", "-", "0.0125", "0.1000"]
+    assert in_one_format([float("nan"), 2.0], digits=3) == ["nan", "2.00"]

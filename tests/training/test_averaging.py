@@ -30,6 +30,14 @@ def test_every_weight_is_the_mean(tmp_path):
         np.testing.assert_array_equal(weight, np.full(weight.shape, 3.0))
 
 
+def test_one_file_is_loaded_to_the_bit(tmp_path):
+    source, model = make_model(), make_model()
+    source.save_weights(tmp_path / "one.weights.h5")
+    load_average(model, [tmp_path / "one.weights.h5"])
+    for one, other in zip(model.get_weights(), source.get_weights(), strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
 def test_equal_files_average_to_themselves_to_the_bit(tmp_path):
     model = make_model()
     load_average(model, saved(tmp_path, *[0.1] * 7))

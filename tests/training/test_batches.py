@@ -159,6 +159,17 @@ def test_shapes_are_few_where_a_multiple_is_asked_for():
     assert sum((rows < 0).any() for rows in plan) <= len(rows_by_width)
 
 
+def test_pairs_of_one_length_have_one_shape():
+    plan = token_plan(*np.full((2, 103), 7), size=70, seed=0, epoch=1, multiple=1)
+    assert [len(rows) for rows in plan] == [10] * 11
+    assert sorted(np.concatenate(real_rows(plan))) == list(range(103))
+
+
+def test_no_pairs_no_batches():
+    none = np.zeros(0, np.int32)
+    assert length_plan(none, none, size=5) == length_plan(none, none, size=5, multiple=8) == []
+
+
 def test_batches_are_by_tokens_or_items():
     with pytest.raises(ValueError, match="by: expected tokens or items, got 'words'"):
         token_plan(np.ones(3), np.ones(3), size=5, by="words", seed=0, epoch=1)
@@ -168,6 +179,11 @@ def padding(source, target, plan):
     """The share of a plan's tokens that is padding."""
     padded = sum(len(rows) * int(source[rows].max() + target[rows].max()) for rows in plan)
     return 1 - int(source.sum() + target.sum()) / padded
+
+
+def test_little_is_padding():
+    source, target = drawn_lengths()
+    assert padding(source, target, token_plan(source, target, size=2048, seed=1, epoch=1)) < 0.06
 
 
 @pytest.mark.realdata

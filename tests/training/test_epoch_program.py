@@ -124,6 +124,14 @@ def test_no_value_of_a_plan_is_compiled_in():
     assert lowered[:2] == lowered[2:] and lowered[0] != lowered[1]
 
 
+def test_a_rate_of_zero_changes_no_weight():
+    program = make_program()
+    before = program.model.get_weights()
+    program.train(shuffled_plan(np.arange(ROWS), 4, 1, 1), np.zeros(6), 0)
+    for weight, old in zip(program.model.get_weights(), before, strict=True):
+        np.testing.assert_array_equal(weight, old)
+
+
 def test_values_of_variables_are_known_before_anybody_asks_for_the_model():
     program = make_program(dropout=0.5)
     plan = shuffled_plan(np.arange(ROWS), 4, 1, 1)
@@ -198,6 +206,12 @@ def test_dropout_differs_from_step_to_step_and_from_seed_to_seed(uncut):
     still = program.train(filled_plan(np.tile(np.arange(4), 7), 4), np.zeros(7), 0)
     assert len(set(still)) == 7
     assert not np.array_equal(dropout_losses(seed=1)[0], uncut[0])
+
+
+def test_dropout_is_off_where_nothing_is_learned():
+    program = begun()
+    rows = np.arange(ROWS)
+    np.testing.assert_array_equal(program.predict(rows), program.predict(rows))
 
 
 def test_other_data_and_another_seed_compile_nothing_anew():

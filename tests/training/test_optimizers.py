@@ -146,6 +146,11 @@ def test_gradients_of_one_row_are_summed_before_they_are_squared():
     np.testing.assert_allclose(ours, peer, rtol=1e-6)
 
 
+@pytest.mark.parametrize("name", ["adam", "sgd"])
+def test_a_learning_rate_may_be_a_whole_number(name):
+    assert float(make_optimizer(name, {"learning_rate": 1}).learning_rate) == 1.0
+
+
 def test_amsgrad_stays_keras_own():
     given = many_steps(make_optimizer("adam", {"amsgrad": True}), False)
     expected = many_steps(keras.optimizers.Adam(amsgrad=True), False)

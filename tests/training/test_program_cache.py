@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import gc
 import os
 import subprocess
 import sys
@@ -113,6 +114,18 @@ def test_a_learner_that_is_taken_over_starts_like_a_new_one(learner_of):
     assert_equal([*again.model.variables, *again.optimizer.variables], start)
 
 
+def test_the_garbage_collector_is_called_where_it_may_free_much(learner_of, monkeypatch):
+    calls = []
+    monkeypatch.setattr(gc, "collect", lambda: calls.append(0))
+    for seed in (1, 2):
+        learner_of(*FIB, "trainer.jit=false", f"seed={seed}")
+    assert len(calls) == 0
+    monkeypatch.setattr(program_cache, "_SMALL", 0)
+    learner_of(*FIB, "trainer.jit=false", "seed=3")
+    learner_of(*FIB, "trainer.jit=false", "model.units=4")
+    assert len(calls) == 2
+
+
 def test_two_learners_that_live_at_once_share_nothing(learner_of):
     first, second = (learner_of(*FIB, "trainer.jit=false", f"seed={seed}") for seed in (1, 2))
     assert first.model is not second.model
@@ -215,3 +228,30 @@ def test_memory_stays_as_it_is_over_15_jobs(tmp_path):
     pages = [int(line) for line in done.stderr.splitlines() if line.isdecimal()]
     assert len(pages) == 15
     assert pages[-1] <= 1.2 * pages[4]
+
+
+@pytest.mark.slow
+def test_a_run_leaves_the_process_as_it_was(compose):
+    import logging
+    import threading
+    import warnings
+
+    import keras
+
+    def state():
+        gc.collect()
+        loggers = [logging.getLogger(name) for name in (None, "attnlab", "py.warnings")]
+        return (
+            [(list(logger.handlers), logger.level, logger.propagate) for logger in loggers],
+            list(warnings.filters),
+            warnings.showwarning,
+            keras.config.dtype_policy().name,
+            threading.active_count(),
+            os.getcwd(),
+        )
+
+    quick = (*FIB, "trainer.epochs=1", "trainer.jit=false", "trainer.precision=mixed_bfloat16")
+    run(compose(*quick))
+    before = state()
+    run(compose(*quick, "seed=1"))
+    assert state() == before

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attnlab.training.schedules import Monitor, cosine, depends_on_length, learning_rates, plateau
+from attnlab.training.schedules import Monitor, cosine, learning_rates, noam, plateau
 
 LOSS = Monitor("val_loss")
 TOTAL = 101
@@ -30,6 +30,10 @@ def test_noam_with_the_papers_peak_is_the_papers_equation_3():
     expected = units**-0.5 * np.minimum(STEPS**-0.5, STEPS * warmup**-1.5)
     given = rates("noam", {"warmup": warmup / TOTAL}, peak=peak)
     np.testing.assert_allclose(given, expected, rtol=1e-12)
+
+
+def test_noam_without_a_whole_step_of_warmup_starts_at_the_peak():
+    np.testing.assert_allclose(noam(STEPS, TOTAL, warmup=1e-9), STEPS**-0.5)
 
 
 def test_inverse_square_root_is_noam_unless_it_starts_higher_or_stops_falling():
@@ -58,6 +62,12 @@ def test_cosine_is_keras_cosine_decay(warmup, final):
     expected = [float(schedule(step)) for step in STEPS]
     given = cosine(STEPS, TOTAL, warmup=warmup / TOTAL, final=final)
     np.testing.assert_allclose(given, expected, rtol=1e-5, atol=1e-6)
+
+
+def test_cosine_reaches_the_peak_and_its_final_share():
+    share = cosine(STEPS, TOTAL, warmup=0.2, final=0.125)
+    assert share.max() == share[19] == 1.0
+    assert share[-1] == pytest.approx(0.125)
 
 
 @pytest.mark.parametrize("warmup", [0.0, 0.05, 1.0])
@@ -131,15 +141,3 @@ def test_constant_and_plateau_rise_where_a_task_brings_a_warm_up():
     assert rates("constant", warmup)[:3].tolist() == [0.25, 0.5, 0.5]
     plateau = {"factor": 0.5, "patience": 1, "minimum": 0.0}
     assert rates("plateau", {**plateau, **warmup})[:3].tolist() == [0.25, 0.5, 0.5]
-
-
-@pytest.mark.parametrize(
-    ("name", "settings", "expected"),
-    [
-        *[("cosine", {}, True), ("noam", {}, True), ("noam", {"warmup_steps": 5}, False)],
-        *[("inverse_square_root", {}, True), ("plateau", {}, False)],
-        *[("constant", {}, False), ("constant", {"warmup": 0.1}, True)],
-    ],
-)
-def test_which_rates_depend_on_the_number_of_all_steps(name, settings, expected):
-    assert depends_on_length(name, settings) is expected

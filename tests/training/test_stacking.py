@@ -81,6 +81,20 @@ def test_a_run_that_is_alone_fills_its_stack_itself():
     assert program.calls == [[3] * 4]
 
 
+def test_one_works_at_a_time():
+    busy, seen = [], []
+
+    def work():
+        for _ in range(20):
+            busy.append(1)
+            seen.append(len(busy))
+            busy.pop()
+            submit(Doubling(), 1)
+
+    StackScheduler(threads=2).run([work] * 5)
+    assert seen == [1] * 100
+
+
 def test_a_run_that_raises_interrupts_the_others():
     ended, program = [], Doubling()
 
@@ -217,6 +231,18 @@ def test_so_many_are_under_way_at_a_time_and_the_next_begins_as_one_ends(at_a_ti
     works = [lambda number=number: work(number) for number in range(5)]
     assert StackScheduler(threads=2, at_a_time=at_a_time).run(works) == [0, 1, 2, 3, 4]
     assert max(seen) == most
+
+
+def test_what_has_not_begun_when_one_raises_never_does():
+    begun = []
+
+    def failing():
+        raise ZeroDivisionError
+
+    works = [failing, lambda: begun.append(1), lambda: begun.append(2)]
+    with pytest.raises(ZeroDivisionError):
+        StackScheduler(threads=1, at_a_time=1).run(works)
+    assert not begun
 
 
 def test_stacks_are_powers_of_two_for_every_thread():

@@ -60,6 +60,13 @@ def test_patience_counts_epochs_that_were_scored():
     assert monitor.should_stop([NAN, 5.0, NAN, 4.0, NAN, 3.0], 2)
 
 
+def test_nothing_stops_without_patience_or_values():
+    monitor = Monitor("value")
+    assert not monitor.should_stop([1.0, 2.0, 3.0], None)
+    assert not monitor.should_stop([], 1)
+    assert monitor.should_stop([1.0, 2.0], 1)
+
+
 def test_of_equal_values_the_smallest_loss_is_best():
     """BLEU of short sentences is 0 in each epoch: the first, hardly trained, was the result."""
     monitor, zeros = Monitor("val_bleu", "max"), [0.0] * 4

@@ -81,7 +81,14 @@ def test_distances_depend_on_the_steps_between_alone():
 
 @pytest.mark.parametrize(
     ("length", "units", "offset"),
-    [(2, 2, 1), (7, 5, 3), (50, 512, 49)],
+    [
+        (2, 2, 1),
+        (50, 512, 49),
+        *(
+            pytest.param(*sizes, marks=pytest.mark.slow)
+            for sizes in ((3, 3, 1), (7, 5, 3), (300, 6, 10))
+        ),
+    ],
 )
 def test_every_size_is_drawn(tmp_path, length, units, offset):
     figures = positional_figures(sinusoidal(length, units), offset=offset)
