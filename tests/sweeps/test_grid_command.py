@@ -449,6 +449,9 @@ def test_a_sweep_that_was_killed_does_only_what_is_missing(attnlab, empty_store)
     # One MLflow run for each job, and one for the sweep.
     names = [name for (name,) in query(attnlab, "select name from runs order by name")]
     assert names == ["fib-none-s0", "fib-none-s1", sweep_folder(attnlab).name]
+    # If the kill came before the first job's copy was complete, `runs sync` completes it.
+    code, out, err = here("runs", "sync")
+    assert code == 0, err
     assert query(attnlab, "select distinct status from runs") == [("FINISHED",)]
     steps = query(
         attnlab, "select run_uuid, count(*) from metrics where key = 'val_loss' group by run_uuid"
