@@ -23,8 +23,8 @@ import numpy as np
 from bench_translation import SIZES, Size, built_in_pairs, make_model, padded
 from measuring import leave_out, missed, report, turns
 
-# What was reached: at d 128 TensorFlow's kernels take most of the time, Python 2 % of it. The lowest
-# ratio is that of a processor with AVX-512 and AMX.
+# What was reached: at d 128 TensorFlow's kernels take most of the time, Python 2 % of it. The
+# lowest ratio is that of a processor with AVX-512 and AMX.
 CTRANSLATE2_BOUNDS = {128: 0.35, 512: 0.7}
 # Steps of training: enough for translations that end.
 STEPS = {128: 300, 512: 60}
