@@ -55,10 +55,8 @@ def _facts(found: Mapping[str, Any]) -> dict[str, Any]:
 def _memory() -> str:
     from attnlab.run.building import memory
 
-    try:
-        return f"{memory() / 2**30:.1f} GiB"
-    except AttributeError:  # Windows has no `os.sysconf`
-        return "unknown"
+    there = memory()
+    return "unknown" if there is None else f"{there / 2**30:.1f} GiB"
 
 
 def _gpus() -> str:

@@ -94,7 +94,7 @@ def server_command(uri: str, runs: Path, host: str, port: int) -> list[str]:
 
 
 def _serve(words: list[str]) -> int:
-    """Run the server until it or this process is told to end; returns 1 if it failed."""
+    """Run the server until it ends or this process gets a signal; returns 1 if it failed."""
     environment = {**_ENVIRONMENT, **child_environment()}
     # In an empty folder, because its child processes import modules from the working folder.
     with tempfile.TemporaryDirectory() as empty:

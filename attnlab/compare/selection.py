@@ -35,7 +35,7 @@ class Filters:
     tasks: tuple[str, ...] = ()  # the run has one of these tasks
     attentions: tuple[str, ...] = ()  # the run has one of these mechanisms
     # each `KEY=VALUE` holds: KEY is a config key or the name of a group such as `attention`; VALUE
-    # may be several values separated by commas, of which the run has one
+    # may be several values separated by commas: the run has one of them
     where: tuple[str, ...] = ()
     states: tuple[str, ...] = ()  # the run has one of these `STATES`
     failed: bool = False  # adds `failed` and `killed` to the states

@@ -129,7 +129,7 @@ def refuse_what_does_not_fit(config: RunConfig, task: Task, data: TaskData) -> N
     if _largest(config) <= _ALWAYS_FITS:
         return
     needs, there = _needs(config, task, data), memory()
-    if sum(needs) <= there:
+    if there is None or sum(needs) <= there:
         return
     key = "model.units" if needs.weights > needs.batch else "trainer.batch_size"
     fits = _what_fits(config, task, data, key, there)
@@ -142,22 +142,23 @@ def refuse_what_does_not_fit(config: RunConfig, task: Task, data: TaskData) -> N
     )
 
 
-def most_that_fit(config: RunConfig, wanted: int, beside: int = 0) -> int:
+def most_that_fit(config: RunConfig, wanted: int, extra: int = 0) -> int:
     """Return how many equal runs, at most `wanted`, fit into half of the memory; at least 1.
 
-    The number is `wanted` or a power of two. Each run takes `beside` bytes in addition to training.
+    The number is `wanted` or a power of two. Each run takes `extra` bytes in addition to training.
     """
     small = _largest(config) <= _ALWAYS_FIT_TOGETHER
-    if wanted == 1 or (small and not beside):
+    there = memory()
+    if wanted == 1 or (small and not extra) or there is None:
         return wanted
-    needs = beside
+    needs = extra
     try:
         if not small:
             task = make_task(config)
             needs += sum(_needs(config, task, task.load(config.seed)))
     except RequestError:  # the run itself will raise it
         return wanted
-    fitting = memory() // 2 // needs
+    fitting = there // 2 // needs
     return wanted if fitting >= wanted else 1 << max(0, fitting.bit_length() - 1)
 
 
@@ -188,8 +189,10 @@ def _what_fits(config: RunConfig, task: Task, data: TaskData, key: str, there: i
     return None
 
 
-def memory() -> int:
-    """Return the bytes of memory of this machine or container."""
+def memory() -> int | None:
+    """Return the bytes of memory of this machine or container; None if the system doesn't say."""
+    if not hasattr(os, "sysconf"):  # Windows
+        return None
     there = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     limit = _CGROUP.read_text("utf-8").strip() if _CGROUP.is_file() else "max"
     return min(there, int(limit)) if limit.isdigit() else there

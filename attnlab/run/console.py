@@ -243,8 +243,8 @@ def screen(quiet: bool = False) -> Iterator[Screen]:
 
 def bars(console: Console, text: str, hidden: bool = False) -> Progress:
     """Return progress bars with a description, a text and the remaining time, for a terminal."""
-    beside = TextColumn(text, table_column=Column())  # cut on a narrow terminal
-    left = TimeRemainingColumn(compact=True, elapsed_when_finished=True)
-    columns = TextColumn("{task.description}"), BarColumn(bar_width=10), beside, left
+    status = TextColumn(text, table_column=Column())  # cut on a narrow terminal
+    remaining = TimeRemainingColumn(compact=True, elapsed_when_finished=True)
+    columns = TextColumn("{task.description}"), BarColumn(bar_width=10), status, remaining
     hidden = hidden or logs.verbosity != 0 or not console.is_interactive
     return Progress(*columns, console=console, disable=hidden)

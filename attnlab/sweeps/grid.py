@@ -77,7 +77,7 @@ class Grid:
     def default_name(self, task: str) -> str:
         """Name a sweep by its tasks, its varying keys, and part of a hash.
 
-        The same command gets the same name, whatever its `search.trials`. `task` is the task of the
+        The same command gets the same name, with any `search.trials`. `task` is the task of the
         first job; it isn't used if `experiment` varies, because presets may have other tasks.
         """
         decisive = sorted(

@@ -181,7 +181,7 @@ class GridSweep(Sweep):
         most = min(len(self.points), processors())
         programs = {point.config.program: point.config for point in self.points}
         for config in programs.values():
-            most = most_that_fit(config, most, beside=_BYTES_OF_A_PROCESS)
+            most = most_that_fit(config, most, extra=_BYTES_OF_A_PROCESS)
         if most > 1:
             self.launcher.divide(most)
             self.launch = dataclasses.replace(self.launch, threads=self.launcher.threads)

@@ -61,6 +61,14 @@ def test_what_machines_have_is_not_refused(compose):
     assert building.memory() > 1 << 28
 
 
+def test_without_a_known_size_of_memory_nothing_is_refused(compose, monkeypatch):
+    monkeypatch.delattr("os.sysconf")  # as on Windows
+    assert building.memory() is None
+    large = compose("task=fib_random", "model.units=2049")
+    refuse(large)
+    assert building.most_that_fit(large, 32) == 32
+
+
 def test_no_more_runs_go_together_than_fit_into_half_of_the_memory(compose, monkeypatch):
     small, large = compose("task=fib_random"), compose("task=fib_random", "model.units=300")
     task = make_task(large)

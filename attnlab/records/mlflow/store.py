@@ -147,7 +147,7 @@ class Store:
         return True
 
     def _is_of_another(self, run: Run, folder: Path) -> bool:
-        """Return whether a run belongs to another existing folder, of which this one is a copy."""
+        """Return whether a run belongs to another existing folder that was copied to this one."""
         other = RunDirectory(Path(run.data.tags.get(FOLDER_TAG) or folder))
         with suppress(OSError, RequestError):
             if other.path != folder and not os.path.samefile(other.path, folder):
