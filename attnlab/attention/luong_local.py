@@ -31,7 +31,7 @@ class LuongLocalAttention(LuongAttention):
     weights and a zero context.
 
     Source: Luong, Pham, Manning 2015 (arXiv 1508.04025), section 3.2, Eq. 9 and 10. Difference:
-    positions count from 0, so that p_t lies in (0, S) and the last position is S - 1.
+    positions count from 0, so p_t is in (0, S) and the last position is S - 1.
 
     Args:
         alignment: "monotonic" or "predictive".

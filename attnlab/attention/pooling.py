@@ -16,7 +16,7 @@ class PoolingAttention(Attention):
 
     `weights = softmax(e)`, `context = sum_s weights_s h_s`. No query takes part: each query step
     gets the same context. The bias is one per time step, so the memory has the length it was
-    built with. Scores lie in (-1, 1): over 20 steps no weight can exceed 0.28.
+    built with. Scores are in (-1, 1): over 20 steps no weight can exceed 0.28.
 
     Source: "Building Transformer Models with Attention", chapter 9, listing 9.6, with its
     parameters (22 at 2 units and 20 steps) and initial values. Difference: masks.

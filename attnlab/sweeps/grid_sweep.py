@@ -150,7 +150,7 @@ class GridSweep(Sweep):
         state, status = found.noted_state if noted else found.state, found.status
         if state == RUNNING and (found.path, status.get("updated")) in self._killed_before:
             state = KILLED
-        if state == KILLED and not noted and point.digest in self._failures:  # it can't go on
+        if state == KILLED and not noted and point.digest in self._failures:  # it can't be resumed
             error = self._failures[point.digest]
             return dataclasses.replace(row, state=FAILED, error=error, path=found.path)
         if state == RUNNING and not noted:

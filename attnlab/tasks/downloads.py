@@ -36,14 +36,14 @@ def fetch(
     progress: Progress | None = None,
     section: str = "data",
 ) -> Path:
-    """The file at a URL, from the cache where it lies there whole.
+    """Download the file at a URL, or return the cached one if it is complete.
 
-    The digest must be the known one. Where none is known, that of the first download is kept beside
-    the file as `NAME.sha256` and every later read and download is held against it.
+    The digest must be the known one. If none is known, the first download's digest is stored next
+    to the file as `NAME.sha256`, and every later read and download is compared with it.
 
     `known` is the SHA-256 that the file must have, in hex. `check` judges a finished download
-    before it is kept, raising `RequestError`. `progress` is told the bytes that are here, of how
-    many, and the file's name. `section` has the settings `url` and `path`, which complaints name.
+    before it is stored, and raises `RequestError`. `progress` gets the bytes downloaded, the total
+    and the file's name. `section` has the settings `url` and `path`, which error messages name.
 
     Raises:
         RequestError: the file isn't there, can't be reached or kept, or has another digest.

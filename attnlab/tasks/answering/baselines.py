@@ -77,9 +77,9 @@ def most_frequent_place(train: Sequence[Asked], asked: Sequence[Asked]) -> list[
 
 
 def best_sentences(train: Sequence[Asked], asked: Sequence[Asked]) -> list[_Sentence]:
-    """The sentence of each text whose tf-idf has the largest cosine with the question's.
+    """Return the sentence of each text whose tf-idf has the largest cosine with the question's.
 
-    The first of equals. Word counts are held against those of the training texts' sentences; words
+    Of equal ones, the first. Word counts are compared with those of the training texts' sentences; words
     are lower-cased and as `split_words` cuts them.
     """
     from sklearn.feature_extraction.text import TfidfVectorizer

@@ -31,7 +31,7 @@ def diebold_mariano(
     """Diebold and Mariano's test with the correction of Harvey, Leybourne and Newbold 1997.
 
     The variance of the mean difference counts autocovariances up to lag `horizon` - 1; the
-    statistic is scaled by sqrt((n + 1 - 2h + h (h - 1) / n) / n) and held against t(n - 1).
+    statistic is scaled by sqrt((n + 1 - 2h + h (h - 1) / n) / n) and compared with t(n - 1).
 
     Args:
         losses: (n,) losses of one forecast in order of time, for example squared errors.

@@ -1,4 +1,4 @@
-"""What fills in words without a network: how often words stand there, and beside which."""
+"""Fill in words without a network: by how often words occur, alone or next to others."""
 
 from __future__ import annotations
 

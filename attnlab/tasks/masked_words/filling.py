@@ -13,9 +13,9 @@ from attnlab.text.cleaning import normalized
 from attnlab.text.tokenizers import END, PAD, START, UNKNOWN, Tokenizer
 
 _WORD = "a"  # any
-# Of `Tokenizer.pieces`: before the label of a token that goes on with the word before it, and the
+# In `Tokenizer.pieces`: the prefix of a token that continues the previous word, and the
 # label of white space.
-_GOES_ON, _SPACE = "·", "␣"
+_CONTINUES, _SPACE = "·", "␣"
 
 
 class Guess(NamedTuple):
@@ -89,7 +89,7 @@ def filled_in(text: str, guesses: Sequence[Sequence[Guess]]) -> str:
     filled, *pieces = text.split(MASK)
     for (best, *_), piece in zip(guesses, pieces, strict=True):
         word = " " if best.word == _SPACE else best.word
-        if len(word) > 1 and word.startswith(_GOES_ON):
-            filled, word = filled.rstrip(), word.removeprefix(_GOES_ON)
+        if len(word) > 1 and word.startswith(_CONTINUES):
+            filled, word = filled.rstrip(), word.removeprefix(_CONTINUES)
         filled += word + piece
     return filled

@@ -1,4 +1,4 @@
-"""Which words of a text are to be filled in, and what stands in their place."""
+"""Choose which words of a text are to be filled in, and what replaces them."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def choose(rows: np.ndarray, mask: int, seed: int) -> Asked:
 
 
 def marked(word: str) -> str:
-    """A word that is asked for, beside others that may be masked, too."""
+    """Mark the word to be filled in; others of the text may be masked, too."""
     return f"»{word}«"
 
 

@@ -44,7 +44,7 @@ class WordTask(Protocol):
 
 
 def build_report(task: WordTask, part: str, predicted: WordPredictions) -> Report:
-    """Put what was said of the chosen words of a part beside the baselines.
+    """Score the predictions for the chosen words of a part, and the baselines.
 
     The skill is 1 - error / error of the best baseline, the error being the share of wrong words.
     Whether one text follows another, the baselines say what is more frequent in train.

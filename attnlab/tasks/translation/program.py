@@ -103,7 +103,7 @@ class TranslationProgram:
         self.reseed(seed)
 
     def reseed(self, seed: int) -> None:
-        """Go on with another seed of the random layers; nothing is compiled anew."""
+        """Set another seed for the random layers; nothing is compiled again."""
         self.seeds = self.generators.seeds(seed)
 
     def train(

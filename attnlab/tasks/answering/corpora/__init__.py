@@ -1,1 +1,1 @@
-"""Questions about texts, with answers that stand in them."""
+"""Questions about texts, with answers that are parts of the texts."""

@@ -20,13 +20,13 @@ class Passages(Corpus):
     """Passages of four events, and who, whom, where and when about them; needs no file.
 
     "Anna met the old sailor in the harbour on Monday. At noon, the judge was called by Anna ..."
-    What a question names stands in other sentences, too, but only one sentence has all of it: who
+    Other sentences also have some of the words of a question, but only one has all of them: who
     is found by verb and patient, whom by agent and verb, where and when by all three. So the
     sentence can't be found by a single word, and without the question no answer is likelier than
-    three others. Sentences are active or passive; places and times stand before or behind. People
+    three others. Sentences are active or passive; places and times come first or last. People
     have one of some 600 names, most of which are seen a few dozen times.
 
-    Parts share no passage. Answers are as they stand in the text.
+    Parts share no passage. Answers are copied from the text unchanged.
 
     Args:
         questions: to train on, four about each passage; those to validate and test on, 1,000 each,

@@ -179,7 +179,7 @@ def evenly(items: Iterable[str], count: int, most: int) -> Iterator[str]:
 
 
 def _untold(done: int, total: int | None, what: str) -> None:
-    """Stand in for a `Progress`, for work that is too short to be reported."""
+    """Report no progress, for work that is too short."""
 
 
 class _CleanedPart:

@@ -176,7 +176,7 @@ def _is_sure(table: SeriesTable, found: TimeColumns) -> bool:
 
 
 def _counts_rows(counts: Counts) -> bool:
-    """Whether whole numbers mostly go on by one step, in a file of several series, too."""
+    """Return whether whole numbers mostly grow by one equal step, also within several series."""
     steps = np.diff(counts.values)
     whole = not np.any(counts.values % 1)
     return whole and bool(np.unique(steps, return_counts=True)[1].max() > _REGULAR * len(steps))

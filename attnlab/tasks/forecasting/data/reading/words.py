@@ -181,7 +181,7 @@ def _names(language: str) -> tuple[dict[str, int], set[str]]:
     return {name: month for name, month in months.items() if not re.search(r"\d", name)}, days
 
 
-# What spreadsheets write beside the names of the CLDR.
+# What spreadsheets write in addition to the names of the CLDR.
 _MORE = {
     "de": {"mrz": 3, "maerz": 3, "jän": 1, "jänner": 1, "feber": 2, "sept": 9},
     "en": {"sept": 9},
