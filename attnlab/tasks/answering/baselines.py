@@ -79,8 +79,8 @@ def most_frequent_place(train: Sequence[Asked], asked: Sequence[Asked]) -> list[
 def best_sentences(train: Sequence[Asked], asked: Sequence[Asked]) -> list[_Sentence]:
     """Return the sentence of each text whose tf-idf has the largest cosine with the question's.
 
-    Of equal ones, the first. Word counts are compared with those of the training texts' sentences; words
-    are lower-cased and as `split_words` cuts them.
+    Of equal sentences, the first. Word counts are compared with those of the training texts'
+    sentences; words are lower-cased and as `split_words` cuts them.
     """
     from sklearn.feature_extraction.text import TfidfVectorizer
 
