@@ -110,7 +110,7 @@ def bench_texts() -> None:
     """
     for mechanism in MECHANISMS:
         own = [f"attention={mechanism}"]
-        Pair(["task=classify", *own]).compare(f"classify {mechanism}", 4, 1)
+        Pair(["task=classify", *own]).compare(f"classify {mechanism}", 3.4, 1)
         questions = ["task=answer", "data.questions=512"]
         bound = 2.8 if mechanism == "multi_head" else 4
         Pair([*questions, *own]).compare(f"answer {mechanism}", bound, 1)

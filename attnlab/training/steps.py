@@ -135,7 +135,8 @@ class Border(Enum):
     RECURRENT_TRANSLATOR = Largest(256, 64)
     # AVX-512: 1.25 at 128, 1.03 at 256. AVX2: 1.1 at 128 and 256, if all batches have one shape.
     TRANSFORMER_TRANSLATOR = Largest(128, 0)
-    VISION_TRANSFORMER = Largest(4e9, 4e9)  # operations of a step
+    # Operations of a step. AVX-512 (Intel): 1.3 at 3e9, 1.1 at 2e10, 1.2 at 3e10, 0.9 at 3e11.
+    VISION_TRANSFORMER = Largest(4e10, 4e9)
 
 
 def is_faster_with_xla(size: float, border: Border) -> bool:
