@@ -173,7 +173,7 @@ def test_series_that_are_too_short_are_left_out_by_name(write):
 
 def test_a_file_whose_times_start_again_names_the_column_of_ids(write):
     path = write(rows())
-    with pytest.raises(RequestError, match=r"both have 2020-01-.*task\.id_column=unique_id tells"):
+    with pytest.raises(RequestError, match=r"both have 2020-01-.*set task\.id_column=unique_id;"):
         read_series(path, None, "auto")
     assert len(read_series(path, "y", None).values) == sum(LENGTHS.values())
 
@@ -204,7 +204,7 @@ def test_the_columns_that_tell_series_apart_are_named(write, header):
     with pytest.raises(RequestError) as refused:
         read_series(path, None, "auto")
     named = ids[0] if len(ids) == 1 else f"[{','.join(ids)}]"
-    assert f"task.id_column={named} tells them apart" in str(refused.value)
+    assert f"set task.id_column={named}; " in str(refused.value)
     found = read_panel(path, header.rpartition(",")[2], "auto", Reading(ids=ids))
     assert len(found) == 2 ** len(ids)
     assert {len(each.values) for each in found} == {len(lines) // len(found)}
@@ -213,14 +213,14 @@ def test_the_columns_that_tell_series_apart_are_named(write, header):
 def test_stretches_of_labels_without_any_order_are_a_note(write):
     lines = [(shop, at % 3) for shop in "xy" for at in range(8)]
     notes = read_series(write(lines, "shop,y"), None, "auto").notes
-    assert "task.id_column=shop tells them apart" in notes[-1]
+    assert "if each is a series, set task.id_column=shop." in notes[-1]
     (one, other) = read_panel(write(lines, "shop,y"), "y", "auto", Reading(ids=["shop"]))
     assert len(one.values) == len(other.values) == 8 and len(one.notes) == 1
 
 
 def test_one_column_of_ids_is_not_enough_if_two_are_needed(write):
     lines = [(d, s, i, d) for d in range(1, 9) for s in (1, 2) for i in (1, 2)]
-    with pytest.raises(RequestError, match=r"task\.id_column=\[store,item\] tells"):
+    with pytest.raises(RequestError, match=r"set task\.id_column=\[store,item\];"):
         read_panel(write(lines, "ds,store,item,y"), "y", "auto", Reading(ids=["store"]))
 
 
@@ -229,16 +229,18 @@ def test_a_count_within_each_id_shows_several_series(write, newest_first):
     blocks = [(name, at, 7 * at) for name in "ab" for at in range(1, 9)]
     for lines in (blocks, sorted(blocks, key=lambda line: line[1])):
         lines = lines[::-1] if newest_first else lines
-        with pytest.raises(RequestError, match=r"'n' counts the rows of each 'c': .*id_column=c "):
+        with pytest.raises(
+            RequestError, match=r"'n' counts the rows of each 'c': .*set task.id_column=c;"
+        ):
             read_panel(write(lines, "c,n,y"), "y", "auto")
 
 
 def test_ids_are_found_though_they_are_the_last_numbers_or_three(write):
     lines = [(day, 7 * day, shop) for shop in (1, 2) for day in range(1, 9)]
-    with pytest.raises(RequestError, match=r"task\.id_column=shop tells"):
+    with pytest.raises(RequestError, match=r"set task\.id_column=shop;"):
         read_panel(write(lines, "ds,y,shop"), None, "auto")
     lines = [(*ids, d, d) for ids in np.ndindex(2, 2, 2) for d in range(1, 9)]
-    with pytest.raises(RequestError, match=r"task\.id_column=\[r,s,i\] tells"):
+    with pytest.raises(RequestError, match=r"set task\.id_column=\[r,s,i\];"):
         read_panel(write(lines, "r,s,i,ds,y"), "y", "auto")
 
 

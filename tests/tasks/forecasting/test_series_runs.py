@@ -100,9 +100,9 @@ def test_a_forecast_has_dates_and_its_interval(folder, table, tmp_path, capsys):
 @pytest.mark.parametrize(
     ("form", "words"),
     [
-        ("%G-W%V", "task.time_format: expected a form that a column of "),
-        ("%q", "task.time_format: expected a form that a column of "),
-        ("%k", "task.time_format: expected directives among %Y"),
+        ("%G-W%V", "task.time_format=%G-W%V: no column of "),
+        ("%q", "task.time_format=%q: no column of "),
+        ("%k", "task.time_format=%k: unknown directive %k. Directives are: %Y"),
     ],
 )
 def test_a_wrong_form_of_times_is_refused_before_there_is_a_run(

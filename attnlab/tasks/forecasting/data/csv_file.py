@@ -1,4 +1,4 @@
-"""A CSV file of numbers: its columns are found by name or number, and by what is in them."""
+"""Read a CSV file of series, and find its columns by name or number."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ _FIRST_YEAR, _LAST_YEAR = 1500, 2999
 
 @dataclass(frozen=True)
 class SeriesTable(tables.Table):
-    """The rows of a CSV file below its header, or below none: then columns are `column 1`, ..."""
+    """The rows of a CSV file; without a header, its columns are named `column 1`, ..."""
 
     def find(self, column: str | int, key: str = "") -> int:
-        """The index of a column by name or number from 1; raises `RequestError`."""
+        """Return the index of a column by name or number from 1; raises `RequestError`."""
         number = str(column)
         if number in self.header:
             self.check_name(self.header.index(number))
@@ -33,39 +33,34 @@ class SeriesTable(tables.Table):
         if len(choices) > _LISTED_COLUMNS:
             choices = [*choices[:_LISTED_COLUMNS], f"... {len(self.header)} in all"]
         raise RequestError(
-            f"{self.path}: expected a column by name or number among {', '.join(choices)}; "
-            f"got {column!r}"
+            f"{self.path}: no column {column!r}. Columns by number and name: {', '.join(choices)}"
         )
 
     def has(self, column: str | int) -> bool:
-        """Whether there is a column of that name or number."""
+        """Return whether there is a column with this name or number."""
         with suppress(RequestError):
             return self.find(column) >= 0
         return False
 
     def is_numeric(self, at: int) -> bool:
-        """Whether the first cell that isn't missing is a number."""
+        """Return whether the first cell that isn't missing is a number."""
         return is_number(next((cell for cell in self.cells(at) if not is_missing(cell)), ""))
 
     def check_name(self, at: int) -> None:
-        """Refuse a column that wasn't chosen by its number, if others have its name.
-
-        Raises:
-            RequestError: they have.
-        """
+        """Raise `RequestError` if other columns have the same name."""
         if self.header[at] and self.header.count(self.header[at]) > 1:
             advice = f"choose one by its number, such as {at + 1}, in task.column or the like"
             raise RequestError(self.several_named(self.header[at], advice))
 
 
 def read_table(path: Path, encoding: str | None, asked_for: Sequence[str | int]) -> SeriesTable:
-    """Read a CSV file; the first row is the header unless it has a number and no name `asked_for`.
+    """Read a CSV file; see `tables.read_table`.
 
-    See `tables.read_table`. Lines that start with `#` are comments. A file that is not UTF-8 is
-    cp1252, unless `encoding` says otherwise.
+    The first row is the header unless it has a number and none of the names `asked_for`. Lines
+    that start with `#` are comments. A file that is not UTF-8 is read as cp1252 by default.
 
     Raises:
-        RequestError: the file can't be read, is not text, has no rows, or is no whole table.
+        RequestError: the file can't be read, is not text, has no rows, or has an incomplete row.
     """
     names = {*map(str, asked_for)}
 
@@ -87,7 +82,7 @@ def read_table(path: Path, encoding: str | None, asked_for: Sequence[str | int])
 
 
 def _are_times(first: Sequence[str]) -> bool:
-    """Whether cells after a text are numbers that name years or the months of one."""
+    """Return whether a row is a header of years, or of the months 1 to 12, after a text."""
     numbers = [int(cell) for cell in first if cell.isascii() and cell.isdigit()]
     years = len(numbers) > 2 and _FIRST_YEAR <= min(numbers) <= max(numbers) <= _LAST_YEAR
     rise = numbers == [*range(numbers[0], numbers[0] + len(numbers))] if numbers else False
@@ -96,7 +91,7 @@ def _are_times(first: Sequence[str]) -> bool:
 
 
 def _is_date_alone(first: Sequence[str]) -> bool:
-    """Whether cells are dates and marks of missing numbers, so a row and no names."""
+    """Return whether all cells are dates or marks of missing numbers: a row, not a header."""
     missing = [is_missing(cell) for cell in first]
     dates = [bool(_DATE.fullmatch(cell)) for cell in first]
     return any(missing) and any(dates) and sum(missing) + sum(dates) == len(first)

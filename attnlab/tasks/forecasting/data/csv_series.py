@@ -1,4 +1,4 @@
-"""How to read series from a CSV file: each in the order of time, its values a step apart."""
+"""Read series from a CSV file, in order of time and equally spaced."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from attnlab.tasks.forecasting.data.time_series import TimeSeries
 from attnlab.tasks.forecasting.data.times import Calendar, Counts
 from attnlab.tasks.forecasting.data.writing.layout import layout_of
 
-_MOST_STEPS = 10  # of a series that is filled up, for each row that there is
+_MOST_STEPS = 10  # most steps per row if gaps are filled
 
 
 def read_series(
@@ -26,11 +26,7 @@ def read_series(
     time_column: str | int | Sequence[str | int] | None = None,
     reading: Reading | None = None,
 ) -> TimeSeries:
-    """Read one column of a CSV file as a series, see `read_columns` and `series_of`.
-
-    Raises:
-        RequestError: as of these.
-    """
+    """Read one column of a CSV file as a series; see `read_panel`, which raises the same."""
     (series,) = read_panel(path, column, time_column, reading)
     return series
 
@@ -41,12 +37,12 @@ def read_panel(
     time_column: str | int | Sequence[str | int] | None = None,
     reading: Reading | None = None,
 ) -> list[TimeSeries]:
-    """Read one column of a CSV file as one series, or as several that `reading.ids` tell apart.
+    """Read one column of a CSV file as a series, or as a series per id if `reading` has ids.
 
-    They come in the order in which they first appear; each is by itself in order of time.
+    Series are returned in the order in which the file first names them.
 
     Raises:
-        RequestError: as of `read_columns` and `series_of`.
+        RequestError: see `read_columns` and `series_of`.
     """
     reading = reading or Reading()
     columns = read_columns(path, column, time_column, reading)
@@ -64,10 +60,10 @@ def read_panel(
 
 
 def series_of(columns: Columns, reading: Reading) -> TimeSeries:
-    """The series of some rows, which have to be a step apart once they are in order of time.
+    """Make a series of rows, which must be equally spaced after sorting by time.
 
     Raises:
-        RequestError: doubled or missing times, a missing number in the first or last row.
+        RequestError: a time is repeated or missing, or the first or last row lacks a number.
     """
     path = columns.table.path
     rows = _Timed(columns.numbers, [*map(str, range(len(columns.numbers)))], notes=columns.notes)
@@ -89,16 +85,16 @@ def series_of(columns: Columns, reading: Reading) -> TimeSeries:
 
 @dataclass(frozen=True)
 class _Timed:
-    numbers: np.ndarray  # (n, 1 + K), NaN where one is to be filled in
+    numbers: np.ndarray  # (n, 1 + K), NaN: to be interpolated
     labels: list[str]
     step: str = ""
     notes: tuple[str, ...] = ()
 
 
 def _in_order(columns: Columns, found: TimeColumns, reading: Reading) -> _Timed:
-    """The rows by their times, which are a step apart."""
+    """Sort rows by time, and check that they are equally spaced."""
     place = f"{columns.table.path}: column {found.name!r}"
-    if len(columns.numbers) == 1:  # of a series among others
+    if len(columns.numbers) == 1:  # of one of several series
         return _Timed(columns.numbers, found.texts, notes=columns.notes)
     lines, instants = columns.lines, found.times.instants
     order = np.argsort(instants, kind="stable")
@@ -124,7 +120,7 @@ def _in_order(columns: Columns, found: TimeColumns, reading: Reading) -> _Timed:
 
 
 def _other_ids(columns: Columns, found: TimeColumns) -> list[str]:
-    """Columns that tell rows of one time apart, if all rows are of one series now."""
+    """Return columns that would distinguish rows of the same time; see `likely_ids`."""
     table, given = columns.table, columns.id_places
     every = columns.every_time or found
     taken = {*every.places} if columns.by_default else {columns.place, *every.places}
@@ -134,7 +130,7 @@ def _other_ids(columns: Columns, found: TimeColumns) -> list[str]:
 def _on_grid(
     place: str, rows: _Timed, times: Calendar | Counts, lines: np.ndarray, missing: str
 ) -> _Timed:
-    """The rows a step apart: with NaN where one is `missing`, if it is to be interpolated."""
+    """Check that rows are equally spaced; if `missing` is "interpolate", fill gaps with NaN."""
     gaps = times.gaps(rows.step)
     if not len(gaps):
         return rows
@@ -150,29 +146,29 @@ def _on_grid(
             return replace(rows, numbers=numbers, labels=grid.labels(rows.step))
         first, advice = (
             int(np.isin(times.axis, grid.axis).argmin()),
-            "gaps are filled by whole steps",
+            "only gaps of whole steps can be filled",
         )
         wanted = f"a time of the step {rows.step}"
     several = f" ({len(gaps)} such places)" if len(gaps) > 1 else ""
     raise RequestError(
         f"{place}, row {lines[first]}: expected {wanted} after {rows.labels[first - 1]}, got "
-        f"{rows.labels[first]}{several}; {advice}, task.time_column=null goes by the order of rows"
+        f"{rows.labels[first]}{several}; {advice}, task.time_column=null takes rows in file order"
     )
 
 
 def _interpolated(path: Path, rows: _Timed) -> _Timed:
-    """The rows with numbers on straight lines where there was none."""
+    """Replace missing numbers by linear interpolation."""
     import pandas as pd
 
     lacking = np.isnan(rows.numbers).any(axis=1)
     if lacking[0] or lacking[-1]:
         raise RequestError(
-            f"{path}: expected numbers in the first and the last row, since task.missing="
-            f"interpolate needs one before and one after each gap; got a gap there"
+            f"{path}: the first or the last row has a gap; task.missing=interpolate needs a "
+            "number before and after each gap"
         )
     note = (
         f"{lacking.sum()} of {len(lacking)} rows are interpolated, the first is "
-        f"{rows.labels[lacking.argmax()]}; no window forecasts one or starts right after one."
+        f"{rows.labels[lacking.argmax()]}; no window forecasts one or ends with one."
     )
     numbers = pd.DataFrame(rows.numbers).interpolate().to_numpy()
     return replace(rows, numbers=numbers, notes=(*rows.notes, note))

@@ -8,9 +8,9 @@ from typing import NamedTuple
 import numpy as np
 
 Known = tuple[np.ndarray, np.ndarray]  # inputs (N, S) and their targets (N, K)
-# In mean squares of a centred input.
+# Strengths to choose from, relative to the mean square of the centred inputs.
 _STRENGTHS = (0.0, *(10.0**power for power in range(-6, 1)))
-_CHUNK = 4096  # rows at a time: those of long series and horizons are large
+_CHUNK = 4096  # windows that are in memory as float64 at once
 
 
 class LinearMap(NamedTuple):
@@ -20,15 +20,15 @@ class LinearMap(NamedTuple):
     bias: np.ndarray  # (K,)
 
     def __call__(self, inputs: np.ndarray) -> np.ndarray:
-        """Of (N, S), (N, K)."""
+        """Map (N, S) to (N, K)."""
         return inputs @ self.kernel + self.bias
 
 
 def ridge(inputs: np.ndarray, targets: np.ndarray, held_out: Known | None = None) -> LinearMap:
-    """The linear map with the smallest squared error plus a multiple of its squared weights.
+    """Fit a linear map with intercept by ridge regression.
 
-    Of several multiples it is the one whose error on `held_out` is smallest; without those there
-    is none: least squares, of several solutions the shortest.
+    The strength is the one with the smallest squared error on `held_out`. Without `held_out` it is
+    0: least squares, with the smallest weights if there are several solutions.
 
     Args:
         inputs: (M, S).
@@ -55,7 +55,7 @@ def _missed(inputs: np.ndarray, targets: np.ndarray) -> Callable[[LinearMap], fl
 def _moments(
     inputs: np.ndarray, targets: np.ndarray
 ) -> tuple[tuple[np.ndarray, np.ndarray], np.ndarray, np.ndarray]:
-    """Means of inputs and targets, and sums of their centred products."""
+    """Return the means of inputs and targets, and the sums of their centred products."""
     width, steps = inputs.shape[1], targets.shape[1]
 
     def parts() -> Iterator[tuple[np.ndarray, np.ndarray]]:
@@ -74,8 +74,8 @@ def _moments(
 
 
 def _inverse(sizes: np.ndarray, strength: float) -> np.ndarray:
-    """1 / (eigenvalue + ridge), the ridge in mean eigenvalues; 0 for those of rounding."""
-    if not len(sizes):  # a window of one number
+    """Return 1 / (eigenvalue + strength * mean eigenvalue); 0 if an eigenvalue is only rounding."""
+    if not len(sizes):  # windows of one number
         return sizes
     floor = sizes.max() * len(sizes) * np.finfo(np.float64).eps
     kept = sizes > max(floor, 0.0)

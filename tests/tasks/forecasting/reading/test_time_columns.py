@@ -129,16 +129,16 @@ def test_other_columns_are_no_times_and_a_note_says_so(read, header, cells):
     [
         ("Datum,x", ["soon", "later", "never"], "column 'Datum', row 2: expected a time in a"),
         ("foo,x", [f"WJ {n}/19" for n in range(1990, 1999)], "column 'foo', row 2: expected a"),
-        ("id,x", range(30), "column 'id' falls from row to row, as if the newest row was the "
-         "first: task.time_column=id sorts by it, task.time_column=null takes the rows"),
+        ("id,x", range(30), "column 'id' falls from row to row, so the newest row may be the "
+         "first: set task.time_column=id to sort by it, or task.time_column=null to take the rows"),
         ("month,x", [n % 12 + 1 for n in range(30)], "each time once, .*; task.time_column=null"),
         ("Uhrzeit,x", [f"{n % 24}:00" for n in range(30)], "row 2: expected a time in a"),
-        ("date,x", [*range(20200101, 20200130), 20200132], "row 2: expected a time as 20200129"),
-        ("date,x", ["2020-01-01", "02.01.2020", "2020-01-03"], "row 3: expected a time as 2020-01"),
-        ("date,x", ["2020-01-01T00:00Z", "2020-01-01T01:00"], "row 2: expected a time as .*Z, got"),
+        ("date,x", [*range(20200101, 20200130), 20200132], "row 2: .* like 20200129, got"),
+        ("date,x", ["2020-01-01", "02.01.2020", "2020-01-03"], "row 3: .* time like 2020-01"),
+        ("date,x", ["2020-01-01T00:00Z", "2020-01-01T01:00"], "row 2: .* time like .*Z, got"),
         ("nr,Datum,x", [f"{n},Woche {n}" for n in range(9)], "column 'Datum', row 2: expected a t"),
         ("date,ds,x", [f"soon,{n}" for n in range(9)], "column 'date', row 2: expected a time in"),
-        ("year,x", [f"{n} BC" for n in range(44, 4, -1)], "row 2: expected a time in a known form"),
+        ("year,x", [f"{n} BC" for n in range(44, 4, -1)], "row 2: .* in a known format, got"),
     ],
 )  # fmt: skip
 def test_columns_that_look_like_times_are_read_or_refused(read, header, cells, words):
@@ -175,7 +175,7 @@ def test_a_name_of_several_columns_needs_a_number(read):
 )
 def test_marks_of_missing_numbers(read, mark):
     cells = [f"{d:%Y-%m-%d},{mark if n in (0, 3) else n / 2}" for n, d in enumerate(DAYS)]
-    with pytest.raises(RequestError, match="first and the last row, since task.missing"):
+    with pytest.raises(RequestError, match="first or the last row has a gap; task.missing"):
         read("date,y,x", cells, column="y", missing="interpolate")
     series = read("date,y,x", cells[1:], column="y", missing="interpolate")
     assert series.values[:4].tolist() == [0.5, 1, 1.5, 2] and series.filled.sum() == 1

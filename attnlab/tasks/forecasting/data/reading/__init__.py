@@ -1,1 +1,1 @@
-"""Cells of a table as numbers and times."""
+"""Read cells of a table as numbers and times."""

@@ -1,4 +1,4 @@
-"""Which columns of a table have its rows' times, and what these are."""
+"""Find the columns of a table that have the times of its rows, and read them."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ _SURE_NUMBERS = re.compile(
 )
 _PARTS = [("year", "month", "day"), ("year", "month"), ("year", "quarter"), ("year", "week")]
 _PARTS += [("year", "period"), ("year", "ordinal")]  # 2020, M01; 2020, 366
-_FEW = 0.1  # of the rows may be other things, such as a total
-_REGULAR = 0.9  # of the steps are equal
+_FEW = 0.1  # share of rows that may be something else, such as a total
+_REGULAR = 0.9  # share of equal steps in regular times
 _ADVICE = (
-    "task.time_format names its form, task.time_column another column, task.time_column=null "
-    "takes the rows in file order"
+    "set task.time_format to its format, task.time_column to another column, or "
+    "task.time_column=null to take the rows in file order"
 )
 
 
@@ -55,7 +55,7 @@ class TimeColumns:
         return len(np.unique(self.times.instants))
 
     def rank(self) -> tuple[bool, int]:
-        """The more, the more likely are these the times: a calendar, as many times as possible."""
+        """Return a sort key, largest for the best candidate: dates, then many distinct times."""
         return isinstance(self.times, Calendar), self.distinct
 
     @property
@@ -74,7 +74,7 @@ def given_times(table: SeriesTable, places: Sequence[int], form: str | None) -> 
     """The times in the columns that a user named.
 
     Raises:
-        RequestError: a cell is no time, or not in the form.
+        RequestError: a cell is not a time, or not in the given format.
     """
     texts = table.cells(places[0]) if len(places) == 1 else _joined(table, places, {})
     found = _read(table, tuple(places), texts, form)
@@ -86,13 +86,13 @@ def given_times(table: SeriesTable, places: Sequence[int], form: str | None) -> 
 def find_times(
     table: SeriesTable, taken: Iterable[int], form: str | None = None
 ) -> TimeColumns | None:
-    """The times of the columns that have some; None if no column has.
+    """Find the columns that have the rows' times, and read them; None if there are none.
 
-    Columns are judged by all their cells. Those come first whose names say that they have times.
-    The year, month and day, or the date and the clock time, may be in several columns.
+    All cells of a column count. Columns whose names announce times are tried first. Parts of the
+    times, such as year and month, or date and clock time, may be in several columns.
 
     Raises:
-        RequestError: no column is of the given form.
+        RequestError: no column has the given format.
     """
     free = [at for at in range(len(table.header)) if at not in {*taken}]
     whole = []
@@ -105,22 +105,22 @@ def find_times(
                 return found
     if form and not whole:
         raise RequestError(
-            f"task.time_format: expected a form that a column of {table.path} has, got "
-            f"{form}; task.time_column names the column"
+            f"task.time_format={form}: no column of {table.path} has times in this format; "
+            "task.time_column chooses the column"
         )
     several = [] if form else _in_several_columns(table, free, whole)
     return max([*whole, *several], key=TimeColumns.rank, default=None)
 
 
 def refuse_unread_times(table: SeriesTable, taken: Iterable[int], *, counted: bool = False) -> None:
-    """Refuse a table without dates if a column looks as if it had some.
+    """Refuse a table without dates if a column seems to have times that could not be read.
 
-    With `counted`, other numbers count the rows: then only texts whose name says that they are
-    times are refused.
+    With `counted`, another column counts the rows. Then only texts in a column whose name
+    announces times are refused.
 
     Raises:
-        RequestError: a column's name says that it has times, its cells look like times, or its
-            numbers fall from row to row, as if the newest row was the first.
+        RequestError: a column's name announces times, its cells look like times, or its numbers
+            fall from row to row, so the newest row may be the first.
     """
     for at in (at for at in range(len(table.header)) if at not in {*taken}):
         cells, said = table.cells(at), role(table.header[at])
@@ -139,19 +139,19 @@ def _refuse_falling(table: SeriesTable, at: int) -> None:
     numbers = numbers_of(table.cells(at))
     if len(numbers) > 2 and np.all(np.diff(numbers) < 0):
         raise RequestError(
-            f"{table.path}: column {table.header[at]!r} falls from row to row, as if the newest "
-            f"row was the first: task.time_column={table.header[at]} sorts by it, "
-            f"task.time_column=null takes the rows in file order"
+            f"{table.path}: column {table.header[at]!r} falls from row to row, so the newest row "
+            f"may be the first: set task.time_column={table.header[at]} to sort by it, or "
+            "task.time_column=null to take the rows in file order"
         )
 
 
 def looks_dated(cell: str) -> bool:
-    """Whether a cell has a year or a clock time and is no number."""
+    """Return whether a cell has a year or a clock time and is not a number."""
     return bool(_YEAR_OR_CLOCK.search(cell)) and not is_number(cell)
 
 
 def _candidates(table: SeriesTable, free: Sequence[int]) -> list[int]:
-    """Columns that may have times: by their names, then other texts, then numbers like dates."""
+    """Return the columns to try: names of times first, then texts, then numbers like 20200131."""
     named = [at for at in free if role(table.header[at])]
     others = [at for at in free if at not in named and table.cells(at)[0]]
     numeric = [at for at in others if table.is_numeric(at)]
@@ -160,7 +160,7 @@ def _candidates(table: SeriesTable, free: Sequence[int]) -> list[int]:
 
 
 def _is_sure(table: SeriesTable, found: TimeColumns) -> bool:
-    """Whether a column has times, by its name or by its cells, and not other numbers."""
+    """Return whether a column really has times, not other numbers, by its name and cells."""
     at = found.places[0]
     said = role(table.header[at])
     if isinstance(found.times, Counts):
@@ -176,7 +176,7 @@ def _is_sure(table: SeriesTable, found: TimeColumns) -> bool:
 
 
 def _counts_rows(counts: Counts) -> bool:
-    """Return whether whole numbers mostly grow by one equal step, also within several series."""
+    """Return whether numbers are whole and mostly grow by the same step, like row numbers."""
     steps = np.diff(counts.values)
     whole = not np.any(counts.values % 1)
     return whole and bool(np.unique(steps, return_counts=True)[1].max() > _REGULAR * len(steps))
@@ -185,7 +185,7 @@ def _counts_rows(counts: Counts) -> bool:
 def _read(
     table: SeriesTable, places: tuple[int, ...], texts: list[str], form: str | None
 ) -> TimeColumns | None:
-    """Texts as times, or numbers as steps since a start; None if they are neither."""
+    """Read texts as times, or else as plain numbers; None if they are neither."""
     name = ", ".join(table.header[at] for at in places)
     said = role(table.header[places[0]]) if len(places) == 1 else "date"
     read = read_times(texts, form, named=said)
@@ -201,7 +201,7 @@ def _read(
 def _in_several_columns(
     table: SeriesTable, free: Sequence[int], single: Sequence[TimeColumns]
 ) -> list[TimeColumns]:
-    """Times whose parts are in several columns: year and month, or date and clock time."""
+    """Read times whose parts are in several columns: year and month, or date and clock time."""
     roles: dict[str, int] = {}
     for at in free:
         roles.setdefault(part_of(table.header[at]), at)
@@ -240,9 +240,9 @@ def _is_clock(cell: str) -> bool:
 
 
 def _joined(table: SeriesTable, places: Sequence[int], days: Mapping[int, list[str]]) -> list[str]:
-    """The cells of several columns as one text a row, as times are written.
+    """Join the cells of several columns into one text per row, such as `2020-01 07:00`.
 
-    `days` are texts to take for columns of dates.
+    `days` (column -> texts) replaces the cells of columns of dates.
     """
     parts, all_said = [], [part_of(table.header[at]) for at in places]
     if "month" not in all_said:
@@ -276,7 +276,7 @@ def _hour(digits: str) -> str:
 
 
 def _as_time(parts: Sequence[str]) -> str:
-    """Parts with `-` between those of a date in digits, and a space before all others."""
+    """Join parts of a time: `-` between the digits of a date, a space before other parts."""
     text = parts[0]
     for part in parts[1:]:
         if part.startswith(":"):
@@ -294,17 +294,17 @@ def _unreadable(
     found: TimeColumns | None,
     form: str | None,
 ) -> RequestError:
-    """The complaint about the first cell that is no time."""
+    """Return the error about the first cell that is not a time."""
     wrong = [*found.times.invalid] if found else [is_missing(text) for text in texts]
     first = wrong.index(True) if True in wrong else 0
     right = texts[wrong.index(False)] if found and False in wrong else ""
-    wanted = f"a time as {right}" if right else "a time in a known form"
+    wanted = f"a time like {right}" if right else "a time in a known format"
     if form:
-        wanted = f"a time in the form {form}"
+        wanted = f"a time in the format {form}"
     names = ", ".join(repr(table.header[at]) for at in places)
-    advice = "task.time_format names another form" if form else _ADVICE
+    advice = "task.time_format sets another format" if form else _ADVICE
     if right and sum(wrong) <= _FEW * len(wrong):
-        advice += "; delete the row if it is no part of the series"
+        advice += "; delete the row if it is not part of the series"
     return RequestError(
         f"{table.path}: column {names}, row {table.rows[first].line}: expected {wanted}, got "
         f"{texts[first]!r}; {advice}"

@@ -1,4 +1,4 @@
-"""A column's cells as times: which form all of them have, and what it leaves open."""
+"""Read a column's cells as times: find the format that fits, and note ambiguities."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from attnlab.tasks.forecasting.data.reading.numbers import (
 )
 from attnlab.tasks.forecasting.data.times import Calendar
 
-# In the order of preference, if several fit a column equally well.
+# Formats in order of preference, if several fit a column equally well.
 _NUMBERS = (
     *("%Y-%m-%d", "%Y/%m/%d", "%Y.%m.%d", "%Y %m %d", "%Y%m%d", "%d.%m.%Y", "%m/%d/%Y", "%d/%m/%Y"),
     *("%d-%m-%Y", "%m-%d-%Y", "%d %m %Y", "%m %d %Y", "%d%m%Y", "%m%d%Y"),
@@ -38,12 +38,13 @@ _NAMED = (
     *("%d %b %Y", "%b %d %Y", "%Y %b %d", "%Y %d %b", "%b %Y", "%Y %b", "%b %y", "%y %b"),
     *("%d %b %y", "%b %d %y", "%y %b %d"),
 )
-# If the header says dates, or if all steps are equal.
+# Accepted if the column's name announces times, or if all steps are equal.
 _SHORT = ("%m/%y", "%m-%y", "%y-%m", "%y%m%d", "%d%m%y")
-_NAMED_ONLY = ("%m.%y", "%y%m", "%m%Y")  # if the header says dates
-_WEEKS = ("%G-%V", "%G/%V", "%G.%V", "%G%V", "%V/%G", "%V-%G")  # if it does
+# Accepted only if the column's name announces times.
+_NAMED_ONLY = ("%m.%y", "%y%m", "%m%Y")
+_WEEKS = ("%G-%V", "%G/%V", "%G.%V", "%G%V", "%V/%G", "%V-%G")
 _SAMPLE = 30
-_MOST = 0.5  # of the cells have a form, or else it isn't that of the column
+_MOST = 0.5  # smallest share of cells that a column's format fits
 _ISO = re.compile(r"\d{4}-\d\d-\d\d([ T]\d\d:\d\d(:\d\d)?)?")
 _SPACED = re.compile(r"\s*([./-])(?:\s+|$)|\s+([./-])")
 _LETTER = re.compile(r"[^\W\d_]")
@@ -54,20 +55,20 @@ _YEARS = re.compile(r"(\d{4})\s?[-–/]\s?(?:\d\d)?(\d\d)")  # such as 1999/00
 
 
 def read_times(cells: Sequence[str], form: str | None = None, *, named: str = "") -> Read | None:
-    """Cells as times in the one form that most have, NaT for others; None if there is none.
+    """Read cells as times in the format that most of them have; None if there is no such format.
 
-    Known are dates and clock times in digits, ISO weeks, quarters, months by name in any language,
-    seconds since 1970, years with decimals; if the column is `named` as one of times, also days as
-    spreadsheets count them. If several forms fit all cells, the one with the most regular steps
-    counts.
+    Cells in other formats become NaT. Known formats: dates and clock times in digits, ISO weeks,
+    quarters, month names in any language, seconds since 1970, years with decimals, and, if `named`
+    announces dates, day numbers of spreadsheets. If several fit equally well, the one with the
+    most regular steps is chosen.
 
     Args:
         cells: the column, in the order of rows.
-        form: the form in the letters of `strptime`, if it is given.
-        named: the role that the column's name says it has, see `headers.role`.
+        form: the format in the notation of `strptime`, if it is given.
+        named: what the column's name announces, see `headers.role`.
 
     Raises:
-        RequestError: a directive of the form is unknown.
+        RequestError: the format has an unknown directive.
     """
     if form is not None:
         return _in_given_form(cells, form)
@@ -83,13 +84,13 @@ def read_times(cells: Sequence[str], form: str | None = None, *, named: str = ""
     found = [*_in_known_forms(texts, named)]
     if all(map(is_number, _sample(cells))):
         found += _in_numbers(cells, named)
-        if any(read.form == numeric.YEARS for read in found):  # 1700.5 is no May
+        if any(read.form == numeric.YEARS for read in found):  # 1700.5 is not May
             found = [read for read in found if read.form != "%Y.%m" or _has_months(read.times)]
     return _best(found, cells)
 
 
 def _plain_iso(cells: Sequence[str]) -> Read | None:
-    """Dates such as 2020-01-31 or 2020-01-31 23:59:59, if all cells are alike; they are common."""
+    """Read common dates fast: 2020-01-31 or 2020-01-31 23:59:59; None if any cell differs."""
     length = len(cells[0])
     if not _ISO.fullmatch(cells[0]) or any(len(cell) != length for cell in cells):
         return None
@@ -105,14 +106,14 @@ def _plain_iso(cells: Sequence[str]) -> Read | None:
 
 
 def _are_seasons(cells: Sequence[str]) -> bool:
-    """Whether cells are years with the next one, such as 1999/00 or 2019-2020."""
+    """Return whether each cell is a pair of consecutive years, such as 1999/00 or 2019-2020."""
     found = [*map(_YEARS.fullmatch, cells)] if _YEARS.fullmatch(cells[0]) else [None]
     pairs = [(int(each[1]), int(each[2])) for each in found if each]
     return 2 < len(pairs) == len(cells) and all((a + 1) % 100 == b for a, b in pairs)
 
 
 def _in_numbers(cells: Sequence[str], named: str) -> list[Read]:
-    """Numbers as times; days of a spreadsheet only if the column's name is one of dates."""
+    """Read numbers as times; as days of a spreadsheet only if the column's name says dates."""
     numbers = numbers_of(cells)
     if not np.isfinite(numbers).all():
         return []
@@ -124,7 +125,7 @@ def _in_numbers(cells: Sequence[str], named: str) -> list[Read]:
 
 
 def _has_months(times: Calendar) -> bool:
-    """Whether times are of several months of the year."""
+    """Return whether the times are in different months of the year."""
     return len({*times.local.astype("M8[M]").astype(int) % 12}) > 1
 
 
@@ -162,7 +163,7 @@ def _in_known_forms(texts: list[str], named: str) -> Iterator[Read]:
 
 
 def _in_digits(texts: list[str], named: str) -> Iterator[Read]:
-    """Texts as dates in digits."""
+    """Read texts as dates in digits."""
     weeks = [*_fitting(texts, _WEEKS if named else ())]
     if named == "week" and any(read.is_whole for read in weeks):
         yield from weeks  # 202001 is a week, not a month
@@ -176,7 +177,7 @@ def _in_digits(texts: list[str], named: str) -> Iterator[Read]:
 
 
 def _fitting(texts: Sequence[str], forms: Iterable[str]) -> Iterator[Read]:
-    """The texts in each form that most of them have."""
+    """Read the texts in each format that fits most of them."""
     sample = _sample(texts)
     for form in forms:
         pattern = form_pattern(form, clock=True)
@@ -188,12 +189,12 @@ def _fitting(texts: Sequence[str], forms: Iterable[str]) -> Iterator[Read]:
 
 
 def _is_even(read: Read) -> bool:
-    """Whether all steps are equal, and each time is there once."""
+    """Return whether all steps are equal and no time is repeated."""
     return regularity(read.times) == 1 and len({*read.times.instants}) == len(read.times)
 
 
 def _counts_on(texts: Sequence[str]) -> bool:
-    """Whether whole numbers go up or down by one, as those of rows do."""
+    """Return whether texts are whole numbers that go up or down by one, like row numbers."""
     if not all(map(str.isdigit, texts)):
         return False
     steps = np.diff(np.array(texts, float))
@@ -201,13 +202,13 @@ def _counts_on(texts: Sequence[str]) -> bool:
 
 
 def _sample(cells: Sequence[str]) -> list[str]:
-    """Cells from the first to the last."""
+    """Return a few cells, evenly spread from the first to the last."""
     places = np.linspace(0, len(cells) - 1, min(_SAMPLE, len(cells)), dtype=int)
     return [cells[at] for at in places]
 
 
 def _best(found: Sequence[Read], cells: Sequence[str]) -> Read | None:
-    """The reading that leaves the fewest cells out and has the most regular steps."""
+    """Return the reading with the fewest unread cells, then the most regular steps."""
     if not found:
         return None
     ranks = [(-int(read.times.invalid.sum()), round(regularity(read.times), 6)) for read in found]
@@ -221,7 +222,7 @@ def _best(found: Sequence[Read], cells: Sequence[str]) -> Read | None:
         return first
     note = (
         f"Times such as {cells[0]} are read as {first.form}, though {other.form} fits, too; "
-        f"task.time_format says which."
+        f"task.time_format chooses."
     )
     return Read(first.form, first.times, (*first.notes, note))
 
@@ -231,12 +232,12 @@ def _differ(one: Read, other: Read) -> bool:
 
 
 def _on_first_days(times: Calendar) -> bool:
-    """Whether all times are first days of a month."""
+    """Return whether all times are first days of a month."""
     return bool(np.all(times.local == times.local.astype("M8[M]")))
 
 
 def regularity(times: Calendar) -> float:
-    """The share of the commonest step, in the order of rows or in the order of time."""
+    """Return the share of steps that equal the commonest one, in file order or in time order."""
     local = times.instants[~times.invalid]
     months = local.astype("M8[M]")
     days = local - months.astype("M8[us]")

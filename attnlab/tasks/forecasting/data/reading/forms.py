@@ -1,4 +1,4 @@
-"""Forms of times: text to fields, and fields to times, in the letters of `strptime`."""
+"""Read times in a given format, in the notation of `strptime`: text to fields to times."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import numpy as np
 from attnlab.errors import RequestError
 from attnlab.tasks.forecasting.data.times import Calendar, zone_offsets
 
-# Directive -> (name of the field, pattern); digits have no fixed number unless digits are adjacent.
+# Directive -> (field, pattern). The number of digits is fixed only next to another field of digits.
 _FIELDS = {
     **{"Y": ("year", r"\d{4}"), "y": ("year2", r"\d{2}"), "G": ("year", r"\d{4}")},
     **{
@@ -48,7 +48,7 @@ _MICROSECONDS = {"hour": 3_600_000_000, "minute": 60_000_000, "second": 1_000_00
 
 @dataclass(frozen=True)
 class Read:
-    """What a form makes of a column's texts."""
+    """A column's texts, read as times in one format."""
 
     form: str
     times: Calendar
@@ -61,10 +61,10 @@ class Read:
 
 
 def read_form(texts: Sequence[str], form: str, *, clock: bool = False) -> Read:
-    """Texts in one form as times, NaT for others; with `clock`, a clock time may follow each date.
+    """Read texts as times in one format, NaT for others; `clock` allows a clock time after a date.
 
-    Months are given as `<1>` to `<12>` for %b and %B, letters in lower case. To the directives of
-    `strptime` come %q, a quarter, and %G-W%V without a day of the week.
+    Texts are in lower case, with `<1>` to `<12>` for the month names of %b and %B. In addition to
+    `strptime`, %q is a quarter, %Q a half-year, and %G-W%V needs no day of the week.
 
     Raises:
         RequestError: an unknown directive.
@@ -84,9 +84,9 @@ def read_form(texts: Sequence[str], form: str, *, clock: bool = False) -> Read:
 
 @lru_cache(maxsize=256)
 def form_pattern(form: str, *, clock: bool = False) -> re.Pattern[str]:
-    """The pattern of texts in a form; raises `RequestError` for an unknown directive.
+    """Return the pattern of texts in a format; raises `RequestError` for an unknown directive.
 
-    With `clock`, a clock time may follow a form that is exact to the day.
+    With `clock`, a clock time may follow if the format has a day but no hour.
     """
     for short, whole in _WHOLE.items():
         form = form.replace(f"%{short}", whole)
@@ -98,7 +98,7 @@ def form_pattern(form: str, *, clock: bool = False) -> re.Pattern[str]:
             raise RequestError(_refusal(form, parts[at], again=bool(digits)))
         inner = parts[max(at - 1, 1) : at + 2] if at > 1 else parts[at : at + 2]
         if "" in inner[:-1] or (inner[-1] == "" and at + 2 < len(parts)):
-            digits = digits.replace(r"\d{1,", r"\d{")  # no mark says where it ends
+            digits = digits.replace(r"\d{1,", r"\d{")  # adjacent fields need a fixed length
         seen |= {name} - {""}
         parts[at] = f"(?P<{name}>{digits})" if name else digits
     for at in range(0, len(parts), 2):
@@ -109,9 +109,9 @@ def form_pattern(form: str, *, clock: bool = False) -> re.Pattern[str]:
 
 def _refusal(form: str, directive: str, *, again: bool) -> str:
     if again:
-        return f"task.time_format: expected each directive once, got {directive} again in {form!r}."
+        return f"task.time_format={form}: {directive} repeats a directive; use each one once."
     known = " ".join(f"%{letter}" for letter in _FIELDS)
-    return f"task.time_format: expected directives among {known}, got {directive} in {form!r}."
+    return f"task.time_format={form}: unknown directive {directive}. Directives are: {known}."
 
 
 class _Fields:
@@ -125,24 +125,24 @@ class _Fields:
         self.known = np.array([match is not None for match in self._found])[self._places]
 
     def _each(self, name: str) -> list[str]:
-        """A field in each different text; empty if the text doesn't have it."""
+        """Return a field of each distinct text; "" if the text doesn't have it."""
         if name not in self.names:
             return [""] * len(self._found)
         return [(match[name] or "") if match else "" for match in self._found]
 
     def texts(self, name: str) -> np.ndarray:
-        """A field as text; empty if a text doesn't have it."""
+        """Return a field of each text as text; "" if the text doesn't have it."""
         return np.array(self._each(name))[self._places]
 
     def numbers(self, name: str, default: int) -> np.ndarray:
-        """A field as numbers."""
+        """Return a field of each text as a number."""
         if name not in self.names:
             return np.full(len(self._places), default)
         found = [int(text.strip("<>.")) if text else default for text in self._each(name)]
         return np.array(found)[self._places]
 
     def years(self) -> tuple[np.ndarray, tuple[str, ...]]:
-        """The years, and a note if their century was chosen."""
+        """Return the years, and a note if their century is a guess."""
         if "year2" not in self.names:
             return self.numbers("year", 1970), ()
         years, known = self.numbers("year2", 0), self.known
@@ -153,9 +153,9 @@ class _Fields:
 
 
 def _full_years(years: np.ndarray) -> np.ndarray:
-    """Years of two digits in the latest century that has none in the future.
+    """Complete years of two digits: in the latest century that puts none into the future.
 
-    From row to row a year moves by less than 50 years, so that 00 follows 99.
+    Years of consecutive rows differ by less than 50, so 2000 follows 1999.
     """
     continuous = np.unwrap(years.astype(float), period=100).round().astype(int)
     today = datetime.date.today().year
@@ -163,7 +163,7 @@ def _full_years(years: np.ndarray) -> np.ndarray:
 
 
 def _days(year: np.ndarray, fields: _Fields) -> tuple[np.ndarray, np.ndarray]:
-    """Each text's day, datetime64[D], and whether there is such a day."""
+    """Return each text's day, datetime64[D], and whether the day exists."""
     valid = (year >= _YEARS[0]) & (year <= _YEARS[1])
     first = (np.where(valid, year, 1970) - 1970).astype("M8[Y]")
     if "week" in fields.names:
@@ -186,13 +186,13 @@ def _days(year: np.ndarray, fields: _Fields) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _first_monday(year: np.ndarray) -> np.ndarray:
-    """The Monday of a year's first ISO week, the one with January 4."""
+    """Return the Monday of a year's first ISO week, the one with January 4."""
     fourth = year.astype("M8[D]") + 3
     return fourth - (fourth.astype(int) + 3) % 7  # day 0, 1970-01-01, was a Thursday
 
 
 def _clock(fields: _Fields) -> tuple[np.ndarray, np.ndarray]:
-    """Each text's time of day, and whether there is such a time; 24:00 ends the day."""
+    """Return each text's time of day, and whether the time exists; 24:00 is the end of the day."""
     hour = fields.numbers("hour", 0)
     minute, second = fields.numbers("minute", 0), fields.numbers("second", 0)
     half = np.char.add(fields.texts("half"), fields.texts("half_before")).astype("U1")
@@ -207,7 +207,7 @@ def _clock(fields: _Fields) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _with_offsets(local: np.ndarray, fields: _Fields) -> Calendar:
-    """The times with their offsets or zone; those without one aren't valid if others have one."""
+    """Add UTC offsets or the zone to times; if some times have one, those without become NaT."""
     offsets, zones = fields.texts("offset"), [*{*fields.texts("zone")} - {""}]
     zone, valid = _zone(zones[0]) if len(zones) == 1 else "", ~np.isnat(local)
     if np.any(offsets != ""):
@@ -221,7 +221,7 @@ def _with_offsets(local: np.ndarray, fields: _Fields) -> Calendar:
 
 
 def _zone(name: str) -> str:
-    """A zone as the data base of zones spells it; nothing if there is no such zone."""
+    """Return a time zone's name as its database spells it; "" if there is no such zone."""
     return next((each for each in zoneinfo.available_timezones() if each.casefold() == name), "")
 
 

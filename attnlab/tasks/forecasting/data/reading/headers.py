@@ -1,4 +1,4 @@
-"""What a column's name says: whether it has times, and which part of them."""
+"""Find out by a column's name whether it has times, and which part of them."""
 
 from __future__ import annotations
 
@@ -45,7 +45,8 @@ _WORDS = {
     ),
     "quarter": "quarter qtr quartal trimestre kwartal квартал kvartal ceyrek negyedev 季度 분기",
 }
-_BESIDE = {
+# Words that such a name may have in addition.
+_ADDITIONS = {
     *"utc gmt local cet of the and start end beginning ending from to von bis".split(),
     *"de da id ref local z h s".split(),
 }
@@ -59,13 +60,13 @@ _SHORT = {
 
 
 def part_of(name: str) -> str:
-    """What a column has if others have the other parts of times; see `role`."""
+    """Return the part of times that a column has if other columns have the rest; see `role`."""
     return role(name) or _SHORT.get(name.strip("#_ ").casefold(), "")
 
 
 @lru_cache(maxsize=1024)
 def role(name: str) -> str:
-    """What times a column of a name has; nothing if the name doesn't say that it has times."""
+    """Return what a column's name announces: a key of `_WORDS`; "" if it isn't a name of times."""
     tokens = _tokens(name)
     for whole in ("ordinal", "week"):
         if "".join(tokens) in _known()[whole]:  # day_of_year
@@ -75,11 +76,13 @@ def role(name: str) -> str:
     ]
     if "date" in found or any(token.endswith("datum") for token in tokens):
         return "date"
-    told = [role for role in found if role]
-    strange = [t for t, role in zip(tokens, found, strict=True) if not role and t not in _BESIDE]
-    if strange or not told:
+    roles = [role for role in found if role]
+    strange = [t for t, role in zip(tokens, found, strict=True) if not role and t not in _ADDITIONS]
+    if strange or not roles:
         return ""
-    return told[0] if len({*told}) == 1 else "time" if {*told} <= {"time", "period"} else "period"
+    if len({*roles}) == 1:
+        return roles[0]
+    return "time" if {*roles} <= {"time", "period"} else "period"
 
 
 @lru_cache(maxsize=1)

@@ -1,4 +1,4 @@
-"""Several series in one table: the rows of each, and the columns that could tell them apart."""
+"""Several series in one table: the rows of each, and the columns that may have their ids."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from attnlab.tasks.forecasting.data.csv_file import SeriesTable
 from attnlab.tasks.forecasting.data.reading.headers import role
 from attnlab.tasks.forecasting.data.reading.numbers import WHOLE_NUMBER, is_number
 
-_MOST_TRIED = 6  # columns of which pairs are tried
+_MOST_TRIED = 6  # columns whose combinations are tried
 _FEWEST_ROWS = 2  # of a series
 
 
@@ -38,13 +38,13 @@ def rows_by_id(table: SeriesTable, places: Sequence[int]) -> dict[tuple[str, ...
 def likely_ids(
     table: SeriesTable, instants: np.ndarray, taken: Collection[int], given: Sequence[int] = ()
 ) -> list[str]:
-    """Names of the columns that tell rows of one time apart, the fewest; none if no column does.
+    """Return names of the fewest columns that distinguish rows of the same time; [] if none do.
 
     Args:
         table: the file.
         instants: (n,) the rows' times.
-        taken: columns that have something else.
-        given: columns that don't suffice by themselves.
+        taken: columns with another use.
+        given: id columns that the user named and that don't suffice.
     """
     _, times = np.unique(instants, return_inverse=True)
     labels = _labels(table, {*taken, *given})
@@ -58,11 +58,11 @@ def likely_ids(
 
 
 def refuse_restarts(table: SeriesTable, taken: Collection[int]) -> None:
-    """Refuse rows without times whose order starts again with each label of another column.
+    """Refuse rows without times if a column of numbers starts again for each label of another.
 
     Raises:
-        RequestError: the numbers of a column rise as long as another one has the same label, or
-            count the rows of each label.
+        RequestError: the numbers of a column rise while another column has the same label, or
+            they count the rows of each label.
     """
     labels = _labels(table, taken)
     for at, own in labels.items():
@@ -83,9 +83,9 @@ def refuse_restarts(table: SeriesTable, taken: Collection[int]) -> None:
 
 
 def about_stretches(table: SeriesTable, taken: Collection[int], *, timed: bool) -> list[str]:
-    """A note on a column that parts the rows into stretches of one label each.
+    """Return a note on a column that divides the rows into consecutive blocks of one label each.
 
-    Of rows with times only texts count: numbers may be the year of each row.
+    If rows have times, columns of numbers don't count: they may be the year of each row.
     """
     for at, own in _labels(table, taken).items():
         name = table.header[at]
@@ -94,22 +94,22 @@ def about_stretches(table: SeriesTable, taken: Collection[int], *, timed: bool) 
         if np.count_nonzero(np.diff(own)) == own.max():
             return [
                 f"The column {name!r} has {own.max() + 1} labels, one after the other: if each is "
-                f"a series, task.id_column={name} tells them apart."
+                f"a series, set task.id_column={name}."
             ]
     return []
 
 
 def several_series(ids: Sequence[str]) -> str:
-    """What to do with a file whose times start again."""
+    """Return the advice for a file whose times start again."""
     value = ids[0] if len(ids) == 1 else f"[{','.join(ids)}]"
     return (
-        f"if the file has several series, task.id_column={value} tells them apart; "
+        f"if the file has several series, set task.id_column={value}; "
         "task.time_column=null takes all rows as one series in file order"
     )
 
 
 def _labels(table: SeriesTable, taken: Collection[int]) -> dict[int, np.ndarray]:
-    """Columns of labels that each have several rows, texts first, those with few labels first."""
+    """Return column -> label numbers (n,) if each label has several rows; texts, then numbers."""
     found = {}
     for at in range(len(table.header)):
         cells = table.cells(at)
@@ -122,14 +122,10 @@ def _labels(table: SeriesTable, taken: Collection[int]) -> dict[int, np.ndarray]
 
 
 def _counting(table: SeriesTable, taken: Collection[int], labels: np.ndarray) -> Iterable[int]:
-    """Columns of whole numbers that go up or down by one among the rows of each label."""
+    """Yield columns of whole numbers that go up or down by one within the rows of each label."""
     order = np.argsort(labels, kind="stable")
     inside = np.diff(labels[order]) == 0
-    for at in range(len(table.header)):
-        cells = table.cells(at)
-        if at in taken or not all(cell.isdigit() for cell in cells):
-            continue
-        numbers = np.array(cells, float)
+    for at, numbers in _whole_numbers(table, taken):
         steps = np.diff(numbers[order])[inside]
         again = len(np.unique(numbers)) < len(numbers)
         if again and (np.all(steps == 1) or np.all(steps == -1)):
@@ -137,11 +133,15 @@ def _counting(table: SeriesTable, taken: Collection[int], labels: np.ndarray) ->
 
 
 def _rising(table: SeriesTable, taken: Collection[int], borders: np.ndarray) -> Iterable[int]:
-    """Columns of whole numbers that only rise between borders, and fall at each."""
-    for at in range(len(table.header)):
-        cells = table.cells(at)
-        if at in taken or not all(cell.isdigit() for cell in cells):
-            continue
-        rises = np.diff(np.array(cells, float)) > 0
+    """Yield columns of whole numbers that rise at every row except at the borders."""
+    for at, numbers in _whole_numbers(table, taken):
+        rises = np.diff(numbers) > 0
         if not rises[borders - 1].any() and np.delete(rises, borders - 1).all():
             yield at
+
+
+def _whole_numbers(table: SeriesTable, taken: Collection[int]) -> Iterable[tuple[int, np.ndarray]]:
+    for at in range(len(table.header)):
+        cells = table.cells(at)
+        if at not in taken and all(cell.isdigit() for cell in cells):
+            yield at, np.array(cells, float)

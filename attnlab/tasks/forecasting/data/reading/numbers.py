@@ -1,4 +1,4 @@
-"""Cells as numbers, and the marks that programs write where a number is missing."""
+"""Read cells as numbers, and recognize the marks that programs write for missing numbers."""
 
 from __future__ import annotations
 
@@ -16,27 +16,27 @@ _MISSING = {
     *("#num!", "#zahl!", "#null!", "-nan", "-1.#ind", "1.#qnan", "#¡valor!", "#valor!", "#valeur!"),
 }
 _GAP_IN_NUMBER = re.compile(r"(?<=\d)[\s'’](?=\d{3}(?!\d))")
-_SIGN = re.compile(r"^([+-]?)[$€£¥₹]\s?|\s?[%$€£¥₹]$")  # of a currency or a share
+_SIGN = re.compile(r"^([+-]?)[$€£¥₹]\s?|\s?[%$€£¥₹]$")  # of a currency or a percentage
 _MARKED_NUMBER = re.compile(r"[+-]?[\d.,]*[.,][\d.,]*(e[+-]?\d+)?", re.IGNORECASE)
 _ONE_GROUP = re.compile(r"[+-]?[1-9]\d{0,2}[.,]\d{3}")
 WHOLE_NUMBER = re.compile(r"[+-]?\d+(\.0*)?")
 
 
 def is_missing(cell: str) -> bool:
-    """Whether a cell is empty, or a mark of a missing number."""
+    """Return whether a cell is empty or a mark of a missing number."""
     return cell.lower() in _MISSING
 
 
 def decimal_mark(cells: Sequence[str], separator: str) -> str | None:
-    """The mark before the decimals of a column of numbers; None if it could be either.
+    """Return the decimal separator of a column of numbers; None if it could be either mark.
 
-    It is the last mark of a number, unless all numbers may be whole ones with thousands apart, as
-    `1.234` between semicolons and `1,234` anywhere.
+    It is the last mark of a number such as `1.5` or `1.234,5`. It is unclear if all marks may
+    separate thousands: `1,234` in any file, `1.234` in a file with semicolons.
     """
     bare = dict.fromkeys(_bare(cell) for cell in cells if not is_missing(cell))
     marked = [cell for cell in bare if _MARKED_NUMBER.fullmatch(cell)]
     for cell in marked:
-        if not _ONE_GROUP.fullmatch(cell):  # nor one whose thousands spaces part
+        if not _ONE_GROUP.fullmatch(cell):
             last = "," if cell.rfind(",") > cell.rfind(".") else "."
             several = cell.count(last) > 1  # 1.234.567
             return {".": ",", ",": "."}[last] if several else last
@@ -45,11 +45,10 @@ def decimal_mark(cells: Sequence[str], separator: str) -> str | None:
 
 
 def to_number(cell: str, decimal: str = ".") -> float:
-    """A cell as a number; NaN if it is none.
+    """Return a cell as a number; NaN if it is not a number.
 
-    A sign of a currency or `%` may be around it. Groups of three digits may have spaces or
-    apostrophes between them, points if decimals follow a comma, and commas if decimals follow a
-    point.
+    Currency signs and `%` are ignored. Spaces or apostrophes may separate thousands; so may points
+    if `decimal` is a comma, and commas if it is a point.
     """
     if decimal == "." and "_" not in cell:
         with suppress(ValueError):  # most cells need no more
@@ -66,17 +65,17 @@ def to_number(cell: str, decimal: str = ".") -> float:
 
 
 def numbers_of(cells: Sequence[str]) -> np.ndarray:
-    """Cells as numbers, (n,), NaN for others; decimals follow a comma in cells that have one."""
+    """Return cells as numbers, (n,), or NaN; a comma in a cell is its decimal separator."""
     return np.array([to_number(cell, "," if "," in cell else ".") for cell in cells])
 
 
 def _bare(cell: str) -> str:
-    """A cell without signs of currencies and gaps between digits."""
+    """Remove currency signs, `%`, and spaces or apostrophes between digits."""
     if cell.replace(".", "", 1).isdigit():  # most cells
         return cell
     return _GAP_IN_NUMBER.sub("", _SIGN.sub(r"\1", cell.replace("−", "-")))
 
 
 def is_number(cell: str) -> bool:
-    """Whether a cell is a number with either mark before its decimals."""
+    """Return whether a cell is a number with a point or a comma as decimal separator."""
     return any(not math.isnan(to_number(cell, decimal)) for decimal in ".,")

@@ -1,4 +1,4 @@
-"""Numbers as times: seconds since 1970, days of a spreadsheet, and years with decimals."""
+"""Read numbers as times: seconds since 1970, days of a spreadsheet, years with decimals."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from attnlab.tasks.forecasting.data.times import Calendar
 
 YEARS = "years with decimals"
 _DAY = 86_400_000_000  # microseconds
-# Numbers from 2001 to 2286 as seconds since 1970, and what a unit has of microseconds.
+# Unit -> microseconds.
 _UNITS = {"seconds": 1e6, "milliseconds": 1e3, "microseconds": 1.0, "nanoseconds": 1e-3}
-_EPOCH = (1e15, 1e16)  # microseconds
-_NAMED_EPOCH = (1e14, 1e16)  # from 1973, if the header says that these are times
+_EPOCH = (1e15, 1e16)  # microseconds since 1970: from 2001 to 2286
+_NAMED_EPOCH = (1e14, 1e16)  # from 1973, if the column's name announces times
 _SPREADSHEET = (10_000, 110_000)  # days: 1927 to 2201
 _YEARS = (1000, 2200)
 _PER_YEAR = (1, 2, 4, 12)
 
 
 def since_1970(numbers: np.ndarray, *, named: bool = False) -> Read | None:
-    """Seconds, or parts of them, since 1970 in UTC; None if the numbers are none."""
+    """Read seconds, or a smaller unit, since 1970 in UTC; None if a number is out of range."""
     least, most = _NAMED_EPOCH if named else _EPOCH
     for unit, factor in _UNITS.items():
         exact = numbers * factor
@@ -30,7 +30,7 @@ def since_1970(numbers: np.ndarray, *, named: bool = False) -> Read | None:
 
 
 def spreadsheet_days(numbers: np.ndarray) -> Read | None:
-    """Days since 1899-12-30, as Excel counts them; None if the numbers are none."""
+    """Read days since 1899-12-30, as Excel counts them; None if a number is out of range."""
     if not np.all((numbers >= _SPREADSHEET[0]) & (numbers < _SPREADSHEET[1])):
         return None
     seconds = np.round(numbers * 86_400).astype("m8[s]")
@@ -39,10 +39,10 @@ def spreadsheet_days(numbers: np.ndarray) -> Read | None:
 
 
 def decimal_years(numbers: np.ndarray) -> Read | None:
-    """Years with decimals, such as 2019.0417 for January; None if the numbers are none.
+    """Read years with decimals, such as 2019.0417 for January 2019; None for other numbers.
 
-    The decimals say which month, quarter or half of a year it is if the numbers are so far apart,
-    else which day, or hour if days aren't enough.
+    The usual distance between numbers decides what they are rounded to: years, half-years,
+    quarters or months, else days or hours.
     """
     distinct = np.unique(numbers)
     inside = np.all((numbers >= _YEARS[0]) & (numbers < _YEARS[1]))
@@ -59,7 +59,7 @@ def decimal_years(numbers: np.ndarray) -> Read | None:
 
 
 def _exact(numbers: np.ndarray, per_year: float) -> np.ndarray:
-    """Days of decimals, or hours if the numbers are less than a day apart."""
+    """Round years with decimals to days, or to hours if there are more than 400 per year."""
     year = np.floor(numbers).astype(int)
     first, following = (year - 1970).astype("M8[Y]"), (year - 1969).astype("M8[Y]")
     length = (following.astype("M8[D]") - first.astype("M8[D]")).astype(int)
@@ -70,6 +70,6 @@ def _exact(numbers: np.ndarray, per_year: float) -> np.ndarray:
 
 
 def _phase(positions: np.ndarray) -> float:
-    """The part of a step that all positions are ahead of a whole one, from -0.25 to 0.75."""
+    """Return the mean fractional part of positions, a circular mean from -0.25 to 0.75."""
     angle = np.angle(np.exp(2j * np.pi * positions).mean()) / (2 * np.pi)
     return angle if angle >= -0.25 else angle + 1

@@ -25,18 +25,18 @@ from attnlab.tasks.forecasting.data.reading.numbers import decimal_mark, is_miss
 from attnlab.tasks.forecasting.data.reading.wide import refuse_wide
 from attnlab.tasks.forecasting.data.times import Counts
 
-LARGEST = 1e150  # beyond it a squared error leaves float64
-# What programs write for a missing number; -99 is a number too often.
+LARGEST = 1e150  # float64 can't hold squares of much larger errors
+# What programs write for a missing number, without -99, which is often a real value.
 _FILLS = (-99.99, -999, -999.9, -999.99, -9999, -9999.9, -99999, 1e20, 9.96921e36)
 _NEGATIVE_FILLS = (-200, *(mark for mark in _FILLS if mark < 0))
-_FEWEST_SUMMED = 8  # values that the last one is the sum of, if it is a total
-_RESOLVED = 1000  # steps of double precision between the least and the greatest value
-_SHOWN = 60  # letters of a wrong cell
+_FEWEST_SUMMED = 8  # a last value that is the sum of fewer others may be chance
+_RESOLVED = 1000  # fewest steps of float64 between the smallest and the largest value
+_SHOWN = 60  # characters of a wrong cell in a message
 
 
 @dataclass(frozen=True)
 class Reading:
-    """How a CSV file is read, in the words of the settings of the task `series`."""
+    """Settings of the task `series` for reading a CSV file."""
 
     inputs: Sequence[str | int] = ()
     time_format: str | None = None
@@ -44,18 +44,18 @@ class Reading:
     decimal: str | None = None
     thousands: str | None = None
     encoding: str | None = None
-    ids: Sequence[str | int] = ()  # columns that say which of several series a row is of
+    ids: Sequence[str | int] = ()  # columns that name the series of each row
 
     @property
     def mark(self) -> str | None:
-        """What stands before decimals, where that is said."""
+        """Return the decimal separator if the settings determine it."""
         other = {"point": "comma", "comma": "point"}.get(self.thousands or "")
         return {"point": ".", "comma": ","}.get(self.decimal or other or "")
 
 
 @dataclass(frozen=True)
 class Columns:
-    """Numbers of a table's rows with their times, in the order of the file."""
+    """The numbers of a table's rows and their times, in file order."""
 
     table: SeriesTable
     place: int  # of the series' column
@@ -64,11 +64,11 @@ class Columns:
     times: TimeColumns | None  # None: the rows are in order of time
     notes: tuple[str, ...] = ()
     id_places: tuple[int, ...] = ()  # the columns of the table with ids
-    every_time: TimeColumns | None = None  # of all rows of the table, if these are some
-    by_default: bool = False  # whether the series' column wasn't chosen by the user
+    every_time: TimeColumns | None = None  # of all rows of the table, if this has only some rows
+    by_default: bool = False  # whether the user chose no column
 
     def take(self, index: np.ndarray) -> Columns:
-        """Some rows, such as those of one of several series in a file."""
+        """Return some rows, such as those of one of several series in a file."""
         times = self.times.take(index) if self.times else None
         numbers, lines = self.numbers[index], self.lines[index]
         every_time = self.every_time or self.times
@@ -83,13 +83,13 @@ def read_columns(
 ) -> Columns:
     """Read a column of a CSV file, the inputs, and the times of its rows; see `read_table`.
 
-    Columns are names, or numbers from 1; a name wins where both fit. `column` is by default the
-    only one of numbers, or the last of these. `time_column` "auto" finds the times, see
-    `find_times`; several columns have their parts.
+    Columns are given by name, or by number from 1; names come first. The default `column` is the
+    last one with numbers. `time_column` is a column, a list of columns with parts of the times, or
+    "auto"; see `find_times`.
 
     Raises:
-        RequestError: the file can't be read, has no such column or several of its name, has fewer
-            than two rows, a cell that is not a finite number or no time; names the row.
+        RequestError: the file can't be read, has fewer than two rows, or has no such column or
+            several; or a cell is not a finite number or not a time. The message names the row.
     """
     path, form = Path(path).expanduser(), reading.time_format or None
     timed = [time_column] if isinstance(time_column, str | int) else [*(time_column or ())]
@@ -138,11 +138,13 @@ def _columns(
     *,
     no_times: bool,
 ) -> Columns:
-    """The columns at some places, with the times of their rows."""
+    """Return the columns at some places, with the times of their rows."""
     every = [*places, *(times.places if times else ())]
     if len({*every}) < len(every):
         given = ", ".join(table.header[at] for at in every)
-        raise RequestError(f"{table.path}: expected each column in one place, got {given}")
+        raise RequestError(
+            f"{table.path}: each column can be used only once, but the settings use {given}"
+        )
     numbers = np.column_stack([_numbers(table, at, reading) for at in places])
     if len(numbers) < 2:
         raise RequestError(f"{table.path}: expected at least 2 rows of numbers, got {len(numbers)}")
@@ -160,7 +162,7 @@ def _columns(
 
 
 def _default_column(table: SeriesTable, taken: set[int]) -> int:
-    """The only column of numbers, or else the last of them, or the last column."""
+    """Return the last column of numbers, or the last column if there are no numbers."""
     columns = range(len(table.header))
     numeric = [at for at in columns if at not in taken and table.is_numeric(at)]
     found = numeric[-1] if numeric else columns[-1]
@@ -169,44 +171,45 @@ def _default_column(table: SeriesTable, taken: set[int]) -> int:
 
 
 def _about_default(table: SeriesTable, found: Columns, ids: Sequence[int]) -> list[str]:
-    """A note on which of several columns of numbers is the series'."""
+    """Return a note on the chosen column if several have numbers."""
     taken = {*ids, *(found.times.places if found.times else ())}
-    columns = range(1 if not table.header[0] else 0, len(table.header))  # not those of an index
+    columns = range(1 if not table.header[0] else 0, len(table.header))  # no index
     names = [table.header[at] for at in columns if at not in taken and table.is_numeric(at)]
     if len(names) < 2:
         return []
     return [
-        f"Of {len(names)} columns of numbers the last one is forecast, "
-        f"{table.header[found.place]!r}; task.column chooses another, such as {names[0]!r}."
+        f"The column {table.header[found.place]!r} is forecast, the last of {len(names)} columns "
+        f"of numbers; task.column chooses another, such as {names[0]!r}."
     ]
 
 
 def _about_other_dates(table: SeriesTable, times: TimeColumns) -> list[str]:
-    """A note on the first other column that has other dates, by its name and its first cell."""
+    """Return a note on the first other column whose name and first cell are those of dates."""
     for at, name in enumerate(table.header):
         cells = table.cells(at)
         if at not in times.places and role(name) == "date" and looks_dated(cells[0]):
             if len(times.places) > 1 or cells != times.texts:
                 return [
-                    f"Times are those of {times.name!r}, not of {name!r}; task.time_column chooses."
+                    f"Times are read from {times.name!r}, not from {name!r}; task.time_column "
+                    "chooses another column."
                 ]
     return []
 
 
 def _numbers(table: SeriesTable, at: int, reading: Reading) -> np.ndarray:
-    """A column's numbers, (n,); NaN for missing cells if they may be."""
+    """Return a column's numbers, (n,), with NaN for missing cells if the settings allow them."""
     cells, name = table.cells(at), table.header[at]
     mark = reading.mark or decimal_mark(cells, table.separator)
     if mark is None:
         raise RequestError(
-            f"task.decimal: expected point or comma, since the numbers of {table.path}, column "
-            f"{name!r}, can be read in both ways, got null"
+            f"task.decimal=null: the decimal separator of {table.path}, column {name!r}, could be "
+            "a point or a comma; set task.decimal=point or task.decimal=comma"
         )
     numbers = np.array([to_number(cell, mark) for cell in cells])
     if np.isnan(numbers).all():
         raise RequestError(
-            f"{table.path}: column {name!r}: expected numbers, got none, the first cell is "
-            f"{cells[0][:_SHOWN]!r}{_advice(table, cells[0], 'write numbers alone')}"
+            f"{table.path}: column {name!r} has no numbers; its first cell is "
+            f"{cells[0][:_SHOWN]!r}{_advice(table, cells[0], 'write only numbers')}"
         )
     fills = _are_fills(numbers)
     empty = fills | np.array([is_missing(cell) for cell in cells])
@@ -222,7 +225,7 @@ def _numbers(table: SeriesTable, at: int, reading: Reading) -> np.ndarray:
     if fills[first]:
         raise RequestError(
             f"{table.path}: row {table.rows[first].line}, column {name!r}: {cells[first]} is far "
-            f"from all other numbers and a usual mark of a missing one; task.missing=interpolate "
+            f"from all other numbers and usually marks a missing number; task.missing=interpolate "
             f"fills such cells"
         )
     bound = f" of at most {LARGEST:g}" if math.isfinite(numbers[first]) else ""
@@ -238,9 +241,9 @@ def _numbers(table: SeriesTable, at: int, reading: Reading) -> np.ndarray:
 
 
 def _are_fills(numbers: np.ndarray) -> np.ndarray:
-    """(n,) bool: whether a number marks a missing one: a usual mark, far from all others.
+    """Return (n,) bool: whether a number marks a missing value: a usual mark far from all others.
 
-    Negative marks that are repeated count at any distance if no other number is negative.
+    If no other number is negative, repeated negative marks count at any distance.
     """
     repeated = np.isin(numbers, _NEGATIVE_FILLS)
     others = numbers[~repeated & np.isfinite(numbers)]
@@ -267,7 +270,7 @@ def _check_resolution(table: SeriesTable, name: str, numbers: np.ndarray) -> Non
 
 
 def refuse_total(table: SeriesTable, found: Columns) -> None:
-    """Refuse a last row that is the sum of all others; only a time shows that it is a value.
+    """Refuse a last row that is the sum of all others, for a file without times.
 
     Raises:
         RequestError: the last number of the series is the sum of the others.
@@ -284,9 +287,9 @@ def refuse_total(table: SeriesTable, found: Columns) -> None:
 
 
 def _advice(table: SeriesTable, cell: str, usual: str) -> str:
-    """What to do about a cell that is no number."""
+    """Return advice on a cell that is not a number."""
     if len(table.header) == 1 and len(re.split(r"[\s:^~]+", cell)) > 1:
-        return "; a tab, comma, semicolon or bar has to separate the cells of a row"
+        return "; separate the cells of a row by a tab, comma, semicolon or bar"
     if "" in table.header[1:]:
-        return "; lines above the header need a # in front"
+        return "; start lines above the header with #"
     return f"; {usual}, or choose another column by task.column"

@@ -1,4 +1,4 @@
-"""Tables that have times in the names of their columns, which are no series down a column."""
+"""Refuse tables with a column per time: a series is read down a column."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from attnlab.tasks.forecasting.data.reading.headers import role
 
 _TIME = re.compile(r"(1[5-9]|20)\d\d(\D.*\d)?|\d{1,2}[./-]\d{1,2}[./-]\d{2,4}|\D+[-/ ]?(19|20)\d\d")
 _NUMBERED = re.compile(r"(\D+)(\d+)")
-_FEWEST_NUMBERED = 20  # fewer may be properties of a row
+_FEWEST_NUMBERED = 20  # fewer numbered columns may be properties of a row
 _PERIODS = (12, 4)  # of a year: months, quarters
 
 
@@ -19,8 +19,8 @@ def refuse_wide(table: SeriesTable, *, has_times: bool) -> None:
     """Refuse a table whose columns are times, if no column was chosen.
 
     Raises:
-        RequestError: most names are times, names are a year's months or quarters, or rows without
-            times have numbered columns.
+        RequestError: most column names are times, or they are the months or quarters of a year,
+            or they are numbered and no column has times.
     """
     names = [name for name in table.header if _TIME.fullmatch(name)]
     if len(names) < 3 or len(names) <= len(table.header) / 2:
@@ -34,7 +34,7 @@ def refuse_wide(table: SeriesTable, *, has_times: bool) -> None:
 
 
 def _periods_of_a_year(table: SeriesTable) -> list[str]:
-    """The columns of a year's months or quarters, after the column of years."""
+    """Return the columns of a year's months or quarters after a column of years; else []."""
     for count in _PERIODS:
         names = table.header[1 : 1 + count]
         if role(table.header[0]) == "year" and len({*names}) == count:
@@ -45,7 +45,7 @@ def _periods_of_a_year(table: SeriesTable) -> list[str]:
 
 
 def _numbered(header: list[str]) -> list[str]:
-    """The last columns, if many have one name with rising numbers."""
+    """Return the last columns if they are numbered consecutively, such as x1 to x20; else []."""
     found = [_NUMBERED.fullmatch(name) for name in header[-_FEWEST_NUMBERED:]]
     numbers = [(each[1], int(each[2]) - at) for at, each in enumerate(found) if each]
     rises = len(numbers) == _FEWEST_NUMBERED and len({*numbers}) == 1

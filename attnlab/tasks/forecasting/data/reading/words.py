@@ -1,4 +1,4 @@
-"""Words in times: months and days of the week in any language, as the forms of times have them."""
+"""Translate words in times, such as months and days of the week, from any language."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from functools import lru_cache
 # Languages that are tried before all others.
 _FIRST = "en de fr fr+ es it pt nl ru pl sv da nb fi cs tr hu el ro uk ja zh ko ar hi id".split()
 _NUMERALS = "Roman numerals"  # for months, in place of a language
-_MOST_WORDS = 100  # of a column: months and days of the week, short, long and in several cases
+_MOST_WORDS = 100  # different words of a column: months and days, short, long and inflected
 _LETTER = re.compile(r"[^\W\d_]")
 _WORD = re.compile(r"[^\d\s/,:;()'’_+\-<>\[\]]*[^\W\d_][^\d\s/,:;()'’_+\-<>\[\]]*")
 _PLAIN = {*"t z h q w m s am pm uhr utc gmt".split()}
@@ -54,7 +54,7 @@ _MARKED = re.compile(r"[\s.,/_'’-]*(<\d+>)[\s.,/_'’-]*")
 
 
 def normalized(text: str) -> str:
-    """A text in lower case, with AM, quarters, weeks and zones written in one way."""
+    """Return a text in lower case, with a uniform spelling of AM, dates, quarters and zones."""
     text = unicodedata.normalize("NFKC", text).casefold().translate(_MARKS).strip(" \t'")
     if not _LETTER.search(text):
         return text
@@ -85,7 +85,7 @@ def _as_offset(found: re.Match[str]) -> str:
 
 
 def periods(text: str) -> str:
-    """A normalized text with ` q1 `, ` w05 `, ` s1 ` or ` m01 ` for a period of a year."""
+    """Write the period of a year in a normalized text as ` q1 `, ` w05 `, ` s1 ` or ` m01 `."""
     if ":" in text and not _PERIOD.search(text):
         return text
     text = _WEEK.sub(lambda found: f" w{int(found[1]):02d} ", text)
@@ -103,7 +103,7 @@ def _as_quarter(found: re.Match[str]) -> str:
 
 
 def may_be_months(texts: Sequence[str]) -> bool:
-    """Whether each text has two digits and one word, and the words may name a year's months."""
+    """Return whether each text has two digits and one word that may be the name of a month."""
     words = [_WORD.findall(text) for text in texts]
     few = 1 < len({*map(tuple, words)}) <= 24  # a month may be written in two ways
     return few and all(
@@ -113,16 +113,16 @@ def may_be_months(texts: Sequence[str]) -> bool:
 
 
 def in_words(texts: Sequence[str]) -> list[str]:
-    """The words of normalized texts that a form of times doesn't have, each once."""
+    """Return the different words of normalized texts, without those of clock times and zones."""
     found = dict.fromkeys(word for text in texts for word in _WORD.findall(text))
     return [word for word in found if word.strip(".") not in _PLAIN]
 
 
 def readings(texts: Sequence[str], *, common: bool = False) -> Iterator[list[str]]:
-    """The texts with `<1>` to `<12>` for months, as each language reads them that has all words.
+    """Yield the texts with `<1>` to `<12>` for months, for each language that knows all words.
 
-    Words that don't matter are left out. Languages that agree count once; with `common`, only
-    those that most people speak are tried.
+    Days of the week and fillers are removed. A reading that an earlier language had is not
+    repeated. With `common`, only widespread languages are tried.
     """
     words, seen = in_words(texts), set()
     if not 0 < len(words) < _MOST_WORDS:
@@ -150,7 +150,7 @@ def _replaced(text: str, meanings: Mapping[str, int | None]) -> str:
 
 
 def meaning(word: str, language: str) -> int | None:
-    """The number of the month that a word means in a language; 0: none; None: it is unknown."""
+    """Return the month (1 to 12) that a word means; 0 for other known words, None for unknown."""
     plain = _plain(word)
     months, days = _names(language)
     if plain in months:
@@ -165,7 +165,7 @@ def meaning(word: str, language: str) -> int | None:
 
 @lru_cache(maxsize=512)
 def _names(language: str) -> tuple[dict[str, int], set[str]]:
-    """The names of months, with their numbers, and of days of the week, as `_plain` has them."""
+    """Return a language's months with their numbers, and its days of the week; see `_plain`."""
     from babel import Locale
 
     if language == _NUMERALS:
@@ -181,7 +181,7 @@ def _names(language: str) -> tuple[dict[str, int], set[str]]:
     return {name: month for name, month in months.items() if not re.search(r"\d", name)}, days
 
 
-# What spreadsheets write in addition to the names of the CLDR.
+# Names that spreadsheets write and CLDR doesn't have.
 _MORE = {
     "de": {"mrz": 3, "maerz": 3, "jän": 1, "jänner": 1, "feber": 2, "sept": 9},
     "en": {"sept": 9},
@@ -193,14 +193,14 @@ _MORE = {
 
 @lru_cache(maxsize=4096)
 def _plain(name: str) -> str:
-    """A name in lower case without dots, spaces and accents."""
+    """Return a name in lower case without dots, spaces and accents."""
     text = without_accents(unicodedata.normalize("NFKC", name))
     text = text.replace("ı", "i")  # Turkish capitals lose the dot or get one
     return "".join(letter for letter in text if letter not in ". \u200f॰")
 
 
 def without_accents(text: str) -> str:
-    """The text in lower case without accents, its letters in their simplest form (NFKD)."""
+    """Return a text in lower case without accents, its letters in their simplest form (NFKD)."""
     letters = unicodedata.normalize("NFKD", text.casefold())
     return "".join(letter for letter in letters if not "\u0300" <= letter <= "\u036f")
 
@@ -214,9 +214,9 @@ def _languages() -> list[str]:
 
 
 def with_months(texts: Sequence[str]) -> list[str]:
-    """Texts with `<1>` to `<12>` for the names of months, and all else as it is.
+    """Replace the names of months by `<1>` to `<12>`.
 
-    The language is the first one that has a month in every text.
+    The language is the first one that finds a month in every text.
     """
 
     def translated(text: str, language: str) -> str:

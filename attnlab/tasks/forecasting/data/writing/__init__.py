@@ -1,1 +1,1 @@
-"""How forecasts are written like the file that a series comes from."""
+"""Write forecasts in the format of the file that a series comes from."""

@@ -1,4 +1,4 @@
-"""How a file writes its times, learned from its rows: new times can be written like them."""
+"""Learn from a file's rows how it writes times, so that new times are written the same way."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _NUMBERS: dict[str, Callable[[datetime], str]] = {
     "short fraction": lambda time: f"{time.microsecond // 1000:03d}",
     "seconds since 1970": lambda time: f"{(time - datetime(1970, 1, 1)).total_seconds():.0f}",
 }
-# Numbers that words stand for: names of months and days, AM and PM.
+# Words by their number: names of months and days, AM and PM.
 _WORDS: dict[str, Callable[[datetime], int]] = {
     "month": lambda time: time.month,
     "weekday": lambda time: time.weekday(),
@@ -47,14 +47,14 @@ _WORDS: dict[str, Callable[[datetime], int]] = {
 
 @dataclass(frozen=True)
 class Spelling:
-    """The parts of a column of times, one after the other."""
+    """The parts of a column's times, from left to right."""
 
-    # Each is a text that stays the same, or the name of a number, or that of words with the words.
+    # ("text", a fixed text), ("number", a key of _NUMBERS) or (a key of _WORDS, number -> word)
     parts: tuple[tuple[str, Any], ...]
 
     @classmethod
     def learn(cls, times: Sequence[datetime], texts: Sequence[str]) -> Spelling | None:
-        """The spelling of a column of texts; None if it has none that gives all of them again."""
+        """Return the spelling that reproduces all texts of a column; None if there is none."""
         tokens = [_TOKEN.findall(text) for text in texts]
         if not tokens[0] or len({*map(len, tokens)}) > 1:
             return None
@@ -73,24 +73,24 @@ class Spelling:
         return next((c for c in choices if all(c.write(at) == text for at, text in pairs)), None)
 
     def write(self, time: datetime) -> str | None:
-        """The text of a time; None if it has a word that the file's times don't have."""
+        """Return the text of a time; None if it needs a word that the file's times don't have."""
         texts = [_written(kind, value, time) for kind, value in self.parts]
         return None if None in texts else "".join(filter(None, texts))
 
     def to_json(self) -> list[list[Any]]:
-        """The spelling as JSON."""
+        """Return the spelling as JSON."""
         return [[kind, value] for kind, value in self.parts]
 
     @classmethod
     def from_json(cls, content: Sequence[Sequence[Any]]) -> Spelling:
-        """The inverse of `to_json`."""
+        """Make a spelling from the result of `to_json`."""
         return cls(tuple((str(kind), value) for kind, value in content))
 
 
 def _part(
     column: Sequence[str], times: Sequence[datetime], used: Collection[str]
 ) -> tuple[str, Any] | None:
-    """What a token of all times is: a number that wasn't used before, a word or a fixed text."""
+    """Return the part that a token is in all times: an unused number, a fixed text or a word."""
     pairs = [*zip(times, column, strict=True)]
     if column[0].isdigit():
         for name, number in _NUMBERS.items():
@@ -106,7 +106,7 @@ def _part(
 
 
 def _family(name: str) -> str:
-    """What a number counts: of `short month` and `month` the same."""
+    """Return what a number counts; `short month` and `month` count the same."""
     return "hour" if "hour" in name else name.split(" ")[-1]
 
 

@@ -1,4 +1,4 @@
-"""Forecasts as lines, or as a CSV like the run's own file."""
+"""Write forecasts as lines, or as a CSV in the format of the run's file."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Ahead(NamedTuple):
 
 
 def lines(found: Sequence[Ahead]) -> Iterator[str]:
-    """What is printed: cells with tabs between."""
+    """Yield the lines to print, with cells separated by tabs."""
     for ahead in found:
         ids = [ahead.origin.id] if ahead.origin.id else []
         digits = _digits(_known(ahead))
@@ -34,7 +34,7 @@ def lines(found: Sequence[Ahead]) -> Iterator[str]:
 
 
 def header_of(found: Sequence[Ahead], layout: Layout) -> list[str]:
-    """Names of the columns; what the file has no name for has ours, unless it is taken."""
+    """Return the column names; `low` and `high` get a prefix if the file uses these names."""
     first = found[0]
     ids = layout.ids if first.origin.id else ()
     header = [*ids, *layout.time_names(), layout.value]
@@ -45,7 +45,7 @@ def header_of(found: Sequence[Ahead], layout: Layout) -> list[str]:
 
 
 def csv_of(found: Sequence[Ahead], layout: Layout) -> str:
-    """A CSV in the form of the file that the series come from."""
+    """Return a CSV in the format of the file that the series come from."""
     stream = io.StringIO()
     writer = csv.writer(stream, delimiter=layout.separator, lineterminator="\n")
     writer.writerow(header_of(found, layout))
@@ -62,9 +62,9 @@ def _known(ahead: Ahead) -> list[float]:
 
 
 def decimals_of(ahead: Ahead) -> int:
-    """How many decimals show of a forecast what `_digits` says; 15 at most.
+    """Return the number of decimals of a forecast, at most 15; see `_digits`.
 
-    They are not three: 1,234 could be a whole number with thousands parted.
+    Three become two: 1,234 could be read as a whole number.
     """
     numbers = _known(ahead)
     largest = max(map(abs, numbers), default=0.0) or 1.0
@@ -77,7 +77,7 @@ def _written(number: float, decimals: int) -> str:
 
 
 def _digits(numbers: Sequence[float]) -> int:
-    """How many digits show four of what numbers differ by; 6 at least, 15 at most."""
+    """Return how many digits show the numbers' range with four digits: 6 to 15."""
     size = max(map(abs, numbers), default=0.0)
     spread = max(numbers, default=0.0) - min(numbers, default=0.0)
     if not 0 < spread < math.inf:

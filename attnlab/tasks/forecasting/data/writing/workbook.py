@@ -1,4 +1,4 @@
-"""Forecasts as a workbook of Excel's; takes the extra `excel`."""
+"""Write forecasts as an Excel workbook; needs the extra `excel`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def workbook(found: Sequence[Ahead], layout: Layout) -> bytes:
-    """A sheet with real numbers and dates."""
+    """Return a workbook with one sheet, whose numbers and dates are not text."""
     book = Workbook()
     sheet = book.active
     sheet.title, sheet.freeze_panes = "forecast", "A2"
@@ -48,7 +48,7 @@ def workbook(found: Sequence[Ahead], layout: Layout) -> bytes:
 
 
 def _date_format(label: str) -> str:
-    """The number format of a date as exact as its label; days as the reader's own system does."""
+    """Return the number format of a date; for days, Excel's code for the system's own format."""
     if ":" in label:
         return "yyyy-mm-dd hh:mm" + (":ss" if label.count(":") > 1 else "")
     return {4: "yyyy", 7: "yyyy-mm"}.get(len(label), "mm-dd-yy")
