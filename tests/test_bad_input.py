@@ -291,10 +291,13 @@ def test_a_missing_run(here, verb):
         ("evaluate latest --epoch 7", "--epoch: expected best, last or one of the saved epochs 1"),
         ("evaluate latest --epoch x", "got x."),
         ("evaluate latest --part all", "--part: expected one of train, validation, test, got all."),
-        ("forecast latest --values 1,x", "--values: expected numbers with commas between, got 1,x"),
+        ("forecast latest --values 1,x", "--values: expected numbers separated by commas, got 1,x"),
         ("forecast latest --history no.csv", "no.csv: expected a CSV or TSV file"),
-        ("forecast latest --values 1 --history no.csv", "expected one of them, got both."),
-        ("forecast latest --column rain", "--column: expected together with --history."),
+        ("forecast latest --values 1 --history no.csv", "give only one of them."),
+        (
+            "forecast latest --column rain",
+            "--column: needs --history, the file with this column.",
+        ),
     ],
 )
 def test_wrong_options_for_a_run(here, copied, words, sentence):

@@ -90,7 +90,7 @@ class SeriesScores:
         }
         why = {
             "mse_z and mae_z": "all values of their train part are equal",
-            "mase": "before the test part their naive forecast has no error, or nothing to go by",
+            "mase": "before the test part their naive forecast has no error, or too few values",
         }
         return [
             f"{len(names)} of {len(self._yardsticks)} series are left out of {metric}, since "

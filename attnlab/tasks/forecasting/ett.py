@@ -75,7 +75,7 @@ class Ett(Series):
         rows = sum(_PARTS.values()) * _MONTH * self._steps
         if len(found.values) < rows:
             raise RequestError(
-                f"{self.path}: expected the {rows:,} rows of {self.transformer} and more, got "
+                f"{self.path}: expected at least the {rows:,} rows of {self.transformer}, got "
                 f"{len(found.values):,}"
             )
         notes = found.notes

@@ -1,4 +1,4 @@
-"""The book's Fibonacci task: the next of 1,200 numbers that grow beyond all scales."""
+"""The book's Fibonacci task: the next of 1,200 numbers that grow exponentially."""
 
 from __future__ import annotations
 
@@ -105,9 +105,9 @@ class Fib(ForecastingTask):
             f"{zeros} of the {self.count} numbers are 0 in float32 once scaled to [0, 1].",
             f"Three of the {len(target)} {part} targets have {100 * share:.1f} % of the sum of "
             "squares, so the score says little about the others.",
-            f"The golden ratio times the last number scores an MSE of {mse:.1e}: nothing has to "
-            "be found in the window but its end; see fib_random.",
-            "The windows are shuffled as in the book, so neighbours of test targets stand in the "
+            f"The golden ratio times the last number scores an MSE of {mse:.1e}: of a window, only "
+            "the end matters; see fib_random.",
+            "The windows are shuffled as in the book, so neighbours of test targets are in the "
             "train part, and the scaler knows the largest number.",
         ]
 

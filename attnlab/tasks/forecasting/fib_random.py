@@ -1,4 +1,4 @@
-"""Fibonacci sequences from random starts: the last two numbers must really be found."""
+"""Fibonacci sequences from random starts: the model must find the last two numbers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _STREAMS = {"train": 1, "validation": 2, "test": 3, "extrapolation": 4}
 
 
 class FibRandom(ForecastingTask):
-    """The next number of a window on generalised Fibonacci sequences that keep starting anew.
+    """The next number of a window on generalised Fibonacci sequences that often restart.
 
     Each window ends inside a sequence, so its last two numbers add up to the target; the numbers
     before the sequence are noise. Each window is divided by its largest absolute value. Unlike in
@@ -105,8 +105,8 @@ class FibRandom(ForecastingTask):
     def _notes(self, part: str) -> list[str]:
         notes = [
             "The rule is linear, so a linear autoregression finds it exactly from enough train "
-            "windows; the skill against persistence or the golden ratio says how much of it a "
-            "network found."
+            "windows; the skill against persistence or the golden ratio shows how much of the rule "
+            "a network found."
         ]
         if part == "extrapolation":
             length = self.splits.extra[part].history.shape[1]
@@ -152,9 +152,9 @@ def random_sequences(
     age = _ages(length - np.cumsum(terms, axis=1), length)
     streams = random.uniform(-1.0, 1.0, size=(windows, length))
     for position in range(2, length):
-        goes_on = streams[:, position - 1] + streams[:, position - 2]
+        continued = streams[:, position - 1] + streams[:, position - 2]
         starts = age[:, position] < 2
-        streams[:, position] = np.where(starts, streams[:, position], goes_on)
+        streams[:, position] = np.where(starts, streams[:, position], continued)
     return streams[:, lead:-1].copy(), streams[:, -1].copy()
 
 

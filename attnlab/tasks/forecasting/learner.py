@@ -46,7 +46,7 @@ class ForecastLearner(InMemoryLearner):
         known = bool(np.isfinite(ends[:, : forecast.shape[1]]).all())
         report = self._task.report(forecast, "test", ends if known else None)
         if not known:
-            report.notes.append(f"No 95 % interval: it takes {FEWEST} validation windows.")
+            report.notes.append(f"No 95 % interval: it needs {FEWEST} validation windows.")
         return report
 
     def _validation_errors(self) -> np.ndarray:

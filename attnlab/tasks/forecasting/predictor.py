@@ -1,4 +1,4 @@
-"""The next values of series, by a trained run."""
+"""Forecast the next values of series with a trained run."""
 
 from __future__ import annotations
 
@@ -20,42 +20,42 @@ if TYPE_CHECKING:
     from attnlab.views.records import Figure
 
 _WORKBOOK = ".xlsx"
-# Of other programs, which would not open a text of that name.
+# Endings of other formats: their programs can't open a CSV with such a name.
 _NOT_WRITTEN = (".xls", ".xlsm", ".xlsb", ".ods", ".json", ".parquet", ".feather")
-_STEPS = 12  # of a run without inputs
+_STEPS = 12  # default for runs without inputs
 
 
 class ForecastPredictor(Predictor):
-    """Forecast the next values after the end of RUN's series, a line each.
+    """Forecast the next values of RUN's series, one per line.
 
-    A line has the time, the forecast, and the low and the high end of its 95 % interval, as far as
-    validation errors show one; of several series the id comes first. RUN is a run folder, an MLflow
-    run id or its first characters, or `latest`. Beyond the model's horizon its own forecasts become
-    history. With --json an object a line for each series.
+    A line has the time, the forecast, and both ends of its 95 % interval if enough validation
+    errors are known. With several series, a line starts with the id. RUN is a run folder, an MLflow
+    run id or its first characters, or `latest`. After the model's horizon, its own forecasts become
+    history. With --json, each line is an object with one series.
     """
 
     settings = (
         Setting(
             "steps",
-            "How many values to forecast.  [default: 12; of a run with inputs its horizon]",
+            "How many values to forecast.  [default: 12, or task.horizon for a run with inputs]",
             (1, 100_000),
         ),
         Setting(
             "values",
-            "Go on from these values instead of the end of the run's series.",
+            "Continue from these values instead of the end of the run's series.",
             metavar="X,Y,...",
         ),
-        Setting("history", "Go on from the last values of this CSV.", metavar="FILE.csv"),
+        Setting("history", "Continue from the last values of this file.", metavar="FILE.csv"),
         Setting("column", "Column of --history, by name or number."),
         Setting(
             "id",
-            "Of several series the one to forecast; may be repeated.  [default: all]",
+            "Forecast only the series with this id; may be repeated.  [default: all series]",
             metavar="NAME",
             repeated=True,
         ),
     )
-    figure = Setting("plot", "Draw them.")
-    table = "Write them like the run's own CSV file, or as a workbook to a FILE.xlsx."
+    figure = Setting("plot", "Draw the forecasts.")
+    table = "Write a CSV in the format of the run's file, or a workbook if FILE ends with .xlsx."
     task: ForecastingTask
 
     def __init__(
@@ -71,14 +71,14 @@ class ForecastPredictor(Predictor):
         super().__init__(request)
         _check_table(request.csv)
         if values is not None and history is not None:
-            raise RequestError("--values and --history: expected one of them, got both.")
+            raise RequestError("--values and --history: give only one of them.")
         if column is not None and history is None:
-            raise RequestError("--column: expected together with --history.")
+            raise RequestError("--column: needs --history, the file with this column.")
         self._values = None if values is None else _numbers(values)
         self._steps, self._history, self._column, self._ids = steps, history, column, id
 
     def predict(self, inputs: Sequence[str]) -> Iterator[Ahead]:
-        """The forecast of each series."""
+        """Yield the forecast of each series."""
         steps = self._steps or (self.task.horizon if self.task.inputs else _STEPS)
         origins = self._of_run() if self._history is None else self._of_file(self._history)
         made = self.task.forecast_from(self.model, origins, steps)
@@ -88,26 +88,24 @@ class ForecastPredictor(Predictor):
             yield Ahead(origin, origin.labels(steps), {"forecast": own, **band})
 
     def _of_run(self) -> Sequence[Origin]:
-        """The end of the run's series, or values given in the command."""
+        """Return the ends of the run's series, or the values of --values."""
         if self._values is None:
             return [self.task.origin(name) for name in self._ids] or self.task.origins
         if len(self._ids) > 1:
-            raise RequestError("--values: expected at most one --id, whose scale they have.")
+            raise RequestError("--values: give at most one --id, the series that they belong to.")
         known = self.task.origin(self._ids[0]).ids if self._ids else ()
         origin = replace(self.task.origin_of(self._values, *self._ids), ids=known)
         self._note_new([origin])
         return [origin]
 
     def _of_file(self, path: str) -> Sequence[Origin]:
-        """The end of the series in a file, or of some of them."""
+        """Return the ends of the series in a file, or of those that --id names."""
         origins, notes = self.task.read_origins(path, self._column)
         self._note(*notes)
         found, ids = {origin.id: origin for origin in origins}, self._ids
         if ids and [*found] == [""]:  # the file doesn't say which series it has
             if len(ids) > 1:
-                raise RequestError(
-                    f"--id: expected one, since {path} has one series without an id."
-                )
+                raise RequestError(f"--id: give only one, since {path} has one series without id.")
             return [replace(origins[0], scalers=self.task.origin(ids[0]).scalers)]
         for name in ids:
             if name not in found:
@@ -118,7 +116,7 @@ class ForecastPredictor(Predictor):
         return chosen
 
     def _note_new(self, origins: Sequence[Origin]) -> None:
-        """Say which series the run doesn't know, so that it doesn't know their scale either."""
+        """Report series that the run wasn't trained on, and that are scaled by their values."""
         from attnlab.tasks.forecasting.by_series import listed
 
         known = {origin.id for origin in self.task.origins}
@@ -130,7 +128,7 @@ class ForecastPredictor(Predictor):
             )
 
     def _interval_ends(self, steps: int) -> dict[str, Any] | None:
-        """The interval of the run; None if the run doesn't know its validation errors."""
+        """Return the interval in the run's metrics; None if it is unknown for these weights."""
         metrics: Mapping[str, Any] = {}
         with suppress(RequestError):  # not completed
             metrics = self.request.run.read_metrics()
@@ -140,7 +138,7 @@ class ForecastPredictor(Predictor):
                 self._note_missing(0, steps)
             return None
         if self.trained.epoch != str(metrics["best_epoch"]):
-            self._note("the interval is known of the best epoch alone")
+            self._note("the interval is known only for the best epoch")
             return None
         known = sum(end is not None for end in ends["low"][:steps])
         if known < steps:
@@ -148,13 +146,13 @@ class ForecastPredictor(Predictor):
         return ends
 
     def _note_missing(self, known: int, steps: int) -> None:
-        """Say why the interval ends, and what would help."""
+        """Report why the interval is missing, and what would help."""
         from attnlab.tasks.forecasting.data.intervals import AHEAD, FEWEST
 
         beyond = steps > max(AHEAD, self.task.horizon)
         where = f" beyond step {known}" if known else ""
         self._note(
-            f"no interval{where}, which takes {FEWEST} validation errors of each step: train with "
+            f"no interval{where}: it needs {FEWEST} validation errors per step; train with "
             f"{f'task.horizon={steps} and ' if beyond else ''}a validation part of at least "
             f"{FEWEST - 1 + steps} values (task.validation)"
         )
@@ -164,11 +162,11 @@ class ForecastPredictor(Predictor):
             self.request.report(f"note: {note}")
 
     def lines(self, result: Ahead) -> Iterator[str]:
-        """A line for each value."""
+        """Return a line per value."""
         return lines([result])
 
     def content(self, result: Ahead) -> dict[str, Any]:
-        """The id, the times, and the columns; None for an end of the interval that isn't known."""
+        """Return the id, the times and the columns; None for an unknown end of the interval."""
         columns = {
             name: [float(each) if each == each else None for each in own]
             for name, own in result.columns.items()
@@ -176,7 +174,7 @@ class ForecastPredictor(Predictor):
         return {"id": result.origin.id, "times": result.times, **columns}
 
     def csv(self, results: Sequence[Ahead]) -> bytes:
-        """A table in the form of the run's own file, or a workbook."""
+        """Return a CSV in the format of the run's own file, or a workbook."""
         layout = self.task.layout
         if Path(self.request.csv or "").suffix.lower() == _WORKBOOK:
             from attnlab.tasks.forecasting.data.writing.workbook import workbook
@@ -189,7 +187,7 @@ class ForecastPredictor(Predictor):
             return text.encode("utf-8-sig")
 
     def draw(self, results: Sequence[Ahead], **settings: Any) -> Figure:
-        """The newest known values of some series and what comes next."""
+        """Draw the newest known values of some series, and their forecasts."""
         from attnlab.tasks.forecasting.shown.forecasts import MOST_NEXT, next_values_figure
 
         config = self.trained.config
@@ -210,7 +208,7 @@ def _numbers(values: str) -> list[float]:
         return [float(word) for word in values.replace(",", " ").split()]
     except ValueError:
         raise RequestError(
-            f"--values: expected numbers with commas between, got {values}."
+            f"--values: expected numbers separated by commas, got {values}."
         ) from None
 
 
@@ -225,6 +223,6 @@ def _check_table(file: str | None) -> None:
         import openpyxl  # noqa: F401
     except ImportError:
         raise RequestError(
-            f"--csv: {file} takes the package openpyxl: pip install 'attnlab[excel]', or name "
+            f"--csv: {file} needs the package openpyxl: pip install 'attnlab[excel]', or name "
             "a file that ends with .csv."
         ) from None

@@ -105,7 +105,7 @@ def _about_thinning(target: np.ndarray) -> list[str]:
     if apart == 1:
         return []
     return [
-        f"predictions.csv has a window in {apart}; scores are of all {len(target):,} test windows."
+        f"predictions.csv has one window in {apart}; scores are of all {len(target):,} windows."
     ]
 
 
@@ -115,7 +115,7 @@ def _about_zeros(target: np.ndarray) -> list[str]:
     if zeros < _MANY_ZEROS * target.size:
         return []
     return [
-        f"{zeros} of the {target.size} targets are 0, where smape is 200 % for any forecast but 0."
+        f"{zeros} of {target.size} targets are 0: smape is 200 % there unless the forecast is 0."
     ]
 
 

@@ -60,7 +60,7 @@ class Sunspots(Series):
             period=period,
         )
         if self.protocol == "book" and self.horizon != 1:
-            refuse("horizon", "1 where task.protocol is book", horizon)
+            refuse("horizon", "1 if task.protocol is book", horizon)
         self.units = "sunspots"
 
     def _read(self) -> Sequence[TimeSeries]:
@@ -95,8 +95,8 @@ class Sunspots(Series):
         notes = [
             "The book's protocol leaks: its scaler knows the smallest and largest value of the "
             "test part.",
-            f"It has {len(times)} {part} targets, too few to tell models apart that are nearly as "
-            "good, and no validation part.",
+            f"It has {len(times)} {part} targets, too few to distinguish similar models, and no "
+            "validation part.",
         ]
         if len(months) == 1:
             notes.append(f"Every target is the same month of the year ({months.pop()}).")

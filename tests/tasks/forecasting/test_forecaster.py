@@ -283,7 +283,9 @@ def test_least_squares_in_each_window_s_scale_are_numpy_s(model):
 
 
 def test_least_squares_need_a_linear_part():
-    with pytest.raises(RequestError, match=r"model\.highway_start: .* model\.highway is 0; try"):
+    with pytest.raises(
+        RequestError, match=r"model\.highway_start=least_squares: .* model\.highway is 0; try"
+    ):
         make("rnn", "bahdanau", highway_start="least_squares")
 
 

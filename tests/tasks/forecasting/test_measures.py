@@ -103,4 +103,4 @@ def test_a_value_that_was_filled_in_measures_nothing(series):
 def test_many_zeros_are_said_of_smape(series):
     task = series(np.arange(80) % 5, history=5)
     notes = task.report(task.splits.test.target).notes
-    assert "3 of the 16 targets are 0, where smape is 200 % for any forecast but 0." in notes
+    assert "3 of 16 targets are 0: smape is 200 % there unless the forecast is 0." in notes

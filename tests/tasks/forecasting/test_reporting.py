@@ -79,7 +79,7 @@ def test_of_many_windows_the_table_has_some_and_scores_are_of_all(monkeypatch):
     assert report.metrics["mae"] == np.arange(10.0).mean()
     assert report.predictions["index"].tolist() == [0, 1, 3, 4, 6, 7, 9, 10]
     assert report.predictions["prediction"].tolist() == forecast[::3].reshape(-1).tolist()
-    assert "predictions.csv has a window in 3; scores are of all 10 test windows." in report.notes
+    assert "predictions.csv has one window in 3; scores are of all 10 windows." in report.notes
 
 
 def test_the_best_baseline_is_no_oracle():

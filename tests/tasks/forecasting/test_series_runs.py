@@ -117,7 +117,7 @@ def test_another_epoch_or_a_run_of_the_version_before_has_no_interval(folder, ca
     best = json.loads((folder / "metrics.json").read_text())["best_epoch"]
     assert main(["forecast", str(folder), "--epoch", str(3 - best)]) == 0
     printed = capsys.readouterr()
-    assert "the interval is known of the best epoch alone" in printed.err
+    assert "the interval is known only for the best epoch" in printed.err
     assert printed.out.splitlines()[0].count("\t") == 1
 
 

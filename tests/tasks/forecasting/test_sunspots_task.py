@@ -86,5 +86,5 @@ def test_the_test_targets_do_not_depend_on_the_history():
 
 
 def test_the_book_s_protocol_has_one_step():
-    with pytest.raises(RequestError, match=r"task\.horizon: expected 1 where task\.protocol"):
+    with pytest.raises(RequestError, match=r"task\.horizon: expected 1 if task\.protocol"):
         Sunspots(protocol="book", horizon=2)

@@ -33,7 +33,7 @@ class EttFiles:
 
     name: ClassVar[str] = "ett"
     origin: ClassVar[str] = "Zhou et al. 2021 (Informer), github.com/zhouhaoyi/ETDataset"
-    license: ClassVar[str] = "CC BY-ND 4.0: to be passed on whole and unchanged alone"
+    license: ClassVar[str] = "CC BY-ND 4.0: share it only whole and unchanged"
     fetchable: ClassVar[bool] = True
     needs: ClassVar[str] = ""
 

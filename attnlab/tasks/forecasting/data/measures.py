@@ -72,7 +72,7 @@ class Yardstick:
             steps = "the value before" if self.period == 1 else f"the value {self.period} before"
             found.append(
                 f"mase is undefined: before the test part the naive forecast ({steps}) has no "
-                "error, or nothing to go by."
+                "error, or too few values."
             )
         if self.full_range == 0:
             found.append("nrmse is undefined: all values are equal.")

@@ -12,9 +12,9 @@ import numpy as np
 if TYPE_CHECKING:
     import pandas as pd
 
-# Step -> steps a season; a year has 52 weeks and a day or two.
+# Step -> steps per season; a year has about 52 weeks.
 _SEASONS = {"1MS": 12, "2MS": 6, "3MS": 4, "7D": 52, "1D": 7, "B": 5}
-_SHORT = np.timedelta64(20, "h")  # a day across a change of clocks has 23 or 25
+_SHORT = np.timedelta64(20, "h")  # a day with a clock change has 23 or 25 hours
 _COUNT_STEP = re.compile(r"\d+(\.\d+)?")
 _LABEL = re.compile(
     r"(?P<year>\d{4})(-Q(?P<quarter>[1-4])|-(?P<month>\d\d)(-(?P<day>\d\d)(?P<clock> [\d:.]+)?)?)?"
@@ -24,16 +24,16 @@ _LABEL = re.compile(
 
 @dataclass(frozen=True)
 class Calendar:
-    """Dates and clock times as people read them where the values were measured.
+    """Dates and clock times, in the local time of the place where values were measured.
 
-    Steps below a day are judged by absolute time, others by the local calendar: a month or a day
-    has another length where clocks change.
+    Steps below a day are measured in absolute time, longer steps in the local calendar, since
+    clock changes alter the length of days and months.
     """
 
     local: np.ndarray  # (n,) datetime64[us]; NaT: not a time
     offset: np.ndarray | None = None  # (n,) timedelta64[us] ahead of UTC; None: not known
     zone: str = ""  # such as Europe/Berlin, if the text names one
-    by_instant: bool = False  # whether the step is one of absolute time
+    by_instant: bool = False  # whether steps are measured in absolute time
     clock: bool = False  # whether labels have the clock time even if the step doesn't need it
 
     def __len__(self) -> int:
@@ -41,12 +41,12 @@ class Calendar:
 
     @property
     def instants(self) -> np.ndarray:
-        """Absolute times if offsets are known, for sorting and comparing: datetime64[us]."""
+        """Return times to sort and compare: absolute if offsets are known; datetime64[us]."""
         return self.local if self.offset is None else self.local - self.offset
 
     @property
     def axis(self) -> np.ndarray:
-        """The times that steps are counted in."""
+        """Return the times in which steps are measured, absolute or local."""
         return self.instants if self.by_instant else self.local
 
     @property
@@ -55,15 +55,15 @@ class Calendar:
         return np.isnat(self.local)
 
     def take(self, index: np.ndarray) -> Calendar:
-        """The times at some positions."""
+        """Return the times at some positions."""
         offset = None if self.offset is None else self.offset[index]
         return replace(self, local=self.local[index], offset=offset)
 
     def regular(self) -> tuple[Calendar, str]:
-        """Rising times, as exact as their commonest step, and its name in pandas.
+        """Return sorted times and their commonest step, as pandas names it.
 
-        Months, quarters and years (`1MS`, `3MS`, `12MS`) are given by their first day; other steps
-        are working days (`B`) or a fixed length (`1D`, `7D`, `h`, `15min`).
+        For months, quarters and years (`1MS`, `3MS`, `12MS`) times become first days. Other steps
+        are working days (`B`) or have a fixed length (`1D`, `7D`, `h`, `15min`).
         """
         times = replace(self._at_midnight(), by_instant=self._counts_instants())
         by_months = _months(times.axis)
@@ -82,9 +82,9 @@ class Calendar:
         return bool(_commonest(absolute) < _SHORT)
 
     def _at_midnight(self) -> Calendar:
-        """The days of a place, if the times are its midnights in UTC.
+        """Return local days if the times are the midnights of a place, written in UTC.
 
-        They are if its clocks change, or if its days are the first of a month.
+        The place shows by a clock change, or because all local days are first days of a month.
         """
         if (self.offset is not None and np.any(self.offset)) or len(self) < 2:
             return self
@@ -98,19 +98,19 @@ class Calendar:
         return Calendar(days)
 
     def after(self, step: str, count: int = 1) -> Calendar:
-        """Each time, so many steps later."""
+        """Return each time moved by `count` steps."""
         import pandas as pd
 
         moved = pd.DatetimeIndex(self.axis) + count * pd.tseries.frequencies.to_offset(step)
         return self._at(moved.to_numpy(), self.offset)
 
     def gaps(self, step: str) -> np.ndarray:
-        """Positions of the times that are no step after the one before."""
+        """Return the positions of times that are not one step after the previous time."""
         expected = self.after(step).axis[:-1]
         return np.flatnonzero(expected != self.axis[1:]) + 1
 
     def grid(self, step: str) -> Calendar:
-        """All times from the first to the last, a step apart."""
+        """Return all times from the first to the last, one step apart."""
         import pandas as pd
 
         axis = pd.date_range(self.axis[0], self.axis[-1], freq=step, unit="us").to_numpy()
@@ -118,7 +118,7 @@ class Calendar:
         return self._at(axis, None if self.offset is None else self.offset[before])
 
     def beyond(self, step: str, count: int, before: int) -> Calendar:
-        """For one time: so many times up to it, and so many after it."""
+        """Return `before` times that end with the only time, and the next `count` times."""
         import pandas as pd
 
         start = self.axis[0]
@@ -128,7 +128,7 @@ class Calendar:
         return self._at(axis, None if self.offset is None else np.repeat(self.offset, len(axis)))
 
     def _at(self, axis: np.ndarray, offset: np.ndarray | None) -> Calendar:
-        """Other times on the same axis; a zone knows its offsets better than the times before."""
+        """Return other times on the same axis; if the zone is known, it gives their offsets."""
         axis = axis.astype("M8[us]")
         if self.zone:
             offset = zone_offsets(axis, self.zone, by_instant=self.by_instant)
@@ -136,9 +136,9 @@ class Calendar:
         return replace(self, local=local, offset=offset)
 
     def labels(self, step: str) -> list[str]:
-        """The times as text, as exact as their step: `2020`, `2020-Q3`, `2020-07`, `2020-07-31`.
+        """Return texts as precise as the step: `2020`, `2020-Q3`, `2020-07`, `2020-07-31`.
 
-        A clock time has its offset or zone with it, if known: `2020-07-31 14:00+02:00`.
+        A clock time includes its offset or zone, if known: `2020-07-31 14:00+02:00`.
         """
         import pandas as pd
 
@@ -162,7 +162,7 @@ class Calendar:
 
 @dataclass(frozen=True)
 class Counts:
-    """Times that are numbers: steps since a start that nobody named."""
+    """Times that are plain numbers: steps since an unknown start."""
 
     values: np.ndarray  # (n,) float64; NaN: not a number
 
@@ -171,7 +171,7 @@ class Counts:
 
     @property
     def instants(self) -> np.ndarray:
-        """The numbers."""
+        """Return the numbers."""
         return self.values
 
     axis = instants
@@ -182,41 +182,41 @@ class Counts:
         return np.isnan(self.values)
 
     def take(self, index: np.ndarray) -> Counts:
-        """The numbers at some positions."""
+        """Return the numbers at some positions."""
         return Counts(self.values[index])
 
     def regular(self) -> tuple[Counts, str]:
-        """The numbers and their commonest step, such as `1` or `0.5`."""
+        """Return the numbers and their commonest step, such as `1` or `0.5`."""
         return self, _plain(float(_commonest(np.round(np.diff(self.values), 9))))
 
     def after(self, step: str, count: int = 1) -> Counts:
-        """Each number, so many steps later."""
+        """Return each number moved by `count` steps."""
         return Counts(np.round(self.values + count * float(step), 9))
 
     def gaps(self, step: str) -> np.ndarray:
-        """Positions of the numbers that are no step after the one before."""
+        """Return the positions of numbers that are not one step after the previous number."""
         off = np.diff(self.values) - float(step)
         return np.flatnonzero(np.abs(off) > 1e-3 * float(step)) + 1
 
     def grid(self, step: str) -> Counts:
-        """All numbers from the first to the last, a step apart."""
+        """Return all numbers from the first to the last, one step apart."""
         count = round((self.values[-1] - self.values[0]) / float(step)) + 1
         return Counts(np.round(self.values[0] + float(step) * np.arange(count), 9))
 
     def beyond(self, step: str, count: int, before: int) -> Counts:
-        """For one number: so many up to it, and so many after it."""
+        """Return `before` numbers that end with the only number, and the next `count` numbers."""
         steps = np.arange(1 - before, count + 1)
         return Counts(np.round(self.values[0] + float(step) * steps, 9))
 
     def labels(self, step: str) -> list[str]:
-        """The numbers as text."""
+        """Return the numbers as text."""
         return [_plain(float(value)) for value in self.values]
 
 
 def season(step: str) -> int | None:
-    """Steps a season, given the name of one: a year's months, quarters or weeks, a week's days.
+    """Return the steps per season: a year of months, quarters or weeks, or a week of days.
 
-    Of steps that a day is made of, a day; None for others, such as years and mere counts.
+    The season of shorter steps is a day. None for other steps, such as years and plain numbers.
     """
     import pandas as pd
 
@@ -227,10 +227,10 @@ def season(step: str) -> int | None:
 
 
 def next_labels(last: str, step: str, count: int, before: int = 0) -> list[str]:
-    """The labels that follow one of a series, after as many up to it as `before` says.
+    """Return `before` labels that end with the last label of a series, and the next `count`.
 
     Raises:
-        ValueError: it is no such label.
+        ValueError: `last` is not a label of a series.
     """
     if _COUNT_STEP.fullmatch(step):
         return Counts(np.array([float(last)])).beyond(step, count, before).labels(step)
@@ -238,10 +238,10 @@ def next_labels(last: str, step: str, count: int, before: int = 0) -> list[str]:
 
 
 def zone_offsets(times: np.ndarray, zone: str, *, by_instant: bool = False) -> np.ndarray:
-    """How far a zone is ahead of UTC at local or absolute times: timedelta64[us].
+    """Return how far a zone is ahead of UTC at local or absolute times: timedelta64[us].
 
-    A time that clocks show twice is the first of the two, unless the times have it already. One
-    that clocks leave out has no offset (NaT).
+    A local time that occurs twice, because clocks are set back, is the first one; if it is there
+    again, the second one. A local time that clocks skip has no offset (NaT).
 
     Raises:
         KeyError: there is no such zone.
@@ -265,7 +265,7 @@ def _commonest(steps: np.ndarray) -> Any:
 
 
 def _months(axis: np.ndarray) -> tuple[pd.PeriodIndex, str] | None:
-    """The months of times that are months apart, and the name of the step; None for others."""
+    """Return the months of times that are months apart, and the step's name; None for others."""
     import pandas as pd
 
     times = pd.DatetimeIndex(axis)
@@ -290,14 +290,14 @@ def _fixed_step(axis: np.ndarray) -> str:
 
 
 def _below_a_day(step: str) -> pd.Timedelta | None:
-    """How long a step is; None of days, months and years."""
+    """Return the length of a step below a day; None for longer steps."""
     import pandas as pd
 
     return None if step[-1] in "SDB" else pd.Timedelta(pd.tseries.frequencies.to_offset(step))
 
 
 def time_of(label: str) -> datetime | None:
-    """The local time that a label of a series names; None if it is no time."""
+    """Return the local time of a label of a series; None if the label is not a time."""
     found = _LABEL.fullmatch(label)
     if not found:
         return None

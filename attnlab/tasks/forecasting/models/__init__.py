@@ -1,1 +1,1 @@
-"""What forecasts: recurrent networks, with and without a decoder, and the Transformer encoder."""
+"""Forecasting models: recurrent networks with and without a decoder, and a Transformer encoder."""

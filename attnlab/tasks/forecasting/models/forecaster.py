@@ -11,9 +11,9 @@ from attnlab.errors import RequestError
 from attnlab.tasks.forecasting.data.ridge import Known, ridge
 from attnlab.training.steps import InMemoryModel
 
-# Keeps a window of zeros finite; a twentieth of the range where data are scaled by min-max.
+# Keeps a window of zeros finite; 5 % of the range of data scaled by min-max.
 _LEAST_SCALE = 0.05
-# Values of the states of a stack, measured by scripts/bench_seeds.py; and the most models of one.
+# Most state values per stack, measured by scripts/bench_seeds.py, and most models per stack.
 _STACK_VALUES, _MOST_STACKED = 4096, 32
 
 
@@ -72,8 +72,8 @@ class Forecaster(InMemoryModel):
         self.fitted = highway_start == "least_squares"
         if self.fitted and not self.highway:
             raise RequestError(
-                "model.highway_start: least_squares is where a linear part starts, but "
-                "model.highway is 0; try model.highway=all."
+                "model.highway_start=least_squares: needs a linear part, but model.highway is 0; "
+                "try model.highway=all."
             )
         self.head = keras.layers.Dense(
             self.at_once,

@@ -44,7 +44,7 @@ class TransformerForecaster(EncoderStack, Forecaster):
 
     @property
     def fixed_length(self) -> int | None:
-        """The length that learned positions or per-position attention weights are tied to."""
+        """Return the only history length that the weights fit; None if they fit every length."""
         if self.positions == "learned":
             return self.position.max_length
         return self.encoder[0].attention.fixed_length

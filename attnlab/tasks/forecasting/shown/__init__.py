@@ -1,4 +1,4 @@
-"""What runs that forecast show."""
+"""The views of forecasting runs: figures, and sections of a report."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a forecaster looks: a figure, and records by epoch for a page."""
+"""Show a forecaster's attention weights: a figure, and records per epoch for a page."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from attnlab.views.records import (
 
 _MOST_WINDOWS, _MOST_HEADS = 8, 8
 _LAG_STEPS = (1, 2, 3, 4, 6, 12, 24, 48, 60, 120, 240, 480, 1200)
-_COARSEST, _FINEST = 16, 64  # positions side by side of a map of queries by memory on a page
+_COARSEST, _FINEST = 16, 64  # fewest and most cells per side of a map on a page
 _LAGS = "Columns: steps before the target, the newest at the right."
 
 
@@ -97,7 +97,7 @@ def _one_query(
 
 
 def _lags_chart(mean: np.ndarray, end: str) -> Curves:
-    """The mean weight of each memory position, labelled by its lag."""
+    """Draw the mean weight of each memory position, labelled by its lag."""
     steps = len(mean)
     equal = f"dashed: equal weights, 1/{steps}"
     return Curves(
@@ -133,7 +133,7 @@ def _many_queries(
 
 
 def _head_maps(weights: np.ndarray, ahead: Sequence[int] | np.ndarray | None) -> Maps:
-    """A map of queries by memory for each head, means over the windows."""
+    """Draw a map of queries by memory for each head, averaged over the windows."""
     _, heads, queries, steps = weights.shape
     end = "target" if ahead is None else "forecast"
     x = Axis(f"memory, steps before the {end}", _lag_ticks(steps, most=5))
@@ -147,7 +147,7 @@ def _head_maps(weights: np.ndarray, ahead: Sequence[int] | np.ndarray | None) ->
 
 
 def _lag_ticks(steps: int, most: int) -> list[tuple[float, str]]:
-    """Labels of positions 0 .. S-1, their lags S .. 1, at multiples of a number that reads well."""
+    """Label positions 0 .. S-1 by their lags S .. 1, at multiples of a round number."""
     every = next((step for step in _LAG_STEPS if steps / step <= most), steps)
     return [(steps - lag, str(lag)) for lag in range(every, steps + 1, every)]
 
@@ -156,22 +156,22 @@ def _lag_ticks(steps: int, most: int) -> list[tuple[float, str]]:
 
 
 class _Learned(NamedTuple):
-    """The weights of a run at each epoch."""
+    """A run's attention weights at each epoch."""
 
     epochs: list[int]
     weights: np.ndarray  # (E, N, H, T, S)
     history: np.ndarray  # (N, S) in natural units
     labels: list[str]  # of windows
-    ahead: Sequence[int] | None  # of a decoder's queries the first step that each forecasts
+    ahead: Sequence[int] | None  # first step that each query of a decoder forecasts
 
     @property
     def end(self) -> str:
-        """From where lags are counted; several queries of a decoder have different targets."""
+        """Return what lags are counted from; several queries of a decoder differ in targets."""
         return "target" if self.ahead is None or len(self.ahead) == 1 else "forecast"
 
 
 def attention_records(runs: Sequence[ReportedRun]) -> list[Record]:
-    """A slider over the epochs for each run that attends."""
+    """Return a slider over the epochs for each run that attends."""
     return attention_by_run(runs, _run_records)
 
 
@@ -184,7 +184,7 @@ def _run_records(run: ReportedRun) -> list[Record]:
 
 
 def _by_epoch(run: ReportedRun) -> _Learned:
-    """All epochs, or some; raises `RequestError` if there is no attention or no weights."""
+    """Compute the weights of epochs; raises `RequestError` without attention or checkpoints."""
     task: Any = run.task()
     run.load_data()
     test = task.splits.test
@@ -203,7 +203,7 @@ def _by_epoch(run: ReportedRun) -> _Learned:
 
 
 def _best(run: ReportedRun) -> _Learned | None:
-    """The best epoch, as attention.npz has it; None without one."""
+    """Read the weights of the best epoch from attention.npz; None if that file is missing."""
     kept = read_attention(run.run)
     if kept is None or not {"index", "weights", "history"} <= kept.keys():
         return None
@@ -217,7 +217,7 @@ def _best(run: ReportedRun) -> _Learned | None:
 
 
 def _frame(learned: _Learned, weights: np.ndarray, room: int) -> list[Frame]:
-    """The records of an epoch, by its weights (N, H, T, S)."""
+    """Return the records of one epoch from its weights (N, H, T, S)."""
     weights = np.nan_to_num(weights)
     _, heads, queries, _ = weights.shape
     found: list[Frame] = []
@@ -233,16 +233,16 @@ def _frame(learned: _Learned, weights: np.ndarray, room: int) -> list[Frame]:
 
 
 def _over_epochs(learned: _Learned) -> Maps:
-    """The mean weight of each lag, a row for each epoch."""
+    """Draw the mean weight of each lag, with a row per epoch."""
     lags = np.nan_to_num(learned.weights).mean(axis=(1, 2, 3))  # (E, S)
     ends = (f"{lags.shape[1]} steps before the {learned.end}", "1")
     rows = [(float(n), f"epoch {number}") for n, number in enumerate(learned.epochs)]
-    title = "Mean weight by epoch: from the first (above) to the last"
+    title = "Mean weight by epoch: from the first (top) to the last"
     return Maps([title], lags[None], Axis("", (), ends), Axis("", rows))
 
 
 def _maps(learned: _Learned, weights: np.ndarray, room: int) -> Maps:
-    """Means over the windows: of one query a row for each head, else a map for each head."""
+    """Draw means over the windows: a row per head for one query, else a map per head."""
     windows, heads, queries, steps = weights.shape
     ends = (f"{steps} before", "1")
     memory = f"memory, steps before the {learned.end}; mean of {windows} test windows"
@@ -260,7 +260,7 @@ def _maps(learned: _Learned, weights: np.ndarray, room: int) -> Maps:
 
 
 def coarser(maps: np.ndarray, most: int) -> np.ndarray:
-    """Maps (..., T, S) of at most so many cells a side, the means of neighbouring cells."""
+    """Average neighbouring cells of maps (..., T, S), to at most `most` cells per side."""
     for axis in (-2, -1):
         size = maps.shape[axis]
         parts = np.array_split(np.arange(size), min(size, most))

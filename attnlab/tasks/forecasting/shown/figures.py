@@ -1,4 +1,4 @@
-"""The figures of a forecasting run, from its folder alone."""
+"""Draw the figures of a forecasting run from the files in its folder."""
 
 from __future__ import annotations
 
@@ -46,11 +46,11 @@ _MOST_SERIES = 4
 
 
 def figures(run: RunDirectory, metrics: Mapping[str, Any]) -> dict[str, Figure]:
-    """The figures of a run by file name: loss, forecast and, if it was stored, attention.
+    """Return the figures of a run by file name: loss, forecast and, if it was saved, attention.
 
     Raises:
-        RequestError: A file of the run is missing or damaged.
-        KeyError: Something is missing in one of them.
+        RequestError: a file of the run is missing or damaged.
+        KeyError: an entry of one of these files is missing.
     """
     predictions = run.read_predictions(KIND.scoring.text_columns)
     found = {
@@ -71,15 +71,15 @@ def figures(run: RunDirectory, metrics: Mapping[str, Any]) -> dict[str, Figure]:
 
 
 def loss_figure(history: Mapping[str, list[float]], metrics: Mapping[str, Any]) -> Figure:
-    """Train and validation loss by epoch, the best epoch marked."""
+    """Draw the train and validation loss by epoch, and mark the best epoch."""
     return learning_figure(history, metrics, _PANELS, result_line(metrics, KIND), _LOSS)
 
 
 def forecast_figure(predictions: Columns, metrics: Mapping[str, Any]) -> Figure:
     """Draw the test forecasts: along time, or against the target if windows have no order.
 
-    If predictions.csv has several steps, the first is shown, and the error of each step. Of
-    several series a few are shown.
+    For several steps, the figure shows the first step, and the error of each step. For several
+    series it shows a few.
     """
     steps = int(predictions["step"].max())
     title = f"{run_title(metrics)}: test forecast"
@@ -118,7 +118,7 @@ def _forecast_along_time(
 
 
 def _few_series(predictions: Columns, metrics: Mapping[str, Any], title: str) -> Figure:
-    """A panel for each of some series, from the best forecast one to the worst."""
+    """Draw a panel per series for a few series, from the best forecast to the worst."""
     names, metric = spread_series(metrics, _MOST_SERIES), str(metrics["metric"])
     title += f", {len(names)} of {len(metrics['series'])} series"
     panels: list[list[Record]] = []
@@ -139,7 +139,7 @@ def _forecast_against_target(rows: Columns, metrics: Mapping[str, Any], title: s
 
 
 def _shares_by_error(rows: Columns, metrics: Mapping[str, Any]) -> Curves:
-    """The share of windows whose error is at most so large."""
+    """Draw the share of windows whose absolute error is at most x, for each x."""
     forecasts = {in_prose(metrics["attention"]): (rows["prediction"], ORANGE)}
     baseline = str(metrics.get("best_baseline"))
     if baseline in rows:
@@ -165,10 +165,10 @@ def _shares_by_error(rows: Columns, metrics: Mapping[str, Any]) -> Curves:
 
 
 def _error_range(errors: np.ndarray, target: np.ndarray) -> tuple[float, float]:
-    """The ends of an axis of errors: from 0, or from above 0 for a logarithmic one.
+    """Return the ends of an axis of errors, which is logarithmic if it starts above 0.
 
-    The axis is logarithmic if errors differ by more than a decade. It starts at the smallest 1 %
-    of them, but not below what is rounding, see `resolution`.
+    It is logarithmic if errors differ by more than a factor of ten. It then shows all errors except
+    the smallest 1 %, and none that are only rounding, see `resolution`.
     """
     positive = errors[errors > 0]
     if not len(positive) or positive.max() <= 10 * positive.min():

@@ -1,4 +1,4 @@
-"""Forecasts of the test part compared with the targets, and of the next values."""
+"""Draw forecasts of the test part with their targets, and forecasts of the next values."""
 
 from __future__ import annotations
 
@@ -28,19 +28,19 @@ from attnlab.views.records import (
 
 _MOST = 600  # targets of a chart on a page
 _MOST_SERIES = 8
-_MOST_SHOWN = 2  # of the runs at first, because curves cover each other
+_MOST_SHOWN = 2  # runs that are visible at first, because curves hide each other
 _COLUMNS = ("index", "time", "step", "target", "prediction")
 MOST_NEXT = 6  # series of a figure of next values
 BAND = "95 % interval"
 Columns: TypeAlias = Mapping[str, np.ndarray]
-# Where a forecast starts, and its columns `forecast` and, if known, `low` and `high`, (steps,).
+# The start of a forecast, and its columns `forecast` and, if known, `low` and `high`, (steps,).
 Next: TypeAlias = tuple[Origin, Mapping[str, np.ndarray]]
-# Forecasts of a run: its label and colour.
+# A run's label, colour and forecasts.
 Forecasts: TypeAlias = tuple[str, "int | None", Columns]
 
 
 def along_time_chart(forecasts: Sequence[Forecasts], title: str, units: str) -> Curves:
-    """Forecasts of runs with the same targets along time; a single run has its interval."""
+    """Draw forecasts of runs with the same targets over time; a single run has its interval."""
     rows = forecasts[0][2]
     curves = [Curve("target", rows["target"], INK)]
     for number, (label, colour, own) in enumerate(forecasts):
@@ -53,7 +53,7 @@ def along_time_chart(forecasts: Sequence[Forecasts], title: str, units: str) -> 
 
 
 def against_target_chart(forecasts: Forecasts, title: str, units: str) -> Curves:
-    """Forecasts by target; exact forecasts are on the line."""
+    """Draw forecasts by target, and a line on which exact forecasts would be."""
     label, colour, rows = forecasts
     order = np.argsort(rows["target"], kind="stable")
     target = rows["target"][order].tolist()
@@ -63,7 +63,7 @@ def against_target_chart(forecasts: Forecasts, title: str, units: str) -> Curves
 
 
 def by_step_chart(forecasts: Sequence[Forecasts], baseline: str, title: str, units: str) -> Curves:
-    """The error of each step ahead, and that of the best baseline."""
+    """Draw the error of each step ahead, and that of the best baseline."""
     first = forecasts[0][2]
     steps = int(first["step"].max())
     curves = [
@@ -90,7 +90,7 @@ def _errors(columns: Columns, name: str, steps: int) -> list[float | None]:
 
 
 def forecast_records(runs: Sequence[ReportedRun]) -> list[Record]:
-    """A chart of all runs if they forecast the same targets in time, else one for each."""
+    """Return one chart if all runs forecast the same targets over time, else a chart per run."""
     texts: list[Record] = []
     tables: list[tuple[ReportedRun, Columns]] = []
     for run in runs:
@@ -108,7 +108,7 @@ def forecast_records(runs: Sequence[ReportedRun]) -> list[Record]:
 
 
 def _by_series(tables: Sequence[tuple[ReportedRun, Columns]]) -> Sequence[Record]:
-    """Some series of the first run that has several, each with all runs that have it."""
+    """Chart a few series of the first run with several, each with all runs that forecast it."""
     run = next(run for run, own in tables if "id" in own)
     found = {}
     for name in spread_series(run.metrics, _MOST_SERIES):
@@ -136,7 +136,7 @@ def _same(tables: Sequence[tuple[ReportedRun, Columns]]) -> bool:
 
 
 def _charts(tables: Sequence[tuple[ReportedRun, Columns]]) -> list[Record]:
-    """Charts of runs with the same targets: forecasts one step ahead, and errors of all steps."""
+    """Chart runs with the same targets: forecasts one step ahead, and errors of all steps."""
     rows = [(run, first_steps(columns)) for run, columns in tables]
     run, first = rows[0]
     steps = int(tables[0][1]["step"].max())
@@ -177,7 +177,7 @@ def _against_target(run: ReportedRun, rows: Columns, units: str) -> Curves:
 
 
 def next_values_figure(series: Sequence[Next], *, title: str, units: str) -> Figure:
-    """The newest known values of each series as a line, and its forecast after them.
+    """Draw the newest known values of each series, followed by its forecast.
 
     A figure has room for `MOST_NEXT` series.
     """
