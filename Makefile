@@ -54,10 +54,11 @@ test-slow: $(VENV)/.installed-test  ## Run the slow tests
 	$(BIN)/python -m pytest -m slow -n auto --maxprocesses 2 --dist loadfile --no-loadscope-reorder
 
 PAGES := README.md CONTRIBUTING.md CHANGELOG.md docs
+PROSE := $(PAGES) attnlab conf scripts tests
 
-lint: $(VENV)/.installed-dev  ## Check format, style, types, and the words of the pages
+lint: $(VENV)/.installed-dev  ## Check format, style, types, spelling and plain English
 	$(BIN)/ruff format --check . && $(BIN)/ruff check . && $(BIN)/mypy
-	$(BIN)/codespell $(PAGES) && $(BIN)/python scripts/words.py $(PAGES)
+	$(BIN)/codespell $(PAGES) && $(BIN)/python scripts/words.py $(PROSE)
 
 format: $(VENV)/.installed-dev  ## Format the code
 	$(BIN)/ruff format . && $(BIN)/ruff check --fix .

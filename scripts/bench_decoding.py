@@ -101,9 +101,9 @@ def trained_model(size: Size, sources, targets, steps: int):
 
 
 def save_for_ctranslate2(model, size: Size, folder: str) -> None:
-    """The weights of a pre-norm Transformer as CTranslate2 reads them.
+    """Save the weights of a pre-norm Transformer in CTranslate2's format.
 
-    Words are the numbers of ours, but for the four that it must know by name.
+    Words are the numbers of our tokens, except the four special ones, which CTranslate2 names.
     """
     from ctranslate2.specs import TransformerSpec
 

@@ -1,7 +1,7 @@
 """Look for idioms that aren't plain English: `python scripts/words.py FILE_OR_FOLDER...`.
 
-Markdown is read without its code, Python by its docstrings and comments. The exit code is 1 if
-anything is found. A line with `words: ok` in a comment is left out.
+It reads Markdown without code, the docstrings and comments of Python, and all lines of YAML. The
+exit code is 1 if anything is found. Lines with a comment `words: ok` are skipped.
 """
 
 from __future__ import annotations
@@ -64,10 +64,18 @@ def python(text: str) -> Iterator[tuple[int, str]]:
             yield token.start[0], token.string
 
 
+def yaml(text: str) -> Iterator[tuple[int, str]]:
+    """Yield all lines with their numbers: comments, `help` texts and values."""
+    return enumerate(text.splitlines(), 1)
+
+
+READERS = {".md": markdown, ".py": python, ".yaml": yaml}
+
+
 def hits(path: Path) -> Iterator[str]:
     """Yield a line for each idiom in a file: where, what, and what to say instead."""
     text = path.read_text(encoding="utf-8")
-    for number, line in python(text) if path.suffix == ".py" else markdown(text):
+    for number, line in READERS[path.suffix](text):
         if "words: ok" not in line:
             for match in PATTERN.finditer(line):
                 instead = [*WORDS.values()][int(match.lastgroup[1:])]
@@ -79,9 +87,7 @@ def main(names: list[str]) -> int:
     found = []
     for name in names:
         path = Path(name)
-        files = (
-            [p for p in path.rglob("*") if p.suffix in (".md", ".py")] if path.is_dir() else [path]
-        )
+        files = [p for p in path.rglob("*") if p.suffix in READERS] if path.is_dir() else [path]
         found += [hit for each in sorted(files) for hit in hits(each)]
     print("\n".join(found) or "words: nothing found")
     return bool(found)

@@ -16,7 +16,7 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 CONF = ROOT / "conf"
-# How many threads TensorFlow and NumPy take: one each, for tests run beside each other.
+# TensorFlow and NumPy get one thread each, because tests run in parallel.
 THREADS = ("TF_NUM_INTRAOP_THREADS", "TF_NUM_INTEROP_THREADS", "OMP_NUM_THREADS")
 # The smallest run that is still a run.
 TINY = ("model.units=4", "model.cell=simple", "trainer.epochs=2", "trainer.batch_size=61")

@@ -30,7 +30,7 @@ TOKENIZER_OF = {
 
 
 def write_tokenizer(folder: Path, class_name: str, **settings: Any) -> None:
-    """Files of a tokenizer; `settings` go beside those that keras-hub writes."""
+    """Files of a tokenizer; `settings` are added to those that keras-hub writes."""
     assets = folder / "assets" / "tokenizer"
     assets.mkdir(parents=True)
     content = {"class_name": class_name, "config": {"name": "tokenizer", **settings}}

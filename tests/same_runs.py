@@ -11,7 +11,7 @@ import numpy as np
 
 
 def history(folder: Path) -> list[dict[str, str]]:
-    """The rows of history.csv as text, but for the seconds."""
+    """The rows of history.csv as text, without the seconds."""
     with open(folder / "history.csv", newline="") as stream:
         rows = list(csv.DictReader(stream))
     return [{key: value for key, value in row.items() if key != "seconds"} for row in rows]
@@ -28,7 +28,7 @@ def weights(path: Path) -> dict[str, np.ndarray]:
 
 
 def assert_same_run(folder: Path, expected: Path) -> None:
-    """Weights of every epoch, history, metrics and predictions are the same, but for seconds."""
+    """Check that weights, history without seconds, metrics and predictions are equal."""
     assert json.loads((folder / "status.json").read_text())["state"] == "completed"
     assert history(folder) == history(expected)
     metrics, others = (json.loads((run / "metrics.json").read_text()) for run in (folder, expected))

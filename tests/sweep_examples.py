@@ -17,7 +17,7 @@ SMALL = (
     *("trainer.batch_size=61", "trainer.epochs=2", "trainer.jit=false", "model.cell=simple"),
 )
 UNTRACKED = "tracking.enabled=false"
-# A run that goes on until it is stopped.
+# A run that continues until it is stopped.
 ENDLESS = ("trainer.epochs=999", "trainer.batch_size=1")
 
 

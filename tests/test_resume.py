@@ -83,7 +83,7 @@ COPIES = itertools.count()
 
 
 def copied(path: Path) -> RunDirectory:
-    """A copy of a run's folder beside it, to be changed."""
+    """A copy of a run's folder in the same folder, which a test may change."""
     return RunDirectory.open(shutil.copytree(path, Path(f"{path}_{next(COPIES)}")))
 
 
@@ -95,7 +95,7 @@ def stopped(config, no_figures) -> RunDirectory:
 
 @pytest.fixture
 def folder(stopped) -> RunDirectory:
-    """The same, to be gone on with."""
+    """A copy of a run's folder that a test resumes."""
     return copied(stopped.path)
 
 

@@ -41,7 +41,7 @@ def read_json(path: Path) -> dict:
 
 
 def history(folder: Path) -> dict[str, list[str]]:
-    """Columns of history.csv as text, but for the seconds."""
+    """Columns of history.csv as text, without the seconds."""
     with open(folder / "history.csv", newline="") as stream:
         rows = list(csv.DictReader(stream))
     return {key: [row[key] for row in rows] for key in rows[0] if key != "seconds"}

@@ -113,7 +113,7 @@ def check_projection(make: Make) -> None:
 
 
 def check_padding(make: Make) -> None:
-    """What stands in masked memory changes no bit of results and gradients, and gets no weight."""
+    """The content of masked memory changes no bit of results and gradients, and gets no weight."""
     layer, padded = built(make), MEMORY.copy()
     padded[1, 3:] = -3e4
     one, other = (results(layer, QUERY, memory, LENGTHS) for memory in (MEMORY, padded))
@@ -123,7 +123,7 @@ def check_padding(make: Make) -> None:
 
 
 def check_fully_masked(make: Make) -> None:
-    """A query that may look nowhere has zero weights, a zero context and finite gradients."""
+    """A query whose memory is all masked has zero weights, a zero context and finite gradients."""
     layer, mask = built(make), np.ones((B, T, S), bool)
     mask[1, 2] = False
     found = results(layer, QUERY, MEMORY, mask)

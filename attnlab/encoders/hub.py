@@ -37,8 +37,8 @@ class HubEncoder(keras.layers.Layer):
     of the last layer are returned.
 
     Call arguments:
-        tokens: (B, S) ids of a `Tokenizer`: START, a text, END, perhaps a second text and END, then
-            PAD. BERT's segment is 1 after the first END up to the last END.
+        tokens: (B, S) ids of a `Tokenizer`: START, a text, END, optionally a second text and END,
+            then PAD. BERT's segment is 1 after the first END up to the last END.
         training: whether to apply dropout.
 
     Returns an `Encoding`: vectors (B, S, W) and weights (B, H, S, S).

@@ -134,7 +134,7 @@ def _merges(path: Path) -> list[tuple[str, str]]:
     try:
         text = path.read_text(encoding="utf-8")
         if text and not text.endswith("\n"):
-            raise ValueError("a file that ends in the midst of a line")
+            raise ValueError("a file that ends in the middle of a line")
         lines = [line for line in text.split("\n") if line and "#version:" not in line]
         return [(left, right) for left, right in (line.rstrip().split(" ") for line in lines)]
     except (OSError, ValueError) as error:
@@ -167,7 +167,7 @@ def _made(path: Path, make: Callable[[], Tokenizer]) -> Tokenizer:
     try:
         return make()
     except Exception as error:  # the library raises bare ones
-        raise _damaged(path, "the pieces of the vocabulary beside it", error) from error
+        raise _damaged(path, "pieces of its vocabulary", error) from error
 
 
 def _damaged(path: Path, expected: str, error: Exception) -> RequestError:

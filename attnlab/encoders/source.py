@@ -1,6 +1,6 @@
 """The protocols of pretrained encoders and their sources.
 
-All encoders read rows (B, S) of ids of this project's tokenizers: START, a text, END, perhaps a
+All encoders read rows (B, S) of ids of this project's tokenizers: START, a text, END, optionally a
 second text and END, then PAD. A preset's encoder converts them to the preset's ids.
 """
 

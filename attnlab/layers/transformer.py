@@ -72,7 +72,7 @@ class TransformerEncoderLayer(ResidualLayer):
         **kwargs: as for every Keras layer.
 
     Call arguments:
-        vectors: (B, T, units), perhaps with a Keras mask, which is used.
+        vectors: (B, T, units); a Keras mask is used if there is one.
         attention_mask: None, or bool, broadcastable to (B, T, T); True = attend.
         training: whether to drop.
 

@@ -1,1 +1,1 @@
-"""What there is to learn: data, splits, models and honest reports."""
+"""Tasks: data, splits, models, and reports with baselines."""

@@ -246,7 +246,7 @@ class Report:
     details: dict[str, Any] = field(default_factory=dict)
 
     def scores(self) -> dict[str, Any]:
-        """Return everything but the predictions, JSON-ready."""
+        """Return everything except the predictions, JSON-ready."""
         return {
             "units": self.units,
             "metric": self.metric,
@@ -269,11 +269,11 @@ class ReportedRun(Protocol):
     """A run that represents its group on a page.
 
     Attributes:
-        label: the group's.
-        colour: the group's, by its number.
-        run: its folder.
+        label: the label of the group.
+        colour: the number of the group's colour.
+        run: the run's folder.
         metrics: metrics.json.
-        room: how many bytes its maps may take.
+        room: the most bytes that its maps may need.
     """
 
     label: str
@@ -283,46 +283,46 @@ class ReportedRun(Protocol):
     room: int
 
     def task(self) -> Task:
-        """Its task as it was saved, without the data.
+        """Return the saved task of the run, without the data.
 
         Raises:
             RequestError: no weights can be read, or the task's own files can't be read.
         """
 
     def load_data(self) -> None:
-        """Load the data of its task.
+        """Load the data of the task.
 
         Raises:
-            RequestError: they can't be read, or they have changed since.
+            RequestError: they can't be read, or they have changed since the run.
         """
 
     def models(self, most: int) -> Iterator[tuple[int, keras.Model]]:
-        """Its model with the weights of one epoch after the other, the first and last among them.
+        """Yield at most `most` epochs, the first and the last included, and the model of each.
 
-        Epochs whose weights can't be read are left out; there are at most `most`.
+        Epochs whose weights can't be read are left out.
 
         Raises:
-            RequestError: there are none.
+            RequestError: no epoch's weights can be read.
         """
 
     def epochs(self, numbers: Sequence[int]) -> Epochs:
-        """These epochs for a slider, which starts at the best one."""
+        """Return these epochs for a slider, which starts at the best one."""
 
     def problems(self) -> list[Text]:
-        """What was left out, a paragraph each."""
+        """Return a paragraph about each thing that was left out."""
 
 
 @dataclass(frozen=True)
 class Views:
-    """What a kind shows of its runs, as records of `attnlab.views`.
+    """The figures and sections that a kind shows of its runs, as records of `attnlab.views`.
 
     Its functions raise `RequestError` if a file of a run is missing or damaged.
 
     Attributes:
         figures: the figures of a run by file name, from its folder and its metrics.json. Neither
             the model nor TensorFlow is loaded.
-        sections: the sections of a page: the title, and the records of some runs of one task.
-        vocabulary: the figures, by file name, of a `TrainedRun` and so many of its words; see
+        sections: the sections of a page: title -> function from runs of one task to records.
+        vocabulary: function from a `TrainedRun` and a number of words to figures by file name; see
             `VocabularyMap`.
     """
 

@@ -1,4 +1,4 @@
-"""Which kinds of task there are, and of which kind a task is."""
+"""Find the kinds of task, and the kind of a task."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ _ENTRY_POINTS = "attnlab.kinds"
 
 @cache
 def kinds() -> tuple[Kind, ...]:
-    """All kinds: folders of `attnlab/tasks` with a `kind.py`, and entry points of packages.
+    """Return all kinds: folders of `attnlab/tasks` with a `kind.py`, and entry points of packages.
 
-    An entry point of the group `attnlab.kinds` has the path of a `Kind` as its value.
+    The value of an entry point in the group `attnlab.kinds` is the path of a `Kind`.
     """
     files = (path for folder in tasks.__path__ for path in Path(folder).glob("*/kind.py"))
     folders = sorted(path.parent.name for path in files)
@@ -31,16 +31,16 @@ def kinds() -> tuple[Kind, ...]:
 
 
 def kind_of(task: str) -> Kind:
-    """The kind of a task by the task's name.
+    """Return the kind of a task, given the task's name.
 
     Raises:
-        RequestError: there is no such task here.
+        RequestError: there is no such task.
     """
     return option_class("task", task).kind  # type: ignore[attr-defined]
 
 
 def known_kind(task: object) -> Kind | None:
-    """The kind of a task by its name; None where the task isn't known here."""
+    """Return the kind of a task, given its name; None if the task is unknown."""
     try:
         return kind_of(str(task))
     except RequestError:

@@ -125,7 +125,7 @@ class ReadCorpus(TextCorpus):
 
 
 class OwnFiles(ReadCorpus):
-    """The user's own files: `path`, and perhaps files of single parts; other parts are held out."""
+    """The user's own files: `path`, optionally files of single parts; other parts are held out."""
 
     def open(self, cache: Path, progress: Progress | None = None) -> None:
         """Read the files; see `NamedCorpus.open`."""

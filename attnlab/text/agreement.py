@@ -95,7 +95,7 @@ def twins(draw: random.Random, number: int, between: Sequence[int]) -> Twins:
 
 
 def _modifiers(draw: random.Random, numbers: Sequence[int]) -> str:
-    """Draw the words between subject and verb: phrases of place, perhaps a relative clause."""
+    """Draw the words between subject and verb: phrases of place, sometimes a relative clause."""
     if not numbers:
         return f" that {draw.choice(_ALONE)}" if draw.random() < 0.25 else ""
     clause = draw.randrange(2 * len(numbers))  # in half of the cases no noun has this number

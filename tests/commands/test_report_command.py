@@ -1,4 +1,4 @@
-"""`attnlab report`: which runs it tells of, where the page goes, and what it refuses."""
+"""`attnlab report`: which runs a page shows, where the page is, and what is refused."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from attnlab.records.run_directory import RunDirectory
 
 @pytest.fixture(scope="module")
 def seven(tmp_path_factory):
-    """Seven runs, told apart by their seeds, the last ones without an end; only to be read."""
+    """Seven runs with different seeds, the last ones unfinished; tests only read them."""
     tmp_path = tmp_path_factory.mktemp("seven")
     make(tmp_path, 0, "fib", "none", 9, test={"rmse": 0.5}, skill=0.5, units=4)
     make(tmp_path, 1, "fib", "bahdanau", 5, test={"rmse": 0.25}, skill=0.75, units=8)
@@ -30,7 +30,7 @@ def seven(tmp_path_factory):
 
 @pytest.fixture
 def made(seven, monkeypatch):
-    """The same as the runs that are listed unless told otherwise."""
+    """The same runs in the default runs folder."""
     monkeypatch.setenv("ATTNLAB_RUNS", str(seven))
 
 

@@ -100,7 +100,7 @@ def test_a_published_number_without_runs_is_told_after_the_report(mine):
     assert "1 of 1 published numbers have no runs here." in part.read_text()
     assert "published by" not in part.read_text()  # no table without rows
     assert "trainer.epochs=2" not in out
-    assert len([*(mine.runs / "studies").glob("mine-*")]) == 1  # beside the study as it is
+    assert len([*(mine.runs / "studies").glob("mine-*")]) == 1  # in addition to the unchanged study
 
 
 def test_runs_may_lie_in_any_folder_and_need_not_be_trained(mine):

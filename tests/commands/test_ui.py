@@ -54,7 +54,7 @@ def test_ui_ends_as_its_server_does(tmp_path, monkeypatch, capfd, ended, code):
 
 
 def test_ui_and_the_servers_that_it_starts_leave_the_working_folder(tmp_path, monkeypatch):
-    """Uvicorn looks for modules in the working folder, whatever Python is told."""
+    """Uvicorn looks for modules in the working folder, even if Python doesn't."""
     (tmp_path / "random.py").write_text("raise SystemExit(3)")
     monkeypatch.chdir(tmp_path)
     assert ui._serve([sys.executable, "-m", "random"]) == 0

@@ -1,4 +1,4 @@
-"""Held against scipy.stats, G*Power's manual, Cohen's tables and a simulation."""
+"""Power, compared with scipy.stats, G*Power's manual, Cohen's tables and a simulation."""
 
 from __future__ import annotations
 

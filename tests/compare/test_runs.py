@@ -1,4 +1,4 @@
-"""What differs between compared runs beside what is compared."""
+"""Settings in which compared runs differ in addition to the compared ones."""
 
 from __future__ import annotations
 

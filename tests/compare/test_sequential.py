@@ -1,4 +1,4 @@
-"""Held against scipy.stats, numeric integration and simulations of someone who looks each time."""
+"""Sequential intervals, compared with scipy.stats, numeric integration and simulations."""
 
 from __future__ import annotations
 

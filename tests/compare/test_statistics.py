@@ -1,4 +1,4 @@
-"""Held against scipy.stats and published values."""
+"""Intervals and tests, compared with scipy.stats and published values."""
 
 from __future__ import annotations
 

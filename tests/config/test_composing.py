@@ -299,7 +299,7 @@ def test_known_keys_follow_the_chosen_options():
     ],
 )
 def test_a_value_that_needs_quotes_is_told_as_it_is_typed(capsys, words, typed):
-    """What is told, given back by a shell, is a configuration with that value."""
+    """The suggested words, typed into a shell, give a configuration with that value."""
     assert main(["task=series", *words, "--cfg", "job"]) == 2
     said = capsys.readouterr().err
     assert said.count("\n") == 1 and said.endswith(f": {shlex.quote(typed)}\n")

@@ -200,9 +200,9 @@ def test_where_there_is_no_unknown_token_roberta_takes_the_mask(tmp_path):
         ("assets/tokenizer/vocabulary.json", '{"<s>": 0, "<pa', r"tokens .*vocabulary\.json, got"),
         ("assets/tokenizer/vocabulary.json", '{"a": 0, "b": 2}', "numbers with gaps"),
         ("assets/tokenizer/vocabulary.json", '{"a": 0}', r"without <pad>, <mask>, <s>, </s>\."),
-        ("assets/tokenizer/merges.txt", "a b\nĠ t", "in the midst of a line"),
+        ("assets/tokenizer/merges.txt", "a b\nĠ t", "in the middle of a line"),
         ("assets/tokenizer/merges.txt", "a\n", r"two pieces in each line in .*merges\.txt"),
-        ("assets/tokenizer/merges.txt", "a qqq\n", r"pieces of the vocabulary .*merges\.txt"),
+        ("assets/tokenizer/merges.txt", "a qqq\n", r"pieces of its vocabulary .*merges\.txt"),
     ],
 )
 def test_a_damaged_preset_is_refused(tmp_path, name, content, words):

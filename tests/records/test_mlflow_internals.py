@@ -86,7 +86,7 @@ def test_model_description(tmp_path):
 
 
 def test_view():
-    """The UI knows the words by which it is told what to show."""
+    """The UI knows the words that choose what it shows."""
     (package,) = importlib.util.find_spec("mlflow").submodule_search_locations
     scripts = Path(package, "server/js/build/static/js")
     texts = [path.read_text(encoding="utf-8") for path in scripts.glob("*.js")]

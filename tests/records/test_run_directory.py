@@ -194,7 +194,7 @@ def test_later_process_with_the_same_number_is_not_the_owner(run):
 
 @pytest.fixture
 def runs(tmp_path):
-    """Three runs with known ids and starts, and what MLflow leaves beside them."""
+    """Three runs with known ids and starts, and MLflow's files next to them."""
     made = [RunDirectory.create(tmp_path, "fib", name, 0) for name in ("none", "pooling", "luong")]
     for number, (run, run_id) in enumerate(zip(made, ("abc123", "abd456", "ffe789"), strict=True)):
         run.status.write(mlflow_run_id=run_id, started=f"2024-05-0{number + 1}T00:00:00+00:00")

@@ -183,7 +183,7 @@ def test_a_resumed_run_goes_on_in_its_mlflow_run_with_every_step_once(runs, clie
 
 
 def test_an_epoch_that_was_trained_again_has_one_value_though_it_is_the_models(runs, client):
-    """Killed behind epoch 2, gone on with from before it: it took another time then."""
+    """A run that was killed after epoch 2 and trains it again, in a different time."""
     run = make_run(runs, state="running", config={"tracking": {"enabled": True, "weights": "best"}})
     first = start(run)
     assert end(run, first, "killed")

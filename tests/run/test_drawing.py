@@ -1,4 +1,4 @@
-"""Figures drawn by a process beside this one."""
+"""Figures drawn by another process."""
 
 import os
 import shutil

@@ -50,7 +50,7 @@ def make(tmp_path, config):
 
 @pytest.fixture
 def trained(monkeypatch):
-    """What is trained and gone on with, without being trained."""
+    """Record which runs would be trained and resumed, without training them."""
     calls = []
     monkeypatch.setattr(
         runner, "run_in", lambda folder, *_: calls.append(("new", folder.path)) or folder.path
@@ -83,7 +83,7 @@ def test_a_run_under_way_is_left_alone(config, make, trained):
     with pytest.raises(RunBusy, match="process .* is training this run"):
         run_once(config, SWEEP)
     assert trained == []
-    # But for two trials that are equal: each has a run of its own.
+    # Except for two equal trials: each has its own run.
     run_once(config, SweepMember("mine", on_epoch=print))
     assert [what for what, _ in trained] == ["new"]
 

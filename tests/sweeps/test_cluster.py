@@ -75,7 +75,7 @@ def test_a_job_script_of_slurm_has_what_was_asked_for(attnlab):
         "module load cuda",
     ):
         assert line in words.splitlines()
-    # Its files lie in the sweep's folder, which all nodes share.
+    # Its files are in the sweep's folder, which all nodes share.
     assert f"--output={sweep_folder(attnlab)}/.submitit/" in words
     # Runs name the job, so that another host can ask whether they still live.
     owners = [

@@ -47,7 +47,7 @@ def test_a_search_goes_on_with_more_trials(here):
     assert len({row["optimizer.learning_rate"] for row in rows}) == 3
     assert "3 completed (2 of them earlier)" in out
     assert f"\nbest: trial {rows[0]['number']}: optimizer.learning_rate=" in out
-    # In MLflow they stand below the search.
+    # In MLflow they are children of the search.
     assert len(query(here, "select * from tags where key = 'mlflow.parentRunId'")) == 3
     ((best,),) = query(here, "select value from tags where key = 'attnlab.best'")
     rate = rows[0]["optimizer.learning_rate"]

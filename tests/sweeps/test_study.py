@@ -1,4 +1,4 @@
-"""Studies: what is suggested, shared, given up and gone on with."""
+"""Studies of searches: suggested values, shared trials, pruning and resuming."""
 
 from __future__ import annotations
 
@@ -258,7 +258,7 @@ def test_what_a_killed_process_began_is_gone_on_with(tmp_path):
 
 
 def rounds(study, most, count=9):
-    """The numbers of the trials that are taken at a time, each round being told as a whole."""
+    """The numbers of the trials of each round, which is completed before the next one."""
     found = []
     while len(found) < count and (trials := study.take_round(this_process(), most=most)):
         found.append([trial.number for trial in trials])

@@ -1,4 +1,4 @@
-"""How a sweep goes on and how it stands at its end, with launchers that do what a test says."""
+"""How sweeps continue and end, with launchers that a test controls."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Shares of right answers and their tests, held against SciPy."""
+"""Shares of right answers and their tests, compared with SciPy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Summaries: the nearest sentences to the centres, held against plain loops."""
+"""Summaries: the nearest sentences to the centres, compared with plain loops."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Batch plans: every row once, and nothing but (seed, epoch) decides the order."""
+"""Batch plans: every row once, in an order that depends only on seed and epoch."""
 
 import gzip
 import os

@@ -1,4 +1,4 @@
-"""Runs of one process that share what was compiled, held against runs that are alone."""
+"""Runs that share compiled programs in a process give the results of separate runs."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def assert_equal(first: list, second: list) -> None:
 
 
 def results(folder: Path) -> dict:
-    """All that a run's training found: weights of each epoch, the history but for the seconds."""
+    """The results of training: weights of each epoch, and the history without the seconds."""
     found = {}
     for path in sorted((folder / "weights").glob("*.h5")):
         found |= {(path.name, name): array.tobytes() for name, array in weights(path).items()}

@@ -1,4 +1,4 @@
-"""Runs that train together, held against runs that are alone."""
+"""Runs that train together, compared with runs that train alone."""
 
 from __future__ import annotations
 

@@ -66,7 +66,7 @@ def picture(tab, name: str) -> None:
 
 
 def column(tab, number: int) -> list[str]:
-    """The cells of a column, but for those of the row that has a run's text."""
+    """The cells of a column, without the row that contains a run's text."""
     cells = f"row => row.cells[{number}].textContent"
     found = tab.eval_on_selector_all("tbody tr", f"rows => rows.map({cells})")
     return [text for text in found if text not in ("plain", HOSTILE)]

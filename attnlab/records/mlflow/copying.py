@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 _MODEL = "model"
 _DIGEST_LENGTH = 36
-_CONFIG = "config.yaml"  # a resumed run changes it, perhaps without changing its size
+_CONFIG = "config.yaml"  # a resumed run can change it without changing its size
 _CONTEXTS = {"train": "training", "validation": "validation", "test": "testing"}
 _SOURCE_TAGS = {"mlflow.source.name": "attnlab", "mlflow.source.type": "LOCAL"}
 # MLflow accepts 1000 metrics, 100 params and 100 tags per call, at most 1000 altogether.

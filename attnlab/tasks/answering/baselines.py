@@ -1,4 +1,4 @@
-"""Answers by rules that need no network: what any attention has to be better than."""
+"""Baselines of question answering, which need no network."""
 
 from __future__ import annotations
 
@@ -13,26 +13,26 @@ from attnlab.text.sentences import sentence_spans
 from attnlab.text.words import split_words, word_spans
 
 _MOST_WORDS = 20_000
-# Words that say nothing of what a question is about.
+# Words without a topic: they don't help to find the sentence.
 _PLAIN = frozenset("a an the of in on at to by for and or was were is are did do does be".split())
 
 
 class _Sentence(NamedTuple):
-    """A sentence of a text: its number, and where it stands."""
+    """The (start, end) of a sentence in its text."""
 
     start: int
     end: int
 
 
 def baselines(train: Sequence[Asked], asked: Sequence[Asked]) -> dict[str, list[str]]:
-    """What is said to each question, by the name of the baseline.
+    """Return the answers of each baseline by its name.
 
-    - `position`: the words at the places where answers to questions with the same first word that
-      asks stood most often in train.
-    - `sentence`: all of the sentence whose words are most like the question's.
-    - `phrase`: of that sentence the longest run of words that the question doesn't have; of equally
-      long ones the first.
-    - `no_answer`: nothing, where some questions have no answer.
+    - `position`: the words at the most frequent place of answers in train, for questions with the
+      same question word.
+    - `sentence`: the sentence whose words are most similar to the question's.
+    - `phrase`: the longest run of words in that sentence that are not in the question; the first
+      of equally long ones.
+    - `no_answer`: always "no answer"; only if some questions have none.
     """
     sentences = best_sentences(train, asked)
     found = {
@@ -49,10 +49,10 @@ def baselines(train: Sequence[Asked], asked: Sequence[Asked]) -> dict[str, list[
 
 
 def most_frequent_place(train: Sequence[Asked], asked: Sequence[Asked]) -> list[str]:
-    """The words of each text at the most frequent place of answers, the earliest of equals.
+    """Return the words of each text at the most frequent place of answers.
 
-    A place is the number of an answer's first word and how many words there are; the last words,
-    where the text is too short.
+    A place is the number of an answer's first word, and its number of words; the earliest of
+    equally frequent places counts. A text that is too short gives its last words.
     """
     places: dict[str, Counter[tuple[int, int]]] = defaultdict(Counter)
     everywhere: Counter[tuple[int, int]] = Counter()
@@ -79,8 +79,8 @@ def most_frequent_place(train: Sequence[Asked], asked: Sequence[Asked]) -> list[
 def best_sentences(train: Sequence[Asked], asked: Sequence[Asked]) -> list[_Sentence]:
     """Return the sentence of each text whose tf-idf has the largest cosine with the question's.
 
-    Of equal sentences, the first. Word counts are compared with those of the training texts'
-    sentences; words are lower-cased and as `split_words` cuts them.
+    The first of equally similar sentences counts. Word frequencies are those of the sentences in
+    the training texts. Words are lower-cased words of `split_words`.
     """
     from sklearn.feature_extraction.text import TfidfVectorizer
 
@@ -101,10 +101,10 @@ def best_sentences(train: Sequence[Asked], asked: Sequence[Asked]) -> list[_Sent
 
 
 def longest_new_run(question: str, sentence: str) -> str:
-    """The longest run of words of a sentence that a question doesn't have, the first of equals.
+    """Return the longest run of words of a sentence that are not in the question.
 
-    Articles and the like, which many questions have, don't end it, but it doesn't end with them;
-    punctuation ends it. All of the sentence where there is no such run.
+    The first of equally long runs counts. A punctuation mark ends a run. Articles and similar words
+    don't end a run, but are removed from its end. Without such a run it is the whole sentence.
     """
     asked = {word.lower() for word in split_words(question)} - _PLAIN
     runs: list[list[tuple[int, int]]] = [[]]
@@ -126,18 +126,18 @@ def _without_plain_end(sentence: str, run: list[tuple[int, int]]) -> list[tuple[
 
 
 def _sentences(text: str) -> list[tuple[int, int]]:
-    """The sentences of a text, all of it where there is none."""
+    """Return (start, end) of each sentence; the whole text if no sentence is found."""
     return sentence_spans(text) or [(0, len(text))]
 
 
 class _Words:
-    """The words of texts, of which many are asked about in turn."""
+    """Finds words; the latest text is cached, since consecutive questions share their text."""
 
     def __init__(self) -> None:
         self._last: tuple[str, list[tuple[int, int]]] = ("", [])
 
     def of(self, text: str) -> list[tuple[int, int]]:
-        """The spans of a text's words."""
+        """Return (start, end) of each word of a text."""
         if text != self._last[0]:
             self._last = text, word_spans(text)
         return self._last[1]

@@ -1,4 +1,4 @@
-"""McNemar's exact test of groups of runs that answer; see `attnlab.tasks.accuracy_tests`."""
+"""McNemar's exact test for runs that answer questions; see `attnlab.tasks.accuracy_tests`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from attnlab.tasks.answering.kind import KIND
 
 
 def _answers(columns: Mapping[str, np.ndarray]) -> Answers:
-    """The questions with an answer each, and whether the run has it."""
+    """Return the questions with their answers, and whether the run answers each correctly."""
     asked = (columns[name].tolist() for name in ("id", "question", "answer"))
     return Answers(list(zip(*asked, strict=True)), columns["exact_match"] > 0, "questions")
 

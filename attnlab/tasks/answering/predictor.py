@@ -1,4 +1,4 @@
-"""Answers to questions about a text, by a trained run."""
+"""The predictions of a trained reader: the command `attnlab answer`."""
 
 from __future__ import annotations
 
@@ -21,27 +21,28 @@ _NO_ANSWER = "(no answer)"
 
 
 class AnswerPredictor(TextPredictor):
-    """Answer QUESTIONs out of a text, by a trained RUN.
+    """Answer QUESTIONs about a text, with a trained RUN.
 
-    RUN is a run folder, an MLflow run id or its first characters, or `latest`. Prints a line for
-    each answer, the best one first: its probability, the characters of the text where it stands
-    (from the first to before the last number, from 0), and the answer, with tabs between; of
-    several questions the question before them. With --json an object a line.
+    RUN is a run folder, an MLflow run id or its first characters, or `latest`. Prints one answer
+    per line, the best one first: its probability, its START-END in the text, and the answer, with
+    tabs between the columns. START is the position of its first character, counted from 0; END is
+    the position after its last one. With several questions, the question is the first column.
+    --json prints one object per line.
     """
 
     takes = Inputs("QUESTION", "QUESTION...", required=True)
     settings = (
         Setting(
             "text",
-            "The text that has the answers, UTF-8; - is standard input.",
+            "The file of the text, UTF-8; - is standard input.",
             Path,
             metavar="FILE",
             required=True,
         ),
-        Setting("best", "How many answers to each.", (1, 1000), default=1),
+        Setting("best", "Answers per question.", (1, 1000), default=1),
     )
     figure = Setting(
-        "attention", "Draw where the words of the text looked in the question, for one question."
+        "attention", "Draw the attention of the text's words on the words of one question."
     )
     noun = "question"
 
@@ -55,7 +56,7 @@ class AnswerPredictor(TextPredictor):
             raise RequestError(f"{where}: expected words, got an empty one.")
 
     def predict(self, inputs: Sequence[str]) -> Iterator[Answered]:
-        """The best answers to each question."""
+        """Yield each question with its best answers."""
         self.warn_unknown([*inputs, self._text])
         most = self.task.question_places - 1
         for question in inputs:
@@ -64,7 +65,7 @@ class AnswerPredictor(TextPredictor):
             yield question, self.task.answer(self.model, question, self._text, self._best)
 
     def lines(self, result: Answered) -> Iterator[str]:
-        """A line for each answer."""
+        """Return a line per answer."""
         question, answers = result
         named = [question] * (len(self.inputs) > 1)
         for each in answers:
@@ -73,7 +74,7 @@ class AnswerPredictor(TextPredictor):
             yield "\t".join([*named, f"{each.probability:.4f}", place, answer])
 
     def content(self, result: Answered) -> dict[str, Any]:
-        """The answers with their places and probabilities."""
+        """Return the answers with their places and probabilities."""
         question, answers = result
         unknown = [*self.task.unknown(question), *self.task.unknown(self._text)]
         return {
@@ -91,11 +92,11 @@ class AnswerPredictor(TextPredictor):
         }
 
     def draw(self, results: Sequence[Answered], **settings: Any) -> Figure:
-        """Where the words of the text looked in the question."""
+        """Draw the attention of the text's words on the words of the question."""
         from attnlab.tasks.answering.shown.figures import attention_figure
 
         ((question, _),) = results
         kept = self.task.looked(self.model, question, self._text)
         if kept is None:
-            raise RequestError("--attention: expected a model with attention, got attention=none.")
+            raise RequestError("--attention: the run has attention=none, so there is no map.")
         return attention_figure(kept, self.trained.config.names)

@@ -44,7 +44,7 @@ def build_report(
     others = {name: measured(asked, answers) for name, answers in rules.items()}
     metrics = {**_means(own), "loss": loss if np.isfinite(loss) else None}
     scores = {name: _means(each) for name, each in others.items()}
-    # Of equally good ones the last: it knows more of the texts.
+    # Of equally good baselines the last one, which uses more of the texts.
     strongest = max(reversed(scores), key=lambda name: scores[name]["exact_match"] or 0.0)
     skills = {
         name: _skill(own["exact_match"], each["exact_match"]) for name, each in others.items()
@@ -77,7 +77,7 @@ def _skill(own: np.ndarray, other: np.ndarray) -> float | None:
 
 
 def _groups(asked: Sequence[Asked], own: Mapping[str, np.ndarray]) -> dict[str, dict[str, Any]]:
-    """Questions, exact match and F1 by the word that asks, and of those without an answer."""
+    """Return counts and scores by question word, and of questions with and without an answer."""
     words = np.array([each.group for each in asked])
     chosen = {str(name): words == name for name in sorted(set(words.tolist()))}
     answered = np.array([bool(each.answers) for each in asked])
@@ -94,7 +94,7 @@ def _notes(data: AskedTexts) -> list[str]:
     notes = [*data.said]
     if data.cut:
         total = sum(data.counts().values())
-        notes.append(f"{data.cut:,} of the {total:,} questions were cut at their end.")
+        notes.append(f"The end of {data.cut:,} of the {total:,} questions was cut off.")
     windows = sum(len(part.rows.owners) for part in data.parts.values())
     if windows > (total := sum(data.counts().values())):
         notes.append(
@@ -109,7 +109,7 @@ def _predictions(
     own: Mapping[str, np.ndarray],
     rules: Mapping[str, Sequence[str]],
 ) -> dict[str, np.ndarray]:
-    """A row for each question; places are characters of its text, -1 where nothing was said."""
+    """Return a row per question; places are characters of its text, -1 for "no answer"."""
     places = [(-1, -1) if each.start is None else (each.start, each.end) for each in said]
     starts, ends = np.array(places, np.int64).T
     return {

@@ -1,4 +1,4 @@
-"""Fill in words without a network: by how often words occur, alone or next to others."""
+"""Baselines that fill in words by their frequencies, alone or next to other words."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ import numpy as np
 from attnlab.tasks.masked_words.masking import Asked
 from attnlab.text.tokenizers import END
 
-_ADDED = 0.1  # to each count of a pair, in all for each word
+_ADDED = 0.1  # a: the sum of what is added to the counts of all pairs of a word
 
 
 def frequencies(rows: np.ndarray, words: int) -> np.ndarray:
-    """(V,) the share of each word among those of training rows (N, S); a count is added to each."""
+    """Return the share of each word in training rows (N, S): (V,), after adding 1 to each count."""
     counts = np.bincount(rows[rows > END], minlength=words).astype(np.float64)
     counts[END + 1 :] += 1
     return counts / counts.sum()
@@ -20,8 +20,8 @@ def frequencies(rows: np.ndarray, words: int) -> np.ndarray:
 class Neighbours:
     """P(w | l, r) = P(w) P(l | w) P(r | w) / sum over all words: naive Bayes of both neighbours.
 
-    P(l | w) = (count(l w) + a P(l)) / (count(w) + a), a = 0.1, from training rows; a neighbour that
-    is masked says nothing.
+    P(l | w) = (count(l w) + a P(l)) / (count(w) + a), a = 0.1, from training rows. A masked
+    neighbour is ignored.
     """
 
     def __init__(self, rows: np.ndarray, words: int) -> None:
@@ -38,7 +38,7 @@ class Neighbours:
         self.beside = np.bincount(rows[rows > 0], minlength=words) / max((rows > 0).sum(), 1)
 
     def log_shares(self, lefts: np.ndarray, rights: np.ndarray) -> np.ndarray:
-        """(M, V) ln P of each word between neighbours (M,)."""
+        """Return ln P (M, V) of each word between neighbours (M,)."""
         from scipy.special import log_softmax
 
         with np.errstate(divide="ignore"):
@@ -53,9 +53,9 @@ class Neighbours:
 def baselines(
     train: np.ndarray, asked: Asked, right: np.ndarray, words: int
 ) -> dict[str, tuple[np.ndarray, np.ndarray]]:
-    """By name the word (M,) that is said at each place, and -ln P of the right one (M,).
+    """Return each baseline's words (M,), and -ln P of the right words (M,), by its name.
 
-    `frequency` says the most frequent word, `neighbours` goes by the words on both sides.
+    `frequency` always predicts the most frequent word; `neighbours` is `Neighbours`.
     """
     shares = frequencies(train, words)
     most = np.full(len(right), int(shares.argmax()))

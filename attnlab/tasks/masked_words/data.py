@@ -46,33 +46,33 @@ class MaskedTexts(TaskData):
 
     @property
     def longest(self) -> int:
-        """Tokens of the longest row."""
+        """Return the number of tokens of the longest row."""
         return int(self.parts["train"].tokens.shape[1])
 
     def counts(self) -> dict[str, int]:
-        """Rows by part."""
+        """Return the number of rows per part."""
         return {name: len(part) for name, part in self.parts.items()}
 
     def describe(self) -> dict[str, Any]:
-        """Rows and tokens by part, START and END among them."""
+        """Return the numbers of rows and tokens per part, START and END included."""
         return {
             name: {"rows": len(part), "tokens": int(np.count_nonzero(part.tokens))}
             for name, part in self.parts.items()
         }
 
     def summary(self) -> list[str]:
-        """What a user should know before training: how the texts were read."""
+        """Return notes on how the texts were read, shown before training."""
         return [*self.said]
 
     def notes(self) -> list[str]:
-        """What the report should say of the data, a sentence each."""
+        """Return the report's notes on the data, one sentence each."""
         notes, rows = [*self.said], sum(self.counts().values())
         if self.cut:
-            notes.append(f"Of {self.cut:,} of {rows:,} rows an end was cut off.")
+            notes.append(f"The end of a text was cut off in {self.cut:,} of {rows:,} rows.")
         if self.unknown:
             total = sum(int(np.count_nonzero(part.tokens)) for part in self.parts.values())
             notes.append(
-                f"{self.unknown:,} of {total:,} tokens are not in the vocabulary: nobody asks for "
-                "them."
+                f"{self.unknown:,} of {total:,} tokens are not in the vocabulary and are never "
+                "predicted."
             )
         return notes

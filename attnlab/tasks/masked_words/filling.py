@@ -1,4 +1,4 @@
-"""Texts with masks: as tokens, and with words in place of the masks."""
+"""Tokenize texts with masks, and fill in the masks."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from attnlab.tasks.masked_words.masking import MASK
 from attnlab.text.cleaning import normalized
 from attnlab.text.tokenizers import END, PAD, START, UNKNOWN, Tokenizer
 
-_WORD = "a"  # any
+_WORD = "a"  # any word
 # In `Tokenizer.pieces`: the prefix of a token that continues the previous word, and the
 # label of white space.
 _CONTINUES, _SPACE = "·", "␣"
@@ -26,18 +26,14 @@ class Guess(NamedTuple):
 
 
 def check_text(text: str, where: str) -> None:
-    """Refuse a text without a mask; `where` names it in the complaint.
-
-    Raises:
-        RequestError: there is none in it.
-    """
+    """Raise `RequestError` for a text without a mask; `where` names the text in the message."""
     if MASK not in text:
         got = repr(text) if text.strip() else "an empty one"
         raise RequestError(f"{where}: expected a text with {MASK}, got {got}.")
 
 
 def tokens_of(tokenizer: Tokenizer, text: str) -> list[int]:
-    """A text in tokens, START and END left out; `[MASK]` is one more than the last of them."""
+    """Return a text's tokens without START and END; `[MASK]` is the vocabulary's size."""
     first, *others = normalized(text).split(MASK)
     tokens = _encoded(tokenizer, first)
     for piece in others:
@@ -46,12 +42,12 @@ def tokens_of(tokenizer: Tokenizer, text: str) -> list[int]:
 
 
 def _encoded(tokenizer: Tokenizer, piece: str) -> list[int]:
-    # Characters have white space as tokens; else it belongs to the word behind it.
+    # A vocabulary of characters has white space as tokens; in others it belongs to the next word.
     return tokenizer.encode([piece if tokenizer.kind == "char" else piece.strip()])[0]
 
 
 def _behind(tokenizer: Tokenizer, piece: str) -> list[int]:
-    """What stands behind a mask, such as a full stop: with or without white space before it."""
+    """Return the tokens of a piece after a mask, which may start with or without white space."""
     if not piece or piece[0].isspace():
         return _encoded(tokenizer, piece)
     word, whole = _encoded(tokenizer, _WORD), _encoded(tokenizer, _WORD + piece)
@@ -60,7 +56,7 @@ def _behind(tokenizer: Tokenizer, piece: str) -> list[int]:
 
 
 def labels(tokenizer: Tokenizer, tokens: Iterable[int]) -> list[str]:
-    """A readable label for each of some tokens that don't belong together; see `pieces`."""
+    """Return a readable label for each of some unrelated tokens; see `pieces`."""
     if tokenizer.kind != "bpe":
         return [tokenizer.pieces([int(token)])[0] for token in tokens]
     word = _encoded(tokenizer, _WORD)
@@ -68,7 +64,7 @@ def labels(tokenizer: Tokenizer, tokens: Iterable[int]) -> list[str]:
 
 
 def best_words(tokenizer: Tokenizer, logits: np.ndarray, count: int) -> list[list[Guess]]:
-    """The most probable words by logits (M, V), the best ones first; no special token is one."""
+    """Return the most probable words for logits (M, V), the best ones first; no special tokens."""
     from scipy.special import softmax
 
     logits = logits.astype(np.float64)
@@ -85,7 +81,7 @@ def best_words(tokenizer: Tokenizer, logits: np.ndarray, count: int) -> list[lis
 
 
 def filled_in(text: str, guesses: Sequence[Sequence[Guess]]) -> str:
-    """A text with the best word in the place of each mask."""
+    """Return a text with the best word in place of each mask."""
     filled, *pieces = text.split(MASK)
     for (best, *_), piece in zip(guesses, pieces, strict=True):
         word = " " if best.word == _SPACE else best.word

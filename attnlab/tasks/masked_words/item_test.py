@@ -1,4 +1,4 @@
-"""McNemar's exact test of groups of runs; see `attnlab.tasks.accuracy_tests`."""
+"""McNemar's exact test for runs that fill in words; see `attnlab.tasks.accuracy_tests`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from attnlab.tasks.masked_words.kind import KIND
 
 
 def _answers(columns: Mapping[str, np.ndarray]) -> Answers:
-    """The words that were asked for, and whether the run has each right."""
+    """Return the words to predict, and whether the run predicts each correctly."""
     asked = (columns[name].tolist() for name in ("text", "word"))
     return Answers(list(zip(*asked, strict=True)), columns["right"] > 0, "words")
 

@@ -1,4 +1,4 @@
-"""Choose which words of a text are to be filled in, and what replaces them."""
+"""Choose the words of a text to predict, and mask or replace them."""
 
 from __future__ import annotations
 
@@ -9,24 +9,24 @@ import numpy as np
 
 from attnlab.text.tokenizers import END
 
-# Devlin et al. 2019 (arXiv 1810.04805), section 3.1: of all words, and of those that are chosen.
-SHARE = 0.15
-MASKED, REPLACED = 0.8, 0.1  # the others stay
+# Devlin et al. 2019 (arXiv 1810.04805), section 3.1.
+SHARE = 0.15  # of all words
+MASKED, REPLACED = 0.8, 0.1  # of the chosen words; the others stay
 
-MASK = "[MASK]"  # as it is written in a text
+MASK = "[MASK]"  # the mask in a text
 _KINDS = ("masked", "replaced", "kept")
 
 
 class Asked(NamedTuple):
-    """Places of rows where a word is to be predicted."""
+    """The places of rows at which a word is to be predicted."""
 
-    tokens: np.ndarray  # (N, S) int32, rows as they are read
-    places: np.ndarray  # (N, K) int32, 0 where a row has fewer
-    counts: np.ndarray  # (N,) int32, how many of a row's K places count: the first so many
+    tokens: np.ndarray  # (N, S) int32, rows as the model reads them
+    places: np.ndarray  # (N, K) int32, padded with 0
+    counts: np.ndarray  # (N,) int32, number of valid places per row, which are the first ones
 
     @property
     def known(self) -> np.ndarray:
-        """(N, K) which places count."""
+        """Which places are valid, (N, K) bool."""
         return np.arange(self.places.shape[1]) < self.counts[:, None]
 
 
@@ -34,9 +34,9 @@ def choose(rows: np.ndarray, mask: int, seed: int) -> Asked:
     """Choose 15 % of the words of each row (N, S), at least one, and mask or replace them.
 
     Args:
-        rows: token numbers; those up to END are no words.
-        mask: number of the mask, one more than that of the last word.
-        seed: of the choice.
+        rows: tokens; those up to END aren't words.
+        mask: the token of the mask, which follows the last word.
+        seed: the seed of the choice.
     """
     draw = np.random.default_rng(seed)
     words = rows > END
@@ -55,11 +55,11 @@ def choose(rows: np.ndarray, mask: int, seed: int) -> Asked:
 
 
 def marked(word: str) -> str:
-    """Mark the word to be filled in; others of the text may be masked, too."""
+    """Mark the word to predict, since a text may have several masked words."""
     return f"»{word}«"
 
 
 def kinds_of(read: np.ndarray, own: np.ndarray, mask: int) -> Sequence[str]:
-    """What was done to words: `masked`, `replaced`, or `kept`, as by chance, too."""
+    """Return `masked`, `replaced` or `kept` for each word; a replacement may equal its word."""
     numbers = np.where(read == mask, 0, np.where(read != own, 1, 2))
     return [_KINDS[number] for number in numbers]

@@ -1,4 +1,4 @@
-"""Words for the masks of texts, by a trained run."""
+"""The predictions of a trained run of masked words: the command `attnlab fill`."""
 
 from __future__ import annotations
 
@@ -10,18 +10,17 @@ from attnlab.tasks.predictor import Inputs, Request, Setting, TextPredictor
 if TYPE_CHECKING:
     from attnlab.tasks.masked_words.filling import Guess
 
-    # The number of a text, from 1, the text, and the best words for each of its masks; none of a
-    # blank line.
+    # The number of a text, from 1; the text; the best words for each mask, none for a blank line.
     Filled = tuple[int, str, list[list[Guess]]]
 
 
 class FillPredictor(TextPredictor):
-    """Fill in each [MASK] of TEXTs, of files, or of standard input line by line, by a trained RUN.
+    """Fill in each [MASK] of TEXTs, files, or standard input line by line, with a trained RUN.
 
-    RUN is a run folder, an MLflow run id or its first characters, or `latest`. Prints each text
-    filled in, a line each. With --top a line for each word, the best one first: the number of its
-    text and that of its mask, both from 1, its probability, and the word, with tabs between. With
-    --json an object a line.
+    RUN is a run folder, an MLflow run id or its first characters, or `latest`. Prints one filled-in
+    text per line. --top prints one word per line instead, the best one first: the number of its
+    text and of its mask, both from 1, its probability, and the word, with tabs between the columns.
+    --json prints one object per line.
     """
 
     takes = Inputs("TEXT", "[TEXT]...", files="A file that is one text; may be repeated.")
@@ -45,7 +44,7 @@ class FillPredictor(TextPredictor):
         check_text(text, where)
 
     def predict(self, inputs: Sequence[str]) -> Iterator[Filled]:
-        """The words for each text; a blank line stays one, so that lines go with lines."""
+        """Yield the words for each text; a blank line stays blank, so line numbers don't change."""
         for number, text in enumerate(inputs, self._done + 1):
             self._done = number
             where = f"TEXT {number}" if self.inputs else f"standard input, line {number}"
@@ -57,7 +56,7 @@ class FillPredictor(TextPredictor):
             yield number, text, guesses
 
     def lines(self, result: Filled) -> list[str]:
-        """The text filled in, or a line for each word."""
+        """Return the filled-in text, or a line per word."""
         number, text, found = result
         if not self._top:
             return [" ".join(_filled_in(text, found).split())]
@@ -68,7 +67,7 @@ class FillPredictor(TextPredictor):
         ]
 
     def content(self, result: Filled) -> dict[str, Any]:
-        """The text filled in, and the words for each mask with their probabilities."""
+        """Return the filled-in text, and the words for each mask with their probabilities."""
         _, text, found = result
         masks = [
             [{"word": each.word, "probability": round(each.probability, 6)} for each in guesses]

@@ -1,4 +1,4 @@
-"""From what was said of words to a report: measures, baselines, skill, what is said of each."""
+"""Build the report of predicted words: measures, baselines, skill, predictions."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ if TYPE_CHECKING:
     from attnlab.text.tokenizers import Tokenizer
 
 _AROUND = 8  # tokens on each side of a word that predictions.csv shows
-_EXAMPLES = 8  # words whose attention is kept
+_EXAMPLES = 8  # words whose attention is saved
 
 
 class WordTask(Protocol):
-    """What a report asks of its task.
+    """What a report needs from its task.
 
     Attributes:
         data: the task's data.
         tokenizer: the task's tokenizer.
-        mask: the token that stands for a masked word.
+        mask: the token of the mask.
     """
 
     data: MaskedTexts
@@ -37,17 +37,17 @@ class WordTask(Protocol):
     def mask(self) -> int: ...  # noqa: D102
 
     def words(self, tokens: np.ndarray) -> np.ndarray:
-        """The words of tokens (N, S)."""
+        """Return the words of tokens (N, S)."""
 
     def labels(self, tokens: np.ndarray) -> list[str]:
-        """The words of tokens (N,)."""
+        """Return the words of tokens (N,)."""
 
 
 def build_report(task: WordTask, part: str, predicted: WordPredictions) -> Report:
     """Score the predictions for the chosen words of a part, and the baselines.
 
-    The skill is 1 - error / error of the best baseline, the error being the share of wrong words.
-    Whether one text follows another, the baselines say what is more frequent in train.
+    The skill is 1 - error / error of the best baseline, with error = the share of wrong words. For
+    pairs of texts, the baselines predict the answer that is more frequent in train.
     """
     data, own = task.data, task.data.parts[part]
     assert own.asked is not None
@@ -71,7 +71,7 @@ def build_report(task: WordTask, part: str, predicted: WordPredictions) -> Repor
         skill=skills[best],
         notes=data.notes(),
         predictions=columns,
-        units="shares of the words that were chosen",
+        units="shares of the chosen words",
         skills=skills,
         metric="accuracy",
         details={
@@ -88,7 +88,7 @@ def _measures(right: np.ndarray, losses: np.ndarray) -> dict[str, float | None]:
 
 
 def _by_kind(columns: Mapping[str, np.ndarray]) -> dict[str, dict[str, float]]:
-    """Words and accuracy of those that were masked, replaced, or kept."""
+    """Return the number and the accuracy of masked, replaced and kept words."""
     found = {}
     for kind in ("masked", "replaced", "kept"):
         own = columns["right"][columns["read"] == kind]
@@ -126,20 +126,20 @@ def _predictions(
 
 
 def _around(words: np.ndarray, place: int) -> str:
-    """The words around a place as they are read, the one at the place between » and «."""
+    """Return the words around a place as the model reads them, with » « around the place's word."""
     first = max(place - _AROUND, 1)
-    before, behind = words[first:place], words[place + 1 : place + 1 + _AROUND]
-    return " ".join(word for word in (*before, marked(words[place]), *behind) if word)
+    before, after = words[first:place], words[place + 1 : place + 1 + _AROUND]
+    return " ".join(word for word in (*before, marked(words[place]), *after) if word)
 
 
 def chosen_words(right: np.ndarray, rows: np.ndarray) -> np.ndarray:
-    """Numbers of some words, one of a row: half of them wrong where there are as many, those first.
+    """Choose words at equal distances, at most one per row: half of them wrong if there are enough.
 
-    They are taken at equal distances.
+    The wrong ones come first.
 
     Args:
-        right: (M,) whether each was filled in rightly.
-        rows: (M,) where they stand.
+        right: (M,) whether each word was predicted correctly.
+        rows: (M,) the row of each word.
     """
     wrong = _one_of_each(np.flatnonzero(~right), rows)
     correct = np.flatnonzero(right)
@@ -151,7 +151,7 @@ def chosen_words(right: np.ndarray, rows: np.ndarray) -> np.ndarray:
 
 
 def _one_of_each(numbers: np.ndarray, rows: np.ndarray) -> np.ndarray:
-    """The first number of each row."""
+    """Return the first of the numbers in each row."""
     return numbers[np.unique(rows[numbers], return_index=True)[1]]
 
 

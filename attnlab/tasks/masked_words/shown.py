@@ -59,12 +59,12 @@ _PANELS = {
         "train_loss": ("train, with dropout if any", ORANGE),
         "val_loss": ("validation, without", BLUE),
     },
-    "validation (share that is right)": {
+    "validation (share of right predictions)": {
         "val_accuracy": ("words", BLUE),
         "val_follows": ("whether texts follow each other", GREEN),
     },
 }
-# With `val_follows` the loss of training is of two tasks.
+# With `val_follows` the training loss is the sum of both tasks.
 _PAIRED = {
     "loss (nats)": {
         "train_loss": ("train, with dropout if any, words and pairs", ORANGE),
@@ -72,9 +72,9 @@ _PAIRED = {
     },
 }
 _NOTE = (
-    "The word between » and « asks. The darker a word, the more weight it had; the darkest has the "
-    "largest weight of its text. Point at the output, or reach it by Tab, to read the largest "
-    "weights. Dotted: another word than at the previous epoch."
+    "The word between » and « is the query. The darker a word, the larger its weight; the darkest "
+    "has the largest weight of its text. Point at the output, or reach it by Tab, to read the "
+    "largest weights. Dotted: another word than at the previous epoch."
 )
 _NAMES = ("text", "word", "said")
 _COLUMNS = ("text", "place", "word", "p_word", "prediction", "right", "probability")
@@ -85,7 +85,7 @@ _KEPT = {"weights", "tokens", "place", "word", "prediction", "right", "index"}
 
 
 def figures(run: RunDirectory, metrics: Mapping[str, Any]) -> dict[str, Figure]:
-    """The figures of a run by file name.
+    """Return the figures of a run by file name.
 
     Raises:
         RequestError: A file of the run is missing or damaged.
@@ -106,22 +106,22 @@ def figures(run: RunDirectory, metrics: Mapping[str, Any]) -> dict[str, Figure]:
 
 
 def attention_figure(kept: Mapping[str, np.ndarray], metrics: Mapping[str, Any]) -> Figure:
-    """Draw at which words of its text a masked word looks, wrongly filled ones first.
+    """Draw the attention of masked words on their texts, wrong predictions first.
 
     Args:
-        kept: `weights` (N, H, 1, S); `tokens` (N, S), "" where there is padding; `place`, `word`,
+        kept: `weights` (N, H, 1, S); `tokens` (N, S), "" for padding; `place`, `word`,
             `prediction`, `right` and `index` (N,).
-        metrics: the run's.
+        metrics: metrics.json of the run.
     """
     heads = kept["weights"].shape[1]
     subtitle = f"mean over {heads} heads; " if heads > 1 else ""
-    subtitle += "the word between » and « asks; darkest: the largest weight of a text"
+    subtitle += "the word between » and « is the query; darkest: the largest weight of a text"
     record = ShadedWords(_kept_texts(kept))
     return figure(f"{run_title(metrics)}: attention on words", subtitle, [[record]])
 
 
 def _kept_texts(kept: Mapping[str, np.ndarray]) -> list[ShadedText]:
-    """The texts of attention.npz."""
+    """Return the texts of attention.npz."""
     words = _marked(kept["tokens"], kept["place"])
     return [
         ShadedText(
@@ -137,7 +137,7 @@ def _kept_texts(kept: Mapping[str, np.ndarray]) -> list[ShadedText]:
 
 
 def _marked(tokens: np.ndarray, places: np.ndarray) -> list[list[str]]:
-    """The words of each row (N, S) without padding, masked ones between » and «."""
+    """Return the words of each row (N, S) without padding, with » « around the one to predict."""
     found = [[str(word) for word in row if word] for row in tokens]
     for words, place in zip(found, places.tolist(), strict=True):
         words[place] = marked(words[place])
@@ -148,7 +148,7 @@ def _marked(tokens: np.ndarray, places: np.ndarray) -> list[list[str]]:
 
 
 def word_records(runs: Sequence[ReportedRun]) -> list[Record]:
-    """A table of test words and predictions, then accuracy by what replaced the words."""
+    """Return a table of test words and predictions, then accuracy by what replaced the words."""
     tables, texts = of_same_items(runs, _read, lambda _: ("text", "place", "word"))
     return [*([_table(tables)] if tables else []), *texts, *accuracy_by_group(runs, "words")]
 
@@ -158,7 +158,7 @@ def _read(run: ReportedRun) -> Columns:
 
 
 def _table(tables: Mapping[str, Columns]) -> Table:
-    """The words with the smallest probability, and some others up to the largest."""
+    """Return the words with the smallest probability, and some others up to the largest."""
     order = np.argsort(mean_of(tables, "p_word"), kind="stable")
     rows = worst_first(order)
     what = "words, by the probability p of the right one"
@@ -172,7 +172,7 @@ def _table(tables: Mapping[str, Columns]) -> Table:
 
 
 def _said(columns: Columns, row: int) -> str:
-    """The prediction for a word, with its probability if it is wrong."""
+    """Return the prediction for a word, with its probability if it is wrong."""
     said = str(columns["prediction"][row])
     return said if columns["right"][row] else f"{said} ✗ ({columns['probability'][row]:.2f})"
 
@@ -181,7 +181,7 @@ def _said(columns: Columns, row: int) -> str:
 
 
 def attention_records(runs: Sequence[ReportedRun]) -> list[Record]:
-    """A slider over the epochs for each run."""
+    """Return a slider over the epochs for each run."""
     return attention_by_run(runs, _run_records)
 
 
@@ -222,13 +222,13 @@ def _by_epoch(run: ReportedRun) -> Learned:
 
 
 def _numbers(run: ReportedRun, count: int) -> np.ndarray:
-    """Some test words, half of them wrong."""
+    """Choose some test words, half of them with wrong predictions."""
     columns = read_items(run, KIND, ("right", "row"), count, "words")
     return chosen_words(columns["right"] > 0, columns["row"])
 
 
 def _best(run: ReportedRun) -> Learned | None:
-    """The best epoch, as attention.npz has it; None without one."""
+    """Return the best epoch from attention.npz; None if there is no such file."""
     kept = read_attention(run.run)
     if kept is None or not kept.keys() >= _KEPT:
         return None

@@ -31,7 +31,7 @@ Item = TypeVar("Item", AttentionMap, ShadedText, ImageMap)
 def attention_by_run(
     runs: Sequence[ReportedRun], records: Callable[[ReportedRun], Sequence[Record]]
 ) -> list[Record]:
-    """The `records` of each run, or a sentence that says why a run has none."""
+    """Return the `records` of each run, or a sentence that says why a run has none."""
     found: list[Record] = []
     choices: dict[str, Sequence[Record]] = {}
     for run in runs:
@@ -59,13 +59,13 @@ def learned_records(
     best: Callable[[ReportedRun], Learned | None],
     record: Callable[[Sequence[Any], Sequence[str]], Frame],
 ) -> list[Record]:
-    """A slider over a run's epochs, and warnings about missing ones.
+    """Return a slider over a run's epochs, and warnings about missing ones.
 
     Args:
         run: the run.
-        by_epoch: its epochs; raises `RequestError` if their weights or the data can't be read.
-        best: the best epoch alone, or None; called if `by_epoch` fails.
-        record: the record of an epoch, made of its items and the names of their maps.
+        by_epoch: returns its epochs; raises `RequestError` if weights or data can't be read.
+        best: returns only the best epoch, or None; called if `by_epoch` fails.
+        record: makes the record of an epoch from its items and the names of their maps.
 
     Raises:
         RequestError: no epoch is known.

@@ -22,7 +22,7 @@ class Cells(NamedTuple):
     """A column of a table of test items."""
 
     name: str
-    cell: Callable[[Columns, int], str]  # the text, of a run's predictions and an item's row
+    cell: Callable[[Columns, int], str]  # returns the text for a run's predictions and a row
     of_several: str = "{name}, {label}"  # the heading if there are several runs
 
 
@@ -31,7 +31,7 @@ def of_same_items(
     read: Callable[[ReportedRun], Columns],
     items: Callable[[Columns], Sequence[str]],
 ) -> tuple[dict[str, Columns], list[Record]]:
-    """The predictions of runs by label, and a sentence per run that is left out.
+    """Return the predictions of runs by label, and a sentence per run that is left out.
 
     Args:
         runs: the first that can be read defines the items.
@@ -73,10 +73,10 @@ def read_items(
         kind: its kind.
         needed: columns that predictions.csv must have.
         count: how many rows it must have; None: any number.
-        items: what test items are called, in the plural.
+        items: the noun for test items, in the plural.
 
     Raises:
-        RequestError: the file can't be read, or it lacks a column, or has other items.
+        RequestError: the file can't be read, lacks a column, or has other items.
     """
     path = run.run.path / "predictions.csv"
     columns = run.run.read_predictions(kind.scoring.text_columns)
@@ -100,13 +100,13 @@ def worst_first(order: Sequence[int] | np.ndarray) -> list[int]:
 
 
 def which_items(shown: int, of: int, what: str, runs: int) -> str:
-    """The title of a table of the items that `worst_first` chose.
+    """Return the title of a table of the items that `worst_first` chose.
 
     Args:
-        shown: how many the table has.
-        of: how many were tested.
-        what: what items are called, and what they are sorted by.
-        runs: how many runs were tested on them.
+        shown: number of items in the table.
+        of: number of test items.
+        what: the noun for items, and what they are sorted by.
+        runs: number of runs in the table.
     """
     title = f"{shown} of {of:,} test {what}"
     title += f" (mean of {runs} runs)" if runs > 1 else ""
@@ -122,14 +122,14 @@ def items_table(
     shared: Sequence[Cells],
     own: Sequence[Cells],
 ) -> Table:
-    """A table of test items with the predictions of each run.
+    """Return a table of test items with the predictions of each run.
 
     Args:
-        title: of the table.
-        tables: predictions of the runs by label; the first of `own` is words.
+        title: title of the table.
+        tables: predictions of the runs by label.
         rows: the items.
-        shared: columns that are the same for all runs, of words.
-        own: columns that each run has.
+        shared: columns that are the same for all runs; they contain words.
+        own: columns of each run; the first one contains words.
     """
     first, several = next(iter(tables.values())), len(tables) > 1
     header = [each.name for each in shared]
@@ -147,7 +147,7 @@ def items_table(
 
 
 def text_cells(*names: str) -> list[Cells]:
-    """Columns that show predictions unchanged."""
+    """Return columns that show predictions unchanged."""
 
     def cells(name: str) -> Cells:
         return Cells(name, lambda own, row: str(own[name][row]))
@@ -156,12 +156,12 @@ def text_cells(*names: str) -> list[Cells]:
 
 
 def mean_of(tables: Mapping[str, Columns], name: str) -> np.ndarray:
-    """The mean of a column over the runs, (N,)."""
+    """Return the mean of a column over the runs, (N,)."""
     return np.mean([columns[name] for columns in tables.values()], axis=0)
 
 
 def accuracy_by_group(runs: Sequence[ReportedRun], items: str) -> list[Record]:
-    """A table of the accuracy by group of all runs that have groups; empty if none has."""
+    """Return a table of accuracy by group for the runs that have groups; [] if none has."""
     known = {run.label: run.metrics["groups"] for run in runs if run.metrics.get("groups")}
     rows = []
     for name in dict.fromkeys(name for groups in known.values() for name in groups):

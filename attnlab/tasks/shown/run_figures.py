@@ -36,7 +36,7 @@ _LONG, _ROW_HEIGHTS = 24, (0.28, 0.36)  # characters of a label; inches of short
 
 
 def read_attention(run: RunDirectory) -> dict[str, np.ndarray] | None:
-    """The arrays of a run's attention.npz; None if it has no attention to show.
+    """Return the arrays of a run's attention.npz; None if it has no attention to show.
 
     Raises:
         RequestError: The file is damaged.
@@ -59,7 +59,7 @@ def run_title(metrics: Mapping[str, Any]) -> str:
 def result_line(
     metrics: Mapping[str, Any], kind: Kind, *others: str, with_skill: bool = True
 ) -> str:
-    """The test result in a line: the reported metric, `others`, and the best baseline."""
+    """Return the test result in a line: the reported metric, `others`, and the best baseline."""
     test, reported = metrics.get("test", {}), metrics.get("metric", kind.scoring.reported)
     shown = [metric for metric in kind.scoring.metrics if metric.name in (reported, *others)]
     known = [f"{m.label} {test[m.name]:.4g}" for m in shown if test.get(m.name) is not None]
@@ -81,12 +81,12 @@ def learning_figure(
     result: str,
     logarithmic: str | None = None,
 ) -> Figure:
-    """Curves by epoch in panels side by side, the best epoch marked.
+    """Draw curves by epoch in panels side by side, and mark the best epoch.
 
     Args:
         history: `epoch`, and columns such as `train_loss`; epochs without a score have NaN.
         metrics: metrics.json.
-        panels: of these, the ones with a known curve are shown.
+        panels: the panels; one without a known curve is left out.
         result: a line below the title.
         logarithmic: the panel with a logarithmic axis if its values differ more than tenfold.
     """
@@ -128,14 +128,14 @@ def groups_figure(
 ) -> Figure:
     """Draw the share of right answers per group, with Wilson's 95 % interval, and of all items.
 
-    Of more than 40 groups the largest are shown.
+    With more than 40 groups only the largest are shown.
 
     Args:
-        groups: name -> share from 0 to 1, and of how many items.
-        whole: the share of all.
+        groups: name -> share from 0 to 1, and the number of items.
+        whole: the share of all items.
         metrics: metrics.json.
-        measure: what the share is called.
-        items: what they are called, in the plural.
+        measure: the name of the share.
+        items: the noun for items, in the plural.
         result: a line below the title.
     """
     largest = sorted(groups, key=lambda name: -groups[name][1])[:_MOST_GROUPS]
@@ -160,10 +160,10 @@ def groups_figure(
 
 
 def principal_plane(vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The plane in which vectors differ most: principal component analysis by SVD.
+    """Project vectors onto their first two principal components, by SVD.
 
-    Vectors (N, D) become coordinates (N, 2), and the share of the variance along each, (2,). Each
-    axis is turned so that its largest loading is positive: equal vectors give equal maps.
+    Vectors (N, D) become coordinates (N, 2), and the share of the variance along each, (2,). The
+    sign of each axis makes its largest loading positive, so that equal vectors give equal maps.
     """
     centred = np.asarray(vectors, np.float64)
     centred = centred - centred.mean(axis=0)
@@ -186,18 +186,18 @@ def vocabulary_figure(
     members: Sequence[int] | np.ndarray = (),
     strengths: Sequence[float] | np.ndarray = (),
 ) -> Figure:
-    """Words at their places in the plane of the first two principal components.
+    """Draw words in the plane of the first two principal components of their vectors.
 
-    Vectors are divided by their length first. Otherwise frequent words, whose vectors are the
+    Vectors are first divided by their length. Otherwise frequent words, whose vectors are the
     longest, would be far from all others. Neighbours have vectors of similar directions.
 
     Args:
         vectors: (N, D), one per word.
         words: the most important ones first.
-        title: of the figure.
+        title: title of the figure.
         groups: names of groups of words; empty: there are none.
         members: the group of each word.
-        strengths: of the words' colours, from 0, grey, to 1.
+        strengths: the strength of each word's colour, from 0, grey, to 1.
     """
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     places, shares = principal_plane(vectors / np.maximum(lengths, 1e-12))

@@ -15,8 +15,9 @@ from attnlab.text.tokenizers import PAD
 from attnlab.training.steps import RandomStates, compiled
 
 Batches = Sequence[tuple[np.ndarray, np.ndarray]]
-# A batch's source and target; a step's learning rate, number and seeds.
+# Source and target of a batch.
 _BATCH = (tf.TensorSpec((None, None), tf.int32), tf.TensorSpec((None, None), tf.int32))
+# Learning rate, number and seeds of a step.
 _STEP = (
     tf.TensorSpec((), tf.float32),
     tf.TensorSpec((), tf.int64),
@@ -25,7 +26,7 @@ _STEP = (
 
 
 def token_losses(labels: tf.Tensor, logits: tf.Tensor, smoothing: float = 0.0) -> tf.Tensor:
-    """Cross entropy of each token, against smoothed targets.
+    """Return the cross entropy of each token with smoothed targets.
 
     The target is `1 - smoothing` at the label plus `smoothing / V` everywhere, so the loss is
     `(1 - smoothing) * -log p(label) + smoothing * mean(-log p)`.
@@ -37,7 +38,7 @@ def token_losses(labels: tf.Tensor, logits: tf.Tensor, smoothing: float = 0.0) -
     """
     places = tf.stack([tf.range(tf.shape(labels)[0]), labels], axis=1)
 
-    # The gradient by hand: TensorFlow's would write three more tensors as large as the logits.
+    # TensorFlow's own gradient would write three more tensors of the size of the logits.
     @tf.custom_gradient
     def losses(logits):
         log_shares = tf.nn.log_softmax(logits)
@@ -57,11 +58,11 @@ def token_losses(labels: tf.Tensor, logits: tf.Tensor, smoothing: float = 0.0) -
 
 @dataclass(frozen=True)
 class TokenScores:
-    """What a model gives the real target tokens of some sentences, each token of equal weight."""
+    """Scores of a model on the target tokens of some sentences; each token has the same weight."""
 
     loss: float  # mean cross entropy of a token, in nats, without label smoothing
-    accuracy: float  # share of tokens that the model finds likeliest, given the true ones before
-    tokens: int  # number of tokens, ends of sentences among them
+    accuracy: float  # share of tokens that are the most probable ones, given the true ones before
+    tokens: int  # number of tokens, END included
 
     @property
     def perplexity(self) -> float:
@@ -79,9 +80,8 @@ class TranslationProgram:
     The optimizer's learning rate is set at every step from `train`'s `rates`. Draws of dropout and
     other random layers follow from (seed, step).
 
-    Sentences differ in length, so that batches differ in shape: a step is one program. `jit`
-    compiles it with XLA, once for every shape, so its caller keeps these few; without it there is
-    one TensorFlow graph.
+    A step is one program, because batches differ in shape. `jit` compiles it with XLA once per
+    shape, so callers should use few shapes; without `jit` one TensorFlow graph serves all shapes.
     """
 
     def __init__(
@@ -109,11 +109,11 @@ class TranslationProgram:
     def train(
         self, batches: Batches, rates: Sequence[float] | np.ndarray, first_step: int
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Take a step for each batch at its rate, after `first_step` steps in the whole run.
+        """Run a step for each batch at its rate, after `first_step` earlier steps of the run.
 
         Returns:
-            (steps,) mean loss of each step's real tokens before its update, float64, NaN where
-            the numbers broke down; (steps,) how many tokens these are, int64.
+            (steps,) float64, the mean loss of each step's real tokens before its update, NaN if it
+            diverged; (steps,) int64, the number of these tokens.
         """
         results = []
         for step, (batch, rate) in enumerate(zip(batches, rates, strict=True), first_step):
@@ -123,7 +123,7 @@ class TranslationProgram:
         return losses, np.array([count.numpy() for _, count in results], np.int64)
 
     def evaluate(self, batches: Batches) -> TokenScores:
-        """Scores over all real target tokens, without dropout and label smoothing."""
+        """Return the scores of all real target tokens, without dropout and label smoothing."""
         loss, hits, tokens = np.sum(
             [self._evaluate(*_tensors(*batch)).numpy() for batch in batches] or [np.zeros(3)],
             axis=0,
@@ -148,12 +148,12 @@ class TranslationProgram:
         return tf.reduce_sum(tf.stack([losses, hits, tf.ones_like(real)]) * real, axis=1)
 
     def _predict(self, source, target, loss, training):
-        """Loss, hit and weight (1 where the token is real) of each next token, all (N,)."""
+        """Return loss, hit and weight (0 for padding) of each next token, each (N,)."""
         memory = self.model.encode(source, training=training)
         states = self.model.decode(target[:, :-1], memory, training=training).states
         labels = tf.reshape(target[:, 1:], (-1,))
         states = tf.reshape(states, (-1, states.shape[-1]))
-        if not self.jit:  # the projection onto the vocabulary is the widest: spare it the padding
+        if not self.jit:  # leave padding out of the costliest step, the projection to logits
             real = tf.reshape(tf.where(labels != PAD), (-1,))
             labels, states = tf.gather(labels, real), tf.gather(states, real)
         logits = self.model.logits(states)

@@ -1,1 +1,1 @@
-"""Makes `asked`, beside this file, known to the tests in the folders below."""
+"""Make `asked`, the module next to this file, importable by tests in the folders below."""

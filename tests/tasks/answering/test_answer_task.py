@@ -116,7 +116,7 @@ def test_questions_that_end_elsewhere_in_rows_of_equal_length_are_compiled_anew(
     file, questions = tmp_path / "asked.json", some_questions(20)
     config = compose(*TINY, f"data.path={file}", "attention=none")
     made = []
-    # A word of the texts stands in the questions instead.
+    # The questions get a word of the texts instead.
     for ask, told in (("", " It "), ("It ", " ")):
         moved = [
             each._replace(question=f"{ask}{each.question}", text=each.text.replace(" It ", told))
@@ -195,7 +195,10 @@ def test_questions_without_an_answer_may_be_answered_by_nothing(lab):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("attention=luong_local", "attention.alignment=monotonic"), "has none beside it in the"),
+        (
+            ("attention=luong_local", "attention.alignment=monotonic"),
+            "has no matching place in the",
+        ),
         (("model=transformer", "attention=pooling"), "it has no query"),
         (("task.tokenizer=char",), "task.tokenizer: expected one of word, bpe, got char."),
         (("task.max_length=1",), "task.max_length: expected a whole number at least 2"),

@@ -1,4 +1,4 @@
-"""Exact match and F1, held against values that follow from the definitions by hand."""
+"""Exact match and F1, compared with values computed by hand from the definitions."""
 
 from __future__ import annotations
 

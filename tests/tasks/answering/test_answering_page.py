@@ -26,8 +26,8 @@ def test_answers_go_from_the_worst_to_the_best(tmp_path):
     assert len(scores) == 24 and scores == sorted(scores) and scores[-1] == 1
     wrong = [cell.endswith(" ✗") for cell in column(table, "prediction")]
     assert wrong == [score < 1 for score in scores]
-    assert groups.header == ["question", "questions", "exact match", "F1"]
-    assert column(groups, "question") == ["when", "who"]
+    assert groups.header == ["question word", "questions", "exact match", "F1"]
+    assert column(groups, "question word") == ["when", "who"]
 
 
 def test_several_runs_stand_side_by_side(tmp_path):
@@ -35,12 +35,12 @@ def test_several_runs_stand_side_by_side(tmp_path):
     write_answerer(tmp_path, "bahdanau", said(TEST, 1), DATA)
     table, groups = answer_records(on_page(tmp_path))
     assert {*table.header} >= {
-        "says no attention",
-        "says bahdanau",
+        "answer of no attention",
+        "answer of bahdanau",
         "F1, no attention",
         "p, bahdanau",
     }
-    assert column(table, "says bahdanau") == column(table, "answer")
+    assert column(table, "answer of bahdanau") == column(table, "answer")
     assert column(groups, "exact, bahdanau") == ["100.0", "100.0"]
 
 

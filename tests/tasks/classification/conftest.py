@@ -1,1 +1,1 @@
-"""Makes `labelled`, beside this file, known to the tests in the folders below."""
+"""Make `labelled`, the module next to this file, importable by tests in the folders below."""

@@ -37,7 +37,7 @@ def labelled(
 
 
 def some_texts(count: int, seed: int = 0, grouped: bool = False) -> TextPart:
-    """Texts of all three classes, perhaps in groups by their length in words."""
+    """Texts of all three classes, optionally in groups by their number of words."""
     random = np.random.default_rng(seed)
     labels = random.integers(0, 3, count)
     texts = [

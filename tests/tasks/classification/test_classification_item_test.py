@@ -1,4 +1,4 @@
-"""McNemar's exact test, held against the sum of the binomial distribution and SciPy's."""
+"""McNemar's exact test, compared with binomial sums and SciPy."""
 
 from __future__ import annotations
 

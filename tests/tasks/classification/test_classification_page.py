@@ -176,7 +176,7 @@ def looking(tmp_path):
 
 def test_each_epoch_has_its_class_and_its_weights(looking):
     note, slider = attention_records([looking(Looking())])
-    assert isinstance(note, Text) and "Each word asks" not in note.text
+    assert isinstance(note, Text) and "Each word is a query" not in note.text
     assert slider.epochs.numbers == [1, 2]
     for epoch, ((words,), said) in enumerate(zip(slider.frames, ["good", "mixed"], strict=True), 1):
         assert isinstance(words, ShadedWords) and words.maps == ["weights"]
@@ -203,7 +203,7 @@ def test_each_head_has_a_map_behind_the_mean_where_there_is_room(looking):
 
 def test_where_each_word_asks_that_is_said(looking):
     note, slider = attention_records([looking(Looking(every=True))])
-    assert "Each word asks" in note.text
+    assert "Each word is a query" in note.text
     assert slider.frames[0][0].items[0].weights.max() == 1
 
 

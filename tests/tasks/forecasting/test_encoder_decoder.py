@@ -35,7 +35,7 @@ MECHANISMS = [name for name in options("attention") if can_decode(name)]
 
 
 def make(attention: str, inputs: int = 0, **changes):
-    """A small forecaster; without anchor and normalization unless told otherwise."""
+    """A small forecaster, by default without anchor and normalization."""
     content = option_content("attention", attention)
     own = {key: value for key, value in SMALL.items() if key in content}
     own |= {key: changes.pop(key) for key in ("alignment",) if key in changes}

@@ -1,4 +1,4 @@
-"""Diebold and Mariano's test, held against published values and scipy.stats."""
+"""Diebold and Mariano's test, compared with published values and scipy.stats."""
 
 from __future__ import annotations
 

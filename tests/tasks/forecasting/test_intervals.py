@@ -25,7 +25,7 @@ def test_steps_with_too_few_errors_have_no_interval():
 
 
 def test_the_forecast_lies_in_its_interval():
-    """Errors of one sign alone put it beside."""
+    """Errors of only one sign would otherwise give an interval without the forecast."""
     errors = np.linspace(1.0, 2.0, 79)[:, None] * [[1, -1]]
     np.testing.assert_allclose(interval_ends(errors), [[0, -errors[77, 0]], [errors[77, 0], 0]])
 

@@ -10,7 +10,7 @@ from attnlab.tasks.forecasting.sunspots import Sunspots
 def nrmse(task, part="test"):
     report = task.report(np.zeros_like(task.splits.part(part).target), part)
     scores = {name: round(scores["nrmse"], 4) for name, scores in report.baselines.items()}
-    # Its own window of 24 is that of the autoregression, but for what subtracting a value costs.
+    # Its window of 24 is the autoregression's, minus what subtracting a value costs.
     assert scores.pop("nlinear") - scores["linear_ar12"] == pytest.approx(0, abs=0.005)
     return scores
 

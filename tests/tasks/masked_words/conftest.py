@@ -1,1 +1,1 @@
-"""Makes `fillers`, beside this file, known to the tests in the folders below."""
+"""Make `fillers`, the module next to this file, importable by tests in the folders below."""

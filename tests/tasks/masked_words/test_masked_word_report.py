@@ -129,7 +129,7 @@ def test_words_are_shaded_by_the_weights_of_the_place_that_asks():
     ]
     shades = [round(patch.get_alpha() / DARKEST, 6) for patch in axes.patches if patch.get_alpha()]
     assert shades == [0.25, 1, 0.5, 0.75, 1, 0.5, 0.5]
-    assert figure.texts[1].get_text().startswith("mean over 2 heads; the word between » and « asks")
+    assert figure.texts[1].get_text().startswith("mean over 2 heads; the word between » and « is")
     assert drawn(attention_figure)(kept(1), METRICS).texts[1].get_text().startswith("the word")
 
 

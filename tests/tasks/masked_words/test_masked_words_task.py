@@ -232,7 +232,7 @@ def test_what_has_no_pairs_or_no_words_is_refused():
 def test_unknown_words_are_noted_and_not_asked_for():
     task = task_of(vocabulary=12)
     data = task.load()
-    assert any("not in the vocabulary: nobody asks for them" in note for note in data.notes())
+    assert any("not in the vocabulary and are never predicted" in note for note in data.notes())
     assert all((part.words > 3).all() for part in data.parts.values() if part.asked)
 
 

@@ -122,7 +122,7 @@ def test_json(translate):
 
 @pytest.fixture
 def uncompiled():
-    """Carry out each operation by itself: quicker for a sentence than to compile the search."""
+    """Run the search eagerly, which for one sentence is faster than compiling it."""
     import tensorflow as tf
 
     tf.config.run_functions_eagerly(True)

@@ -1,4 +1,4 @@
-"""The paired bootstrap of translations, held against sacreBLEU's own."""
+"""The paired bootstrap of translations, compared with sacreBLEU's own."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ EXACT = ("model.dropout=0", "task.label_smoothing=0", "task.score_every=2")
 
 @pytest.fixture(scope="session")
 def pairs(tmp_path_factory) -> Path:
-    """A corpus of 80 pairs as a file, with links beside it."""
+    """A corpus of 80 pairs in a file, with links in a second file."""
     folder = tmp_path_factory.mktemp("pairs")
     some = list(itertools.islice(Builtin(pairs=100).pairs("train"), 80))
     lines = [f"{pair.source}\t{pair.target}\n" for pair in some]

@@ -58,16 +58,16 @@ class Corpus(TextCorpus):
 def divided(corpus: Corpus, seed: int, *, ignore_case: bool = True) -> dict[str, list[Asked]]:
     """Return the questions of train, validation and test of an opened corpus, in its order.
 
-    A part that the corpus doesn't have is held out from train by the run's seed: the shares of its
-    texts in the settings `test` and `validation`, at least one text, with all questions about them.
-    If two parts of the corpus's own have questions about one text, the later of `PARTS` keeps
-    them; `Corpus.left_out` and `notes` count the questions that the other part loses.
+    A missing part is held out from train by the run's seed: the share of texts in the settings
+    `test` and `validation`, at least one text, with all questions about them. If two of the
+    corpus's own parts have questions about one text, only the later of `PARTS` keeps its questions;
+    `Corpus.left_out` and `notes` count the questions that the other part loses.
 
     Args:
-        corpus: opened.
-        seed: of the run.
-        ignore_case: whether texts that differ only by case are one text, because the model reads
-            them in lower case.
+        corpus: an opened corpus.
+        seed: the run's seed.
+        ignore_case: whether texts that differ only by case count as one text, because the model
+            reads them in lower case.
 
     Raises:
         RequestError: a question can't be read, or there are too few texts.

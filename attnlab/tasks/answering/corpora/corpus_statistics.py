@@ -1,4 +1,4 @@
-"""What a corpus has in it, as `attnlab data` shows it: counts and lengths of each part."""
+"""The statistics of `attnlab data`: counts and lengths of each part."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from attnlab.text.words import split_words
 
 
 def describe(corpus: Corpus, seed: int) -> dict[str, dict[str, Any]]:
-    """The numbers of each part of an opened corpus, as a run with this seed divides it.
+    """Return the numbers of each part of an opened corpus, as a run with this seed divides it.
 
     Raises:
         RequestError: the corpus can't be read or divided.
@@ -29,7 +29,7 @@ def _counts(questions: Sequence[Asked]) -> dict[str, Any]:
         "questions": len(questions),
         "texts": len(texts),
         "unanswerable": len(questions) - len(answers),
-        "words": fmean(texts),  # of a text; a word is what `split_words` gives
+        "words": fmean(texts),  # mean per text; words are those of `split_words`
         "longest": max(texts),
         "question_words": fmean(len(split_words(each.question)) for each in questions),
         "answer_words": fmean(answers) if answers else 0.0,
@@ -48,7 +48,7 @@ def _lines(row: Row) -> Iterator[tuple[str, ...]]:
     yield "words of an answer", *(f"{part['answer_words']:,.2f}" for part in parts)
     for name in dict.fromkeys(name for part in parts for name in part["groups"]):
         counts = (f"{part['groups'].get(name, 0):,}" for part in parts)
-        yield f"asks {name}", *counts
+        yield f"question word: {name}", *counts
 
 
 CATALOG = corpus_catalog(Corpus, "about texts", describe, _lines)

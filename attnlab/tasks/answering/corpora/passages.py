@@ -1,4 +1,4 @@
-"""Passages that were made, with questions that one sentence among several answers."""
+"""The corpus `passages`: generated texts, with questions that one of several sentences answers."""
 
 from __future__ import annotations
 
@@ -8,30 +8,30 @@ from functools import cached_property
 from typing import Any
 
 from attnlab.tasks.answering.corpora.corpus import Answer, Asked, Corpus
-from attnlab.tasks.answering.corpora.passages_grammar import QUESTION_WORDS, Told, told
+from attnlab.tasks.answering.corpora.passages_grammar import QUESTION_WORDS, Passage, passage
 from attnlab.tasks.text_corpus import PARTS
 
-VERSION = 3  # of the grammar; another one may write other passages
+VERSION = 3  # of the grammar; other versions write other passages
 HELD_OUT = 250  # passages for validation, and as many for the test
 _EACH = len(QUESTION_WORDS)  # questions about a passage
 
 
 class Passages(Corpus):
-    """Passages of four events, and who, whom, where and when about them; needs no file.
+    """Passages of four events, with the questions who, whom, where and when; needs no file.
 
     "Anna met the old sailor in the harbour on Monday. At noon, the judge was called by Anna ..."
-    Other sentences also have some of the words of a question, but only one has all of them: who
-    is found by verb and patient, whom by agent and verb, where and when by all three. So the
-    sentence can't be found by a single word, and without the question no answer is likelier than
-    three others. Sentences are active or passive; places and times come first or last. People
-    have one of some 600 names, most of which are seen a few dozen times.
+    Several sentences have some words of a question, but only one has all of them. "Who" names the
+    verb and the patient, "whom" the agent and the verb, "where" and "when" all three. So no single
+    word is enough to find the sentence, and without the question four answers are equally likely.
+    Sentences are active or passive; places and times are at the start or at the end. There are some
+    600 names of people, most of which occur a few dozen times.
 
     Parts share no passage. Answers are copied from the text unchanged.
 
     Args:
-        questions: to train on, four about each passage; those to validate and test on, 1,000 each,
-            stay the same.
-        seed: which passages; the run's seed doesn't change them.
+        questions: the number of training questions, four per passage; the 1,000 for validation and
+            the 1,000 for the test don't depend on it.
+        seed: draws the passages; the run's seed doesn't change them.
     """
 
     name = "passages"
@@ -43,16 +43,16 @@ class Passages(Corpus):
         self.size, self.seed = questions, seed
 
     @cached_property
-    def _held_out(self) -> list[Told]:
-        """Validation, then test."""
+    def _held_out(self) -> list[Passage]:
+        """The passages of validation, then those of test."""
         drawn = self._drawn("held out")
         return [next(drawn) for _ in range(2 * HELD_OUT)]
 
-    def _drawn(self, what: str, not_these: Collection[str] = ()) -> Iterator[Told]:
-        """Different passages without end."""
+    def _drawn(self, what: str, not_these: Collection[str] = ()) -> Iterator[Passage]:
+        """Draw different passages without end."""
         draw, seen = random.Random(f"{self.seed} {what}"), {*not_these}
         while True:
-            found = told(draw)
+            found = passage(draw)
             if found.text not in seen:
                 seen.add(found.text)
                 yield found
@@ -71,8 +71,8 @@ class Passages(Corpus):
         return {"version": VERSION, "questions": self.size, "seed": self.seed}
 
 
-def _asked(part: str, drawn: Iterator[Told]) -> Iterator[Asked]:
-    for number, passage in enumerate(drawn):
-        for place, (question, answer, start) in enumerate(passage.questions):
+def _asked(part: str, drawn: Iterator[Passage]) -> Iterator[Asked]:
+    for number, (text, questions) in enumerate(drawn):
+        for place, (question, answer, start) in enumerate(questions):
             name = f"{part}-{number * _EACH + place}"
-            yield Asked(name, question, passage.text, (Answer(start, answer),))
+            yield Asked(name, question, text, (Answer(start, answer),))

@@ -1,6 +1,6 @@
-"""A small grammar of English passages in which several people do several things to each other.
+"""A small grammar of English passages about people who meet, see or call each other.
 
-Every question names two or three things that, together, one sentence alone has.
+Each question names two or three parts of an event; only one sentence contains all of them.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _USUAL_NAMES = [
     *("Anna", "Peter", "Maria", "Thomas", "Clara", "David", "Laura", "Simon"),
     *("Emma", "Oscar", "Julia", "Victor", "Nora", "Martin", "Helena", "Felix"),
 ]
-# Made up ones beside them, so that a name is seen now and then only, and can't be learned by heart.
+# Syllables of made-up names. With these, each name is so rare that a model can't memorize it.
 _FIRST_SYLLABLES = [
     *("Ba", "Be", "Bo", "Da", "De", "Do", "Fa", "Fe", "Ga", "Go", "Ha", "He", "Ka", "Ke", "Ko"),
     *("La", "Le", "Lo", "Ma", "Me", "Mo", "Na", "Ne", "No", "Ra", "Re", "Ro", "Sa", "Ta", "To"),
@@ -29,7 +29,7 @@ _LAST_SYLLABLES = [
     *("mon", "nel", "nor", "ran", "ric", "ros", "sam", "ton", "vin", "wen"),
 ]
 _NAMES = _USUAL_NAMES + [first + last for first in _FIRST_SYLLABLES for last in _LAST_SYLLABLES]
-# Past tense, participle (for passives), and what a question has after "did".
+# Past tense, participle (for passives), and the form after "did".
 _VERBS = [
     *(("met", "met", "meet"), ("saw", "seen", "see"), ("helped", "helped", "help")),
     *(("called", "called", "call"), ("followed", "followed", "follow")),
@@ -69,19 +69,19 @@ class Event(NamedTuple):
     time: str
 
 
-class Told(NamedTuple):
-    """A passage, and questions about it: each with its answer and the answer's place."""
+class Passage(NamedTuple):
+    """A passage, and questions about it."""
 
     text: str
-    questions: list[tuple[str, str, int]]
+    questions: list[tuple[str, str, int]]  # question, answer, and start of the answer in the text
 
 
-def told(draw: random.Random) -> Told:
-    """A passage of four events, and a question of each kind, each about another event.
+def passage(draw: random.Random) -> Passage:
+    """Draw a passage of four events, and a question of each kind, each about another event.
 
-    The events are those of two agents, two verbs and two patients, such that each agent meets each
-    verb, each verb each patient, and each patient each agent, exactly once: any two of the three
-    tell an event, none of them alone. Places and times are all different.
+    The events combine two agents, two verbs and two patients. Each pair of an agent and a verb, a
+    verb and a patient, or an agent and a patient occurs exactly once. So any two of the three
+    identify an event, and one of them doesn't. Places and times are all different.
     """
     events = _events(draw)
     sentences, places = [], []
@@ -93,7 +93,7 @@ def told(draw: random.Random) -> Told:
         at = draw.randrange(len(sentences) + 1)
         sentences.insert(at, draw.choice(_FILLERS))
         places.insert(at, {})
-        events.insert(at, events[0])  # a place holder, about which nothing is asked
+        events.insert(at, events[0])  # a placeholder, which no question is about
     starts = _starts(sentences)
     about = [number for number, found in enumerate(places) if found]
     draw.shuffle(about)
@@ -103,7 +103,7 @@ def told(draw: random.Random) -> Told:
         start, answer = places[number][part]
         question = _question(draw, word, events[number])
         questions.append((question, answer, starts[number] + start))
-    return Told(" ".join(sentences), questions)
+    return Passage(" ".join(sentences), questions)
 
 
 def _events(draw: random.Random) -> list[Event]:
@@ -120,7 +120,7 @@ def _events(draw: random.Random) -> list[Event]:
 
 
 def _people(draw: random.Random, count: int) -> list[str]:
-    """Different people: names, or people of a trade, some with an adjective."""
+    """Draw different people: names or trades, some trades with an adjective."""
     trades, names = draw.sample(_PEOPLE, count), draw.sample(_NAMES, count)
     found = []
     for trade, name in zip(trades, names, strict=True):
@@ -130,7 +130,7 @@ def _people(draw: random.Random, count: int) -> list[str]:
 
 
 def _sentence(draw: random.Random, event: Event) -> tuple[str, dict[str, tuple[int, str]]]:
-    """An event in a sentence, and where its parts stand: start, and text as it stands there."""
+    """Write an event as a sentence; also return start and text of each part by its name."""
     past, participle, _ = event.verb
     if draw.random() < 0.35:
         core = [("patient", event.patient), ("", f"was {participle} by"), ("agent", event.agent)]
@@ -147,7 +147,7 @@ def _sentence(draw: random.Random, event: Event) -> tuple[str, dict[str, tuple[i
 
 
 def _written(pieces: Sequence[tuple[str, str]]) -> tuple[str, dict[str, tuple[int, str]]]:
-    """Pieces with spaces between, a capital letter and a point; where those with a name stand."""
+    """Join pieces to a sentence; also return start and text of each piece with a name."""
     text, starts = "", {}
     for name, piece in pieces:
         text += " " if text and piece != "," else ""
@@ -172,7 +172,7 @@ def _question(draw: random.Random, word: str, event: Event) -> str:
 
 
 def _starts(sentences: Sequence[str]) -> list[int]:
-    """Where each sentence begins when they are joined by spaces."""
+    """Return the start of each sentence when all are joined by spaces."""
     starts, at = [], 0
     for sentence in sentences:
         starts.append(at)

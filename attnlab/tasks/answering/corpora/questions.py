@@ -1,4 +1,4 @@
-"""Anybody's questions: JSON of SQuAD's form."""
+"""The user's own questions: JSON files in SQuAD's format."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from attnlab.tasks.text_corpus import OwnFiles
 
 @dataclass(kw_only=True, eq=False)
 class Questions(OwnFiles, Corpus):
-    """Questions in the user's own files of SQuAD's form.
+    """Questions in the user's own files in SQuAD's format.
 
     Validation and test are shares of the texts, or files of their own.
     """

@@ -1,4 +1,4 @@
-"""SQuAD: questions of crowd workers about paragraphs of Wikipedia."""
+"""SQuAD: questions that crowd workers wrote about paragraphs of Wikipedia."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from attnlab.tasks.downloads import cache_folder, fetch
 from attnlab.tasks.text_corpus import ReadCorpus
 
 URL = "https://rajpurkar.github.io/SQuAD-explorer/dataset"
-# SHA-256 of the files at that address, by version and the part that they are here.
+# SHA-256 of the files at that address: version -> part -> digest.
 KNOWN = {
     1.1: {
         "train": "3527663986b8295af4f7fcdff1ba1ff3f72d07d61a20f487cb238a6ef92fd955",
@@ -34,9 +34,9 @@ class Squad(ReadCorpus, Corpus):
     """The Stanford Question Answering Dataset, version 1.1 or 2.0.
 
     107,785 questions about 536 articles (Rajpurkar et al. 2016, arXiv 1606.05250); 2.0 adds 53,775
-    whose text has no answer (Rajpurkar et al. 2018, arXiv 1806.03822). Difference: the test part is
-    the published development part, as the test part proper was never published, and validation is
-    held out from train by texts.
+    whose text has no answer (Rajpurkar et al. 2018, arXiv 1806.03822). Differences: the test part
+    is the published development part, because SQuAD's own test part was never published; validation
+    is held out from train by texts.
     """
 
     name = "squad"
@@ -51,13 +51,13 @@ class Squad(ReadCorpus, Corpus):
     validation: float = 0.1
 
     def open(self, cache: Path, progress: Progress | None = None) -> None:
-        """Find the two files, downloading them where no folder is given; see `Corpus.open`."""
+        """Find the two files, or download them if no folder is given; see `Corpus.open`."""
         files = self._given() if self.path else self._fetched(cache, progress)
         key = "data.path" if self.path else "data.url"
         self.set_items({part: read_questions(file, key) for part, file in files.items()})
 
     def location(self, cache: Path) -> Path | None:
-        """Where the files lie; None where they are still to be fetched."""
+        """Return the folder of the files; None if they aren't downloaded yet."""
         if self.path:
             return Path(self.path).expanduser()
         folder = cache_folder(cache, self.name, self.url, URL)

@@ -1,4 +1,4 @@
-"""A file of SQuAD's form: JSON with texts, questions about them, and answers by their places."""
+"""Read files in SQuAD's format: JSON with texts, questions, and answers with their positions."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from attnlab.tasks.answering.corpora.corpus import Answer, Asked
 from attnlab.text.reading import LONGEST_TEXT, decoded
 
 _FORM = '{"data": [{"paragraphs": [{"context": ..., "qas": [{"id": ..., "question": ..., ...}]}]}]}'
-_SHOWN = 40  # characters of an answer in a complaint
+_SHOWN = 40  # characters of an answer in an error message
 
 
 def read_questions(path: Path, key: str) -> list[Asked]:
-    """The questions of a file, version 1.1 or 2.0 of the form, in their order.
+    """Return the questions of a file in version 1.1 or 2.0 of the format, in their order.
 
-    A question has its `answers`, each with its `text` and the place `answer_start` of its first
-    character in the `context`; without one, `is_impossible` must be true.
+    A question has `answers`, each with its `text` and with `answer_start`, the position of its
+    first character in the `context`. Without an answer, `is_impossible` must be true.
 
     Args:
-        path: of the file, UTF-8.
+        path: the path of the file, UTF-8.
         key: the setting that names it.
 
     Raises:
-        RequestError: the file can't be read, is no such JSON, or an answer doesn't stand where it
-            is said to; named by the question's id.
+        RequestError: the file can't be read, isn't such JSON, or an answer isn't at its
+            `answer_start`; the message names the question's id.
     """
     with explained(f"{key}: {path} can't be read"):
         raw = path.read_bytes()
@@ -59,11 +59,11 @@ def read_questions(path: Path, key: str) -> list[Asked]:
 
 
 class _Unclear(ValueError):
-    """What Python's JSON reader takes and JSON's standard doesn't."""
+    """JSON that Python reads, although the standard forbids it or leaves its meaning open."""
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """An object whose keys are all different."""
+    """Return an object; refuse one with a repeated key."""
     found = dict(pairs)
     if len(found) < len(pairs):
         twice = next(key for key, count in Counter(key for key, _ in pairs).items() if count > 1)
@@ -96,7 +96,7 @@ def _asked(content: Any, text: str, path: Path) -> Asked:
     if type(number) not in (str, int) or not str(number).strip():
         asked = f"{content.get('question')!r:.60}"
         raise RequestError(
-            f"{path}: expected an id of each question, got {number!r:.60} for {asked}."
+            f"{path}: expected an id for each question, got {number!r:.60} for {asked}."
         )
     _check_unicode(str(number), "id", f"{path}: a question")
     where = f"{path}: question {number}"
@@ -108,8 +108,8 @@ def _asked(content: Any, text: str, path: Path) -> Asked:
         )
     if impossible and answers:
         raise RequestError(
-            f'{where}: expected no answers beside "is_impossible": true, got {answers!r:.60}; '
-            '"plausible_answers" is for those that only seem right.'
+            f'{where}: expected no answers with "is_impossible": true, got {answers!r:.60}. '
+            'Put answers that only seem right into "plausible_answers".'
         )
     if impossible:
         answers = []
@@ -141,7 +141,7 @@ def _answer(content: Any, text: str, where: str) -> Answer:
 
 
 def _counted_otherwise(text: str, answer: str, start: int) -> str:
-    """How else the place of an answer may have been counted: a clause, or nothing."""
+    """Return a sentence if `start` is right in UTF-16 units or in bytes; else ""."""
     for codec, size, what in (
         ("utf-16-le", 2, "UTF-16 units, as JavaScript and Java count"),
         ("utf-8", 1, "bytes"),
@@ -172,7 +172,7 @@ def _text(content: Any, key: str, where: str) -> str:
 
 
 def _check_unicode(text: str, key: str, where: str) -> None:
-    """Refuse half a pair of surrogates, which JSON can write and UTF-8 can't."""
+    """Refuse a lone surrogate, which JSON can express and UTF-8 can't."""
     try:
         text.encode()
     except UnicodeEncodeError as error:
@@ -183,7 +183,7 @@ def _check_unicode(text: str, key: str, where: str) -> None:
 
 
 def existing_file(path: str | None, key: str, what: str) -> Path:
-    """The file that a setting names; raises `RequestError` where there is none."""
+    """Return the file that a setting names; raise `RequestError` if it doesn't exist."""
     found = Path(path).expanduser() if path else None
     if found and found.is_file():
         return found

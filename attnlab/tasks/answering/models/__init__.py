@@ -1,1 +1,1 @@
-"""What reads a question and a text: recurrent networks, the Transformer encoder."""
+"""Models that read a question and a text: recurrent networks and Transformer encoders."""

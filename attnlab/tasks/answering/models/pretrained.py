@@ -11,7 +11,7 @@ from attnlab.tasks.answering.models.reader import Reader
 
 
 class PretrainedReader(FineTuned, Reader):
-    """A pretrained encoder over START, question, END, text, END, and an output on its vectors.
+    """A pretrained encoder of START, question, END, text, END, with an output layer.
 
     The text directly follows the question, without padding between them, like the pairs of texts in
     pretraining. `attend` gives the last layer's weights of the text on the question.
@@ -19,8 +19,8 @@ class PretrainedReader(FineTuned, Reader):
     Source: Devlin et al. 2019 (arXiv 1810.04805), section 4.2. Difference: any encoder.
 
     Args:
-        dropout: share of what the output reads that is dropped in training.
-        **kwargs: of `FineTuned` and `Reader`.
+        dropout: dropout rate of the output layer's input.
+        **kwargs: those of `FineTuned` and `Reader`.
     """
 
     def __init__(self, *, dropout: float = 0.1, **kwargs) -> None:

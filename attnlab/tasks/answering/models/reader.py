@@ -14,17 +14,17 @@ _NEVER = -1e9  # the logit of padding
 
 
 class Reader(InMemoryModel):
-    """Rows of a question and a text (B, 1 + Q + P) to logits of starts and ends (B, 2, 1 + P).
+    """Maps rows of a question and a text (B, 1 + Q + P) to logits of starts and ends (B, 2, 1 + P).
 
     Place 0 of the logits is START, which means "no answer here"; the others are the places of the
-    text. Start logit w_s' v + b_s, end logit w_e' v + b_e (Devlin et al. 2019, arXiv
-    1810.04805, section 4.2, with biases) of the vector v of each place, which a subclass
-    computes. For the rows see the module `encoding`.
+    text. A subclass computes a vector v for each place. The start logit is w_s' v + b_s, the end
+    logit w_e' v + b_e (Devlin et al. 2019, arXiv 1810.04805, section 4.2, with biases). The module
+    `encoding` describes the rows.
 
     Args:
         question_places: Q.
         text_places: P.
-        **kwargs: of every Keras model.
+        **kwargs: those of every Keras model.
     """
 
     def __init__(self, *, question_places: int, text_places: int, **kwargs) -> None:
@@ -32,7 +32,7 @@ class Reader(InMemoryModel):
         self.question_places, self.text_places = question_places, text_places
 
     def add_output(self, *dropouts: Dropout) -> None:
-        """Make the output layer, whose input gets the last dropout; called by constructors."""
+        """Create the output layer, whose input gets the last dropout; called by constructors."""
         self.dropouts = [*dropouts]
         self.output_layer = keras.layers.Dense(2, name="output")
 
@@ -69,14 +69,14 @@ class Reader(InMemoryModel):
         return ops.not_equal(tokens, PAD)
 
     def _build_read(self, tokens_shape: tuple) -> int:
-        """Build what reads; returns the width of what it makes."""
+        """Create the weights before the output layer; return the width of its input."""
         raise NotImplementedError
 
     def _read(self, tokens, training) -> tuple:
-        """What the output reads of START and the text, (B, 1 + P, W), and weights.
+        """Return the input of the output layer, (B, 1 + P, W) for START and the text, and weights.
 
-        The weights are those of the places of the text on the question, (B, H, P, Q); None where
-        nothing attends.
+        Weights are those of the places of the text on the question, (B, H, P, Q); None without
+        attention.
         """
         raise NotImplementedError
 
@@ -85,12 +85,12 @@ class EmbeddingReader(Reader):
     """A reader with embeddings of its own.
 
     Args:
-        vocabulary: how many tokens there are.
+        vocabulary: the number of tokens.
         embedding: width of a token's vector.
-        spread: standard deviation of the embeddings at the start.
-        dropout: share of what the output reads that is dropped in training, and of the embeddings,
-            the same numbers of all tokens of a row (Gal and Ghahramani 2016, arXiv 1512.05287).
-        **kwargs: of `Reader`.
+        spread: initial standard deviation of the embeddings.
+        dropout: dropout rate of the output layer's input and of the embeddings; at all tokens of a
+            row the same components are dropped (Gal and Ghahramani 2016, arXiv 1512.05287).
+        **kwargs: those of `Reader`.
     """
 
     def __init__(
@@ -117,13 +117,13 @@ class EmbeddingReader(Reader):
         return self.dropouts[0](self.embedding(tokens), training=training)
 
     def _build_reading(self, vectors_shape: tuple) -> int:
-        """Build what reads; returns the width of what it makes."""
+        """Create the weights after the embeddings; return the width of the output layer's input."""
         raise NotImplementedError
 
     def _reading(self, vectors, real, training) -> tuple[keras.KerasTensor, AttentionOutput | None]:
-        """What the output reads of START and the text, (B, 1 + P, W), and what was attended to.
+        """Return the input of the output layer, (B, 1 + P, W), and the attention's output.
 
-        Vectors are (B, 1 + Q + P, E), `real` (B, 1 + Q + P) is False where there is padding. The
-        weights of what was attended to are those of the places of the text alone, (B, H, P, Q).
+        Vectors are (B, 1 + Q + P, E); `real` (B, 1 + Q + P) is False for padding. The attention
+        weights are those of the places of the text only, (B, H, P, Q).
         """
         raise NotImplementedError

@@ -1,4 +1,4 @@
-"""A recurrent reader: the text looks at the question through an attention mechanism."""
+"""A recurrent reader, whose text attends to the question."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from attnlab.training.steps import Border, is_faster_with_xla
 
 
 class RecurrentReader(EmbeddingReader):
-    """A recurrent encoder reads question and text; each state of the text looks at the question.
+    """A recurrent encoder of question and text; each state of the text attends to the question.
 
-    The states q_j of the question are the memory, each state h_i of the text is a query, c_i its
-    context, q the question's state at its end. The output reads m_i = [h_i; h_i * q; c_i; h_i *
-    c_i], or with `modeling` what a second recurrent encoder makes of the sequence of m_i, so that a
-    place knows what its neighbours found. With the attention `none`, m_i = [h_i; h_i * q]: one
-    vector is all that is known of the question.
+    The states q_j of the question are the memory. Each state h_i of the text is a query with the
+    context c_i. q is the question's last state. The output layer reads m_i = [h_i; h_i * q; c_i;
+    h_i * c_i]. With `modeling` it reads the states of a second recurrent encoder over the m_i, so
+    that each place knows its neighbours' results. With the attention `none`, m_i = [h_i; h_i * q]:
+    the text knows the question only as one vector.
 
     Source: Seo et al. 2017 (arXiv 1611.01603), sections 2.2 to 2.6: encoder, attention from text to
-    question, modeling layer, output. Differences: any mechanism; h_i * q in place of attention from
-    question to text; no characters; starts and ends are read alike. A mechanism whose context has
-    another width than the states gets a matrix behind it.
+    question, modeling layer, output. Differences: any mechanism; h_i * q instead of attention from
+    question to text; no characters; starts and ends are computed in the same way. If the context
+    isn't as wide as the states, a matrix projects it to their width.
 
     The settings are those of `RecurrentEncoder` and `EmbeddingReader`.
     """
@@ -46,7 +46,7 @@ class RecurrentReader(EmbeddingReader):
         self.encoder = RecurrentEncoder(layers=layers, name="encoder", **between, **form)
         self.attention = attention
         self.modeling = RecurrentEncoder(name="modeling", **form) if modeling else None
-        self.fitted = None  # a matrix behind contexts of another width
+        self.fitted = None  # projects contexts to the width of the states
 
     @property
     def faster_with_xla(self) -> bool:
@@ -56,11 +56,11 @@ class RecurrentReader(EmbeddingReader):
 
     @property
     def looks(self) -> bool:
-        """Whether the mechanism looks at anything; `none` doesn't."""
+        """Whether the mechanism attends; `none` doesn't."""
         return self.attention.has_context
 
     def text_vectors(self, tokens):
-        """The encoder's states of the text, (B, P, W)."""
+        """Return the encoder's states of the text, (B, P, W)."""
         vectors, real = (
             self.without_question(each)
             for each in (self._embedded(tokens, False), self._real(tokens))

@@ -14,14 +14,14 @@ from attnlab.tasks.answering.models.reader import EmbeddingReader
 
 
 class TransformerReader(EncoderStack, EmbeddingReader):
-    """A Transformer encoder over START, question, END and text, with an embedding of each segment.
+    """A Transformer encoder of START, question, END and text, with an embedding of each segment.
 
     Source: Devlin et al. 2019 (arXiv 1810.04805), figure 1 and section 4.2; START is their [CLS],
-    END their [SEP]. Differences: any mechanism is the self-attention; the text begins at the same
-    place whatever the question's length, and no [SEP] stands behind it; sinusoidal positions by
-    default. Embeddings are as wide as the layers and multiplied by the root of that (Vaswani et al.
-    2017, section 3.4). `attend` gives the last layer's weights of the text on the question, which
-    sum to less than 1: the rest is on START and the text itself.
+    END their [SEP]. Differences: any mechanism can be the self-attention; the text starts at the
+    same place for questions of any length, and no [SEP] follows it; positions are sinusoidal by
+    default. Embeddings are as wide as the layers and multiplied by the square root of the width
+    (Vaswani et al. 2017, section 3.4). `attend` returns the last layer's weights of the text on the
+    question. They sum to less than 1; the rest is on START and the text itself.
 
     `attention` has a mechanism for each layer; the other settings are those of
     `TransformerEncoderLayer`, `PositionalEncoding` and `EmbeddingReader`.
@@ -44,7 +44,7 @@ class TransformerReader(EncoderStack, EmbeddingReader):
         self.stack(attention, norm=norm, **layer)
 
     def text_vectors(self, tokens):
-        """The last layer's vectors of the text, (B, P, W)."""
+        """Return the last layer's vectors of the text, (B, P, W)."""
         vectors, real = self._embedded(tokens, False), self._real(tokens)
         return self._encoded(vectors, real, False)[0][:, 1 + self.question_places :]
 
@@ -67,7 +67,7 @@ class TransformerReader(EncoderStack, EmbeddingReader):
         return self.without_question(encoded), AttentionOutput(output.context, weights)
 
     def _encoded(self, vectors, real, training) -> tuple:
-        """All places (B, 1 + Q + P, W) behind the last layer, and what it attended to."""
+        """Return the last layer's vectors (B, 1 + Q + P, W), and its attention's output."""
         sizes = (1 + self.question_places, self.text_places)
         segments = [
             ops.broadcast_to(self.segments[number], (size, self.units))

@@ -1,4 +1,4 @@
-"""What runs that answer questions show."""
+"""Views of runs that answer questions."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ _NOTHING = "(no answer)"
 
 
 def answer_records(runs: Sequence[ReportedRun]) -> list[Record]:
-    """A table of questions and each run's answers, then results by question word."""
+    """Return a table of questions and each run's answers, then results by question word."""
     tables, texts = of_same_items(runs, _read, lambda _: ("question", "answer"))
     return [*([_table(tables)] if tables else []), *texts, *_groups(runs)]
 
@@ -37,7 +37,7 @@ def _read(run: ReportedRun) -> Columns:
 
 
 def _table(tables: Mapping[str, Columns]) -> Table:
-    """The questions with the smallest F1, and some at equal distances up to the largest."""
+    """Return the questions with the smallest F1, and some others up to the largest."""
     mean = mean_of(tables, "f1")
     # Of equally bad answers, the most confident comes first.
     order = np.lexsort((np.arange(len(mean)), -mean_of(tables, "probability"), mean))
@@ -48,7 +48,7 @@ def _table(tables: Mapping[str, Columns]) -> Table:
         Cells("answer", lambda own, row: _answer(own["answer"][row])),
     ]
     own = [
-        Cells("prediction", _said, "says {label}"),
+        Cells("prediction", _said, "answer of {label}"),
         Cells("F1", lambda own, row: f"{own['f1'][row]:.2f}"),
         Cells("p", lambda own, row: f"{own['probability'][row]:.3f}"),
     ]
@@ -64,7 +64,7 @@ def _said(columns: Columns, row: int) -> str:
 
 
 def _groups(runs: Sequence[ReportedRun]) -> list[Record]:
-    """Exact match and F1 of all runs by question word."""
+    """Return exact match and F1 of all runs by question word."""
     known = {run.label: run.metrics["groups"] for run in runs if run.metrics.get("groups")}
     if not known:
         return []
@@ -78,7 +78,7 @@ def _groups(runs: Sequence[ReportedRun]) -> list[Record]:
         )
         rows.append([name, str(count), *exact, *f1])
     several = len(known) > 1
-    header = ["question", "questions"]
+    header = ["question word", "questions"]
     header += [f"exact, {label}" for label in known] if several else ["exact match"]
     header += [f"F1, {label}" for label in known] if several else ["F1"]
-    return [Table("results by the word that asks, percent", header, rows)]
+    return [Table("results by question word, percent", header, rows)]

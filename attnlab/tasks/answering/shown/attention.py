@@ -1,4 +1,4 @@
-"""Attention by epoch: at which words of the question the words of a few texts look."""
+"""Attention by epoch: the weights of a few texts' words on the words of their questions."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _OPEN, _CLOSE = "[", "]"
 
 
 def attention_records(runs: Sequence[ReportedRun]) -> list[Record]:
-    """A slider over the epochs for each run that attends."""
+    """Return a slider over the epochs for each run with attention."""
     return attention_by_run(runs, _run_records)
 
 
@@ -57,7 +57,7 @@ def _record(items: Sequence[AttentionMap], names: Sequence[str]) -> AttentionMap
 
 
 def _bracketed(item: AttentionMap) -> AttentionMap:
-    """Put brackets around the answer; they have no weights."""
+    """Put brackets, with weights of 0, around the answer."""
     first, last = item.said or (-1, -1)
     if not 0 <= first <= last < len(item.rows):
         return item
@@ -67,13 +67,13 @@ def _bracketed(item: AttentionMap) -> AttentionMap:
 
 
 def _by_epoch(run: ReportedRun) -> Learned:
-    """The same windows at each epoch: those around the best epoch's answers."""
+    """Return the same windows at each epoch: those around the best epoch's answers."""
     task: Any = run.task()
     run.load_data()
     data: AskedTexts = task.data
     part = data.parts["test"]
     predictions = read_items(run, KIND, ("exact_match", "start", "end"), len(part), "questions")
-    # Half of them are wrong.
+    # Half of the answers are wrong.
     numbers = chosen_examples(predictions["exact_match"] > 0, MOST_QUESTIONS)
     rows = [
         shown_window(part, number, _best_said(predictions, number), task.text_places)
@@ -98,7 +98,7 @@ def _by_epoch(run: ReportedRun) -> Learned:
 def _windows(
     task: Any, part: AskedPart, numbers: Sequence[int] | np.ndarray, rows: Sequence[int]
 ) -> list[AttentionMap]:
-    """Questions and windows of their texts as words, without weights yet."""
+    """Return questions and windows of their texts as words, without weights."""
     first = 1 + task.question_places
     tokens = part.rows.tokens[rows]
     unknown = [_unknown(task, part, row) for row in rows]
@@ -118,7 +118,7 @@ def _windows(
 
 
 def _unknown(task: Any, part: AskedPart, row: int) -> tuple[list[str], list[str]]:
-    """The words of a window that the model doesn't know: in its question, and in its text."""
+    """Return the unknown words of a window: those of its question, and those of its text."""
     number, start = int(part.rows.owners[row]), int(part.rows.starts[row])
     question, text = part.questions[number].question, part.questions[number].text
     before = part.texts[number].tokens[:start].count(UNKNOWN)
@@ -126,7 +126,7 @@ def _unknown(task: Any, part: AskedPart, row: int) -> tuple[list[str], list[str]
 
 
 def _named(rows: np.ndarray, unknown: Sequence[list[str]]) -> list[list[str]]:
-    """Words without padding."""
+    """Return words without padding, with their text in place of unknown tokens."""
     return [
         name_unknown([str(word) for word in row if word], own)
         for row, own in zip(rows, unknown, strict=True)
@@ -134,7 +134,7 @@ def _named(rows: np.ndarray, unknown: Sequence[list[str]]) -> list[list[str]]:
 
 
 def _best_said(predictions: Any, number: int) -> Any:
-    """The best epoch's answer, of which only the place is used."""
+    """Return the best epoch's answer; only its place is set."""
     from attnlab.tasks.answering.spans import PredictedAnswer
 
     start, end = (int(predictions[name][number]) for name in ("start", "end"))
@@ -147,7 +147,7 @@ def _words_of(answers: Sequence[Any]) -> list[str]:
 
 
 def _best(run: ReportedRun) -> Learned | None:
-    """The best epoch, as attention.npz has it; None without one."""
+    """Return the best epoch from attention.npz; None if there is no such file."""
     kept = read_attention(run.run)
     needed = {"weights", "question", "text", "answer", "prediction"}
     if kept is None or not needed <= kept.keys():

@@ -45,7 +45,7 @@ _Span = tuple[int, int]
 
 
 def figures(run: RunDirectory, metrics: Mapping[str, Any]) -> dict[str, Figure]:
-    """The figures of a run by file name.
+    """Return the figures of a run by file name.
 
     Raises:
         RequestError: A file of the run is missing or damaged.
@@ -71,19 +71,19 @@ def attention_figure(kept: Mapping[str, np.ndarray], metrics: Mapping[str, Any])
     """Draw a map for each of up to six questions, wrongly answered ones first.
 
     A column is a word of the text, a row a word of the question; a cell is the mean weight over
-    heads. A frame surrounds the words that the model answered, a line is below the right answer.
-    Of long texts, 60 words around the answer are shown.
+    heads. A frame surrounds the model's answer, a line is below the right answer. A long text is
+    cut to 60 words around the answer.
 
     Args:
-        kept: what `looked_at` has of some questions; `right` and `index` may be missing.
-        metrics: the run's.
+        kept: the result of `looked_at`; `right` and `index` may be missing.
+        metrics: metrics.json of the run.
     """
     heads = kept["weights"].shape[1]
     right = kept.get("right", np.ones(len(kept["weights"]), bool))
     rows = wrong_first(right, MOST_QUESTIONS)
     maps = [_around_answer(kept_map(kept, row)) for row in rows]
     subtitle = f"mean over {heads} heads; " if heads > 1 else ""
-    subtitle += "each word of the text (across) looks at the question (down); framed: what was said"
+    subtitle += "each word of the text (across) attends to the question (down); frame: the answer"
     if "right" in kept:
         subtitle += "; line below: the right answer"
     title = f"{run_title(metrics)}: attention on the question"
@@ -91,7 +91,7 @@ def attention_figure(kept: Mapping[str, np.ndarray], metrics: Mapping[str, Any])
 
 
 def kept_map(kept: Mapping[str, np.ndarray], row: int) -> AttentionMap:
-    """A question of attention.npz, with the right answer if that is known."""
+    """Return the map of a question in attention.npz, with the right answer if it is known."""
     question, text = (
         [str(word) for word in kept[side][row] if word] for side in ("question", "text")
     )
@@ -107,7 +107,7 @@ def kept_map(kept: Mapping[str, np.ndarray], row: int) -> AttentionMap:
 
 
 def span(places: np.ndarray) -> _Span | None:
-    """The first and the last of some places; None if they are below 0."""
+    """Return first and last place; None if they are below 0."""
     first, last = (int(place) for place in places)
     return (first, last) if first >= 0 else None
 

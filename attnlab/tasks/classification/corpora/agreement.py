@@ -15,7 +15,7 @@ from attnlab.text.agreement import HELD_OUT, VERSION, Twins, drawn, held_out
 class Agreement(Corpus):
     """English sentences, half of them with the wrong number of the verb; needs no file.
 
-    "The keys beside the cabinet near the doors are old." is right; with `is` it is wrong. Between
+    "The keys to the cabinet near the doors are old." is right; with `is` it is wrong. Between
     subject and verb are 0 to 3 attractors, which are nouns of the other number, and nouns of the
     subject's number. The number of attractors is the text's group. Each sentence and its wrong twin
     are in the same part, so the classes differ only in a form of the verb. If the twins were in

@@ -1,4 +1,4 @@
-"""What runs that classify show."""
+"""Views of runs that classify."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from attnlab.views.records import Record
 
 
 def _attention_records(runs: Sequence[ReportedRun]) -> list[Record]:
-    """Where the runs of one task look at each epoch: on words, or on images."""
+    """Return the attention of the runs of one task by epoch, on words or on images."""
     of_images = any(has_images(run.metrics["task"]) for run in runs)
     return (images if of_images else texts).attention_records(runs)
 

@@ -40,7 +40,7 @@ _MOST_WRITTEN, _MOST_SHARES = 24, 15
 
 
 def figures(run: RunDirectory, metrics: Mapping[str, Any]) -> dict[str, Figure]:
-    """The figures of a run by file name.
+    """Return the figures of a run by file name.
 
     Raises:
         RequestError: A file of the run is missing or damaged.
@@ -70,10 +70,10 @@ def figures(run: RunDirectory, metrics: Mapping[str, Any]) -> dict[str, Figure]:
 
 
 def curves_figure(history: Mapping[str, list[float]], metrics: Mapping[str, Any]) -> Figure:
-    """Loss and accuracy by epoch, the best epoch marked.
+    """Draw loss and accuracy by epoch, and mark the best epoch.
 
-    The history has `epoch`, `train_loss` and perhaps `val_loss` and `val_accuracy`; epochs without
-    a score have NaN.
+    The history has `epoch` and `train_loss`; with a validation part also `val_loss` and
+    `val_accuracy`. Epochs without a score have NaN.
     """
     return learning_figure(history, metrics, _PANELS, _result(metrics))
 
@@ -83,7 +83,7 @@ def confusion_figure(
 ) -> Figure:
     """Draw a confusion matrix: counts, and each class's shares as colours.
 
-    `counts` are (C, C), a row for the items of a class, a column for those said to be of it.
+    `counts` are (C, C): items by class (row) and predicted class (column).
     """
     number = len(classes)
     totals = counts.sum(axis=1, keepdims=True)
@@ -121,8 +121,8 @@ def calibration_figure(
 ) -> Figure:
     """Draw accuracy by confidence: a reliability diagram, as Guo et al. 2017, figure 1.
 
-    Differences: points at the mean confidence of a bin, with Wilson's 95 % interval, instead of
-    bars. A second chart shows how many items each bin has.
+    Differences: a bin is a point at its mean confidence, with Wilson's 95 % interval, instead of a
+    bar. A second chart shows the number of items per bin.
     """
     right = predictions["label"] == predictions["prediction"]
     found = calibration_bins(predictions["probability"], right)
@@ -134,7 +134,7 @@ def calibration_figure(
 
 
 def _accuracy_chart(found: Bins, nouns: str) -> Curves:
-    """Accuracy of the bins by their mean confidence."""
+    """Draw the accuracy of the bins by their mean confidence."""
     bins = np.flatnonzero(found.counts)
     shares, counts = found.accuracy[bins], found.counts[bins]
     ends = [
@@ -146,10 +146,10 @@ def _accuracy_chart(found: Bins, nouns: str) -> Curves:
     return Curves(
         "",
         "",
-        "share that is right",
+        "accuracy",
         found.confidence[bins],
         [
-            Curve("as right as sure", [0, 1], GREY, x=[0, 1]),
+            Curve("perfect calibration", [0, 1], GREY, x=[0, 1]),
             Curve(name, shares, BLUE, low, high, "errors"),
         ],
         same_x=True,
@@ -159,11 +159,11 @@ def _accuracy_chart(found: Bins, nouns: str) -> Curves:
 
 
 def _counts_chart(found: Bins, nouns: str) -> Curves:
-    """How many items the bins have."""
+    """Draw the number of items per bin."""
     size = 1 / len(found.counts)
     return Curves(
         "",
-        "probability of the predicted class (below the line: too sure)",
+        "probability of the predicted class (below the line: overconfident)",
         nouns,
         (np.arange(len(found.counts)) + 0.5) * size,
         [Curve("", found.counts, BLUE, form="bars")],
@@ -173,9 +173,9 @@ def _counts_chart(found: Bins, nouns: str) -> Curves:
 
 
 def groups_figure(groups: Mapping[str, Mapping[str, float]], metrics: Mapping[str, Any]) -> Figure:
-    """Accuracy by group, with Wilson's 95 % interval, and that of all texts.
+    """Draw the accuracy by group, with Wilson's 95 % interval, and that of all texts.
 
-    Of more than 40 groups the largest are shown.
+    With more than 40 groups only the largest are shown.
     """
     shares = {name: (each["accuracy"], int(each["n"])) for name, each in groups.items()}
     words = {"measure": "accuracy", "items": "texts", "result": _result(metrics)}
@@ -187,7 +187,7 @@ def _result(metrics: Mapping[str, Any]) -> str:
 
 
 def vocabulary_maps(trained: Any, words: int) -> dict[str, Figure]:
-    """The map of a classifier's most frequent words, by file name.
+    """Return a map of a classifier's most frequent words, by file name.
 
     Raises:
         RequestError: its encoder is a preset, whose embeddings can't be read.
@@ -214,10 +214,10 @@ def vocabulary_figure(
     *,
     title: str,
 ) -> Figure:
-    """Words at their places in the plane of their vectors (N, D).
+    """Draw words in the plane of the principal components of their vectors (N, D).
 
-    A word has the colour of its likeliest class, the greyer the less it says: `shares` (N, C) are
-    the probabilities of the classes of a text that has this word alone.
+    A word has the colour of its most probable class; the smaller that probability, the greyer.
+    `shares` (N, C) are the class probabilities of a text of only this word.
     """
     chance = 1 / len(classes)
     strengths = np.sqrt((shares.max(axis=1) - chance) / (1 - chance))

@@ -1,4 +1,4 @@
-"""Where a Vision Transformer looks on images: figures, and records by epoch for a page."""
+"""The attention of a Vision Transformer on images: figures, and records by epoch for a page."""
 
 from __future__ import annotations
 
@@ -40,16 +40,16 @@ _Frames = tuple[list[int], list[list[ImageMap]]]
 
 
 def attention_figure(kept: Mapping[str, np.ndarray], metrics: Mapping[str, Any]) -> Figure:
-    """Images, the rollout of attention through all layers, and each head of the last layer.
+    """Draw images, the rollout of attention through all layers, and the heads of the last layer.
 
-    A row for each image: those that were classified wrongly first. A map's brightest patch is the
-    one with the largest weight of that map. Of more than eight heads the first eight are shown.
+    Each image has a row; wrongly classified ones come first. The brightest patch of a map has its
+    largest weight. With more than eight heads only the first eight are shown.
 
     Args:
         kept: `weights` (N, 1 + H, rows, columns), the rollout first; `pixels` (N, height, width,
-            channels) of bytes; `prediction` (N,), names of classes; of images whose class is known
-            also `label` (N,), and `index` (N,), rows of predictions.csv.
-        metrics: the run's.
+            channels) of bytes; `prediction` (N,), names of classes; if the classes are known also
+            `label` (N,), and `index` (N,), rows of predictions.csv.
+        metrics: metrics.json of the run.
     """
     heads = kept["weights"].shape[1] - 1
     items = _kept_images(kept)
@@ -67,7 +67,7 @@ def _names(maps: int) -> list[str]:
 
 
 def _kept_images(kept: Mapping[str, np.ndarray]) -> list[ImageMap]:
-    """The images of attention.npz."""
+    """Return the images of attention.npz."""
     said = kept["prediction"]
     labels: Iterable[Any] = kept["label"] if "label" in kept else [None] * len(said)
     notes = [f"test image {at}" for at in kept["index"]] if "index" in kept else [""] * len(said)
@@ -81,15 +81,15 @@ def _image(pixels: np.ndarray, weights: np.ndarray, said: Any, label: Any, note:
 
 
 def positions_figure(similarity: np.ndarray, grid: tuple[int, int], title: str) -> Figure:
-    """Draw how similar the learned positions of patches are: a map over all patches per patch.
+    """Draw how similar the learned positions of patches are: one map over all patches per patch.
 
-    As figure 7 (middle) of Dosovitskiy et al. 2021. Of more than 10 rows or columns of patches, 10
-    at equal distances are shown.
+    As figure 7 (middle) of Dosovitskiy et al. 2021. With more than 10 rows or columns of patches,
+    10 at equal distances are shown.
 
     Args:
         similarity: (N, N) cosines between positions, patches row by row.
-        grid: rows and columns of patches, N in all.
-        title: of the figure.
+        grid: the numbers of rows and of columns of patches; their product is N.
+        title: title of the figure.
     """
     rows, columns = (
         np.unique(np.linspace(0, n - 1, min(n, _MOST_POSITIONS)).astype(int)) for n in grid
@@ -98,20 +98,20 @@ def positions_figure(similarity: np.ndarray, grid: tuple[int, int], title: str) 
     chosen = (rows[:, None] * grid[1] + columns).ravel()
     maps = similarity[chosen].reshape(-1, *grid)
     record = Maps([], maps, quantity="cosine", limits=(-1.0, 1.0), across=len(columns))
-    subtitle = "each map: one patch's position against all others, at that patch's place"
+    subtitle = "each map compares one patch's position with all others; it is at that patch's place"
     size = max(len(columns) * cell + 2.0, 6.0), len(rows) * cell + 1.1
     return figure(title, subtitle, [[record]], size)
 
 
 def attention_records(runs: Sequence[ReportedRun]) -> list[Record]:
-    """A slider over the epochs for each run that attends."""
+    """Return a slider over the epochs for each run with attention."""
     return attention_by_run(runs, _run_records)
 
 
 def _run_records(run: ReportedRun) -> list[Record]:
     (epochs, frames), problems = by_epoch_or_best(run, _by_epoch, _best)
     first = frames[0][0].weights
-    # A page has a map of the image for each epoch, too, and cells of the patches' size or smaller.
+    # A page also has the image at each epoch. A map has at least `_CELLS` cells.
     bytes_each = len(epochs) * (1 + len(first)) * max(first[0].size, _CELLS)
     count = max(run.room // bytes_each, 1)
     names = _names(len(first))
@@ -136,7 +136,7 @@ def _by_epoch(run: ReportedRun) -> _Frames:
 
 
 def _best(run: ReportedRun) -> _Frames | None:
-    """The best epoch, as attention.npz has it; None without one."""
+    """Return the best epoch from attention.npz; None if there is no such file."""
     kept = read_attention(run.run)
     if kept is None or not {"weights", "pixels", "label", "prediction"} <= kept.keys():
         return None

@@ -31,7 +31,7 @@ PREDICTED = ("label", "prediction", "probability")
 
 
 def item_records(runs: Sequence[ReportedRun]) -> list[Record]:
-    """A table of items and predictions, then confusion tables, then results by group."""
+    """Return a table of items and predictions, then confusion tables, then results by group."""
     tables, texts = of_same_items(runs, _read, lambda columns: (noun_of(columns), "label"))
     nouns = f"{noun_of(next(iter(tables.values())))}s" if tables else "items"
     confused = {run.label: [_confusion(run.metrics["confusion"], nouns)] for run in runs
@@ -45,10 +45,10 @@ def item_records(runs: Sequence[ReportedRun]) -> list[Record]:
 
 
 def likelihood(columns: Columns) -> np.ndarray:
-    """The probability of each item's class, (N,), or an upper bound of it.
+    """Return the probability of each item's class, (N,), or an upper bound of it.
 
-    Of more than 20 classes, runs store only the largest probability. If that is not the item's
-    class, the bound is 1 minus that probability.
+    With more than 20 classes, a run stores only the probability of its prediction. If that is not
+    the item's class, the bound is 1 minus that probability.
     """
     right = columns["label"] == columns["prediction"]
     largest = np.asarray(columns["probability"], np.float64)
@@ -71,7 +71,7 @@ def _read(run: ReportedRun) -> Columns:
 
 
 def _table(tables: Mapping[str, Columns]) -> Table:
-    """The items with the smallest probability of their class, and some up to the largest."""
+    """Return the items with the smallest probability of their class, and some up to the largest."""
     first = next(iter(tables.values()))
     noun = noun_of(first)
     known = {label: {**own, "likelihood": likelihood(own)} for label, own in tables.items()}
@@ -101,7 +101,7 @@ def _sure(columns: Columns, row: int) -> str:
 
 
 def _confusion(confusion: Mapping[str, Any], nouns: str) -> Table:
-    """A confusion table; of many classes, the most frequent mistakes."""
+    """Return a confusion table, or for many classes the most frequent mistakes."""
     classes, counts = list(confusion["classes"]), np.array(confusion["counts"])
     totals = counts.sum(axis=1)
     if len(classes) <= _MOST_CLASSES:
@@ -109,7 +109,7 @@ def _confusion(confusion: Mapping[str, Any], nouns: str) -> Table:
             [name, *(str(count) for count in own), str(total), _share(own[number], total)]
             for number, (name, own, total) in enumerate(zip(classes, counts, totals, strict=True))
         ]
-        title = f"{nouns} of each class (rows) by the class they were taken for (columns)"
+        title = f"{nouns} of each class (rows) by predicted class (columns)"
         return Table(title, ["class", *classes, nouns, "right"], rows)
     wrong = counts * (1 - np.eye(len(classes), dtype=int))
     most = np.argsort(-wrong, axis=None, kind="stable")[:_MOST_MISTAKES]
@@ -125,7 +125,7 @@ def _confusion(confusion: Mapping[str, Any], nouns: str) -> Table:
         for total in [totals[row]]
     ]
     title = f"the most frequent mistakes, {len(rows)} of {np.count_nonzero(wrong)} kinds"
-    return Table(title, ["class", "taken for", nouns, f"share of its {nouns}"], rows, words=2)
+    return Table(title, ["class", "prediction", nouns, f"share of its {nouns}"], rows, words=2)
 
 
 def _share(count: int, total: int) -> str:

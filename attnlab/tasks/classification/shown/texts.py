@@ -1,4 +1,4 @@
-"""Which words of a text a classifier looks at: a figure, and records by epoch for a page."""
+"""The attention of a classifier on words: a figure, and records by epoch for a page."""
 
 from __future__ import annotations
 
@@ -32,24 +32,24 @@ if TYPE_CHECKING:
 
 _MOST_DRAWN, _MOST_TEXTS = 10, 8  # in a figure, on a page
 _NOTE = (
-    "The darker a word, the more weight it had; the darkest has the largest weight of its text. "
+    "The darker a word, the larger its weight; the darkest has the largest weight of its text. "
     "Point at the predicted class, or reach it by Tab, to read the largest weights. Dotted: "
     "another class than at the previous epoch."
 )
-_SELF = " Each word asks: a word's weight is the mean over all that do."
+_SELF = " Each word is a query: a word's weight is the mean over all queries."
 
 
 def attention_figure(kept: Mapping[str, np.ndarray], metrics: Mapping[str, Any]) -> Figure:
     """Draw the attention on the words of up to ten test texts, wrongly classified ones first.
 
-    Weights are means over heads and over queries that are no padding. Half of the texts are
-    wrongly classified, if there are as many.
+    Weights are means over heads and over queries without padding. Half of the texts are wrongly
+    classified, if there are enough.
 
     Args:
-        kept: `weights` (N, H, T, S); `tokens` (N, S), "" where there is padding; `prediction` (N,),
-            names of classes; of texts whose class is known also `label` (N,), and `index` (N,),
-            rows of predictions.csv.
-        metrics: the run's.
+        kept: `weights` (N, H, T, S); `tokens` (N, S), "" for padding; `prediction` (N,), names of
+            classes; if the classes are known also `label` (N,), and `index` (N,), rows of
+            predictions.csv.
+        metrics: metrics.json of the run.
     """
     _, heads, queries, _ = kept["weights"].shape
     labels = kept.get("label", kept["prediction"])
@@ -62,7 +62,7 @@ def attention_figure(kept: Mapping[str, np.ndarray], metrics: Mapping[str, Any])
 
 
 def _kept_texts(kept: Mapping[str, np.ndarray], rows: Sequence[int]) -> list[ShadedText]:
-    """Texts of attention.npz."""
+    """Return the texts of attention.npz."""
     known = kept["tokens"] != ""
     weights = word_weights(np.nan_to_num(np.asarray(kept["weights"], np.float64)), known)
     return [
@@ -78,7 +78,7 @@ def _kept_texts(kept: Mapping[str, np.ndarray], rows: Sequence[int]) -> list[Sha
 
 
 def attention_records(runs: Sequence[ReportedRun]) -> list[Record]:
-    """A slider over the epochs for each run that attends."""
+    """Return a slider over the epochs for each run with attention."""
     return attention_by_run(runs, _run_records)
 
 
@@ -122,7 +122,7 @@ def _by_epoch(run: ReportedRun, queries: set[int]) -> Learned:
 
 
 def _words(task: Any, part: Any, rows: Sequence[int]) -> tuple[list[list[str]], dict[str, str]]:
-    """The words of texts, and notes on those that the model doesn't know."""
+    """Return the words of texts, and notes on those that the model doesn't know."""
     unknown = [task.unknown(part.texts[row]) for row in rows]
     words = [
         name_unknown(task.tokenizer.pieces(part.tokens[row][part.tokens[row] != 0]), own)
@@ -132,7 +132,7 @@ def _words(task: Any, part: Any, rows: Sequence[int]) -> tuple[list[list[str]], 
 
 
 def _best(run: ReportedRun, queries: set[int]) -> Learned | None:
-    """The best epoch, as attention.npz has it; None without one."""
+    """Return the best epoch from attention.npz; None if there is no such file."""
     kept = read_attention(run.run)
     if kept is None or not {"weights", "tokens", "label", "prediction"} <= kept.keys():
         return None
@@ -142,7 +142,7 @@ def _best(run: ReportedRun, queries: set[int]) -> Learned | None:
 
 
 def _rows(run: ReportedRun, tokens: np.ndarray) -> list[int]:
-    """Some test texts, half of them wrong: at equal distances by the probability of their class."""
+    """Choose test texts, half of them wrong, at equal distances by their class's probability."""
     columns = read_items(run, KIND, PREDICTED, len(tokens), "texts")
     right = columns["label"] == columns["prediction"]
     # A text without words has no weights.

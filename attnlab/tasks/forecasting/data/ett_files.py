@@ -27,8 +27,8 @@ DIGESTS = {
 class EttFiles:
     """One or all of the files ETTh1.csv, ETTh2.csv, ETTm1.csv and ETTm2.csv.
 
-    `path` is a folder with the files, perhaps compressed by gzip, or a single file. None downloads
-    them from `url`, and accepts only the published files.
+    `path` is a folder with the files, plain or gzipped, or a single file. None downloads them from
+    `url`, and accepts only the published files.
     """
 
     name: ClassVar[str] = "ett"
@@ -93,7 +93,7 @@ class EttFiles:
 
 
 def is_published(name: str, path: Path) -> bool:
-    """Return whether a file, perhaps compressed, has the published content."""
+    """Return whether a file, plain or gzipped, has the published content."""
     return sha256(file_content(path)).hexdigest() == DIGESTS[name]
 
 

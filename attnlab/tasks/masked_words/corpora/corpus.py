@@ -22,15 +22,15 @@ def divided(
 ) -> dict[str, list[Sequence[str]]]:
     """Return the documents of train, validation and test of an opened corpus, in its order.
 
-    A part that the corpus doesn't have is held out from train by the seed: the share in the
-    corpus's settings `validation` and `test`, at least one document. A repeated document of train
-    counts once; `Corpus.notes` gives their number.
+    A missing part is held out from train by the seed: the share in the corpus's settings
+    `validation` and `test`, at least one document. Repeated documents of train are left out;
+    `Corpus.notes` gives their number.
 
     Args:
-        corpus: opened.
-        seed: of the run.
-        ignore_case: whether documents that differ only by case are in one part, and count as one
-            for its share, because the model reads them in lower case.
+        corpus: an opened corpus.
+        seed: the run's seed.
+        ignore_case: whether documents that differ only by case count as one document, because the
+            model reads them in lower case.
 
     Raises:
         RequestError: there are too few documents, or one can't be read.

@@ -1,4 +1,4 @@
-"""What a corpus has in it, as `attnlab data` shows it: counts of each part."""
+"""The statistics of `attnlab data`: counts of each part."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from attnlab.text.words import split_words
 
 
 def describe(corpus: Corpus, seed: int) -> dict[str, dict[str, Any]]:
-    """The numbers of each part of an opened corpus, as a run with this seed divides it.
+    """Return the numbers of each part of an opened corpus, as a run with this seed divides it.
 
     Raises:
         RequestError: the corpus can't be read or divided.
@@ -28,9 +28,9 @@ def _counts(documents: Sequence[Sequence[str]], known: set[str]) -> dict[str, An
     return {
         "documents": len(documents),
         "sentences": len(sentences),
-        "words": total,  # a word is what `split_words` gives
-        "longest": max(map(len, sentences), default=0),  # words of a sentence
-        "unknown": unknown / max(total, 1),  # share of words that are not in train
+        "words": total,  # words are those of `split_words`
+        "longest": max(map(len, sentences), default=0),  # words of the longest sentence
+        "unknown": unknown / max(total, 1),  # share of words that aren't in train
     }
 
 

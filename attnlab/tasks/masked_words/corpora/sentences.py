@@ -1,4 +1,4 @@
-"""Sentences of the grammar of `data=agreement`, all of them right."""
+"""The corpus `sentences`: the right sentences of the grammar of `data=agreement`."""
 
 from __future__ import annotations
 
@@ -14,13 +14,14 @@ from attnlab.text.agreement import HELD_OUT, VERSION, held_out, natural
 class Sentences(Corpus):
     """English sentences in which the verb agrees with its subject; needs no file.
 
-    Those of `data=agreement`, of which the broken ones are left out. None of the sentences that it
-    validates and tests on, right or broken, is learned from here: with equal `data.seed`, a run
-    can be an encoder there without having seen what it is tested on. Each is a document by itself.
+    They come from the grammar of `data=agreement`. With equal `data.seed`, the training part has no
+    sentence of the validation and test parts of `data=agreement`. So a run on this corpus can be
+    the encoder of a classifier there, and its test stays fair. Each sentence is a document.
 
     Args:
-        sentences: to train on; those to validate and test on, 500 each, stay the same.
-        seed: which sentences; the run's seed doesn't change them.
+        sentences: the number of training sentences; the 500 for validation and the 500 for the test
+            don't depend on it.
+        seed: draws the sentences; the run's seed doesn't change them.
     """
 
     name = "sentences"

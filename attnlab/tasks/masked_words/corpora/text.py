@@ -1,4 +1,4 @@
-"""Any text of the user's: a file, or a folder of them."""
+"""The user's own texts: a file, or a folder of files."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ _EMPTY_LINES = re.compile(r"\n[^\S\n]*\n\s*")
 
 
 class TextFiles(Corpus):
-    """The texts of a file, or of all texts below a folder (see `is_text_name`), UTF-8.
+    """The text of a file, or of all text files below a folder (see `is_text_name`), UTF-8.
 
-    Empty lines end a document; in a file without any, each line is a document. Sentences are found
-    by the rules of a language; the end of a line inside of a document does not end a sentence.
+    Empty lines end a document; in a file without empty lines, each line is a document. Sentences
+    are found by the rules of the language; a line break doesn't end a sentence.
 
     Args:
         path: the file, or the folder.
-        language: code of the texts', to find sentences.
-        limit: only the first so many documents; None takes all.
-        validation: share of the documents to validate on.
-        test: share to test on.
+        language: the code of the texts' language, for finding sentences.
+        limit: the number of documents to read, from the first on; None: all.
+        validation: share of the documents for validation.
+        test: share of the documents for the test.
     """
 
     name = "text"
@@ -71,7 +71,7 @@ class TextFiles(Corpus):
             )
         if path.suffix.lower() in _TABLES and path.is_file():
             raise RequestError(
-                f"data.path: expected running text, got {path}: write its texts into a file *.txt."
+                f"data.path: expected plain text, got {path}: write its texts into a file *.txt."
             )
         self._texts = []
         for done, file in enumerate(files):
@@ -85,7 +85,7 @@ class TextFiles(Corpus):
 
     def _read(self, part: str) -> Iterator[Sequence[str]]:
         wordless: list[str] = []
-        marks = 0  # documents
+        marks = 0  # documents with marks outside of sentences
         for text in self._texts:
             text = _LINE_END.sub("\n", text).strip()
             documents = _EMPTY_LINES.split(text)
@@ -113,5 +113,5 @@ class TextFiles(Corpus):
 
 
 def _size(text: str) -> int:
-    """Characters of a text that are no spaces."""
+    """Return the number of characters other than spaces."""
     return len(text) - text.count(" ")

@@ -1,1 +1,1 @@
-"""What fills in words."""
+"""Models that fill in words."""

@@ -31,7 +31,7 @@ class Guesses(NamedTuple):
 
 
 class MaskedWordModel(InMemoryModel):
-    """Rows of tokens (B, S) to logits of the words at all places, (B, S, V).
+    """Maps rows of tokens (B, S) to logits of the words at all places, (B, S, V).
 
     Each training step chooses 15 % of a row's words, at least one: 80 % of them are masked, 10 %
     are replaced by a random word, 10 % stay. The result is then `Guesses` for these words. Unknown
@@ -48,7 +48,7 @@ class MaskedWordModel(InMemoryModel):
     Args:
         encoder: has V + 1 embeddings; the last one is that of the mask.
         next_sentence: whether to predict that the second text of a row follows the first.
-        **kwargs: of every Keras model.
+        **kwargs: those of every Keras model.
     """
 
     def __init__(self, *, encoder: TextEncoder, next_sentence: bool = False, **kwargs) -> None:
@@ -109,7 +109,7 @@ class MaskedWordModel(InMemoryModel):
         return ops.cast(logits, "float32") + ops.cast(self.bias, "float32")
 
     def _chosen(self, tokens):
-        """Places (B, K) of words drawn from each row, of which the first (B,) count."""
+        """Draw words of each row; return their places (B, K) and the number of valid ones (B,)."""
         words = tokens > END
         width = ops.shape(tokens)[1]
         most = ops.maximum(ops.cast(ops.round(SHARE * ops.cast(width, "float32")), "int32"), 1)
@@ -122,7 +122,7 @@ class MaskedWordModel(InMemoryModel):
         return ops.cast(places, "int32"), ops.minimum(ops.maximum(counts, 1), numbers)
 
     def _hidden(self, tokens, places, counts):
-        """Rows in which what is at chosen places is masked, replaced, or stays."""
+        """Return rows whose tokens at chosen places are masked, replaced, or stay."""
         shape = ops.shape(places)
         draws = keras.random.uniform(shape, seed=self.choices)
         words = keras.random.randint(shape, END + 1, self.mask, seed=self.choices)

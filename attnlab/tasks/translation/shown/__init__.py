@@ -1,4 +1,4 @@
-"""What runs that translate show."""
+"""Views of runs that translate."""
 
 from __future__ import annotations
 

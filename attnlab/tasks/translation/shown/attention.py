@@ -19,15 +19,15 @@ if TYPE_CHECKING:
     from attnlab.tasks.translation.task import Translate
 
 _MOST_EPOCHS, _MOST_SENTENCES = 30, 6
-_LONGER = 12  # tokens by which a translation may exceed its source: bad ones have no end
+_LONGER = 12  # tokens by which a translation may exceed its source; bad ones would not end
 _NOTE = (
     "Point at a word, or reach it by Tab and the arrow keys. A word of the translation lights up "
-    "the source by its weights, a source word the translation. In the map a row is a word of the "
-    "translation, a column a word of the source. {links}Dotted: changed since the previous epoch. "
-    "Each epoch has its own greedy translation."
+    "the source words by their weights; a source word lights up the words of the translation. A "
+    "row of the map is a word of the translation, a column a word of the source. {links}Dotted: "
+    "changed since the previous epoch. Each epoch has its own greedy translation."
 )
 _ONE = "weights"  # the name of the only map
-_LINKS = "A dashed frame is a gold link, known of the reference. "
+_LINKS = "A dashed frame is a gold link of the reference. "
 
 
 class _Chosen(NamedTuple):
@@ -36,11 +36,11 @@ class _Chosen(NamedTuple):
     source: str
     reference: str
     row: np.ndarray  # ids of the source, END included
-    links: list[tuple[int, int]]  # gold ones, from token to token
+    links: list[tuple[int, int]]  # gold links between tokens
 
 
 def attention_records(runs: Sequence[ReportedRun]) -> list[Record]:
-    """A slider over the epochs for each run that attends."""
+    """Return a slider over the epochs for each run with attention."""
     return attention_by_run(runs, _run_records)
 
 
@@ -63,7 +63,7 @@ def _run_records(run: ReportedRun) -> list[Record]:
 
 
 def _described(run: ReportedRun, own: _Chosen, labels: Sequence[str]) -> AttentionMap:
-    """A sentence without its translation and weights yet."""
+    """Return the record of a sentence, without translation and weights."""
     task = cast("Translate", run.task())
     unknown = task.source_tokenizer.unknown(own.source)
     return AttentionMap(
@@ -78,7 +78,7 @@ def _described(run: ReportedRun, own: _Chosen, labels: Sequence[str]) -> Attenti
 
 
 def _maps(texts: Sequence[AttentionMap], examples: Sequence[Example]) -> list[AttentionMap]:
-    """The translations of an epoch: the mean over layers and heads, then each head."""
+    """Return the translations of an epoch with their maps; see `mean_and_all`."""
     return [
         text._replace(rows=each.target, weights=mean_and_all(each.maps["cross"]))
         for text, each in zip(texts, examples, strict=True)
@@ -88,7 +88,7 @@ def _maps(texts: Sequence[AttentionMap], examples: Sequence[Example]) -> list[At
 def _by_epoch(
     run: ReportedRun, linked: bool
 ) -> tuple[list[int], list[_Chosen], list[list[Example]]]:
-    """Epochs, the sentences, and what the model of each epoch makes of them."""
+    """Return epochs, sentences, and the translations and maps of each epoch."""
     from attnlab.tasks.translation.attention_maps import example
     from attnlab.tasks.translation.decoding.search import Search
 
@@ -122,7 +122,7 @@ def _with_links(run: ReportedRun) -> list[Record]:
 
 
 def _sentences(run: ReportedRun, task: Translate, model, linked: bool) -> list[_Chosen]:
-    """Some test sentences, short and long ones."""
+    """Choose short and long test sentences."""
     from attnlab.tasks.translation.batches import cut_sources
     from attnlab.text.tokenizers import END
 
@@ -134,7 +134,7 @@ def _sentences(run: ReportedRun, task: Translate, model, linked: bool) -> list[_
     )
     encoded = task.source_tokenizer.encode(sources)
     order = np.argsort([len(row) for row in encoded], kind="stable")
-    # The shortest and the longest sentences are left out, since they are seldom typical.
+    # The shortest and the longest sentences are rarely typical.
     count = min(_MOST_SENTENCES, len(order))
     places = np.linspace(0.25, 0.95, count) * (len(order) - 1)
     rows = order[np.unique(places.astype(int))].tolist()
@@ -149,7 +149,7 @@ def _sentences(run: ReportedRun, task: Translate, model, linked: bool) -> list[_
 
 
 def _token_links(task: Translate, source: str, reference: str, links: str) -> list[tuple[int, int]]:
-    """Links between words as links between tokens."""
+    """Convert links between words to links between tokens."""
     from attnlab.tasks.translation.map_measures import parse_links
 
     known = parse_links(links)
@@ -169,14 +169,14 @@ def _pieces(run: ReportedRun, text: str) -> list[str]:
 
 
 def mean_and_all(cross: np.ndarray) -> np.ndarray:
-    """Weights (L, H, T, S) as maps: the mean over layers and heads, then each head."""
+    """Convert weights (L, H, T, S) to maps: the mean over layers and heads, then each head."""
     cross = np.nan_to_num(cross)
     mean, single = cross.mean(axis=(0, 1))[None], cross.reshape(-1, *cross.shape[2:])
     return np.concatenate([mean, single]) if len(single) > 1 else mean
 
 
 def map_names(example: Example, maps: int) -> list[str]:
-    """The names of the first `maps` of `mean_and_all`."""
+    """Return the names of the first `maps` of `mean_and_all`."""
     layers, heads = example.maps["cross"].shape[:2]
     single = [f"layer {n + 1}, head {m + 1}" for n in range(layers) for m in range(heads)]
     return [_mean_name(layers, heads), *single[: maps - 1]]

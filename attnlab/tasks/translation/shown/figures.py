@@ -35,7 +35,7 @@ _MOST_BINS, _FEWEST_SENTENCES = 8, 10
 
 
 def figures(run: RunDirectory, metrics: Mapping[str, Any]) -> dict[str, Figure]:
-    """The figures of a run by file name: learning, lengths, and attention, one per sentence.
+    """Return the figures of a run by file name: learning, lengths, and attention per sentence.
 
     Raises:
         RequestError: A file of the run is missing or damaged.
@@ -54,24 +54,24 @@ def figures(run: RunDirectory, metrics: Mapping[str, Any]) -> dict[str, Figure]:
 
 
 def translation_result(metrics: Mapping[str, Any]) -> str:
-    """The test scores in a line, next to the best baseline's."""
+    """Return the test scores and those of the best baseline in one line."""
     return result_line(metrics, KIND, "chrf", "perplexity", with_skill=False)
 
 
 def curves_figure(history: Mapping[str, list[float]], metrics: Mapping[str, Any]) -> Figure:
-    """Loss, perplexity and scores by epoch, the best epoch marked.
+    """Draw loss, perplexity and scores by epoch, and mark the best epoch.
 
-    The history has `epoch`, `train_loss` and perhaps `val_loss`, `val_perplexity`, `val_bleu`,
-    `val_chrf`; epochs without a score have NaN.
+    The history has `epoch` and `train_loss`; with a validation part also `val_loss`,
+    `val_perplexity`, `val_bleu` and `val_chrf`. Epochs without a score have NaN.
     """
     return learning_figure(history, metrics, _PANELS, translation_result(metrics), "perplexity")
 
 
 def lengths_figure(predictions: Mapping[str, np.ndarray], metrics: Mapping[str, Any]) -> Figure:
-    """Mean scores of sentences by the length of their source, as Bahdanau et al. 2015, figure 2.
+    """Draw mean scores of sentences by source length, as figure 2 of Bahdanau et al. 2015.
 
-    Difference: means of sentences' own scores, with the standard error, instead of the BLEU of
-    each group.
+    Difference: a point is the mean of sentence scores, with the standard error, instead of the BLEU
+    of a group.
     """
     lengths = np.array([len(str(text).split()) for text in predictions["source"]])
     groups = _groups(lengths)
@@ -95,9 +95,10 @@ def lengths_figure(predictions: Mapping[str, np.ndarray], metrics: Mapping[str, 
 
 
 def _groups(lengths: np.ndarray) -> list[np.ndarray]:
-    """Rows in up to 8 groups of equal lengths and similar sizes, none of a few sentences.
+    """Return rows in up to 8 groups of neighbouring lengths and similar sizes.
 
-    A group of fewer than ten is joined to the one of shorter sentences, the first to the second.
+    A group of fewer than ten sentences is merged with the group of shorter ones, the first group
+    with the second.
     """
     ordered = np.argsort(lengths, kind="stable")
     wanted = min(_MOST_BINS, max(len(lengths) // _FEWEST_SENTENCES, 1))
@@ -115,7 +116,7 @@ def _groups(lengths: np.ndarray) -> list[np.ndarray]:
 def _examples(
     attention: Mapping[str, np.ndarray],
 ) -> Iterator[tuple[dict[str, np.ndarray], list[str], list[str], np.ndarray | None]]:
-    """Padded maps, source and target labels and gold links of each sentence."""
+    """Return padded maps, source and target labels, and gold links of each sentence."""
     kinds = [kind for kind in ("encoder", "decoder", "cross") if kind in attention]
     for row in range(len(attention["source"]) if kinds else 0):
         source, target = (_labels(attention[side][row]) for side in ("source", "target"))
@@ -124,13 +125,13 @@ def _examples(
 
 
 def _labels(padded: np.ndarray) -> list[str]:
-    """The labels without the padding at the end; a label may be empty."""
+    """Return labels without the padding at the end; a label may be empty."""
     known = np.flatnonzero(padded != "")
     return [str(label) for label in padded[: known[-1] + 1]] if len(known) else []
 
 
 def vocabulary_maps(trained: Any, words: int) -> dict[str, Figure]:
-    """A map of the most frequent words of each side, by file name; see `vocabulary_figure`."""
+    """Return a map of each side's most frequent words, by file name; see `vocabulary_figure`."""
     task, figures = trained.task, {}
     for side, table in trained.model.embeddings().items():
         tokenizer = task.source_tokenizer if side == "source" else task.target_tokenizer

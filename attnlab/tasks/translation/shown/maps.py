@@ -9,7 +9,7 @@ import numpy as np
 from attnlab.errors import RequestError
 from attnlab.views.records import AttentionMap, AttentionMaps, Figure, figure
 
-START_LABEL = "<start>"  # as tokenizers name it
+START_LABEL = "<start>"  # the name of START in tokenizers
 _HEADINGS = {
     "encoder": "encoder: rows and columns are the source",
     "decoder": "decoder: rows are the words chosen, columns those before",
@@ -30,12 +30,13 @@ def maps_figure(
 ) -> Figure:
     """Draw the attention on one sentence.
 
-    By default one map: of a layer and a head, numbered from 1, or the mean over all. With
-    `all_heads` all maps: a block per kind of attention, a row per layer, a column per head.
+    By default it is one map, the mean over all layers and heads, or over those chosen by `layer`
+    and `head`, which count from 1. With `all_heads` it is all maps: a block per kind of attention,
+    a row per layer, a column per head.
 
-    `maps` has "cross", and perhaps "encoder" and "decoder": weights (L, H, T, S). Step t chooses
-    target token t. Source and target are readable tokens, END the last one; rows and columns after
-    it are padding. `gold`, (T, S), says which tokens belong together.
+    `maps` has "cross", and for a Transformer "encoder" and "decoder": weights (L, H, T, S). Step t
+    predicts target token t. Source and target are readable tokens, END included; rows and columns
+    after END are padding. `gold`, (T, S), has the gold links between tokens.
 
     Raises:
         RequestError: there is no such layer or head.
@@ -53,7 +54,7 @@ def maps_figure(
 
 
 def _chosen(weights: np.ndarray, layer: int | None, head: int | None) -> tuple[np.ndarray, str]:
-    """The mean (1, T, S) over the requested layers and heads, and their description."""
+    """Return the mean (1, T, S) over the requested layers and heads, and its description."""
     words = []
     for axis, (name, wanted) in enumerate({"layer": layer, "head": head}.items()):
         count = weights.shape[axis]
@@ -75,7 +76,7 @@ def _links(gold: np.ndarray | None, rows: int, columns: int) -> list[tuple[int, 
 def _blocks(
     maps: Mapping[str, np.ndarray], source: list[str], target: list[str]
 ) -> list[AttentionMap]:
-    """All maps of each kind of attention, layer by layer."""
+    """Return all maps of each kind of attention, layer by layer."""
     labels = {
         "encoder": (source, source),
         "decoder": (target, [START_LABEL, *target[:-1]]),

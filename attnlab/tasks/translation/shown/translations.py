@@ -23,7 +23,7 @@ _COLUMNS = ("source", "reference", "hypothesis")
 
 
 def translation_records(runs: Sequence[ReportedRun]) -> list[Record]:
-    """Sentences side by side with what each run made of them."""
+    """Return a table of sentences and each run's translations."""
     tables, texts = of_same_items(runs, _read, lambda _: ("source",))
     return [*([_table(tables)] if tables else []), *texts]
 
@@ -33,7 +33,7 @@ def _read(run: ReportedRun) -> Columns:
 
 
 def _table(tables: Mapping[str, Columns]) -> Table:
-    """Sentences at equal distances in the order of their scores, the worst one first."""
+    """Return sentences at equal distances in the order of their scores, the worst one first."""
     first = next(iter(tables.values()))
     count = len(first["source"])
     scored = "sentence_chrf" in first

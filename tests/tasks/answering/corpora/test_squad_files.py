@@ -83,7 +83,7 @@ def test_both_versions_are_read(file):
             "'\\ud83d' at character 24.",
         ),
         (document(asked(id="x\udc00")), 'a question: expected Unicode text as its "id", got the'),
-        (document(asked(id=None)), "expected an id of each question, got None for 'Who"),
+        (document(asked(id=None)), "expected an id for each question, got None for 'Who"),
         (document(asked(question="")), "question x1: expected a text as its \"question\", got ''."),
         (
             document(asked(answers=[])),
@@ -109,7 +109,7 @@ def test_both_versions_are_read(file):
         ),
         (document(asked(), asked()), "question x1: expected each id once, got it twice."),
         (document(asked(id=1), asked(id="1")), "question 1: expected each id once, got it twice."),
-        (document({**asked(), "id": True}), "expected an id of each question, got True for"),
+        (document({**asked(), "id": True}), "expected an id for each question, got True for"),
         ('{"data": [], "data": []}', "got the key 'data' twice in one object."),
         (
             document(asked()).replace('"question"', '"id": "x2", "question"'),
@@ -119,7 +119,7 @@ def test_both_versions_are_read(file):
         ('{"data": [], "version": -Infinity}', "got -Infinity, which is no number in JSON."),
         (
             document(asked(is_impossible=True)),
-            'question x1: expected no answers beside "is_impossible": true, got [{',
+            'question x1: expected no answers with "is_impossible": true, got [{',
         ),
         (
             document(asked(is_impossible="false")),

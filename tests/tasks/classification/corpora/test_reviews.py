@@ -71,7 +71,7 @@ def test_reviews_of_imdb_have_a_test_part_and_line_breaks(tmp_path):
         assert corpus.own_parts == ("train", "test")
         assert next(corpus.items()) == ("train 0.\n\nA bad film.", "neg", "")
         parts = divided(corpus, seed=0)
-        # What stands in the test, too, is no longer in train.
+        # A text that is also in the test part is left out of train.
         counts = {part: Counter(each.label for each in texts) for part, texts in parts.items()}
         assert counts["test"] == {"neg": 10, "pos": 10}
         assert counts["validation"] == {"neg": 2, "pos": 2}

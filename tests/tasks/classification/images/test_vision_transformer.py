@@ -232,7 +232,7 @@ def test_images_are_mirrored_and_shifted_as_arrays_are():
 
 
 def _moved(image: np.ndarray, down: int, right: int) -> np.ndarray:
-    """An image on black, cut out again beside its place."""
+    """Pad an image with black, and crop it at a shifted place."""
     padded = np.pad(image, [(2, 2), (2, 2), (0, 0)])
     return padded[2 - down : 2 - down + image.shape[0], 2 - right : 2 - right + image.shape[1]]
 

@@ -103,7 +103,7 @@ def test_missing_paths_are_refused(tmp_path):
     with pytest.raises(RequestError, match=r"expected a folder with files \*.txt"):
         texts_of(tmp_path)
     (tmp_path / "rows.csv").write_text("text,label\nA dog.,1\n")
-    with pytest.raises(RequestError, match=r"expected running text, got .*rows\.csv"):
+    with pytest.raises(RequestError, match=r"expected plain text, got .*rows\.csv"):
         texts_of(tmp_path / "rows.csv")
     with pytest.raises(RequestError, match="data.path: expected a text file"):
         TextFiles(path=None).open(tmp_path)

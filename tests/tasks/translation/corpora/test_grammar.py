@@ -1,4 +1,4 @@
-"""Sentences of the grammar, held against translations and links written by hand."""
+"""Sentences of the grammar, compared with translations and links written by hand."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ SIZES = {"train": 31, "val": 5, "test_2016_flickr": 3}
 
 
 def content(stem: str, language: str) -> str:
-    """Every source stands there twice."""
+    """Every source occurs twice."""
     divided = {"en": 2, "de": 1}[language]
     return "".join(f"{stem} {language} {line // divided}\n" for line in range(SIZES[stem]))
 

@@ -1,4 +1,4 @@
-"""Greedy and beam search, held against exhaustive search and plain loops over Python lists."""
+"""Greedy and beam search, compared with exhaustive search and plain loops over Python lists."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Memory(NamedTuple):
 class TableModel:
     """Logits looked up by (source, story of the target so far), so that all can be computed.
 
-    A hypothesis that goes on with another one's state, or another one's memory, gets other
+    A hypothesis that continues with another one's state, or another one's memory, gets other
     logits.
     """
 
@@ -90,7 +90,7 @@ class Option(NamedTuple):
 
 
 def continuations(model: TableModel, row: np.ndarray, option: Option, limit: int) -> list[Option]:
-    """All ways to go on, best first; at the longest length to END alone."""
+    """All continuations, best first; at the longest length only END."""
     logs = model.log_probabilities(row, option.tokens)
     allowed = [token for token in range(model.target_size) if token not in (PAD, START)]
     allowed = [END] if len(option.tokens) == limit - 1 else allowed
@@ -154,7 +154,7 @@ def test_greedy_takes_the_likeliest_token_of_each_step():
 
 @pytest.mark.parametrize("alpha", [0.0, 1.3])
 def test_a_beam_as_wide_as_the_space_finds_every_translation_in_order(alpha):
-    """Three words that go on, two or three times before END must follow."""
+    """Three words that can follow each other, two or three times before END."""
     model, rows = TableModel(6), rows_of([1, 2])
     search = Search(model, beam=40, n_best=40, extra_length=2, length_penalty=alpha)
     for seed in range(4):

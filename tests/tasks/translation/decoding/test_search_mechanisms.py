@@ -1,4 +1,4 @@
-"""Search over real models: a sentence's translation is its own, whatever is beside it."""
+"""Search with real models: a translation doesn't depend on the other sentences of its batch."""
 
 from __future__ import annotations
 

@@ -186,7 +186,7 @@ def test_steps_equal_the_whole(case):
 
 @every
 def test_neither_padding_nor_the_batch_changes_a_result(case):
-    """The short sentence without padding, beside another that differs by a word of its source."""
+    """The short sentence without padding, and one that differs in a word of its source."""
     source = np.array([[10, 4, END], [10, 5, END]], np.int32)
     target = np.array([[START, 8], [START, 8]], np.int32)
     logits = built(case)((source, target)).numpy()

@@ -316,7 +316,7 @@ def test_of_two_at_once_one_prepares_and_the_other_waits(tmp_path):
 
 
 def entries(cache):
-    """What the cache has in it, but for locks."""
+    """The files of the cache, without locks."""
     return [path.name for path in (cache / "prepared").iterdir() if path.suffix != ".lock"]
 
 

@@ -110,7 +110,7 @@ class Choices:
         return noun
 
     def noun_phrase(self, nouns: Sequence[Noun], styles: Sequence[Style]) -> NounPhrase:
-        """Draw a noun with determiner, adjectives and perhaps an owner."""
+        """Draw a noun with determiner, and sometimes adjectives or an owner."""
         noun = self.noun(nouns)
         determiner, plural, counted = self.one(styles)
         if noun.kind == "drink":
