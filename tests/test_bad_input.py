@@ -167,7 +167,7 @@ def test_a_run_that_fails_ends_with_1(here, no_figures):
 
 CSV_FILES = {
     "empty": (b"", "expected rows of numbers, got an empty file"),
-    "header_alone": (b"v\n", "got the header ['v'] alone"),
+    "header_alone": (b"v\n", "got only the header ['v']"),
     "binary": (b"\x89PNG\r\n\x1a\n\x00\x01", "expected text, got a zero byte"),
     "no_such_column": (b"month,rain\n1,2\n2,3\n", "among 1 'month', 2 'rain'; got 'v'"),
     "text": (b"v\n1\n2\nmuch\n4\n", "row 4, column 'v': expected a finite number, got 'much'"),

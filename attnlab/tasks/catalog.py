@@ -53,17 +53,16 @@ class Sheet(NamedTuple):
 
 @dataclass(frozen=True)
 class Catalog:
-    """The data of a kind.
+    """The data of a kind, and functions on them.
 
     Attributes:
-        group: of conf: its options `names` have the settings of the data.
-        names: of the data.
-        make: the data of a name with some settings.
-        about: entries of a row that say what data are, such as their languages.
-        count: entries of a row that say what is in the data, given the folder of downloads and a
-            seed.
-        sheet: a row with both as a person reads it.
-        settings: those options' settings that belong to the data; None: all.
+        group: the config group whose options `names` have the settings of the data.
+        names: returns the names of the data.
+        make: makes the data, given a name and settings.
+        about: returns the entries of a row that describe data, such as their languages.
+        count: returns the entries of a row on the content, given the cache folder and a seed.
+        sheet: formats a row with both for people.
+        settings: the settings that belong to the data; None: all of the option.
     """
 
     group: str
@@ -97,11 +96,11 @@ def corpus_catalog(
     """Make the catalog of all corpora whose classes have a base.
 
     Args:
-        base: of their classes, a `TextCorpus`.
-        what: the items are, in words.
-        describe: gives, by an opened corpus and a seed, the numbers of each part.
-        lines: of the table of these numbers: a name, and a cell for each part.
-        items: what an item is called, in the plural; None: by the corpus's `noun`.
+        base: the base class, a `TextCorpus`.
+        what: what the items are, in words.
+        describe: returns the numbers of each part, given an opened corpus and a seed.
+        lines: returns the lines of a table of these numbers: a name, and a cell per part.
+        items: the word for items, in the plural; None: the corpus's `noun` with an s.
     """
 
     def count(corpus: Any, cache: Path, seed: int, progress: Progress) -> Row:

@@ -1,4 +1,4 @@
-"""Downloads into a cache by pooch, checked by digest."""
+"""Download files into a cache with pooch, and check them by digest."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from attnlab.errors import RequestError
 from attnlab.records.files import write_text
 from attnlab.tasks.declaration import Progress
 
-# Python's own names are turned away by some sites, manythings.org among them.
+# Some sites, such as manythings.org, refuse Python's default user agent.
 _HEADERS = {"User-Agent": "Mozilla/5.0 (compatible; attnlab)"}
 _CHUNK = 1 << 13
 _TIMEOUT = 30  # seconds without a byte
@@ -21,7 +21,7 @@ _ATTEMPTS = 5
 
 
 def read_to_end(archive: tarfile.TarFile) -> None:
-    """Read what packs a tar archive: its checksum stands behind the last member."""
+    """Read a compressed tar archive to its end, which verifies its checksum."""
     while archive.fileobj and archive.fileobj.read(1 << 20):
         pass
 
@@ -41,33 +41,33 @@ def fetch(
     The digest must be the known one. If none is known, the first download's digest is stored next
     to the file as `NAME.sha256`, and every later read and download is compared with it.
 
-    `known` is the SHA-256 that the file must have, in hex. `check` judges a finished download
-    before it is stored, and raises `RequestError`. `progress` gets the bytes downloaded, the total
-    and the file's name. `section` has the settings `url` and `path`, which error messages name.
+    `known` is the SHA-256 that the file must have, in hex. `check` gets a finished download before
+    it is stored, and raises `RequestError` for a bad one. `progress` gets the bytes downloaded, the
+    total and the file's name. `section` has the settings `url` and `path` that messages name.
 
     Raises:
-        RequestError: the file isn't there, can't be reached or kept, or has another digest.
+        RequestError: the file can't be downloaded or stored, or has another digest.
     """
     import filelock
 
     if not re.match(r"https?://[^/\s]", url):
         raise RequestError(
-            f"{section}.url: expected an address http://... or https://..., got {url!r}."
+            f"{section}.url: expected a URL that starts with http:// or https://, got {url!r}."
         )
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with filelock.FileLock(folder / ".lock"):
-            for left in folder.glob("tmp*"):  # by a download that was killed
+            for left in folder.glob("tmp*"):  # from a download that was killed
                 left.unlink()
             _retrieve(url, folder / name, known, _Downloader(name, check, progress), section)
             return folder / name
     except OSError as error:
         reason = error.strerror or str(error)
-        raise RequestError(f"{folder}: expected room for {name}, but: {reason}.") from error
+        raise RequestError(f"{folder}: can't store {name}: {reason}.") from error
 
 
 def cache_folder(cache: Path, name: str, url: str, usual: str) -> Path:
-    """The folder of one thing's downloads; another address than the usual one has its own."""
+    """Return the folder for the downloads of `name`; a URL other than `usual` has its own."""
     folder = cache.expanduser() / name
     return folder if url == usual else folder / sha256(url.encode()).hexdigest()[:12]
 
@@ -86,10 +86,10 @@ def _retrieve(
         pooch.retrieve(url, expected, path.name, path.parent, downloader=downloader)
     except requests.RequestException as error:
         reason = _reason(error, section)
-        raise RequestError(f"{url}: expected the file, but {reason}.") from error
+        raise RequestError(f"{url}: download failed: {reason}.") from error
     except RequestError:
         raise
-    except ValueError as error:  # pooch's word for another digest
+    except ValueError as error:  # pooch raises it for another digest
         hint = "" if known else f" (delete {record} to accept the new file)"
         raise RequestError(
             f"{url}: expected a file with SHA-256 {digest}, got {downloader.digest}{hint}."
@@ -99,9 +99,9 @@ def _retrieve(
 
 
 class _Downloader:
-    """Pooch's downloader of HTTP, tried again where the connection breaks; then the check.
+    """Download by HTTP, retry after broken connections, then run the check.
 
-    It is its own progress bar, as pooch takes one.
+    The object is also the progress bar that pooch calls.
     """
 
     def __init__(
@@ -130,7 +130,7 @@ class _Downloader:
                 download(url, output_file, pooch)
                 break
             except broken:
-                # Another attempt is worth it only where bytes came in.
+                # Retry only if the last attempt received bytes.
                 if attempt + 1 == _ATTEMPTS or not self.done:
                     raise
         if self.check:
@@ -138,30 +138,30 @@ class _Downloader:
         self.digest = file_hash(output_file)
 
     def update(self, count: int) -> None:
-        """So many bytes more are here."""
+        """Count and report `count` more bytes."""
         self.done = min(self.done + count, self.total or self.done + count)
         if self.progress:
             self.progress(self.done, self.total or None, self.name)
 
     def reset(self) -> None:
-        """Pooch says so before the last update, which has all bytes."""
+        """Start counting at 0; pooch calls this before a last update with all bytes."""
         self.done = 0
 
     def close(self) -> None:
-        """Nothing is open."""
+        """Do nothing; pooch calls this at the end."""
 
 
 def _reason(error: Exception, section: str) -> str:
-    """Why a download failed."""
+    """Return why a download failed."""
     response = getattr(error, "response", None)
     if response is not None:
         return f"the server answered {response.status_code} {response.reason}"
     kind = type(error).__name__
-    return f"the server did not answer to the end ({kind}); without a network, give {section}.path"
+    return f"no complete answer from the server ({kind}); without a network, set {section}.path"
 
 
 def _recorded(record: Path) -> str | None:
-    """The digest kept at the first download; None where there was none."""
+    """Return the digest stored at the first download; None if there was no download."""
     try:
         found = re.match(r"[0-9a-f]{64}\b", record.read_text("utf-8", "replace"))
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""A CSV or TSV file as rows of cells, read strictly: no row disappears, none is made up."""
+"""Read a CSV or TSV file strictly: return each of its rows, or refuse the file."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ _OTHER_FILES = {  # by their first bytes: .xlsx and .zip, .xls, .parquet; JSON a
     **dict.fromkeys((b'{"', b'[{"'), "JSON"),
 }
 _LISTED_COLUMNS = 20
-_SEPARATORS = "\t;,|"  # in case of doubt the first
-_SAMPLE = 100  # rows that decide about the separator
+_SEPARATORS = "\t;,|"  # in order of preference
+_SAMPLE = 100  # rows that decide the separator
 _LINE_END = re.compile(r"\r\n|\r|\n")
 _DIGITS = re.compile(r"[\d.,:/ +-]*\d[\d.,:/ +-]*")
-_SEPARATOR_LINE = re.compile(r'"?sep=(.)"?\s*', re.IGNORECASE)  # Excel's, the first of a file
+_SEPARATOR_LINE = re.compile(r'"?sep=(.)"?\s*', re.IGNORECASE)  # Excel's first line
 
 
 class Row(NamedTuple):
@@ -48,11 +48,11 @@ class Table:
     header: list[str]
     rows: list[Row]
     separator: str
-    blank: tuple[int, ...] = ()  # lines of rows between these that have no text in any cell
+    blank: tuple[int, ...] = ()  # lines of blank rows between these
     encoding: str = "utf-8"  # of the file, as Python names it
 
     def find(self, column: str | int, key: str = "") -> int:
-        """The index of the column that the setting `key` requests by its name.
+        """Return the index of a column by its name, which is the value of the setting `key`.
 
         Raises:
             RequestError: no column has this name, or several have it.
@@ -66,52 +66,52 @@ class Table:
         if len(names) < len(self.header):
             names.append(f"... {len(self.header)} in all")
         raise RequestError(
-            f"{start}expected a column of {self.path} ({', '.join(names)}), got {column!r}."
+            f"{start}{self.path} has no column {column!r}. Columns are: {', '.join(names)}."
             f"{did_you_mean(name, self.header)}"
         )
 
     def several_named(self, name: str, advice: str = "give them other names.") -> str:
-        """The complaint about a column whose name others have, too."""
+        """Return the message about a name that several columns have."""
         places = [str(at) for at, each in enumerate(self.header, 1) if each == name]
         return (
-            f"expected the name of one column of {self.path}, but {len(places)} are named "
-            f"{name!r} (columns {', '.join(places)}): {advice}"
+            f"{len(places)} columns of {self.path} are named {name!r} "
+            f"(columns {', '.join(places)}): {advice}"
         )
 
     def cells(self, at: int) -> list[str]:
-        """A column's cells."""
+        """Return a column's cells."""
         return [row.cells[at] for row in self.rows]
 
     @property
     def lines(self) -> list[int]:
-        """Each row's line in the file."""
+        """Return each row's line in the file."""
         return [row.line for row in self.rows]
 
 
 @dataclass(frozen=True, kw_only=True)
 class TableFormat:
-    """What a reader allows in its files, beyond what all tables have in common."""
+    """Settings of `read_table`."""
 
-    has_header: Callable[[list[str]], bool] = lambda first: True
-    name_column: Callable[[int], str] = str  # of files without a header, from 1
+    has_header: Callable[[list[str]], bool] = lambda first: True  # gets the first row
+    name_column: Callable[[int], str] = str  # names columns of files without a header, from 1
     comments: bool = False  # whether lines that start with # are left out
     strip: bool = False  # whether spaces around cells are left out
-    encoding_key: str = "encoding"  # the setting, for complaints
+    encoding_key: str = "encoding"  # the setting that messages name
     otherwise: str | None = None  # the encoding of files that aren't UTF-8; None: they are refused
-    content: str = "rows"  # what the file has, for complaints
+    content: str = "rows"  # what a file should have, for messages
 
 
 def read_table(path: Path, encoding: str | None, form: TableFormat) -> Table:
-    """Read a CSV or TSV file, packed by gzip or not.
+    """Read a CSV or TSV file, plain or compressed by gzip.
 
-    A tab, semicolon, comma or bar separates cells: a tab if the first row has one, else the one
-    that makes rows of equally many cells. A first line `sep=;` names it. Blank rows and blank
-    columns without a name don't count. Without an `encoding` the file is UTF-8, or UTF-16 with its
-    mark. In a file with tabs, quotes are letters if they can't be CSV's.
+    Cells are separated by a tab if the first row has one, else by the semicolon, comma or bar that
+    gives most rows the same number of cells; a first line `sep=;` overrides this. Blank rows, and
+    blank columns at the end, are left out. The default encoding is UTF-8, or UTF-16 with a byte
+    order mark. In a file with tabs, quotes that are not valid CSV are ordinary characters.
 
     Raises:
         RequestError: the file can't be read, is not text, has no rows, has a row of another
-            length, or a quoted cell without an end; names the line.
+            length, or a quoted cell without an end. The message names the line.
     """
     text, encoding = _text(path, encoding, form)
     lines, start = [*io.StringIO(text, newline="")], 0
@@ -134,15 +134,15 @@ def read_table(path: Path, encoding: str | None, form: TableFormat) -> Table:
 
 
 def _is_blank(row: Row) -> bool:
-    """Whether a row has separators only; a quoted cell is a row even if it is empty."""
+    """Return whether a row has only separators; one empty quoted cell is not a blank row."""
     return len(row.cells) > 1 and not any(map(str.strip, row.cells))
 
 
 def file_content(path: Path) -> bytes:
-    """The bytes of a CSV file, unpacked if gzip packed it.
+    """Return the bytes of a CSV file, decompressed if it is a gzip file.
 
     Raises:
-        RequestError: it can't be read, or is a workbook, an archive or JSON.
+        RequestError: the file can't be read, or is a workbook, an archive or JSON.
     """
     try:
         raw = path.read_bytes()
@@ -159,7 +159,7 @@ def file_content(path: Path) -> bytes:
 
 
 def _text(path: Path, encoding: str | None, form: TableFormat) -> tuple[str, str]:
-    """The text of a file, and its encoding."""
+    """Return the text of a file, and its encoding."""
     raw = file_content(path)
     try:
         text = decoded(raw, str(path), encoding, form.encoding_key)
@@ -172,9 +172,9 @@ def _text(path: Path, encoding: str | None, form: TableFormat) -> tuple[str, str
 
 
 class _Lines:
-    """The lines of a file, for the reader of CSV; leaves out what comes between rows.
+    """The lines of a file for the CSV reader, without comments and empty lines between rows.
 
-    A comment is a line where a row would start, so never one inside a quoted cell.
+    A comment starts where a row would start, so never inside a quoted cell.
     """
 
     def __init__(self, path: Path, lines: list[str], start: int, comments: bool):
@@ -182,7 +182,7 @@ class _Lines:
         self.separator = ""
 
     def rows(self, separator: str, **dialect: bool | int) -> Iterator[Row]:
-        """The rows; raises `csv.Error`, then `line` is where the row starts."""
+        """Yield the rows; after a `csv.Error`, `line` is the first line of the invalid row."""
         self.at, self.separator = self.first, separator
         reader = csv.reader(self._feed(), delimiter=separator, **dialect)  # type: ignore[arg-type]
         while True:
@@ -204,12 +204,12 @@ class _Lines:
 
     @property
     def size(self) -> int:
-        """More letters than the longest cell has."""
+        """Return more characters than any cell has."""
         return sum(map(len, self.lines)) + 1
 
 
 def _find_separator(source: _Lines) -> str:
-    """The separator that gives most of the first rows as many cells as the first one."""
+    """Return the separator that gives most of the first rows as many cells as row 1."""
     first = next(source.rows("\t", quoting=csv.QUOTE_NONE), Row(0, []))
     if len(first.cells) > 1:
         return "\t"
@@ -227,7 +227,7 @@ def _find_separator(source: _Lines) -> str:
 
 
 def _rows(source: _Lines, separator: str) -> list[Row]:
-    """All rows; raises `RequestError` for cells that aren't CSV's."""
+    """Return all rows; raises `RequestError` for invalid CSV."""
     usual = csv.field_size_limit(source.size)
     try:
         rows = [*source.rows(separator, strict=True)]
@@ -245,19 +245,19 @@ def _rows(source: _Lines, separator: str) -> list[Row]:
         return [*source.rows(separator, quoting=csv.QUOTE_NONE)]
     if joined:
         raise RequestError(
-            f"{source.path}: row {joined.line}: a quoted cell goes on over whole rows: its "
+            f"{source.path}: row {joined.line}: a quoted cell contains whole rows: its "
             f'closing " is missing.'
         )
     return rows
 
 
 def _is_quoted_late(row: Row) -> bool:
-    """Whether a cell has spaces in front of its quote, as in `1, "a, b"`."""
+    """Return whether a cell has spaces in front of its quote, as in `1, "a, b"`."""
     return any(cell.startswith(" ") and cell.lstrip(" ").startswith('"') for cell in row.cells)
 
 
 def _complaint(source: _Lines, reason: str) -> str:
-    """What is wrong with the row that the reader of CSV refused."""
+    """Return what is wrong with the row that the CSV reader refused."""
     where = f"{source.path}: row {source.line}"
     if "unexpected end of data" in reason:
         return f'{where}: a cell starts with " and no later line has the closing ".'
@@ -271,7 +271,7 @@ def _complaint(source: _Lines, reason: str) -> str:
 
 
 def _is_run_on(row: Row, rows: list[Row], separator: str) -> bool:
-    """Whether a quoted cell holds other rows: lines with numbers in the same cells as a row's."""
+    """Return whether a quoted cell contains lines with numbers in the same cells as a row."""
     for cell in row.cells:
         if separator not in cell or not _LINE_END.search(cell):
             continue
@@ -285,12 +285,12 @@ def _is_run_on(row: Row, rows: list[Row], separator: str) -> bool:
 
 
 def _shape(cells: list[str]) -> list[bool]:
-    """Which cells are numbers or times in digits."""
+    """Return which cells are numbers, or times in digits."""
     return [bool(_DIGITS.fullmatch(cell.strip())) for cell in cells]
 
 
 def _with_header(path: Path, rows: list[Row], separator: str, form: TableFormat) -> Table:
-    """The table without blank columns at its end; refuses a row of another length."""
+    """Return the table without blank columns at its end; refuses a row of another length."""
     first, *below = rows
     has_header = form.has_header(first.cells)
     header = [cell.strip() for cell in first.cells] if has_header else []
@@ -302,12 +302,12 @@ def _with_header(path: Path, rows: list[Row], separator: str, form: TableFormat)
     for row in rows:
         if len(row.cells) < width or any(map(str.strip, row.cells[len(first.cells) :])):
             titles = row is below[0] and len(row.cells) > width and form.comments
-            advice = " Lines above the header need a # in front." if titles else ""
+            advice = " Start lines above the header with #." if titles else ""
             raise RequestError(
                 f"{path}: row {row.line}: expected {width} cells, got {len(row.cells)}.{advice}"
             )
     kept = [Row(line, cells[:width]) for line, cells in (below if has_header else rows)]
     if not kept:
-        raise RequestError(f"{path}: expected {form.content}, got the header {header} alone.")
+        raise RequestError(f"{path}: expected {form.content}, got only the header {header}.")
     names = header[:width] or [form.name_column(at + 1) for at in range(width)]
     return Table(path, names, kept, separator)

@@ -160,8 +160,8 @@ def test_prepared_copies_are_shown_and_damaged_ones_are_not(data, folder):
             ("fetch", "book"),
             "Data to download: squad, cifar10, fashion_mnist, imdb, ",
         ),
-        (("fetch", "tatoeba", "url=nowhere"), "data.url: expected an address http://"),
-        (("fetch", "tatoeba", "url=http://127.0.0.1:9/x"), "without a network, give data.path"),
+        (("fetch", "tatoeba", "url=nowhere"), "data.url: expected a URL that starts with"),
+        (("fetch", "tatoeba", "url=http://127.0.0.1:9/x"), "without a network, set data.path"),
         (("fetsh",), "No such command 'fetsh'"),
     ],
 )

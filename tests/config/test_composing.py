@@ -165,7 +165,7 @@ def test_a_chosen_readout_stays_and_one_that_reads_nothing_is_refused(compose):
     with pytest.raises(RequestError, match=r"attention=none can't be .*=context: .* Valid: state"):
         compose("task=sunspots", "attention=none", "model.readout=context")
     with pytest.raises(
-        RequestError, match=r"model.readout: .* \(the state alone is attention=none"
+        RequestError, match=r"model.readout: .* \(attention=none reads only the state"
     ):
         compose("task=sunspots", "attention=pooling", "model.readout=state")
 

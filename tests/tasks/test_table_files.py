@@ -101,8 +101,8 @@ def days(changed: dict[int, str]) -> str:
         (days({2: '"open'}), 'row 4: a cell starts with " and no later line has the closing'),
         (days({8: '"open'}), "row 10: a cell starts"),
         (days({2: '"open', 6: '"fine"'}), "row 4: expected ',' or the end .* in line 8, got more"),
-        (days({2: '"open', 6: '"'}), "row 4: a quoted cell goes on over whole rows"),
-        (days({2: '"open', 3: '"'}), "row 4: a quoted cell goes on over whole rows"),
+        (days({2: '"open', 6: '"'}), "row 4: a quoted cell contains whole rows"),
+        (days({2: '"open', 3: '"'}), "row 4: a quoted cell contains whole rows"),
         (
             days({2: '"a" b'}),
             "row 4: expected ',' or the end of the row after a closing quote, got",
@@ -147,7 +147,9 @@ def test_other_kinds_of_files_are_named(read, content, found):
 def test_a_name_of_several_columns_is_no_name(read):
     table = read("a,b,a\n1,2,3\n")
     assert table.find("b") == 1
-    with pytest.raises(RequestError, match=r"^k: .* 2 are named 'a' \(columns 1, 3\): give"):
+    with pytest.raises(
+        RequestError, match=r"^k: 2 columns of .* are named 'a' \(columns 1, 3\): give"
+    ):
         table.find("a", "k")
 
 

@@ -85,7 +85,7 @@ def test_a_cell_that_is_no_finite_number_is_named_with_its_row_in_the_file(csv_f
     [
         (b"", "got an empty file"),
         (b"\n# nothing\n", "got an empty file"),
-        (b"x\n", "got the header \\['x'\\] alone"),
+        (b"x\n", "got only the header \\['x'\\]"),
         (b"x\n1\n", "at least 2 rows of numbers, got 1"),
         (b"x\n\0\n", "a zero byte"),
         (b"x\n\x81\n", "expected cp1252 text, got the byte 0x81 in line 2; task.encoding"),

@@ -99,7 +99,7 @@ def test_quotes_of_a_tsv_join_no_rows(tmp_path):
 
 def test_a_name_that_two_columns_have_is_refused(tmp_path):
     path = written(tmp_path / "t.csv", "text,text,label\na,b,c\n")
-    with pytest.raises(RequestError, match="data.text: expected the name of one column of .*, but"):
+    with pytest.raises(RequestError, match="data.text: 2 columns of .* are named 'text'"):
         rows_of(path=path)
 
 
@@ -152,7 +152,7 @@ GOOD = "text,label\nfine,a\n"
     [
         ("", {}, "{path}: expected rows of texts and classes, got an empty file."),
         ("\n\n", {}, "{path}: expected rows of texts and classes, got an empty file."),
-        ("text,label\n", {}, "{path}: expected rows of texts and classes, got the header "),
+        ("text,label\n", {}, "{path}: expected rows of texts and classes, got only the header "),
         (GOOD + " ,b\n", {}, "{path}: row 3: expected a text, got an empty one."),
         (
             GOOD + "x, \n",
@@ -187,18 +187,18 @@ GOOD = "text,label\nfine,a\n"
         (
             "texts,label\nfine,a\n",
             {},
-            "data.text: expected a column of {path} ('texts', 'label'), got 'text'. "
+            "data.text: {path} has no column 'text'. Columns are: 'texts', 'label'. "
             "Did you mean texts?",
         ),
         (
             GOOD,
             {"text": 1, "label": 7},
-            "data.label: expected a column of {path} ('1', '2'), got 7.",
+            "data.label: {path} has no column 7. Columns are: '1', '2'.",
         ),
         (
             GOOD,
             {"text": None},
-            "data.text: expected a column of {path} ('text', 'label'), got None",
+            "data.text: {path} has no column None. Columns are: 'text', 'label'.",
         ),
         (
             GOOD,
