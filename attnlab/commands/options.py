@@ -83,7 +83,7 @@ _EPOCH = (
     click.option(
         "--epoch",
         metavar="EPOCH",
-        help="Which weights: an epoch's number, best, last, or average (the mean of the last "
+        help="Weights to use: an epoch's number, best, last, or average (the mean of the last "
         "epochs' weights).  [default: best; with --average: last]",
     ),
     click.option(
@@ -188,7 +188,7 @@ _CHOICE = (
     click.option(
         *("--all", "everything"),
         is_flag=True,
-        help="Take all runs, those of studies, too.  [default: without filters, the runs of the "
+        help="Use all runs, including those of studies.  [default: without filters, those of the "
         "newest sweep or of the newest run's task]",
     ),
     click.option(

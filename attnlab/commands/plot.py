@@ -93,9 +93,9 @@ def _map_command(kind: Kind, declared: VocabularyMap) -> click.Command:
         "--words",
         default=150,
         type=click.IntRange(3, 2000),
-        help="Draw this many of the most frequent words.",
+        help="Number of most frequent words to draw.",
     )
-    @click.option("--epoch", default="best", help="Which weights: an epoch's number, best or last.")
+    @click.option("--epoch", default="best", help="Weights: an epoch's number, best or last.")
     @_output_option
     @runs_option
     def draw(**given: Any) -> None:

@@ -45,7 +45,7 @@ def complete_study(context: click.Context, _: click.Parameter | None, start: str
 @click.option(
     "--seeds",
     type=click.IntRange(min=2),
-    help="Train this many seeds.  [default: as the study says]",
+    help="Number of seeds.  [default: set by the study]",
 )
 @click.option(
     "--quick", is_flag=True, help="Run the short form, which takes minutes; the report says so."

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @click.command("summarize", context_settings={"show_default": True})
 @click.argument("path", metavar="FILE", type=click.Path(path_type=Path))
-@click.option("--sentences", default=3, type=click.IntRange(min=1), help="Choose this many.")
+@click.option("--sentences", default=3, type=click.IntRange(min=1), help="Number of sentences.")
 @click.option(
     "--language", default="en", help="Code of the text's language, for splitting into sentences."
 )
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 @click.option(
     "--epoch",
     default="best",
-    help="Which weights of an encoder's run: an epoch's number, best or last.",
+    help="Weights of an encoder's run: an epoch's number, best or last.",
 )
 @click.option(
     "--scores", is_flag=True, help="Print before each sentence its distance to its centre."

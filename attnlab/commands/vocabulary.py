@@ -28,7 +28,7 @@ _FILES = "tokenizer.json"  # how the names of tokenizers among a run's assets en
     default=20,
     show_default=True,
     type=click.IntRange(min=0),
-    help="List this many of the most frequent tokens.",
+    help="Number of most frequent tokens to list.",
 )
 @form_options("text", "json")
 @runs_option

@@ -28,7 +28,7 @@ _WRONG = 2
 @click.option("--uri", metavar="URI", help="Another store: sqlite:///FILE or http://HOST:5000.")
 @runs_option
 def sync(names: tuple[str, ...], filters: Filters, uri: str | None, runs: str | None) -> int | None:
-    """Copy to MLflow what it lacks of run folders; what it has is not changed.
+    """Copy missing data of run folders to MLflow; data that are there stay unchanged.
 
     Copies all runs, the runs that filters choose, or each RUN (a run folder, an MLflow run id or
     its first characters, or "latest"). A run trained with tracking.enabled=false is copied only if
@@ -60,7 +60,7 @@ def _chosen(names: tuple[str, ...], filters: Filters, folder: Path) -> list[RunD
 
 
 def _sync(run: RunDirectory, uri: str | None, named: bool, stores: dict[str, Store]) -> str:
-    """Copy to MLflow what it lacks of a run, and print what was copied.
+    """Copy missing data of a run to MLflow, and print what was copied.
 
     A faulty run is only reported; a store that can't be used raises `RequestError`.
 

@@ -58,8 +58,8 @@ KIND = Kind(
         example=f"{_HERE}.task:served_example",
         settings=("steps", "id"),
         next_steps={
-            "fib": "attnlab task=translate attention=bahdanau (minutes), where attention can be "
-            "seen in plots/attention.png: a formula solves the Fibonacci numbers",
+            "fib": "attnlab task=translate attention=bahdanau (minutes), where plots/attention.png "
+            "shows what attention learned; the Fibonacci numbers need only a formula",
             "": "attnlab forecast {run}, or attention={other} and attnlab compare",
         },
     ),
