@@ -64,7 +64,7 @@ def test_a_name_that_is_not_utf8_is_refused_before_anything_is_composed(capsys, 
     assert capsys.readouterr().err.strip() == message
 
 
-def test_an_interrupted_verb_says_how_it_goes_on(monkeypatch, capsys):
+def test_an_interrupted_command_prints_how_to_resume(monkeypatch, capsys):
     def stopped():
         raise KeyboardInterrupt("after epoch 3")
 
@@ -103,7 +103,7 @@ def _broken(text: str) -> None:
     raise BrokenPipeError(errno.EPIPE, "Broken pipe")
 
 
-def test_results_without_a_reader_end_a_command_and_other_lines_go_on(monkeypatch):
+def test_a_broken_pipe_ends_a_command_only_for_results(monkeypatch):
     gone = SimpleNamespace(write=_broken, flush=lambda: None, isatty=lambda: False)
     console = plain_console(gone)
     console.print("how far it is")
@@ -133,7 +133,7 @@ def test_a_run_whose_result_nobody_reads_is_done(monkeypatch):
 
 
 @pytest.mark.slow
-def test_training_goes_on_where_nobody_reads_how_far_it_is(attnlab):
+def test_training_continues_if_nobody_reads_its_progress(attnlab):
     settings = "task=fib task.count=61 task.history=5 model.units=2 tracking.enabled=false"
     for words, states in (("trainer.epochs=200", 1), ("-m seed=1,2 trainer.epochs=3", 2)):
         command = f"{sys.executable} -m attnlab {settings} {words} 2> >(head -1)"
@@ -167,7 +167,7 @@ def test_the_configuration_can_be_shown(capsys, tmp_path, monkeypatch, words):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_run_says_how_far_it_is_and_what_came_out(trained):
+def test_a_run_prints_progress_and_result(trained):
     said = [line.removeprefix("attnlab: ") for line in trained.outcome.err.splitlines()]
     assert said[0] == "tracing and compiling" and said[1].startswith("epoch 1/2: train ")
     assert said[-1] == "scoring the test part" and said[-2].startswith("epoch 2/2: train ")
@@ -180,13 +180,13 @@ def test_a_run_says_how_far_it_is_and_what_came_out(trained):
     assert written == {"rain.csv", "runs"}
 
 
-def test_its_log_is_in_plain_words(trained):
+def test_the_log_has_readable_lines(trained):
     log = (trained.folder / "run.log").read_text()
     assert "data: train 56, validation 15, test 19, history 7" in log and "{" not in log
     assert "epoch 1/2: train " in log and "epoch 2/2: train " in log and "; test: rmse " in log
 
 
-def test_quietly_nothing_but_the_folder_is_printed(trained, here):
+def test_quiet_mode_prints_only_the_folder(trained, here):
     for words in (["-q", "resume", trained.folder], ["resume", trained.folder, "--quiet"]):
         assert here(*words) == (0, f"{trained.folder}\n", "")
     said = "attnlab: -q: only for a run, a sweep or attnlab resume.\n"
@@ -304,5 +304,5 @@ def test_words_are_completed(complete, here, line, offered):
 
 
 @pytest.mark.parametrize("line", ["attnlab task=fbi 'x atten", "attnlab --foo ", "attnlab e --y= "])
-def test_where_nothing_can_be_offered_nothing_is_said(complete, line):
+def test_completion_prints_nothing_if_there_is_no_match(complete, line):
     assert not {"evaluate", "attnlab:"} & set(complete(line))

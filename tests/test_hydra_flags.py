@@ -8,7 +8,7 @@ from attnlab.cli import main
 
 
 @pytest.mark.parametrize("words", [["--info", "task=sunspots"], ["task=sunspots", "-i", "all"]])
-def test_hydras_account_of_itself_takes_overrides(attnlab, words):
+def test_hydras_info_accepts_overrides(attnlab, words):
     """Until now argparse took the next word for the value, and printed its usage."""
     code, out, err = attnlab(*words)
     assert (code, err) == (0, "")

@@ -63,9 +63,7 @@ def begin_store(folder: Path, empty_store: Path) -> None:
         ("answering", ANSWERING, ("answer", "latest", "Who met Anna?", "--text", "a.txt")),
     ],
 )
-def test_without_the_other_kinds_the_whole_command_line_of_one_works(
-    tmp_path, empty_store, kept, settings, verb
-):
+def test_one_kind_works_without_the_others(tmp_path, empty_store, kept, settings, verb):
     """Reads the same weights by every verb: what would import another kind would fail."""
     hidden = {path.parent.name for path in (ROOT / "attnlab/tasks").glob("*/kind.py")} - {kept}
     assert len(hidden) >= 2
@@ -97,7 +95,7 @@ def test_without_the_other_kinds_the_whole_command_line_of_one_works(
 
 
 @pytest.mark.slow
-def test_a_kind_of_somebody_elses_needs_no_change_elsewhere(tmp_path, empty_store):
+def test_an_external_kind_needs_no_change_of_attnlab(tmp_path, empty_store):
     tiny_kind.write(tmp_path)
     begin_store(tmp_path, empty_store)
     settings = ("--config-dir", str(tmp_path / "conf"), "task=count", "tracking.enabled=false")

@@ -60,7 +60,7 @@ def test_no_assert_does_anything():
                 assert not names & doing, (file, ast.unparse(node))
 
 
-def test_no_value_is_asked_for_and_thrown_away():
+def test_no_attribute_or_comparison_is_a_statement():
     """A bare `learner.model` would do something that nobody reads as an action."""
     for file, tree in TREES.items():
         for node in ast.walk(tree):

@@ -61,7 +61,7 @@ def test_the_wheel_has_code_configuration_data_and_licence(wheel):
     assert tops == {"attnlab", next(top for top in tops if top.endswith(".dist-info"))}
 
 
-def test_what_a_logged_model_carries_can_be_installed_and_loads_it(tmp_path):
+def test_the_requirements_of_a_logged_model_are_enough_to_load_it(tmp_path):
     """In an environment without this package, as `mlflow models serve` makes one."""
     words = ("task=fib", "task.count=61", "model.units=3", "trainer.epochs=1")
     words += ("trainer.jit=false", "model.cell=simple")

@@ -100,7 +100,7 @@ def test_wrong_options_of_positional_encoding(options, sentence):
         plot("positional-encoding", *options)
 
 
-def test_ranges_are_clicks():
+def test_ranges_are_checked_by_click():
     for options in (("--units", "1"), ("--length", "1"), ("--offset", "0")):
         with pytest.raises(click.BadParameter, match="not in the range"):
             plot("positional-encoding", *options)

@@ -40,7 +40,7 @@ def test_a_verb_that_agrees_is_right_and_another_one_wrong(asked):
 
 
 @pytest.mark.slow
-def test_where_they_met_is_found(asked):
+def test_the_answer_of_the_readme_is_found(asked):
     (line,) = asked("task=answer attention=bahdanau", "answer latest", "trainer.epochs=1")
     assert line.split("\t")[-1] == "at the museum"
 

@@ -119,14 +119,14 @@ def test_a_run_is_resumed_with_the_compiler_that_it_started_with(compose, whole,
 @pytest.mark.parametrize(
     "settings", [("schedule=plateau", "optimizer=rmsprop"), ("trainer.patience=1",)]
 )
-def test_schedules_stopping_and_optimizers_go_on_as_they_were(compose, settings):
+def test_schedules_stopping_and_optimizers_resume_their_state(compose, settings):
     config = compose(*SMALL, "trainer.epochs=6", *settings, "optimizer.learning_rate=0.05")
     whole, folder = run(config), interrupted(config, 1)
     assert_same_run(resume(folder), whole)
 
 
 @pytest.mark.slow
-def test_a_decoder_of_forecasts_goes_on_as_it_was(compose, tmp_path):
+def test_a_forecasting_decoder_resumes_exactly(compose, tmp_path):
     path = tmp_path / "series.csv"
     path.write_text("\n".join(["v", *(str(10 + at % 7 + at % 3) for at in range(90))]))
     words = (
@@ -138,7 +138,7 @@ def test_a_decoder_of_forecasts_goes_on_as_it_was(compose, tmp_path):
     assert_same_run(resume(folder), whole)
 
 
-def test_a_run_on_several_series_goes_on_as_it_was(compose, tmp_path):
+def test_a_run_on_several_series_resumes_exactly(compose, tmp_path):
     path = tmp_path / "series.csv"
     rows = [f"{name},{100 * len(name) + at % 7}" for name in ("a", "bb") for at in range(60)]
     path.write_text("\n".join(["id,v", *rows]))
@@ -148,7 +148,7 @@ def test_a_run_on_several_series_goes_on_as_it_was(compose, tmp_path):
     assert_same_run(resume(folder), whole)
 
 
-def test_without_a_checkpoint_the_run_begins_again(folder, whole):
+def test_without_a_checkpoint_the_run_restarts(folder, whole):
     for path in folder.checkpoint.iterdir():
         path.unlink()
     assert_same_run(resume(folder), whole)
@@ -179,7 +179,7 @@ def test_a_run_that_was_killed_while_it_prepared_is_stacked_as_a_new_one(
     assert len(asked) == 1
 
 
-def test_what_is_taken_back_is_not_counted(config, folder):
+def test_rewinding_a_run_resets_its_epoch(config, folder):
     assert folder.status.read()["epoch"] == 2
     Recorder(config, folder, Tracker(None, folder.path)).rewind([])
     assert folder.status.read()["epoch"] == 0
@@ -199,7 +199,7 @@ def test_a_finished_run_can_be_trained_longer(compose):
 
 
 @pytest.mark.parametrize(("schedule", "is_another"), [("cosine", True), ("constant", False)])
-def test_a_run_trained_longer_is_another_where_its_first_rates_were_others(
+def test_a_run_trained_longer_counts_as_another_if_earlier_rates_differ(
     compose, schedule, is_another
 ):
     """A sweep took it for the run that has as many epochs from its start."""
@@ -228,7 +228,7 @@ def test_a_run_without_a_step_may_have_other_epochs_and_be_a_fresh_one(compose):
     assert begun.status.read()["config_hash"] == compose(*SMALL, "trainer.epochs=2").digest
 
 
-def test_a_result_that_is_nowhere_is_no_success(compose, monkeypatch, caplog):
+def test_a_run_whose_folder_was_deleted_fails(compose, monkeypatch, caplog):
     """A run whose folder was deleted meanwhile ended with 0, and said where it lay."""
     execute = Session.execute
 
@@ -268,7 +268,7 @@ def test_any_other_change_is_refused_with_key_old_and_new_value(whole, change, t
     assert (whole / "status.json").read_bytes() == before
 
 
-def test_a_finished_run_without_its_checkpoint_is_not_begun_again(whole):
+def test_a_finished_run_without_its_checkpoint_is_not_restarted(whole):
     folder = copied(whole)
     before = {p.name: p.stat().st_mtime_ns for p in (folder.path / "weights").iterdir()}
     (checkpoint,) = folder.checkpoint.iterdir()
@@ -348,13 +348,13 @@ def test_a_value_that_does_not_change_is_no_change(whole):
     )
 
 
-def test_another_process_that_writes_the_run_is_respected(whole, capsys):
+def test_a_run_that_another_process_writes_is_refused(whole, capsys):
     with FolderLock(whole):
         assert main(["resume", str(whole), "trainer.epochs=9"]) == 2
     assert "has been writing it since" in capsys.readouterr().err
 
 
-def test_a_run_of_a_process_that_lives_is_respected(folder):
+def test_a_run_of_a_living_process_is_refused(folder):
     living = "import sys; sys.stdin.read()"
     with subprocess.Popen([sys.executable, "-c", living], stdin=subprocess.PIPE) as process:
         status = json.loads((folder.path / "status.json").read_text())
@@ -365,7 +365,7 @@ def test_a_run_of_a_process_that_lives_is_respected(folder):
         assert process.poll() is None
 
 
-def test_a_run_of_a_host_that_is_gone_goes_on_once_its_lock_is_removed(folder, whole):
+def test_a_run_of_a_lost_host_resumes_after_its_lock_is_removed(folder, whole):
     status, lock = json.loads((folder.path / "status.json").read_text()), folder.path / "lock.json"
     (folder.path / "status.json").write_text(json.dumps({**status, "host": "gone"}))
     lock.write_text(json.dumps({"host": "gone", "pid": 1}))
@@ -375,14 +375,14 @@ def test_a_run_of_a_host_that_is_gone_goes_on_once_its_lock_is_removed(folder, w
     assert_same_run(resume(folder), whole)
 
 
-def test_a_run_that_does_not_lie_where_runs_do_is_refused(folder, monkeypatch):
+def test_a_run_outside_of_a_runs_folder_is_refused(folder, monkeypatch):
     monkeypatch.setattr(Path, "absolute", lambda path: Path("/runs/copy"))
     with pytest.raises(RequestError, match="a run folder must be inside FOLDER/TASK/"):
         RunDirectory.open(folder.path)
 
 
 @pytest.mark.slow
-def test_a_run_that_is_under_way_and_tracked_is_respected_at_once(attnlab, capsys):
+def test_a_running_tracked_run_is_refused_at_once(attnlab, capsys):
     long = ("trainer.epochs=999", "trainer.jit=false", "trainer.batch_size=1", "model.units=64")
     with attnlab.start("task=fib", *long) as process:
         try:
@@ -399,7 +399,7 @@ def test_a_run_that_is_under_way_and_tracked_is_respected_at_once(attnlab, capsy
     assert f"process {process.pid}" in capsys.readouterr().err
 
 
-def test_a_run_whose_data_have_changed_does_not_go_on(compose, tmp_path):
+def test_a_run_whose_data_have_changed_is_not_resumed(compose, tmp_path):
     path = tmp_path / "series.csv"
     path.write_text("\n".join(["v", *(str(n % 7) for n in range(97))]))
     settings = ("task=series", f"task.path={path}", "task.column=v", "attention=none")
@@ -433,7 +433,7 @@ def test_a_folder_without_its_configuration_is_refused(folder):
         resume(folder)
 
 
-def test_other_versions_are_warned_of(folder, whole, caplog):
+def test_other_versions_give_a_warning(folder, whole, caplog):
     environment = json.loads((folder.path / "environment.json").read_text())
     environment["packages"]["numpy"] = "1.0"
     (folder.path / "environment.json").write_text(json.dumps(environment))
@@ -443,7 +443,7 @@ def test_other_versions_are_warned_of(folder, whole, caplog):
     assert kept["packages"]["numpy"] == "1.0" and len(kept["resumed"]) == 1
 
 
-def test_another_processor_or_other_words_to_xla_are_warned_of(folder, caplog):
+def test_another_processor_or_other_xla_flags_give_a_warning(folder, caplog):
     environment = json.loads((folder.path / "environment.json").read_text())
     changed = {"processor_model": "Abacus 3000", "gpu": True, "xla_flags": "--xla_other"}
     (folder.path / "environment.json").write_text(json.dumps({**environment, **changed}))
@@ -452,7 +452,7 @@ def test_another_processor_or_other_words_to_xla_are_warned_of(folder, caplog):
     assert "gpu True, now False" in caplog.text and "xla_flags --xla_other, now None" in caplog.text
 
 
-def test_a_moved_run_goes_on_where_it_is(folder, whole, tmp_path):
+def test_a_moved_run_resumes_at_its_new_place(folder, whole, tmp_path):
     new = tmp_path / "elsewhere" / Path(*folder.path.parts[-3:])
     new.parent.mkdir(parents=True)
     shutil.move(folder.path, new)
@@ -462,7 +462,7 @@ def test_a_moved_run_goes_on_where_it_is(folder, whole, tmp_path):
     )
 
 
-def test_a_pruned_run_keeps_what_it_has(config, whole):
+def test_a_pruned_run_keeps_its_files(config, whole):
     def give_up(row):
         if row["epoch"] == 2:
             raise Pruned("hopeless")
@@ -507,7 +507,7 @@ def resumed_within(config, learner, chunk, monkeypatch) -> RunDirectory:
     return RunDirectory.open(path)
 
 
-def test_a_long_epoch_goes_on_from_its_middle(compose, monkeypatch):
+def test_a_long_epoch_resumes_in_its_middle(compose, monkeypatch):
     # A divisor of the 32 windows: a shorter last chunk would be compiled, too.
     monkeypatch.setattr("attnlab.tasks.in_memory._CHUNK", 8)
     every = ("trainer.batch_size=1", "trainer.epochs=2", "trainer.checkpoint_every_seconds=0")
@@ -522,7 +522,7 @@ def test_a_long_epoch_goes_on_from_its_middle(compose, monkeypatch):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("chunk", [2, 5])
-def test_a_translator_goes_on_from_the_middle_of_an_epoch(compose, monkeypatch, chunk, tmp_path):
+def test_a_translator_resumes_in_the_middle_of_an_epoch(compose, monkeypatch, chunk, tmp_path):
     lines = [f"{pair.source}\t{pair.target}\n" for pair in some_pairs(150)]
     (tmp_path / "pairs.tsv").write_text("".join(lines), encoding="utf-8")
     config = compose(

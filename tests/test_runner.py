@@ -84,7 +84,7 @@ def test_a_run_folder_has_all_that_users_rely_on(config, folder):
     }
 
 
-def test_its_status_and_configuration_say_what_was_run(config, folder):
+def test_its_status_and_configuration_describe_the_run(config, folder):
     status = read_json(folder / "status.json")
     assert (status["state"], status["epoch"], status["error"]) == ("completed", 3, None)
     assert status["config_hash"] == config.digest
@@ -92,7 +92,7 @@ def test_its_status_and_configuration_say_what_was_run(config, folder):
     assert parse(saved, {}) == config
 
 
-def test_its_numbers_fit_together(folder):
+def test_its_numbers_are_consistent(folder):
     metrics = read_json(folder / "metrics.json")
     columns = history(folder)
     assert list(columns) == ["epoch", "learning_rate", "train_loss", "val_loss"]
@@ -172,7 +172,7 @@ def test_a_plateau_in_validation_lowers_the_rate(compose, validation_losses, no_
 NAN = float("nan")
 
 
-def test_patience_counts_scored_epochs_alone(compose, validation_losses, no_figures):
+def test_patience_counts_only_scored_epochs(compose, validation_losses, no_figures):
     validation_losses(NAN, NAN, NAN, 5.0, NAN, 6.0, NAN, 7.0, NAN)
     folder = run(compose(*PLAIN, "trainer.epochs=9", "trainer.patience=2"))
     metrics = read_json(folder / "metrics.json")
@@ -212,7 +212,7 @@ def test_every_epoch_and_part_can_be_evaluated(folder, capsys):
     assert len(set(found)) == 3
 
 
-def test_a_forecast_is_the_models_and_then_goes_on_from_itself(folder, tmp_path):
+def test_a_long_forecast_continues_from_its_own_values(folder, tmp_path):
     loaded = TrainedRun.load(RunDirectory(folder))
     window = loaded.task.origin().values
     expected = []
@@ -232,7 +232,7 @@ def test_a_forecast_is_the_models_and_then_goes_on_from_itself(folder, tmp_path)
     assert figure.read_bytes().startswith(b"\x89PNG")
 
 
-def test_a_forecast_goes_on_from_given_values(folder, tmp_path, capsys):
+def test_a_forecast_continues_given_values(folder, tmp_path, capsys):
     (tmp_path / "given.csv").write_text("n\n1\n2\n3\n5\n8\n13\n")
     outputs = []
     for words in (["--values", "2,3,5,8,13"], ["--history", str(tmp_path / "given.csv")]):
@@ -242,7 +242,7 @@ def test_a_forecast_goes_on_from_given_values(folder, tmp_path, capsys):
     assert [line.split("\t")[0] for line in outputs[0].splitlines()] == ["+1", "+2"]
 
 
-def test_months_go_on_as_months(trained, capsys):
+def test_months_continue_as_months(trained, capsys):
     assert main(["forecast", str(trained.folder), "--steps", "2"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert [line.split("\t")[0] for line in lines] == ["1998-02", "1998-03"]
@@ -282,7 +282,9 @@ PAIRS = [(TASKS[at % len(TASKS)], name) for at, name in enumerate(options("atten
 
 
 @pytest.mark.parametrize(("task", "attention"), dict.fromkeys([*PAIRS, ("fib_random", "pooling")]))
-def test_every_forecast_and_every_mechanism_runs(compose, no_figures, tmp_path, task, attention):
+def test_every_forecasting_task_runs_with_every_mechanism(
+    compose, no_figures, tmp_path, task, attention
+):
     needed = [f"task.path={series_file(tmp_path)}"] if task == "series" else []
     if task == "fib_random":
         needed = [f"task.{part}_windows=41" for part in ("train", "validation", "test")]

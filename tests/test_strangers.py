@@ -39,7 +39,7 @@ COMMANDS = (
 
 
 @pytest.mark.parametrize("words", COMMANDS, ids=lambda words: " ".join(words[:2]))
-def test_a_class_that_a_run_names_is_not_called(stranger, words, monkeypatch, capsys):
+def test_a_class_named_in_a_run_is_not_called(stranger, words, monkeypatch, capsys):
     """Whatever is done with the run, `_target_` is nothing; an unknown setting is refused."""
     called = []
     monkeypatch.setattr(subprocess.Popen, "__init__", lambda *a, **k: called.append(a))
@@ -54,7 +54,7 @@ def test_a_class_that_a_run_names_is_not_called(stranger, words, monkeypatch, ca
 
 
 @pytest.mark.parametrize("group", ["task", "attention"])
-def test_an_option_that_is_not_known_here_is_refused_in_one_sentence(stranger, group, capsys):
+def test_an_unknown_option_is_refused_in_one_sentence(stranger, group, capsys):
     path = stranger / "config.yaml"
     document = yaml.safe_load(path.read_text())
     document[group]["name"] = "../../evil"
@@ -66,7 +66,7 @@ def test_an_option_that_is_not_known_here_is_refused_in_one_sentence(stranger, g
 
 
 @pytest.mark.parametrize("key", ["hydra", "defaults"])
-def test_a_saved_configuration_has_nothing_for_hydra(stranger, key, capsys):
+def test_hydra_sections_of_a_saved_configuration_are_refused(stranger, key, capsys):
     """Hydra calls the classes of its own section, of callbacks for example."""
     path = stranger / "config.yaml"
     evil = {"callbacks": {"x": {"_target_": "os.system", "command": f"touch {stranger}/owned"}}}
@@ -78,7 +78,7 @@ def test_a_saved_configuration_has_nothing_for_hydra(stranger, key, capsys):
 
 
 @pytest.mark.parametrize("text", ["trials: 5", "task: fib"])
-def test_what_is_no_saved_configuration(tmp_path, text, capsys):
+def test_files_that_are_not_saved_configurations_are_refused(tmp_path, text, capsys):
     path = tmp_path / "config.yaml"
     path.write_text(text)
     assert main(["--config-path", str(path)]) == 2
@@ -86,6 +86,6 @@ def test_what_is_no_saved_configuration(tmp_path, text, capsys):
     assert f"expected the settings of a run, got {path}, which has no task." in said
 
 
-def test_a_class_is_no_setting(capsys):
+def test_a_class_cannot_be_set(capsys):
     assert main(["task=fib", "attention._target_=os.system"]) == 2
     assert "attention=NAME chooses it" in capsys.readouterr().err

@@ -74,7 +74,7 @@ def result(tmp_path_factory):
 
 
 @pytest.mark.slow
-def test_nothing_of_this_process_changes_and_the_worker_stays(folder, monkeypatch, capsys):
+def test_calls_leave_this_process_unchanged_and_reuse_the_worker(folder, monkeypatch, capsys):
     tensorflow_config.disable_op_determinism()
     monkeypatch.setenv("FORCE_COLOR", "1")  # as Jupyter does
     before = everything()
@@ -105,7 +105,7 @@ def test_a_result_has_frames_figures_and_a_model(result):
 
 
 @pytest.mark.parametrize("task, labels", [("classify", ["03", "07"]), ("of somebody else", [3, 7])])
-def test_predictions_that_are_text_are_no_numbers(folder, task, labels):
+def test_text_predictions_stay_text(folder, task, labels):
     run = RunDirectory.create(folder / "runs", task, "none", 0, {"task": {"name": task}})
     run.write_predictions({"index": [0, 1], "label": ["03", "07"], "probability": [0.5, 1]})
     table = attnlab.load(run.path).predictions
@@ -113,7 +113,7 @@ def test_predictions_that_are_text_are_no_numbers(folder, task, labels):
 
 
 @pytest.mark.slow
-def test_a_run_that_translates_takes_and_gives_sentences(translating):
+def test_a_translation_run_maps_sentences_to_sentences(translating):
     result = attnlab.load(translating.folder)
     translations = result.predict(["The dog sleeps.", ""], beam=2)
     assert isinstance(translations, list) and isinstance(translations[0], str)
@@ -134,7 +134,7 @@ def test_a_run_that_translates_takes_and_gives_sentences(translating):
         (attnlab.RunFailed, [*FIB, "optimizer.learning_rate=1e30"], "the loss is inf"),
     ],
 )
-def test_errors_come_with_their_sentence(error, words, text):
+def test_errors_have_the_command_lines_message(error, words, text):
     with pytest.raises(error, match=text):
         attnlab.run(*words)
 
@@ -178,7 +178,7 @@ def test_packages_of_the_same_names_are_imported_as_usual():
         attnlab.run = None
 
 
-def test_a_list_names_the_function_that_takes_it(folder):
+def test_an_error_about_a_list_names_the_right_function(folder):
     with pytest.raises(attnlab.RequestError) as refused:
         attnlab.run("task=fib", attention=["none", "bahdanau"], seed=1)
     assert str(refused.value).endswith(
@@ -205,7 +205,9 @@ def test_progress_is_output_in_a_notebook_and_standard_error_elsewhere(
     assert out.startswith("attnlab: latest is ") and err == ""
 
 
-def test_what_the_worker_cannot_do_is_said_before_it_is_asked(three_groups, tmp_path, monkeypatch):
+def test_impossible_requests_are_refused_before_the_worker_is_used(
+    three_groups, tmp_path, monkeypatch
+):
     with pytest.raises(attnlab.RequestError, match="attnlab.sweep makes several"):
         attnlab.run("-m", *FIB)
     (tmp_path / "gone").mkdir()
@@ -222,7 +224,7 @@ def test_settings_are_words_of_the_command_line(folder):
         attnlab.sweep(*FIB, model={"units": (4, 0)}, trainer={"jit": True})
 
 
-def test_a_text_is_what_it_says(folder):
+def test_a_text_argument_is_passed_unchanged(folder):
     """A path with brackets had to be quoted for Hydra, in Python, too."""
     path = folder / "Größen (2020), o'clock"
     with pytest.raises(attnlab.RequestError) as refused:
@@ -233,7 +235,7 @@ def test_a_text_is_what_it_says(folder):
 
 
 @pytest.mark.slow
-def test_ctrl_c_stops_the_run_which_can_be_gone_on_with(folder, capsys):
+def test_ctrl_c_stops_a_run_that_can_be_resumed(folder, capsys):
     def interrupt():
         while not list(folder.glob("runs/*/*/*/weights/epoch_002*")):
             time.sleep(0.05)
@@ -254,7 +256,7 @@ def test_ctrl_c_stops_the_run_which_can_be_gone_on_with(folder, capsys):
 
 
 @pytest.mark.slow
-def test_a_worker_that_died_is_told_and_replaced(three_groups):
+def test_a_dead_worker_is_reported_and_replaced(three_groups):
     attnlab.runs(runs_folder=three_groups)
     worker = Worker._current
     worker._process.kill()
@@ -265,7 +267,7 @@ def test_a_worker_that_died_is_told_and_replaced(three_groups):
 
 
 @pytest.mark.slow
-def test_ctrl_c_while_a_request_is_sent_leaves_no_half_of_one(three_groups, monkeypatch):
+def test_ctrl_c_never_sends_half_a_request(three_groups, monkeypatch):
     attnlab.runs(runs_folder=three_groups)
     worker = Worker._current
 
@@ -297,7 +299,7 @@ def test_a_worker_ends_with_its_caller():
     assert not is_running(owner)
 
 
-def test_compare_says_what_the_command_prints(three_groups):
+def test_compare_returns_what_the_command_prints(three_groups):
     found = attnlab.compare(["attention"], runs_folder=three_groups, attention=["none", "bahdanau"])
     assert list(found.groups["attention"]) == ["bahdanau", "none"]
     (difference,) = found.differences.to_dict("records")
@@ -312,7 +314,7 @@ def test_compare_says_what_the_command_prints(three_groups):
 
 
 @pytest.mark.slow
-def test_a_module_of_the_users_that_was_changed_is_loaded_again(folder, three_groups):
+def test_a_changed_module_of_the_user_is_reloaded(folder, three_groups):
     (folder / "mine/attention").mkdir(parents=True)
     module = folder / "mine/attention/shift.py"
     text = "import attnlab.attention as a\nclass Shift(a.{}):\n    pass\n"

@@ -76,7 +76,7 @@ def test_the_yaml_names_the_place_unless_it_is_the_usual_one(mechanism):
 # --- what comes out ----------------------------------------------------------------------------
 
 
-def test_weights_add_up_to_one_where_nothing_lies_outside_a_window(variant, query, memory):
+def test_weights_sum_to_one_if_the_window_covers_the_memory(variant, query, memory):
     layer = built(variant)
     sums = np.sum(layer(query, memory).weights, -1)
     if variant.choices.get("alignment") == "predictive":
@@ -127,7 +127,7 @@ def test_wrong_masks_are_refused(query, memory, mask):
         BahdanauAttention()(query, memory, mask=mask)
 
 
-def test_keras_mask_of_the_memory_is_heeded(mechanism, query, memory):
+def test_the_keras_mask_of_the_memory_is_used(mechanism, query, memory):
     layer = built(mechanism)
     memory[1, 3:] = 0
     masked = keras.layers.Masking()(memory)
@@ -140,7 +140,7 @@ def test_keras_mask_of_the_memory_is_heeded(mechanism, query, memory):
     )
 
 
-def test_keras_lets_tensors_carry_a_mask_which_goes_from_the_query_to_the_context(query, memory):
+def test_the_context_gets_the_keras_mask_of_the_query(query, memory):
     layer = BahdanauAttention()
     assert keras_mask(layer(query, memory, mask=LENGTHS).context) is None
     query[0, 2:] = 0

@@ -75,13 +75,13 @@ def test_weights_per_position_need_a_known_length(layer):
         lambda layer, query, memory: layer(query, value=memory),
     ],
 )
-def test_calls_as_of_keras_own_layers_are_told_the_right_form(call):
+def test_calls_in_the_form_of_keras_layers_get_the_right_form(call):
     query, memory = np.zeros((2, 3, 7), "float32"), np.zeros((2, 5, 7), "float32")
     with pytest.raises(RequestError, match="LuongGlobal.* expected `context, weights = layer"):
         call(LuongGlobalAttention(), query, memory)
 
 
-def test_memories_of_another_length_than_the_weights_have():
+def test_memories_of_the_wrong_length_are_refused():
     query, memory = np.zeros((2, 3, 7), "float32"), np.zeros((2, 5, 7), "float32")
     pooling, location = PoolingAttention(), LuongGlobalAttention(score="location")
     for layer in (pooling, location):

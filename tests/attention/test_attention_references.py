@@ -146,7 +146,7 @@ def test_luong_concat_is_the_formula():
 
 
 @pytest.mark.parametrize("length", [2, S])
-def test_location_scores_come_from_the_state_alone(length):
+def test_location_scores_depend_only_on_the_state(length):
     query, memory = normal(B, T, Q), normal(B, S, M, seed=1)
     layer = LuongGlobalAttention(score="location", max_length=S)
     layer.build(query.shape, memory.shape)

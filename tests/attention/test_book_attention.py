@@ -39,7 +39,7 @@ def test_outputs_9_3_and_9_5(pooled, total):
     assert model.count_params() == total
 
 
-def test_pooling_starts_as_the_books_layer_does():
+def test_pooling_has_the_initial_weights_of_the_books_layer():
     layer = PoolingAttention()
     layer.build((None, 1, 1009), (None, 20, 1009))
     kernel, bias = layer.get_weights()

@@ -13,7 +13,7 @@ from attnlab.attention.dropout import Dropout
 from attnlab.training.keras_internals import dropout_rates, substituted_values
 
 
-def test_all_drop_by_this_layer():
+def test_all_code_uses_this_dropout_layer():
     # Another's rate would be a constant of a program that runs of other rates share.
     for path in Path(attnlab.__file__).parent.rglob("*.py"):
         assert "layers.Dropout(" not in path.read_text(), path
@@ -37,7 +37,7 @@ def test_neighbours_are_dropped_independently():
         assert np.mean(kept[distance:] == kept[:-distance]) == pytest.approx(0.5, abs=0.006)
 
 
-def test_of_stacked_runs_each_draws_as_if_it_were_alone():
+def test_each_stacked_run_draws_as_if_it_were_alone():
     layer, vectors = Dropout(0.5, noise_shape=(None, 1, 4)), tf.ones((2, 3, 5, 4))
     seeds, rates = tf.constant([[1, 2], [7, 0]], tf.int64), tf.constant([0.5, 0.25])
     with substituted_values([layer.seed_generator.state], [seeds]), dropout_rates([layer], [rates]):

@@ -42,7 +42,7 @@ def folder(tmp_path, monkeypatch):
     sys.modules.pop("wry_module", None)
 
 
-def test_it_prints_what_fails_in_words(here, folder):
+def test_it_describes_each_failed_check(here, folder):
     code, out, err = here("check-mechanism", "wry", "--config-dir", folder)
     lines = out.splitlines()
     failed = [line.removeprefix("failed ") for line in lines if line.startswith("failed")]
@@ -130,7 +130,7 @@ def layer_of(name: str, folder):
 
 
 @pytest.mark.parametrize("name", LACKING)
-def test_a_wrong_result_is_told_in_shapes(folder, wrong, name):
+def test_a_wrong_shape_is_reported(folder, wrong, name):
     wrong(name)
     layer = layer_of(name, folder)
     query, memory = np.zeros((2, 3, 16), "float32"), np.zeros((2, 5, 16), "float32")
@@ -139,7 +139,7 @@ def test_a_wrong_result_is_told_in_shapes(folder, wrong, name):
     assert str(refused.value) == LACKING[name]
 
 
-def test_an_error_in_ones_own_code_is_told_with_its_line(here, folder, wrong):
+def test_an_error_in_the_users_code_is_reported_with_its_line(here, folder, wrong):
     wrong("Unbuilt")
     code, out, _ = here("--config-dir", folder, "check-mechanism", "wry")
     line = next(n for n, text in enumerate(WRONG.splitlines(), 1) if "self.kernel" in text)
@@ -152,7 +152,7 @@ def test_an_error_in_ones_own_code_is_told_with_its_line(here, folder, wrong):
     assert reasons.count("- as above") >= 8
 
 
-def test_a_run_with_a_wrong_mechanism_says_so_in_a_sentence(here, folder, wrong, no_figures):
+def test_a_run_with_a_broken_mechanism_fails_with_one_sentence(here, folder, wrong, no_figures):
     wrong("Turned")
     small = ("task=fib", "task.count=61", "tracking.enabled=false", *TINY, "trainer.jit=false")
     code, _, err = here("--config-dir", folder, *small, "attention=wry")

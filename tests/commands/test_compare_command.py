@@ -53,7 +53,7 @@ def test_options_reach_the_comparison(runs):
     assert [each["task"] for each in swept["tasks"]] == ["fib"]
 
 
-def test_more_than_the_newest_sweep_is_asked_for(runs):
+def test_filters_select_more_than_the_newest_sweep(runs):
     write_group(runs, "bahdanau", BETTER, task="fib", status={"sweep": "mine"})
     shown = invoke(runs)
     assert shown.output.startswith("fib: ") and "sunspots: " not in shown.output
@@ -63,7 +63,7 @@ def test_more_than_the_newest_sweep_is_asked_for(runs):
     assert every["left_out"] == []
 
 
-def test_a_sequential_comparison_is_asked_for(three_groups):
+def test_a_sequential_comparison_can_be_requested(three_groups):
     words = ["--sequential", "--margin", "15%", "--attention", "none", "--attention", "pooling"]
     (task,) = json.loads(invoke(three_groups, *words, "--format", "json").output)["tasks"]
     (pooling,) = [group for group in task["groups"] if group["attention"] == "pooling"]
@@ -71,7 +71,7 @@ def test_a_sequential_comparison_is_asked_for(three_groups):
     assert pooling["margin"] == pytest.approx(0.159)
 
 
-def test_runs_are_held_against_those_of_equal_values_alone(tmp_path):
+def test_runs_are_compared_only_with_runs_of_equal_settings(tmp_path):
     for horizon in (12, 6):
         for seed in range(2):
             write_run(tmp_path, "none", seed, horizon / 6, config={"task.horizon": horizon})
@@ -169,9 +169,7 @@ def test_the_comparison_is_logged(runs, empty_store, monkeypatch):
 
 
 @pytest.mark.parametrize("option", ["--within", "--by"])
-def test_names_that_mlflow_does_not_take_are_logged_as_others(
-    tmp_path, empty_store, option, monkeypatch
-):
+def test_names_that_mlflow_refuses_are_replaced(tmp_path, empty_store, option, monkeypatch):
     monkeypatch.setattr("attnlab.compare.shown.comparison_figure", lambda found: EMPTY)
     for inputs in (["a//b"], ["x"]):
         write_run(tmp_path, "none", 0, 1.0, config={"task.inputs": inputs})
@@ -186,7 +184,7 @@ def test_names_that_mlflow_does_not_take_are_logged_as_others(
     assert keys == names[option]
 
 
-def test_no_group_takes_the_place_of_another_one_in_mlflow(tmp_path, empty_store, monkeypatch):
+def test_no_group_overwrites_another_in_mlflow(tmp_path, empty_store, monkeypatch):
     monkeypatch.setattr("attnlab.compare.shown.comparison_figure", lambda found: EMPTY)
     for inputs in ("../../a", "..//../a", "x?", "x!", "y" * 300 + "1", "y" * 300 + "2"):
         write_run(tmp_path, "none", 0, 1.0, config={"task.inputs": inputs})
@@ -198,7 +196,7 @@ def test_no_group_takes_the_place_of_another_one_in_mlflow(tmp_path, empty_store
     assert len(keys) == 6
 
 
-def test_a_group_may_be_called_as_a_column_is(tmp_path):
+def test_a_group_may_have_the_name_of_a_column(tmp_path):
     for keys in ("4", "16"):
         for attention in ("none", "bahdanau"):
             config = {"data.name": f"d{keys}", "data.keys": keys}

@@ -79,7 +79,7 @@ def test_the_list_as_json(data):
     assert {row["where"] for row in rows} >= {"give data.path=FILE.pkl"}
 
 
-def test_from_the_command_line_of_another_process(attnlab, folder):
+def test_the_command_line_lists_corpora(attnlab, folder):
     attnlab.environment["ATTNLAB_DATA"] = str(folder / "cache")
     outcome = attnlab("data", "list")
     assert (outcome.code, outcome.err) == (0, "")
@@ -107,7 +107,7 @@ def test_the_same_as_json_with_settings(data):
     assert outcome == json.loads(data(*words, "--seed", "0").out)
 
 
-def test_what_is_not_there_yet_is_told_how_to_get(data):
+def test_a_missing_corpus_is_listed_with_its_download_command(data):
     outcome = data("list", "tatoeba")
     assert outcome.code == 0, outcome.err
     assert "where: not downloaded: attnlab data fetch tatoeba" in outcome.out

@@ -23,7 +23,7 @@ def shipped_alone(monkeypatch):
     monkeypatch.delenv(CONFIG_DIR, raising=False)
 
 
-def test_every_setting_says_what_it_is():
+def test_every_setting_has_an_explanation():
     silent = [(each.key, each.option) for each in settings.settings() if not each.meaning]
     assert silent == []
 
@@ -98,12 +98,12 @@ def test_help_for_a_mistyped_setting_names_the_nearest_setting(capsys):
     assert "Did you mean trainer.epochs?" in capsys.readouterr().err
 
 
-def test_presets_are_listed_with_what_they_are(capsys):
+def test_presets_are_listed_with_descriptions(capsys):
     assert main(["explain", "experiment"]) == 0
     assert "experiment=book_fib_attention\n    " in capsys.readouterr().out
 
 
-def test_lines_are_broken_between_words_on_a_terminal_alone(capsys, monkeypatch):
+def test_lines_are_wrapped_only_on_a_terminal(capsys, monkeypatch):
     assert main(["explain", "model.path"]) == 0
     whole = capsys.readouterr().out
     monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)

@@ -55,7 +55,7 @@ def runs(tmp_path) -> dict[str, RunDirectory]:
         (None, None, None, "forecast"),
     ],
 )
-def test_latest_is_the_newest_whose_weights_a_command_can_use(
+def test_latest_is_the_newest_run_with_usable_weights(
     tmp_path, runs, capsys, kind, epoch, average, meant
 ):
     found = find_trained("latest", str(tmp_path), kind, epoch, average)
@@ -81,7 +81,7 @@ def test_resume_takes_a_failed_run_that_has_a_checkpoint(tmp_path, runs):
     assert find("latest", tmp_path, INTERRUPTED).path == runs["failed"].path
 
 
-def test_of_tasks_some_are_preferred(tmp_path, runs):
+def test_runs_of_preferred_tasks_come_first(tmp_path, runs):
     def prefers(task: str) -> bool:
         return task == "masked_words"
 
@@ -89,7 +89,7 @@ def test_of_tasks_some_are_preferred(tmp_path, runs):
     assert found.path == runs["masked words"].path
 
 
-def test_where_none_can_be_used_the_sentence_says_what_there_is(tmp_path):
+def test_without_a_usable_run_the_message_lists_the_runs(tmp_path):
     make_run(tmp_path, "fib", state="failed")
     for path in make_run(tmp_path, "translate").path.glob("weights/*"):
         path.unlink()
@@ -102,7 +102,7 @@ def test_where_none_can_be_used_the_sentence_says_what_there_is(tmp_path):
     )
 
 
-def test_latest_of_a_damaged_run_that_was_asked_for_says_so(tmp_path, runs):
+def test_latest_reports_a_damaged_run(tmp_path, runs):
     with pytest.raises(RequestError, match="status.json: damaged"):
         find("latest", tmp_path, ANY)
 
@@ -113,7 +113,7 @@ def test_an_encoder_is_named_by_its_folder(tmp_path, runs, monkeypatch):
         open_source("latest")
 
 
-def test_a_command_says_which_run_it_took(tmp_path, runs, capsys):
+def test_a_command_reports_which_run_it_uses(tmp_path, runs, capsys):
     code = main(["fill", "latest", "[MASK]", "--epoch", "7", "--runs", str(tmp_path)])
     name = Path(runs["masked words"].path).name
     said = capsys.readouterr().err

@@ -30,7 +30,7 @@ def data(tmp_path, monkeypatch, capsys):
     return data
 
 
-def test_each_kind_lists_the_corpora_that_say_so():
+def test_each_kind_lists_its_corpora():
     catalogs = [
         (CATALOG, {"classify", "digits", "images"}),
         (ANSWERING, {"answer"}),
@@ -44,7 +44,7 @@ def test_each_kind_lists_the_corpora_that_say_so():
     assert sorted(name for catalog, _ in catalogs for name in catalog.names()) == options("data")
 
 
-def test_a_corpus_of_the_users_own_is_in_the_catalog_of_its_kind(tmp_path, monkeypatch):
+def test_the_users_corpus_is_in_the_catalog_of_its_kind(tmp_path, monkeypatch):
     base = "attnlab.tasks.classification.corpora.agreement.Agreement"
     (tmp_path / "data").mkdir()
     (tmp_path / "data/mine.yaml").write_text(YAML.format(path=base))
@@ -106,5 +106,5 @@ def test_wrong_requests_get_one_sentence(data, words, message):
     assert message in err and err.startswith("attnlab: ") and err.count("\n") == 1
 
 
-def test_what_is_not_there_yet_is_told_how_to_get(data):
+def test_a_missing_corpus_is_listed_with_its_download_command(data):
     assert "where: not downloaded: attnlab data fetch imdb" in data("list", "imdb")[1]

@@ -17,7 +17,7 @@ def plan(runs, capsys, *words):
     return code, *capsys.readouterr()
 
 
-def test_a_table_says_how_many_seeds_it_takes(three_groups, capsys):
+def test_the_table_shows_the_number_of_seeds_needed(three_groups, capsys):
     code, out, err = plan(three_groups, capsys, "--difference", "2%", "--by", "attention")
     assert (code, err) == (0, "")
     assert "to find a difference of 0.0212 (2%) to no attention" in out

@@ -79,7 +79,7 @@ def count(monkeypatch, capsys):
     return count
 
 
-def test_the_help_is_what_the_predictor_declares(count):
+def test_the_help_shows_what_the_predictor_declares(count):
     lines, _ = count("--help")
     text = " ".join(" ".join(lines).split())
     assert text.startswith("Usage: count [OPTIONS] RUN [WORD]... Count the letters of each WORD")
@@ -154,7 +154,7 @@ def test_a_figure_is_saved_even_if_nobody_reads_the_output(count, monkeypatch):
         (["a\udce9"], b"", "WORD 1: expected UTF-8, got 'a\\\\udce9'."),
     ],
 )
-def test_what_cannot_be_done_is_refused_before_anything_is_loaded(count, words, given, message):
+def test_impossible_requests_are_refused_before_loading(count, words, given, message):
     with pytest.raises(RequestError, match=message):
         count(*words, given=given)
     assert Letters.chunks == []

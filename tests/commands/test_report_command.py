@@ -37,7 +37,7 @@ def told(tmp_path, monkeypatch, capsys):
     return told
 
 
-def test_a_run_is_told_in_its_folder(told, tmp_path):
+def test_the_page_of_a_run_is_in_its_folder(told, tmp_path):
     code, out, _ = told("latest")
     (page,) = tmp_path.glob("*/*/*/report.html")
     assert code == 0 and "bahdanau" in page.parts and page.parent.name.endswith("_s1")
@@ -47,7 +47,7 @@ def test_a_run_is_told_in_its_folder(told, tmp_path):
 
 
 @pytest.mark.parametrize("by_path", [False, True])
-def test_a_sweep_is_told_in_its_folder_by_what_it_varies(told, tmp_path, by_path):
+def test_the_page_of_a_sweep_is_in_its_folder_and_groups_by_its_keys(told, tmp_path, by_path):
     code, out, err = told(tmp_path / "sweeps" / "both" if by_path else "both")
     assert code == 0, err
     text = (tmp_path / "sweeps" / "both" / "report.html").read_text(encoding="utf-8")
@@ -72,7 +72,7 @@ def test_a_sweep_over_horizons_has_a_table_for_each(told, tmp_path):
     assert "24 / bahdanau" not in text
 
 
-def test_several_runs_are_told_in_one_file_whatever_their_order(told, tmp_path):
+def test_several_runs_have_one_page_in_any_order(told, tmp_path):
     names = [path.parent for path in sorted(tmp_path.glob("*/*/*/status.json"))]
     first = told(*names[:3])[1]
     assert told(names[2], names[0], names[1])[1].split(" (")[0] == first.split(" (")[0]
@@ -81,14 +81,14 @@ def test_several_runs_are_told_in_one_file_whatever_their_order(told, tmp_path):
     assert told(*names)[1].split(" (")[0] != first.split(" (")[0]
 
 
-def test_a_tasks_name_in_a_run_folder_names_no_other_place(told, tmp_path):
+def test_a_hostile_task_name_doesnt_change_the_pages_place(told, tmp_path):
     away = write_run(tmp_path, "none", 7, 1.0, status={"task": "../../away"})
     code, out, err = told(away.path, "latest", next(tmp_path.glob("*/bahdanau/*")))
     assert code == 0, err
     assert [path.parent for path in tmp_path.rglob("*away*.html")] == [tmp_path / "reports"]
 
 
-def test_the_same_runs_give_the_same_page_but_the_date(told, tmp_path):
+def test_equal_runs_give_equal_pages_except_the_date(told, tmp_path):
     texts = []
     for name in ("a.html", "b.html"):
         assert told("both", "--out", tmp_path / "new" / name)[0] == 0
@@ -97,7 +97,7 @@ def test_the_same_runs_give_the_same_page_but_the_date(told, tmp_path):
     assert texts[0] == texts[1]
 
 
-def test_groups_and_metric_are_those_asked_for(told, tmp_path):
+def test_groups_and_metric_can_be_chosen(told, tmp_path):
     assert told("both", "--by", "model.units", "--metric", "mae")[0] == 0
     text = (tmp_path / "sweeps" / "both" / "report.html").read_text(encoding="utf-8")
     assert "<h1>sunspots by model.units</h1>" in text and "mean of test MAE" in text

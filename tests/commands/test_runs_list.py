@@ -120,7 +120,7 @@ def seeds(capsys, *words):
         ("--reverse --limit 2", [6, 5]),
     ],
 )
-def test_runs_that_are_meant(made, capsys, words, expected):
+def test_filters_select_runs(made, capsys, words, expected):
     assert seeds(capsys, *words.split()) == expected
 
 
@@ -132,7 +132,7 @@ def test_runs_that_are_meant(made, capsys, words, expected):
         ("--task sunspots --failed", "None of the 7 runs satisfies all filters."),
     ],
 )
-def test_nothing_that_fits_is_said(made, capsys, words, sentence):
+def test_no_matching_run_is_reported(made, capsys, words, sentence):
     assert asked(capsys, *words.split()) == (0, sentence + "\n", "")
 
 
@@ -175,7 +175,7 @@ def test_the_test_column_has_the_metric_of_the_task(made, capsys):
     assert (json.loads(out)[0]["metric"], json.loads(out)[0]["test"]) == ("bleu", 31.25)
 
 
-def test_another_metric_may_be_asked_for(made, capsys):
+def test_another_metric_can_be_chosen(made, capsys):
     _, out, _ = asked(capsys, "--metric", "chrf", "--sort", "test", "--limit", "2")
     rows = [line.split() for line in out.splitlines()[1:3]]
     assert (rows[0][4], rows[0][7], rows[1][7]) == ("3", "50.0", "-")
@@ -187,7 +187,7 @@ def test_another_metric_may_be_asked_for(made, capsys):
     )
 
 
-def test_pruned_is_no_killed_and_failures_say_why(made, capsys):
+def test_pruned_runs_are_not_shown_as_killed_and_failures_have_a_reason(made, capsys):
     _, out, _ = asked(capsys)
     assert [line.split()[1] for line in out.splitlines()[5:8]] == ["failed", "pruned", "killed"]
     assert "the loss is nan" not in out
@@ -202,7 +202,7 @@ def test_hidden_runs_are_counted(made, capsys):
     assert out.splitlines()[-1] == "2 more runs are not shown; --limit shows more."
 
 
-def test_a_half_deleted_folder_is_shown_as_damaged_and_says_why(own, capsys):
+def test_a_half_deleted_folder_is_shown_as_damaged_with_the_reason(own, capsys):
     folder = next(own.glob("fib/bahdanau/*"))
     (folder / "status.json").unlink()
     folder.with_name("empty").mkdir()
@@ -217,7 +217,7 @@ def test_a_half_deleted_folder_is_shown_as_damaged_and_says_why(own, capsys):
     assert len(seeds(capsys)) == 7
 
 
-def test_a_run_whose_config_is_damaged_fits_no_value(own, capsys):
+def test_a_run_with_a_damaged_config_matches_no_value(own, capsys):
     folder = next(own.glob("fib/bahdanau/*"))
     (folder / "config.yaml").write_text("{")
     assert seeds(capsys, "--where", "model.units=4,8") == [0]
@@ -280,7 +280,7 @@ def test_a_run_that_failed_when_it_was_trained_longer_shows_no_earlier_result(tm
     assert (row["epoch"], row["test"], row["best"]) == (3, None, pytest.approx(1 / 3))
 
 
-def test_no_runs_yet_says_how_to_start_one(tmp_path, monkeypatch, capsys):
+def test_without_runs_the_list_shows_how_to_start_one(tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("ATTNLAB_RUNS", str(tmp_path / "nothing"))
     code, out, _ = asked(capsys)
     assert code == 0

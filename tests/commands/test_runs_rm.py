@@ -71,7 +71,7 @@ def test_rm_removes_the_folder_and_the_mlflow_run_together(attnlab, here):
     assert len(in_mlflow(attnlab.runs)) == 2
 
 
-def test_rm_failed_removes_what_failed_and_nothing_else(attnlab, here):
+def test_rm_failed_removes_only_failed_runs(attnlab, here):
     states = {path: RunDirectory(path).status.state() for path in attnlab.run_folders()}
     done = here("runs", "rm", "--failed", "--yes")
     assert done.code == 0, done.err
@@ -81,7 +81,7 @@ def test_rm_failed_removes_what_failed_and_nothing_else(attnlab, here):
     assert (again.code, again.out) == (0, "None of the 2 runs satisfies all filters.\n")
 
 
-def test_rm_without_a_terminal_wants_yes(attnlab, here):
+def test_rm_without_a_terminal_needs_yes(attnlab, here):
     before = attnlab.run_folders()
     done = here("runs", "rm", "latest")
     assert done.code == 2
@@ -97,7 +97,7 @@ class Terminal(io.StringIO):
 
 
 @pytest.mark.parametrize(("answer", "left"), [("n", 3), ("y", 2)])
-def test_rm_asks(attnlab, here, monkeypatch, answer, left):
+def test_rm_asks_for_confirmation(attnlab, here, monkeypatch, answer, left):
     monkeypatch.setattr("sys.stdin", Terminal(f"{answer}\n"))
     done = here("runs", "rm", "latest")
     assert done.code == 0
@@ -108,7 +108,7 @@ def test_rm_asks(attnlab, here, monkeypatch, answer, left):
     assert len(in_mlflow(attnlab.runs)) == left
 
 
-def test_rm_wants_to_know_which(attnlab, here):
+def test_rm_needs_a_run(attnlab, here):
     for words in ([], ["latest", "--failed"]):
         done = here("runs", "rm", "--yes", *words)
         assert done.code == 2
@@ -119,7 +119,7 @@ def test_rm_wants_to_know_which(attnlab, here):
     assert len(attnlab.run_folders()) == 3
 
 
-def test_rm_leaves_a_run_that_is_under_way(attnlab, here):
+def test_rm_keeps_a_running_run(attnlab, here):
     run = make_run(attnlab.runs, state="running")  # this process is its owner
     done = here("runs", "rm", run.path, "--yes")
     assert done.code == 2
@@ -169,7 +169,7 @@ def test_rm_takes_each_run_once_and_no_link_to_one(attnlab, here):
     assert attnlab.run_folders() == [second, third]
 
 
-def test_rm_wants_more_than_a_name_that_two_damaged_runs_have(attnlab, here):
+def test_rm_refuses_a_name_that_two_damaged_runs_have(attnlab, here):
     first, *_ = attnlab.run_folders()
     (first / "status.json").write_text("{")
     twin = first.parents[1] / "dot" / first.name

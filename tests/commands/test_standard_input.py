@@ -28,17 +28,17 @@ def test_a_closed_standard_input_is_refused_in_a_sentence(monkeypatch):
         next(input_lines("TEXT", 9))
 
 
-def test_a_byte_order_mark_is_no_part_of_the_first_line(given):
+def test_a_byte_order_mark_is_removed_from_the_first_line(given):
     given("One\r\nGröße\n".encode("utf-8-sig"))
     assert [*input_lines("TEXT", 9)] == [["One", "Größe"]]
 
 
-def test_a_list_has_no_more_lines_than_are_predicted_together(given):
+def test_lines_are_read_in_batches_of_limited_size(given):
     given(b"1\n2\n\n4\n5")
     assert [*input_lines("TEXT", 3)] == [["1", "2", ""], ["4"], ["5"]]
 
 
-def test_lines_before_one_that_is_no_utf8_come_first(given):
+def test_lines_before_an_invalid_one_are_processed(given):
     given(b"one\ntwo\nt\xffree\nfour\n")
     lines = input_lines("TEXT", 9)
     assert next(lines) == ["one", "two"]

@@ -35,7 +35,7 @@ def mine(here, monkeypatch, no_figures):
     return here
 
 
-def test_a_study_runs_what_is_missing_and_reports(mine):
+def test_a_study_trains_missing_runs_and_reports(mine):
     code, out, err = mine("study", "mine", "--quick", UNTRACKED)
     assert code == 0, err
     assert "fib: " in out and "theirs (attention=none): better" in out
@@ -58,7 +58,7 @@ def test_a_study_runs_what_is_missing_and_reports(mine):
     assert "2 seeds" in (mine.runs / "studies/mine/report.md").read_text()  # of the three
 
 
-def test_runs_of_an_earlier_form_of_a_study_are_none_of_it(mine):
+def test_runs_of_an_earlier_version_of_a_study_dont_count(mine):
     code, _, err = mine("study", "mine", "--seeds", "2", UNTRACKED)
     assert code == 0, err
     assert "pooling" in (mine.runs / "studies/mine/report.md").read_text()
@@ -70,7 +70,7 @@ def test_runs_of_an_earlier_form_of_a_study_are_none_of_it(mine):
     assert "pooling" not in (mine.runs / "studies/mine/report.md").read_text()
 
 
-def test_a_study_of_which_a_part_fails_reports_the_rest(mine):
+def test_a_study_with_failed_jobs_reports_the_rest(mine):
     path = mine.folder / "conf/study/mine.yaml"
     grid = path.read_text().split("runs:\n  - ")[1].split("\n")[0]
     broken = grid.replace("attention=none,pooling", "attention=none")  # the reference
@@ -87,7 +87,7 @@ def test_a_study_whose_jobs_all_fail_says_so(mine):
 
 
 @pytest.mark.slow
-def test_a_published_number_without_runs_is_told_after_the_report(mine):
+def test_a_published_number_without_runs_is_reported_last(mine):
     path = mine.folder / "conf/study/mine.yaml"
     path.write_text(path.read_text().replace("{attention: none}", "{attention: bahdanau}"))
     code, _, err = mine("study", "mine", "--seeds", "2", UNTRACKED)
@@ -103,7 +103,7 @@ def test_a_published_number_without_runs_is_told_after_the_report(mine):
     assert len([*(mine.runs / "studies").glob("mine-*")]) == 1  # in addition to the unchanged study
 
 
-def test_runs_may_lie_in_any_folder_and_need_not_be_trained(mine):
+def test_a_dry_run_of_a_study_in_any_folder_writes_nothing(mine):
     folder = mine.folder / "a, (ü)"
     for given in ("true", "1", "Yes"):
         words = ("study", "mine", "--runs", str(folder), UNTRACKED, f"sweep.dry_run={given}")
@@ -113,7 +113,7 @@ def test_runs_may_lie_in_any_folder_and_need_not_be_trained(mine):
 
 
 @pytest.mark.slow
-def test_seeds_are_added_until_all_is_decided(mine):
+def test_seeds_are_added_until_every_verdict_is_clear(mine):
     words = ("study", "mine", "--until", "decided", UNTRACKED)
     code, out, err = mine(*words, "--margin", "1e9", "--most", "9")
     assert code == 0, err

@@ -19,7 +19,7 @@ def lab(here):
     return here
 
 
-def test_sentences_come_a_line_each_in_their_order(lab):
+def test_one_sentence_is_printed_per_line_in_text_order(lab):
     code, out, err = lab("summarize", "article.txt", "--sentences", "3")
     assert code == 0, err
     whole = " ".join(TEXT.split())
@@ -61,7 +61,7 @@ def test_a_wrong_request_gets_one_sentence(lab, words, message):
 
 
 @pytest.mark.parametrize("handle", ["bert_tiny_en_uncased", "hf://nobody/nothing"])
-def test_a_preset_goes_by_its_handle(lab, handle, monkeypatch):
+def test_a_preset_can_be_named_by_its_handle(lab, handle, monkeypatch):
     preset_utils = pytest.importorskip("keras_hub.src.utils.preset_utils")
 
     def unreachable(preset, name):

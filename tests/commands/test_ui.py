@@ -26,12 +26,12 @@ def test_ui_needs_a_store(tmp_path):
     check_store(f"sqlite:///{tmp_path}/mlflow.db", tmp_path)
 
 
-def test_ui_leaves_a_server_to_itself():
+def test_ui_refuses_a_remote_server():
     with pytest.raises(RequestError, match="is a server: open it in a browser"):
         check_store("https://mlflow.example", Path())
 
 
-def test_ui_says_that_the_port_is_taken():
+def test_ui_reports_a_port_in_use():
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         with pytest.raises(RequestError, match=rf"--port={port}: can't be used on "):
@@ -42,7 +42,7 @@ def test_ui_says_that_the_port_is_taken():
 
 
 @pytest.mark.parametrize(("ended", "code"), [("exit()", 0), ("exit(3)", 1), ("1 / 0", 1)])
-def test_ui_ends_as_its_server_does(tmp_path, monkeypatch, capfd, ended, code):
+def test_ui_returns_its_servers_exit_code(tmp_path, monkeypatch, capfd, ended, code):
     """Its exit code comes back through the command line, as every verb's does."""
     (tmp_path / "mlflow.db").write_text("")
     monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
@@ -53,7 +53,7 @@ def test_ui_ends_as_its_server_does(tmp_path, monkeypatch, capfd, ended, code):
     assert f"MLflow UI at http://127.0.0.1:{port}" in capfd.readouterr().out
 
 
-def test_ui_and_the_servers_that_it_starts_leave_the_working_folder(tmp_path, monkeypatch):
+def test_ui_and_its_servers_dont_import_from_the_working_folder(tmp_path, monkeypatch):
     """Uvicorn looks for modules in the working folder, even if Python doesn't."""
     (tmp_path / "random.py").write_text("raise SystemExit(3)")
     monkeypatch.chdir(tmp_path)

@@ -32,7 +32,7 @@ told({HEAVY})
 """
 
 
-def test_verbs_load_what_they_need_alone(three_groups):
+def test_commands_import_only_what_they_need(three_groups):
     code = CODE.replace("{HEAVY}", repr({*HEAVY}))
     environment = {"PYTHONPATH": str(ROOT), "ATTNLAB_RUNS": str(three_groups)}
     done = subprocess.run(

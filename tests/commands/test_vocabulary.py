@@ -29,7 +29,7 @@ def said(capsys, *words) -> list[str]:
     return capsys.readouterr().out.splitlines()
 
 
-def test_words_are_known_or_have_nearest_ones(run, capsys):
+def test_unknown_words_have_nearest_known_words(run, capsys):
     Tokenizer.fit(SENTENCES, kind="word").save(run.assets / "tokenizer.json")
     assert said(capsys, run.path, "king", "Dog", "moon", "the king") == [
         *("king\tknown", "Dog\tunknown; nearest: dog, dogs", "moon\tunknown"),
@@ -39,7 +39,7 @@ def test_words_are_known_or_have_nearest_ones(run, capsys):
     assert line == "10 entries, tokenizer word; most frequent: the, king"
 
 
-def test_each_language_has_its_own(run, capsys):
+def test_each_language_has_its_own_vocabulary(run, capsys):
     Tokenizer.fit(SENTENCES, kind="word").save(run.assets / "source_tokenizer.json")
     Tokenizer.fit(["der Hund"], kind="bpe").save(run.assets / "target_tokenizer.json")
     source, target = map(json.loads, said(capsys, run.path, "dog", "--json"))

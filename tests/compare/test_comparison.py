@@ -87,7 +87,7 @@ def test_the_newest_run_of_a_seed_counts(runs):
     assert comparison.notes == ["left out 1 older run of the same group and seed"]
 
 
-def test_a_run_displaces_none_that_had_other_settings(runs):
+def test_a_newer_run_replaces_only_runs_of_equal_settings(runs):
     """Until now one epoch of training took the place of thirty, being newer."""
     before = rows(only(runs))["none"]
     write_run(runs, "none", 0, 9.0, config={"trainer.epochs": 1})
@@ -101,7 +101,7 @@ def test_a_run_displaces_none_that_had_other_settings(runs):
     assert only(runs, reference="trainer.epochs=1").reference == "none / 1"
 
 
-def test_runs_of_several_corpora_are_held_apart(tmp_path):
+def test_runs_of_different_corpora_are_separate(tmp_path):
     for corpus in ("builtin", "tatoeba"):
         for attention in ("none", "bahdanau"):
             status = {"data": {"name": corpus}}
@@ -118,7 +118,7 @@ def test_runs_of_several_corpora_are_held_apart(tmp_path):
     ]
 
 
-def test_the_reference_is_chosen_without_a_look_at_results(tmp_path):
+def test_the_choice_of_reference_ignores_results(tmp_path):
     write_group(tmp_path, "pooling", BETTER[:2])
     write_group(tmp_path, "luong_global", SAME[:3])
     assert only(tmp_path).reference == "luong_global"
@@ -208,7 +208,7 @@ def test_a_metric_may_be_a_path(runs):
     assert only(runs, metric="alignment.coverage").metric.direction == 0
 
 
-def test_a_task_that_is_not_known_here_is_compared_without_better_and_worse(tmp_path):
+def test_an_unknown_task_is_compared_without_better_and_worse(tmp_path):
     write_group(tmp_path, "none", NONE, task="unheard_of")
     write_group(tmp_path, "bahdanau", BETTER, task="unheard_of")
     comparison = only(tmp_path)
@@ -249,7 +249,7 @@ def test_a_run_without_a_finite_result_is_named(runs):
     assert only(runs).warnings == comparison.warnings
 
 
-def test_it_is_said_where_an_older_run_counts_instead_of_one_without_a_result(runs):
+def test_a_note_says_that_an_older_run_replaces_one_without_a_result(runs):
     run = write_run(runs, "none", 2, None)
     (warning,) = only(runs).warnings
     assert warning == (
@@ -291,7 +291,7 @@ def test_without_results_there_is_nothing_to_compare(tmp_path):
 # Tests over test items
 
 
-def test_items_are_tested_of_the_seeds_that_both_sides_have(tmp_path):
+def test_item_tests_use_the_seeds_of_both_sides(tmp_path):
     """A seed that only one side has changes nothing, were it a thousand times worse."""
     write_group(tmp_path, "none", NONE)
     write_group(tmp_path, "bahdanau", BETTER[:3])
@@ -333,7 +333,7 @@ def test_sequential_intervals_hold_for_all_groups_together(three_groups):
     assert -0.2 < alone["bahdanau"].difference.low < -0.118  # the end of the t interval
 
 
-def test_what_lies_within_the_margin_is_equivalent(tmp_path):
+def test_a_difference_within_the_margin_is_equivalence(tmp_path):
     write_group(tmp_path, "none", [*NONE, *NONE])
     write_group(tmp_path, "bahdanau", [*BETTER, *BETTER])
     write_group(tmp_path, "pooling", [*SAME, *SAME])

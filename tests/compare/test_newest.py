@@ -28,7 +28,7 @@ def chosen(runs, **filters):
     return {run.status["seed"] for run in found.runs}, found.left_out
 
 
-def test_without_filters_the_newest_sweep_is_meant(day):
+def test_without_filters_the_newest_sweep_is_compared(day):
     seeds, (left_out,) = chosen(day)
     assert seeds == {4}
     assert left_out == (
@@ -37,7 +37,7 @@ def test_without_filters_the_newest_sweep_is_meant(day):
     )
 
 
-def test_a_newer_single_run_means_its_task(day):
+def test_a_newer_single_run_selects_its_task(day):
     write_run(day, "none", 6, 1.0, task="fib")
     seeds, (left_out,) = chosen(day)
     assert seeds == {3, 6}
@@ -53,12 +53,12 @@ def test_a_sweep_that_found_all_done_is_the_newest_one(day):
     assert chosen(day)[0] == {1}
 
 
-def test_a_sweep_without_a_completed_run_is_no_answer(day):
+def test_a_sweep_without_completed_runs_is_skipped(day):
     write_run(day, "none", 6, None, state="failed", status={"sweep": "third"})
     assert chosen(day)[0] == {4}
 
 
-def test_runs_of_studies_are_left_out_unless_asked_for(day):
+def test_runs_of_studies_are_left_out_by_default(day):
     seeds, (left_out,) = chosen(day, tasks=("sunspots",))
     assert seeds == {1, 2, 4}
     assert left_out == "2 runs of studies (attnlab compare --all takes them, too)"

@@ -77,7 +77,7 @@ def test_another_reference_and_metric(three_groups):
     assert set(group_plans(found)) == {"none", "bahdanau"}
 
 
-def test_per_cent_are_of_the_references_mean(two_groups):
+def test_percentages_are_relative_to_the_references_mean(two_groups):
     assert only(two_groups, "5%").difference == pytest.approx(0.05 * np.mean(NONE))
     assert only(two_groups, "5%", geometric=True).difference == pytest.approx(np.log(1.05))
 
@@ -96,7 +96,7 @@ def test_a_ratio_that_is_too_large_is_written_as_infinite(tmp_path):
     assert "| inf |" in formats.markdown(plans(tmp_path, "5%", geometric=True))
 
 
-def test_what_one_side_has_is_not_trained_again(tmp_path):
+def test_existing_runs_are_not_counted_again(tmp_path):
     write_group(tmp_path, "none", [*NONE, 1.0, 1.1], metrics={"seconds": 10})
     write_group(tmp_path, "bahdanau", BETTER, metrics={"seconds": 20})
     found = only(tmp_path, "0.015")
@@ -117,7 +117,7 @@ def test_the_references_runs_are_counted_once(tmp_path):
     assert found.missing == sum(more) + max(more)
 
 
-def test_seconds_in_which_several_train_are_shared(tmp_path):
+def test_seconds_of_stacked_runs_are_shared(tmp_path):
     """Two at once for 40 s, then one of them alone for 20 s."""
     started = {"started": "2026-05-01T00:00:00+00:00"}
     write_run(tmp_path, "none", 0, 1.0, metrics={"seconds": 40}, status=started)
@@ -146,7 +146,7 @@ def test_without_records_of_seconds_there_is_no_time(two_groups):
     assert "| - | - |" in formats.markdown(plans(two_groups))
 
 
-def test_groups_that_share_too_little_stand_without_numbers(two_groups):
+def test_groups_with_too_few_shared_seeds_have_no_numbers(two_groups):
     write_run(two_groups, "pooling", 0, 1.0)
     write_group(two_groups, "luong_global", np.add(NONE, 0.5))
     found = plans(two_groups)
@@ -170,19 +170,19 @@ def test_too_small_a_difference_needs_more_seeds_than_are_counted(two_groups):
     assert (task["missing_runs"], task["missing_seconds"]) == (None, None)
 
 
-def test_where_all_differences_are_the_same_the_others_runs_are_counted(two_groups):
+def test_with_equal_differences_the_missing_runs_are_counted(two_groups):
     write_group(two_groups, "luong_global", np.add(NONE, 0.5))
     found = only(two_groups)
     assert found.missing == group_plans(found)["bahdanau"].missing > 0
 
 
-def test_equal_differences_of_few_seeds_settle_nothing(tmp_path):
+def test_equal_differences_of_few_seeds_decide_nothing(tmp_path):
     write_group(tmp_path, "none", NONE[:2])
     write_group(tmp_path, "bahdanau", np.add(NONE[:2], 0.5))
     assert only(tmp_path).missing is None
 
 
-def test_ratios_near_one_are_written_with_what_they_differ_by(tmp_path):
+def test_ratios_near_one_show_their_difference_from_one(tmp_path):
     write_group(tmp_path, "none", np.add(NONE, 50))
     write_group(tmp_path, "bahdanau", [50 + v + at / 1e3 for at, v in enumerate(NONE)])
     text = formats.markdown(plans(tmp_path, "0.002%", geometric=True))

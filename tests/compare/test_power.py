@@ -35,7 +35,7 @@ def test_without_an_effect_the_power_is_the_level():
     assert [power(0.0, n, 0.03) for n in (2, 7)] == pytest.approx([0.03, 0.03])
 
 
-def test_as_many_tests_of_a_simulation_find_the_effect():
+def test_simulated_tests_find_the_effect_as_often_as_computed():
     differences = np.random.default_rng(0).normal(0.9, 1, (20_000, 7))
     found = stats.ttest_1samp(differences, 0, axis=1).pvalue < 0.05
     assert found.mean() == pytest.approx(power(0.9, 7), abs=0.01)
@@ -48,7 +48,7 @@ def test_the_fewest_seeds_are_enough_and_one_fewer_is_not(effect, wanted):
     assert power(effect, seeds) >= wanted > power(effect, seeds - 1)
 
 
-def test_two_seeds_find_what_is_huge_and_none_what_is_tiny():
+def test_two_seeds_find_huge_effects_and_no_number_finds_tiny_ones():
     assert seeds_for(1e6, 0.8) == 2
     assert seeds_for(0.02, 0.8) is None
     assert MOST_SEEDS / 2 < seeds_for(0.03, 0.8) < MOST_SEEDS
@@ -62,7 +62,7 @@ def test_the_effect_that_seeds_detect_has_the_power(n, wanted):
 
 @pytest.mark.parametrize("alpha", [1e-3, 1e-6])
 @pytest.mark.parametrize("n", [2, 3])
-def test_few_seeds_at_a_small_level_find_only_what_is_huge(n, alpha):
+def test_few_seeds_at_a_small_level_find_only_huge_effects(n, alpha):
     """With T ~ (Z + noncentrality) / S, by the quantiles of S."""
     found = detectable(n, 0.8, alpha)
     spreads = np.sqrt(stats.chi2.ppf((np.arange(20_000) + 0.5) / 20_000, n - 1) / (n - 1))
@@ -71,7 +71,7 @@ def test_few_seeds_at_a_small_level_find_only_what_is_huge(n, alpha):
     assert expected == pytest.approx(0.8, abs=1e-3)
 
 
-def test_the_power_goes_on_where_the_effect_is_huge():
+def test_the_power_is_defined_for_huge_effects():
     below, above = (power(factor * 1000 / np.sqrt(2), 2, 1e-3) for factor in (0.9999, 1.0001))
     assert below == pytest.approx(above, abs=1e-3)
     assert below < above < 1
@@ -86,7 +86,7 @@ def test_the_spread_has_the_interval_of_chi_square():
     assert found.high == pytest.approx(found.deviation * np.sqrt(4 / low))
 
 
-def test_its_interval_holds_the_true_spread_as_often_as_it_says():
+def test_its_interval_has_the_promised_coverage():
     drawn = np.random.default_rng(0).normal(0, 2, (4000, 4))
     held = [found.low < 2 < found.high for found in map(spread, drawn)]
     assert np.mean(held) == pytest.approx(0.95, abs=0.012)

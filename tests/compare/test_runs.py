@@ -10,7 +10,7 @@ from attnlab.compare.tables import differences_table, results_table
 NO = "no attention"
 
 
-def test_what_differs_beside_the_compared_keys_is_named(tmp_path):
+def test_settings_that_differ_besides_the_compared_keys_are_named(tmp_path):
     write_group(tmp_path, "none", NONE)
     write_group(
         tmp_path,
@@ -49,7 +49,7 @@ def test_settings_that_only_one_option_has_are_not_named(tmp_path):
     )
 
 
-def test_data_that_follow_from_the_seed_are_no_other_data(tmp_path):
+def test_data_drawn_by_the_seed_dont_count_as_different(tmp_path):
     for attention in ("none", "pooling"):
         for seed in range(3):
             write_run(tmp_path, attention, seed, 1.0, status={"data_digest": str(seed) * 64})
@@ -70,7 +70,7 @@ def test_a_setting_that_some_runs_lack_counts_as_null(tmp_path):
     assert [each.name for each in within] == ["sunspots extra=5", "sunspots extra=null"]
 
 
-def test_runs_of_other_questions_are_compared_apart(tmp_path):
+def test_runs_with_different_horizons_are_compared_separately(tmp_path):
     for horizon, level in ((1, 0.0), (24, 100.0)):
         config = {"task.horizon": horizon}
         write_group(tmp_path, "none", [value + level for value in NONE], config=config)
@@ -89,7 +89,7 @@ def test_runs_of_other_questions_are_compared_apart(tmp_path):
     assert (near.reference, far.reference) == (None, "bahdanau")
 
 
-def test_files_of_the_users_own_are_known_by_what_is_in_them(tmp_path):
+def test_the_users_files_are_identified_by_content(tmp_path):
     files = {"a/one.csv": "1" * 64, "b/one.csv": "1" * 64, "two.csv": "2" * 64}
     for path, stamp in files.items():
         status = {"file_hashes": {"data.path": stamp}}
@@ -108,7 +108,7 @@ def test_files_of_the_users_own_are_known_by_what_is_in_them(tmp_path):
     assert found[1:] == ["sunspots path=two.csv (222222)", "sunspots path=two.csv (333333)"]
 
 
-def test_where_a_download_lies_makes_no_difference(tmp_path):
+def test_the_place_of_a_download_doesnt_matter(tmp_path):
     own = {"file_hashes": {"data.path": "1" * 64}}
     write_run(tmp_path, "none", 0, 1.0, config={"data.path": "deu.txt"}, status=own)
     write_run(tmp_path, "none", 1, 1.0, config={"data.path": None})
@@ -122,7 +122,7 @@ def test_a_sweep_over_a_setting_of_the_task_makes_groups(tmp_path):
     assert [group.label for group in only(tmp_path).groups] == ["none / 24", "none / 36"]
 
 
-def test_many_settings_that_nobody_asked_for_have_a_number(tmp_path):
+def test_groups_by_many_differing_settings_are_numbered(tmp_path):
     sizes = {"model.units": 64, "model.extra": 5, "trainer.epochs": 60}
     write_group(tmp_path, "none", NONE)
     write_group(tmp_path, "none", BETTER, config=sizes)
@@ -143,7 +143,7 @@ def test_many_settings_that_nobody_asked_for_have_a_number(tmp_path):
     ]
 
 
-def test_a_readout_that_follows_from_the_mechanism_is_no_doubt(tmp_path):
+def test_a_readout_chosen_by_the_mechanism_gives_no_warning(tmp_path):
     """`none` can only read the state; any other difference in readouts was somebody's choice."""
     readouts = {"none": "state", "bahdanau": "concat", "pooling": "concat"}
     for attention, readout in readouts.items():

@@ -40,7 +40,7 @@ def run(tmp_path_factory):
     ],
     ids=str,
 )
-def test_settings_that_are_meant(run, words, expected):
+def test_conditions_select_settings(run, words, expected):
     entries = list_runs(run.path.parents[2])
     try:
         found = Filters(where=tuple(words)).apply(entries)
@@ -59,7 +59,7 @@ def test_settings_that_are_meant(run, words, expected):
     ],
     ids=str,
 )
-def test_what_is_no_condition_is_refused(words, text):
+def test_an_invalid_condition_is_refused(words, text):
     with pytest.raises(RequestError, match=f"--where: {text}"):
         Filters(where=tuple(words)).apply([])
 
@@ -97,7 +97,7 @@ def test_a_key_that_no_run_has_is_refused(run, key, text):
     ],
     ids=str,
 )
-def test_what_no_run_has_is_named(run, filters, sentence):
+def test_a_value_that_no_run_has_is_named(run, filters, sentence):
     entries = list_runs(run.path.parents[2])
     assert Filters(**filters).apply(entries) == []
     assert none_fits(Filters(**filters), entries) == sentence

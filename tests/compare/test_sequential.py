@@ -62,7 +62,7 @@ def missed(differences, half_width):
 
 
 @pytest.mark.parametrize("name", RATES)
-def test_looking_after_each_seed_misses_as_often_as_is_said(name):
+def test_looking_after_each_seed_has_the_promised_error_rate(name):
     differences = drawn(name, np.random.default_rng(1), (4000, 64))
     sequential, once = RATES[name]
     assert missed(differences, radius).mean() == pytest.approx(sequential, abs=0.015)
@@ -80,7 +80,7 @@ def test_several_comparisons_together_miss_rarely():
     assert np.any(whole, axis=0).mean() > 0.05
 
 
-def test_the_radius_is_what_the_interval_has():
+def test_the_radius_is_half_the_interval():
     found = sequential_interval(SEVEN)
     half = radius(7) * np.std(SEVEN, ddof=1)
     assert found == (7, *map(pytest.approx, (SEVEN.mean(), SEVEN.mean() - half, found.mean + half)))
@@ -120,7 +120,7 @@ def test_there_are_no_ends_below_as_many_seeds_as_a_comparison_judges():
     assert first_bounded(0.05 / 6) == 6 and first_bounded(0.05 / 7) == 7
 
 
-def test_p_grows_too_large_for_no_look_and_starts_at_1():
+def test_p_is_large_for_few_values_and_at_most_1():
     assert sequential_p([0.3, 0.30001]) > 0.05
     assert sequential_p([1.0, -1.0, 0.5]) == 1.0
     assert sequential_p([0.2] * 9) is None

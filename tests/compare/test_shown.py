@@ -46,7 +46,7 @@ def test_the_figure_has_curves_means_and_differences(figure):
     assert "reference" in texts(figure)
 
 
-def test_groups_keep_their_looks_in_all_panels(figure):
+def test_groups_have_the_same_style_in_all_panels(figure):
     curves, _, means, differences = panels(figure)
 
     def colours(axes):
@@ -91,14 +91,14 @@ def test_no_text_covers_another_also_on_logarithmic_axes(tmp_path, legible_texts
     assert {"0.001", "0.1", "persistence"} <= {*texts} and len(texts) > 50
 
 
-def test_settings_are_no_formulas(tmp_path):
+def test_settings_are_not_drawn_as_formulas(tmp_path):
     for cell in ("cost_$ per_$", "gru"):
         write_group(tmp_path, "none", NONE[:2], config={"model.cell": cell})
     made = work.compare(Filters(), str(tmp_path), {"by": "model.cell"})
     assert made["png"][1:4] == b"PNG"
 
 
-def test_a_sequential_figure_says_so_and_shows_the_margin(three_groups):
+def test_a_sequential_figure_is_labelled_and_shows_the_margin(three_groups):
     figure = comparison_figure(compared(three_groups, sequential=True, margin="0.05"))
     assert any("95 % intervals, sequential: hold at every look" in text for text in texts(figure))
     *_, differences = panels(figure)

@@ -24,7 +24,7 @@ def test_the_interval_is_students():
 
 
 @pytest.mark.parametrize("factor", [1e-200, 1e200])
-def test_squares_beyond_float64_are_no_infinite_interval(factor):
+def test_squares_beyond_float64_give_no_infinite_interval(factor):
     expected, found = mean_interval(FIVE), mean_interval(FIVE * factor)
     assert found[1:] == pytest.approx([factor * value for value in expected[1:]])
     expected, found = (paired_difference(FIVE * unit, OTHER * unit) for unit in (1.0, factor))
@@ -64,7 +64,7 @@ def test_the_difference_is_paired():
     ],
     ids=["no pair", "one pair", "identical", "the same difference"],
 )
-def test_where_no_test_is_defined_there_is_no_p(values, reference, expected):
+def test_an_undefined_test_has_no_p(values, reference, expected):
     assert tuple(paired_difference(values, reference)) == expected
 
 
@@ -80,7 +80,7 @@ def test_rounding_is_no_difference(geometric, nothing):
     assert tuple(found) == (5, nothing, nothing, nothing, None)
 
 
-def test_what_is_the_same_is_no_other_for_being_averaged():
+def test_averaging_equal_values_gives_no_difference():
     assert tuple(mean_interval([0.1] * 5, geometric=True)) == (5, 0.1, 0.1, 0.1)
     near = np.full(5, np.nextafter(1, 2))
     assert tuple(paired_difference(near, np.ones(5), geometric=True)) == (5, 1, 1, 1, None)

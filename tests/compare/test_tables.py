@@ -148,7 +148,7 @@ def test_80_columns_are_enough(found, monkeypatch):
     assert "a wider terminal also shows s/epoch" in [line.strip() for line in lines]
 
 
-def test_small_differences_keep_their_digits_beside_large_ones(tmp_path, monkeypatch):
+def test_small_differences_keep_their_digits_next_to_large_ones(tmp_path, monkeypatch):
     write_group(tmp_path, "none", NONE)
     write_group(tmp_path, "bahdanau", [value - 0.004 - at / 1e4 for at, value in enumerate(NONE)])
     write_group(tmp_path, "pooling", [value * 2000 for value in NONE])
@@ -156,7 +156,7 @@ def test_small_differences_keep_their_digits_beside_large_ones(tmp_path, monkeyp
     assert "-4.2e-03 [" in text and "2.1e+03 [" in text and " 0 [" not in text
 
 
-def test_no_difference_that_is_told_from_nothing_is_written_like_nothing(tmp_path):
+def test_a_clear_difference_is_never_rounded_to_nothing(tmp_path):
     write_group(tmp_path, "none", [value + 17 for value in NONE])
     write_group(tmp_path, "bahdanau", [v + 17.04 + at / 1e3 for at, v in enumerate(NONE)])
     write_group(tmp_path, "pooling", [value + 37 for value in BETTER])
@@ -205,7 +205,7 @@ def test_latex_escapes_names(found):
     assert text.count(r"\begin{tabular}") == text.count(r"\bottomrule") == 2
 
 
-def test_a_list_that_begins_a_row_is_no_argument_of_latex(tmp_path):
+def test_a_list_at_the_start_of_a_row_is_escaped_for_latex(tmp_path):
     for inputs in (["price"], ["price", 3]):
         write_group(tmp_path, "none", NONE, config={"task.inputs": inputs})
     text = latex(compared(tmp_path, by=("task.inputs",)))

@@ -135,7 +135,7 @@ def test_the_model_follows_task_and_attention_unless_it_is_chosen(
 @pytest.mark.parametrize(
     ("attention", "place"), [("bahdanau", "before_step"), ("luong_local", "after_step")]
 )
-def test_a_place_left_open_stands_in_the_configuration(compose, attention, place):
+def test_the_default_placement_is_written_into_the_configuration(compose, attention, place):
     """Written out or not: it is the same run, and a comparison sees where runs differ."""
     options = ("task=translate", f"attention={attention}")
     left_open, named = compose(*options), compose(*options, f"model.placement={place}")
@@ -170,7 +170,7 @@ def test_a_chosen_readout_stays_and_one_that_reads_nothing_is_refused(compose):
         compose("task=sunspots", "attention=pooling", "model.readout=state")
 
 
-def test_all_translators_read_out_alike_unless_told_otherwise(compose):
+def test_all_translators_have_the_same_readout_by_default(compose):
     mechanisms = [name for name in options("attention") if name != "pooling"]
     configs = [compose("task=translate", "model=rnn", f"attention={name}") for name in mechanisms]
     assert {config.model.settings["output"] for config in configs} == {"attentional"}
@@ -265,14 +265,14 @@ def test_the_runs_folder_comes_from_the_environment(monkeypatch):
         ),
     ],
 )
-def test_what_composes_but_makes_no_sense_is_refused(compose, overrides, words):
+def test_contradictory_settings_are_refused(compose, overrides, words):
     with pytest.raises(RequestError) as e:
         compose(*overrides)
     assert words in str(e.value)
     assert "\n" not in str(e.value)
 
 
-def test_a_launcher_that_is_not_installed_is_told_with_its_extra():
+def test_a_missing_launcher_is_reported_with_its_extra():
     error = MissingConfigException("", "hydra/launcher/submitit_slurm", ["basic", "joblib"])
     assert explain(error) == (
         "hydra/launcher=submitit_slurm: there is no such option. It comes with "
@@ -298,7 +298,7 @@ def test_known_keys_follow_the_chosen_options():
         (['task.column=5" ä'], 'task.column="5\\" ä"'),
     ],
 )
-def test_a_value_that_needs_quotes_is_told_as_it_is_typed(capsys, words, typed):
+def test_a_value_that_needs_quotes_is_shown_as_typed_in_a_shell(capsys, words, typed):
     """The suggested words, typed into a shell, give a configuration with that value."""
     assert main(["task=series", *words, "--cfg", "job"]) == 2
     said = capsys.readouterr().err

@@ -100,7 +100,7 @@ def test_a_folder_is_not_walked_for_each_point_of_a_grid(tmp_path, monkeypatch):
     assert found == ["1", "1", "1", "2"]
 
 
-def test_what_can_be_read_once_only_is_not_read(tmp_path):
+def test_pipes_and_missing_files_are_not_hashed(tmp_path):
     os.mkfifo(tmp_path / "pipe")
     assert file_hash(str(tmp_path / "pipe")) is None
     assert file_hash(str(tmp_path / "nowhere")) is None

@@ -141,20 +141,20 @@ COMMANDS = {
 
 
 @pytest.mark.parametrize("typed", COMMANDS)
-def test_what_is_typed_elsewhere_is_given_as_it_is_typed_here(typed):
+def test_options_of_other_tools_get_the_right_spelling(typed):
     reason, command = COMMANDS[typed]
     assert command_hint(shlex.split(typed)) == f"{reason}. Type: attnlab {command}"
     assert command_hint(shlex.split(command)) is None
 
 
-def test_what_is_given_is_a_configuration():
+def test_suggested_settings_are_valid():
     commands = [shlex.split(command) for _, command in COMMANDS.values()]
     singles = [words for words in commands if words[0] != "-m" and "task=series" not in words]
     assert [words for words in singles if configuration(words) is None] == []
 
 
 @pytest.mark.parametrize("setting", ["device=cuda", "num_workers=2", "shuffle=true", "loss=mse"])
-def test_what_is_no_setting_gets_an_advice_alone(setting):
+def test_options_without_an_equivalent_get_advice(setting):
     hint = command_hint([setting])
     assert hint and hint.startswith(f"{setting.split('=')[0]}: there is no such setting: ")
     assert "Type:" not in hint

@@ -24,7 +24,7 @@ def test_a_configuration_is_composed_once(monkeypatch, words, times):
     assert Hydra.get_mode is before
 
 
-def test_the_mode_is_asked_for_as_hydra_does(tmp_path):
+def test_the_mode_is_read_as_in_hydra(tmp_path):
     (tmp_path / "empty.yaml").write_text("{}\n")
     with initialize_config_dir(str(tmp_path), version_base="1.3"), mode_by_words():
         hydra = GlobalHydra.instance().hydra

@@ -106,7 +106,7 @@ def test_no_other_file_is_read(name):
         (MINE.format(module="nowhere"), "_target_ in its file, nowhere.Mine, can't be imported"),
     ],
 )
-def test_a_file_that_names_no_class_is_told(folder, monkeypatch, text, said):
+def test_a_file_without_a_class_is_reported(folder, monkeypatch, text, said):
     monkeypatch.setenv(found.CONFIG_DIR, str(folder))
     (folder / "attention/mine.yaml").write_text(text)
     with pytest.raises(RequestError, match=said):
@@ -126,7 +126,7 @@ def test_a_file_that_names_no_class_is_told(folder, monkeypatch, text, said):
         (("name: mine", "name: bahdanau"), "attention.name=bahdanau: the name can't be changed"),
     ],
 )
-def test_rules_of_another_form_are_told(folder, monkeypatch, capsys, wrong, said):
+def test_malformed_rules_are_reported(folder, monkeypatch, capsys, wrong, said):
     monkeypatch.setenv(found.CONFIG_DIR, str(folder))
     path = folder / "attention/mine.yaml"
     path.write_text(path.read_text().replace(*wrong))
@@ -148,7 +148,7 @@ def test_a_run_with_an_own_mechanism_is_used_again(folder, monkeypatch, capsys):
     assert "by --config-dir FOLDER or $ATTNLAB_CONFIG_DIR" in capsys.readouterr().err
 
 
-def test_a_config_dir_that_is_none_is_refused(capsys):
+def test_a_missing_config_dir_is_refused(capsys):
     assert main(["--config-dir", "/nowhere", "task=fib"]) == 2
     assert capsys.readouterr().err == "attnlab: --config-dir: expected a folder, got /nowhere.\n"
 
@@ -170,7 +170,7 @@ def test_a_config_dir_that_is_its_group_is_refused(folder, capsys):
     assert said.endswith(f"Type: --config-dir {folder}\n")
 
 
-def test_a_mechanism_that_is_not_found_says_how_own_ones_are(monkeypatch, capsys):
+def test_an_unknown_mechanism_gets_a_hint_about_config_dir(monkeypatch, capsys):
     monkeypatch.setenv(found.CONFIG_DIR, "/nowhere")
     assert main(["attention=mine", "task=fib"]) == 2
     said = capsys.readouterr().err

@@ -71,7 +71,7 @@ def test_a_divisor_is_sought_in_the_whole_configuration():
         check_rule("heads", 4, rule, {"model": {"units": 6}})
 
 
-def test_what_a_value_excludes_must_be_nothing():
+def test_a_setting_excluded_by_a_value_must_be_null():
     rule = Rule(**{"type": "int", "optional": True, "excludes": "b.c"})
     for value, other in ((1, 0.0), (1, None), (None, 0.5)):
         check_rule("a", value, rule, {"b": {"c": other}})
@@ -79,7 +79,7 @@ def test_what_a_value_excludes_must_be_nothing():
         check_rule("a", 1, rule, {"b": {"c": 0.5}})
 
 
-def test_a_field_that_no_rule_has_is_a_mistake_in_the_file():
+def test_an_unknown_field_of_a_rule_is_an_error_in_the_file():
     with pytest.raises(TypeError, match="minimum"):
         Rule(**{"minimum": 1})
 
@@ -152,7 +152,7 @@ def test_a_rule_with_a_dotted_key_says_what_cannot_be_combined():
     assert str(e.value) == words
 
 
-def test_the_digest_covers_all_that_decides_the_result_and_nothing_else():
+def test_the_digest_covers_exactly_what_determines_the_result():
     config = parse(document(), {})
     elsewhere = document(paths={"runs": "/elsewhere"}, tracking={"enabled": False})
     assert parse(elsewhere, {}).digest == config.digest

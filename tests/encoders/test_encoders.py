@@ -59,7 +59,7 @@ def test_the_vectors_of_a_source_are_those_of_its_run(run, source):
     np.testing.assert_allclose(expected[0], np.mean(by_hand[1 : 1 + words], axis=0), rtol=1e-5)
 
 
-def test_what_is_saved_makes_the_same_layer_without_the_run(source, tmp_path):
+def test_a_saved_description_makes_the_same_layer_without_the_run(source, tmp_path):
     save_source(tmp_path, source)
     again = saved_source(tmp_path, source.tokenizer)
     layer, other = source.make(), again.make()
@@ -76,7 +76,7 @@ def test_what_is_saved_makes_the_same_layer_without_the_run(source, tmp_path):
     assert saved_source(tmp_path / "nowhere", source.tokenizer) is None
 
 
-def test_of_a_sweep_the_run_with_the_seed_is_meant(encoder_runs, run):
+def test_the_run_of_a_sweep_with_the_same_seed_is_used(encoder_runs, run):
     sweep = str(encoder_runs / "sweeps/before")
     digests = [open_source(sweep, seed).digest for seed in (0, 1)]
     assert digests[0] == open_source(str(run)).digest != digests[1]
@@ -245,7 +245,7 @@ def test_a_run_on_an_encoder_resumes_to_the_same_bits(here, run, no_figures):
         (("model.layer_decay=0",), "model.layer_decay"),
     ],
 )
-def test_what_does_not_fit_is_told_in_a_sentence(here, run, words, said):
+def test_settings_that_dont_fit_are_refused_in_one_sentence(here, run, words, said):
     path = () if words[0].startswith("model.path") else (f"model.path={run}",)
     code, _, err = here(*CLASSIFY, *path, *words)
     assert code == 2 and said in err, err
@@ -259,7 +259,7 @@ def test_an_encoder_of_other_words_is_refused(here, run):
     assert code == 2 and "which doesn't know 100% of them" in err, err
 
 
-def test_another_run_is_no_encoder(tmp_path, run):
+def test_a_run_of_another_task_is_refused(tmp_path, run):
     other = tmp_path / "other"
     shutil.copytree(run, other)
     config = (other / "config.yaml").read_text().replace("name: masked_words", "name: fib")

@@ -11,7 +11,7 @@ from attnlab.encoders.framing import closed_up, framed
 START, END = 2, 3
 
 
-def test_a_text_gets_start_and_end_and_its_padding_stays_behind():
+def test_a_text_gets_start_and_end_with_padding_last():
     found = ops.convert_to_numpy(framed(np.array([[5, 6, 7], [5, 0, 0], [0, 0, 0]], "int32")))
     assert found.tolist() == [
         [START, 5, 6, 7, END],
@@ -20,7 +20,7 @@ def test_a_text_gets_start_and_end_and_its_padding_stays_behind():
     ]
 
 
-def test_the_gap_between_two_texts_is_closed_and_places_are_told():
+def test_the_gap_between_two_texts_is_closed_and_places_are_returned():
     tokens = np.array([[START, 9, END, 0, 0, 5, 6, 0], [START, 9, 8, 7, END, 5, 6, 4]], "int32")
     rows, places = map(ops.convert_to_numpy, closed_up(tokens))
     assert rows.tolist() == [
@@ -33,7 +33,7 @@ def test_the_gap_between_two_texts_is_closed_and_places_are_told():
 
 
 @pytest.mark.parametrize("row", [[START, 7, END, 4, 4], [START, END, 0, 4, 0]])
-def test_rows_are_closed_up_alike_whatever_stands_beside_them(row):
+def test_closing_a_row_doesnt_depend_on_other_rows(row):
     alone = ops.convert_to_numpy(closed_up(np.array([row], "int32"))[0])
     other = [START, 7, 7, END, 0]
     beside = ops.convert_to_numpy(closed_up(np.array([row, other], "int32"))[0])

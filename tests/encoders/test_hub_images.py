@@ -118,7 +118,7 @@ def test_without_a_converter_pixels_are_from_minus_1_to_1(tmp_path):
     np.testing.assert_allclose(vectors_of(model, IMAGES), expected, atol=1e-5)
 
 
-def test_a_converter_that_cant_be_downloaded_is_told_of(preset, monkeypatch):
+def test_a_failed_download_of_the_converter_is_reported(preset, monkeypatch):
     def download(path: str, name: str) -> Path:
         if name == "image_converter.json":
             raise RequestError(f"model.path: expected to download {name} of {path}")
@@ -173,7 +173,7 @@ def test_images_of_another_size_keep_the_class_tokens_position(preset):
     assert model(np.zeros((1, 16, 16, 3), np.uint8)).shape == (1, 3)
 
 
-def test_where_the_mean_is_read_the_patches_ask(preset):
+def test_with_mean_pooling_the_queries_are_the_patches(preset):
     model = made(preset.source, pool="mean")
     weights = np.array(model.attend(IMAGES))
     assert weights.shape == (5, 1 + HEADS, 2, 3)
@@ -202,7 +202,7 @@ def test_deeper_layers_learn_slower(preset):
     assert sum(len(own) for _, own in parts.values()) == len(variables)
 
 
-def test_a_frozen_encoder_is_still_while_images_are_moved(tmp_path):
+def test_a_frozen_encoder_is_not_trained_although_images_are_augmented(tmp_path):
     pytest.importorskip("keras_hub")
     write_preset(tmp_path, dropout_rate=0.5)
     source = ImageSource.open(str(tmp_path))
@@ -315,7 +315,7 @@ def test_a_run_on_a_preset_resumes_to_the_same_bits(here, small, no_figures):
         (("task=classify", "data=agreement"), "RobertaBackbone in small, got ViTBackbone."),
     ],
 )
-def test_what_does_not_fit_is_told_in_a_sentence(here, small, words, said):
+def test_settings_that_dont_fit_are_refused_in_one_sentence(here, small, words, said):
     (here.folder / "run").mkdir()
     (here.folder / "run" / "status.json").write_text("{}")
     if words[0] == "model.path=texts":

@@ -88,7 +88,7 @@ def test_weights_are_those_of_the_last_layer(preset):
     np.testing.assert_allclose(weights, expected, atol=1e-5)
 
 
-def test_what_is_behind_the_padding_changes_nothing(preset):
+def test_padding_changes_nothing(preset):
     short, long = preset.encoder(ROWS[1:2, :4]).vectors, preset.encoder(ROWS[1:2]).vectors
     np.testing.assert_allclose(short, long[:, :4], atol=1e-6)
 
@@ -124,7 +124,7 @@ def test_all_weights_take_part_and_know_their_layer(preset):
     )
 
 
-def test_dropout_is_for_training_alone(preset):
+def test_dropout_is_active_only_in_training(preset):
     still, shaken = preset.encoder(ROWS), preset.encoder(ROWS, training=True)
     assert (np.array(still.vectors) == np.array(preset.encoder(ROWS).vectors)).all()
     assert np.abs(np.array(still.vectors) - shaken.vectors).max() > 0.1
@@ -175,7 +175,7 @@ def test_it_is_a_part_of_a_functional_model(preset):
     np.testing.assert_allclose(model(ROWS), expected_vectors(*preset.theirs, ROWS), atol=1e-5)
 
 
-def test_a_source_says_what_it_is(preset):
+def test_a_source_describes_itself(preset):
     source = preset.source
     size = len(byte_pairs()[0]) if preset.name == "RobertaBackbone" else len(WORDS)
     assert source.attention == {"name": "multi_head", "heads": HEADS}
@@ -294,7 +294,7 @@ def test_weights_of_other_sizes_are_refused(copied):
 
 
 @pytest.mark.parametrize("path", ["no/such/folder", __file__])
-def test_what_is_no_preset_is_refused(path):
+def test_a_folder_without_a_preset_is_refused(path):
     pytest.importorskip("keras_hub")
     with pytest.raises(
         RequestError, match=rf"^model\.path: .*, got {re.escape(path)}, which is neither\."

@@ -135,7 +135,7 @@ def test_labels_and_texts_are_readable(tokenizers):
 
 
 @every
-def test_the_most_frequent_words_come_behind_the_characters(tokenizers, name):
+def test_the_most_frequent_words_follow_the_characters(tokenizers, name):
     tokenizer = tokenizers[name]
     found = tokenizer.most_frequent(3)
     assert len(found) == 3
@@ -170,7 +170,7 @@ def test_a_damaged_file_is_refused(tokenizers, damage, tmp_path):
         Tokenizer.load(path)
 
 
-def test_of_a_token_that_stands_there_twice_the_last_is_found(tmp_path):
+def test_the_last_of_repeated_tokens_is_used(tmp_path):
     write_tokenizer(tmp_path, "BertTokenizer")
     path = tmp_path / "assets" / "tokenizer" / "vocabulary.txt"
     path.write_text(path.read_text(encoding="utf-8") + "fox\n", encoding="utf-8")
@@ -180,7 +180,7 @@ def test_of_a_token_that_stands_there_twice_the_last_is_found(tmp_path):
     assert order(tokenizer)[ids].tolist() == [len(WORDS)]
 
 
-def test_where_there_is_no_unknown_token_roberta_takes_the_mask(tmp_path):
+def test_roberta_without_an_unknown_token_uses_the_mask(tmp_path):
     write_tokenizer(tmp_path, "RobertaTokenizer")
     vocabulary = {"<s>": 0, "<pad>": 1, "</s>": 2, "<mask>": 3, "a": 4, "b": 5, "ab": 6}
     assets = tmp_path / "assets" / "tokenizer"

@@ -127,7 +127,7 @@ def test_a_configuration_takes_no_tensorflow(checkpoint):
     assert done.stdout.split() == ["2", "False"], done.stderr
 
 
-def test_a_run_on_a_checkpoint_needs_it_no_more(tmp_path):
+def test_a_run_works_after_its_checkpoint_is_deleted(tmp_path):
     folder, here = tmp_path / "checkpoint", CommandsHere(tmp_path)
     folder.mkdir()
     write_checkpoint(folder, "BertBackbone")

@@ -53,7 +53,7 @@ def test_an_offset_is_the_same_rotation_at_every_position(one, other, offset, wi
 
 
 @pytest.mark.parametrize("start", [3, 10_007])
-def test_positions_known_late_give_the_same_as_known_at_once(start):
+def test_positions_known_only_at_run_time_give_the_same(start):
     layer = PositionalEncoding()
     vectors = np.zeros((2, 5, 6), "float32")
     expected = sinusoidal(start + 5, 6)[start:]

@@ -57,7 +57,7 @@ def test_states_and_gradients_are_those_of_keras(given):
 
 
 @pytest.mark.parametrize("jit", [False, True])
-def test_steps_that_are_not_taken_change_nothing(given, jit):
+def test_skipped_steps_change_nothing(given, jit):
     cell, _, (sequence, *weights) = given
 
     def found(taken, sequence):
@@ -77,7 +77,7 @@ def test_steps_that_are_not_taken_change_nothing(given, jit):
     assert_close([states, gradients[0][:, :3], *gradients[1:]], [expected[0], *expected[1:]])
 
 
-def test_how_many_steps_are_taken_is_not_compiled_in(given):
+def test_the_number_of_steps_is_not_compiled_in(given):
     # XLA compiles anew for every value of a compile-time constant, and says nothing.
     cell, _, arguments = given
 
@@ -102,7 +102,7 @@ def test_stacked_weights_give_what_each_gives_alone(given):
 
 
 @pytest.mark.parametrize("steps", [5, None])
-def test_a_batch_of_unknown_size_is_taken(given, steps):
+def test_a_batch_of_unknown_size_works(given, steps):
     cell, _, arguments = given
     signature = [
         tf.TensorSpec((None, steps, arguments[0].shape[-1])),

@@ -133,7 +133,7 @@ def test_decoder_layer_is_the_papers_or_the_books(book, norms, vectors, memory):
 
 
 @pytest.mark.parametrize("make", [encoder, decoder])
-def test_dropout_falls_on_what_a_sublayer_adds(make, vectors, memory):
+def test_dropout_is_applied_to_the_output_of_a_sublayer(make, vectors, memory):
     """With practically all of it dropped, a pre-norm layer passes its input on."""
     layer = make(norm="pre", dropout=1 - 1e-7)
     arguments = (vectors,) if make is encoder else (vectors, memory)
@@ -152,7 +152,7 @@ def test_dropout_repeats_with_its_seed_and_differs_between_sublayers(vectors):
 # --- masks -------------------------------------------------------------------------------------
 
 
-def test_encoder_heeds_an_attention_mask_and_a_keras_mask(vectors):
+def test_the_encoder_uses_an_attention_mask_and_a_keras_mask(vectors):
     layer = shaken(encoder(), vectors.shape)
     vectors[1, 3:] = 0
     mask = np.ones((B, 1, T), bool)

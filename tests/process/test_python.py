@@ -98,7 +98,7 @@ def test_filters_that_raise_nothing_stay(own_process):
 
 
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1", "cp1252", "utf-8"])
-def test_what_a_stream_cannot_write_is_escaped_as_in_json(own_process, monkeypatch, encoding):
+def test_characters_that_a_stream_cannot_encode_are_escaped(own_process, monkeypatch, encoding):
     raw = io.BytesIO()
     monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(raw, encoding=encoding))
     set_up()

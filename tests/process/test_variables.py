@@ -35,7 +35,7 @@ def test_an_empty_variable_is_unset(monkeypatch, tmp_path, empty):
     assert configuration(["task=fib"]).paths == PathsConfig()
 
 
-def test_a_variable_that_says_something_is_as_it_was_typed(monkeypatch):
+def test_a_set_variable_keeps_its_value(monkeypatch):
     monkeypatch.setenv("ATTNLAB_RUNS", " my runs ")
     assert variable("ATTNLAB_RUNS") == " my runs "
     assert configuration(["task=fib"]).paths.runs == " my runs "

@@ -24,7 +24,7 @@ def saved(folder, *steps):
     return checkpoints
 
 
-def test_what_was_saved_comes_back_bit_by_bit(tmp_path):
+def test_a_loaded_checkpoint_equals_the_saved_one(tmp_path):
     state, arrays = saved(tmp_path, 3).newest()
     assert state["at"] == 3 and math.isnan(state["nan"]) and "arrays" not in state
     for array, expected in zip(arrays, [*ARRAYS, np.array([3])], strict=True):
@@ -32,12 +32,12 @@ def test_what_was_saved_comes_back_bit_by_bit(tmp_path):
         assert array.tobytes() == expected.tobytes()
 
 
-def test_without_any_there_is_none(tmp_path):
+def test_without_checkpoints_none_is_found(tmp_path):
     assert Checkpoints(tmp_path).newest() is None
     assert Checkpoints(tmp_path / "missing").newest() is None
 
 
-def test_the_newest_is_that_of_the_most_steps_and_two_are_kept(tmp_path):
+def test_the_newest_has_the_most_steps_and_two_are_stored(tmp_path):
     checkpoints = saved(tmp_path, 9, 10, 101)
     assert checkpoints.newest().state["at"] == 101
     assert len(list(tmp_path.iterdir())) == 2
@@ -78,7 +78,7 @@ def test_saving_a_step_again_replaces_it(tmp_path):
     assert checkpoints.newest() == ({"at": "again"}, [])
 
 
-def test_one_that_can_not_be_read_is_named_and_stays(tmp_path, monkeypatch):
+def test_an_unreadable_checkpoint_is_named_and_not_deleted(tmp_path, monkeypatch):
     checkpoints = saved(tmp_path, 1, 2)
 
     def fails(path):

@@ -28,7 +28,7 @@ def test_no_environment_variable_is_kept(monkeypatch):
     assert "hunter-2" not in json.dumps(environment())
 
 
-def test_command_is_one_that_a_shell_takes(monkeypatch):
+def test_the_command_can_be_pasted_into_a_shell(monkeypatch):
     monkeypatch.delenv(TYPED, raising=False)
     monkeypatch.setattr(sys, "argv", ["/bin/attnlab", "task=fib", "a b"])
     assert environment()["command"] == "attnlab task=fib 'a b'"

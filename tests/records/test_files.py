@@ -100,7 +100,7 @@ def test_long_texts_and_whole_numbers_beyond_64_bits_read_back(tmp_path):
     assert columns["number"].tolist() == [1e20, 1.0]
 
 
-def test_whatever_ends_a_line_within_a_text_reads_back(tmp_path):
+def test_any_line_end_inside_a_text_reads_back(tmp_path):
     texts = ["a\rb", "a\nb", "a\r\nb", "\r", "\r\n", "\x0b\x85\u2028"]
     files.write_table(tmp_path / "t.csv", {"text": texts, "number": range(len(texts))})
     columns = files.read_table(tmp_path / "t.csv")
@@ -175,7 +175,7 @@ def test_other_columns_are_refused(path):
     assert history.read()["epoch"] == [1]
 
 
-def test_replace_keeps_the_given_rows_alone(path):
+def test_replace_stores_only_the_given_rows(path):
     history = History(path)
     for epoch in (1, 2, 3):
         history.append({**ROW, "epoch": epoch})

@@ -60,7 +60,7 @@ def test_a_process_on_another_host_counts_as_living(tmp_path):
         FolderLock(tmp_path).acquire()
 
 
-def test_a_damaged_lock_is_nobodys(tmp_path):
+def test_a_damaged_lock_can_be_taken_over(tmp_path):
     (tmp_path / "lock.json").write_text("{")
     FolderLock(tmp_path).acquire()
     owner = json.loads((tmp_path / "lock.json").read_text())
@@ -77,7 +77,7 @@ def test_a_folder_that_cannot_be_written_is_named(tmp_path, monkeypatch):
     assert not isinstance(no.value, RunBusy)
 
 
-def test_of_many_processes_one_gets_a_dead_ones_lock(tmp_path):
+def test_exactly_one_of_many_processes_takes_a_dead_lock(tmp_path):
     dead = {**this_process(), "pid": 2**22 + 1}
     (tmp_path / "lock.json").write_text(json.dumps(dead))
     code = HOLD.replace("sys.stdin.read()", "import time; time.sleep(1)")
@@ -159,6 +159,6 @@ def test_a_list_of_runs_asks_the_cluster_once(squeue, tmp_path):
     assert len(asked.read_text().splitlines()) == 2
 
 
-def test_a_job_that_began_again_is_not_its_own_owner(monkeypatch):
+def test_a_restarted_job_is_not_the_owner_of_its_old_lock(monkeypatch):
     monkeypatch.setenv("SLURM_JOB_ID", "4711")
     assert not is_running({**ELSEWHERE, "slurm_job": "4711"})

@@ -12,7 +12,7 @@ import pytest
 from attnlab.records.logs import logging_to
 
 
-def test_records_and_warnings_of_the_body_alone(tmp_path):
+def test_the_log_has_only_records_of_its_own_block(tmp_path):
     path = tmp_path / "run.log"
     ours, other = logging.getLogger("attnlab.x"), logging.getLogger("attnlabelled")
     ours.warning("before")
@@ -48,7 +48,7 @@ def test_second_run_in_the_process_has_its_own_log(tmp_path):
     assert "run 2" not in (tmp_path / "1.log").read_text()
 
 
-def test_our_warnings_reach_the_terminal_where_nobody_set_up_logging(tmp_path, capsys, monkeypatch):
+def test_warnings_reach_the_terminal_without_a_logging_setup(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(logging.getLogger(), "handlers", [])
     with logging_to(tmp_path / "run.log"):
         logging.getLogger("attnlab.records").warning("MLflow lacks this run")
@@ -57,13 +57,13 @@ def test_our_warnings_reach_the_terminal_where_nobody_set_up_logging(tmp_path, c
     assert capsys.readouterr().err == "attnlab: MLflow lacks this run\n"
 
 
-def test_a_folder_that_is_gone_does_not_disturb(tmp_path, capsys):
+def test_a_deleted_folder_raises_no_error(tmp_path, capsys):
     with logging_to(tmp_path / "gone" / "run.log"):
         logging.getLogger("attnlab").info("nobody reads this")
     assert capsys.readouterr().err == ""
 
 
-def test_full_disk_does_not_disturb(tmp_path, capsys):
+def test_a_full_disk_raises_no_error(tmp_path, capsys):
     path = tmp_path / "run.log"
     path.symlink_to("/dev/full")
     with logging_to(path):
@@ -71,7 +71,7 @@ def test_full_disk_does_not_disturb(tmp_path, capsys):
     assert capsys.readouterr().err == ""
 
 
-def test_a_warning_is_shown_while_standard_error_is_turned_away(tmp_path):
+def test_a_warning_is_shown_while_standard_error_is_redirected(tmp_path):
     """As it is while TensorFlow is imported, when MLflow's helper may have something to say."""
     code = (
         "import logging, os, sys; from pathlib import Path\n"

@@ -22,7 +22,7 @@ def test_leaves_under_dotted_keys_in_yaml_spelling():
     }
 
 
-def test_what_is_no_setting_is_left_out():
+def test_keys_that_are_not_settings_are_left_out():
     config = {
         "task": {"_target_": "a.b", "rules": {"test": {"min": 0}}, "paths": "kept"},
         "paths": {"runs": "x"},
@@ -32,7 +32,7 @@ def test_what_is_no_setting_is_left_out():
     assert parameters(config) == {"task.paths": "kept"}
 
 
-def test_mlflow_alone_gets_long_keys_and_values_cut():
+def test_only_mlflow_gets_shortened_keys_and_values():
     document = {"k" * 300: "v" * 7000}
     assert flatten(document) == document
     assert parameters(document) == {"k" * 250: "v" * 6000}

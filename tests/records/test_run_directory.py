@@ -40,7 +40,7 @@ def test_twenty_threads_get_twenty_folders(tmp_path):
     assert len(list_runs(tmp_path)) == 20
 
 
-def test_the_newest_run_is_called_latest_where_that_finds_it(tmp_path, run, monkeypatch):
+def test_the_newest_run_is_called_latest_if_latest_finds_it(tmp_path, run, monkeypatch):
     assert run.word == str(run.path)  # it lies somewhere else than verbs look
     monkeypatch.setenv("ATTNLAB_RUNS", str(tmp_path))
     assert run.word == "latest"
@@ -76,7 +76,7 @@ def test_status_from_many_threads_loses_nothing(run):
 
 
 @pytest.mark.parametrize("name", ["", "..", "a/b"])
-def test_name_that_is_no_folder_name_is_refused(tmp_path, name):
+def test_an_invalid_folder_name_is_refused(tmp_path, name):
     with pytest.raises(RequestError, match=r"attention\.name: .* can't be the name of a folder"):
         RunDirectory.create(tmp_path / "runs", "fib", name, 0)
 
@@ -210,7 +210,7 @@ def test_runs_are_listed_in_order_of_start(tmp_path, runs):
     ]
 
 
-def test_no_runs_folder_is_no_runs(tmp_path):
+def test_a_missing_runs_folder_has_no_runs(tmp_path):
     assert list_runs(tmp_path / "nothing") == []
 
 
@@ -240,7 +240,7 @@ def test_ambiguous_prefix_lists_the_runs(tmp_path, runs):
 
 
 @pytest.mark.parametrize("text", ["xyz", "", "latest/x", "~nobody_at_all/x", "x" * 300, "a\0b"])
-def test_nothing_found_says_where(tmp_path, runs, text):
+def test_a_failed_search_names_the_folder(tmp_path, runs, text):
     with pytest.raises(RequestError, match="none of the 3 runs in") as caught:
         find_run(text, tmp_path)
     assert str(tmp_path) in str(caught.value)

@@ -36,7 +36,7 @@ def example(tmp_path_factory, empty_store):
 
 
 @pytest.mark.parametrize("name", ["a?b", "a%20b", "a#b", "a b", "ä"])
-def test_a_store_lies_where_its_runs_do_whatever_that_is_called(tmp_path, name):
+def test_a_store_is_in_its_runs_folder_with_any_name(tmp_path, name):
     from sqlalchemy.engine import make_url
 
     uri = store_uri(tmp_path / name)
@@ -98,7 +98,7 @@ def test_an_older_schema_is_upgraded_by_the_command_that_is_named(runs):
     assert said.endswith(f"mlflow db upgrade sqlite:///{runs}/mlflow.db")
 
 
-def test_a_newer_schema_asks_for_a_newer_mlflow(runs):
+def test_a_newer_schema_needs_a_newer_mlflow(runs):
     change_schema(runs, "ffffffffffff")
     assert "schema of a newer MLflow" in complaint(store_uri(runs))
 
@@ -116,7 +116,7 @@ def test_annotated_migrations_are_understood(runs, tmp_path, monkeypatch, before
     check_store(store_uri(runs))
 
 
-def test_what_is_no_store_is_said(runs):
+def test_files_that_are_not_stores_are_named(runs):
     path, uri = runs / "mlflow.db", store_uri(runs)
     path.write_bytes(path.read_bytes()[:5000])
     assert f"{path} is damaged: move it away" in complaint(uri)
@@ -131,7 +131,7 @@ def test_what_is_no_store_is_said(runs):
     assert f"{path} is a folder" in complaint(uri)
 
 
-def test_a_server_that_is_down_is_said_without_its_password():
+def test_a_server_that_is_down_is_reported_without_its_password():
     said = complaint("http://me:secret@127.0.0.1:9")
     assert said.startswith("MLflow: the server http://127.0.0.1:9 does not answer")
     assert "secret" not in said
@@ -197,7 +197,7 @@ def artifacts(runs):
     }
 
 
-def test_nothing_stays_of_a_removed_run_and_everything_of_others(runs, example):
+def test_a_removed_run_is_deleted_completely_and_others_are_not(runs, example):
     first, second = run_ids(runs)
     before = artifacts(runs)
     kept = rows_of(runs, second)
@@ -212,7 +212,7 @@ def test_nothing_stays_of_a_removed_run_and_everything_of_others(runs, example):
     assert artifacts(example) == before, "the original of a copied store has lost artifacts"
 
 
-def test_a_server_is_asked_to_delete_and_keeps_the_artifacts(runs, monkeypatch):
+def test_a_server_deletes_the_run_but_not_its_artifacts(runs, monkeypatch):
     monkeypatch.setattr(internals, "database", lambda client: None)
     store, (first, _) = Store(store_uri(runs)), run_ids(runs)
     before = artifacts(runs)

@@ -82,7 +82,7 @@ def test_sync_logs_all_that_the_run_itself_had_logged_and_only_once(trained, mov
     assert contents(Store(store_uri(moved.runs)), run_id) == after
 
 
-def test_sync_adds_what_is_lacking(attnlab, here):
+def test_sync_adds_missing_entries(attnlab, here):
     path = attnlab.run_folders()[0]
     run = RunDirectory(path)
     before = in_mlflow(attnlab.runs)
@@ -116,7 +116,7 @@ def test_sync_brings_deleted_runs_back_and_finds_them_without_an_id(attnlab, her
     assert RunDirectory(second).status.read()["mlflow_run_id"] == found[second.name].info.run_id
 
 
-def test_sync_says_what_is_wrong_with_a_folder_and_logs_the_others(attnlab, here, empty_store):
+def test_sync_reports_a_damaged_folder_and_logs_the_others(attnlab, here, empty_store):
     first, second, third = attnlab.run_folders()
     (first / "config.yaml").unlink()
     (second / "metrics.json").unlink()
@@ -180,7 +180,7 @@ def test_sync_puts_the_runs_of_a_sweep_below_a_run_of_its_own(tmp_path, here, em
     assert len(in_mlflow(everything)) == 4
 
 
-def test_sync_makes_a_sweep_what_it_was(tmp_path, here, empty_store):
+def test_sync_restores_a_sweep(tmp_path, here, empty_store):
     everything = tmp_path / "runs"
     folder = everything / "sweeps" / "found"
     folder.mkdir(parents=True)
@@ -215,7 +215,7 @@ def test_sync_makes_a_sweep_what_it_was(tmp_path, here, empty_store):
     assert found.data.tags["attnlab.jobs"] == "2 failed"
 
 
-def test_a_description_that_somebody_has_edited_stays(attnlab, here):
+def test_an_edited_description_is_not_overwritten(attnlab, here):
     assert here("runs", "sync").code == 0
     store, (first, *_) = Store(store_uri(attnlab.runs)), attnlab.run_folders()
     run_id = in_mlflow(attnlab.runs)[first.name].info.run_id

@@ -80,7 +80,7 @@ def until(condition):
     raise AssertionError("waited in vain")
 
 
-def test_a_run_is_copied_while_it_goes_on_and_sync_finds_nothing_lacking(runs, client, caplog):
+def test_a_run_is_copied_during_training_and_sync_adds_nothing(runs, client, caplog):
     tracked = {"enabled": True, "uri": None, "weights": "best"}
     run = make_run(runs, state="running", config={"tracking": tracked})
     run.write_json("served.json", {"input": _array([[0.0] * 5]), "output": _array([[0.0]])})
@@ -146,7 +146,7 @@ def _array(values):
     return {"values": values, "dtype": "float64"}
 
 
-def test_two_runs_at_a_time_are_told_apart(runs, client):
+def test_two_simultaneous_runs_are_not_mixed_up(runs, client):
     made = [make_run(runs, task, state="running") for task in ("fib", "sunspots")]
     first, second = (start(run) for run in made)
     assert end(made[1], second, "failed")
@@ -155,7 +155,7 @@ def test_two_runs_at_a_time_are_told_apart(runs, client):
     assert states == ["KILLED", "FAILED"]
 
 
-def test_a_resumed_run_goes_on_in_its_mlflow_run_with_every_step_once(runs, client):
+def test_a_resumed_run_continues_its_mlflow_run_with_every_step_once(runs, client):
     run = make_run(runs, state="running")
     first = start(run)
     run_id = first.wait_run_id(60)
@@ -182,7 +182,7 @@ def test_a_resumed_run_goes_on_in_its_mlflow_run_with_every_step_once(runs, clie
     assert logged.info.status == "FINISHED"
 
 
-def test_an_epoch_that_was_trained_again_has_one_value_though_it_is_the_models(runs, client):
+def test_an_epoch_that_was_trained_again_has_one_value(runs, client):
     """A run that was killed after epoch 2 and trains it again, in a different time."""
     run = make_run(runs, state="running", config={"tracking": {"enabled": True, "weights": "best"}})
     first = start(run)
@@ -224,7 +224,7 @@ def test_a_run_that_trains_longer_gets_the_model_of_its_new_best_epoch(runs, cli
 
 
 @pytest.mark.parametrize("known", ["0" * 32, None])
-def test_the_run_of_a_resumed_folder_is_made_again_or_found_by_the_folder(runs, client, known):
+def test_the_mlflow_run_of_a_resumed_folder_is_found_or_created(runs, client, known):
     run = make_run(runs, state="running", mlflow_run_id=known)
     if known is None:  # as one leaves it that was killed before it could write the id down
         assert start(run, on_run_id=None).ended("killed")
@@ -243,7 +243,7 @@ def test_a_deleted_experiment_comes_back(runs, client):
         client.delete_experiment(client.get_experiment_by_name("gone").experiment_id)
 
 
-def test_what_fails_is_warned_of_once_and_the_rest_is_kept(runs, client, caplog):
+def test_a_failing_call_gives_one_warning_and_the_rest_is_logged(runs, client, caplog):
     (runs / "artifacts").mkdir(exist_ok=True)
     (runs / "artifacts" / "full").write_text("no folder, so nothing can be written into it")
     run = make_run(runs, "full", state="running")
@@ -273,7 +273,7 @@ def test_an_unusable_store_is_one_warning(tmp_path, uri, caplog):
 
 
 @pytest.mark.slow
-def test_a_store_that_hangs_is_waited_for_a_limited_time_and_synced_later(runs, caplog):
+def test_a_hanging_store_delays_a_run_only_for_a_limited_time(runs, caplog):
     run, next_run = make_run(runs, state="running"), make_run(runs, state="running")
     with locked(runs / "mlflow.db"):
         tracker = start(run, timeout=0.2)
@@ -388,7 +388,7 @@ def test_the_first_cause_of_an_error_has_no_passwords():
         assert first_cause(error) == "cannot reach http://host/x at all"
 
 
-def test_a_cause_without_a_word_is_passed_over():
+def test_a_cause_without_a_message_is_skipped():
     try:
         try:
             raise queue.Empty

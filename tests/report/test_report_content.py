@@ -37,7 +37,7 @@ def said(page, style: str = "warning") -> str:
     return "\n".join(p.text for p in sections if isinstance(p, Text) and p.style == style)
 
 
-def test_groups_stand_in_a_table_above_the_baselines(three_groups):
+def test_groups_are_listed_above_the_baselines(three_groups):
     table, differences = parts(made(three_groups), "Results", Table)
     low, high = stats.t.interval(0.95, 4, np.mean(BETTER), stats.sem(BETTER))
     rows = {row[0]: row for row in table.rows}
@@ -64,7 +64,7 @@ def test_the_best_mean_may_be_of_other_seeds_than_a_difference(tmp_path):
     assert "; on shared seeds some others are better by" in result_sentence(only(tmp_path))
 
 
-def test_what_differs_by_the_same_at_each_seed_is_told(tmp_path):
+def test_an_equal_difference_at_each_seed_is_reported(tmp_path):
     write_group(tmp_path, "none", NONE)
     write_group(tmp_path, "bahdanau", [value + 0.5 for value in NONE])
     assert "; some others differ from it by the same at" in result_sentence(only(tmp_path))
@@ -93,20 +93,20 @@ def test_curves_are_means_between_the_lowest_and_the_highest_seed(three_groups, 
     assert list(chart.x) == [1, 2]
 
 
-def test_means_stand_beside_the_baselines(three_groups):
+def test_means_are_shown_with_the_baselines(three_groups):
     (chart,) = parts(made(three_groups), "Results", Intervals)
     assert {row.label: row.values for row in chart.rows}["no attention"] == list(NONE)
     assert chart.lines == [("persistence", 2.0)]
 
 
-def test_of_each_group_the_run_of_the_median_is_shown(three_groups):
+def test_each_group_is_represented_by_its_median_run(three_groups):
     comparison = only(three_groups)
     shown = {each.label: each for each in reported_runs(comparison, colours_of(comparison))}
     for label, values in {"no attention": NONE, "bahdanau": BETTER}.items():
         assert shown[label].metrics["test"]["rmse"] == np.median(values)
 
 
-def test_it_is_said_which_runs_are_shown_where_there_was_a_choice(three_groups, tmp_path):
+def test_a_note_says_which_runs_represent_their_groups(three_groups, tmp_path):
     (text,) = [p.text for p in parts(made(three_groups), "Forecasts", Text) if p.style == "note"]
     assert text.startswith("The run with the median result is shown: bahdanau seed 3, ")
     for seed in range(8):
@@ -116,7 +116,7 @@ def test_it_is_said_which_runs_are_shown_where_there_was_a_choice(three_groups, 
     assert len(parts(page, "Forecasts", Curves)[0].curves) == 7
 
 
-def test_settings_and_versions_are_told_but_not_who_ran_it(three_groups):
+def test_settings_and_versions_are_shown_without_the_user(three_groups):
     page = made(three_groups)
     differing, alike = parts(page, "Settings", Table)
     assert ["seed", "0 (3), 1 (3), 2 (3), 3 (3), 4 (3)"] in differing.rows
@@ -149,7 +149,7 @@ def one(tmp_path):
     return write_run(tmp_path, "bahdanau", 0, 2.0).path, tmp_path
 
 
-def test_a_broken_history_takes_its_curve_alone(one):
+def test_a_broken_history_removes_only_its_curve(one):
     path, runs = one
     (path / "history.csv").write_text("epoch,val_loss\n1,2\nx,y\n3,4\n")
     page = made(runs)
@@ -168,7 +168,7 @@ def test_runs_without_an_epoch_have_no_curves(one):
 
 
 @pytest.mark.parametrize("content", [None, "index,time\n1,2\n", "a,b\n1\n", "step\n"])
-def test_missing_forecasts_are_said_to_be_missing(one, content):
+def test_missing_forecasts_are_reported(one, content):
     path, runs = one
     (path / "predictions.csv").unlink()
     if content:
@@ -178,7 +178,7 @@ def test_missing_forecasts_are_said_to_be_missing(one, content):
     assert "no attention" in [curve.label for curve in parts(page, "Forecasts", Curves)[0].curves]
 
 
-def test_missing_weights_and_environments_are_said_to_be_missing(one):
+def test_missing_weights_and_environments_are_reported(one):
     path, runs = one
     (path / "environment.json").write_text("{")
     text = page_text(made(runs))
@@ -202,7 +202,7 @@ def test_a_run_that_diverged_has_no_result_but_curves(tmp_path):
     assert parts(page, "Learning so far", Curves)
 
 
-def test_a_run_that_is_damaged_is_left_out_and_said_to_be(one):
+def test_a_damaged_run_is_left_out_and_reported(one):
     path, runs = one
     (path / "metrics.json").write_text("{")
     assert "left out" in said(made(runs)) and "metrics.json" in said(made(runs))
@@ -266,7 +266,7 @@ def test_every_kind_gives_the_sections_of_its_page():
         (range(5, 10), None, 2, [5, 9]),
     ],
 )
-def test_of_many_epochs_the_first_the_best_and_the_last_are_shown(saved, best, most, expected):
+def test_the_first_the_best_and_the_last_of_many_epochs_are_shown(saved, best, most, expected):
     found = _spread(list(saved), best, most)
     assert len(found) <= most and found == pytest.approx(expected, abs=1)
     assert {saved[0], saved[-1], best or saved[0]} <= {*found}

@@ -18,6 +18,6 @@ print(keras.layers.Dense(2)(keras.ops.ones((1, 3))).shape)
 
 
 @pytest.mark.slow
-def test_what_keras_can_do_without_is_left_out_and_can_be_imported_later():
+def test_optional_imports_of_keras_are_delayed():
     found = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True)
     assert (found.stdout, found.stderr) == ("(1, 2)\n", "")

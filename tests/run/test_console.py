@@ -25,7 +25,7 @@ from attnlab.run.console import print_result, print_table
         (None, None, "The result of no attention is not finite"),
     ],
 )
-def test_a_sentence_says_what_came_out(capsys, rmse, skill, said):
+def test_a_sentence_reports_the_result(capsys, rmse, skill, said):
     about = {"task": "fib", "attention": "none", "seed": 0, "units": "values", "metric": "rmse"}
     scores = {"test": {"rmse": rmse}, "baselines": {"persistence": {"rmse": 1.0}}}
     skills = {"best_baseline": "persistence", "skill": skill, "skills": {"persistence": skill}}
@@ -57,7 +57,7 @@ def test_a_further_part_is_explained(capsys, tmp_path):
 
 
 @pytest.mark.parametrize(("terminal", "missing"), [(120, ""), (40, "mase"), (32, "mae, mase")])
-def test_columns_without_room_are_left_out_and_told(monkeypatch, terminal, missing):
+def test_columns_without_room_are_left_out_with_a_note(monkeypatch, terminal, missing):
     monkeypatch.setenv("COLUMNS", str(terminal))
     file = io.StringIO()
     file.isatty = lambda: True

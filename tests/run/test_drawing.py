@@ -32,7 +32,7 @@ def folder(trained, tmp_path):
     return copied
 
 
-def test_they_are_drawn_and_what_goes_wrong_is_said_of_its_run(folder, tmp_path):
+def test_figures_are_drawn_and_failures_name_their_run(folder, tmp_path):
     calls = threading.Semaphore(0)
     damaged, whole = (Drawing(path, calls.release) for path in (tmp_path, folder))
     assert "metrics.json: missing" in damaged.wait()
@@ -41,7 +41,7 @@ def test_they_are_drawn_and_what_goes_wrong_is_said_of_its_run(folder, tmp_path)
     assert calls.acquire(blocking=False) and calls.acquire(blocking=False)
 
 
-def test_a_process_that_cannot_start_is_told(folder, monkeypatch):
+def test_a_process_that_cannot_start_is_reported(folder, monkeypatch):
     def refuse(*given, number):
         raise OSError("no memory")
 
@@ -50,7 +50,7 @@ def test_a_process_that_cannot_start_is_told(folder, monkeypatch):
 
 
 @pytest.mark.parametrize(("processors", "processes"), [(1, 1), (2, 2), (64, 4)])
-def test_runs_that_end_at_once_are_drawn_on_all_processors(monkeypatch, processors, processes):
+def test_runs_that_end_together_are_drawn_on_all_processors(monkeypatch, processors, processes):
     asked = set()
 
     def refuse(module, number):
@@ -66,7 +66,7 @@ def test_runs_that_end_at_once_are_drawn_on_all_processors(monkeypatch, processo
 
 @pytest.mark.slow
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs SIGKILL")
-def test_they_are_drawn_though_their_owner_is_killed(folder):
+def test_figures_are_drawn_even_if_their_owner_is_killed(folder):
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     subprocess.run([sys.executable, "-c", KILLED, str(folder)], env=environment)
     end = time.monotonic() + 60

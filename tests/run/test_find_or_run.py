@@ -76,7 +76,7 @@ def test_a_completed_run_counts_before_any_other(tmp_path, config, make, trained
     assert (run_once(config, SWEEP), trained) == (done, [])
 
 
-def test_a_run_under_way_is_left_alone(config, make, trained):
+def test_a_running_run_is_not_touched(config, make, trained):
     make("failed", error="no")
     make("killed")
     make("running", **ELSEWHERE, sweep="mine")
@@ -88,7 +88,7 @@ def test_a_run_under_way_is_left_alone(config, make, trained):
     assert [what for what, _ in trained] == ["new"]
 
 
-def test_of_killed_ones_the_newest_goes_on(tmp_path, config, make, trained):
+def test_the_newest_killed_run_is_resumed(tmp_path, config, make, trained):
     make("killed")
     newest = make("running", **GONE).path
     assert found(config, tmp_path) == ("killed", newest)
@@ -96,7 +96,7 @@ def test_of_killed_ones_the_newest_goes_on(tmp_path, config, make, trained):
     assert trained == [("on", newest)]
 
 
-def test_what_a_search_gave_up_is_given_up_again_and_gone_on_with_by_others(make, config, trained):
+def test_a_pruned_run_stays_pruned_in_its_search_and_is_resumed_elsewhere(make, config, trained):
     run = make("killed", sweep="mine", pruned=True, error="pruned: after epoch 2")
     with pytest.raises(Pruned, match="^after epoch 2$"):
         run_once(config, SweepMember("mine", on_epoch=print))
@@ -115,7 +115,7 @@ def test_a_failed_run_is_tried_again_only_when_asked(config, make, trained):
 
 
 @pytest.mark.parametrize("damage", [lambda m: m.unlink(), None])
-def test_half_a_completed_run_is_none(tmp_path, config, make, compose, damage):
+def test_a_damaged_or_different_run_is_not_found(tmp_path, config, make, compose, damage):
     if damage:
         damage(make("completed").path / "metrics.json")
         assert found(config, tmp_path) is None
@@ -124,7 +124,7 @@ def test_half_a_completed_run_is_none(tmp_path, config, make, compose, damage):
         assert found(compose("task=fib", "attention=none", "seed=1"), tmp_path) is None
 
 
-def test_of_two_that_ask_at_once_one_begins(config, monkeypatch):
+def test_one_of_two_simultaneous_requests_trains(config, monkeypatch):
     monkeypatch.setattr(runner, "run_in", lambda folder, *_: folder.path)
     monkeypatch.setattr(
         find_or_run, "find_run", lambda config: RunIndex(folder).refresh().find(digest)
@@ -161,7 +161,7 @@ def test_settings_that_do_not_fit_their_data_leave_a_failed_run(config, monkeypa
     assert len([*find_or_run.runs_folder(config).glob("*/*/*")]) == 1
 
 
-def test_a_killed_run_that_cannot_go_on_can_be_tried_anew(config, make, trained, monkeypatch):
+def test_a_killed_run_that_cannot_be_resumed_can_be_restarted(config, make, trained, monkeypatch):
     def refuse(*_, **__):
         raise CannotResume("data: they have changed since.")
 
@@ -175,7 +175,7 @@ def test_a_killed_run_that_cannot_go_on_can_be_tried_anew(config, make, trained,
 
 
 @pytest.mark.parametrize("error", [RunBusy("another process"), RequestError("a disk is away")])
-def test_a_killed_run_does_not_fail_by_what_passes(config, make, monkeypatch, error):
+def test_a_temporary_error_doesnt_fail_a_killed_run(config, make, monkeypatch, error):
     def refuse(*_, **__):
         raise error
 
@@ -186,7 +186,7 @@ def test_a_killed_run_does_not_fail_by_what_passes(config, make, monkeypatch, er
     assert find_or_run.find_run(config).state == "killed"
 
 
-def test_a_file_that_has_changed_since_the_command_began_is_told(compose, tmp_path):
+def test_a_file_that_changed_during_the_command_is_reported(compose, tmp_path):
     """Later jobs of a sweep failed with a bare KeyError, or trained the new data as the old."""
     path = tmp_path / "my.csv"
     path.write_text("v\n" + "\n".join(map(str, range(99))))
@@ -200,7 +200,7 @@ def test_a_file_that_has_changed_since_the_command_began_is_told(compose, tmp_pa
         run_once(config, SWEEP)
 
 
-def test_trials_of_a_search_are_of_the_files_that_it_began_with(compose, tmp_path):
+def test_all_trials_of_a_search_use_the_initial_files(compose, tmp_path):
     """Trials on other data stood in one ranking with those before."""
     from attnlab.sweeps.plan import SweepPlan
 
@@ -237,6 +237,6 @@ def test_an_index_reads_only_what_has_changed(tmp_path, config, make, monkeypatc
     assert index.refresh().find(config.digest).path == runs[-1].path
 
 
-def test_a_damaged_run_counts_for_nothing(tmp_path, config, make):
+def test_a_damaged_run_is_ignored(tmp_path, config, make):
     (make("completed").path / "status.json").write_text(json.dumps([]))
     assert found(config, tmp_path) is None

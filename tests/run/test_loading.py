@@ -21,7 +21,7 @@ def run(tmp_path):
     return run
 
 
-def test_of_equal_epochs_those_of_the_smallest_loss_are_the_best(tmp_path):
+def test_the_smallest_loss_decides_between_equal_epochs(tmp_path):
     run = RunDirectory.create(tmp_path, "translate", "none", 0, {"task": {"name": "translate"}})
     for epoch, loss in enumerate([4.0, 3.0, 2.0, 3.0], 1):
         run.weights_path(epoch).write_bytes(b"")
@@ -53,7 +53,7 @@ def test_missing_weights_are_named_with_what_can_be_used(run):
     assert choose_epochs(run, "last") == [4] and choose_epochs(run, "last", 2) == [3, 4]
 
 
-def test_a_mean_with_a_missing_epoch_is_of_no_others(run):
+def test_a_mean_with_a_missing_epoch_is_refused(run):
     run.weights_path(2).unlink()
     with pytest.raises(RequestError, match=r"epoch 2 \(one of the 3 to average\) are missing"):
         choose_epochs(run, "last", 3)
@@ -61,7 +61,7 @@ def test_a_mean_with_a_missing_epoch_is_of_no_others(run):
         choose_epochs(run, "best", 2)
 
 
-def test_the_last_epoch_is_no_earlier_one_if_its_weights_are_missing(run):
+def test_the_last_epoch_without_weights_is_refused(run):
     run.weights_path(4).unlink()
     with pytest.raises(
         RequestError, match=r"epoch 4 \(the last\) are missing: use --epoch with any"

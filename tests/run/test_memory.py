@@ -17,7 +17,7 @@ def refuse(config):
     building.refuse_what_does_not_fit(config, task, task.load(0))
 
 
-def test_a_model_for_no_machine_is_refused(capsys, tmp_path):
+def test_a_model_too_large_for_any_machine_is_refused(capsys, tmp_path):
     """The system killed the process."""
     words = ["task=fib", "model.units=1000000000", f"paths.runs={tmp_path}"]
     assert main(words) == 2
@@ -34,7 +34,7 @@ def test_a_model_for_no_machine_is_refused(capsys, tmp_path):
         (["model.units=64", "trainer.batch_size=8192"], "trainer.batch_size"),
     ],
 )
-def test_what_is_said_to_fit_fits_and_twice_as_much_does_not(compose, monkeypatch, words, key):
+def test_the_suggested_value_fits_and_twice_as_much_doesnt(compose, monkeypatch, words, key):
     words = ["task=fib_random", "task.train_windows=20000", *words]
     monkeypatch.setattr(building, "memory", lambda: 100 << 20)
     monkeypatch.setattr(building, "_ALWAYS_FITS", 1)
@@ -56,7 +56,7 @@ def test_weights_are_counted_as_they_are(compose):
     assert building._needs(config, task, data).weights == 4 * 4 * parameters  # Adam has two moments
 
 
-def test_what_machines_have_is_not_refused(compose):
+def test_usual_models_are_not_refused(compose):
     refuse(compose("task=fib_random", "model.units=2049"))
     assert building.memory() > 1 << 28
 
@@ -69,7 +69,7 @@ def test_without_a_known_size_of_memory_nothing_is_refused(compose, monkeypatch)
     assert building.most_that_fit(large, 32) == 32
 
 
-def test_no_more_runs_go_together_than_fit_into_half_of_the_memory(compose, monkeypatch):
+def test_stacked_runs_need_at_most_half_of_the_memory(compose, monkeypatch):
     small, large = compose("task=fib_random"), compose("task=fib_random", "model.units=300")
     task = make_task(large)
     needs = sum(building._needs(large, task, task.load(0)))

@@ -8,7 +8,7 @@ from attnlab.run import command
 from attnlab.run.command import profiled, spent
 
 
-def test_phases_are_told_apart_and_sum_up(monkeypatch, capsys):
+def test_phases_are_separate_and_sum_to_the_total(monkeypatch, capsys):
     clock = iter([0.0, 1.0, 3.0, 6.0, 10.0, 15.0])
     monkeypatch.setattr(command.time, "perf_counter", lambda: next(clock))
     monkeypatch.setenv("ATTNLAB_PROFILE", "1")
@@ -31,7 +31,7 @@ def test_phases_are_told_apart_and_sum_up(monkeypatch, capsys):
 
 
 @pytest.mark.slow
-def test_a_command_tells_where_its_seconds_went_if_asked(here, no_figures, monkeypatch):
+def test_a_command_prints_its_profile_on_request(here, no_figures, monkeypatch):
     words = ("task=fib", "task.count=61", "model.units=3", "trainer.epochs=1")
     words += ("trainer.batch_size=61", "trainer.jit=false", "tracking.enabled=false")
     assert "in all" not in here(*words).err

@@ -33,7 +33,7 @@ def as_it_was(monkeypatch):
     monkeypatch.setattr(logs, "verbosity", 0)
 
 
-def test_lines_tell_of_the_first_epoch_at_once_and_of_the_last(capsys):
+def test_the_first_and_the_last_epoch_have_a_line(capsys):
     with screen() as shown:
         shown.training(300, 0, SHOWN)
         assert capsys.readouterr().err == "attnlab: tracing and compiling\n"
@@ -133,7 +133,7 @@ def test_a_terminal_of_80_columns_has_room_for_the_time_left(terminal):
     assert "40%" in lines[2]
 
 
-def test_what_is_over_stays_as_done(terminal):
+def test_finished_phases_stay_on_the_screen(terminal):
     shown, drawn = terminal
     shown.working(0, 9, "reading")
     shown.training(5, 0, SHOWN)

@@ -35,7 +35,7 @@ INTERVAL = Interval(5, 0.5, 0.4, 0.6)
         (0.1, Interval(2, 0.5, 0.4, 0.6), 1, "better"),
     ],
 )
-def test_a_published_number_is_held_against_the_interval(published, interval, direction, expected):
+def test_a_published_number_is_compared_with_the_interval(published, interval, direction, expected):
     assert verdict(published, interval, direction) == expected
 
 
@@ -64,7 +64,7 @@ def test_each_published_number_has_its_group_and_verdict(found):
     assert [each.where["attention"] for each in found.missing] == ["multi_head"]
 
 
-def test_the_table_has_ours_baselines_and_what_was_published(found):
+def test_the_table_has_our_results_baselines_and_published_numbers(found):
     rows = list(csv.DictReader(io.StringIO(table_csv(found))))
     ours = {row["attention"]: row for row in rows if row["who"] == "ours"}
     assert float(ours["bahdanau"]["mean"]) == pytest.approx(sum(BETTER) / 5)
@@ -79,7 +79,7 @@ def test_the_table_has_ours_baselines_and_what_was_published(found):
     )
 
 
-def test_cells_are_held_against_runs_of_their_own_table(tmp_path):
+def test_cells_are_compared_with_runs_of_their_own_table(tmp_path):
     """`within` keeps horizons apart, whose errors differ; a `where` may name one of them."""
     for horizon, times in ((1, 1.0), (6, 3.0)):
         config = {"task.horizon": horizon}
@@ -106,7 +106,7 @@ def test_cells_are_held_against_runs_of_their_own_table(tmp_path):
     assert float(ours["horizon=6", "none"]["mean"]) == pytest.approx(3 * sum(NONE) / 5)
 
 
-def test_the_report_has_it_all_in_words(found):
+def test_the_report_describes_all_results(found):
     text = report_md(found)
     assert "| attention=bahdanau | theirs, a paper | rmse | 2 | 0.958 [0.8" in text
     assert "not comparable: other windows" in text
@@ -114,7 +114,7 @@ def test_the_report_has_it_all_in_words(found):
     assert "baselines that beat it" not in text  # persistence has 2.0
 
 
-def test_ours_is_not_written_like_a_published_number_that_it_is_off(three_groups):
+def test_a_result_different_from_a_published_number_is_written_differently(three_groups):
     low = mean_interval(BETTER).low
     published = round(low, 3)
     numbers = [number("bahdanau", published)]
@@ -123,7 +123,7 @@ def test_ours_is_not_written_like_a_published_number_that_it_is_off(three_groups
     assert published != low and f"| {published:g} |" in text and f"[{published:.3f}," not in text
 
 
-def test_baselines_that_beat_what_was_published_are_named(tmp_path):
+def test_baselines_that_beat_published_numbers_are_named(tmp_path):
     baselines = {"persistence": {"rmse": 0.9}, "linear": {"rmse": 0.5}, "train_mean": {"rmse": 1.1}}
     for seed, value in enumerate(NONE):
         write_run(tmp_path, "none", seed, value, metrics={"baselines": baselines})
@@ -144,7 +144,7 @@ def test_baselines_are_those_of_the_part_that_is_compared(tmp_path):
     assert baseline_values(only(tmp_path)) == {"persistence": 2.0}
 
 
-def test_the_page_has_what_was_published_and_the_commands(found, three_groups):
+def test_the_page_has_published_numbers_and_commands(found, three_groups):
     told = {"made": "today", "about": "a test", "announce": lambda text: None}
     text = report_html(found, list_runs(three_groups), **told)
     assert "Compared with published numbers" in text and "not comparable: other windows" in text
@@ -158,7 +158,7 @@ def test_commands_name_the_folder_of_runs_that_was_given(found):
     assert commands == [line for line in commands if "paths.runs=" in line and "my runs" in line]
 
 
-def test_few_seeds_are_enough_for_some_verdicts_and_the_report_says_why(tmp_path):
+def test_few_seeds_are_enough_for_some_verdicts_with_a_reason(tmp_path):
     for attention, values in (("none", (1.0, 1.1)), ("bahdanau", (5.0, 5.01))):
         write_group(tmp_path, attention, values)
     published = [number("none", 1.05), number("bahdanau", 1.0)]
@@ -169,7 +169,7 @@ def test_few_seeds_are_enough_for_some_verdicts_and_the_report_says_why(tmp_path
     assert "fewer than 5 seeds is so wide" in why and why in report_md(found)
 
 
-def test_what_can_not_be_held_against_anything_is_told(three_groups):
+def test_published_numbers_without_a_counterpart_are_reported(three_groups):
     published = [replace(number("none", 1.0), metric="mase.of.nothing")]
     study = Study(
         *("mine", "Is it so?", ["task=sunspots"], "attention"), published=published, reference="dot"

@@ -44,7 +44,7 @@ def write(tmp_path, monkeypatch):
     return write
 
 
-def test_a_study_of_ones_own_is_one_yaml(write):
+def test_the_users_study_is_one_yaml(write):
     write()
     assert "mine" in studies.names()
     study = studies.read("mine")
@@ -59,7 +59,7 @@ def test_the_quick_form_has_a_name_of_its_own(write):
     assert list(study.words) == ["trainer.epochs=2"]
 
 
-def test_what_is_trained_first_may_lie_anywhere(write):
+def test_runs_trained_first_may_be_in_any_folder(write):
     write(first="task=masked_words", runs=["task=classify model.path={first}"])
     study = replace(studies.read("mine"), added=("hydra/launcher=joblib", "++tracking.enabled=0"))
     assert study.title == "mine"  # nothing of it decides results
@@ -113,7 +113,7 @@ def test_a_row_of_a_table_is_one_entry(write):
         ),
     ],
 )
-def test_what_is_wrong_is_said_in_a_sentence(write, changes, message):
+def test_a_wrong_study_is_refused_in_one_sentence(write, changes, message):
     write(**changes)
     with pytest.raises(RequestError) as refused:
         studies.read("mine")

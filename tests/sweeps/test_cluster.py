@@ -34,7 +34,7 @@ SLURM = (
 
 
 @pytest.mark.slow
-def test_processes_of_their_own(attnlab):
+def test_jobs_run_in_separate_processes(attnlab):
     code, out, err = attnlab("-m", *SMALL, "seed=0,1", LOCAL)
     assert code == 0, err
     assert states(attnlab) == ["completed"] * 2
@@ -44,7 +44,7 @@ def test_processes_of_their_own(attnlab):
 
 
 @pytest.mark.slow
-def test_a_job_that_the_system_ends_stops_no_other(attnlab):
+def test_a_job_killed_by_the_system_stops_no_other(attnlab):
     command = ("-m", *SMALL, *ENDLESS, "trainer.epochs=1,999", UNTRACKED, LOCAL)
     with attnlab.start(*command) as process:
         wait_for(lambda: [*attnlab.runs.glob("*/*/*/weights/epoch_002.weights.h5")], process)
@@ -58,7 +58,7 @@ def test_a_job_that_the_system_ends_stops_no_other(attnlab):
 
 
 @pytest.mark.slow
-def test_a_job_script_of_slurm_has_what_was_asked_for(attnlab):
+def test_a_slurm_script_has_the_requested_resources(attnlab):
     script = slurm.install(attnlab.folder / "bin")
     attnlab.environment["PATH"] = f"{script.parent}:{attnlab.environment['PATH']}"
     code, out, err = attnlab("-m", *SMALL, "seed=0,1", UNTRACKED, *SLURM)
@@ -85,7 +85,7 @@ def test_a_job_script_of_slurm_has_what_was_asked_for(attnlab):
 
 
 @pytest.mark.slow
-def test_a_job_that_the_cluster_took_away_goes_on(attnlab):
+def test_a_preempted_job_is_resumed(attnlab):
     script = slurm.install(attnlab.folder / "bin")
     attnlab.environment["PATH"] = f"{script.parent}:{attnlab.environment['PATH']}"
     command = ("-m", *SMALL, "trainer.epochs=3", "seed=0", UNTRACKED)
@@ -103,7 +103,7 @@ def test_a_job_that_the_cluster_took_away_goes_on(attnlab):
     assert yaml.safe_load((folder / "config.yaml").read_text())["seed"] == 0
 
 
-def test_a_cluster_that_is_not_there(attnlab):
+def test_a_missing_cluster_is_reported(attnlab):
     code, out, err = attnlab("-m", *SMALL, "seed=0,1", UNTRACKED, *SLURM)
     assert code == 1
     assert states(attnlab) == []

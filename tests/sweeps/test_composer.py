@@ -51,7 +51,7 @@ POINTS = [
 ]
 
 
-def test_what_is_checked_is_what_hydra_composes(composer):
+def test_the_checked_configuration_is_the_one_hydra_composes(composer):
     for words in [*POINTS, *reversed(POINTS)]:
         found, expected = composer.check(words), from_hydra(composer.compose(words))
         assert found == expected and found.document == expected.document, words
@@ -71,7 +71,7 @@ def test_what_is_checked_is_what_hydra_composes(composer):
         ),
     ],
 )
-def test_a_wrong_value_is_named_as_before_and_spoils_no_other(composer, words, message):
+def test_a_wrong_value_is_named_and_affects_no_other_job(composer, words, message):
     for _ in range(2):
         with pytest.raises(RequestError, match=message.replace("?", r"\?")):
             composer.check(words)
@@ -81,7 +81,7 @@ def test_a_wrong_value_is_named_as_before_and_spoils_no_other(composer, words, m
     assert composer.check(["seed=2", "trainer.epochs=5"]).trainer.epochs == 5
 
 
-def test_points_share_nothing_that_one_could_change(composer):
+def test_points_share_no_mutable_objects(composer):
     one, two = (composer.check([f"seed={n}", "task=series", "task.path=x"]) for n in (0, 1))
     one.document["task"]["path"] = "y"
     assert two.document["task"]["path"] == "x" and two.seed == 1
@@ -147,7 +147,7 @@ def by_hydra(*words):
         ("task=translate", "data=files", "data.path=x.tsv", "optimizer=sgd"),
     ],
 )
-def test_it_is_the_same(words):
+def test_a_quick_composition_equals_hydras(words):
     expected = by_hydra(*words)
     for _ in range(2):
         found = configuration(words)
@@ -161,7 +161,7 @@ def test_it_is_the_same(words):
         *("sweep.name=x", "attention._target_=os.system", "attention=no", "model.units=-1", "seed"),
     ],
 )
-def test_what_is_special_or_wrong_is_left_to_hydra(word):
+def test_special_and_wrong_words_are_composed_by_hydra(word):
     assert configuration(["task=fib", word]) is None
 
 

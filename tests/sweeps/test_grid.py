@@ -61,13 +61,13 @@ def test_the_last_key_varies_fastest(grid):
     ]
 
 
-def test_of_a_key_given_twice_the_last_counts(grid):
+def test_the_last_of_repeated_keys_counts(grid):
     assert grid("seed=0,1", "trainer.epochs=2", "seed=5").points() == [
         ("seed=5", "trainer.epochs=2")
     ]
 
 
-def test_the_name_is_that_of_what_is_asked_for(grid):
+def test_the_default_name_ends_in_a_hash_of_the_jobs(grid):
     def name(*words):
         return grid(*words).default_name("fib")
 
@@ -90,7 +90,7 @@ def test_the_name_is_that_of_what_is_asked_for(grid):
         (["search=learning_rate"], "fib-learning_rate-"),
     ],
 )
-def test_the_name_says_the_task(grid, words, start):
+def test_the_name_contains_the_task(grid, words, start):
     assert re.fullmatch(f"{start}[0-9a-f]{{8}}", grid(*words).default_name("fib"))
 
 

@@ -151,7 +151,7 @@ def test_a_sweep_that_is_logged_again_is_the_same_in_mlflow(swept, tmp_path, emp
     assert last == "4 had everything already."
 
 
-def test_changing_one_value_runs_only_what_is_new(swept):
+def test_changing_one_value_trains_only_new_runs(swept):
     attnlab = swept.attnlab
     before = attnlab.run_folders()
     changed = [*GRID[:-1], "seed=1,2"]
@@ -255,7 +255,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("words", "sentences"), [(w, s) for w, *s in REFUSED])
-def test_a_wrong_request_begins_nothing(here, words, sentences):
+def test_a_wrong_request_trains_nothing(here, words, sentences):
     code, out, err = here("-m", *words.split())
     assert (code, out) == (2, "")
     (line,) = err.splitlines()
@@ -264,7 +264,7 @@ def test_a_wrong_request_begins_nothing(here, words, sentences):
 
 
 @pytest.mark.parametrize("error", [ValueError("stray"), TypeError("stray")])
-def test_a_stray_error_inside_a_sweep_is_no_wrong_request(here, monkeypatch, error):
+def test_an_unexpected_error_is_not_reported_as_a_wrong_request(here, monkeypatch, error):
     """Before, a ValueError ended with code 2, as if the words of the command were wrong."""
 
     def fails(*_):
@@ -290,7 +290,7 @@ def test_a_dry_run_leaves_nothing(here):
     assert list(here.folder.iterdir()) == []
 
 
-def test_a_sweep_may_grow_and_is_not_mistaken_for_another(here):
+def test_a_sweep_may_grow_but_keeps_its_settings(here):
     mine = ("-m", *SMALL, UNTRACKED, "sweep.name=mine")
     assert here(*mine, "seed=0").code == 0
     grown = here(*mine, "seed=0,1")
@@ -385,7 +385,7 @@ def test_translators_train_in_a_process_each(launched, words, processes):
     assert "imports TensorFlow" not in err
 
 
-def test_translators_share_this_process_where_there_is_no_room_for_several(launched, monkeypatch):
+def test_translators_share_this_process_if_memory_is_short(launched, monkeypatch):
     monkeypatch.setattr("attnlab.run.building.memory", lambda: 3 * 2**30)
     assert launched(*TRANSLATORS)[0] is None
 
@@ -403,7 +403,7 @@ LONG = ("-m", *SMALL, *ENDLESS, "seed=0,1", UNTRACKED, ONE_BY_ONE)
 
 
 @pytest.mark.slow
-def test_an_interrupted_sweep_keeps_what_is_done(attnlab):
+def test_an_interrupted_sweep_keeps_completed_runs(attnlab):
     here = CommandsHere(attnlab.folder)
     with attnlab.start(*LONG) as process:
         wait_for(begun(attnlab), process)
@@ -431,7 +431,7 @@ def killed(attnlab, *command, when) -> None:
 
 
 @pytest.mark.slow
-def test_a_sweep_that_was_killed_does_only_what_is_missing(attnlab, empty_store):
+def test_a_killed_sweep_trains_only_missing_runs(attnlab, empty_store):
     here = CommandsHere(attnlab.folder, empty_store)
     command = ("-m", *SMALL, "trainer.epochs=20", "trainer.batch_size=8", "seed=0,1", ONE_BY_ONE)
     weights = lambda: [*attnlab.runs.glob("*/*/*/weights/*.h5")]  # noqa: E731

@@ -35,7 +35,7 @@ def test_threads_are_divided_between_the_workers_of_one_machine(tmp_path, monkey
     assert make(tmp_path, {**SLURM, "array_parallelism": 9}).workers == 9
 
 
-def test_only_what_a_cluster_has_outlives_the_command(tmp_path):
+def test_only_cluster_jobs_outlive_the_command(tmp_path):
     launchers = [make(tmp_path, launcher) for launcher in (BASIC, JOBLIB, SLURM)]
     assert [each.bound for each in launchers] == [True, True, False]
     assert [each.here for each in launchers] == [True, False, False]
@@ -49,7 +49,7 @@ def test_a_launcher_is_divided_into_processes(tmp_path, monkeypatch):
     assert launcher.bound and not launcher.here
 
 
-def test_files_of_launchers_lie_in_the_sweeps_folder(tmp_path):
+def test_files_of_launchers_are_in_the_sweeps_folder(tmp_path):
     folder = tmp_path / "it's mine"
     hydra = make(folder, BASIC)._config.hydra
     assert hydra.sweep.dir == str(folder)
@@ -57,7 +57,7 @@ def test_files_of_launchers_lie_in_the_sweeps_folder(tmp_path):
     assert word == f"hydra.sweep.dir='{tmp_path}/it\\'s mine'"
 
 
-def test_what_a_launcher_dies_of_is_said_in_a_line(tmp_path, monkeypatch):
+def test_the_cause_of_a_launchers_death_is_one_line(tmp_path, monkeypatch):
     def dies(*_):
         raise RuntimeError("a worker\nwas killed")
 
@@ -66,7 +66,7 @@ def test_what_a_launcher_dies_of_is_said_in_a_line(tmp_path, monkeypatch):
         make(tmp_path, BASIC)(print, [[]])
 
 
-def test_a_worker_gets_its_threads_and_what_the_user_set_stays(tmp_path, monkeypatch):
+def test_a_worker_gets_its_threads_unless_the_user_set_them(tmp_path, monkeypatch):
     monkeypatch.setattr(os, "environ", {"OMP_NUM_THREADS": "5"})
     monkeypatch.setattr(worker, "end_with", lambda owner: None)
     prepare_process(Launch(tmp_path, 1, threads=3))
@@ -104,7 +104,7 @@ def test_a_run_that_another_process_makes_has_not_failed(ending, tmp_path):
     assert ending(worker.Pruned("hopeless")).state == "pruned"
 
 
-def test_a_failure_is_said_in_a_line_and_may_stop_its_launch(ending, launch, compose):
+def test_a_failure_is_one_line_and_may_stop_its_launch(ending, launch, compose):
     outcome = ending(worker.RequestError("task.history:\n expected less"))
     assert (outcome.state, outcome.error) == ("failed", "task.history: expected less")
     assert ending(TypeError("what")).error == "TypeError: what"
@@ -118,7 +118,7 @@ def test_a_failure_is_said_in_a_line_and_may_stop_its_launch(ending, launch, com
     assert outcome.state == "new"
 
 
-def test_a_folder_that_cannot_be_written_costs_no_run(launch, monkeypatch, caplog):
+def test_a_full_disk_gives_only_a_warning_when_a_launch_stops(launch, monkeypatch, caplog):
     def full(path, data):
         raise OSError(28, "No space left on device")
 

@@ -33,7 +33,7 @@ def by_rate(attnlab) -> list[Path]:
 
 
 @pytest.mark.slow
-def test_a_search_goes_on_with_more_trials(here):
+def test_a_search_continues_with_more_trials(here):
     code, out, err = here(*SEARCH, "search.trials=2")
     assert code == 0, err
     assert states(here) == ["completed"] * 2
@@ -61,7 +61,7 @@ def test_a_search_goes_on_with_more_trials(here):
 
 
 @pytest.mark.slow
-def test_a_search_that_was_killed_ends_as_one_that_was_not(attnlab, tmp_path_factory):
+def test_a_killed_search_ends_like_an_uninterrupted_one(attnlab, tmp_path_factory):
     """Killed in the first round of trials and in the second, which learns from the first."""
     command = (*SEARCH, "search.trials=5", "trainer.together=3", "search.startup_trials=1")
     command = (*command, "trainer.epochs=60", "trainer.batch_size=8", UNTRACKED)
@@ -84,7 +84,7 @@ def test_a_search_that_was_killed_ends_as_one_that_was_not(attnlab, tmp_path_fac
 
 
 @pytest.mark.slow
-def test_trials_that_fail_stop_no_other(here):
+def test_failing_trials_stop_no_others(here):
     space = "search.space={optimizer.learning_rate: {choice: [1e30, 0.01]}}"
     command = ("-m", *SMALL, "optimizer=sgd", space, "search.sampler=grid", UNTRACKED)
     code, out, err = here(*command)
@@ -97,7 +97,7 @@ def test_trials_that_fail_stop_no_other(here):
     assert sorted(states(here)) == ["completed", "failed", "failed"]
 
 
-def test_a_hopeless_trial_is_given_up_and_says_so(here):
+def test_a_hopeless_trial_is_pruned_and_reported(here):
     space = "search.space={optimizer.learning_rate: {choice: [0.01, 1e-9]}}"
     code, out, err = here(
         *("-m", *SMALL, "trainer.epochs=4", UNTRACKED, space, "search.sampler=grid"),
@@ -127,7 +127,7 @@ def test_two_workers_share_a_search_and_import_tensorflow_once_each(here):
 
 
 @pytest.mark.slow
-def test_two_workers_that_are_killed_and_interrupted_go_on_exactly(attnlab):
+def test_two_killed_workers_resume_exactly(attnlab):
     command = (*SEARCH, "search.trials=5", "trainer.epochs=40", "trainer.batch_size=8", UNTRACKED)
     for number, count in ((signal.SIGKILL, 2), (signal.SIGTERM, 4)):
         with attnlab.start(*command, *JOBLIB) as process:
@@ -150,7 +150,7 @@ def test_two_workers_that_are_killed_and_interrupted_go_on_exactly(attnlab):
         (["seed=0,1"], "seed=0,1: a search allows only one value"),
     ],
 )
-def test_a_wrong_search_begins_nothing(here, words, sentence):
+def test_a_wrong_search_trains_nothing(here, words, sentence):
     code, out, err = here(*SEARCH, *words)
     assert (code, out) == (2, "")
     (line,) = err.splitlines()
@@ -158,7 +158,7 @@ def test_a_wrong_search_begins_nothing(here, words, sentence):
     assert list(here.folder.iterdir()) == []
 
 
-def test_a_file_that_is_no_study_is_left_alone(here):
+def test_a_foreign_file_is_not_overwritten(here):
     (here.folder / "notes.txt").write_text("a,b\n")
     code, _, err = here(*SEARCH, "search.storage=notes.txt")
     assert code == 2

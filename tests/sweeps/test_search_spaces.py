@@ -73,13 +73,13 @@ def test_a_wrong_space_gets_one_sentence(space, message):
 
 
 @pytest.mark.parametrize("override", ["model.units=8", "+model.units=8", "++model.units=8"])
-def test_what_the_command_fixes_is_not_searched(override):
+def test_keys_set_by_the_command_are_not_searched(override):
     with pytest.raises(RequestError, match="model.units is searched, and the command fixes it wi"):
         Space.parse({"model.units": {"int": [4, 8]}}, ["task=fib", override])
     Space.parse({"model.units": {"int": [4, 8]}}, ["model=rnn", "model.units_of_another=8"])
 
 
-def test_values_become_words_that_hydra_reads_back():
+def test_values_become_overrides_that_hydra_reads_back():
     texts = ("gru", "a b", "it's", "true", "null", "inf", "1", "a\\b", "a\\'b", "a\\")
     choices = (*texts, None, True, 3, 0.25, 1e-07)
     choice = Categorical("a.b", choices)
@@ -169,7 +169,7 @@ def test_wrong_settings_get_one_sentence(changes, message):
     assert "secret" not in str(caught.value)
 
 
-def test_what_is_left_open_follows_from_the_rest():
+def test_defaults_of_a_search_follow_from_other_settings():
     space = {"model.units": {"int": [4, 8]}, "model.cell": {"choice": ["gru", "lstm"]}}
     one = SearchSettings.parse({"space": space}, monitor=("val_bleu", "max"))
     assert (one.sampler, one.pruner, one.directions, one.trials) == ("tpe", "median", ("max",), 20)
@@ -189,7 +189,7 @@ def test_objectives_come_from_the_results():
         search.objectives({"best_value": None, "parameters": 17})
 
 
-def test_a_section_that_nobody_touched_asks_for_no_search():
+def test_an_unchanged_section_starts_no_search():
     assert not is_wanted(None)
     assert not is_wanted({})
     assert not is_wanted({"space": None, "seed": 0})

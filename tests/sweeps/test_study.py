@@ -72,7 +72,7 @@ def test_the_same_search_suggests_the_same_values_and_another_seed_others(tmp_pa
 
 
 @pytest.mark.parametrize("sampler", ["tpe", "random", "cmaes", "grid"])
-def test_a_search_goes_on_as_it_would_have_without_an_interruption(tmp_path, sampler):
+def test_an_interrupted_search_continues_exactly(tmp_path, sampler):
     chosen = settings(sampler=sampler, trials=8, startup_trials=3)
     whole = [t.overrides for t in work(Study.open(chosen, tmp_path / "whole", "a"))]
     parts = []
@@ -101,7 +101,7 @@ def test_a_grid_tries_every_point_once(tmp_path):
     )
 
 
-def test_a_study_is_of_one_grid_or_of_none(tmp_path):
+def test_a_study_refuses_another_grid(tmp_path):
     def opened(**changes):
         units = {"model.units": {**UNITS["model.units"], **changes.pop("units", {})}}
         Study.open(settings(units, **changes), tmp_path, "a")
@@ -113,7 +113,7 @@ def test_a_study_is_of_one_grid_or_of_none(tmp_path):
             opened(**other)
 
 
-def test_a_study_is_of_files_as_they_were(tmp_path):
+def test_a_study_refuses_changed_files(tmp_path):
     """Values of trials on other data stood in one ranking."""
     known = settings(UNITS)
     Study.open(replace(known, files={"task.path": "abc"}), tmp_path, "a")
@@ -178,7 +178,7 @@ def train(study, number, level, epochs=9) -> int:
 @pytest.mark.parametrize(
     ("pruner", "given_up"), [("median", 2), ("asha", 2), ("hyperband", 2), ("none", 9)]
 )
-def test_a_hopeless_run_is_given_up_and_a_good_one_is_not(tmp_path, pruner, given_up):
+def test_a_hopeless_run_is_pruned_and_a_good_one_is_not(tmp_path, pruner, given_up):
     chosen = settings(pruner=pruner, prune_after_trials=3, prune_after_epochs=2, trials=30)
     study = Study.open(chosen, tmp_path, "a")
     for trial in take(study, 6):
@@ -232,7 +232,7 @@ def test_a_score_that_was_not_computed_is_no_reason_to_prune(tmp_path, metric, g
     assert (1 in study._trial(second.number).intermediate_values) is False
 
 
-def test_a_storage_that_fails_costs_the_pruning_and_not_the_run(tmp_path, caplog):
+def test_a_failing_storage_disables_pruning_and_keeps_the_run(tmp_path, caplog):
     study = Study.open(settings(), tmp_path, "a")
     (trial,) = take(study)
     (tmp_path / "study.log").write_text("broken\n" * 40)
@@ -241,7 +241,7 @@ def test_a_storage_that_fails_costs_the_pruning_and_not_the_run(tmp_path, caplog
     assert len(caplog.records) == 1
 
 
-def test_what_a_killed_process_began_is_gone_on_with(tmp_path):
+def test_trials_of_a_killed_process_are_resumed(tmp_path):
     study = Study.open(settings(), tmp_path, "a")
     assert study.lost() == []
     lost = [study.take(GONE) for _ in range(2)]
@@ -267,7 +267,7 @@ def rounds(study, most, count=9):
     return found
 
 
-def test_a_search_that_was_killed_goes_on_with_the_round_that_it_was_at(tmp_path):
+def test_a_killed_search_resumes_its_round(tmp_path):
     whole = Study.open(settings(trials=8), tmp_path / "whole", "a")
     assert rounds(whole, most=3) == [[0, 1, 2], [3, 4, 5], [6, 7]]
     cut = Study.open(settings(trials=8), tmp_path / "cut", "a")
@@ -281,7 +281,7 @@ def test_a_search_that_was_killed_goes_on_with_the_round_that_it_was_at(tmp_path
     assert cut == whole
 
 
-def test_a_round_of_which_some_were_told_begins_none_of_the_next(tmp_path):
+def test_an_unfinished_round_is_completed_before_the_next(tmp_path):
     study = Study.open(settings(trials=8), tmp_path, "a")
     first, *others = study.take_round(this_process(), most=3)
     complete(study, first)
@@ -290,7 +290,7 @@ def test_a_round_of_which_some_were_told_begins_none_of_the_next(tmp_path):
     assert rounds(study, most=3) == [[1, 2], [3, 4, 5], [6, 7]]
 
 
-def test_a_trial_killed_before_it_had_values_gets_those_it_would_have_had(tmp_path):
+def test_a_trial_killed_without_values_gets_the_same_values(tmp_path):
     (whole,) = take(Study.open(settings(), tmp_path / "whole", "a"))
     study = Study.open(settings(), tmp_path / "cut", "a")
     study._suggest = lambda number: 1 / 0
@@ -302,7 +302,7 @@ def test_a_trial_killed_before_it_had_values_gets_those_it_would_have_had(tmp_pa
     assert take(again)[0].overrides == whole.overrides
 
 
-def test_a_trial_left_to_others_is_not_taken_again(tmp_path):
+def test_a_released_trial_is_taken_unless_it_is_skipped(tmp_path):
     study = Study.open(settings(trials=2), tmp_path, "a")
     first, second = take(study, 2)
     study.release(first.number)
@@ -327,7 +327,7 @@ def test_failed_trials_are_tried_again_with_the_same_values_on_request(tmp_path)
     assert sorted(trial.number for trial in study.trials()) == [1, 2, 3]
 
 
-def test_a_trial_is_told_once(tmp_path):
+def test_a_trial_is_reported_once(tmp_path):
     study = Study.open(settings(), tmp_path, "a")
     (trial,) = take(study)
     study.tell(trial.number, "completed", (0.5,))
@@ -335,7 +335,7 @@ def test_a_trial_is_told_once(tmp_path):
     assert study.trials()[0].values == (0.5,)
 
 
-def test_more_trials_go_on_where_the_others_ended(tmp_path):
+def test_more_trials_continue_after_the_last_one(tmp_path):
     assert len(work(Study.open(settings(trials=3), tmp_path, "a"))) == 3
     assert [t.number for t in work(Study.open(settings(trials=5), tmp_path, "a"))] == [3, 4]
 
@@ -365,7 +365,7 @@ def test_processes_share_a_search_and_do_exactly_its_trials(tmp_path, storage):
     assert [trial.state for trial in study.trials()] == ["completed"] * trials
 
 
-def test_a_process_killed_at_any_moment_leaves_a_search_to_go_on_with(tmp_path):
+def test_a_kill_at_any_moment_leaves_a_resumable_search(tmp_path):
     code = (
         "from search_examples import work_in_a_process as work;"
         f"print('begun', flush=True); work({str(tmp_path)!r}, 400, None)"
@@ -390,7 +390,7 @@ def test_a_process_killed_at_any_moment_leaves_a_search_to_go_on_with(tmp_path):
     assert take(study)[0].number == len(study.trials()) - 1
 
 
-def test_optuna_says_nothing(tmp_path, capfd, recwarn):
+def test_optuna_prints_nothing(tmp_path, capfd, recwarn):
     for index, sampler in enumerate(("tpe", "cmaes", "grid", "nsgaii", "random")):
         chosen = settings({**RATE, **UNITS, **CELL}, sampler=sampler, trials=6, startup_trials=2)
         study = Study.open(chosen, tmp_path / str(index), "a")
@@ -422,7 +422,7 @@ def test_settings_are_read_without_optuna():
         ("a", {"metrics": BOTH}, "with another metric (expected best_value, parameters, got"),
     ],
 )
-def test_the_storage_of_another_search_is_refused_and_left_alone(tmp_path, name, changes, message):
+def test_the_storage_of_another_search_is_refused_unchanged(tmp_path, name, changes, message):
     path = tmp_path / "shared.log"
     work(Study.open(settings(storage=str(path)), tmp_path, "a"))
     before = path.read_bytes()
@@ -445,7 +445,7 @@ def test_another_command_is_another_search(tmp_path):
 @pytest.mark.parametrize(
     "content", [b"number,value\n1,2\n", b"\x89PNG\r\n", b"no line end", b'{"a": 1}\n']
 )
-def test_a_file_that_is_no_storage_is_refused_and_left_alone(tmp_path, content):
+def test_a_foreign_file_as_storage_is_refused_unchanged(tmp_path, content):
     path = tmp_path / "notes.txt"
     path.write_bytes(content)
     with pytest.raises(RequestError, match="expected a journal that a search has written, or a n"):
@@ -482,7 +482,7 @@ def test_half_a_last_line_is_dropped(tmp_path):
     assert Study.open(settings(), tmp_path, "a").trials()[0].state == "completed"
 
 
-def test_databases_of_others_and_such_that_cannot_be_reached_are_refused(tmp_path):
+def test_foreign_and_unreachable_databases_are_refused(tmp_path):
     import sqlite3
 
     with sqlite3.connect(tmp_path / "mlflow.db") as database:

@@ -148,7 +148,7 @@ def states(sweep) -> str:
     return " ".join(row.state for row in sweep.rows())
 
 
-def test_runs_are_launched_together_and_again_what_a_dead_process_left(grid, does):
+def test_runs_are_launched_together_and_lost_ones_again(grid, does):
     sweep = grid(does(a=DONE, b=DEAD, death=DIED), does(b=DONE), does(c=DONE), points=3)
     sweep.execute()
     assert sweep.launcher.launched == [["a", "b", "c"], ["b"], ["c"]]
@@ -158,7 +158,7 @@ def test_runs_are_launched_together_and_again_what_a_dead_process_left(grid, doe
     assert again.launcher.launched == []
 
 
-def test_what_was_killed_before_is_not_under_way_until_somebody_goes_on_with_it(grid, run_of):
+def test_a_killed_run_is_shown_as_running_only_after_it_is_resumed(grid, run_of):
     run, noted = run_of(0, **GONE), []
 
     def look(work, overrides):
@@ -186,7 +186,7 @@ def test_a_group_has_no_more_runs_than_any_of_them_leaves_room_for(grid, plan_of
     assert groups == [[1, 2], [3, 4], [5], [6]]
 
 
-def test_a_killed_run_that_cannot_go_on_says_why(grid, run_of):
+def test_a_killed_run_that_cannot_be_resumed_has_a_reason(grid, run_of):
     run_of(0, **GONE)
     sweep = grid(lambda work, overrides: [Outcome("failed", error="data: changed")])
     with pytest.raises(SweepFailed, match="1 of 1 jobs failed"):
@@ -194,7 +194,7 @@ def test_a_killed_run_that_cannot_go_on_says_why(grid, run_of):
     assert [(row.state, row.error) for row in sweep.rows()] == [("failed", "data: changed")]
 
 
-def test_one_that_dies_of_memory_takes_no_neighbour_along(grid, does):
+def test_a_run_that_dies_of_memory_stops_no_other(grid, does):
     dead = does(a=DEAD, death=DIED)
     sweep = grid(does(a=DEAD, b=DEAD, death=DIED), dead, does(b=DONE), does(c=DONE), points=3)
     with pytest.raises(SweepFailed, match="1 of 3 jobs failed; sweep.retry_failed=true runs"):
@@ -205,14 +205,14 @@ def test_one_that_dies_of_memory_takes_no_neighbour_along(grid, does):
     assert error == "its process died again (RuntimeError: a worker was killed)"
 
 
-def test_a_death_in_a_crowd_is_not_counted(grid, does):
+def test_a_death_among_several_runs_is_not_counted(grid, does):
     plans = [does(a=DEAD, death=DIED), does(a=DONE), does(b=DEAD, death=DIED), does(b=DONE)]
     sweep = grid(*plans, does(c=DONE), points=3)
     sweep.execute()
     assert sweep.launcher.launched == [["a", "b", "c"], ["a"], ["b", "c"], ["b"], ["c"]]
 
 
-def test_a_launcher_that_does_nothing_is_given_up(grid):
+def test_a_launcher_that_does_nothing_is_abandoned(grid):
     with pytest.raises(SweepFailed, match="the launcher failed: RuntimeError: a worker was killed"):
         grid(raising(DIED)).execute()
 
@@ -234,7 +234,7 @@ def test_a_failed_run_is_tried_again_only_when_asked(grid, does):
     assert retried.launcher.launched == [["a"]]
 
 
-def test_what_failed_before_it_had_a_folder_is_shown_and_tried_again(grid, does, capsys):
+def test_a_run_that_failed_without_a_folder_is_shown_and_retried(grid, does, capsys):
     failed = [Outcome("failed", error="paths.runs: can't be written"), ValueError("x\ny"), None]
     with pytest.raises(SweepFailed, match="2 of 3 jobs failed"):
         grid(lambda *_: failed, points=3).execute()
@@ -246,7 +246,7 @@ def test_what_failed_before_it_had_a_folder_is_shown_and_tried_again(grid, does,
     assert sweep.launcher.launched == [["a", "b", "c"]]
 
 
-def test_what_the_cluster_ended_was_killed_whatever_it_says_itself(grid, does, run_of):
+def test_a_run_ended_by_the_cluster_counts_as_killed(grid, does, run_of):
     def ended(work, overrides):
         run_of(0, "running", **ELSEWHERE)
         return [TimeoutError("taken away")]
@@ -258,7 +258,7 @@ def test_what_the_cluster_ended_was_killed_whatever_it_says_itself(grid, does, r
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt(), StoppedEarly("no")], ids=["ctrl-c", "fast"])
-def test_what_is_in_a_queue_knows_that_its_launch_was_stopped(grid, error):
+def test_queued_jobs_see_that_their_launch_was_stopped(grid, error):
     stopped = grid(raising(error), bound=False)
     with pytest.raises((KeyboardInterrupt, SweepFailed), match="0 of 1 jobs|stopped the sweep: no"):
         stopped.execute()
@@ -269,7 +269,7 @@ def test_what_is_in_a_queue_knows_that_its_launch_was_stopped(grid, error):
     assert later.launch.is_active() and not stopped.launch.is_active()
 
 
-def test_a_launch_whose_owner_has_gone_begins_nothing_more(grid):
+def test_a_launch_without_its_owner_starts_no_more_runs(grid):
     sweep = grid()
     with pytest.raises(SweepFailed):
         sweep.execute()
@@ -278,7 +278,7 @@ def test_a_launch_whose_owner_has_gone_begins_nothing_more(grid):
     assert replace(sweep.launch, owner=GONE, bound=False).is_active()
 
 
-def test_runs_that_another_process_still_makes_are_not_done(grid, run_of):
+def test_runs_that_another_process_trains_are_not_done(grid, run_of):
     run = run_of(**ELSEWHERE)
     first = grid()
     with pytest.raises(SweepFailed, match="^1 of 1 jobs are still running in another process; "):
@@ -292,7 +292,7 @@ def test_runs_that_another_process_still_makes_are_not_done(grid, run_of):
     assert second.folder.read()["finished"] is True
 
 
-def test_what_another_process_ends_meanwhile_is_taken_in(grid, run_of, does):
+def test_runs_completed_by_another_process_are_included(grid, run_of, does):
     run = run_of(**ELSEWHERE)
 
     def meanwhile(work, overrides):
@@ -333,7 +333,7 @@ def test_workers_of_a_killed_sweep_are_waited_for_as_long_as_they_can_live(
     assert not sweep.has_orphans()
 
 
-def test_a_sweep_that_is_killed_has_said_which_runs_it_found(grid, run_of):
+def test_a_killed_sweep_has_recorded_the_runs_it_found(grid, run_of):
     from attnlab.records.run_directory import list_runs
 
     class Killed(BaseException):
@@ -347,7 +347,7 @@ def test_a_sweep_that_is_killed_has_said_which_runs_it_found(grid, run_of):
     assert [each.run.path for each in runs_of_sweep(listed, "mine")] == [found.path]
 
 
-def test_no_other_process_is_let_into_a_grid(grid):
+def test_a_grid_excludes_other_processes(grid):
     def second(work, overrides):
         with pytest.raises(RequestError, match="has been writing it since"):
             grid().execute()
@@ -440,7 +440,7 @@ def test_a_search_reads_other_runs_once_and_not_for_every_trial(
     assert all(read.count(path) <= 2 for path in others)
 
 
-def test_trials_that_never_began_are_counted_as_not_run(search, training, capsys):
+def test_trials_that_never_started_are_counted_as_not_run(search, training, capsys):
     """Before, they were shown as waiting, and missing in the summary."""
     training(lambda number: "failed")
 
@@ -480,7 +480,7 @@ def test_an_interrupted_trial_is_free_for_the_next_command(search, training):
     assert [row.varying for row in again.rows()][:2] == values
 
 
-def test_a_trial_whose_run_another_process_makes_is_left_open(search, training, run_of):
+def test_a_trial_that_another_process_trains_stays_open(search, training, run_of):
     training(lambda number: "running" if number == 0 else "completed")
     sweep = search(at_work, trials=2)
     with pytest.raises(SweepFailed, match="1 of 2 jobs were interrupted|still running"):
@@ -509,7 +509,7 @@ def test_the_trial_that_kills_its_worker_twice_has_failed(search, training):
     assert failed == [(0, "its process died again (RuntimeError: a worker was killed)")]
 
 
-def test_a_search_whose_launcher_does_nothing_is_given_up(search):
+def test_a_search_whose_launcher_does_nothing_is_abandoned(search):
     with pytest.raises(SweepFailed, match="the launcher failed: RuntimeError: a worker was killed"):
         search(raising(DIED)).execute()
 
@@ -525,7 +525,7 @@ def test_a_search_waits_for_workers_of_a_launch_that_was_killed(search, plan_of)
     assert not sweep.has_orphans()
 
 
-def test_a_search_interrupted_while_it_opens_its_study_keeps_what_is_there(search, monkeypatch):
+def test_an_interrupt_while_opening_a_study_loses_nothing(search, monkeypatch):
     mine = search()
     mine.folder.create()
     mine.folder.table.write_text("kept")
@@ -568,7 +568,7 @@ def test_a_dry_run_counts_the_trials_that_would_run(search, capsys, tmp_path):
     assert counts == ["5", "4"]
 
 
-def test_a_sweep_folder_that_was_deleted_costs_no_table(grid, does, capsys, caplog):
+def test_a_deleted_sweep_folder_still_gives_a_table(grid, does, capsys, caplog):
     sweep = None
 
     def deleting(work, overrides):

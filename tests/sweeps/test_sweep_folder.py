@@ -75,7 +75,7 @@ def test_parents_are_added(folder):
     assert folder.read()["parents"] == {"fib": "1a", "sunspots": "2b"}
 
 
-def test_processes_lose_nothing_of_each_other(folder):
+def test_processes_dont_overwrite_each_other(folder):
     def add(which: str) -> None:
         own = SweepFolder(folder.path)  # as another process has it
         for number in range(20):
@@ -91,6 +91,6 @@ def test_processes_lose_nothing_of_each_other(folder):
 
 
 @pytest.mark.parametrize("name", ["", ".", "..", "a/b", ".hidden"])
-def test_names_that_no_folder_can_have(tmp_path, name):
+def test_invalid_folder_names_are_refused(tmp_path, name):
     with pytest.raises(RequestError, match="^sweep.name=.*: can't be the name of a folder"):
         SweepFolder.named(tmp_path, name)

@@ -31,7 +31,7 @@ def printed(rows, *args) -> list[str]:
     return [line.rstrip() for line in file.getvalue().splitlines() if line.strip()]
 
 
-def test_what_varies_and_what_came_out():
+def test_the_table_shows_varied_settings_and_results():
     failed = row(2, {}, state="failed", error="the loss is inf", path=Path("/runs/x"))
     lines = printed([row(1), failed], [1])
     assert lines[0].split() == [
@@ -54,12 +54,12 @@ def test_long_values_and_many_keys_fit_a_hundred_columns():
     assert max(map(len, printed([wide], [1]))) <= 100
 
 
-def test_keys_of_one_name_are_told_apart():
+def test_keys_with_equal_last_names_are_distinguished():
     both = row(1, varying={"model.units": "4", "attention.units": "8"})
     assert printed([both], [])[0].split()[1:3] == ["model.units", "attention.units"]
 
 
-def test_a_long_table_is_cut_and_says_where_the_rest_is(tmp_path):
+def test_a_long_table_is_cut_and_names_the_full_file(tmp_path):
     rows = [row(number) for number in range(100)]
     lines = printed(rows, [], tmp_path / "table.csv")
     assert lines[-1] == f"40 more rows: {tmp_path / 'table.csv'}"
@@ -98,7 +98,7 @@ def test_a_result_in_a_line():
 
 
 @pytest.mark.parametrize("count", [2, 9])
-def test_runs_under_way_have_a_bar_each_or_one_for_all_where_they_are_many(tmp_path, count):
+def test_running_runs_have_a_bar_each_or_one_if_they_are_many(tmp_path, count):
     rows = []
     for number in range(count):
         path = tmp_path / str(number)
@@ -120,7 +120,7 @@ def test_runs_under_way_have_a_bar_each_or_one_for_all_where_they_are_many(tmp_p
     assert len(shown._bars.tasks) == 1
 
 
-def test_where_no_bars_are_drawn_a_line_tells_of_the_runs_under_way(monkeypatch, capsys):
+def test_without_bars_a_line_counts_running_runs(monkeypatch, capsys):
     monkeypatch.setattr("attnlab.sweeps.progress._SECONDS_BETWEEN_LINES", 0.0)
     rows = [row(1, {}, state="running", epoch=1, epochs=2), row(2, {}, state="not run")]
     shown = Progress("mine", 3, 1, lambda noted: rows)
@@ -135,7 +135,7 @@ def test_where_no_bars_are_drawn_a_line_tells_of_the_runs_under_way(monkeypatch,
     ]
 
 
-def test_runs_that_end_are_said_once_and_a_look_that_fails_costs_nothing(capsys):
+def test_ended_runs_are_reported_once_and_a_failed_look_is_ignored(capsys):
     tables = [
         [row(1, {}, state="killed"), row(2, {}, state="not run")],
         OSError("no storage"),

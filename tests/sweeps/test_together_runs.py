@@ -51,7 +51,7 @@ def ended(attnlab: CommandLine, how: signal.Signals) -> int:
 
 
 @pytest.mark.slow
-def test_what_was_killed_or_interrupted_ends_with_the_bits_of_what_was_not(tmp_path):
+def test_killed_and_interrupted_jobs_end_with_the_same_bits(tmp_path):
     whole, killed, interrupted = (commands(tmp_path / name) for name in "abc")
     assert whole(*TOGETHER).code == 0
     expected = all_weights(whole)
@@ -93,7 +93,7 @@ def test_a_job_that_fails_leaves_the_others_alone_or_ends_them(tmp_path):
         ("search.space={model.units: {choice: [25, 26, 27]}}", "search.sampler=grid"),
     ],
 )
-def test_another_process_compiles_what_one_has_no_room_for(here, monkeypatch, words):
+def test_a_second_process_compiles_what_doesnt_fit_into_one(here, monkeypatch, words):
     for module in ("worker", "grid_sweep"):
         monkeypatch.setattr(f"attnlab.sweeps.{module}.MOST_PROGRAMS", 2)
     small = [word for word in SMALL if not word.startswith("model.units")]
@@ -104,7 +104,7 @@ def test_another_process_compiles_what_one_has_no_room_for(here, monkeypatch, wo
 
 
 @pytest.mark.slow
-def test_a_job_whose_folder_is_deleted_costs_no_other_one_anything(tmp_path):
+def test_a_job_with_a_deleted_folder_affects_no_other(tmp_path):
     attnlab = CommandLine(tmp_path)
     with attnlab.start(*TOGETHER, "trainer.patience=null") as process:
         while not (found := [*attnlab.runs.glob("*/*/*_s1/weights/epoch_00[1-4]*")]):

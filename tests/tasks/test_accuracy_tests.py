@@ -18,7 +18,7 @@ def test_wilsons_interval_is_scipys(counts):
     assert wilson_interval(right, count) == pytest.approx(expected, abs=1e-12)
 
 
-def test_numbers_in_names_are_numbers():
+def test_numbers_in_names_are_ordered_as_numbers():
     names = ["10 nouns", "2 nouns", "0 nouns"]
     assert sorted(names, key=natural) == ["0 nouns", "2 nouns", "10 nouns"]
 

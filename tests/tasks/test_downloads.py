@@ -44,7 +44,7 @@ def left(folder: Path) -> set[str]:
     return {path.name for path in folder.iterdir() if not path.name.endswith(".lock")}
 
 
-def test_a_download_is_kept_and_not_asked_for_again(server, get, tmp_path):
+def test_a_download_is_cached(server, get, tmp_path):
     path = get()
     assert path.read_bytes() == CONTENT
     assert get() == path
@@ -72,7 +72,7 @@ def test_a_connection_that_breaks_is_tried_again(server, get, tmp_path):
     assert left(tmp_path / "cache") == {"pairs.zip", "pairs.zip.sha256"}
 
 
-def test_one_that_always_breaks_is_told_and_leaves_nothing(server, get, tmp_path):
+def test_a_connection_that_always_breaks_is_reported_and_leaves_no_file(server, get, tmp_path):
     server.cuts = [16 * CHUNK] * 9
     with pytest.raises(RequestError, match="download failed: no complete answer"):
         get()
@@ -80,7 +80,7 @@ def test_one_that_always_breaks_is_told_and_leaves_nothing(server, get, tmp_path
     assert left(tmp_path / "cache") == set()
 
 
-def test_a_killed_download_is_not_believed(server, tmp_path):
+def test_a_killed_download_is_not_used(server, tmp_path):
     code = (
         "import sys, time; from pathlib import Path; "
         "from attnlab.tasks.downloads import fetch;"
@@ -102,7 +102,7 @@ def test_another_digest_than_the_known_one_is_refused(get, tmp_path):
     assert get(known=DIGEST).read_bytes() == CONTENT
 
 
-def test_a_new_download_is_held_against_the_digest_seen_first(server, get):
+def test_a_new_download_is_checked_by_the_digest_of_the_first(server, get):
     path = get()
     path.unlink()
     server.files["/pairs.zip"] = b"something new"
@@ -126,7 +126,7 @@ def test_a_damaged_record_is_named(get):
         get()
 
 
-def test_what_a_check_refuses_is_not_kept(get, tmp_path):
+def test_a_refused_download_is_not_cached(get, tmp_path):
     def refuse(path):
         raise RequestError("a login page")
 
@@ -151,7 +151,7 @@ def test_offline(get):
 
 
 @pytest.mark.parametrize("url", ["", "pairs.zip", "file:///etc/passwd", "ftp://x/y", "http://"])
-def test_an_address_that_is_none(get, url):
+def test_an_invalid_address_is_refused(get, url):
     with pytest.raises(RequestError, match=r"data\.url: expected a URL that"):
         fetch(url, Path("nowhere"), "pairs.zip")
     with pytest.raises(RequestError, match=r"task\.url: expected a URL that"):

@@ -23,7 +23,7 @@ def test_the_monitored_column_is_the_tasks_own(task):
 
 
 @pytest.mark.parametrize("kind", kinds(), ids=lambda kind: kind.name)
-def test_metrics_that_are_named_are_there(kind):
+def test_named_metrics_exist(kind):
     assert kind.scoring.metric(kind.scoring.reported) in kind.scoring.metrics
     assert kind.scoring.metric(kind.scoring.monitored) in kind.scoring.metrics
     assert {metric.direction for metric in kind.scoring.metrics} <= {"min", "max"}
@@ -32,7 +32,7 @@ def test_metrics_that_are_named_are_there(kind):
 
 
 @pytest.mark.parametrize("task", options("task"))
-def test_what_an_evaluation_takes_is_an_argument_of_it_and_an_option_or_a_setting(task):
+def test_arguments_of_evaluate_are_options_or_settings(task):
     evaluation = kind_of(task).scoring.evaluation
     assert {*evaluation.values()} <= {
         *inspect.signature(option_class("task", task).evaluate).parameters
@@ -49,7 +49,7 @@ def test_the_settings_of_a_predictor_are_its_arguments(kind):
 
 
 @pytest.mark.parametrize("task", options("task"))
-def test_what_to_try_next_is_a_command_that_there_is(task):
+def test_the_suggested_next_steps_are_commands(task):
     tries = kind_of(task).predictions.next_steps
     text = tries.get(task, tries[""]).format(run="latest", other="luong_global")
     words = re.findall(r"attnlab (\S+)", text.replace(",", ""))

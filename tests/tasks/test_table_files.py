@@ -118,12 +118,12 @@ def test_no_row_disappears(read, content, words):
         read(content)
 
 
-def test_lines_in_a_quoted_cell_may_look_like_anything_but_rows_of_numbers(read):
+def test_lines_in_a_quoted_cell_may_not_look_like_rows_of_numbers(read):
     note = '"first\n# second, third, 3\n2024, 5 and\nx,y,z"'
     assert read(days({2: note})).rows[2].cells[2] == note.strip('"')
 
 
-def test_quotes_after_a_space_are_those_of_csv_or_letters(read):
+def test_quotes_after_a_space_are_csv_quotes_or_literal(read):
     assert read('n, t\n1, "a, b"\n2, "c"\n').rows[0].cells == ["1", "a, b"]
     assert read('n, t\n1, "a" b\n2, "c"\n').rows[0].cells == ["1", ' "a" b']
 
@@ -144,7 +144,7 @@ def test_other_kinds_of_files_are_named(read, content, found):
         read(content)
 
 
-def test_a_name_of_several_columns_is_no_name(read):
+def test_a_name_of_several_columns_is_refused(read):
     table = read("a,b,a\n1,2,3\n")
     assert table.find("b") == 1
     with pytest.raises(

@@ -50,7 +50,7 @@ def make(tmp_path, monkeypatch):
     return make
 
 
-def test_there_are_the_tasks_of_the_contract():
+def test_the_contract_covers_all_tasks():
     assert {"ett", "fib", "fib_random", "series", "sunspots"} <= set(FORECASTING)
 
 
@@ -170,7 +170,7 @@ def test_a_forecast_of_another_shape_or_part_is_refused(file, make):
 
 
 @by_file
-def test_what_a_run_saves_is_enough_to_forecast(file, make, tmp_path):
+def test_the_saved_files_are_enough_to_forecast(file, make, tmp_path):
     task = make(file)
     task.load(0)
     task.save(tmp_path)
@@ -207,7 +207,7 @@ def test_a_saved_scaler_that_is_missing_damaged_or_of_other_settings_is_refused(
             make(file).load_from(tmp_path)
 
 
-def test_a_scaler_that_can_t_be_saved_stays_as_it_was(make, tmp_path, monkeypatch):
+def test_a_failed_save_keeps_the_old_scaler(make, tmp_path, monkeypatch):
     task = make("fib")
     task.load(0)
     task.save(tmp_path)
@@ -224,7 +224,7 @@ def full_disk(handle):
 
 
 @by_file
-def test_nothing_works_before_load_and_says_so(file, make):
+def test_methods_before_load_raise_an_error(file, make):
     task = make(file)
     for call in (task.origin, lambda: task.report(np.zeros((1, 1))), lambda: task.splits):
         with pytest.raises(RuntimeError, match=r"call load\(\)"):
@@ -237,7 +237,7 @@ by_series = pytest.mark.parametrize("file", SERIES)
 
 @by_series
 @pytest.mark.parametrize("horizon", [1, 5])
-def test_no_target_before_the_test_part_stands_in_or_after_it(file, make, horizon):
+def test_no_earlier_target_is_in_or_after_the_test_part(file, make, horizon):
     splits = make(file, horizon=horizon).load(0)
     first_validation, first_test = splits.validation.index.min(), splits.test.index.min()
     assert splits.train.index.max() + horizon <= first_validation

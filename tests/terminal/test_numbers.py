@@ -44,7 +44,7 @@ def test_p_values(p, written):
         ([None, 0.0], 0.0, [None, "0.0"]),
     ],
 )
-def test_what_is_off_a_line_is_written_so(values, line, written):
+def test_numbers_off_a_line_are_written_differently_from_it(values, line, written):
     write = distinct(values, line, lambda value: f"{value:.1f}")
     assert [None if value is None else write(value) for value in values] == written
 

@@ -24,7 +24,7 @@ from attnlab.text.words import split_words
         (" ", "", ""),
     ],
 )
-def test_what_is_left(text, plain, book):
+def test_cleaning_gives_the_expected_text(text, plain, book):
     assert cleaner()(text) == plain
     assert cleaner(lowercase=True)(text) == plain.lower()
     assert cleaner("book")(text) == cleaner("book", lowercase=True)(text) == book
@@ -43,7 +43,7 @@ def test_normalizing_keeps_the_number_of_words(text):
 
 
 @given(st.text())
-def test_the_book_has_letters_and_single_spaces_alone(text):
+def test_book_cleaning_gives_letters_and_single_spaces(text):
     assert not set(book_cleaning(text)) - set("abcdefghijklmnopqrstuvwxyz ")
     assert "  " not in book_cleaning(text)
 

@@ -38,13 +38,13 @@ def test_usual_encodings_are_found(raw, encoding):
         (b"a\0b", "here: expected text, got a zero byte."),
     ],
 )
-def test_what_is_no_text_is_told(raw, message):
+def test_bytes_that_are_not_text_are_refused(raw, message):
     with pytest.raises(RequestError) as refused:
         decoded(raw, "here")
     assert str(refused.value) == message
 
 
-def test_a_text_comes_as_it_stands_there(tmp_path, monkeypatch):
+def test_a_text_is_read_unchanged(tmp_path, monkeypatch):
     content = "  A text.\r\nIts end. \n"
     (tmp_path / "a.txt").write_bytes(content.encode())
     assert read_text(tmp_path / "a.txt", "FILE") == content

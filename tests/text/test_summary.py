@@ -28,7 +28,7 @@ def test_each_centre_has_its_nearest_sentence_in_the_order_of_the_text():
         assert TEXT[each.start : each.end] == each.text
 
 
-def test_words_tell_three_subjects_apart():
+def test_words_separate_three_subjects():
     found = summary(TEXT, 3)
     assert sorted(each.number // 3 for each in found) == [0, 1, 2]
     assert summary(TEXT, 3) == found
@@ -60,6 +60,6 @@ def test_all_sentences_are_a_summary_and_repeated_ones_count_once():
         summary(f"{TEXT} {TEXT}", 10)
 
 
-def test_sentences_of_equal_words_fill_up():
+def test_sentences_with_equal_vectors_fill_the_summary():
     found = summary("A dog saw a cat. A cat saw a dog! A saw, a dog, a cat? No.", 3)
     assert len({each.number for each in found}) == 3

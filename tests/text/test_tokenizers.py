@@ -27,7 +27,7 @@ def back(tokenizer, text):
 
 @every_kind
 @pytest.mark.parametrize("text", SENTENCES[:7])
-def test_a_known_sentence_comes_back_as_it_was(kind, text):
+def test_a_known_sentence_is_decoded_exactly(kind, text):
     assert back(FITTED[kind], text) == text
 
 
@@ -40,7 +40,7 @@ def test_a_known_sentence_comes_back_as_it_was(kind, text):
         ("ភ្នំពេញ។", ["ភ្នំ", "ពេ", "ញ", "។"]),
     ],
 )
-def test_characters_that_are_words_come_back_without_spaces(kind, text, words):
+def test_characters_that_are_words_are_decoded_without_spaces(kind, text, words):
     tokenizer = Tokenizer.fit([text] * 3, kind=kind, size=500)
     assert back(tokenizer, text) == text
     numbers = tokenizer.word_numbers(text)
@@ -75,7 +75,7 @@ def test_a_token_may_look_like_any_other(kind):
 
 
 @given(st.text())
-def test_bpe_gives_any_text_back(text):
+def test_bpe_decodes_any_text_exactly(text):
     assert back(FITTED["bpe"], text) == text
 
 
@@ -88,7 +88,7 @@ def test_no_text_gives_a_special_token_but_unknown(text, kind):
 
 
 @given(st.lists(st.sampled_from([*"Tom Mary said don't , . ! 3.50 ▁".split(), '"']), max_size=7))
-def test_words_are_given_back_with_single_spaces(words):
+def test_words_are_decoded_with_single_spaces(words):
     tokenizer = Tokenizer.fit(["Tom Mary said don't , . ! 3.50 ▁ \""], kind="word")
     assert back(tokenizer, "  ".join(words) + "\n") == " ".join(words)
 
@@ -152,7 +152,7 @@ def test_a_broken_character_is_decoded_as_one():
     assert tokenizer.pieces(ids)[-3:] == ["<E6>", "<BC>", "<A2>"]
 
 
-def test_a_lone_surrogate_is_no_crash():
+def test_a_lone_surrogate_is_decoded_as_a_replacement_character():
     assert back(FITTED["bpe"], "a\ud800b") == "a\ufffdb"
 
 
@@ -221,7 +221,7 @@ def test_a_damaged_file_is_refused_and_named(damage, tmp_path):
 
 
 @pytest.mark.parametrize("content", [None, b"", b"{", b"[]", b"\xff"])
-def test_no_tokenizer_at_all(content, tmp_path):
+def test_a_file_without_a_tokenizer_is_refused(content, tmp_path):
     if content is not None:
         (tmp_path / "tokenizer.json").write_bytes(content)
     with pytest.raises(RequestError, match=r"tokenizer\.json: .*expected a tokenizer"):
@@ -236,7 +236,7 @@ def test_no_tokenizer_at_all(content, tmp_path):
         ("sentence", None, r"task\.tokenizer: expected one of word, char, bpe, got 'sentence'"),
     ],
 )
-def test_what_can_not_be_is_refused(kind, size, words):
+def test_impossible_settings_are_refused(kind, size, words):
     with pytest.raises(RequestError, match=words):
         Tokenizer.fit(SENTENCES, kind=kind, size=size)
 

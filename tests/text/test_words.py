@@ -33,12 +33,12 @@ def test_words_and_marks(text, words):
 
 
 @given(st.text())
-def test_nothing_but_white_space_is_lost(text):
+def test_only_white_space_is_lost(text):
     assert "".join(split_words(text)) == "".join(text.split())
 
 
 @given(st.text(st.sampled_from("ab1'’-.,: \"\u0301é\n")))
-def test_spans_are_where_the_words_stand(text):
+def test_spans_are_the_positions_of_words(text):
     assert [text[start:end] for start, end in word_spans(text)] == split_words(text)
 
 
@@ -75,5 +75,5 @@ def test_characters_of_scripts_without_spaces_are_words(text, words):
 
 
 @given(st.text(st.sampled_from("彼タน้ำ\u1039မ\u1037\u17d2ខ\u3099か a1'.-é")))
-def test_words_are_as_many_in_composed_form(text):
+def test_composing_keeps_the_number_of_words(text):
     assert len(split_words(text)) == len(split_words(unicodedata.normalize("NFC", text)))

@@ -60,7 +60,7 @@ def test_a_filled_plan_keeps_the_rows_in_their_order():
 
 
 @given(count=sizes, batch_size=sizes, seed=seeds, epoch=st.integers(1, 999))
-def test_similar_rows_are_all_there_and_follow_from_seed_and_epoch(count, batch_size, seed, epoch):
+def test_plans_of_similar_rows_are_complete_and_reproducible(count, batch_size, seed, epoch):
     rows = np.arange(5, 5 + count)
     plans = [similar_plan(rows, rows**2, batch_size, seed, epoch) for _ in range(2)]
     np.testing.assert_array_equal(plans[0].indices, plans[1].indices)
@@ -69,7 +69,7 @@ def test_similar_rows_are_all_there_and_follow_from_seed_and_epoch(count, batch_
     assert sorted(plans[0].indices[plans[0].weights == 1]) == list(rows)
 
 
-def test_batches_of_similar_rows_have_near_lengths_other_members_each_time_and_no_order():
+def test_batches_of_similar_rows_have_similar_lengths_in_random_order():
     lengths = np.random.default_rng(3).integers(1, 161, 3000)
     plans = [similar_plan(np.arange(3000), lengths, 30, 7, epoch) for epoch in (1, 2)]
     spread = [np.ptp(lengths[rows]) for rows in plans[0].indices]
@@ -114,7 +114,7 @@ def test_no_side_of_a_batch_has_more_tokens(pairs, size, multiple, seed):
         assert len(rows) * padded <= size or len(rows) == 1
 
 
-def test_batches_of_sentences_have_so_many():
+def test_batches_of_sentences_have_the_requested_size():
     plan = token_plan(*drawn_lengths(503), size=64, by="items", seed=0, epoch=1)
     assert sorted(len(rows) for rows in plan) == [55] + [64] * 7
 
@@ -138,7 +138,7 @@ def test_other_pairs_meet_in_another_order_in_another_epoch(other):
     assert widths[0] != widths[1] and widths[0] != sorted(widths[0])
 
 
-def test_a_plan_without_chance_begins_with_the_shortest():
+def test_a_plan_without_shuffling_starts_with_the_shortest():
     plan = length_plan(np.array([5, 2, 9, 2, 2, 5]), np.array([5, 2, 9, 2, 2, 5]), size=10)
     assert [rows.tolist() for rows in plan] == [[1, 3, 4], [0, 5], [2]]
 
@@ -148,7 +148,7 @@ def test_a_pair_that_is_too_long_is_a_batch_of_its_own():
     assert [rows.tolist() for rows in plan] == [[0, 2], [1], [3]]
 
 
-def test_shapes_are_few_where_a_multiple_is_asked_for():
+def test_a_multiple_limits_the_number_of_shapes():
     source, target = drawn_lengths()
     plan = token_plan(source, target, size=1024, seed=3, epoch=1, multiple=8)
     rows_by_width = {}

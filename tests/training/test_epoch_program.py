@@ -88,7 +88,7 @@ def test_two_epochs_are_those_of_a_plain_loop(jit):
     assert_same_weights(program.model, model, rtol=1e-4, atol=1e-6)
 
 
-def test_what_fills_up_a_batch_counts_nothing():
+def test_padding_of_a_batch_is_ignored():
     rows = np.array([19, 7, 11])
     programs = [make_program(), make_program()]
     alone = programs[0].train(filled_plan(rows, 3), RATES[:1], 0)
@@ -132,7 +132,7 @@ def test_a_rate_of_zero_changes_no_weight():
         np.testing.assert_array_equal(weight, old)
 
 
-def test_values_of_variables_are_known_before_anybody_asks_for_the_model():
+def test_variable_values_are_current_before_the_model_is_requested():
     program = make_program(dropout=0.5)
     plan = shuffled_plan(np.arange(ROWS), 4, 1, 1)
     program.train(plan, RATES[:6], 0)
@@ -193,7 +193,7 @@ def uncut():
 
 
 @pytest.mark.parametrize("splits", [(1, 6), (1,) * 7])
-def test_dropout_follows_from_seed_and_step_wherever_a_run_is_cut(uncut, splits):
+def test_dropout_depends_only_on_seed_and_step(uncut, splits):
     losses, weights = uncut
     cut_losses, cut_weights = dropout_losses(splits=splits)
     np.testing.assert_array_equal(losses, cut_losses)
@@ -208,13 +208,13 @@ def test_dropout_differs_from_step_to_step_and_from_seed_to_seed(uncut):
     assert not np.array_equal(dropout_losses(seed=1)[0], uncut[0])
 
 
-def test_dropout_is_off_where_nothing_is_learned():
+def test_dropout_is_off_in_prediction():
     program = begun()
     rows = np.arange(ROWS)
     np.testing.assert_array_equal(program.predict(rows), program.predict(rows))
 
 
-def test_other_data_and_another_seed_compile_nothing_anew():
+def test_other_data_and_another_seed_need_no_compilation():
     plan, (inputs, targets) = filled_plan(np.arange(ROWS), 4), data()
     first, alone = begun(seed=3), begun(seed=7)
     first.train(plan, RATES[:6], 0)

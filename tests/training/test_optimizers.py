@@ -39,7 +39,7 @@ def test_clip_value_cuts_each_element():
 
 
 @pytest.mark.parametrize("name", ["adam", "adamw", "rmsprop"])
-def test_an_adaptive_first_step_has_one_length_whatever_the_gradient(name):
+def test_an_adaptive_first_step_doesnt_depend_on_the_gradients_size(name):
     settings = {"weight_decay": 0.0} if name == "adamw" else {}
     first, second = step(name, GRADIENTS, learning_rate=0.01, **settings)
     assert first[0] < 1.0 == first[1]

@@ -67,7 +67,7 @@ def translation(folder: Path) -> tuple[str, ...]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["forecast", "translation"])
-def test_a_run_has_the_bits_of_one_that_is_alone(compose, attnlab, tmp_path, kind):
+def test_a_run_in_a_shared_process_equals_a_separate_one(compose, attnlab, tmp_path, kind):
     quick = (*FIB, *DROPPING, "trainer.jit=false")  # compiled by XLA: in tests/test_runner.py
     given = quick if kind == "forecast" else translation(tmp_path)
     wanted = (*given, "trainer.epochs=2", "seed=5")
@@ -81,7 +81,7 @@ def test_a_run_has_the_bits_of_one_that_is_alone(compose, attnlab, tmp_path, kin
     assert len(program_cache._cache) == 1
 
 
-def test_what_enters_no_trace_is_no_reason_to_compile(learner_of):
+def test_settings_outside_the_program_need_no_compilation(learner_of):
     compiled = learner_of(*FIB, "trainer.jit=false").program.compiled
     for other in (
         *("seed=3", "optimizer.learning_rate=0.1", "schedule=constant", "trainer.epochs=7"),
@@ -91,7 +91,7 @@ def test_what_enters_no_trace_is_no_reason_to_compile(learner_of):
 
 
 @pytest.mark.slow
-def test_what_enters_a_trace_is_compiled_anew(learner_of, monkeypatch):
+def test_settings_inside_the_program_are_compiled_again(learner_of, monkeypatch):
     monkeypatch.setattr(program_cache, "_MOST", 99)
     compiled = learner_of(*FIB, "trainer.jit=false").program.compiled
     for other in (
@@ -103,7 +103,7 @@ def test_what_enters_a_trace_is_compiled_anew(learner_of, monkeypatch):
     assert learner_of(*FIB, "trainer.jit=false").program.compiled is compiled
 
 
-def test_a_learner_that_is_taken_over_starts_like_a_new_one(learner_of):
+def test_a_reused_learner_starts_like_a_new_one(learner_of):
     new = learner_of(*FIB, *DROPPING, "trainer.jit=false")
     start = [np.array(variable) for variable in (*new.model.variables, *new.optimizer.variables)]
     (chunk,) = new.chunks(1)
@@ -114,7 +114,7 @@ def test_a_learner_that_is_taken_over_starts_like_a_new_one(learner_of):
     assert_equal([*again.model.variables, *again.optimizer.variables], start)
 
 
-def test_the_garbage_collector_is_called_where_it_may_free_much(learner_of, monkeypatch):
+def test_the_garbage_collector_runs_after_large_models(learner_of, monkeypatch):
     calls = []
     monkeypatch.setattr(gc, "collect", lambda: calls.append(0))
     for seed in (1, 2):
@@ -126,7 +126,7 @@ def test_the_garbage_collector_is_called_where_it_may_free_much(learner_of, monk
     assert len(calls) == 2
 
 
-def test_two_learners_that_live_at_once_share_nothing(learner_of):
+def test_two_learners_at_once_share_no_variables(learner_of):
     first, second = (learner_of(*FIB, "trainer.jit=false", f"seed={seed}") for seed in (1, 2))
     assert first.model is not second.model
     before = second.model.get_weights()

@@ -136,7 +136,7 @@ def test_plateau_counts_epochs_that_were_scored():
     assert plateau([nan, nan, 5.0, nan, nan, 5.0, nan, 5.0], LOSS, **settings) == 0.5
 
 
-def test_constant_and_plateau_rise_where_a_task_brings_a_warm_up():
+def test_constant_and_plateau_use_the_tasks_warm_up():
     warmup = {"warmup": 2 / TOTAL}
     assert rates("constant", warmup)[:3].tolist() == [0.25, 0.5, 0.5]
     plateau = {"factor": 0.5, "patience": 1, "minimum": 0.0}

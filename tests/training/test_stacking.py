@@ -42,7 +42,7 @@ def taking(program, start, times, width=2):
     return work
 
 
-def test_each_run_gets_what_comes_of_its_own_steps():
+def test_each_run_gets_the_results_of_its_own_steps():
     program = Doubling()
     works = [taking(program, start, times) for start, times in ((1, 3), (10, 3), (100, 5), (7, 0))]
     assert StackScheduler(threads=2).run(works) == [8, 80, 3200, 7]
@@ -50,14 +50,14 @@ def test_each_run_gets_what_comes_of_its_own_steps():
     assert sum(len(set(call)) for call in program.calls) == 3 + 3 + 5
 
 
-def test_runs_of_unequal_programs_or_widths_meet_in_no_stack():
+def test_runs_of_different_programs_or_widths_are_not_stacked():
     programs = Doubling(), Doubling()
     works = [taking(programs[at % 2], at, 2, width=1 + at // 2) for at in range(4)]
     assert StackScheduler(threads=3).run(works) == [0, 4, 8, 12]
     assert all(len(set(call)) == 1 for program in programs for call in program.calls)
 
 
-def test_what_none_of_its_kind_could_fill_waits_for_no_other_kind():
+def test_a_request_doesnt_wait_for_other_programs():
     """A run that went on alone, since its neighbours had stopped early, waited for other sorts."""
     done, waited = threading.Event(), []
 
@@ -81,7 +81,7 @@ def test_a_run_that_is_alone_fills_its_stack_itself():
     assert program.calls == [[3] * 4]
 
 
-def test_one_works_at_a_time():
+def test_only_one_run_works_at_a_time():
     busy, seen = [], []
 
     def work():
@@ -174,7 +174,7 @@ def test_ctrl_c_waits_for_steps_that_are_being_taken():
     assert ended == [2, 2]
 
 
-def test_what_can_not_be_stacked_is_trained_one_by_one(caplog):
+def test_programs_that_cannot_be_stacked_run_one_by_one(caplog):
     program = Doubling(most=1)
     works = [taking(program, start, 3) for start in (1, 10, 100)]
     assert StackScheduler(threads=1).run(works) == [8, 80, 800]
@@ -184,7 +184,7 @@ def test_what_can_not_be_stacked_is_trained_one_by_one(caplog):
     )
 
 
-def test_an_error_of_a_program_reaches_the_runs_that_wanted_its_steps():
+def test_an_error_of_a_program_reaches_the_runs_of_its_stack():
     class Broken:
         def execute(self, runs):
             raise MemoryError("too much")
@@ -197,7 +197,7 @@ def test_an_error_of_a_program_reaches_the_runs_that_wanted_its_steps():
     assert StackScheduler(threads=1).run([caught, caught]) == ["told", "told"]
 
 
-def test_an_error_of_one_that_can_not_be_stacked_is_none_of_the_others():
+def test_an_error_of_an_unstacked_run_reaches_no_other():
     class Picky(Doubling):
         def execute(self, runs):
             if runs == [10]:
@@ -217,7 +217,7 @@ def test_an_error_of_one_that_can_not_be_stacked_is_none_of_the_others():
 
 
 @pytest.mark.parametrize(("at_a_time", "most"), [(2, 2), (None, 5)])
-def test_so_many_are_under_way_at_a_time_and_the_next_begins_as_one_ends(at_a_time, most):
+def test_the_next_run_starts_when_one_ends(at_a_time, most):
     under_way, seen, program = set(), [], Doubling()
 
     def work(number):
@@ -233,7 +233,7 @@ def test_so_many_are_under_way_at_a_time_and_the_next_begins_as_one_ends(at_a_ti
     assert max(seen) == most
 
 
-def test_what_has_not_begun_when_one_raises_never_does():
+def test_after_an_error_no_further_run_starts():
     begun = []
 
     def failing():
@@ -385,7 +385,7 @@ def test_runs_that_drop_at_other_rates_share_a_program(learners):
     assert np.max(np.abs(alone[0][0] - alone[1][0])) > 1e-3
 
 
-def test_what_is_no_recurrence_is_not_stacked(learners):
+def test_models_without_recurrence_are_not_stacked(learners):
     for setting, width in (("model=rnn", 32), ("model.dropout=0.1", 32), ("model=transformer", 1)):
         (learner,) = learners("attention=bahdanau", setting, "trainer.jit=true", seeds=(0,))
         assert learner.stackable == width, setting
@@ -393,7 +393,7 @@ def test_what_is_no_recurrence_is_not_stacked(learners):
     assert learner.stackable == 1  # without XLA the last bits would depend on the neighbours
 
 
-def test_to_the_bit_a_run_does_not_depend_on_its_neighbours(learners):
+def test_a_run_doesnt_depend_on_its_neighbours_to_the_bit(learners):
     given = ("attention=bahdanau", "model.cell=simple", "trainer.jit=true")
     (only,) = learners(*given, seeds=(5,))
     expected = epochs(only, 2, width=4)()  # fills its stack itself

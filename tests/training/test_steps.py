@@ -23,7 +23,7 @@ def drawn(model, states, step: int, draws: int, most) -> set[tuple[int, int]]:
 
 
 @pytest.mark.parametrize(("draws", "first"), [(256, (0, 512)), (300, None)])
-def test_no_two_steps_draw_the_same_number(model, draws, first):
+def test_no_two_steps_draw_the_same_numbers(model, draws, first):
     states = RandomStates(model)
     steps = [drawn(model, states, step, draws, tf.constant(draws)) for step in (0, 1, 2)]
     assert len(set().union(*steps)) == 3 * draws

@@ -49,7 +49,7 @@ NAN = float("nan")
         *[("min", [NAN, 7.0, NAN], 2), ("max", [NAN, 2.0, NAN, 3.0], 4), ("max", [NAN, NAN], 2)],
     ],
 )
-def test_the_first_of_equals_is_best_and_nan_never_but_where_nothing_is_scored(mode, values, best):
+def test_the_first_of_equal_epochs_is_best_and_nan_only_without_scores(mode, values, best):
     assert Monitor("value", mode).best_epoch(values) == best
 
 
@@ -67,7 +67,7 @@ def test_nothing_stops_without_patience_or_values():
     assert monitor.should_stop([1.0, 2.0], 1)
 
 
-def test_of_equal_values_the_smallest_loss_is_best():
+def test_the_smallest_loss_decides_between_equal_values():
     """BLEU of short sentences is 0 in each epoch: the first, hardly trained, was the result."""
     monitor, zeros = Monitor("val_bleu", "max"), [0.0] * 4
     assert monitor.best_epoch(zeros, [4, 3, 2, 3]) == 3

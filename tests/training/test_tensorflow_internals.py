@@ -71,7 +71,7 @@ def test_keras_names_the_states_of_random_generators_and_counts_draws_in_them():
     np.testing.assert_array_equal(states[0].value, [11, 1])
 
 
-def test_keras_forgets_variables_that_have_a_shape_alone():
+def test_keras_creates_no_values_for_shapes_alone():
     with shapes_alone():
         layer = keras.layers.Dense(10**12)
         layer.build((None, 10**12))
@@ -80,7 +80,7 @@ def test_keras_forgets_variables_that_have_a_shape_alone():
     assert spec.shape == (1, 2)  # what is waiting would be made here
 
 
-def test_keras_adam_keeps_its_moments_where_they_are_looked_for():
+def test_keras_adam_has_its_moments_in_the_expected_attributes():
     optimizer = keras.optimizers.Adam(beta_1=0.5, beta_2=0.75)
     variables = [keras.Variable(np.ones(2, np.float32)) for _ in range(2)]
     optimizer.apply([tf.constant([0.0, 0.0]), tf.constant([2.0, 4.0])], variables)
@@ -102,7 +102,7 @@ def test_tensorflow_vectorizes_draws_to_the_same_numbers(caplog):
     assert not caplog.messages
 
 
-def test_tensorflow_keeps_custom_gradients_where_they_are_forgotten():
+def test_custom_gradients_are_in_the_registry_that_is_cleared():
     @tf.custom_gradient
     def double(number):
         return 2 * number, lambda upstream: 2 * upstream

@@ -59,7 +59,7 @@ def test_each_file_is_that_of_keras(tmp_path, calls, dense, by_keras):
     assert found.read_bytes() == expected.read_bytes()
 
 
-def test_a_full_disk_is_an_os_error_before_hdf5_meets_it(tmp_path, monkeypatch, calls):
+def test_a_full_disk_is_an_os_error(tmp_path, monkeypatch, calls):
     usage = namedtuple("usage", "total used free")
     monkeypatch.setattr(shutil, "disk_usage", lambda path: usage(1, 1, 0))
     with pytest.raises(OSError) as caught:

@@ -12,7 +12,7 @@ from attnlab.views.records import IntervalRow, Intervals, figure
 from attnlab.views.scales import is_logarithmic
 
 
-def test_a_value_lies_between_the_ends_as_it_lies_between_the_values():
+def test_a_value_is_placed_proportionally_between_the_ends():
     assert Scale(0, 10, 100, 200).at(2.5) == 125
     assert Scale(0, 10, 200, 100).at(2.5) == 175
     assert Scale(1, 100, 0, 1, logarithmic=True).at(10) == pytest.approx(0.5)
@@ -56,7 +56,7 @@ def test_ticks_of_decades():
 
 
 @pytest.mark.parametrize("values", [[1.0], [0.0], [-3.0, -3.0], [1e-9, 1.0], [], [math.nan]])
-def test_all_values_lie_on_the_axis_and_it_has_ticks(values):
+def test_the_axis_contains_all_values_and_has_ticks(values):
     for logarithmic in (False, True):
         found = scale(values, 0, 100, logarithmic)
         assert found.low < found.high
@@ -64,7 +64,7 @@ def test_all_values_lie_on_the_axis_and_it_has_ticks(values):
         assert found.ticks()
 
 
-def test_only_what_spans_a_decade_above_zero_is_logarithmic():
+def test_only_positive_values_over_a_decade_are_logarithmic():
     assert scale([1, 11], 0, 1, True).logarithmic
     assert not scale([1, 9], 0, 1, True).logarithmic
     assert not scale([0, 11], 0, 1, True).logarithmic
@@ -80,7 +80,7 @@ def test_an_interval_that_reaches_below_zero_makes_the_axis_linear(low, expected
     assert (axes.get_xscale() == "log") == expected
 
 
-def test_times_get_ticks_where_a_year_or_a_month_begins():
+def test_times_have_ticks_at_the_start_of_a_year_or_month():
     months = [f"{1936 + n // 12}-{n % 12 + 1:02d}" for n in range(5, 564)]
     years = time_ticks(months)
     assert [text for _, text in years] == ["1940", "1950", "1960", "1970", "1980"]

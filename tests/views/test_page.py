@@ -55,7 +55,7 @@ def test_every_element_is_closed_and_hostile_text_makes_none(text):
     ]
 
 
-def test_text_comes_out_as_it_went_in():
+def test_text_is_unchanged_in_html():
     tree = Tree(page_text(page(HOSTILE)))
     for tag in ("h1", "h2", "title", "td", "pre", "p", "time"):
         said = "".join(tree.inside[tag])
@@ -88,7 +88,7 @@ def test_words_that_a_model_does_not_know_have_a_note(text):
     assert "Wavy: " not in page_text(shaded_page())
 
 
-def test_every_label_is_for_something_that_is_there(text):
+def test_every_label_has_its_element(text):
     tree = Tree(text)
     ids = [known["id"] for _, known in tree.elements if "id" in known]
     assert len(ids) == len({*ids})
@@ -111,7 +111,7 @@ def test_weights_are_bytes_of_the_largest_one():
     assert weights.reshape(2, 3, 3)[1, 0].tolist() == [0, 0, 255]
 
 
-def test_columns_of_short_words_beside_sentences_are_told_apart():
+def test_columns_of_short_words_are_not_columns_of_sentences():
     rows = [["a sentence of many words " * 2, "good ✗", "0.5"], ["short", "bad", "1"]]
     for prose, side in ((True, "word short"), (False, "word")):
         table = Table("", ["text", "class", "p"], rows, words=2, prose=prose)
@@ -132,7 +132,7 @@ def test_shaded_texts_have_the_bytes_of_each_maps_largest_weight():
     assert tree.inside["dt"] == ["text", "class", HOSTILE] and tree.open == []
 
 
-def test_without_a_script_the_first_epoch_is_there():
+def test_without_a_script_the_first_epoch_is_shown():
     text = page_text(page())
     assert '<output for="epoch-1">epoch 4 of 9 · val_loss 1 · best</output>' in text
     shown = re.search(r'<dd class="translation">(.*?)</dd>', text)
@@ -149,7 +149,7 @@ def test_baselines_too_far_away_are_named_and_not_drawn():
     assert "Too far away to be drawn: plain 99." in text
 
 
-def test_two_pages_of_the_same_are_the_same():
+def test_equal_records_give_equal_pages():
     assert page_text(page()) == page_text(page())
     other = page_text(page()._replace(made="2027"))
     assert other == page_text(page()).replace("2026-01-02 03:04", "2027")

@@ -86,7 +86,7 @@ def test_a_column_sorts_both_ways_by_a_button(seen):
     assert column(seen, 2) == ["0.5 [0, 1]", "2", "-"]  # what has no number comes last
 
 
-def test_the_slider_moves_all_that_is_in_it(seen):
+def test_the_slider_changes_all_its_records(seen):
     slider = seen.locator("input[type=range]")
     assert slider.input_value() == "1"
 
@@ -118,7 +118,7 @@ def strengths(words) -> list[float]:
     return words.evaluate_all(style)
 
 
-def test_a_word_lights_up_what_it_looks_at(seen):
+def test_a_word_highlights_the_words_it_attends_to(seen):
     source, reference, target = (
         seen.locator(f"dd.{name} .word") for name in ("source", "reference", "translation")
     )
@@ -167,7 +167,7 @@ def test_shaded_texts_show_their_weights_all_the_time(browser, tmp_path, wrong):
     assert wrong == []
 
 
-def test_a_chart_tells_its_values_and_hides_curves(seen):
+def test_a_chart_shows_values_and_hides_curves(seen):
     chart, keys = seen.locator(".wide .canvas svg"), seen.locator(".wide .key")
     chart.focus()
     chart.press("ArrowRight")
@@ -206,7 +206,7 @@ def test_no_page_is_wider_than_its_window(browser, tmp_path, width):
     tab.close()
 
 
-def test_on_paper_all_is_there(seen):
+def test_everything_is_printed(seen):
     seen.emulate_media(media="print")
     assert all(seen.locator(".panel").nth(n).is_visible() for n in (0, 1))
     assert not seen.locator("input[type=range]").is_visible()

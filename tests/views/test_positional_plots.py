@@ -46,14 +46,14 @@ def test_a_sine_without_its_cosine_has_its_own_length():
     assert title == f"dimension 4: sine, {2 * math.pi * 10000**0.8:,.1f} positions a wave"
 
 
-def test_default_waves_go_from_the_fastest_to_the_slowest_that_turns():
+def test_default_waves_range_from_fast_to_slow():
     chosen = default_dimensions(CODES)
     assert chosen[:2] == [0, 1]
     assert len(chosen) == 6
     assert all(np.ptp(CODES[:, column]) > 0.9 for column in chosen)
 
 
-def test_points_lie_on_circles_and_arrows_turn_by_one_angle():
+def test_points_are_on_circles_and_arrows_turn_by_one_angle():
     figure = circles_figure(CODES, 10)
     panels = [axes for axes in figure.axes if axes.get_xlabel() == "cosine"]
     assert len(panels) == 6
@@ -69,7 +69,7 @@ def test_points_lie_on_circles_and_arrows_turn_by_one_angle():
             assert turned == pytest.approx(expected, abs=0.6)
 
 
-def test_distances_depend_on_the_steps_between_alone():
+def test_distances_depend_only_on_the_steps_between():
     left, right = (axes for axes in distances_figure(CODES).axes if axes.get_xlabel())
     table = left.images[0].get_array()
     expected = np.linalg.norm(CODES[:, None] - CODES[None], axis=-1)

@@ -39,7 +39,7 @@ def test_shares_are_those_of_the_covariance():
     np.testing.assert_allclose(shares, variances[:2] / variances.sum())
 
 
-def test_equal_vectors_give_equal_maps_whatever_their_order():
+def test_equal_vectors_give_equal_maps_in_any_order():
     vectors = clusters()
     order = RANDOM.permutation(len(vectors))
     places, _ = principal_plane(vectors)
@@ -54,7 +54,7 @@ def test_one_dimension_and_one_point():
     np.testing.assert_array_equal(principal_plane(np.ones((4, 3)))[1], [0, 0])
 
 
-def test_labels_stand_apart_and_inside(drawn_texts):
+def test_labels_dont_overlap_and_stay_inside(drawn_texts):
     words = [f"Wort{number}" for number in range(90)]
     figure = word_map(clusters(), words, title="translate · bahdanau")
     axes = figure.axes[0]
@@ -90,7 +90,7 @@ def test_a_point_without_strength_is_grey_and_others_have_the_colour_of_their_gr
     np.testing.assert_allclose(points.get_facecolor(), [first, second, [0.8, 0.8, 0.8, 1.0]])
 
 
-def test_the_figure_says_what_it_shows():
+def test_the_figure_describes_its_content():
     figure = word_map(clusters(), [f"w{i}" for i in range(90)], title="which run")
     title, subtitle = (text.get_text() for text in figure.texts)
     assert title == "which run"
@@ -98,7 +98,7 @@ def test_the_figure_says_what_it_shows():
     assert "% of the variance" in subtitle
 
 
-def test_words_that_lie_in_one_spot_keep_their_points():
+def test_words_in_one_spot_keep_their_points():
     figure = word_map(np.ones((50, 4)), [f"Wort{i}" for i in range(50)], title="")
     axes = figure.axes[0]
     assert len(axes.collections[0].get_offsets()) == 50

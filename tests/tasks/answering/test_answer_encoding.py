@@ -26,7 +26,7 @@ def tokenizer(request) -> Tokenizer:
     return Tokenizer.fit([TEXT, "the cat cost 3.50"], kind=request.param, lowercase=True)
 
 
-def test_each_token_has_its_word_as_it_stands_in_the_text(tokenizer):
+def test_each_token_has_the_position_of_its_word(tokenizer):
     cut = cut_text(tokenizer, TEXT)
     words = [TEXT[start:end] for start, end in cut.spans]
     assert list(dict.fromkeys(words)) == split_words(TEXT)
@@ -35,7 +35,7 @@ def test_each_token_has_its_word_as_it_stands_in_the_text(tokenizer):
 
 
 @given(st.text(max_size=60))
-def test_any_text_is_cut_where_its_words_are(text):
+def test_tokens_follow_the_words_of_any_text(text):
     """Upper case, accents apart, odd spaces: what the model sees never moves an answer.
 
     Letters that are newer than the Unicode of the library that cuts join the word before them.
@@ -57,13 +57,13 @@ def test_any_text_is_cut_where_its_words_are(text):
         ("a \u2adc. b", ["a", "\u2adc", ".", "b"]),  # and taken apart
     ],
 )
-def test_what_is_composed_otherwise_is_cut_where_it_stands(text, words):
+def test_decomposed_characters_keep_their_positions(text, words):
     cut = cut_text(_WORDS, text)
     assert [text[start:end] for start, end in cut.spans] == words
 
 
 @pytest.mark.parametrize("kind", ["bert_wordpiece", "wordpiece"])
-def test_a_piece_of_several_characters_that_are_words_stands_for_all_of_them(kind):
+def test_a_piece_of_several_one_character_words_has_the_span_of_all(kind):
     tokens = [*SPECIAL_TOKENS, "わ", "##たし", "##は", "ab"]
     manner = Manner((0, 1, 2, 3))
     tokenizer = Tokenizer(kind, Vocabulary(tokens, []), lowercase=True, manner=manner)
@@ -75,7 +75,7 @@ def test_a_piece_of_several_characters_that_are_words_stands_for_all_of_them(kin
 _WORDS = Tokenizer.fit(["any word of it"], kind="word", lowercase=True)
 
 
-def test_tokens_that_hold_a_span():
+def test_holding_returns_the_tokens_of_a_span():
     cut = cut_text(_WORDS, "ab cd, ef")
     assert cut.spans == [(0, 2), (3, 5), (5, 6), (7, 9)]
     assert cut.holding(3, 5) == (1, 1)
@@ -172,7 +172,7 @@ def test_no_answer_wins_by_more_than_the_threshold():
 
 
 @pytest.mark.parametrize(("value", "length"), [(np.nan, 3), (0.0, 0)])
-def test_without_a_score_or_a_text_there_is_no_answer(value, length):
+def test_without_a_finite_score_or_a_text_there_is_no_answer(value, length):
     logits = np.full((1, 2, 4), value)
     (found,) = best_spans(logits, rows_of([0], [0]), [length], longest=2)
     assert found == [Span(None, 0.0)]

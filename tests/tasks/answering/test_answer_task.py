@@ -45,7 +45,7 @@ def trained(trained_once):
     return trained_once(*TINY, "attention=bahdanau", UNTRACKED)
 
 
-def test_a_run_learns_and_is_used_by_every_verb(trained):
+def test_a_run_learns_and_works_with_every_command(trained):
     (run,) = trained.run_folders()
     metrics = json.loads((run / "metrics.json").read_text())
     assert metrics["metric"] == "exact_match" and metrics["test"]["f1"] > 60
@@ -87,7 +87,7 @@ def test_a_run_learns_and_is_used_by_every_verb(trained):
     assert code == 0 and out.strip() in ("Clara came after lunch.", "Peter came at noon."), err
 
 
-def test_predictions_and_attention_say_what_was_answered(trained):
+def test_predictions_and_attention_have_the_answers(trained):
     (run,) = trained.run_folders()
     lines = (run / "predictions.csv").read_text().splitlines()
     assert lines[0].split(",") == [
@@ -112,7 +112,7 @@ def test_predictions_and_attention_say_what_was_answered(trained):
         )
 
 
-def test_questions_that_end_elsewhere_in_rows_of_equal_length_are_compiled_anew(compose, tmp_path):
+def test_another_question_length_in_equal_rows_is_compiled_separately(compose, tmp_path):
     file, questions = tmp_path / "asked.json", some_questions(20)
     config = compose(*TINY, f"data.path={file}", "attention=none")
     made = []
@@ -174,7 +174,7 @@ def test_long_texts_are_read_in_windows(lab):
 
 
 @pytest.mark.slow
-def test_questions_without_an_answer_may_be_answered_by_nothing(lab):
+def test_questions_may_have_no_answer(lab):
     questions = some_questions(300)
     without = [each._replace(id=f"{each.id}n", question="Where is it?", answers=())
                for each in questions[::2]]  # fmt: skip
@@ -207,7 +207,7 @@ def test_questions_without_an_answer_may_be_answered_by_nothing(lab):
         (("trainer.batch_by=tokens",), "windows of a run have one length"),
     ],
 )
-def test_what_does_not_go_together_is_refused(lab, words, message):
+def test_contradictory_settings_are_refused(lab, words, message):
     given = {word.partition("=")[0] for word in words}
     base = [word for word in TINY if word.partition("=")[0] not in given]
     if "model=transformer" in words:
@@ -230,7 +230,7 @@ def test_what_does_not_go_together_is_refused(lab, words, message):
         (("a", "--text", "text.txt", "--best", "0"), "--best"),
     ],
 )
-def test_wrong_questions_and_texts_are_told_in_a_sentence(lab, words, message):
+def test_wrong_questions_and_texts_are_refused_in_one_sentence(lab, words, message):
     make_run(lab.runs, "answer", "bahdanau")
     (lab.folder / "empty.txt").write_text(" \n")
     (lab.folder / "large.txt").write_bytes(b"word " * 2_000_000)
@@ -239,13 +239,13 @@ def test_wrong_questions_and_texts_are_told_in_a_sentence(lab, words, message):
     assert code == 2 and message in err and err.count("\n") == 1, err
 
 
-def test_words_that_a_run_knows_are_known_with_their_accents_apart(tmp_path):
+def test_known_words_are_known_in_decomposed_form(tmp_path):
     task = Answer(corpus=Questions(), cache=tmp_path)
     task.tokenizer = Tokenizer.fit(["Where is the café?"], kind="word", lowercase=True)
     assert task.unknown("Where is  the big cafe\u0301?") == ["big"]
 
 
-def test_as_many_answers_come_as_the_text_has_however_many_pieces_its_words_have(tmp_path):
+def test_all_different_answers_are_returned_if_words_have_several_tokens(tmp_path):
     class Guessing:
         def predict(self, rows, **_):
             return np.random.default_rng(0).normal(size=(len(rows), 2, 1 + 40))

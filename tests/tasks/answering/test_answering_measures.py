@@ -32,7 +32,7 @@ WORDS = st.lists(st.sampled_from(["the", "old", "dog", "Dog.", "an", "cat", "in"
         ("“좋아”", "“좋아”"),
     ],
 )
-def test_what_counts_of_an_answer(text, expected):
+def test_answers_are_normalized_before_scoring(text, expected):
     assert normalized_answer(text) == expected
 
 
@@ -52,7 +52,7 @@ def test_what_counts_of_an_answer(text, expected):
         ("dog", "the", 0, 0),
     ],
 )
-def test_values_that_follow_by_hand(said, answer, same, overlap):
+def test_scores_equal_values_computed_by_hand(said, answer, same, overlap):
     assert exact(said, answer) == same
     assert f1(said, answer) == pytest.approx(overlap)
 
@@ -63,7 +63,7 @@ def test_the_best_of_several_answers_counts():
     assert best(f1, "old garden", answers) == pytest.approx(4 / 5)  # P 1, R 2/3
 
 
-def test_a_question_without_an_answer_is_answered_by_nothing():
+def test_a_question_without_an_answer_expects_an_empty_one():
     assert (best(exact, "", []), best(f1, "", [])) == (1, 1)
     assert (best(exact, "dog", []), best(f1, "dog", [])) == (0, 0)
     assert best(exact, "", ["the"]) == 1  # of which nothing is left

@@ -19,7 +19,7 @@ ANSWERS = said(TEST, 0.6)
 Q, P = 8, 24
 
 
-def test_answers_go_from_the_worst_to_the_best(tmp_path):
+def test_answers_are_ordered_from_worst_to_best(tmp_path):
     write_answerer(tmp_path, "none", ANSWERS, DATA)
     table, groups = answer_records(on_page(tmp_path))
     scores = [float(cell) for cell in column(table, "F1")]
@@ -30,7 +30,7 @@ def test_answers_go_from_the_worst_to_the_best(tmp_path):
     assert column(groups, "question word") == ["when", "who"]
 
 
-def test_several_runs_stand_side_by_side(tmp_path):
+def test_several_runs_are_shown_side_by_side(tmp_path):
     write_answerer(tmp_path, "none", ANSWERS, DATA)
     write_answerer(tmp_path, "bahdanau", said(TEST, 1), DATA)
     table, groups = answer_records(on_page(tmp_path))
@@ -150,12 +150,12 @@ def test_unknown_words_of_questions_and_texts_are_named_and_noted(tmp_path):
         assert "⁇" not in [*each.columns, *each.rows]
 
 
-def test_scarce_room_has_fewer_questions(tmp_path):
+def test_a_small_page_has_fewer_questions(tmp_path):
     run = Run(write_answerer(tmp_path, "bahdanau", ANSWERS, DATA), room=600)
     assert 1 <= len(attention_records([run])[1].frames[0][0].items) < 6
 
 
-def test_without_the_questions_the_best_epoch_is_known(tmp_path):
+def test_without_the_questions_only_the_best_epoch_is_shown(tmp_path):
     from attnlab.tasks.answering.examples import looked_at
 
     part = DATA.parts["test"]

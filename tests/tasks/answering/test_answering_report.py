@@ -55,7 +55,7 @@ def test_runs_of_words_that_the_question_does_not_have(asking, sentence, expecte
     assert longest_new_run(asking, sentence) == expected
 
 
-def test_the_most_frequent_place_is_each_asking_words_own():
+def test_each_question_word_has_its_own_most_frequent_place():
     train = [
         question(0, "a b c d e", "Who?", "b c"),
         question(1, "f g h i j", "Who?", "g h"),
@@ -68,7 +68,7 @@ def test_the_most_frequent_place_is_each_asking_words_own():
     assert most_frequent_place([], asked)[:1] == ["p"]
 
 
-def test_where_some_have_no_answer_saying_nothing_is_a_baseline():
+def test_no_answer_is_a_baseline_if_some_questions_have_none():
     asked = [*some_questions(3), question(9, "A text.", "Who?")]
     assert baselines(some_questions(5), asked)["no_answer"] == [""] * 4
 
@@ -151,7 +151,7 @@ def test_answers_that_cannot_be_given_exactly_are_counted():
     assert counts["no exact answer in words"] == 2
 
 
-def test_what_is_said_without_words_is_no_place():
+def test_an_empty_answer_has_no_place():
     answers = [PredictedAnswer("", None, None, 0.5), *said(TEST, 1)[1:]]
     columns = build_report(DATA, "test", answers, 0).predictions
     assert (columns["start"][0], columns["end"][0], columns["prediction"][0]) == (-1, -1, "")
@@ -159,7 +159,7 @@ def test_what_is_said_without_words_is_no_place():
     assert {n for n in columns if columns[n].dtype.kind in "OU"} == {*KIND.scoring.text_columns}
 
 
-def test_the_result_stands_in_a_line():
+def test_the_result_is_one_line():
     metrics = {"test": {"exact_match": 61.25, "f1": 70.0}, "skill": 0.5}
     metrics |= {"best_baseline": "phrase", "baselines": {"phrase": {"exact_match": 22.5}}}
     expected = "test exact match 61.25   F1 70   best baseline: phrase 22.5   skill 0.5"
@@ -235,7 +235,7 @@ def test_a_run_draws_its_figures(tmp_path):
     assert {path.name for path in draw_run(run)} == {*found}
 
 
-def test_the_window_that_is_shown_has_most_around_the_answer():
+def test_the_shown_window_has_the_most_context_around_the_answer():
     from asked import fitted, part
 
     text = " ".join(f"w{n}" for n in range(60))

@@ -67,7 +67,7 @@ by_case = pytest.mark.parametrize(("model", "attention"), CASES, ids=["-".join(c
 
 
 @by_case
-def test_there_is_a_logit_for_each_place_and_none_behind_the_end(model, attention):
+def test_each_place_has_a_logit_and_padding_has_none(model, attention):
     logits = logits_of(model, attention)
     assert logits.shape == (3, 2, 1 + P) and logits.dtype == np.float32
     for row, (_, length) in zip(logits, LENGTHS, strict=True):
@@ -76,7 +76,7 @@ def test_there_is_a_logit_for_each_place_and_none_behind_the_end(model, attentio
 
 
 @by_case
-def test_what_one_row_has_changes_no_other(model, attention):
+def test_rows_are_independent(model, attention):
     reader = made(model, attention)
     together = logits_of(model, attention)
     for row in range(len(TOKENS)):
@@ -85,7 +85,7 @@ def test_what_one_row_has_changes_no_other(model, attention):
 
 
 @by_case
-def test_the_text_looks_at_the_words_of_the_question(model, attention):
+def test_the_text_attends_to_the_words_of_the_question(model, attention):
     weights = made(model, attention).attend(TOKENS)
     if attention == "none":
         assert weights is None
@@ -121,7 +121,7 @@ def test_every_weight_learns(model, attention):
 
 
 @by_case
-def test_texts_alone_have_vectors(model, attention):
+def test_texts_without_questions_have_vectors(model, attention):
     reader = made(model, attention)
     tokens = TOKENS.copy()
     tokens[:, 1 : 1 + Q] = [END, 0, 0, 0]
@@ -163,7 +163,7 @@ def test_a_recurrent_reader_is_its_equations():
         np.testing.assert_allclose(logits[row, :, : 1 + length], expected, rtol=1e-4, atol=1e-5)
 
 
-def test_without_attention_one_vector_of_the_question_is_seen():
+def test_without_attention_the_text_sees_one_vector_of_the_question():
     reader = make("rnn", "none", bidirectional=False, modeling=False)
     assert reader.attention.weights == []
     width = reader.encoder.width

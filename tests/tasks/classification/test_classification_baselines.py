@@ -12,13 +12,13 @@ from attnlab.tasks.classification import baselines as module
 from attnlab.tasks.classification.baselines import baselines, drawn
 
 
-def test_majority_says_the_shares_of_train():
+def test_majority_predicts_the_shares_of_train():
     train = part(["a", "b", "c", "d"], [1, 1, 1, 0])
     found = baselines(train, part(["a", "b"], [0, 0]), 3)["majority"]
     assert found.tolist() == [[0.25, 0.75, 0]] * 2
 
 
-def test_words_tell_classes_but_not_by_their_order():
+def test_word_counts_ignore_the_order_of_words():
     train = part(["dog bites man", "man bites dog", "sun shines", "sun sets"] * 5, [0, 0, 1, 1] * 5)
     found = baselines(train, part(["dog dog", "the sun", "man dog bites"], [0, 1, 0]), 2)
     assert found["word_counts"].argmax(axis=1).tolist() == [0, 1, 0]
@@ -51,14 +51,14 @@ def test_the_nearest_text_is_that_of_the_largest_cosine():
         assert sorted(probabilities) == pytest.approx([1 / 6, 1 / 6, 4 / 6])
 
 
-def test_a_text_of_which_no_word_is_known_is_as_train_is():
+def test_a_text_without_known_words_gets_the_shares_of_train():
     train = part(["a b", "c d", "c e"], [0, 1, 1])
     found = baselines(train, part(["x y", ""], [0, 0]), 2)
     assert found["nearest"].tolist() == found["majority"].tolist()
 
 
 @pytest.mark.parametrize("texts", [["a", "b"], ["", " "]], ids=["one class", "no word"])
-def test_where_nothing_can_be_learned_the_shares_remain(texts):
+def test_without_words_or_with_one_class_the_shares_are_predicted(texts):
     train = part(texts, [0, 0] if texts[0] else [0, 1])
     found = baselines(train, part(["a", "q"], [0, 1]), 2)
     assert np.array_equal(found["word_counts"], found["majority"])
@@ -69,12 +69,12 @@ def test_a_class_that_train_lacks_has_no_probability_of_words():
     assert found[0, 1] == 0 and found.sum() == pytest.approx(1)
 
 
-def test_words_are_the_same_with_a_capital():
+def test_words_ignore_case_if_the_model_does():
     found = baselines(part(["dogs bark", "SUN"], [0, 1]), part(["Sun", "Dogs"], [1, 0]), 2)
     assert found["nearest"].argmax(axis=1).tolist() == [1, 0]
 
 
-def test_words_differ_by_a_capital_where_the_model_sees_it():
+def test_words_differ_by_case_if_the_model_sees_it():
     train, asked = part(["CCO", "cco"] * 3, [0, 1] * 3), part(["cco", "CCO"], [1, 0])
     for lowercase, right in ((True, 1), (False, 2)):
         found = baselines(train, asked, 2, lowercase=lowercase)["nearest"]
@@ -87,7 +87,7 @@ def test_words_of_one_character_and_of_any_script_count():
     assert found["nearest"].argmax(axis=1).tolist() == [0, 1]
 
 
-def test_all_of_them_are_probabilities_and_the_same_again(monkeypatch):
+def test_baselines_are_reproducible_probabilities(monkeypatch):
     train, asked = some_texts(50), some_texts(20, seed=1)
     first = baselines(train, asked, 3)
     monkeypatch.setattr(module, "_known", {})
@@ -98,7 +98,7 @@ def test_all_of_them_are_probabilities_and_the_same_again(monkeypatch):
         assert np.array_equal(found, again[name])
 
 
-def test_the_same_texts_are_reckoned_once_and_other_labels_anew(monkeypatch):
+def test_baselines_are_cached_by_texts_and_labels(monkeypatch):
     monkeypatch.setattr(module, "_known", {})
     train, asked = some_texts(50), some_texts(20, seed=1)
     assert baselines(train, asked, 3) is baselines(train, asked, 3)
@@ -109,7 +109,7 @@ def test_the_same_texts_are_reckoned_once_and_other_labels_anew(monkeypatch):
     assert len(module._known) == 8
 
 
-def test_large_training_parts_are_drawn_from_without_order(monkeypatch):
+def test_a_large_training_part_is_sampled_at_random(monkeypatch):
     monkeypatch.setattr(module, "MOST_TEXTS", 40)
     rows = drawn(200, 40)
     assert len(set(rows.tolist())) == 40 and rows.max() < 200

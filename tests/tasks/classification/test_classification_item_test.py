@@ -60,7 +60,7 @@ def test_one_seed_is_mcnemars_test(tmp_path):
     assert (turned.p, turned.statistic) == (found.p, -5)
 
 
-def test_seeds_are_no_further_texts(tmp_path):
+def test_seeds_dont_count_as_further_texts(tmp_path):
     """A text is won by more right answers over the seeds, and counts once."""
     wrong_base, wrong_own = [[0, 1, 2, 3], [0, 1, 2]], [[0], [3]]
     base = [run_with(tmp_path, "none", each, seed) for seed, each in enumerate(wrong_base)]
@@ -78,7 +78,7 @@ def test_runs_that_agree_have_a_p_of_one(tmp_path):
     assert item_test("accuracy", [([own], [base])], False)[0].p == 1
 
 
-def test_a_comparison_has_the_test_and_says_what_it_is(tmp_path):
+def test_a_comparison_has_the_test_and_its_description(tmp_path):
     for attention, first in {"none": 0, "bahdanau": 4, "pooling": 9}.items():
         for seed in range(2):
             run_with(tmp_path, attention, range(first + seed, 14), seed)

@@ -15,7 +15,7 @@ LABELS = RANDOM.integers(0, 5, 307)
 PROBABILITIES = RANDOM.dirichlet(np.full(5, 0.5), 307)
 
 
-def test_numbers_that_can_be_worked_out_by_hand():
+def test_scores_equal_numbers_computed_by_hand():
     labels = np.array([0, 1, 1, 2])
     probabilities = np.array([[0.5, 0.5, 0], [0.2, 0.6, 0.2], [0.7, 0.1, 0.2], [0.25, 0.25, 0.5]])
     found = measures.scores(labels, probabilities)
@@ -56,7 +56,7 @@ def test_the_calibration_error_is_that_of_a_plain_loop():
     assert measures.calibration_error(confidence, right) == pytest.approx(total)
 
 
-def test_a_model_that_knows_how_sure_it_may_be_is_calibrated():
+def test_a_calibrated_model_has_a_small_calibration_error():
     """Of 10 texts of which it is 0.7 sure, 7 are right; of those it is certain of, all."""
     confidence = np.repeat([0.7, 1.0], 10)
     right = np.concatenate([np.arange(10) < 7, np.ones(10, bool)])
@@ -78,7 +78,7 @@ def test_probabilities_of_zero_cost_no_more_than_the_precision_of_float32():
     assert single == pytest.approx(measures.log_loss(LABELS, PROBABILITIES), rel=1e-6)
 
 
-def test_what_is_not_finite_is_no_number_and_no_error():
+def test_nan_and_infinity_appear_in_the_measures():
     broken = PROBABILITIES.copy()
     broken[3] = np.nan
     found = measures.scores(LABELS, broken)
@@ -86,7 +86,7 @@ def test_what_is_not_finite_is_no_number_and_no_error():
     assert 0 <= found["accuracy"] <= 1
 
 
-def test_classes_that_are_nowhere_are_left_out_of_macro_f1():
+def test_absent_classes_are_left_out_of_macro_f1():
     assert measures.macro_f1(np.array([0, 3]), np.array([0, 3])) == 1
     assert measures.macro_f1(np.array([0, 3]), np.array([0, 0])) == pytest.approx(2 / 3 / 2)
 

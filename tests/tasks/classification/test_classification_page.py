@@ -26,7 +26,7 @@ PROBABILITIES = answers(TEST.labels, 0.6)
 # Texts
 
 
-def test_texts_go_from_the_worst_to_the_best(tmp_path):
+def test_texts_are_ordered_from_worst_to_best(tmp_path):
     write_classifier(tmp_path, "none", PROBABILITIES, DATA)
     table, confusion, groups = item_records(on_page(tmp_path))
     own = PROBABILITIES[np.arange(40), TEST.labels]
@@ -43,7 +43,7 @@ def test_texts_go_from_the_worst_to_the_best(tmp_path):
     assert column(groups, "group") == ["4 words", "7 words"]
 
 
-def test_several_runs_stand_side_by_side(tmp_path):
+def test_several_runs_are_shown_side_by_side(tmp_path):
     write_classifier(tmp_path, "none", PROBABILITIES, DATA)
     write_classifier(tmp_path, "bahdanau", np.eye(3)[TEST.labels], DATA)
     table, confusions, groups = item_records(on_page(tmp_path))
@@ -69,7 +69,7 @@ def test_other_texts_and_damaged_files_are_named(tmp_path):
     assert any("pooling: no predictions" in text and "label" in text for text in said)
 
 
-def test_of_many_classes_the_largest_probability_bounds_the_others():
+def test_with_many_classes_the_largest_probability_bounds_the_others():
     columns = {
         "label": np.array(["a", "b", "c"]),
         "prediction": np.array(["a", "c", "c"]),
@@ -82,7 +82,7 @@ def test_of_many_classes_the_largest_probability_bounds_the_others():
     assert likelihood(known).tolist() == [0.75, 0.0625, 0.5]
 
 
-def test_confusions_of_few_classes_are_a_matrix_and_of_many_a_list():
+def test_few_classes_have_a_confusion_matrix_and_many_a_list():
     few = items_module._confusion({"classes": ["x", "y"], "counts": [[6, 2], [0, 0]]}, "texts")
     assert few.rows == [["x", "6", "2", "8", "75.0%"], ["y", "0", "0", "0", "-"]]
     counts = np.diag(np.full(13, 5))
@@ -187,7 +187,7 @@ def test_each_epoch_has_its_class_and_its_weights(looking):
             assert each.weights.argmax() == epoch and each.weights.sum() == 1
 
 
-def test_each_head_has_a_map_behind_the_mean_where_there_is_room(looking):
+def test_heads_have_maps_after_the_mean_if_there_is_room(looking):
     model = Looking((0, 1))
     slider = attention_records([looking(model)])[1]
     words = slider.frames[0][0]
@@ -201,7 +201,7 @@ def test_each_head_has_a_map_behind_the_mean_where_there_is_room(looking):
     assert len(fewer.items) == 7
 
 
-def test_where_each_word_asks_that_is_said(looking):
+def test_a_note_says_that_each_word_is_a_query(looking):
     note, slider = attention_records([looking(Looking(every=True))])
     assert "Each word is a query" in note.text
     assert slider.frames[0][0].items[0].weights.max() == 1
@@ -234,7 +234,7 @@ def test_an_unknown_word_is_named_and_noted(looking):
         assert each.notes[word].startswith("not in the vocabulary")
 
 
-def test_without_the_texts_the_best_epoch_is_known(looking):
+def test_without_the_texts_only_the_best_epoch_is_shown(looking):
     kept = attention(TEST, PROBABILITIES, range(5), heads=2)
     run = looking(Looking(), kept=kept)
     run._data = None
@@ -252,7 +252,7 @@ def test_a_model_that_has_no_weights_is_named(looking):
     assert "has no attention weights" in why.text
 
 
-def test_nothing_is_shown_of_a_run_in_which_nothing_attends(looking):
+def test_a_run_without_attention_shows_no_maps(looking):
     run = looking(Looking())
     run.metrics = {"attention": "none"}
     (said,) = attention_records([run])

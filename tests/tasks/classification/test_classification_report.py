@@ -32,7 +32,7 @@ def test_metrics_are_those_of_the_kind_and_of_each_baseline():
     json.dumps(found.scores(), allow_nan=False)
 
 
-def test_the_skill_is_the_part_of_the_best_baselines_errors_that_is_gone():
+def test_the_skill_is_the_avoided_share_of_the_best_baselines_errors():
     train = part(["a", "a", "b", "b", "b"], [0, 0, 1, 1, 1])
     test = part(["a", "a", "a", "b", "b", "b", "b", "b"], [0, 0, 1, 1, 1, 1, 1, 0])
     data = labelled(train, test, ("no", "yes"))
@@ -50,7 +50,7 @@ def test_there_is_no_skill_against_a_baseline_that_is_always_right():
     assert found.skill is None and found.skills["majority"] == 0
 
 
-def test_each_text_has_a_row_with_all_that_was_said_of_it(tmp_path):
+def test_each_text_has_a_row_with_all_predictions(tmp_path):
     found = build_report(DATA, "test", PROBABILITIES).predictions
     names = ["index", "text", "label", "prediction", "probability", "group"]
     assert list(found) == [*names, *(f"p_{name}" for name in CLASSES), *BASELINES]
@@ -111,7 +111,7 @@ def test_groups_are_in_natural_order():
     assert list(report.by_group(names, np.ones(4))) == ["1 noun", "2 nouns", "10 nouns", "other"]
 
 
-def test_texts_that_were_cut_and_training_texts_that_were_drawn_are_noted(monkeypatch):
+def test_cut_texts_and_sampled_training_texts_are_noted(monkeypatch):
     (classes,) = build_report(DATA, "test", PROBABILITIES).notes
     assert classes.startswith("3 classes, with the numbers of texts in train")
     for module in (baselines, data):
@@ -122,7 +122,7 @@ def test_texts_that_were_cut_and_training_texts_that_were_drawn_are_noted(monkey
     assert "got 30 of the 60 training texts" in notes[2]
 
 
-def test_what_is_not_finite_is_left_undefined():
+def test_measures_that_are_not_finite_are_null():
     found = build_report(DATA, "test", np.full((40, 3), np.nan))
     assert found.metrics["log_loss"] is None and found.metrics["accuracy"] is not None
     json.dumps(found.scores(), allow_nan=False)

@@ -62,7 +62,7 @@ by_case = pytest.mark.parametrize(("model", "attention", "pool"), CASES, ids=NAM
 
 
 @by_case
-def test_what_is_behind_the_end_of_a_text_changes_nothing(model, attention, pool):
+def test_padding_changes_nothing(model, attention, pool):
     classifier = made(model, attention, pool)
     expected = classifier(TOKENS).numpy()
     assert expected.shape == (4, CLASSES) and expected.dtype == np.float32
@@ -77,7 +77,7 @@ def test_what_is_behind_the_end_of_a_text_changes_nothing(model, attention, pool
 
 
 @by_case
-def test_attention_lies_on_the_words_of_each_text(model, attention, pool):
+def test_attention_is_only_on_the_words_of_each_text(model, attention, pool):
     weights = made(model, attention, pool).attend(TOKENS)
     if attention == "none":
         assert weights is None
@@ -145,7 +145,7 @@ def test_without_attention_a_recurrent_classifier_is_kerass_own(bidirectional):
     np.testing.assert_allclose(classifier(TOKENS), reference(TOKENS), rtol=1e-4, atol=1e-5)
 
 
-def test_the_state_at_the_end_of_a_text_asks():
+def test_the_query_is_the_last_state_of_a_text():
     attention = LuongGlobalAttention(score="dot")
     keras.utils.set_random_seed(5)
     given = {"units": 4, "embedding": 4, "readout": "concat"}
@@ -165,7 +165,7 @@ def test_the_state_at_the_end_of_a_text_asks():
         )
 
 
-def test_words_in_another_order_are_another_text():
+def test_the_order_of_words_matters():
     """Words in another order are another text; only positions tell a Transformer so."""
     classifier = made("transformer", "multi_head", "class_token")
     swapped = TOKENS[:, [1, 0, 2, 3, 4, 5]]
@@ -173,13 +173,13 @@ def test_words_in_another_order_are_another_text():
 
 
 @pytest.mark.parametrize("model", MODELS)
-def test_dropout_acts_in_training_alone(model):
+def test_dropout_is_active_only_in_training(model):
     attention = "none" if model == "embeddings" else "bahdanau"
     assert_drops_in_training_alone(make(model, attention, dropout=0.5), TOKENS)
 
 
 @pytest.mark.parametrize(("vocabulary", "spread"), [(999, 1.0), (1000, 0.1)])
-def test_embeddings_start_by_how_many_words_there_are_unless_told_otherwise(vocabulary, spread):
+def test_the_spread_of_embeddings_depends_on_the_vocabulary_by_default(vocabulary, spread):
     for changes, expected in ({}, spread), ({"spread": 0.4}, 0.4):
         given = {**settings("model/settings", "classification_rnn"), **changes}
         model = built("rnn", given, NoAttention, vocabulary)

@@ -46,7 +46,7 @@ def trained(trained_once):
     return trained_once(*TINY, "attention=bahdanau", UNTRACKED)
 
 
-def test_a_run_learns_and_is_used_by_every_verb(trained):
+def test_a_run_learns_and_works_with_every_command(trained):
     (run,) = trained.run_folders()
     metrics = json.loads((run / "metrics.json").read_text())
     assert metrics["test"]["accuracy"] == 1.0 and metrics["metric"] == "accuracy"
@@ -103,7 +103,7 @@ def test_files_and_standard_input_are_texts_too(trained, monkeypatch):
     assert json.loads(out)["text"] == "bread"
 
 
-def test_attention_kept_of_examples_has_their_words(trained):
+def test_saved_attention_has_the_words_of_its_examples(trained):
     (run,) = trained.run_folders()
     kept = np.load(run / "attention.npz")
     assert kept["weights"].shape[0] == len(kept["tokens"]) == len(kept["index"])
@@ -161,7 +161,7 @@ def test_agreement_is_learned_at_the_defaults(lab):
         (("trainer.batch_by=tokens",), "texts of a run are padded to one length"),
     ],
 )
-def test_what_does_not_go_together_is_refused(lab, words, message):
+def test_contradictory_settings_are_refused(lab, words, message):
     overrides = [word for word in words if not word.startswith("data=")] or [*words]
     base = ("task=classify", "data=table", "data.path=texts.csv")
     if words[0].startswith("data="):
@@ -178,7 +178,7 @@ def test_what_does_not_go_together_is_refused(lab, words, message):
         (("a", "b", "--attention", "x.png"), "--attention: expected one text, got 2."),
     ],
 )
-def test_wrong_texts_are_told_in_a_sentence(trained, words, message):
+def test_wrong_texts_are_refused_in_one_sentence(trained, words, message):
     code, _, err = trained("classify", "latest", *words)
     assert code == 2 and message in err and err.count("\n") == 1
 

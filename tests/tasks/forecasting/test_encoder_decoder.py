@@ -164,7 +164,7 @@ def test_it_is_a_loop_over_the_cells_of_keras(attention, kind, changes):
 
 
 @pytest.mark.parametrize("attention", MECHANISMS)
-def test_every_step_looks(attention):
+def test_every_step_attends(attention):
     model = make(attention, inputs=1, highway=2, normalization="mean", anchor=True)
     known = np.concatenate([HISTORY, HISTORY[::-1]], axis=-1)
     weights = tf.function(model.attend, autograph=False)(tf.constant(known))
@@ -181,21 +181,21 @@ def test_every_step_looks(attention):
 
 
 @pytest.mark.parametrize("readout", ["state", "context", "concat", "attentional_state"])
-def test_any_readout_goes_with_any_place_of_the_look(readout):
+def test_every_readout_works_with_every_placement(readout):
     for attention in ("bahdanau", "luong_global"):
         model = make(attention, readout=readout)
         assert model(HISTORY).shape == TARGET.shape
         assert (model.attend(HISTORY) is None) is (readout == "state")
 
 
-def test_all_steps_stand_where_the_history_ends():
+def test_the_query_of_all_steps_is_at_the_end_of_the_history():
     weights = np.asarray(make("luong_local", alignment="monotonic").attend(HISTORY))
     assert weights.shape == (len(HISTORY), 1, STEPS, S)
     assert (weights[..., : S - 3] == 0).all() and (weights[..., S - 3 :] > 0).all()
     np.testing.assert_allclose(weights.sum(-1), 1, rtol=1e-5)
 
 
-def test_what_a_step_has_written_the_next_ones_read():
+def test_each_step_reads_the_previous_forecasts():
     model = make("bahdanau", highway=1)
     before = model(HISTORY).numpy()
     kernel = np.zeros((1, HORIZON), np.float32)
@@ -268,7 +268,7 @@ def two_epochs(learner):
 
 
 @pytest.mark.slow
-def test_side_by_side_runs_train_as_alone(learner):
+def test_stacked_runs_train_as_alone(learner):
     alone = [two_epochs(learner(seed))() for seed in (0, 1)]
     beside = [learner(seed) for seed in (0, 1)]
     assert [each.stackable for each in beside] == [1, 1]
@@ -278,7 +278,7 @@ def test_side_by_side_runs_train_as_alone(learner):
             np.testing.assert_array_equal(one, other)
 
 
-def test_examples_say_for_which_steps_the_queries_are(learner):
+def test_examples_name_the_steps_of_their_queries(learner):
     examples = learner(0).examples()
     assert examples["weights"].shape[1:] == (1, STEPS, S)
     assert examples["ahead"].tolist() == [1, 3, 5]

@@ -91,7 +91,7 @@ def test_a_season_has_its_steps(tmp_path, season, name, steps):
         )
 
 
-def test_other_content_than_the_published_is_said(published):
+def test_unpublished_content_is_noted(published):
     assert loaded(published).report(loaded(published).splits.test.target).notes == []
     small_ett.write(published, "ETTh1", seed=99)
     notes = loaded(published).report(loaded(published).splits.test.target).notes
@@ -146,7 +146,7 @@ def test_a_download_that_is_not_the_published_file_is_refused(tmp_path):
             task.load(0)
 
 
-def test_a_run_begins_at_the_linear_map_that_is_its_baseline(compose, tmp_path):
+def test_a_run_starts_at_the_linear_map_of_its_baseline(compose, tmp_path):
     small_ett.write(tmp_path)
     words = ("task=ett", f"task.path={tmp_path}", "task.history=24", "task.horizon=5")
     config = compose(*words, "attention=bahdanau", "model.units=4", "tracking.enabled=false")
@@ -158,7 +158,7 @@ def test_a_run_begins_at_the_linear_map_that_is_its_baseline(compose, tmp_path):
     assert report.baselines["nlinear"]["mse_z"] < report.baselines["persistence"]["mse_z"] * 0.95
 
 
-def test_the_list_has_what_is_at_hand(tmp_path, capsys):
+def test_the_list_shows_available_files(tmp_path, capsys):
     small_ett.write(tmp_path)
     assert main(["data", "list", "ett", "--path", str(tmp_path)]) == 0
     out = capsys.readouterr().out
@@ -188,7 +188,7 @@ SHORT = sorted({check[:2] for check in CHECKS} - {("ETTm1", 672)})
 
 @pytest.mark.realdata
 @pytest.mark.parametrize(("name", "horizon"), [*SHORT, LONG])
-def test_rules_of_thumb_score_what_is_known_of_them(realdata, name, horizon, monkeypatch):
+def test_baselines_have_their_known_scores(realdata, name, horizon, monkeypatch):
     monkeypatch.setattr(baselines, "nlinear", lambda *arrays: np.zeros((len(arrays[2]), horizon)))
     task = Ett(path=str(realdata / "ett"), series=name, history=24, horizon=horizon)
     splits = task.load(0)
@@ -201,7 +201,7 @@ def test_rules_of_thumb_score_what_is_known_of_them(realdata, name, horizon, mon
 
 
 @pytest.mark.realdata
-def test_nlinear_scores_what_its_paper_prints(realdata):
+def test_nlinear_has_the_scores_of_its_paper(realdata):
     """Zeng et al. 2023, table of univariate results: ETTh1, input 336, horizon 96."""
     task = Ett(path=str(realdata / "ett"), history=336, horizon=96)
     report = task.report(task.load(0).test.target)

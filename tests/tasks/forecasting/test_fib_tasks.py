@@ -100,7 +100,7 @@ def test_only_train_windows_follow_the_seed():
         np.testing.assert_array_equal(one.part(part).history, other.part(part).history)
 
 
-def test_no_window_stands_in_two_parts():
+def test_no_window_is_in_two_parts():
     task = FibRandom(train_windows=101, validation_windows=101, test_windows=101, extrapolation=20)
     splits = task.load(0)
     parts = ("train", "validation", "test", "extrapolation")
@@ -109,7 +109,7 @@ def test_no_window_stands_in_two_parts():
 
 
 @pytest.mark.parametrize("part", ["test", "extrapolation"])
-def test_rules_of_thumb_fail_and_the_rule_is_an_oracle(part):
+def test_simple_baselines_fail_and_the_rule_is_an_oracle(part):
     task = FibRandom(history=29)
     task.load(0)
     report = zero_report(task, part)

@@ -57,6 +57,6 @@ def test_the_last_sequence_starts_anywhere_that_leaves_two_terms():
     assert 0.2 < fresh.mean() < 0.5  # one third has two terms in the window
 
 
-def test_starts_lie_in_the_unit_interval():
+def test_starts_are_in_the_unit_interval():
     past, _ = random_sequences(np.random.default_rng(11), 101, 17, 2, 2)
     assert np.abs(past).max() < 1 and past.min() < -0.9 and past.max() > 0.9

@@ -47,11 +47,11 @@ def test_diebold_mariano_counts_the_overlap_of_longer_horizons():
     [([1.0, 2.0], 1), ([1.0] * 9, 1), ([1.0, -1.0] * 10, 2)],
     ids=["too few", "no spread", "variance not above 0"],
 )
-def test_diebold_mariano_says_where_it_is_not_defined(losses, horizon):
+def test_diebold_mariano_reports_where_it_is_undefined(losses, horizon):
     assert diebold_mariano(losses, np.zeros(len(losses)), horizon) is None
 
 
-def test_diebold_mariano_takes_no_rounding_for_a_difference():
+def test_diebold_mariano_ignores_rounding():
     losses = np.arange(40) * 0.1
     assert diebold_mariano(losses + 0.1, losses) is None
     assert diebold_mariano(losses * (1 + 1e-14), losses) is None

@@ -28,7 +28,7 @@ def shown(trained, monkeypatch):
     return on_page(trained.attnlab.runs)
 
 
-def test_the_best_epochs_weights_are_those_that_the_run_kept(shown, trained):
+def test_the_best_epochs_weights_are_the_saved_ones(shown, trained):
     (slider,) = attention_records(shown)
     assert isinstance(slider, Slider)
     assert list(slider.epochs.numbers) == [1, 2]
@@ -81,7 +81,7 @@ def of_epoch(monkeypatch, number: int, path) -> None:
     monkeypatch.setattr(RunDirectory, "weights_path", found)
 
 
-def test_without_weights_the_best_epoch_is_known(shown, trained, monkeypatch):
+def test_without_weights_only_the_best_epoch_is_shown(shown, trained, monkeypatch):
     monkeypatch.setattr(RunDirectory, "weights_epochs", lambda run: [])
     slider, *reasons = attention_records(shown)
     assert len(slider.epochs.numbers) == len(slider.frames) == 1
@@ -98,7 +98,7 @@ def test_an_epoch_that_is_damaged_is_left_out_and_named(shown, trained, monkeypa
     assert "Epoch 1 is missing" in why.text
 
 
-def test_forecasts_of_the_same_targets_stand_in_one_chart(three_groups):
+def test_forecasts_of_equal_targets_are_in_one_chart(three_groups):
     (chart,) = forecast_records(on_page(three_groups))
     assert isinstance(chart, Curves)
     assert [curve.label for curve in chart.curves] == [
@@ -135,7 +135,7 @@ def test_several_steps_have_an_error_each(tmp_path):
     assert len(forecast.x) == 20 and "the first of 2 steps" in forecast.title
 
 
-def test_maps_of_many_positions_are_means_of_those_beside_each_other():
+def test_maps_of_many_positions_are_means_of_neighbours():
     maps = np.arange(36.0).reshape(1, 6, 6)
     assert coarser(maps, 3)[0, 0].tolist() == [3.5, 5.5, 7.5]
     assert np.array_equal(coarser(maps, 6), maps)

@@ -52,7 +52,7 @@ def test_months_are_written_as_the_file_writes_them(written, later):
     assert found.write(datetime(2024, 3, 1)) == later
 
 
-def test_a_word_that_the_file_does_not_have_is_not_made_up():
+def test_words_missing_in_the_file_are_not_invented():
     few = MONTHS[:3]
     assert Spelling.learn(few, [GERMAN[t.month - 1] for t in few]).write(MONTHS[5]) is None
 
@@ -78,7 +78,7 @@ def ahead(last="2020-02-02", step="1D", ids=(), start=1234.5):
     return Ahead(origin, origin.labels(3), columns)
 
 
-def test_a_german_spreadsheet_is_answered_by_one(tmp_path):
+def test_the_table_for_a_german_spreadsheet_has_its_format(tmp_path):
     path = tmp_path / "kasse.csv"
     days = [f"{day:%d.%m.%Y};{1000 + at},{at % 10}" for at, day in enumerate(DAYS)]
     path.write_text("\n".join(["Tag;Umsatz", *days[::-1]]), encoding="cp1252")
@@ -132,7 +132,7 @@ def test_a_workbook_has_real_dates_and_numbers():
 
 
 @pytest.mark.parametrize("name", ["next.xls", "next.ods", "next.json"])
-def test_other_programs_files_are_refused(name):
+def test_files_of_other_programs_are_refused(name):
     with pytest.raises(RequestError, match=r"--csv: expected a file that ends with .csv or .xlsx"):
         predictor._check_table(name)
 

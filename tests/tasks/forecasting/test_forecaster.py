@@ -108,7 +108,7 @@ def test_attention_weights_are_those_of_each_window(model, attention):
 
 
 @by_pair
-def test_a_length_is_fixed_only_where_it_says_so(model, attention):
+def test_only_some_mechanisms_fix_the_length(model, attention):
     forecaster = made(model, attention)
     longer = np.concatenate([HISTORY, HISTORY], axis=1)
     if forecaster.fixed_length is None:
@@ -147,7 +147,7 @@ def dense(layer, inputs):
 
 @pytest.mark.parametrize("normalization", ["none", "last", "mean"])
 @by_few
-def test_in_mixed_precision_a_level_keeps_its_digits(model, attention, normalization):
+def test_a_level_keeps_its_digits_in_mixed_precision(model, attention, normalization):
     """Forecasts were bfloat16, three digits in all, and so were histories but in training."""
     keras.config.set_dtype_policy("mixed_bfloat16")
     try:
@@ -164,7 +164,7 @@ def test_in_mixed_precision_a_level_keeps_its_digits(model, attention, normaliza
 
 
 @pytest.mark.parametrize("readout", ["state", "context", "concat", "attentional_state"])
-def test_what_the_head_reads(readout):
+def test_the_head_reads_the_chosen_readout(readout):
     attention = LuongGlobalAttention(score="dot")
     model = plain(attention, readout=readout)
     states = model.encoder(HISTORY)[0].numpy()
@@ -194,7 +194,7 @@ def test_auto_reads_the_context_with_the_state_if_there_is_one(attention, reads)
     assert plain(attention).reads == reads
 
 
-def test_the_query_stands_at_the_end_of_the_history():
+def test_the_query_is_at_the_end_of_the_history():
     model = plain(LuongLocalAttention(alignment="monotonic", window=2))
     weights = np.asarray(model.attend(HISTORY))[:, 0, 0]
     assert (weights[:, : S - 3] == 0).all() and (weights[:, S - 3 :] > 0).all()
@@ -234,7 +234,7 @@ def test_normalization_forecasts_each_window_in_its_own_scale():
 
 
 @pytest.mark.parametrize("model", MODELS)
-def test_from_the_newest_value_on_a_window_is_forecast_alike_at_every_level(model):
+def test_with_an_anchor_the_level_doesnt_matter(model):
     """NLinear's normalization; inputs are seen as they are."""
     changes = {"normalization": "last", "anchor": False, "highway": "all"}
     forecaster = make(model, "bahdanau", inputs=1, **changes)
@@ -298,13 +298,13 @@ def test_least_squares_need_a_linear_part():
         (["task=ett", "model=transformer", "model.highway_start=zeros"], ("last", "all", "zeros")),
     ],
 )
-def test_auto_is_as_the_task_has_it(compose, words, expected):
+def test_auto_follows_the_task(compose, words, expected):
     model = compose(*words, "attention=bahdanau").model.settings
     assert (model["normalization"], model["highway"], model["highway_start"]) == expected
 
 
 @pytest.mark.parametrize("model", MODELS)
-def test_dropout_acts_in_training_alone(model):
+def test_dropout_is_active_only_in_training(model):
     assert_drops_in_training_alone(make(model, "bahdanau", dropout=0.5), HISTORY)
 
 
@@ -316,7 +316,7 @@ def test_an_unknown_model_is_named():
 @pytest.mark.parametrize(
     ("layers", "last", "share"), [(1, False, 0), (2, False, 0), (2, True, 0.5)]
 )
-def test_the_last_layers_output_is_dropped_where_it_is_wanted(layers, last, share):
+def test_the_last_layer_has_dropout_on_request(layers, last, share):
     encoder = RecurrentEncoder(units=8, layers=layers, dropout=0.5, drops_last=last)
     encoder.build((None, 6, 4))
     sequence = np.random.default_rng(0).normal(size=(200, 6, 4)).astype(np.float32)
@@ -354,7 +354,7 @@ def test_both_directions_end_in_their_own_last_state(cell):
     np.testing.assert_allclose(last[:, 3:], backward(HISTORY)[:, -1], rtol=1e-5)
 
 
-def test_layers_stand_on_each_other():
+def test_layers_are_stacked():
     encoder = RecurrentEncoder(cell="gru", units=3, layers=2)
     states, last = encoder(HISTORY)
     lower, upper = encoder.recurrent

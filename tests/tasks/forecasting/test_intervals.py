@@ -24,19 +24,19 @@ def test_steps_with_too_few_errors_have_no_interval():
     assert np.isnan(interval_ends(np.zeros((7, 2)))).all()
 
 
-def test_the_forecast_lies_in_its_interval():
+def test_the_interval_contains_the_forecast():
     """Errors of only one sign would otherwise give an interval without the forecast."""
     errors = np.linspace(1.0, 2.0, 79)[:, None] * [[1, -1]]
     np.testing.assert_allclose(interval_ends(errors), [[0, -errors[77, 0]], [errors[77, 0], 0]])
 
 
-def test_of_exchangeable_errors_it_holds_at_least_the_share_that_it_says():
+def test_exchangeable_errors_give_the_promised_coverage():
     draw = np.random.default_rng(11).normal(size=(120, 2000))
     low, high = interval_ends(draw[:-1])
     assert np.mean((low <= draw[-1]) & (draw[-1] <= high)) == pytest.approx(0.95, abs=0.015)
 
 
-def test_a_report_has_the_interval_and_how_much_of_the_test_part_it_held():
+def test_a_report_has_the_interval_and_its_coverage():
     target = np.array([[1.0, 2.0], [2.0, 9.0], [5.0, 5.0]])
     windows = Windows(None, None, np.arange(3), target, np.full((3, 2), "a"))
     report = build_report(

@@ -65,7 +65,7 @@ def test_a_level_changes_nothing_but_the_level(task_of, scaler, walk, level):
         np.testing.assert_allclose(shifted, expected.predictions[column], atol=1e-5 * spread)
 
 
-def test_forecasts_go_on_at_the_level(task_of):
+def test_forecasts_continue_at_the_level(task_of):
     """What a model is given and what it answers, step after step, is the same at both levels."""
     low, high = task_of(WALK), task_of(WALK + LEVEL)
 
@@ -89,7 +89,7 @@ def test_the_unit_of_a_series_changes_no_relative_score(task_of, factor):
     assert found.notes == expected.notes
 
 
-def test_a_season_that_is_right_but_for_rounding_is_no_yardstick(task_of):
+def test_a_seasonal_forecast_without_error_is_no_scale(task_of):
     task = task_of(1e6 + 5 * np.sin(2 * np.pi * np.arange(211) / 12), period=12)
     report = reported(task)
     assert report.metrics["mase"] is None and report.skills["seasonal_naive"] is None

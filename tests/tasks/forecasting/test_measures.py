@@ -42,7 +42,7 @@ def test_z_scores_are_those_of_scikit_learns_scaler_on_the_train_part(series):
 
 
 @pytest.mark.parametrize("period", [None, 7])
-def test_mase_is_1_for_the_naive_forecast_itself_on_all_that_is_known(series, period):
+def test_mase_of_the_naive_forecast_on_train_is_1(series, period):
     """Hyndman and Koehler's scaling, section 3, seasonal where there is a season."""
     task = series(WALK, history=period or 1, period=period, validation=0)
     report = task.report(task.splits.train.target, "train")
@@ -78,7 +78,7 @@ def test_windows_without_a_series_are_measured_by_the_train_windows():
         (np.arange(80), 70, {"mase"}),
     ],
 )
-def test_what_the_train_part_can_t_measure_is_null_and_a_note_says_so(
+def test_measures_undefined_by_the_train_part_are_null_with_a_note(
     series, values, period, undefined
 ):
     task = series(values, history=5, period=period, test=0.125, validation=0.125)
@@ -91,7 +91,7 @@ def test_what_the_train_part_can_t_measure_is_null_and_a_note_says_so(
     json.dumps(report.scores(), allow_nan=False)
 
 
-def test_a_value_that_was_filled_in_measures_nothing(series):
+def test_filled_in_values_are_not_measured(series):
     gap = WALK.copy().astype(object)
     gap[50] = "na"
     task = series(gap, missing="interpolate", history=5)
@@ -100,7 +100,7 @@ def test_a_value_that_was_filled_in_measures_nothing(series):
     assert task._yardsticks()[""] == Yardstick(np.std(known), np.mean(steps), 1, np.ptp(WALK))
 
 
-def test_many_zeros_are_said_of_smape(series):
+def test_many_zeros_give_a_note_on_smape(series):
     task = series(np.arange(80) % 5, history=5)
     notes = task.report(task.splits.test.target).notes
     assert "3 of 16 targets are 0: smape is 200 % there unless the forecast is 0." in notes

@@ -198,7 +198,7 @@ FORMS = {
 
 
 @pytest.mark.parametrize("header", FORMS)
-def test_the_columns_that_tell_series_apart_are_named(write, header):
+def test_columns_that_identify_series_are_named(write, header):
     lines, ids = FORMS[header]
     path = write(lines, header)
     with pytest.raises(RequestError) as refused:
@@ -244,7 +244,7 @@ def test_ids_are_found_though_they_are_the_last_numbers_or_three(write):
         read_panel(write(lines, "r,s,i,ds,y"), "y", "auto")
 
 
-def test_a_series_of_one_row_is_too_short_and_no_fault(write):
+def test_a_series_of_one_row_is_too_short_but_not_an_error(write):
     assert len(panel(write([*rows(), ("new", "2020-01-01", 5)])).splits.test.index)
     with pytest.raises(RequestError, match="None of the 9 series is long enough"):
         panel(write([(at, f"2020-01-0{at}", at) for at in range(1, 10)]))
@@ -298,7 +298,7 @@ def write_forecasts(run, losses, ids, times):
 
 
 @pytest.mark.parametrize("aligned", [True, False])
-def test_items_of_a_test_are_times_that_series_share_or_else_series(runs, aligned):
+def test_test_items_are_shared_times_or_else_series(runs, aligned):
     """Windows of several series at one time can go together, so they don't count one by one."""
     draw = np.random.default_rng(0)
     ids = np.repeat([*"pqrst"], 9)

@@ -43,7 +43,7 @@ def folder(compose, table, no_figures):
     return run(compose("task=series", "attention=bahdanau", *words, *small, "trainer.jit=false"))
 
 
-def test_forecasts_are_of_each_series_or_of_those_that_are_named(folder, capsys):
+def test_forecasts_are_made_for_all_or_named_series(folder, capsys):
     assert main(["forecast", str(folder), "--steps", "2", "--csv", "-"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "shop;date;sold;low;high"

@@ -126,7 +126,7 @@ def test_run_without_attention_has_two(tmp_path):
     assert [path.relative_to(output).name for path in files] == ["loss.png", "forecast.png"]
 
 
-def test_units_are_no_formula(tmp_path):
+def test_units_are_not_drawn_as_formulas(tmp_path):
     units = "cost_$ per_$"  # as a formula, a damaged one
     metrics = {**METRICS, "units": units}
     named = {
@@ -141,7 +141,7 @@ def test_units_are_no_formula(tmp_path):
         assert not shown.get_parse_math()
 
 
-def test_numbers_on_a_logarithmic_axis_are_written_as_people_do():
+def test_numbers_on_a_logarithmic_axis_are_written_out():
     columns = predictions(shuffled=True)
     columns["prediction"] = columns["target"] + np.logspace(-4, 0, len(columns["target"]))
     figure = forecast_figure(columns, METRICS)
@@ -184,7 +184,7 @@ def test_loss_curves(epochs, validation):
     assert axes.get_yscale() == ("log" if epochs == 7 else "linear")
 
 
-def test_losses_that_are_not_finite_are_drawn_around():
+def test_losses_that_are_not_finite_dont_affect_the_axis():
     broken = {"epoch": [1, 2, 3], "train_loss": [0.5, math.nan, math.inf]}
     figure = loss_figure(broken, METRICS)
     figure.draw_without_rendering()
@@ -207,7 +207,7 @@ def test_series_is_drawn_along_time():
 
 
 @pytest.mark.parametrize("label", ["week {}", "{}-Q1"])
-def test_times_that_are_no_dates_label_even_places(label):
+def test_times_that_are_not_dates_label_equal_distances(label):
     columns = predictions()
     columns["time"] = np.array([label.format(1900 + index) for index in columns["index"]])
     figure = forecast_figure(columns, METRICS)
@@ -332,7 +332,7 @@ def test_texts_neither_overlap_nor_leave_the_figure(figure, legible_texts):
     assert len(legible_texts(figure)) > 5
 
 
-def test_of_several_series_the_best_the_worst_and_some_between_are_drawn():
+def test_the_best_the_worst_and_some_other_series_are_drawn():
     figure = forecast_figure(panel(), PANEL_METRICS)
     titles = [axes.get_title("left") for axes in figure.axes]
     assert titles == ["A: MASE 0", "C: MASE 0.2", "D: MASE 0.3", "F: MASE 0.5"]
@@ -352,13 +352,13 @@ def test_the_error_of_every_step_is_inside_its_panel():
 
 
 @pytest.mark.parametrize(("steps", "dots"), [(24, 1), (336, 0)])
-def test_weights_of_long_histories_are_no_dots_that_touch(steps, dots):
+def test_dots_of_long_histories_dont_touch(steps, dots):
     figure = attention_figure(weights(steps=steps), np.ones((8, steps)), ["1"] * 8, METRICS)
     example = next(each for each in figure.axes if each.get_title().startswith("history before"))
     assert len(example.collections) == dots and ("dot" in example.get_title()) == bool(dots)
 
 
-def test_title_says_which_run_and_what_came_out():
+def test_the_title_names_the_run_and_its_result():
     written = " ".join(text.get_text() for text in loss_figure(history(), METRICS).texts)
     for part in ("sunspots", "luong_local", "seed 3", "test RMSE 0.1", "linear_ar24 0.2", "0.5"):
         assert part in written

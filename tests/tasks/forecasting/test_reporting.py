@@ -42,7 +42,7 @@ def scored(target, ids=None, **errors_of):
     return scores
 
 
-def test_there_is_no_skill_against_a_baseline_that_is_right_but_for_rounding():
+def test_there_is_no_skill_against_a_baseline_without_error():
     """It was thousands below zero, and said nothing."""
     rounding = float(np.finfo(np.float32).eps * np.ptp(TARGET))
     scores = scored(TARGET, right=rounding / 2, wrong=2 * rounding)
@@ -63,7 +63,7 @@ def test_rounding_is_judged_by_the_spread_of_each_series_not_by_its_level():
     assert scores.are_rounding("right") and not scores.are_rounding("wrong")
 
 
-def test_of_many_windows_the_table_has_some_and_scores_are_of_all(monkeypatch):
+def test_the_table_has_some_of_many_windows_and_scores_use_all(monkeypatch):
     monkeypatch.setattr("attnlab.tasks.forecasting.report._MOST_ROWS", 8)
     target = np.arange(20.0).reshape(10, 2)  # three times as many as fit
     forecast = target + np.arange(10.0)[:, None]

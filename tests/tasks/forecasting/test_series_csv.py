@@ -71,7 +71,7 @@ def test_dialects_that_just_work(csv_file, content):
 
 
 @pytest.mark.parametrize("cell", ["abc", "nan", "inf", "-inf", "", "1_0", "1e200", "1,5,5"])
-def test_a_cell_that_is_no_finite_number_is_named_with_its_row_in_the_file(csv_file, cell):
+def test_a_cell_that_isnt_a_finite_number_is_named_with_its_row(csv_file, cell):
     path = csv_file(f'# comment\nx\n1\n\n"{cell}"\n2\n')
     with pytest.raises(
         RequestError, match=r"series\.csv: row 5, column 'x': expected a finite"
@@ -95,7 +95,7 @@ def test_a_cell_that_is_no_finite_number_is_named_with_its_row_in_the_file(csv_f
     ],
     ids=["empty", "no_rows", "header", "one", "nul", "bytes", "long", "short", "huge"],
 )
-def test_files_that_are_refused(csv_file, content, words):
+def test_unusable_files_are_refused(csv_file, content, words):
     with pytest.raises(RequestError, match=words):
         read_series(csv_file(content))
 
@@ -133,7 +133,7 @@ def test_the_digest_follows_the_values_and_their_order():
         (["−1", "2"], [-1, 2]),
     ],
 )
-def test_signs_of_currencies_and_shares_are_no_part_of_a_number(csv_file, cells, values):
+def test_currency_and_percent_signs_are_removed(csv_file, cells, values):
     assert read_series(
         csv_file("\n".join(["x;y", *(f"{c};a" for c in cells)]))
     ).values.tolist() == (values)
@@ -146,7 +146,7 @@ def test_numbers_that_signs_leave_open_are_refused(csv_file, cells):
 
 
 @pytest.mark.parametrize("mark", ["-999", "-9999.0", "-99.99", "1e20"])
-def test_a_number_that_marks_a_missing_one_is_none(csv_file, mark):
+def test_a_number_can_mark_missing_values(csv_file, mark):
     path = csv_file(f"x\n1\n2\n{mark}\n4\n")
     with pytest.raises(RequestError, match=f"row 4, .*{mark} is far .* task.missing=interpolate"):
         read_series(path)
@@ -208,7 +208,7 @@ def test_times_in_the_names_of_columns_are_refused(csv_file, content):
     assert read_series(last, time_column="auto").values.tolist() == [3, 6]
 
 
-def test_a_first_row_whose_number_is_missing_is_no_header(csv_file):
+def test_a_first_row_with_a_missing_number_is_not_a_header(csv_file):
     path = csv_file("2019-12-01,NA\n2019-12-02,2\n2019-12-03,3\n")
     with pytest.raises(RequestError, match=r"row 1, .*got 'NA'; task.missing"):
         read_series(path, time_column="auto")
@@ -224,7 +224,7 @@ def test_a_note_says_which_of_several_columns_are_read(csv_file):
 
 
 @pytest.mark.parametrize("start", [b"PK\x03\x04", b"\xd0\xcf\x11\xe0", b"PAR1"])
-def test_a_workbook_is_refused_as_one(csv_file, start):
+def test_a_workbook_is_refused(csv_file, start):
     with pytest.raises(
         RequestError, match="got a workbook, an archive or .*: save its table as CSV"
     ):

@@ -52,7 +52,7 @@ def with_inputs(compose, table, no_figures):
     return run(compose(*words, "task.history=5", "task.horizon=3", *SMALL))
 
 
-def test_the_run_says_that_it_sorted_and_how_often_its_interval_held(folder):
+def test_a_run_reports_sorting_and_the_coverage_of_its_interval(folder):
     metrics = json.loads((folder / "metrics.json").read_text())
     assert "newest first" in metrics["notes"][0]
     interval = metrics["interval"]
@@ -66,7 +66,7 @@ def test_the_run_says_that_it_sorted_and_how_often_its_interval_held(folder):
     np.testing.assert_allclose(ends[1][1::2], interval["high"][1] * scale)
 
 
-def test_errors_beyond_the_horizon_are_those_of_forecasts_that_go_on_from_themselves(plain, folder):
+def test_errors_beyond_the_horizon_are_those_of_recursive_forecasts(plain, folder):
     trained = TrainedRun.load(RunDirectory(folder))
     trained.task.load(trained.config.seed)
     learner = make_learner(plain, trained.task)
@@ -121,7 +121,7 @@ def test_another_epoch_or_a_run_of_the_version_before_has_no_interval(folder, ca
     assert printed.out.splitlines()[0].count("\t") == 1
 
 
-def test_inputs_go_through_every_verb(with_inputs, table, capsys):
+def test_inputs_work_with_every_command(with_inputs, table, capsys):
     assert main(["forecast", str(with_inputs)]) == 0
     out = capsys.readouterr().out
     assert [line.count("\t") for line in out.splitlines()] == [3] * 3

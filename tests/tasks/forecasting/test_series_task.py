@@ -45,7 +45,7 @@ def test_a_csv_file_from_path_to_report(csv_path):
 
 
 @pytest.mark.parametrize(("months", "period"), [(60, 12), (35, None)])
-def test_a_season_is_found_by_the_times_where_train_has_two(tmp_path, months, period):
+def test_a_season_is_found_if_train_has_two(tmp_path, months, period):
     path = tmp_path / "level.csv"
     times = np.arange("1996-01", np.datetime64("1996-01") + months, dtype="datetime64[M]")
     path.write_text(
@@ -72,7 +72,7 @@ def test_several_steps_are_scored_in_natural_units():
     assert report.baselines["linear_ar12"]["rmse"] < 1e-9
 
 
-def test_forecasts_go_on_from_their_own_answers():
+def test_long_forecasts_are_recursive():
     task = series_of(np.arange(60.0), history=5, horizon=2)
     task.load(0)
     seen = []
@@ -92,14 +92,14 @@ def test_forecasts_go_on_from_their_own_answers():
     ("values", "steps", "words"),
     [([1.0] * 4, 1, "newest 5 values, got 4"), ([np.nan] * 5, 1, "NaN"), ([1.0] * 5, 0, "steps")],
 )
-def test_a_forecast_without_enough_to_go_on_is_refused(values, steps, words):
+def test_a_forecast_from_a_short_history_is_refused(values, steps, words):
     task = series_of(np.arange(60.0), history=5)
     task.load(0)
     with pytest.raises(RequestError, match=words):
         task.forecast_values(lambda history: history[:, -1], values, steps)
 
 
-def test_a_history_of_more_columns_is_read_where_the_run_found_its_own(tmp_path):
+def test_a_history_may_have_more_columns(tmp_path):
     """The last one was forecast, in silence."""
     path, more = tmp_path / "y.csv", tmp_path / "more.csv"
     path.write_text("\n".join(["date,y", *(f"2020-01-{day:02},{day % 5}" for day in range(1, 32))]))
@@ -112,7 +112,7 @@ def test_a_history_of_more_columns_is_read_where_the_run_found_its_own(tmp_path)
 
 
 @pytest.mark.parametrize("size", [1.0, 2.5])
-def test_from_1_on_a_part_is_a_whole_number_of_values(size):
+def test_part_sizes_from_1_on_are_numbers_of_values(size):
     with pytest.raises(RequestError, match=r"task\.test: expected a fraction below 1 or a whole"):
         Series(path="x.csv", test=size)
     splits = series_of(np.arange(60.0), history=5, test=7, validation=9).load(0)
@@ -145,7 +145,7 @@ def test_the_longest_history_that_fits_is_the_one_named():
     assert len(series_of(np.arange(60.0), history=38).load(0).train) == 1
 
 
-def test_without_validation_there_is_no_such_part():
+def test_a_run_without_a_validation_part_has_none_to_evaluate():
     task = series_of(np.arange(60.0), history=5, validation=0)
     splits = task.load(0)
     assert splits.validation is None and len(splits.train) == 43
@@ -153,7 +153,7 @@ def test_without_validation_there_is_no_such_part():
         task.report(splits.test.target, "validation")
 
 
-def test_baselines_that_would_need_what_is_not_there_are_left_out_and_named():
+def test_baselines_without_their_data_are_left_out_and_named():
     task = series_of(np.arange(31.0) % 7, history=11, period=29)
     task.load(0)
     report = task.report(task.splits.test.target)
@@ -188,7 +188,7 @@ def test_a_diverging_forecast_names_its_step():
     test=st.floats(0.05, 0.6),
     validation=st.floats(0, 0.35),
 )
-def test_any_split_is_without_leak_or_refused(count, history, horizon, test, validation):
+def test_every_split_is_free_of_leaks_or_refused(count, history, horizon, test, validation):
     task = series_of(
         np.arange(float(count)),
         history=history,
@@ -214,7 +214,7 @@ def test_any_split_is_without_leak_or_refused(count, history, horizon, test, val
 COLUMNS = np.column_stack([np.arange(60.0) * 100, np.sin(np.arange(60.0))])
 
 
-def test_inputs_stand_beside_the_series_in_their_own_scale():
+def test_inputs_have_their_own_scale():
     task = series_of(np.arange(60.0), COLUMNS, history=5, horizon=2)
     splits = task.load(0)
     assert splits.test.history.shape == (11, 5, 3)
@@ -240,7 +240,7 @@ def test_no_window_knows_an_input_of_its_targets():
         np.testing.assert_array_equal(same, known)
 
 
-def test_with_inputs_a_forecast_ends_at_the_horizon(tmp_path):
+def test_a_forecast_with_inputs_ends_at_the_horizon(tmp_path):
     task = series_of(np.arange(60.0), COLUMNS, history=5, horizon=2)
     task.load(0)
     task.save(tmp_path)
@@ -264,7 +264,7 @@ def test_with_inputs_a_forecast_ends_at_the_horizon(tmp_path):
         series_of(np.arange(60.0), history=5, horizon=2).load_from(tmp_path)
 
 
-def test_no_window_begins_right_behind_a_value_that_was_filled_in_or_forecasts_one():
+def test_no_window_follows_or_forecasts_a_filled_in_value():
     filled = np.isin(np.arange(60), [20, 53])
     task = series_of(np.arange(60.0), filled=filled, history=5, horizon=2)
     splits = task.load(0)
@@ -276,12 +276,12 @@ def test_no_window_begins_right_behind_a_value_that_was_filled_in_or_forecasts_o
     assert moved.scaler_for() == task.scaler_for()
 
 
-def test_both_marks_can_not_be_the_same():
+def test_both_marks_must_differ():
     with pytest.raises(RequestError, match=r"task\.thousands: expected another mark than"):
         Series(path="x.csv", decimal="comma", thousands="comma")
 
 
-def test_a_history_needs_no_times_where_the_runs_file_has_them(tmp_path):
+def test_a_history_needs_no_times(tmp_path):
     dated, plain = tmp_path / "dated.csv", tmp_path / "plain.csv"
     dated.write_text("when,v\n" + "".join(f"{day:02}.01.2020,{day}\n" for day in range(1, 31)))
     plain.write_text("v\n1\n2\n3\n")

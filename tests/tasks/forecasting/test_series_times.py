@@ -67,14 +67,14 @@ def test_common_forms_of_times_and_their_step(labels, known, step):
     assert next_labels(shown[-2], step, 1) == shown[-1:]
 
 
-def test_working_days_go_on_over_the_weekend():
+def test_working_days_continue_after_the_weekend():
     days = [f"{day:%d.%m.%Y}" for day in pd.date_range("2020-01-01", periods=8, freq="B")]
     times, step = read_times(days).times.regular()
     around = next_labels("2020-01-13", step, 1, before=2)
     assert (step, around) == ("B", ["2020-01-10", "2020-01-13", "2020-01-14"])
 
 
-def test_offsets_and_quarters_stay_in_the_labels_of_forecasts():
+def test_labels_of_forecasts_keep_offsets_and_quarters():
     assert next_labels("2024-10-27 02:00+02:00[Europe/Berlin]", "h", 2) == [
         *("2024-10-27 02:00+01:00[Europe/Berlin]", "2024-10-27 03:00+01:00[Europe/Berlin]")
     ]
@@ -112,7 +112,7 @@ def test_rows_are_sorted_with_a_note(read):
     assert (by_rows.values.tolist(), by_rows.step, by_rows.notes) == ([3, 2, 1], None, ())
 
 
-def test_years_in_front_are_times_and_a_column_of_such_numbers_alone_is_not(read):
+def test_a_first_column_of_years_is_a_time_unless_it_is_the_only_one(read):
     assert read(["1901,3", "1900,2"]).times == ["1900", "1901"]
     assert read(["1901", "1900"], header="x").values.tolist() == [1901, 1900]
     twice = read(["1901,3", "1901,2"], header="value,x", column=None)
@@ -176,7 +176,7 @@ def test_gaps_and_empty_cells_are_interpolated_with_a_note(read):
         (["7"], ";", "."),
     ],
 )
-def test_the_mark_before_decimals_is_found_or_asked_for(cells, separator, mark):
+def test_the_decimal_mark_is_found_or_must_be_set(cells, separator, mark):
     assert decimal_mark(cells, separator) == mark
 
 
@@ -198,7 +198,7 @@ def test_the_mark_before_decimals_is_found_or_asked_for(cells, separator, mark):
         ("1 2", ".", np.nan),
     ],
 )
-def test_groups_of_three_digits_may_be_parted(cell, mark, number):
+def test_groups_of_three_digits_may_be_separated(cell, mark, number):
     np.testing.assert_equal(to_number(cell, mark), number)
 
 

@@ -12,7 +12,7 @@ from attnlab.tasks.forecasting.data.csv_series import read_series
 EMBEDDED = Path(data.__file__).with_name("sunspots.csv")
 
 
-def test_every_month_from_1749_to_1983_stands_once_in_order():
+def test_every_month_from_1749_to_1983_occurs_once_in_order():
     series = read_series(EMBEDDED, "sunspots", "month")
     months = [f"{1749 + month // 12}-{month % 12 + 1:02d}" for month in range(2820)]
     assert series.times == months

@@ -63,7 +63,7 @@ def test_the_books_arrays_are_those_of_its_listing():
     np.testing.assert_array_equal(splits.test.target[:, 0], test[12::12])
 
 
-def test_the_book_s_report_says_what_leaks():
+def test_the_books_report_notes_the_leak():
     task = Sunspots(protocol="book", history=12)
     notes = " ".join(task.report(task.load(0).test.target).notes)
     assert "leaks" in notes and "46 test targets" in notes and "same month" in notes

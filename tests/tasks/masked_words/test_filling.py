@@ -32,7 +32,7 @@ def fitted(kind: str) -> Tokenizer:
         "[MASK] key is [MASK], and singing.",
     ],
 )
-def test_what_stands_around_masks_is_cut_as_without_them(kind, text):
+def test_masks_dont_change_the_tokens_around_them(kind, text):
     """The mask stands for what the whole text has there."""
     tokenizer = fitted(kind)
     tokens = tokens_of(tokenizer, text)
@@ -57,7 +57,7 @@ def test_a_text_without_a_mask_is_refused():
         check_text(" ", "TEXT")
 
 
-def test_labels_of_byte_pairs_say_which_go_on_with_a_word_whatever_stands_before():
+def test_labels_of_byte_pairs_mark_continued_words():
     tokenizer = fitted("bpe")
     inside = tokenizer.encode(["qs"])[0][-1]
     first = tokenizer.encode(["s"])[0][0]
@@ -68,7 +68,7 @@ def test_labels_of_byte_pairs_say_which_go_on_with_a_word_whatever_stands_before
     assert labels(words, words.encode(["the keys"])[0]) == ["the", "keys"]
 
 
-def test_the_best_words_are_no_special_tokens_and_their_shares_add_up():
+def test_the_best_words_exclude_special_tokens_and_have_probabilities():
     tokenizer = fitted("word")
     logits = np.zeros((1, tokenizer.size))
     logits[0, :4] = 9
@@ -92,5 +92,5 @@ def test_the_best_words_are_no_special_tokens_and_their_shares_add_up():
         ("a[MASK]b", ["␣"], "a b"),
     ],
 )
-def test_texts_are_filled_in_as_they_stand(text, words, expected):
+def test_filled_in_texts_are_otherwise_unchanged(text, words, expected):
     assert filled_in(text, [[Guess(word, 0.5)] for word in words]) == expected

@@ -7,20 +7,20 @@ import pytest
 from attnlab.tasks.masked_words.rows import Row, _cut, filled, packed, paired
 
 
-def test_sentences_share_a_row_as_long_as_there_is_room():
+def test_sentences_share_a_row_if_there_is_room():
     documents = [[[4, 5], [6], [7, 8, 9]], [[10]], [[*range(20, 27)], [11]]]
     rows, cut = packed(documents, 7)
     assert [row.first for row in rows] == [[4, 5, 6], [7, 8, 9], [10], [*range(20, 25)], [11]]
     assert cut == 1 and max(row.length for row in rows) == 7
 
 
-def test_rows_have_a_start_and_an_end_behind_each_text():
+def test_rows_have_start_and_an_end_after_each_text():
     rows = [Row([4, 5]), Row([6], [7, 8], False)]
     assert [row.length for row in rows] == [4, 6]
     assert filled(rows, 6).tolist() == [[2, 4, 5, 3, 0, 0], [2, 6, 3, 7, 8, 3]]
 
 
-def test_half_of_the_pairs_follow_and_the_others_are_of_another_document():
+def test_half_of_the_pairs_are_consecutive_sentences():
     documents = [[[100 * d + s] for s in range(1, 12)] for d in range(1, 31)]
     rows, cut = paired(documents, 16, seed=0)
     assert len(rows) == 300 and cut == 0

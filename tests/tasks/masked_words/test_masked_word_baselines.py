@@ -49,7 +49,7 @@ def test_neighbours_are_naive_bayes(left, right):
     assert found[:4].sum() == pytest.approx(0, abs=1e-9)
 
 
-def test_both_are_scored_at_the_places_that_are_asked_for():
+def test_baselines_are_scored_at_the_chosen_places():
     tokens = np.array([[2, 4, MASK, 4, 3], [2, MASK, 6, 3, 0]], np.int32)
     asked = Asked(tokens, np.array([[2, 0], [1, 0]], np.int32), np.array([1, 1], np.int32))
     right = np.array([5, 4])

@@ -19,7 +19,7 @@ WORDS = 50
 ROWS = some_rows(WORDS)
 
 
-def test_the_output_is_tied_to_the_embeddings_but_for_the_masks():
+def test_the_output_is_tied_to_the_embeddings_except_the_masks():
     model = small_model(WORDS)
     model.bias.assign(np.linspace(-1, 1, WORDS))
     vectors = model.encoder(ROWS).vectors
@@ -46,7 +46,7 @@ def test_padding_changes_nothing_by_one_bit():
     assert np.array_equal(np.asarray(model(longer)), np.asarray(model(ROWS)))
 
 
-def test_words_at_given_places_are_those_of_all_places():
+def test_predictions_at_given_places_equal_those_at_all_places():
     model = small_model(WORDS)
     places = np.array([[1, 2]] * len(ROWS), np.int32)
     found = model.guesses(ROWS, places, np.full(len(ROWS), 2, np.int32))
@@ -71,7 +71,7 @@ def test_the_loss_is_the_mean_cross_entropy_over_the_words_that_count():
     np.testing.assert_allclose(both - found, pairs, rtol=1e-4)
 
 
-def test_in_training_words_are_drawn_anew_and_all_weights_learn():
+def test_training_draws_new_words_and_all_weights_learn():
     model = small_model(WORDS, next_sentence=True)
     with tf.GradientTape() as tape:
         first = model(ROWS, training=True)
@@ -85,7 +85,7 @@ def test_in_training_words_are_drawn_anew_and_all_weights_learn():
 
 
 @pytest.mark.parametrize("paired", [False, True])
-def test_what_is_said_of_a_part_is_what_the_model_says(paired):
+def test_predictions_of_a_part_are_the_models(paired):
     model = small_model(WORDS, next_sentence=paired)
     asked = choose(ROWS, WORDS, seed=0)
     predicted = Scorer(model, ROWS.shape[1])(MaskedPart(ROWS, np.ones(len(ROWS), np.int32), asked))

@@ -46,7 +46,7 @@ def test_a_report_has_scores_groups_and_skill():
     assert whole == pytest.approx(report.metrics["accuracy"])
 
 
-def test_predictions_have_the_words_around_and_what_was_said(tmp_path):
+def test_predictions_have_their_context(tmp_path):
     run = write_filler(tmp_path, "multi_head", [2])
     columns = run.read_predictions(KIND.scoring.text_columns)
     assert {n for n in columns if columns[n].dtype.kind in "OU"} == {*KIND.scoring.text_columns}
@@ -62,7 +62,7 @@ def test_predictions_have_the_words_around_and_what_was_said(tmp_path):
     assert columns["p_word"][2] == pytest.approx(np.exp(-1), abs=1e-6)
 
 
-def test_pairs_are_scored_beside_the_kind_that_is_more_frequent_in_train():
+def test_the_baseline_of_pairs_is_the_more_frequent_kind():
     predicted = said([])
     predicted.follows = np.where(np.arange(len(DATA.parts["test"])) < 5, 0.25, 0.75)
     report = build_report(fake_task(), "test", predicted)
@@ -118,7 +118,7 @@ def kept(heads: int = 2) -> dict[str, np.ndarray]:
     }
 
 
-def test_words_are_shaded_by_the_weights_of_the_place_that_asks():
+def test_words_are_shaded_by_the_weights_of_the_query():
     figure = drawn(attention_figure)(kept(), METRICS)
     axes = figure.axes[0]
     texts = [text.get_text() for text in axes.texts]
@@ -154,7 +154,7 @@ def test_a_run_draws_its_figures(tmp_path, paired):
 # The page
 
 
-def test_words_go_from_the_hardest_to_the_best_known(tmp_path):
+def test_words_are_ordered_from_worst_to_best(tmp_path):
     write_filler(tmp_path, "multi_head", [5, 6, 8])
     table, groups = word_records(on_page(tmp_path))
     assert table.header == ["text", "word", "prediction", "p"]

@@ -42,7 +42,7 @@ def trained(trained_once):
     return trained_once(*TINY)
 
 
-def test_a_run_learns_and_says_what_it_learned(trained):
+def test_a_run_learns_and_reports_its_result(trained):
     (run,) = trained.run_folders()
     metrics = json.loads((run / "metrics.json").read_text())
     assert metrics["metric"] == "accuracy" and metrics["test"]["accuracy"] > 0.5
@@ -104,7 +104,7 @@ def test_words_are_filled_in(trained, monkeypatch):
         assert (json.loads(blank) if form else blank) == empty
 
 
-def test_a_text_that_is_not_read_to_its_end_is_told_of_once(trained):
+def test_a_text_that_is_cut_off_gets_one_warning(trained):
     code, _, err = trained("fill", "latest", *["a [MASK]" + " dog" * 200] * 2)
     assert code == 0
     (line,) = [line for line in err.splitlines() if "as in training" in line]
@@ -169,7 +169,7 @@ def test_a_run_serves_and_encodes_without_its_corpus(trained):
     assert np.array_equal(vectors[0], vectors[1]) and not np.allclose(vectors[0], vectors[2])
 
 
-def test_a_run_that_was_stopped_goes_on_to_the_same_bits(trained, monkeypatch):
+def test_a_stopped_run_resumes_to_the_same_bits(trained, monkeypatch):
     from same_runs import assert_same_run
 
     from attnlab.tasks.masked_words.learner import MaskedWordLearner
@@ -203,7 +203,7 @@ def test_another_seed_gives_other_bits(trained):
 # The task
 
 
-def test_the_words_that_are_asked_for_are_the_same_whatever_the_seed():
+def test_the_words_to_predict_dont_depend_on_the_seed():
     from attnlab.tasks.masked_words.corpora.sentences import Sentences as Grammar
 
     tasks = [task_of(), task_of()]
@@ -216,7 +216,7 @@ def test_the_words_that_are_asked_for_are_the_same_whatever_the_seed():
     assert tasks[0].data.parts["train"].asked is None
 
 
-def test_what_has_no_pairs_or_no_words_is_refused():
+def test_a_corpus_without_pairs_or_words_is_refused():
     from attnlab.tasks.masked_words.corpora.sentences import Sentences as Grammar
 
     task = task_of(next_sentence=True)
@@ -229,14 +229,14 @@ def test_what_has_no_pairs_or_no_words_is_refused():
         task_of(min_count=500).load()
 
 
-def test_unknown_words_are_noted_and_not_asked_for():
+def test_unknown_words_are_noted_and_not_predicted():
     task = task_of(vocabulary=12)
     data = task.load()
     assert any("not in the vocabulary and are never predicted" in note for note in data.notes())
     assert all((part.words > 3).all() for part in data.parts.values() if part.asked)
 
 
-def test_what_was_saved_is_of_the_same_settings(tmp_path):
+def test_a_saved_task_needs_the_same_settings(tmp_path):
     task = task_of()
     task.load()
     task.save(tmp_path)

@@ -29,7 +29,7 @@ def asked(request):
     return choose(ROWS, WORDS, seed=0) if request.param == "tests" else of_training(ROWS)
 
 
-def test_of_each_row_15_percent_are_asked_for_and_nothing_else_changes(asked):
+def test_fifteen_percent_of_each_row_are_chosen_and_nothing_else_changes(asked):
     tokens, places, counts = asked
     assert counts.tolist() == COUNTS.tolist()
     for row, read, own, count in zip(ROWS, tokens, places, counts, strict=True):
@@ -52,13 +52,13 @@ def test_80_percent_are_masked_and_10_replaced(asked):
     assert (read > END).all() and {*read.tolist()} >= {*range(4, 50)}
 
 
-def test_rows_without_a_word_are_asked_for_nothing():
+def test_rows_without_words_have_no_chosen_places():
     rows = np.array([[2, 1, 1, 3, 0], [2, 7, 1, 3, 0]], np.int32)
     for _, places, counts in (choose(rows, WORDS, 0), of_training(rows)):
         assert counts.tolist() == [0, 1] and places[1, 0] == 1
 
 
-def test_the_choice_is_the_seeds():
+def test_the_seed_determines_the_choice():
     first, same, other = (choose(ROWS, WORDS, seed) for seed in (0, 0, 1))
     assert all(np.array_equal(a, b) for a, b in zip(first, same, strict=True))
     assert not np.array_equal(first.tokens, other.tokens)

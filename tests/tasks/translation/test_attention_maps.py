@@ -78,21 +78,19 @@ def test_each_layer_has_its_own_error(tmp_path):
     assert first["error_rate"] > 0
 
 
-def test_without_gold_links_there_are_measures_alone(tmp_path):
+def test_without_gold_links_there_are_only_measures(tmp_path):
     found = details(task(tmp_path, linked=False), looking())
     assert set(found) == {"attention_maps"}
     assert found["attention_maps"]["largest_weight"] == pytest.approx(0.73, abs=0.1)
 
 
-def test_what_does_not_attend_has_nothing(tmp_path):
+def test_a_model_without_attention_has_no_details(tmp_path):
     blind = SimpleNamespace(fixed_length=None, max_positions=None, attend=lambda *_: {})
     assert details(task(tmp_path), blind) == {}
 
 
 @pytest.mark.parametrize(("linked", "right"), [(True, True), (True, False), (False, True)])
-def test_gold_links_are_kept_of_sentences_that_were_translated_as_in_the_corpus(
-    tmp_path, linked, right
-):
+def test_gold_links_are_saved_for_right_translations(tmp_path, linked, right):
     found = task(tmp_path, linked)
 
     def search(rows):

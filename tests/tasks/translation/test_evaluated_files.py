@@ -95,7 +95,7 @@ def test_the_runs_own_test_files_packed_or_not_score_as_its_test_part(run, at_ho
     assert of_part == "2 of 19 sources are also in the training part."
 
 
-def test_the_score_is_sacrebleus_of_what_translate_says(run, at_home):
+def test_the_score_is_sacrebleus_of_the_output_of_translate(run, at_home):
     from sacrebleu import corpus_bleu, corpus_chrf
 
     sources, references = (
@@ -139,7 +139,7 @@ def test_another_test_set_leaves_the_training_part_as_it_was(run, at_home, monke
     assert set(found["baselines"]) == {"nearest_pair", "copied_source"}
 
 
-def test_a_test_set_tells_how_far_its_download_is(run, monkeypatch):
+def test_the_download_of_a_test_set_shows_progress(run, monkeypatch):
     def downloading(corpus, name, cache, progress=None):
         progress(1, 2, name)
         raise ConnectionError
@@ -151,7 +151,7 @@ def test_a_test_set_tells_how_far_its_download_is(run, monkeypatch):
     assert told == [(1, 2, "val")]
 
 
-def test_the_table_says_what_is_left_out(here):
+def test_the_table_notes_left_out_pairs(here):
     with open("new.en", "a") as english, open("new.de", "a") as german:
         english.write("\nOne two.\n")
         german.write("Eins.\n \n")
@@ -215,7 +215,7 @@ def test_a_wrong_request_gets_one_sentence(here, words, sentence):
     assert_refused(here("evaluate", "latest", *words.split()), sentence)
 
 
-def test_a_test_set_that_is_not_there_is_named(at_home):
+def test_a_missing_test_set_is_named(at_home):
     refused = at_home("evaluate", "latest", "data.test_set=test_2017_mscoco")
     assert_refused(refused, "multi30k: expected test_2017_mscoco.en and test_2017_mscoco.de, plain")
 

@@ -27,9 +27,7 @@ def translator(attention, **settings):
         (lambda: LuongGlobalAttention(dropout=0.1), {"input_feeding": True}, LONG),
     ],
 )
-def test_attention_draws_at_each_target_step_where_it_stands_in_the_loop(
-    attention, settings, draws
-):
+def test_attention_inside_the_loop_draws_at_each_target_step(attention, settings, draws):
     assert translator(attention, **settings).draws(LONG) == draws
 
 

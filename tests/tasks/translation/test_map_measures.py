@@ -60,7 +60,7 @@ def test_largest_weight_is_the_models_own():
     np.testing.assert_allclose(largest_weight(np.array([[0.1, 0.3], [0.6, 0.4]])), [0.3, 0.6])
 
 
-def test_a_row_without_weight_has_no_value_and_is_passed_over():
+def test_a_row_without_weight_is_nan_and_skipped():
     for measure in (entropy, largest_weight, diagonal_distance):
         assert np.isnan(measure(NOWHERE)).tolist() == [False, True]
     means = measures(NOWHERE[None])
@@ -184,7 +184,7 @@ def test_links_are_counted_over_all_sentences():
     st.frozensets(st.tuples(st.integers(0, 3), st.integers(0, 3))),
     st.frozensets(st.tuples(st.integers(0, 3), st.integers(0, 3))),
 )
-def test_error_lies_between_0_and_1(found, gold):
+def test_the_error_is_between_0_and_1(found, gold):
     assert 0 <= error_rate([(found, gold)]) <= 1
     assert error_rate([(gold, gold)]) == 0
 

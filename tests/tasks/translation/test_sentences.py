@@ -91,7 +91,7 @@ def test_text_is_cleaned_as_in_training():
 # --- lengths -----------------------------------------------------------------------------------
 
 
-def test_a_sentence_longer_than_trained_on_is_read_whole_and_told_once():
+def test_a_longer_sentence_than_in_training_gets_one_warning():
     told: list[str] = []
     each = translator(longest=7)
     each.warn = told.append
@@ -111,7 +111,7 @@ CUT = [
 
 
 @pytest.mark.parametrize("name, attention, changes", CUT, ids=["learned positions", "location"])
-def test_what_a_model_cannot_take_is_cut_off_and_told(name, attention, changes):
+def test_a_sentence_too_long_for_the_model_is_cut_with_a_warning(name, attention, changes):
     told: list[str] = []
     each = translator(name, attention, changes, most=8)
     each.warn = told.append
@@ -130,7 +130,7 @@ def test_memory_bounds_a_sentence():
     assert told == ["a sentence has 5000 tokens; only the first 2047 are read"]
 
 
-def test_each_word_that_the_model_does_not_know_is_told_once():
+def test_each_unknown_word_gets_one_warning():
     told: list[str] = []
     each = translator(kind="word")
     each.warn = told.append
@@ -160,7 +160,7 @@ def test_maps_are_of_the_translation_that_was_chosen():
         np.testing.assert_allclose(weights.sum(-1), 1, atol=1e-5)
 
 
-def test_each_step_of_a_map_is_what_the_search_saw():
+def test_maps_equal_the_weights_of_the_search():
     """Read back word by word, the decoder looks where the map says that it looked."""
     each = translator("rnn", BahdanauAttention)
     (best,) = each.translate(["The cat sees a dog."])[0]

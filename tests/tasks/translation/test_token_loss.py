@@ -54,11 +54,11 @@ def test_even_logits_cost_the_logarithm_of_the_vocabulary():
     np.testing.assert_allclose(losses, np.log(V), rtol=1e-6)
 
 
-def test_no_token_no_loss():
+def test_no_tokens_give_no_loss():
     assert token_losses(tf.zeros((0,), tf.int32), tf.zeros((0, V)), 0.1).shape == (0,)
 
 
-def test_a_broken_number_is_seen():
+def test_nan_logits_give_a_nan_loss():
     broken = logits()
     broken[2, 4] = np.nan
     losses = token_losses(tf.constant(LABELS), tf.constant(broken), 0.1)

@@ -61,7 +61,7 @@ def test_data_are_counted_by_part(tmp_path):
     assert data.digest == translate(tmp_path).load(1).digest
 
 
-def test_a_model_starts_from_how_often_words_are_written(tmp_path):
+def test_the_output_bias_starts_at_the_word_frequencies(tmp_path):
     """The biases of START, padding and words that don't occur are those of the rarest."""
     import keras
 
@@ -80,7 +80,7 @@ def test_a_model_starts_from_how_often_words_are_written(tmp_path):
 
 
 @pytest.mark.parametrize("shared", [False, True])
-def test_what_it_saves_is_enough_to_build_and_translate(tmp_path, shared):
+def test_the_saved_files_are_enough_to_translate(tmp_path, shared):
     from attnlab.attention import BahdanauAttention
     from attnlab.config.sections import Option
 
@@ -146,7 +146,7 @@ def test_no_batch_is_wider_than_the_model_reaches(multiple):
     assert target.shape == (2, -(-7 // multiple) * multiple + 1)
 
 
-def test_a_report_says_what_is_not_scored(tmp_path, monkeypatch):
+def test_a_report_notes_unscored_tokens(tmp_path, monkeypatch):
     """Training pairs behind the first ones, and references beyond learned positions."""
     from attnlab.attention import MultiHeadAttention
     from attnlab.config.sections import Option

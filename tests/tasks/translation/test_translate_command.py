@@ -80,7 +80,7 @@ def translate(run, compiled_once, monkeypatch, capfdbinary):
     return translate
 
 
-def test_a_line_for_a_line(translate):
+def test_each_line_gives_one_line(translate):
     given = "one two.\r\n\n  three   four.  \nGrüße 你 🙂 \x00\n\t\none two."
     code, out, err = translate(given=b"\xef\xbb\xbf" + given.encode())
     unknown = "not in the model's vocabulary, and read as unknown: Grüße, 你, 🙂, \\x00"
@@ -149,7 +149,7 @@ def test_attention(run, translate):
     assert figure.read_bytes().startswith(b"\x89PNG")
 
 
-def test_a_long_sentence_is_told_once_and_translated(translate):
+def test_a_long_sentence_gets_one_warning_and_is_translated(translate):
     long = "one two " * 30
     code, out, err = translate(given=f"{long}\n{long}\none.\n".encode())
     assert (code, out.count("\n")) == (0, 3)
@@ -162,7 +162,7 @@ def test_a_long_sentence_is_told_once_and_translated(translate):
 # --- streams -----------------------------------------------------------------------------------
 
 
-def test_what_is_not_utf8_is_named_after_what_was_translated(translate):
+def test_a_line_that_is_not_utf8_is_reported_after_earlier_translations(translate):
     code, out, err = translate(given=b"one.\ntwo.\nthr\xffee.\nfour.\n")
     assert (code, out.count("\n")) == (2, 2)
     assert err == "attnlab: standard input, line 3: not UTF-8: byte 4 is 0xff.\n"
@@ -178,7 +178,7 @@ def test_many_lines_come_in_order(translate):
 
 
 @pytest.mark.slow
-def test_each_line_is_answered_as_it_comes_and_a_reader_may_go_away(run):
+def test_lines_are_translated_as_they_arrive(run):
     with subprocess.Popen(
         [sys.executable, "-m", "attnlab", "translate", "latest", "--beam", "1"],
         env=run.attnlab.environment,
@@ -209,7 +209,7 @@ class Terminal(io.BytesIO):
         return True
 
 
-def test_a_terminal_is_told_what_is_awaited(translate):
+def test_a_terminal_gets_a_prompt(translate):
     code, out, err = translate(given=b"one.\n", stream=Terminal)
     assert (code, out.count("\n")) == (0, 1)
     assert err == "attnlab: type a sentence and press Enter; Ctrl-D ends.\n"
@@ -245,7 +245,7 @@ DRAWINGS = [
 
 
 @pytest.mark.parametrize("words, expected", DRAWINGS)
-def test_a_drawing_that_cannot_be_made(words, expected, translate):
+def test_impossible_drawings_are_refused(words, expected, translate):
     code, out, err = translate(*words)
     assert (code, out.count("\n"), err.count("\n")) == (2, 1, 1)
     assert expected in err

@@ -75,7 +75,7 @@ def test_a_wrong_request(refused, words, sentences):
         assert sentence in line
 
 
-def test_from_the_command_line_it_is_all_that_is_said(attnlab):
+def test_the_command_line_prints_only_the_error(attnlab):
     outcome = attnlab("task=translate", "task.tokenizer=bpee")
     assert (outcome.code, outcome.out, outcome.err.count("\n")) == (2, "", 1)
     assert outcome.err.startswith("attnlab: task.tokenizer: expected one of word, char, bpe")

@@ -35,7 +35,7 @@ def test_the_bootstrap_of_one_seed_is_sacrebleus():
     assert signature.startswith("nrefs:1|bs:1000|seed:12345|case:mixed|eff:no|tok:13a")
 
 
-def test_seeds_are_no_further_sentences():
+def test_seeds_dont_count_as_further_sentences():
     """The same translations from two seeds are as certain as from one, and no more."""
     once, twice = ([[(text,) * n for text in spoiled(every)] for every in (2, 3)] for n in (1, 2))
     for name in ("bleu", "chrf", "bleu_lc_tok"):
@@ -57,7 +57,7 @@ def write_spoiled(runs, spoiled_by):
             write_translations(run, spoiled(every), REFERENCES)
 
 
-def test_sentences_are_resampled_of_the_seeds_that_both_sides_have(tmp_path):
+def test_sentences_are_resampled_with_the_seeds_of_both_sides(tmp_path):
     spoiled_by = {"none": [2, 2, 3], "bahdanau": [3, 12], "pooling": [2, 12, 12, 1]}
     write_spoiled(tmp_path, spoiled_by)
     write_run(tmp_path, "multi_head", 9, 50.0, task="translate")  # no file of it is needed
@@ -78,7 +78,7 @@ def test_sentences_are_resampled_of_the_seeds_that_both_sides_have(tmp_path):
                for line in footnotes(comparison))  # fmt: skip
 
 
-def test_the_bootstrap_is_made_where_it_is_asked_for_or_quick(tmp_path, monkeypatch):
+def test_the_bootstrap_runs_on_request_or_if_it_is_quick(tmp_path, monkeypatch):
     write_spoiled(tmp_path, {"none": [2], "bahdanau": [3]})
     without = only(tmp_path, bootstrap=False)
     assert (without.item_test, without.notes) == (None, [])

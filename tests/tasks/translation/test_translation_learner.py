@@ -92,7 +92,7 @@ def test_models_learn_with_every_mechanism(learner, attention, model):
 
 
 @pytest.mark.parametrize("model", MODELS)
-def test_it_starts_from_how_often_words_are(learner, model):
+def test_the_output_bias_starts_at_the_word_frequencies(learner, model):
     """Before its first step a model knows no less than the words' shares, so needn't learn them."""
     some = learner("multi_head", model, "model.tie_embeddings=none", "task.label_smoothing=0")
     rows = some._train.target
@@ -116,7 +116,7 @@ def test_the_loss_of_an_epoch_is_the_mean_over_its_tokens(learner):
 
 
 @pytest.mark.slow
-def test_one_seed_learns_the_same_bits_and_another_one_others(learner):
+def test_the_seed_determines_every_bit(learner):
     runs = [trained(learner("none", "rnn", f"seed={seed}"))[0] for seed in (3, 3, 4)]
     np.testing.assert_array_equal(runs[0], runs[1])
     assert not np.array_equal(runs[0], runs[2])
@@ -167,7 +167,7 @@ RECALL = ("task=translate", "data=recall", "model=rnn", "attention=bahdanau")
         (("task=translate", "data=reverse", "data.pairs=1000", "trainer.batch_size=170"), False),
     ],
 )
-def test_narrow_models_train_with_xla_where_all_sentences_have_one_length(
+def test_narrow_models_train_with_xla_if_all_sentences_have_one_length(
     learner_of, overrides, jit, monkeypatch
 ):
     monkeypatch.setattr("attnlab.training.steps.has_avx512", lambda: True)
@@ -179,7 +179,7 @@ def test_narrow_models_train_with_xla_where_all_sentences_have_one_length(
 
 
 @pytest.mark.slow
-def test_xla_learns_what_the_graph_does_where_sentences_have_one_length(learner_of):
+def test_xla_learns_what_the_graph_does_with_sentences_of_one_length(learner_of):
     own = ("data.pairs=1000", "trainer.batch_size=170", "model.units=12", "model.embedding=10")
     means = []
     for jit in ("true", "false"):
@@ -189,7 +189,7 @@ def test_xla_learns_what_the_graph_does_where_sentences_have_one_length(learner_
     assert means[0] == pytest.approx(means[1], rel=0.02)  # the last batch differs
 
 
-def test_examples_hold_weights_and_labels_of_test_sentences(learner):
+def test_examples_have_weights_and_labels_of_test_sentences(learner):
     found = learner("multi_head", "transformer").examples()
     count, layers, heads, steps, width = found["cross"].shape
     assert (layers, heads) == (1, 4)
@@ -202,14 +202,14 @@ def test_examples_hold_weights_and_labels_of_test_sentences(learner):
     assert learner("none", "rnn").examples() is None
 
 
-def test_epochs_that_double_have_figures(learner):
+def test_epochs_1_2_4_8_have_figures(learner):
     some = learner("bahdanau", "rnn")
     found = {epoch: some.epoch_figures(epoch) for epoch in (1, 2, 3, 4)}
     assert [epoch for epoch, figures in found.items() if figures] == [1, 2, 4]
     assert list(found[2]) == [f"attention_epoch_002_{number}.png" for number in (1, 2)]
 
 
-def test_the_report_stands_beside_baselines_and_gold_links(learner):
+def test_the_report_has_baselines_and_gold_links(learner):
     some = learner("bahdanau", "rnn")
     report = some.report()
     assert set(report.baselines) == {"nearest_pair", "copied_source"}

@@ -64,7 +64,7 @@ def test_the_last_epochs_translation_is_the_one_of_the_run(shown, translating):
         assert said == (wanted[: len(said)] if ends_early else wanted)
 
 
-def test_without_the_corpus_gold_links_are_missing(shown, translating, monkeypatch, tmp_path):
+def test_without_the_corpus_there_are_no_gold_links(shown, translating, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(type(shown[0]), "load_data", _gone)
     _, slider, why = attention_records(shown)
@@ -83,7 +83,7 @@ def frames(layers: int, heads: int) -> list[list[AttentionMap]]:
     return [[AttentionMap([*"xyz"], [*"abcd"], weights)] * 5] * 2
 
 
-def test_each_head_has_a_map_behind_the_mean_of_all():
+def test_heads_have_maps_after_the_mean():
     weights = np.random.default_rng(0).dirichlet(np.ones(4), (2, 3, 3))
     names = map_names(Example({"cross": weights}, [*"abcd"], [*"xyz"]), 7)
     assert names[:3] == ["mean of 2 layers and 3 heads", "layer 1, head 1", "layer 1, head 2"]
@@ -92,7 +92,7 @@ def test_each_head_has_a_map_behind_the_mean_of_all():
     assert maps[0] == pytest.approx(maps[1:].mean(axis=0))
 
 
-def test_where_room_is_scarce_means_remain_and_then_fewer_sentences():
+def test_a_small_page_drops_heads_then_sentences():
     cells = 2 * 5 * 12  # epochs, sentences, weights of a map
     assert len(fitting(frames(2, 3), 7 * cells)[0][0].weights) == 7
     assert len(fitting(frames(2, 3), 7 * cells - 1)[0][0].weights) == 1
@@ -100,7 +100,7 @@ def test_where_room_is_scarce_means_remain_and_then_fewer_sentences():
     assert [len(fitting(frames(1, 1), room)[1]) for room in rooms] == [5, 2, 1]
 
 
-def test_sentences_go_from_the_worst_to_the_best(tmp_path):
+def test_sentences_are_ordered_from_worst_to_best(tmp_path):
     for attention, texts in {"none": "cab", "bahdanau": "xyz"}.items():
         run = write_run(tmp_path, attention, 0, 30.0, task="translate")
         write_translations(run, [*texts], [*"abc"])

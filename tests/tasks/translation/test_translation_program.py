@@ -172,7 +172,7 @@ def test_scores_of_no_batch_are_empty():
     assert make_program().evaluate([]) == TokenScores(0.0, 0.0, 0)
 
 
-def test_a_break_down_shows_in_the_losses_from_its_step_on():
+def test_losses_are_nan_from_the_step_of_divergence():
     losses, _ = make_program().train(BATCHES, [0.1, np.nan, 0.1, 0.1], 0)
     np.testing.assert_array_equal(np.isnan(losses), [False, False, True, True])
 
@@ -208,7 +208,7 @@ def dropout_run(seed=0, cuts=(4,)):
 
 
 @pytest.mark.parametrize("cuts", [(4,), (1, 3)])
-def test_a_run_repeats_to_the_bit_wherever_it_is_cut(cuts):
+def test_a_run_is_reproducible_with_any_chunks(cuts):
     losses, weights = dropout_run()
     again_losses, again_weights = dropout_run(cuts=cuts)
     np.testing.assert_array_equal(losses, again_losses)

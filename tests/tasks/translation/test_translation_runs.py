@@ -31,7 +31,7 @@ def read_json(path):
     return json.loads(path.read_text(encoding="utf-8"))
 
 
-def test_it_says_what_came_out(translating):
+def test_a_run_prints_its_result(translating):
     assert "\nattnlab: scoring the test part\n" in translating.outcome.err
     assert translating.folder.parent.name == "bahdanau"
     out = translating.outcome.out
@@ -53,7 +53,7 @@ def test_its_folder_has_all_that_users_rely_on(translating):
     assert read_json(folder / "status.json")["state"] == "completed"
 
 
-def test_its_numbers_are_whole(translating):
+def test_its_metrics_are_complete(translating):
     metrics = read_json(translating.folder / "metrics.json")
     assert (metrics["metric"], metrics["monitor"]) == ("bleu", "val_bleu")
     assert metrics["signatures"]["bleu"].startswith("nrefs:1|case:mixed|eff:no|tok:13a|")
@@ -64,7 +64,7 @@ def test_its_numbers_are_whole(translating):
     assert {"train_loss", "val_perplexity", "val_accuracy", "val_bleu", "val_chrf"} <= set(rows[0])
 
 
-def test_its_hypotheses_are_kept_with_their_references(translating):
+def test_its_translations_are_saved_with_their_references(translating):
     from attnlab.records.run_directory import RunDirectory
     from attnlab.tasks.translation.scores import score
 
@@ -137,7 +137,7 @@ def test_the_model_in_mlflow_translates_as_the_run_does(translating, monkeypatch
         ("evaluate latest --epoch 1 --average 2", "--average: expected at most the 1 epochs"),
     ],
 )
-def test_what_it_cannot_do_is_said(command, words, sentence):
+def test_impossible_requests_are_refused(command, words, sentence):
     code, out, err = command(*words.split())
     assert (code, out) == (2, "")
     assert sentence in err.splitlines()[-1]

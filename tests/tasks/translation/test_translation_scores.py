@@ -56,7 +56,7 @@ def test_lower_case_counts_tokens_without_case():
     assert score(["The dog sleeps well , ."], ["the dog sleeps well,."])["bleu_lc_tok"] == 100
 
 
-def test_signatures_say_how_it_was_counted():
+def test_signatures_describe_the_scores():
     scores = score(LONG, LONG)
     signatures = scores["signatures"]
     assert signatures.keys() == {"bleu", "chrf", "bleu_lc_tok"}
@@ -82,7 +82,7 @@ def test_sentences_keep_their_order():
         assert 0 < values[2] < 100
 
 
-def test_tokenised_text_makes_no_noise(capfd, caplog):
+def test_tokenised_text_gives_no_warning(capfd, caplog):
     score(["a b c d ."] * 200, ["a b c d ."] * 200)
     assert capfd.readouterr() == ("", "")
     assert not caplog.records

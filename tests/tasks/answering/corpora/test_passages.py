@@ -19,7 +19,7 @@ def parts():
     return divided(Passages(questions=1200), seed=0)
 
 
-def test_parts_have_the_sizes_they_promise_and_share_no_text(parts):
+def test_parts_have_the_promised_sizes_and_share_no_text(parts):
     assert {name: len(part) for name, part in parts.items()} == {
         **{"train": 1200, "validation": 1000, "test": 1000}
     }
@@ -28,13 +28,13 @@ def test_parts_have_the_sizes_they_promise_and_share_no_text(parts):
     assert len({each.id for part in parts.values() for each in part}) == 3200
 
 
-def test_answers_stand_in_their_texts_where_they_are_said_to(parts):
+def test_answers_are_at_their_positions(parts):
     for each in parts["train"]:
         (answer,) = each.answers
         assert each.text[answer.start : answer.end] == answer.text
 
 
-def test_each_word_asks_once_about_each_passage(parts):
+def test_each_passage_has_one_question_per_question_word(parts):
     by_text = defaultdict(Counter)
     for each in parts["test"]:
         by_text[each.text][each.group] += 1
@@ -43,7 +43,7 @@ def test_each_word_asks_once_about_each_passage(parts):
     }
 
 
-def test_what_a_question_names_stands_together_in_one_sentence_alone(parts):
+def test_only_one_sentence_contains_all_parts_of_a_question(parts):
     """And each of it in another sentence, too: no single word tells which one."""
     for each in parts["train"]:
         named = re.sub(r"^\w+ (did |was )?|\?$| by\b", "", each.question.lower())
@@ -70,7 +70,7 @@ def _same(word: str, other: str) -> bool:
     return other in (word, f"{word}d", f"{word}ed") or word in (f"{other}d", f"{other}ed")
 
 
-def test_rules_without_a_network_answer_few_of_them(parts):
+def test_baselines_answer_few_questions(parts):
     found = baselines(parts["train"], parts["test"])
     scores = {name: 100 * measured(parts["test"], own)["exact_match"].mean()
               for name, own in found.items()}  # fmt: skip
@@ -78,7 +78,7 @@ def test_rules_without_a_network_answer_few_of_them(parts):
     assert max(scores.values()) < 20
 
 
-def test_a_seed_makes_other_passages_and_more_of_them_begin_alike():
+def test_seeds_give_other_passages_and_larger_corpora_start_alike():
     some, more = (list(Passages(questions=size).items()) for size in (100, 140))
     assert more[:100] == some
     assert [*Passages(questions=100, seed=1).items()][0].text != some[0].text

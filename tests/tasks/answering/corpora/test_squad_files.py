@@ -137,13 +137,13 @@ def test_both_versions_are_read(file):
         (document(asked(), text="Anna " * 200_001), "expected texts of at most 1,000,000 chara"),
     ],
 )
-def test_what_is_wrong_is_told_in_a_sentence(file, content, message):
+def test_a_wrong_file_is_refused_in_one_sentence(file, content, message):
     with pytest.raises(RequestError) as refused:
         file(content)
     assert message in str(refused.value) and "\n" not in str(refused.value)
 
 
-def test_a_file_that_is_not_there_is_named(tmp_path):
+def test_a_missing_question_file_is_named(tmp_path):
     with pytest.raises(RequestError, match="data.path: expected a JSON file of SQuAD's form, got"):
         Questions(path=str(tmp_path / "nowhere.json")).open(tmp_path)
     with pytest.raises(RequestError, match="got null."):
@@ -225,7 +225,7 @@ def test_squad_is_read_from_a_folder(published, tmp_path):
         Squad(path=str(published / "train-v2.0.json")).open(tmp_path)
 
 
-def test_squad_is_downloaded_and_held_against_its_digest(published, tmp_path, monkeypatch):
+def test_squad_is_downloaded_and_checked_by_digest(published, tmp_path, monkeypatch):
     files = {f"/{path.name}": path.read_bytes() for path in published.iterdir()}
     with serving(files) as server:
         monkeypatch.setattr(squad, "URL", server.url)

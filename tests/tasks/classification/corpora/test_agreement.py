@@ -62,7 +62,7 @@ def parsed(parts):
     return [parse(each.text) for each in parts["train"] if each.label == "right"]
 
 
-def test_a_text_is_right_where_its_verb_has_the_number_of_its_subject(parts):
+def test_a_right_text_has_a_verb_that_agrees_with_its_subject(parts):
     for each in parts["test"]:
         found = parse(each.text)
         assert each.label == ("right" if found.verb == found.subject else "wrong"), each
@@ -78,7 +78,7 @@ def test_classes_attractors_and_numbers_are_balanced(parts, parsed):
     assert set(numbers.values()) == {20_000 // 16}
 
 
-def test_no_text_stands_twice_and_twins_stand_together(parts):
+def test_texts_are_unique_and_twins_are_in_one_part(parts):
     keys = [text_key(each.text) for texts in parts.values() for each in texts]
     assert len({*keys}) == len(keys)
     for texts in parts.values():
@@ -88,7 +88,7 @@ def test_no_text_stands_twice_and_twins_stand_together(parts):
             assert sum(one != other for one, other in words) == 1
 
 
-def test_which_words_there_are_says_nothing(parts):
+def test_the_set_of_words_doesnt_reveal_the_class(parts):
     from sklearn.feature_extraction.text import CountVectorizer
     from sklearn.linear_model import LogisticRegression
 
@@ -100,7 +100,7 @@ def test_which_words_there_are_says_nothing(parts):
     assert 0.4 < accuracy < 0.6
 
 
-def test_no_count_and_no_place_of_a_noun_gives_away_a_subject_with_attractors(parsed):
+def test_counts_and_places_of_nouns_dont_reveal_a_subject_with_attractors(parsed):
     with_attractors = [each for each in parsed if each.attractors]
     plural_by_counts = defaultdict(list)
     for each in with_attractors:
@@ -116,9 +116,7 @@ def test_no_count_and_no_place_of_a_noun_gives_away_a_subject_with_attractors(pa
     assert abs(sum(as_first) / len(as_first) - 0.9) < 0.02  # most begin with the subject
 
 
-def test_without_attractors_there_are_nouns_between_as_well_and_relative_clauses_everywhere(
-    parts, parsed
-):
+def test_sentences_without_attractors_also_have_nouns_in_between(parts, parsed):
     counts = Counter(len(each.between) for each in parsed if not each.attractors)
     assert set(counts) == {0, 1, 2, 3} and min(counts.values()) > 200
     assert counts[0] > sum(counts.values()) / 2  # simple ones
@@ -129,7 +127,7 @@ def test_without_attractors_there_are_nouns_between_as_well_and_relative_clauses
         assert any(re.search(r"that the \w+ \w+", text) for text in texts)
 
 
-def test_a_seed_makes_other_sentences_and_more_texts_begin_like_fewer(parts):
+def test_seeds_give_other_sentences_and_larger_corpora_start_alike(parts):
     fewer, other = Agreement(texts=500), Agreement(texts=500, seed=1)
     assert list(fewer.items()) == parts["train"][:500] != list(other.items())
     assert list(fewer.items("test")) == parts["test"] != list(other.items("test"))

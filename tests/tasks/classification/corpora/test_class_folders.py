@@ -69,7 +69,7 @@ def test_a_class_may_be_named_like_a_part(tmp_path):
     assert found_in(folder) == {"train": {"car": ["3.txt"], "plane": ["2.txt"], "train": ["1.txt"]}}
 
 
-def test_parts_may_lack_and_classes_may_have_folders(tmp_path):
+def test_parts_may_be_missing_and_classes_may_have_folders(tmp_path):
     folder = made(tmp_path, "Train/a/x/1.txt Train/a/y/2.txt Train/b/x/3.txt Train/b/0.txt")
     made(folder, "Train/b/4.txt notes/about.json")
     assert found_in(folder) == {
@@ -131,7 +131,7 @@ def test_a_part_may_have_a_folder_of_its_own_name_around_it(tmp_path):
         ("x/", "has no folder with texts"),
     ],
 )
-def test_what_is_no_folder_of_classes_is_refused_by_what_is_there(tmp_path, names, message):
+def test_a_folder_without_classes_is_refused_with_its_content(tmp_path, names, message):
     with pytest.raises(
         RequestError, match=rf"^data\.path: .*{message}.*Expected FOLDER/CLASS/FILE"
     ):
@@ -154,7 +154,7 @@ def test_a_folder_without_a_usable_file_is_named_and_refused_unless_that_is_allo
         found_in(divided)
 
 
-def test_files_that_are_left_out_are_counted_and_those_of_the_system_are_not(tmp_path):
+def test_left_out_files_are_counted_except_system_files(tmp_path):
     hidden = "a/.DS_Store a/Thumbs.db b/desktop.ini __MACOSX/a/1.txt .git/x/1.txt b/._2.txt"
     hidden += " lost+found/ train/__pycache__/"
     folder = made(tmp_path, f"train/a/1.txt train/b/2.txt {hidden} b/ a/")
@@ -183,7 +183,7 @@ def test_names_of_classes_may_have_spaces_umlauts_and_another_case(tmp_path):
     assert [*found_in(tmp_path)["train"]] == ["Cat", "Größe", "cat", "two words"]
 
 
-def test_an_archive_is_to_be_unpacked(tmp_path):
+def test_an_archive_must_be_unpacked(tmp_path):
     archive = tmp_path / "images.zip"
     archive.write_bytes(b"PK")
     with pytest.raises(RequestError, match=r"images\.zip: is a file; unpack an archive first"):
@@ -193,7 +193,7 @@ def test_an_archive_is_to_be_unpacked(tmp_path):
 @pytest.mark.parametrize(
     "name", ["a.txt", "A.TXT", "b.md", "c.text", "53068", "msg.17", "1.0a1b2c3d4e5"]
 )
-def test_names_of_plain_texts(name):
+def test_names_of_text_files(name):
     assert is_text_name(name)
 
 

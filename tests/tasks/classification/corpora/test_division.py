@@ -45,7 +45,7 @@ def test_each_class_has_its_share_in_each_part():
     assert places == sorted(places)  # in the corpus's order
 
 
-def test_a_seed_is_a_division_and_another_seed_another_one():
+def test_the_seed_determines_the_division():
     same, other = (divided(corpus(train=SMALL), seed=seed) for seed in (0, 1))
     assert divided(corpus(train=SMALL), seed=0) == same != other
     assert divided(corpus(train=SMALL), seed=2**31 - 1)["test"] not in (same["test"], other["test"])
@@ -66,7 +66,7 @@ def test_the_division_is_the_same_on_every_machine():
     assert [each.text.split()[1] for each in test] == ["2", "3", "16", "30", "8", "12"]
 
 
-def test_equal_texts_never_stand_in_two_parts():
+def test_equal_texts_are_never_in_two_parts():
     """Case, composition and white space don't make texts different, nor does the class."""
     texts = [*SMALL, *((f"TEXT {n}  of a ", "a") for n in range(40)), *numbered("b", 20)]
     texts += [(f"text {n} of á", "b") for n in range(10)]
@@ -97,7 +97,7 @@ def test_parts_of_its_own_stay_as_they_are_and_the_rest_is_held_out():
     assert counts(divided(made, seed=0))["train"] == {"a": 40, "b": 20}
 
 
-def test_texts_of_a_later_part_are_left_out_of_earlier_ones_and_told():
+def test_texts_of_a_later_part_are_left_out_of_earlier_ones_with_a_note():
     test = [*SMALL[:2], *numbered("b", 1, 100)]
     validation = [("TEXT 0 OF A", "a"), *numbered("a", 1, 100), *numbered("b", 1, 200)]
     made = corpus(train=SMALL, validation=validation, test=test)
@@ -132,7 +132,7 @@ def test_texts_that_differ_in_marks_or_vowel_signs_stay_in_train():
         assert made.notes == () and made.left_out == {}
 
 
-def test_case_alone_does_not_make_texts_of_two_classes_one():
+def test_texts_of_two_classes_that_differ_by_case_stay_different():
     """Lower-cased SMILES of benzene and cyclohexane are equal; the model gets a note instead."""
     train = [*SMILES, ("Good day", "chain"), ("C1CCCCC1O", "chain")]
     test = [("C1CCCCC1N", "chain"), ("c1ccccc1F", "aromatic"), ("good  day", "chain")]
@@ -213,7 +213,7 @@ OWN = {"validation": [("v", "a"), ("w", "b")], "test": [("t", "a"), ("u", "b")]}
         ({"train": [*SMALL, ("t", "a")], **OWN, "test": []}, {}, "mine, part test: expected texts"),
     ],
 )
-def test_what_cannot_be_divided_gets_one_sentence(parts, settings, message):
+def test_a_corpus_that_cannot_be_divided_is_refused_in_one_sentence(parts, settings, message):
     made = corpus(**parts)
     for key, value in settings.items():
         setattr(made, key, value)

@@ -58,7 +58,7 @@ def encoded(files: dict[str, str]) -> dict[str, bytes]:
 
 
 @STORED
-def test_classes_come_by_turns_in_the_order_of_names(tmp_path, store):
+def test_classes_alternate_and_files_are_in_the_order_of_names(tmp_path, store):
     seen = []
     place = store(tmp_path / "stored", encoded(FILES))
     parts = read_texts(place, WANTED, lambda *told: seen.append(told))
@@ -66,7 +66,7 @@ def test_classes_come_by_turns_in_the_order_of_names(tmp_path, store):
     assert seen == [(0, None, "stored")]
 
 
-def test_parts_are_told_by_the_names(tmp_path):
+def test_parts_are_found_by_file_names(tmp_path):
     wanted = re.compile(r"^(?P<part>train|test)/(?P<label>neg|pos)/[^/]+\.txt$")
     files = {"train/neg/1.txt": "a", "test/pos/1.txt": "b", "else/pos/1.txt": "c"}
     parts = read_texts(as_zip(tmp_path / "stored", encoded(files)), wanted)
@@ -90,7 +90,7 @@ def test_parts_are_told_by_the_names(tmp_path):
         ),
     ],
 )
-def test_what_is_no_text_is_named_by_its_file(tmp_path, store, content, message):
+def test_a_file_that_is_not_text_is_named(tmp_path, store, content, message):
     place = store(tmp_path / "stored", {"pos/a.txt": b"fine", "neg/bad.txt": content})
     with pytest.raises(RequestError) as refused:
         read_texts(place, WANTED)

@@ -69,7 +69,7 @@ def test_columns_are_found_by_name_and_by_number_where_there_are_no_names(tmp_pa
 
 
 @pytest.mark.parametrize(("name", "labels"), [("label", "ab"), ("is_spam", "01")])
-def test_names_of_columns_are_no_row_of_a_file_with_numbered_columns(tmp_path, name, labels):
+def test_a_header_is_refused_if_columns_are_numbered(tmp_path, name, labels):
     rows = "".join(f"text {number},{labels[number % 2]}\n" for number in range(6))
     path = written(tmp_path / "t.csv", f"text,{name}\n{rows}")
     with pytest.raises(RequestError, match=f"row 1: .*'{name}' looks like a column's name"):
@@ -86,7 +86,7 @@ def test_encodings(tmp_path, codec, encoding):
     assert rows_of(path=path, encoding=encoding) == [("Größe", "ja", ""), ("nein", "0", "")]
 
 
-def test_quotes_of_a_tsv_may_stand_for_themselves(tmp_path):
+def test_quotes_in_a_tsv_may_be_literal(tmp_path):
     path = written(tmp_path / "t.tsv", 'label\ttext\n0\t"so so" , they say\n1\t" open\n')
     assert rows_of(path=path) == [('"so so" , they say', "0", ""), ('" open', "1", "")]
 
@@ -103,7 +103,7 @@ def test_a_name_that_two_columns_have_is_refused(tmp_path):
         rows_of(path=path)
 
 
-def test_texts_of_a_folder_may_lie_deeper_and_end_in_capitals(tmp_path):
+def test_texts_may_be_in_deeper_folders_with_upper_case_extensions(tmp_path):
     for name in ("good/a.txt", "good/b.TXT", "bad/2020/c.txt", "bad/.hidden/d.txt", "bad/._e.txt"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(f"text of {name}")
@@ -122,7 +122,7 @@ def test_long_texts_with_line_ends_are_one_cell(tmp_path):
     assert csv.field_size_limit() == before
 
 
-def test_own_parts_of_a_table_and_the_shares_of_what_is_missing(tmp_path):
+def test_missing_parts_of_a_table_are_shares_of_train(tmp_path):
     lines = "".join(f"text {n},{'ab'[n % 2]}\n" for n in range(20))
     train = written(tmp_path / "train.csv", f"text,label\n{lines}")
     test = written(tmp_path / "test.csv", "label,text\na,one\nb,two\n")
@@ -224,7 +224,7 @@ def test_a_bad_table_gets_one_sentence(tmp_path, content, settings, message):
         ({"path": "t", "test_path": "u"}, "data.test_path: expected a CSV or TSV file, got u."),
     ],
 )
-def test_tables_that_are_not_there(tmp_path, monkeypatch, settings, message):
+def test_missing_tables_are_refused(tmp_path, monkeypatch, settings, message):
     monkeypatch.chdir(tmp_path)
     written(tmp_path / "t", GOOD)
     with pytest.raises(RequestError) as refused:

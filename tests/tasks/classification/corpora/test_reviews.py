@@ -100,7 +100,9 @@ def test_downloaded_once_and_found_again_offline(server, tmp_path, corpus, count
         (None, "expected the files of .*, got none of them"),
     ],
 )
-def test_a_login_page_and_another_archive_are_not_kept(server, tmp_path, corpus, content, message):
+def test_a_login_page_and_another_archive_are_not_cached(
+    server, tmp_path, corpus, content, message
+):
     other = as_zip(tmp_path / "other.zip", {"other/a.txt": b"text"}).read_bytes()
     server.files[f"/{corpus.archive}"] = other if content is None else content
     found = corpus(url=f"{server.url}/{corpus.archive}")
@@ -110,7 +112,7 @@ def test_a_login_page_and_another_archive_are_not_kept(server, tmp_path, corpus,
 
 
 @pytest.mark.parametrize(("corpus", "module"), [(MovieReviews, movie_reviews), (Imdb, imdb)])
-def test_the_usual_address_gives_the_published_file_alone(
+def test_the_usual_address_accepts_only_the_published_file(
     server, tmp_path, monkeypatch, corpus, module
 ):
     url = f"{server.url}/{corpus.archive}"
@@ -120,7 +122,7 @@ def test_the_usual_address_gives_the_published_file_alone(
     assert corpus().url == module.URL and module.URL.endswith(corpus.archive)
 
 
-def test_a_path_that_is_not_there_and_a_part_that_is_missing(tmp_path):
+def test_a_missing_path_and_a_missing_part_are_refused(tmp_path):
     for corpus in (MovieReviews, Imdb):
         with pytest.raises(RequestError, match=r"data\.path: expected a file or folder, got gone"):
             corpus(path="gone").open(tmp_path)

@@ -37,7 +37,7 @@ def opened(corpus, cache: Path):
 # Digits
 
 
-def test_digits_are_those_of_scikit_learn_and_test_ones_stay_the_same(tmp_path):
+def test_digits_are_scikit_learns_and_the_test_part_is_fixed(tmp_path):
     corpus = opened(Digits(), tmp_path)
     parts = divided(corpus, 0)
     counts = {part: len(images) for part, images in parts.items()}
@@ -57,7 +57,7 @@ def test_digits_are_those_of_scikit_learn_and_test_ones_stay_the_same(tmp_path):
 
 
 @pytest.mark.parametrize("test", [0.001, 0.9995])
-def test_shares_of_digits_that_leave_none_of_some_are_refused(tmp_path, test):
+def test_shares_that_leave_no_image_of_a_digit_are_refused(tmp_path, test):
     with pytest.raises(RequestError, match=rf"data\.test={test}: must leave images"):
         Digits(test=test).open(tmp_path)
 
@@ -123,7 +123,7 @@ def test_parts_may_have_folders_of_their_own(folder, tmp_path):
         divided(opened(ImageFolder(path=str(whole), size=8), tmp_path), 0)
 
 
-def test_the_same_pixels_stand_in_one_part(folder, tmp_path):
+def test_equal_images_are_in_one_part(folder, tmp_path):
     for path in sorted(folder.glob("cat/[0-9]*.png")):
         (path.parent / f"copy_{path.name}").write_bytes(path.read_bytes())
     for seed in range(4):
@@ -167,14 +167,14 @@ def wrong(folder: Path, case: str) -> str:
 @pytest.mark.parametrize(
     "case", ["broken", "no image", "one class", "one example", "no cat", "empty"]
 )
-def test_a_folder_that_will_not_do_is_refused_in_a_sentence(folder, tmp_path, case):
+def test_an_unusable_folder_is_refused_in_one_sentence(folder, tmp_path, case):
     message = wrong(folder, case)
     with pytest.raises(RequestError, match=message):
         divided(opened(ImageFolder(path=str(folder), size=8), tmp_path), 0)
 
 
 @pytest.mark.parametrize("path", [None, "nowhere"])
-def test_a_folder_that_is_not_there(tmp_path, path):
+def test_a_missing_folder_is_refused(tmp_path, path):
     with pytest.raises(RequestError, match=r"data\.path(: expected a folder|=nowhere: doesn't ex)"):
         ImageFolder(path=path).open(tmp_path)
 
@@ -211,7 +211,7 @@ def test_images_of_all_sorts_become_pixels(tmp_path):
 @pytest.mark.parametrize(
     ("content", "message"), [(b"", "but: the file is empty."), (b"GIF89a", "but: there is none")]
 )
-def test_what_is_no_image_is_told_in_the_same_words_each_time(tmp_path, content, message):
+def test_a_broken_image_gets_the_same_message_each_time(tmp_path, content, message):
     (tmp_path / "x.png").write_bytes(content)
     with pytest.raises(
         RequestError, match=f"expected a whole image, such as a PNG or JPEG, {message}"
@@ -267,7 +267,7 @@ def test_pixels_without_a_known_range_are_refused(tmp_path, dtype):
 
 
 @pytest.mark.parametrize("ending", ["gif", "tif", "png", "webp"])
-def test_of_several_frames_the_first_is_read_and_a_note_says_so(folder, tmp_path, ending):
+def test_the_first_of_several_frames_is_read_with_a_note(folder, tmp_path, ending):
     frames = [Image.new("RGB", (4, 4), (value,) * 3) for value in (0, 255)]
     path = folder / f"cat/several.{ending}"
     options = {"lossless": True} if ending == "webp" else {}
@@ -285,7 +285,7 @@ def test_file_names_that_are_not_utf8_are_read_and_shown_with_escapes(folder, tm
 
 @pytest.mark.parametrize("orientation", range(1, 9))
 @pytest.mark.parametrize("ending", ["png", "tif", "webp"])
-def test_images_are_turned_as_pil_turns_them(tmp_path, orientation, ending):
+def test_images_are_rotated_as_by_pil(tmp_path, orientation, ending):
     image = Image.fromarray(pixels(3, 5, 3))
     exif = image.getexif()
     exif[0x0112] = orientation
@@ -339,13 +339,13 @@ def test_fashion_mnist_is_read_in_its_format(fashion):
         ),
     ],
 )
-def test_files_of_fashion_mnist_that_are_wrong(fashion, change, message):
+def test_wrong_files_of_fashion_mnist_are_refused(fashion, change, message):
     change(fashion / "train-labels-idx1-ubyte.gz")
     with pytest.raises(RequestError, match=message):
         FashionMnist(path=str(fashion)).open(fashion)
 
 
-def test_images_of_another_size_are_no_fashion_mnist(fashion):
+def test_fashion_mnist_with_another_image_size_is_refused(fashion):
     write_idx(fashion / "train-images-idx3-ubyte.gz", pixels(40, 8, 9))
     with pytest.raises(RequestError, match="expected images of 28 x 28 pixels, got 8 x 9"):
         FashionMnist(path=str(fashion)).open(fashion)
@@ -386,7 +386,7 @@ def test_cifar10_is_read_in_its_format_from_archive_and_folder(cifar, tmp_path):
     assert same.digest() == corpus.digest()
 
 
-def test_archives_of_cifar10_that_are_wrong(cifar, tmp_path):
+def test_wrong_archives_of_cifar10_are_refused(cifar, tmp_path):
     content = cifar.read_bytes()
     checksum = content[:-8] + bytes([content[-8] ^ 1]) + content[-7:]
     for damaged in (content[: len(content) // 2], checksum):
@@ -403,7 +403,7 @@ def test_archives_of_cifar10_that_are_wrong(cifar, tmp_path):
         Cifar10(path=str(folder)).open(tmp_path)
 
 
-def test_what_is_downloaded_is_held_against_the_published_digest(tmp_path):
+def test_downloads_are_checked_by_the_published_digest(tmp_path):
     from download_server import serving
 
     for module, made in ((cifar10, Cifar10), (fashion_mnist, FashionMnist)):

@@ -60,7 +60,7 @@ def trained(trained_once):
     return trained_once(*FOLDER)
 
 
-def test_a_folder_of_images_is_learned_and_used_by_every_verb(trained):
+def test_a_run_on_a_folder_of_images_works_with_every_command(trained):
     (folder,) = trained.run_folders()
     metrics = json.loads((folder / "metrics.json").read_text())
     assert metrics["test"]["accuracy"] == 1.0 and "images" in metrics["units"]
@@ -94,7 +94,7 @@ def test_a_folder_of_images_is_learned_and_used_by_every_verb(trained):
     assert err.endswith(" is one of images.\n")
 
 
-def test_wrong_images_are_told_in_a_sentence(trained):
+def test_wrong_images_are_refused_in_one_sentence(trained):
     (trained.folder / "broken.png").write_bytes(b"\x89PNG\r\n\x1a\nand no more")
     for words, message in (
         ((), "FILE.png: the run classifies images; give image files."),
@@ -117,7 +117,7 @@ def test_wrong_images_are_told_in_a_sentence(trained):
         (("task.shift=-1",), "task.shift: expected a whole number at least 0"),
     ],
 )
-def test_what_does_not_go_together_is_refused(lab, words, message):
+def test_contradictory_settings_are_refused(lab, words, message):
     settings = [word for word in FOLDER if not ("data" in words[0] and "data." in word)]
     if words[0].split("=")[0] in ("model", "attention"):
         settings = [word for word in settings if "heads" not in word and "model." not in word]
@@ -125,7 +125,7 @@ def test_what_does_not_go_together_is_refused(lab, words, message):
     assert code == 2 and message in err and err.count("\n") == 1, err
 
 
-def test_a_model_of_images_is_refused_by_texts(lab):
+def test_a_model_of_images_is_refused_for_texts(lab):
     code, _, err = lab("task=classify", "model=vit", "tracking.enabled=false")
     assert code == 2 and "expected embeddings, rnn, transformer or pretrained, got vit" in err
 
@@ -140,7 +140,7 @@ class Stopped(BaseException):
 
 
 @pytest.mark.slow
-def test_digits_that_are_shifted_mirrored_and_skipped_go_on_to_the_same_bits(compose, no_figures):
+def test_a_run_with_random_augmentation_resumes_to_the_same_bits(compose, no_figures):
     words = ("task=digits", "data.limit=300", "trainer.epochs=3", "task.flip=true", *TINY)
     config = compose(*words, "model.stochastic_depth=0.5", "model.layers=2")
 
@@ -178,7 +178,7 @@ def test_baselines_are_those_of_scikit_learn():
         np.testing.assert_allclose(found.sum(axis=1), 1, rtol=1e-6)
 
 
-def test_of_many_training_images_some_are_drawn_and_that_is_said(monkeypatch):
+def test_baselines_get_a_sample_of_many_images_with_a_note(monkeypatch):
     for each in (baselines, image_data):
         monkeypatch.setattr(each, "MOST_IMAGES", 50)
     data = digits()
@@ -225,7 +225,7 @@ def test_other_inputs_are_refused(inputs, message):
 METRICS = {"task": "digits", "attention": "multi_head", "seed": 0, "test": {"accuracy": 0.5}}
 
 
-def test_maps_stand_beside_their_images_wrong_ones_first():
+def test_maps_are_next_to_their_images_wrong_ones_first():
     kept = {
         "weights": DRAW.random((3, 11, 2, 2)),
         "pixels": DRAW.integers(0, 256, (3, 8, 8, 1), dtype=np.uint8),
@@ -242,7 +242,7 @@ def test_maps_stand_beside_their_images_wrong_ones_first():
     assert [axes.get_title() for axes in figure.axes[:3]] == ["image", "rollout", "head 1"]
 
 
-def test_an_image_whose_wrong_class_is_drawn_alike_is_wrong():
+def test_a_wrong_class_with_the_same_drawn_name_is_marked_wrong():
     kept = {
         "weights": np.ones((1, 2, 2, 2)),
         "pixels": np.zeros((1, 8, 8, 1), np.uint8),
@@ -266,7 +266,7 @@ def test_a_part_knows_its_images():
     assert part.identity()["image"].tolist() == ["a", "b"] and len(part) == 2
 
 
-def test_where_the_images_drawn_have_one_class_the_shares_remain(monkeypatch):
+def test_a_sample_of_one_class_gives_the_class_shares(monkeypatch):
     monkeypatch.setattr(baselines, "MOST_IMAGES", 5)
     labels = np.zeros(400, np.int32)
     labels[np.setdiff1d(np.arange(400), baselines.drawn(400, 5))[:4]] = 1

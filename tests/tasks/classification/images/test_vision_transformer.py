@@ -74,12 +74,12 @@ def _normalised(vectors: tf.Tensor, norm: keras.layers.Layer) -> tf.Tensor:
     return theirs(vectors)
 
 
-def test_it_is_the_papers_by_the_layers_of_keras():
+def test_it_equals_the_papers_model_built_of_keras_layers():
     model = make()
     np.testing.assert_allclose(model(IMAGES), logits_by_keras(model), rtol=1e-5, atol=1e-5)
 
 
-def test_it_is_that_of_pytorch():
+def test_it_equals_pytorchs_model():
     torch = pytest.importorskip("torch", reason="PyTorch isn't installed")
     model = make(dropout=0.3, stochastic_depth=0.5)  # neither of them acts here
     block = torch.nn.TransformerEncoderLayer(
@@ -122,7 +122,7 @@ def test_it_is_that_of_pytorch():
     np.testing.assert_allclose(model(IMAGES), expected, rtol=1e-5, atol=1e-5)
 
 
-def test_the_paper_counts_as_many_parameters_for_its_base_model():
+def test_the_base_model_has_the_papers_number_of_parameters():
     from attnlab.training.keras_internals import shapes_alone
 
     with shapes_alone():
@@ -134,7 +134,7 @@ def test_the_paper_counts_as_many_parameters_for_its_base_model():
     assert model.count_params() == 86_567_656  # as torchvision and timm have vit_base_patch16_224
 
 
-def test_without_a_class_token_the_mean_of_the_patches_is_read():
+def test_without_a_class_token_the_output_reads_the_mean_of_the_patches():
     model = make(layers=1, pool="mean", positions="sinusoidal")
     vectors = patches_by_convolution(model) + sinusoidal_grid(2, 3, UNITS).astype(np.float32)
     encoded = model.encoder[0](vectors).vectors
@@ -169,7 +169,7 @@ def test_the_class_tokens_attention_is_that_of_its_layer():
     )
 
 
-def test_rollout_multiplies_what_each_layer_passes_on():
+def test_rollout_multiplies_the_layers_weights():
     first = np.array([[[1, 0], [0.5, 0.5]], [[0, 1], [0.5, 0.5]]])[None]  # two heads
     second = np.array([[[0.2, 0.8], [1.0, 0.0]]])[None]
     # (W + I) / 2 with W the mean of heads: [[.75, .25], [.25, .75]] and [[.6, .4], [.5, .5]]
@@ -179,7 +179,7 @@ def test_rollout_multiplies_what_each_layer_passes_on():
     np.testing.assert_allclose(halves.sum(axis=-1), 1, rtol=1e-6)
 
 
-def test_how_alike_positions_are():
+def test_position_similarity_is_the_cosine():
     model = make()
     found = model.position_similarity()
     table = np.array(model.position.table)[1:]
@@ -200,7 +200,7 @@ def test_patches_that_do_not_fit_are_refused(patch, message):
         make(patch=patch)
 
 
-def test_stochastic_depth_skips_sub_layers_of_whole_images_and_the_more_the_deeper():
+def test_stochastic_depth_skips_deeper_sub_layers_more_often():
     model = make(layers=3, stochastic_depth=0.5)
     assert [layer.skips[0].rate for layer in model.encoder] == [0.0, 0.25, 0.5]
     layer = model.encoder[-1]
@@ -237,13 +237,13 @@ def _moved(image: np.ndarray, down: int, right: int) -> np.ndarray:
     return padded[2 - down : 2 - down + image.shape[0], 2 - right : 2 - right + image.shape[1]]
 
 
-def test_outside_of_training_nothing_is_changed_and_without_a_reason_nothing_is_drawn():
+def test_augmentation_is_active_only_in_training():
     assert np.array_equal(Augmentation(flip=True, shift=1)(IMAGES), IMAGES)
     still = Augmentation(flip=False, shift=0)
     assert np.array_equal(still(IMAGES, training=True), IMAGES) and not still.variables
 
 
-def test_any_mechanism_with_a_query_looks_and_learns():
+def test_any_mechanism_with_a_query_attends_and_learns():
     model = build_vision_transformer(
         lambda: ScaledDotProductAttention(),
         SHAPE,

@@ -51,7 +51,7 @@ def test_a_run_has_all_its_figures(tmp_path):
     assert all(path.stat().st_size > 3000 for path in files)
 
 
-def test_without_groups_and_attention_a_run_has_the_others(tmp_path):
+def test_without_groups_and_attention_a_run_has_the_other_figures(tmp_path):
     data = labelled(some_texts(60), some_texts(30))
     run = write_classifier(tmp_path, "none", answers(data.parts["test"].labels, 0.5), data)
     assert [*shown.figures(run, run.read_metrics())] == NAMES[:3]
@@ -111,7 +111,7 @@ def test_the_reliability_diagram_has_accuracy_by_confidence():
     assert figure.texts[0].get_text().endswith("calibration, expected calibration error 0.123")
 
 
-def test_groups_have_their_accuracy_and_how_many_texts_it_is_of():
+def test_groups_have_accuracy_and_number_of_texts():
     groups = {"1 noun": {"n": 30, "accuracy": 0.9}, "2 nouns": {"n": 4, "accuracy": 0.25}}
     axes = groups_figure(groups, METRICS).axes[0]
     ends, point = axes.lines[:2]
@@ -120,7 +120,7 @@ def test_groups_have_their_accuracy_and_how_many_texts_it_is_of():
     assert [text.get_text() for text in axes.get_yticklabels()] == ["2 nouns  (4)", "1 noun  (30)"]
 
 
-def test_of_many_groups_the_largest_are_drawn():
+def test_only_the_largest_of_many_groups_are_drawn():
     groups = {f"group {n}": {"n": n + 1, "accuracy": 0.5} for n in range(45)}
     figure = groups_figure(groups, METRICS)
     assert len(figure.axes[0].get_yticklabels()) == 40
@@ -144,14 +144,14 @@ def kept(weights, tokens, label="good", prediction="good"):
             "index": np.array([7])}  # fmt: skip
 
 
-def test_a_word_is_as_dark_as_its_weight_beside_the_largest():
+def test_a_words_shade_is_its_weight_relative_to_the_largest():
     figure = words_figure(kept([[[0.5, 0.25, 0.25, 0]]], ["it", "$is", "so", ""]), METRICS)
     assert shades(figure.axes[0]) == [("it", 1), ("$is", 0.5), ("so", 0.5)]
     assert "right: good   (test text 7, largest weight 0.5)" in written(figure.axes[0])
     assert figure.texts[1].get_text() == "darkest: the largest weight of a text"
 
 
-def test_a_wrong_class_whose_name_is_drawn_alike_is_wrong():
+def test_a_wrong_class_with_the_same_drawn_name_is_marked_wrong():
     names = ("a" * 30 + "b" + "a" * 30, "a" * 61)
     figure = words_figure(kept([[[1.0]]], ["it"], *names), METRICS)
     alike = "a" * 12 + "…" + "a" * 11
@@ -160,7 +160,7 @@ def test_a_wrong_class_whose_name_is_drawn_alike_is_wrong():
     assert written(long.axes[0])[0].startswith(f"right: {alike}   (")
 
 
-def test_heads_and_queries_are_averaged_and_that_is_said():
+def test_heads_and_queries_are_averaged_as_the_subtitle_says():
     first, second = [[1, 0, 0], [0, 1, 0], [0, 0, 1]], [[0, 1, 0], [0, 1, 0], [0, 0, 1]]
     figure = words_figure(kept([first, second], ["a", "b", ""]), METRICS)
     # The third query is padding's, so it counts for nothing.
@@ -168,7 +168,7 @@ def test_heads_and_queries_are_averaged_and_that_is_said():
     assert figure.texts[1].get_text().startswith("mean over 2 heads and the queries of a text; ")
 
 
-def test_words_are_weighed_by_the_queries_of_words_alone():
+def test_queries_of_padding_are_ignored():
     weights = np.random.default_rng(0).dirichlet(np.ones(5), (3, 2, 5))
     known = np.arange(5) < np.array([[5], [3], [1]])
     found = word_weights(weights, known)
@@ -178,7 +178,7 @@ def test_words_are_weighed_by_the_queries_of_words_alone():
     assert np.array_equal(word_weights(one, known), one[:, :, 0])
 
 
-def test_long_texts_are_cut_and_it_is_said_what_is_missing(drawn_texts):
+def test_long_texts_are_cut_with_a_note(drawn_texts):
     both = part(["extraordinary " * 200, "$5 a short one"], [0, 1])
     arrays = attention(both, np.eye(3)[[1, 1]], [0, 1])
     figure = words_figure(arrays, METRICS)

@@ -152,7 +152,7 @@ def test_names_of_months_in_months_and_in_days(form, names):
     np.testing.assert_array_equal(found.times.local, times)
 
 
-def test_halves_of_the_day_in_other_languages():
+def test_am_and_pm_in_other_languages():
     spanish = read_times(
         ["01/02/2024 12:30 a. m.", "01/02/2024 12:30 p. m.", "13/02/2024 1:30 p. m."]
     )
@@ -241,7 +241,7 @@ def test_years_of_two_digits_are_in_one_run_of_years_before_today(texts, years):
         (["01.02.2020", "01.03.2020"], "%d.%m.%Y"),
     ],
 )
-def test_the_day_and_the_month_are_told_apart_by_the_whole_column(texts, form):
+def test_the_whole_column_decides_between_day_and_month(texts, form):
     found = read_times(texts)
     assert found.form == form and (form == "%d.%m.%Y" or len({*texts}) == 3 or not found.notes)
 
@@ -264,7 +264,7 @@ def test_an_order_of_day_and_month_that_the_column_leaves_open_is_noted():
         *([""], ["Monday"], ["05:00"], ["12"], ["1.5"], ["2020-13"], ["a"]),
     ],
 )
-def test_what_is_no_time(texts):
+def test_cells_that_are_not_times_are_refused(texts):
     assert read_times(texts) is None
 
 
@@ -308,7 +308,7 @@ def test_ranges_start_at_their_times(texts, starts):
     assert clock == np.datetime64("2024-01-01T10:00")
 
 
-def test_cells_that_are_no_seconds_are_no_times():
+def test_cells_that_are_not_seconds_are_not_times():
     assert read_times(["0", "soon", "1e20"], "%s").times.invalid.tolist() == [False, True, True]
 
 
@@ -320,7 +320,7 @@ def test_an_unknown_directive_is_refused_with_the_known_ones(form):
         read_times(["2020"], "%m-%Y-%m")
 
 
-def test_names_of_months_are_loaded_for_words_alone():
+def test_names_of_months_are_loaded_only_if_cells_have_words():
     code = "from attnlab.tasks.forecasting.data.reading.dates import read_times as read; import sys"
     code += "; read(['2020-01-01T00:00Z', '2020-01-02T00:00Z']); print('babel' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -96,7 +96,7 @@ def test_numbers_may_count_the_time(read, header, cells, labels, step):
     assert series.values.tolist() == [*range(30)]
 
 
-def test_a_gap_in_a_count_is_one(read):
+def test_a_gap_in_a_count_is_a_gap_in_time(read):
     cells = [*range(1, 10), *range(12, 30)]
     with pytest.raises(RequestError, match="expected 10 after 9, got 12; task.missing=interp"):
         read("ds,x", cells)
@@ -117,7 +117,7 @@ def test_a_gap_in_a_count_is_one(read):
         ("update,x", [f"{n % 4}" for n in range(30)]),
     ],
 )
-def test_other_columns_are_no_times_and_a_note_says_so(read, header, cells):
+def test_without_a_time_column_a_note_says_so(read, header, cells):
     series = read(header, cells, newest_first=False)
     assert series.notes == ("No time column: rows are taken in file order.",)
     assert (series.times[-1], series.step) == ("29", None)

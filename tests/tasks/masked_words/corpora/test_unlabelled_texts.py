@@ -27,7 +27,7 @@ def texts_of(path: Path, *names: str, **settings) -> list[list[str]]:
 # Sentences
 
 
-def test_sentences_are_right_and_none_of_them_is_tested_on_elsewhere():
+def test_sentences_are_right_and_not_in_the_test_part_of_agreement():
     corpus = Sentences(sentences=3000)
     parts = {part: [*corpus.items(part)] for part in corpus.own_parts}
     assert [*map(len, parts.values())] == [3000, 500, 500]
@@ -45,7 +45,7 @@ def test_sentences_are_right_and_none_of_them_is_tested_on_elsewhere():
     assert not wrong & {document[0] for part in parts.values() for document in part}
 
 
-def test_another_seed_has_other_sentences_and_more_begin_with_the_same():
+def test_seeds_give_other_sentences_and_larger_corpora_start_alike():
     few, more, other = (
         [*Sentences(sentences=count, seed=seed).items()]
         for count, seed in ((100, 0), (150, 0), (100, 1))
@@ -70,7 +70,7 @@ def test_without_empty_lines_each_line_is_a_document(tmp_path):
     assert texts_of(file, limit=1) == [["One.", "Two."]]
 
 
-def test_a_folder_is_read_with_all_below_it(tmp_path):
+def test_a_folder_is_read_with_its_subfolders(tmp_path):
     (tmp_path / "b").mkdir()
     (tmp_path / ".ipynb_checkpoints").mkdir()
     hidden = (".ipynb_checkpoints/c-checkpoint.txt", "._c.txt")
@@ -92,7 +92,7 @@ def test_a_folder_is_read_with_all_below_it(tmp_path):
         (b" \n\n", "expected texts, got empty ones"),
     ],
 )
-def test_files_that_are_no_texts_are_refused(tmp_path, content, message):
+def test_files_that_are_not_texts_are_refused(tmp_path, content, message):
     if content is not None:
         (tmp_path / "a.txt").write_bytes(content)
     with pytest.raises(RequestError, match=message):
@@ -122,7 +122,7 @@ def test_documents_are_held_out_by_the_seed():
     assert divided(Documents(40), 0) == parts != divided(Documents(40), 1)
 
 
-def test_documents_that_differ_in_case_alone_are_in_one_part(tmp_path):
+def test_documents_that_differ_only_by_case_are_in_one_part(tmp_path):
     file = tmp_path / "a.txt"
     alike = ("The cat is on mat {}.", "the cat is on mat {}.", "The Cat is on mat {}.")
     file.write_text("\n".join(each.format(n) for n in range(20) for each in alike))
@@ -143,7 +143,7 @@ def test_documents_that_differ_in_case_alone_are_in_one_part(tmp_path):
     assert sum(map(len, keys)) > len(set.union(*keys))  # with case, some are in two parts
 
 
-def test_what_is_left_out_is_counted(tmp_path):
+def test_left_out_documents_are_counted(tmp_path):
     file = tmp_path / "a.txt"
     file.write_text("One.\n***\nTwo!\nOne.\nTwo. ***\nthree\n— —\nOne.\n")
     corpus = TextFiles(path=str(file))
@@ -157,7 +157,7 @@ def test_what_is_left_out_is_counted(tmp_path):
     )
 
 
-def test_lines_end_at_line_ends_alone(tmp_path):
+def test_other_separators_dont_end_a_line(tmp_path):
     """No page break or separator inside of a text ends a line, and old line ends do."""
     file = tmp_path / "a.txt"
     file.write_bytes("One\u2028two\x0cthree.\rFour\x85five\x1csix.".encode())
@@ -194,7 +194,7 @@ def test_counts_of_a_corpus():
     assert found["test"]["unknown"] == 5 * 2 / found["test"]["words"]
 
 
-def test_they_are_listed(tmp_path, monkeypatch, capsys):
+def test_the_corpora_are_listed(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     Path("a.txt").write_text("One dog. Two dogs.\n\nA cat.\n\nA bird sings.\n")
     assert main(["data", "list", "text", "path=a.txt"]) == 0

@@ -52,7 +52,7 @@ def test_a_row_with_an_empty_side_is_left_out_and_counted(book):
         ("half \ud800", "row 2: expected a sentence, but: .*surrogates not allowed"),
     ],
 )
-def test_rows_that_are_no_sentences(book, cell, words):
+def test_rows_that_are_not_sentences_are_refused(book, cell, words):
     with pytest.raises(RequestError, match=words):
         pairs_of(book(np.array([["a", "b"], ["c", cell]])))
 
@@ -63,7 +63,7 @@ def test_another_number_of_columns(book, columns):
         book(np.full((2, columns), "x"))
 
 
-def test_a_hostile_file_runs_nothing(book, tmp_path):
+def test_a_hostile_pickle_runs_no_code(book, tmp_path):
     ran = tmp_path / "ran"
     with pytest.raises(RequestError, match=r"but: it names posix\.system"):
         book(b"cposix\nsystem\n(S'touch %s'\ntR." % str(ran).encode())

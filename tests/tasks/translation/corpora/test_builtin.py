@@ -50,7 +50,7 @@ def test_parts_have_their_sizes(parts):
     }
 
 
-def test_a_sentence_has_one_translation_and_stands_in_one_part(pairs):
+def test_a_sentence_has_one_translation_and_is_in_one_part(pairs):
     assert len({pair.source for pair in pairs}) == len(pairs)
     assert len({pair.target for pair in pairs}) == len(pairs)
 
@@ -76,7 +76,7 @@ def test_the_sentences_are_those_of_this_version(pairs):
         r"\bI (want to|can|must|will)\b[^,]* (with|to|for) me\b",
     ],
 )
-def test_nobody_would_be_puzzled(pairs, odd):
+def test_sentences_have_no_odd_combinations(pairs, odd):
     assert [pair.source for pair in pairs if re.search(odd, pair.source)] == []
 
 
@@ -99,7 +99,7 @@ def test_the_digest_changes_with_what_decides_the_pairs():
     assert Builtin().digest() == Builtin(pairs=20_000, seed=0).digest()
 
 
-def test_held_out_parts_are_the_same_whatever_the_size_of_train(parts):
+def test_held_out_parts_dont_depend_on_the_size_of_train(parts):
     small = Builtin(pairs=107)
     assert list(small.pairs("test")) == parts["test"]
     assert list(small.pairs("compositions")) == parts["compositions"]
@@ -127,7 +127,7 @@ def test_lengths(parts, part):
 
 
 @pytest.mark.parametrize("side", ["source", "target"])
-def test_every_word_to_be_tested_is_often_seen(parts, side):
+def test_every_test_word_is_frequent_in_train(parts, side):
     seen, *asked = (
         Counter(word for pair in parts[part] for word in split_words(getattr(pair, side)))
         for part in PARTS
@@ -157,7 +157,7 @@ def test_marks_are_linked_with_marks(pairs):
             assert marks[0] == marks[1] or not set(marks) & set(",.?")
 
 
-def test_sentences_are_written_as_sentences(pairs):
+def test_sentences_have_capitals_and_marks(pairs):
     for pair in pairs:
         for text in (pair.source, pair.target):
             assert text[0].isupper() and text[-1] in ".?"

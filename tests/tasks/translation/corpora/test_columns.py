@@ -98,7 +98,7 @@ def test_other_columns_are_refused_with_the_setting_that_reads_them(read, forms,
         (("{id}", "eng", "{en}"), "Source and target must be in one file, a pair a line"),
     ],
 )
-def test_what_cannot_be_known_is_refused_unless_it_is_chosen(read, forms, fix):
+def test_unclear_columns_are_refused_unless_chosen(read, forms, fix):
     with pytest.raises(RequestError, match=fix):
         read(of(*forms))
     assert len(read(of(*forms), [0, 1])) == 12
@@ -119,7 +119,7 @@ def test_what_cannot_be_known_is_refused_unless_it_is_chosen(read, forms, fix):
         ([True, 3], r"expected two columns"),
     ],
 )
-def test_columns_that_cannot_be_chosen(read, columns, words):
+def test_impossible_columns_are_refused(read, columns, words):
     with pytest.raises(RequestError, match=words):
         read(of("{id}", "{en}", "5{id}", "{de}"), columns)
 

@@ -36,7 +36,7 @@ PAIRS = [
 PARTS = {"train": PAIRS, "validation": PAIRS[:1], "test": PAIRS[1:]}
 
 
-def test_a_stream_begins_again_at_each_call():
+def test_each_call_restarts_the_stream():
     corpus = Made({None: PAIRS})
     assert list(corpus.pairs()) == list(corpus.pairs()) == PAIRS
 
@@ -50,20 +50,20 @@ def test_parts_one_by_one_or_all_after_each_other():
 @pytest.mark.parametrize(
     ("parts", "named"), [(PARTS, "train, validation, test"), ({None: PAIRS}, "none")]
 )
-def test_a_part_that_there_is_not(parts, named):
+def test_an_unknown_part_is_refused(parts, named):
     with pytest.raises(
         RequestError, match=rf"made: expected one of its parts \({named}.*got 'dev'"
     ):
         list(Made(parts).pairs("dev"))
 
 
-def test_the_limit_is_one_of_training():
+def test_the_limit_applies_to_train():
     corpus = Made(PARTS, limit=1)
     assert [len(list(corpus.pairs(part))) for part in PARTS] == [1, 1, 2]
     assert list(Made({None: PAIRS}, limit=2).pairs()) == PAIRS[:2]
 
 
-def test_the_other_direction_turns_the_links_round():
+def test_the_other_direction_reverses_the_links():
     assert reversed_pair(PAIRS[2]) == ("ein Haus", "a red house", "0-0 1-2")
     assert list(Made({None: PAIRS}, reverse=True).pairs())[0] == ("eins", "one", "0-0")
 
@@ -76,7 +76,7 @@ def test_an_empty_corpus_is_refused(parts, where):
         list(Made(parts).pairs())
 
 
-def test_what_is_left_out_counts_once_however_often_it_is_read():
+def test_left_out_pairs_are_counted_once_for_several_passes():
     corpus = Made(PARTS)
     list(corpus.pairs("train"))
     list(corpus.pairs())

@@ -126,7 +126,7 @@ def test_an_before_a_vowel():
     assert NounPhrase(NOUNS["apple"], A).render("acc").english[0].text == "an"
 
 
-def test_of_two_commas_the_one_with_a_link_stays():
+def test_the_comma_with_a_link_stays():
     link = Link()
 
     def words(*commas):

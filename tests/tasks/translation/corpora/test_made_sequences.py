@@ -35,7 +35,7 @@ def links_of(pair):
 
 
 @pytest.mark.parametrize("corpus", CORPORA)
-def test_no_sequence_stands_in_two_parts(made, corpus):
+def test_no_sequence_is_in_two_parts(made, corpus):
     parts = made[corpus]
     sizes = {part: len(pairs) for part, pairs in parts.items()}
     assert sizes == {"train": PAIRS, "validation": 1000, "test": 1000}
@@ -61,7 +61,7 @@ def test_a_seed_and_each_setting_make_other_sequences(made, corpus):
     assert hashlib.sha256(text.encode()).hexdigest()[:16] == digest
 
 
-def test_a_reversed_target_is_the_source_from_behind_and_links_say_which_number_is_which(made):
+def test_the_target_is_the_reversed_source_with_links(made):
     for pair in made[Reverse]["test"]:
         source, target, links = pair.source.split(), pair.target.split(), links_of(pair)
         assert target == source[::-1]
@@ -80,7 +80,7 @@ def test_lengths_and_numbers_to_reverse_are_uniform_and_tests_are_longer(made):
     assert len(numbers) == 50 and max(numbers.values()) < 1.15 * min(numbers.values())
 
 
-def test_each_key_is_asked_for_once_and_answered_with_its_value(made):
+def test_each_key_occurs_once_in_the_target_with_its_value(made):
     for pair in made[Recall]["test"]:
         words, target = pair.source.split(), pair.target.split()
         assert len(words) == LENGTH and len(target) == 2 * KEYS
@@ -91,7 +91,7 @@ def test_each_key_is_asked_for_once_and_answered_with_its_value(made):
         assert target[1::2] == [known[key] for key in asked]
 
 
-def test_links_say_where_a_key_is_asked_for_and_where_its_value_stands(made):
+def test_links_point_to_the_second_key_and_to_its_value(made):
     for pair in made[Recall]["test"][:100]:
         words, target, links = pair.source.split(), pair.target.split(), links_of(pair)
         assert [at for _, at in links] == list(range(len(target)))
@@ -100,7 +100,7 @@ def test_links_say_where_a_key_is_asked_for_and_where_its_value_stands(made):
         assert all(place < 2 * KEYS and place % 2 for place, _ in links[1::2])  # a value
 
 
-def test_order_places_and_values_are_of_chance(made):
+def test_order_places_and_values_are_random(made):
     words = [pair.source.split() for pair in made[Recall]["train"]]
     first_asked = [next(w for w in row[2 * KEYS :] if w != ".") for row in words]
     same = sum(row[0] == key for row, key in zip(words, first_asked, strict=True))
@@ -121,6 +121,6 @@ def test_order_places_and_values_are_of_chance(made):
         ),
     ],
 )
-def test_sequences_that_cannot_be_are_refused(settings, message):
+def test_impossible_sequences_are_refused(settings, message):
     with pytest.raises(RequestError, match=message):
         Recall(**settings)

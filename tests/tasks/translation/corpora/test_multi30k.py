@@ -57,7 +57,7 @@ def test_its_own_parts(folder):
 
 
 @pytest.mark.parametrize("reverse", [False, True])
-def test_val_stands_in_for_the_test_and_validation_is_held_out(folder, reverse):
+def test_val_replaces_the_test_part_and_validation_is_held_out(folder, reverse):
     corpus = opened(folder(["train", "val"]), test_set="val", reverse=reverse)
     found = counts(corpus)
     assert found["test"] == 5
@@ -71,7 +71,7 @@ def test_val_stands_in_for_the_test_and_validation_is_held_out(folder, reverse):
 
 
 @pytest.mark.parametrize("reverse", [False, True])
-def test_another_test_set_goes_the_same_way(folder, reverse):
+def test_another_test_set_is_read_in_the_same_direction(folder, reverse):
     corpus = opened(folder(["train", "val"]), test_set="val", reverse=reverse)
     (pair, *others) = corpus.test_files("val", corpus.path).read(Counter())
     assert [pair, *others] == list(corpus.pairs("test")) and len(others) == 4
@@ -79,7 +79,7 @@ def test_another_test_set_goes_the_same_way(folder, reverse):
         corpus.test_files("test_2016_flickr", corpus.path)
 
 
-def test_the_limit_is_one_of_train(folder):
+def test_the_limit_applies_to_train(folder):
     assert counts(opened(folder(), limit=7)) == {"train": 7, "validation": 5, "test": 3}
 
 
@@ -90,7 +90,7 @@ def test_a_missing_file_is_named(folder, missing):
         opened(folder(()))
 
 
-def test_missing_test_files_are_named_with_a_way_round(folder):
+def test_missing_test_files_are_named_with_a_workaround(folder):
     message = r"expected test_2016_flickr\.en and .*\. data\.test_set=val needs no test set\.$"
     with pytest.raises(RequestError, match=message):
         opened(folder(["train", "val"]))
@@ -130,7 +130,7 @@ def test_downloaded_file_by_file(server, tmp_path):
     assert corpus.location(tmp_path).is_dir()
 
 
-def test_a_download_that_stops_in_the_middle_goes_on_there(server, tmp_path):
+def test_a_broken_download_resumes(server, tmp_path):
     del server.files["/raw/val.de.gz"]
     corpus = Multi30k(url=f"{server.url}/raw")
     with pytest.raises(RequestError, match=r"/raw/val\.de\.gz: .* 404"):
@@ -143,7 +143,7 @@ def test_a_download_that_stops_in_the_middle_goes_on_there(server, tmp_path):
     assert len(server.requests) == 3
 
 
-def test_another_test_set_is_downloaded_beside_the_rest(server, tmp_path):
+def test_another_test_set_is_downloaded_into_the_same_folder(server, tmp_path):
     corpus = Multi30k(url=f"{server.url}/raw", test_set="val")
     corpus.open(tmp_path)
     server.requests.clear()

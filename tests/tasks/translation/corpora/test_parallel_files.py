@@ -61,7 +61,7 @@ def test_files_for_every_part_of_either_kind(files):
     assert [pair.links for pair in corpus.pairs("test")] == ["0-0", ""]
 
 
-def test_a_part_is_held_out_by_what_cleaning_makes_of_sources(files):
+def test_sources_equal_after_cleaning_are_held_out_together(files):
     source = "".join(f"room {n % 20} {'x' * (n // 20)}a b{n}\n" for n in range(40))
     given = {"source": source, "target": lines("t"), "test_path": tabs("g", 3)}
     corpus, clean = files({"validation": 0.25}, **given), lambda text: text.split()[1]
@@ -76,7 +76,7 @@ def test_a_part_is_held_out_by_what_cleaning_makes_of_sources(files):
     assert not {*parts["train"]} & {*parts["validation"]}
 
 
-def test_with_own_test_files_there_need_be_no_validation_part(files):
+def test_test_files_need_no_validation_part(files):
     given = {"source": lines("s"), "target": lines("t"), "test_path": tabs("g", 3)}
     corpus = files({"validation": 0.0}, **given)
     assert corpus.own_parts == ("train", "test")
@@ -96,14 +96,14 @@ def test_the_part_without_files_is_a_share_of_train_by_source(files, given, miss
     assert not {pair.source for pair in found["train"]} & {pair.source for pair in found[missing]}
 
 
-def test_a_limit_holds_for_what_is_held_out_too(files):
+def test_the_limit_also_applies_to_held_out_pairs(files):
     given = {"source": lines("s"), "target": lines("t"), "test_path": tabs("g", 3)}
     corpus = files({"validation": 0.25, "limit": 8}, **given)
     counts = {part: len(list(corpus.pairs(part))) for part in corpus.own_parts}
     assert counts == {"train": 8, "validation": 2, "test": 3}
 
 
-def test_what_is_left_out_is_counted_once(files):
+def test_left_out_pairs_are_counted_once(files):
     given = {"source": lines("s") + "\n", "target": lines("t") + "t\n", "test_path": tabs("g", 3)}
     corpus = files({"validation": 0.25}, **given)
     list(corpus.pairs())
@@ -134,7 +134,7 @@ def test_languages_follow_the_direction(files):
         ({"path": "a\tb\n", "links": "0-0\n0-0\n"}, "equally many lines, got 1 in .* and 2 in"),
     ],
 )
-def test_settings_that_do_not_go_together(files, contents, words):
+def test_contradictory_settings_are_refused(files, contents, words):
     with pytest.raises(RequestError, match=words):
         files(**contents)
 
@@ -146,7 +146,7 @@ def test_a_missing_file_is_named_with_its_setting(tmp_path):
         corpus.open(tmp_path)
 
 
-def test_every_file_decides_the_digest(files):
+def test_every_file_changes_the_digest(files):
     contents = {"path": tabs("a"), "links": lines("", 40), "test_path": tabs("b")}
     contents["links"] = "0-0\n" * 40
     digests = [files(**contents).digest()]

@@ -46,7 +46,7 @@ def pickled(tmp_path):
     ],
     ids=["fixed", "objects", "fortran", "fortran_objects", "big_endian", "view", "three", "empty"],
 )
-def test_what_numpy_writes_reads_back(pickled, array, protocol):
+def test_arrays_written_by_numpy_are_read(pickled, array, protocol):
     read = read_string_array(pickled(pickle.dumps(array, protocol)))
     assert read.shape == array.shape
     assert read.tolist() == array.tolist()
@@ -214,7 +214,7 @@ def test_anything_else_is_refused_in_one_sentence(pickled, content, monkeypatch,
     assert not (tmp_path / "RAN").exists()
 
 
-def test_nothing_is_unpickled_and_nothing_looked_up(pickled, monkeypatch):
+def test_no_name_is_imported(pickled, monkeypatch):
     content = pickle.dumps(PAIRS)
 
     def forbidden(*arguments, **options):

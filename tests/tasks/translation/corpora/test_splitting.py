@@ -100,7 +100,7 @@ def test_the_division_is_the_same_on_every_machine():
         assert np.flatnonzero(codes == 2).tolist() == expected
 
 
-def test_a_source_keeps_its_part_when_another_pair_moves_on():
+def test_the_division_doesnt_depend_on_the_order_of_pairs():
     pairs = numbered(500)
     codes = assign_parts(Listed(pairs), seed=3)
     turned = assign_parts(Listed(pairs[::-1]), seed=3)
@@ -113,7 +113,7 @@ def test_a_cleaning_can_make_more_sources_one():
     assert len(set(codes[:50].tolist())) == 1
 
 
-def test_a_share_of_nothing_is_no_part():
+def test_a_share_of_0_gives_no_part():
     codes = assign_parts(Listed(numbered(50), validation=0), seed=0)
     assert counted(codes) == {"train": 45, "test": 5}
 

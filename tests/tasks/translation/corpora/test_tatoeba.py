@@ -58,7 +58,7 @@ def test_downloaded_once_and_found_again_offline(server, tmp_path):
     assert corpus.location(tmp_path).is_file()
 
 
-def test_a_login_page_is_not_kept(server, tmp_path):
+def test_a_login_page_is_not_cached(server, tmp_path):
     server.files["/deu-eng.zip"] = b"<!DOCTYPE html>"
     corpus = Tatoeba(url=f"{server.url}/deu-eng.zip")
     with pytest.raises(RequestError, match="expected a zip archive, got something else"):
@@ -73,7 +73,7 @@ def test_a_path_that_is_no_file(tmp_path, name, what):
         corpus.open(tmp_path)
 
 
-def test_a_pipe_could_not_be_read_again(tmp_path):
+def test_a_pipe_is_refused(tmp_path):
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(RequestError, match="which is a pipe or device"):
         Tatoeba(path=str(tmp_path / "pipe")).open(tmp_path)

@@ -111,7 +111,7 @@ def test_blank_lines_are_counted(file):
         *("bzip2", "shortened"),
     ],
 )
-def test_lines_that_are_refused_with_their_number(file, content, words):
+def test_wrong_lines_are_refused_with_their_number(file, content, words):
     with pytest.raises(RequestError, match=words) as refusal:
         pairs_of(file(content))
     assert "\n" not in str(refusal.value)
@@ -155,7 +155,7 @@ def test_links_go_with_their_line(file):
     ],
     ids=["colon", "negative", "source", "target"],
 )
-def test_links_that_are_refused(file, links, words):
+def test_wrong_links_are_refused(file, links, words):
     with pytest.raises(RequestError, match=words):
         pairs_of(file(LINKED), links=file(links, "links"))
 
@@ -180,7 +180,7 @@ def test_links_of_words_of_several_characters_are_links_of_all(file):
     assert pair.links == "0-0 0-1 1-2 2-3 2-4"
 
 
-def test_a_scan_sees_the_text_whatever_it_is_packed_in(file, zipped):
+def test_a_scan_reads_packed_and_plain_text_alike(file, zipped):
     plain, packed = scan(file(TABS)), scan(file(gzip.compress(TABS.encode()), "x.gz"))
     assert plain == packed == scan(zipped({"deu.txt": TABS}))
     assert plain.lines == 2
@@ -222,7 +222,7 @@ def link_to(target: str) -> zipfile.ZipInfo:
         *("two", "none", "empty"),
     ],
 )
-def test_members_that_are_not_read(zipped, members, tmp_path):
+def test_unusable_members_of_a_zip_are_refused(zipped, members, tmp_path):
     path = zipped(members)
     before = set(tmp_path.rglob("*"))
     with pytest.raises(RequestError, match=r"pairs\.zip.*: expected a"):
@@ -265,7 +265,7 @@ def test_a_damaged_or_locked_zip_is_refused(zipped, method):
 
 
 @pytest.mark.parametrize("check", [check_zip, check_gzip])
-def test_a_login_page_is_no_archive(file, check):
+def test_a_login_page_is_refused(file, check):
     with pytest.raises(RequestError, match=r"expected a (zip archive|gzip file), got something"):
         check(file("<!DOCTYPE html><title>Log in</title>"))
 

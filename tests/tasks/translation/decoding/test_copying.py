@@ -66,14 +66,14 @@ def test_the_mean_over_layers_and_heads_decides():
     assert copied([written(True)], TEXTS[:1], model) == [["see"]]
 
 
-def test_end_is_never_copied_and_of_a_source_that_was_cut_only_what_was_read():
+def test_end_and_unread_words_are_never_copied():
     found = copied_words(
         Looking(), ENGLISH, [TEXTS[1]], [np.array([4, 5, END], np.int32)], [written(True, True)]
     )
     assert found[0][1] == "and" and found[0][0] in ("Zeus", "and")
 
 
-def test_nothing_is_copied_without_attention_or_where_tokens_are_not_words():
+def test_nothing_is_copied_without_attention_or_word_tokens():
     model = SimpleNamespace(attend=lambda source, target: {})
     assert copied([written(True)], TEXTS[:1], model) == [[]]
     characters = Tokenizer.fit(["I see"], kind="char")
@@ -81,7 +81,7 @@ def test_nothing_is_copied_without_attention_or_where_tokens_are_not_words():
 
 
 @pytest.mark.parametrize("copy", [True, False])
-def test_a_translation_has_its_words_in_text_and_beside_it(monkeypatch, copy):
+def test_a_translation_also_lists_its_copied_words(monkeypatch, copy):
     target = GERMAN.encode(["Ich sehe Zeus."])[0]
     assert target[2] == UNKNOWN
 

@@ -168,7 +168,7 @@ def test_a_beam_as_wide_as_the_space_finds_every_translation_in_order(alpha):
 @pytest.mark.parametrize(
     "beam, n_best, alpha", [(2, 1, 0.0), (3, 3, 0.6), (5, 2, 0.6), (5, 5, 0.0)]
 )
-def test_beam_search_is_the_plain_one(beam, n_best, alpha):
+def test_beam_search_equals_a_plain_implementation(beam, n_best, alpha):
     model, rows = TableModel(11), rows_of([1, 6, 2, 9, 4, 4, 3])
     search = Search(model, beam=beam, n_best=n_best, extra_length=5, length_penalty=alpha)
     for seed in range(4):
@@ -202,7 +202,7 @@ def test_a_beam_of_one_is_greedy(shrink):
 
 
 @pytest.mark.parametrize("beam", [1, 4])
-def test_padding_and_start_are_never_chosen_and_the_rest_may_be(beam):
+def test_padding_and_start_are_never_chosen(beam):
     model = TableModel(6)
     model.prefer(PAD, 50)
     model.prefer(START, 50)
@@ -224,7 +224,7 @@ def test_a_translation_that_never_ends_is_closed_at_its_own_longest_length(beam)
     assert [len(best[0].tokens) for best in found] == [7, 5, 7]
 
 
-def test_what_does_not_want_to_end_does_not_displace_what_does():
+def test_unended_hypotheses_dont_displace_ended_ones():
     """END is likely at the first step alone; going on costs almost nothing, END then much."""
     model, row = TableModel(6), rows_of([3])[0]
     logits = np.zeros(model.table.shape, "f") + [-9, -9, -9, -30, 9, -9]
@@ -237,7 +237,7 @@ def test_what_does_not_want_to_end_does_not_displace_what_does():
 
 
 @pytest.mark.parametrize("beam", [1, 3])
-def test_an_empty_translation_and_no_sentence(beam):
+def test_empty_translations_and_empty_batches_work(beam):
     model = TableModel(9)
     model.prefer(END, 50)
     (found,) = Search(model, beam=beam)(rows_of([2]))

@@ -202,7 +202,7 @@ def test_an_encoder_ends_at_the_last_real_step(cell, bidirectional):
 MECHANISMS = (BahdanauAttention, LuongGlobalAttention, NoAttention)
 
 
-def test_left_open_each_has_its_papers_place_and_all_read_out_alike():
+def test_each_mechanism_has_its_papers_placement_by_default():
     made = [make(attention).decoder for attention in MECHANISMS]
     assert [decoder.before for decoder in made] == [True, False, False]
     assert {decoder.reads for decoder in made} == {"attentional"}
@@ -211,7 +211,7 @@ def test_left_open_each_has_its_papers_place_and_all_read_out_alike():
 
 
 @pytest.mark.parametrize("words", [13, 4001])
-def test_logits_are_as_wide_at_first_whatever_the_vocabulary(words):
+def test_the_initial_spread_of_logits_doesnt_depend_on_the_vocabulary(words):
     """Luong's matrix, uniform in +-0.1 for 1,000 units; before a smaller one a tanh saturates."""
     for units in (10, 250):
         model = build_translator(
@@ -223,7 +223,7 @@ def test_logits_are_as_wide_at_first_whatever_the_vocabulary(words):
         assert np.std(kernel) == pytest.approx(bound / 3**0.5, rel=0.2)
 
 
-def test_all_directions_together_are_as_wide_as_the_decoder():
+def test_the_encoders_directions_together_are_as_wide_as_the_decoder():
     assert make().encoder.width == make(bidirectional=False).encoder.width == UNITS
     assert make(encoder_units=4).encoder.width == 8
     assert make(bidirectional=False, units=7).encoder.units == 7
@@ -241,7 +241,7 @@ def test_a_reversed_source_keeps_its_order_in_memory():
     np.testing.assert_allclose(one.start[0][0], other.start[0][0], atol=1e-6)
 
 
-def test_without_attention_the_source_comes_in_by_both_directions_alone():
+def test_without_attention_the_first_state_has_both_directions():
     model = make(NoAttention)
     memory = model.encode(SOURCE)
     paths = [weight.path.partition("decoder/")[2] for weight in model.decoder.trainable_variables]
@@ -299,7 +299,7 @@ def test_tied_embeddings_are_one_matrix():
         (lambda: MultiHeadAttention(heads=4), {}, "heads = 4 must divide units = 6"),
     ],
 )
-def test_what_cannot_be_is_refused(attention, changes, words):
+def test_impossible_settings_are_refused(attention, changes, words):
     with pytest.raises(RequestError, match=words):
         make(attention, **changes)
 

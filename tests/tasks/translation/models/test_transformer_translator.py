@@ -139,7 +139,7 @@ def test_the_books_word_vectors_are_frozen_sinusoids_without_scale():
 # --- settings ----------------------------------------------------------------------------------
 
 
-def test_self_attention_is_multi_head_whatever_looks_at_the_source():
+def test_self_attention_is_multi_head_with_every_cross_attention():
     model = make(BahdanauAttention)
     assert all(isinstance(layer.cross_attention, BahdanauAttention) for layer in model.decoder)
     for layer in model.decoder:
@@ -184,7 +184,7 @@ def test_location_scores_reach_as_far_as_the_longest_source():
     assert make().fixed_length is None
 
 
-def test_steps_need_no_more_room_than_asked_for():
+def test_the_cache_has_the_requested_length():
     model = make()
     memory = model.encode(SOURCE)
     caches = model.initial_state(memory, tf.constant(3))
@@ -208,6 +208,6 @@ def test_steps_need_no_more_room_than_asked_for():
         ),
     ],
 )
-def test_what_cannot_be_is_refused(attention, changes, words):
+def test_impossible_settings_are_refused(attention, changes, words):
     with pytest.raises(RequestError, match=words):
         make(*([attention] if attention else []), **changes)

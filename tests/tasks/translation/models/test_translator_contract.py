@@ -295,7 +295,7 @@ def test_graphs_take_any_shape(case):
 
 
 @pytest.mark.parametrize("case", [FEW[1], FEW[3]], ids=str)
-def test_dropout_acts_in_training_alone(case):
+def test_dropout_is_active_only_in_training(case):
     assert_drops_in_training_alone(build(case, dropout=0.5, layers=2), (SOURCE, TARGET))
 
 

@@ -56,7 +56,7 @@ def test_one_map_has_its_tokens_and_end():
     assert words(figure.axes[0]) == [*TARGET, *SOURCE]
 
 
-def test_each_label_stands_at_its_row_or_column():
+def test_each_label_is_at_its_row_or_column():
     axes = maps_figure({"cross": weights(8, 6)}, SOURCE, TARGET).axes[0]
     places = {text.get_text(): text.get_position() for text in axes.texts[:8]}
     assert [places[word][1] for word in TARGET] == list(range(8))
@@ -111,7 +111,7 @@ def test_one_map_is_a_mean_or_that_of_a_layer_and_head(chosen, part, words):
     assert figure.texts[1].get_text() == f"{words}rows: target, columns: source"
 
 
-def test_a_head_that_is_not_there_is_named():
+def test_a_missing_head_is_named():
     with pytest.raises(RequestError, match="--head: expected 1 to 3, got 4"):
         maps_figure(transformer(6, 8), SOURCE, TARGET, all_heads=False, head=4)
 

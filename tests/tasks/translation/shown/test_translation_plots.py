@@ -103,7 +103,7 @@ def test_a_run_without_attention_has_two(tmp_path):
     assert [path.name for path in draw_run(make_run(tmp_path))] == ["loss.png", "lengths.png"]
 
 
-def test_what_is_missing_is_named(tmp_path):
+def test_missing_data_are_named(tmp_path):
     run = make_run(tmp_path)
     run.write_predictions({"index": [0], "source": ["a"]})
     with pytest.raises(RequestError, match="damaged: no 'sentence_bleu'"):
@@ -139,7 +139,7 @@ def test_scores_by_length():
     assert (np.diff(bleu.get_xdata()) > 0).all()
 
 
-def test_the_legend_lies_on_no_scores():
+def test_the_legend_covers_no_scores():
     figure = lengths_figure({**predictions(), "sentence_bleu": np.full(100, 5.0)}, METRICS)
     figure.draw_without_rendering()
     (axes,) = figure.axes
@@ -182,7 +182,7 @@ def test_maps_are_drawn_without_padding(tmp_path):
 
 
 @pytest.mark.parametrize("heads", [1, 2, 64])
-def test_of_a_transformer_the_means_are_drawn_and_all_heads_of_one_sentence(tmp_path, heads):
+def test_a_transformers_means_and_heads_are_drawn(tmp_path, heads):
     kept = attention(layers=2, heads=heads, kinds=("cross", "encoder", "decoder"))
     figures = translation_figures(make_run(tmp_path, **kept), METRICS)
     assert len(figures) == 2 + 8 + 1
@@ -204,7 +204,7 @@ def test_gold_links_of_a_run_are_framed(tmp_path):
     assert drawn == [0, 1]
 
 
-def test_the_result_stands_beside_the_best_baseline():
+def test_the_result_is_shown_with_the_best_baseline():
     assert translation_result(METRICS) == (
         "test BLEU 41.24   chrF 60.4   perplexity 3.21   best baseline: nearest_pair 12.34"
     )

@@ -137,7 +137,7 @@ def test_long_sentences_lose_their_end_and_are_counted(tmp_path):
     assert data.parts["train"].texts()[0][0] == "a b c d"
 
 
-def test_what_cleaning_leaves_empty_is_dropped_and_counted(tmp_path):
+def test_pairs_empty_after_cleaning_are_dropped_and_counted(tmp_path):
     corpus = listed(("Go!", "Geh!"), ("1999", "1999"), ("No", "?!"))
     data = tokenized(corpus, tmp_path, clean="book")
     assert data.statistics["parts"]["train"]["dropped"] == 2
@@ -146,7 +146,7 @@ def test_what_cleaning_leaves_empty_is_dropped_and_counted(tmp_path):
 
 
 @pytest.mark.parametrize("settings", [{"lowercase": True, "max_length": 2}, {"clean": "book"}])
-def test_files_are_treated_as_a_part_of_the_corpus_is(settings, tmp_path):
+def test_files_are_tokenized_like_a_part(settings, tmp_path):
     pairs = [("A  b c!", "X y"), ("B", "Y z x 1")]
     corpus = listed(("a b c", "x y"), ("A B", "X"), test=pairs)
     data = tokenized(corpus, tmp_path / "cache", **settings)
@@ -174,7 +174,7 @@ def test_duplicates_are_counted_by_part(tmp_path):
     assert [counts["test"][key] for key in keys] == [2, 0, 0, 1]
 
 
-def test_what_is_cut_or_stands_in_train_too_is_noted(tmp_path):
+def test_cut_sentences_and_sources_seen_in_train_are_noted(tmp_path):
     pairs = [("a", "x"), ("a b c", "x"), ("b", "x y z x")]
     data = tokenized(listed(("a", "x"), ("c", "y"), test=pairs), tmp_path, max_length=2)
     assert data.parts["test"].notes == [
@@ -196,7 +196,7 @@ def test_links_and_spaces(tmp_path):
     assert tokenized(corpus, tmp_path / "plain").parts["train"].notes == []
 
 
-def test_of_the_training_texts_some_are_kept(tmp_path):
+def test_some_training_texts_are_stored(tmp_path):
     data = tokenized(Counting(2000, digits=4), tmp_path)
     assert len(data.parts["train"].texts()[0]) == len(data.parts["train"].texts()[1]) == 100
     rows = [data.parts["train"].source[row] for row in range(100)]
@@ -220,7 +220,7 @@ def test_a_large_corpus_is_fitted_on_sentences_from_all_over_it(tmp_path, monkey
     assert len(list(preprocessing.evenly(map(str, range(997)), 997, 13))) == 13
 
 
-def test_statistics_say_what_was_done(tmp_path):
+def test_statistics_describe_the_tokenization(tmp_path):
     data = tokenized(Counting(notes=("by rule",)), tmp_path, tokenizer="bpe", vocabulary=300)
     assert data.statistics["corpus"] == "counting"
     assert data.statistics["languages"] == ["en", "de"]
@@ -298,7 +298,7 @@ def test_a_damaged_entry_is_made_again(name, damage, tmp_path, caplog):
     assert entries(tmp_path) == [first.folder.name]
 
 
-def test_of_two_at_once_one_prepares_and_the_other_waits(tmp_path):
+def test_one_of_two_processes_prepares_and_the_other_waits(tmp_path):
     corpora = [Counting(), Counting()]
     begun = threading.Event()
 
@@ -339,7 +339,7 @@ def test_a_killed_preparation_leaves_nothing_half_done(what, tmp_path):
     assert len(tokenized(Counting(), tmp_path).parts) == 3
 
 
-def test_what_the_killed_leave_is_removed_some_day(tmp_path):
+def test_abandoned_temporary_folders_are_removed(tmp_path):
     old, new = (tmp_path / "prepared" / f".tmp-{age}" for age in ("old", "new"))
     old.mkdir(parents=True)
     new.mkdir()
@@ -378,13 +378,13 @@ def test_a_cache_that_is_a_file(tmp_path):
         (Counting(), {"tokenizer": "bpe", "vocabulary": 100}, "task.vocabulary: .*260.*got 100"),
     ],
 )
-def test_what_can_not_be_tokenized(corpus, settings, words, tmp_path):
+def test_corpora_that_cannot_be_tokenized_are_refused(corpus, settings, words, tmp_path):
     with pytest.raises(RequestError, match=words):
         tokenized(corpus, tmp_path, **settings)
     assert not any((tmp_path / "prepared").glob("[!.]*"))
 
 
-def test_it_says_how_far_it_is(tmp_path):
+def test_tokenizing_reports_progress(tmp_path):
     said = []
     tokenized(Counting(), tmp_path, progress=lambda *each: said.append(each))
     assert [*dict.fromkeys(what for _, _, what in said)] == [
@@ -421,7 +421,7 @@ def test_memory_grows_by_some_tens_of_bytes_a_pair(tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.realdata
-def test_every_pair_of_tatoeba_comes_back(tmp_path, realdata):
+def test_every_pair_of_tatoeba_is_decoded_exactly(tmp_path, realdata):
     from attnlab.tasks.translation.corpora.tatoeba import Tatoeba
 
     corpus = Tatoeba(path=str(realdata / "tatoeba" / "deu.txt"))
