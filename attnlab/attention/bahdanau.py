@@ -49,9 +49,12 @@ class BahdanauAttention(Attention):
         """Return keys `U h` (B, S, U) and the memory itself as values."""
         return ProjectedMemory(ops.matmul(memory, self.as_compute(self.memory_kernel)), memory)
 
+    def project_query(self, query):
+        """Return `W s`, (B, T, U)."""
+        return ops.matmul(query, self.as_compute(self.query_kernel))
+
     def score(self, query, keys):
-        """Return `v' tanh(W s + keys)`, (B, T, S)."""
-        query = ops.matmul(query, self.as_compute(self.query_kernel))
+        """Return `v' tanh(W s + U h)`, (B, T, S)."""
         return additive_score(query, keys, self.as_compute(self.score_vector))
 
     def get_config(self) -> dict:

@@ -6,14 +6,16 @@ Q, M, K, V the widths of queries, raw memory, keys and values; U the units of a 
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, NamedTuple
+from collections.abc import Callable
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import keras
 from keras import ops
 
 from attnlab.attention.dropout import Dropout
-from attnlab.attention.functional import dtype_of, masked_softmax
+from attnlab.attention.functional import causal_mask, dtype_of, rotated
 from attnlab.attention.keras_internals import keras_mask, without_call_info
+from attnlab.attention.normalizers import NORMALIZERS
 from attnlab.errors import RequestError
 
 # Arguments of Keras's own attention layers.
@@ -25,7 +27,7 @@ class AttentionOutput(NamedTuple):
 
     Attributes:
         context: (B, T, V), the weighted sum of the values.
-        weights: (B, H, T, S), before dropout; H = 1 except for multi-head attention.
+        weights: (B, H, T, S), before dropout; H = 1 except for mechanisms with several heads.
     """
 
     context: Any
@@ -47,15 +49,29 @@ class ProjectedMemory(NamedTuple):
     values: Any
 
 
+class GrowingCache(NamedTuple):
+    """Keys and values of the steps so far, where shapes may change between steps."""
+
+    keys: Any
+    values: Any
+
+
+# From the number of queries, of memory steps and the first query's position: what is added to the
+# scores, (1, H, T, S).
+PositionBias = Callable[[Any, Any, Any], Any]
+
+
 class Attention(keras.layers.Layer):
     """Base of the mechanisms: a query looks at a memory and takes a weighted sum of it.
 
     A mechanism is a subclass that creates its weights in `build`, prepares a memory in
-    `project_memory`, and scores in `score` (or in `align`, if the weights are more than a softmax
-    of scores). This class does the rest: masks, the softmax in float32, dropout of the weights,
-    the context, the configuration.
+    `project_memory`, a query in `project_query`, and scores in `score` (or in `align`, if the
+    weights are more than normalised scores). This class does the rest: positions, masks, the
+    normalizer in float32, dropout of the weights, the context, caches, the configuration.
 
     Args:
+        normalizer: what turns scores into weights, a name in `normalizers.NORMALIZERS`.
+        rope: whether queries and keys are turned by their positions (`functional.rotated`).
         dropout: probability of dropping a weight while training, in [0, 1).
         seed: int for the dropout's random state, or None.
         **kwargs: `name`, `dtype` and `trainable`, as for every Keras layer.
@@ -66,7 +82,11 @@ class Attention(keras.layers.Layer):
         mask: None, or bool, broadcastable to (B, T, S); True = attend.
         memory_mask: None, or bool (B, S); True = attend. Keras fills it in when the memory
             comes out of a layer that masks, such as `Embedding(mask_zero=True)`.
-        start_index: absolute position of the first query, int or scalar int tensor.
+        causal: whether a query at position p sees only the memory up to and including p; query
+            and memory are then one sequence.
+        position_bias: None, or a function that returns what is added to the scores.
+        start_index: absolute position of the first query, int or scalar int tensor; the memory
+            starts at position 0.
         training: whether to drop weights.
 
     Returns:
@@ -78,19 +98,41 @@ class Attention(keras.layers.Layer):
             classifier reads only the state.
         placement: where a translation decoder puts the mechanism: "before_step" (the query is the
             previous state) or "after_step" (the current one).
+        causal_only: whether it is defined only for a sequence that looks at its own past.
+        rotary: whether its scores are dot products of queries and keys, which can be turned.
+        heads: H, the number of weights that each query has for a memory step.
 
     Raises:
         ValueError: a mask is not boolean or cannot be broadcast to (B, T, S).
-        RequestError: `dropout` is out of range; it is called as Keras's own attention layers are.
+        RequestError: `dropout` is out of range; an unknown normalizer; `rope` without dot products;
+            it is called as Keras's own attention layers are.
     """
 
     has_context: ClassVar[bool] = True
     placement: ClassVar[str] = "after_step"
+    causal_only: ClassVar[bool] = False
+    rotary: ClassVar[bool] = False
+    heads: int = 1
 
-    def __init__(self, *, dropout: float = 0.0, seed: int | None = None, **kwargs):
+    def __init__(
+        self,
+        *,
+        normalizer: str = "softmax",
+        rope: bool = False,
+        dropout: float = 0.0,
+        seed: int | None = None,
+        **kwargs,
+    ):
         super().__init__(**kwargs)
         if not 0 <= dropout < 1:
             raise RequestError(f"dropout must be at least 0 and below 1, got {dropout!r}")
+        if rope and not self.rotary:
+            raise RequestError(
+                f"{type(self).__name__} can't have rotary positions: they turn the queries and "
+                "keys of a dot product"
+            )
+        self.normalizer = require_choice("normalizer", normalizer, tuple(NORMALIZERS))
+        self.rope = bool(rope)
         self.dropout = float(dropout)
         self.seed = seed
         self.supports_masking = True
@@ -101,6 +143,15 @@ class Attention(keras.layers.Layer):
     def fixed_length(self) -> int | None:
         """The only memory length that the weights fit; None: any length."""
         return None
+
+    @property
+    def weights_are(self) -> Literal["shares", "positive", "signed"]:
+        """What its weights are.
+
+        "shares" are 0 at least, and a query's add up to 1 at most; "positive" ones add up to
+        anything; "signed" ones may be below 0. Entropy is defined for shares only.
+        """
+        return "positive" if self.normalizer == "sigmoid" else "shares"
 
     def context_width(self, query_width: int, memory_width: int) -> int:
         """Return V, the width of the context, for a query of width Q and a memory of width M."""
@@ -114,11 +165,12 @@ class Attention(keras.layers.Layer):
             memory_shape: (B, S, M), of the raw memory.
         """
 
-    def project(self, memory) -> ProjectedMemory:
+    def project(self, memory, start_index=0) -> ProjectedMemory:
         """Return keys and values of a memory, computed once for all queries.
 
         Args:
             memory: (B, S, M).
+            start_index: absolute position of its first step, for rotary positions.
 
         Returns:
             `ProjectedMemory`, an argument for `call` in place of the memory.
@@ -138,17 +190,35 @@ class Attention(keras.layers.Layer):
                 f"{type(self).__name__}.project_memory must return ProjectedMemory(keys, values), "
                 f"got a {type(projected).__name__}"
             )
+        if self.rope:
+            return projected._replace(keys=rotated(projected.keys, start_index))
         return projected
 
     def project_memory(self, memory) -> ProjectedMemory:
         """Return keys and values of a memory in the compute dtype, here the memory itself."""
         return ProjectedMemory(memory, memory)
 
+    def project_query(self, query):
+        """Return what of a query (B, T, Q) meets the keys, here the query itself."""
+        return query
+
     def score(self, query, keys):
-        """Score each key for each query: (B, T, Q) and keys to (B, T, S)."""
+        """Score each key for each query.
+
+        Args:
+            query: as returned by `project_query`.
+            keys: as returned by `project_memory`.
+
+        Returns:
+            (B, T, S), or (B, H, T, S) with several heads.
+        """
         raise NotImplementedError(f"{type(self).__name__} must define score() or align()")
 
-    def align(self, query, keys, mask, start_index):
+    def normalize(self, scores, mask):
+        """Turn scores (B, H, T, S) into weights, in float32 or wider; masked weights are 0."""
+        return NORMALIZERS[self.normalizer](scores, mask)
+
+    def align(self, query, keys, mask, start_index, bias):
         """Return each query's weights over the memory.
 
         Args:
@@ -156,17 +226,36 @@ class Attention(keras.layers.Layer):
             keys: as returned by `project_memory`.
             mask: None, or bool, broadcastable to (B, H, T, S).
             start_index: absolute position of the first query.
+            bias: None, or what is added to the scores, (1, H, T, S).
 
         Returns:
             (B, H, T, S) in float32 or wider.
         """
         sizes = (query.shape[0], query.shape[1], keys.shape[-2])
-        scores = self._checked("score", self.score(query, keys), "(B, T, S)", sizes)
-        return masked_softmax(ops.expand_dims(scores, 1), mask)
+        query = self.project_query(query)
+        if self.rope:
+            query = rotated(query, start_index)
+        scores = self.score(query, keys)
+        if len(getattr(scores, "shape", ())) == 4:
+            sizes = (sizes[0], self.heads, *sizes[1:])
+            self._checked("score", scores, "(B, H, T, S)", sizes)
+        else:
+            scores = ops.expand_dims(self._checked("score", scores, "(B, T, S)", sizes), 1)
+        if bias is not None:
+            scores = scores + ops.cast(bias, scores.dtype)
+        return self.normalize(scores, mask)
 
-    def read(self, weights, values):
+    def read(self, weights, values, query):
         """Sum the values by their weights: (B, 1, T, S) and (B, S, V) to (B, T, V)."""
         return ops.matmul(ops.squeeze(weights, 1), values)
+
+    def direct_context(self, query, memory, memory_mask, causal, start_index):
+        """Return the context (B, T, V) if there is a way that needs no (T, S) weights, else None.
+
+        `call` asks only if nothing but `memory_mask` and `causal` restricts the weights, and no
+        weight is dropped. A compiled program then leaves out weights that nobody uses.
+        """
+        return None
 
     def __call__(self, query, *arguments, **settings):
         """Call the layer; refuses the arguments of Keras's own attention layers."""
@@ -182,25 +271,92 @@ class Attention(keras.layers.Layer):
             raise without_call_info(error) from None
 
     def call(
-        self, query, memory, *, mask=None, memory_mask=None, start_index=0, training=None
+        self,
+        query,
+        memory,
+        *,
+        mask=None,
+        memory_mask=None,
+        causal=False,
+        position_bias: PositionBias | None = None,
+        start_index=0,
+        training=None,
     ) -> AttentionOutput:
         """Attend; see the class for arguments, shapes and errors."""
         if isinstance(memory, ProjectedMemory):
             memory_mask = None if isinstance(memory_mask, ProjectedMemory) else memory_mask
         else:
             memory = self.project(memory)
-        mask = _per_head(_checked(mask, query, memory.values), memory_mask)
+        if self.causal_only and not causal and query.shape[1] != 1:
+            raise RequestError(
+                f"{type(self).__name__} reads a sequence's own past: call it with causal=True"
+            )
         batch, steps, memory_steps = query.shape[0], query.shape[1], memory.values.shape[-2]
-        weights = self.align(query, memory.keys, mask, start_index)
-        sizes = (batch, getattr(self, "heads", 1), steps, memory_steps)
+        context, lengths = None, (ops.shape(query)[1], ops.shape(memory.values)[-2], start_index)
+        if mask is None and position_bias is None and not (self.dropout and training):
+            context = self.direct_context(query, memory, memory_mask, causal, start_index)
+        mask = _per_head(_checked(mask, query, memory.values), memory_mask)
+        if causal:
+            past = causal_mask(*lengths)[:, None]
+            mask = past if mask is None else ops.logical_and(mask, past)
+        bias = None if position_bias is None else position_bias(*lengths)
+        weights = self.align(query, memory.keys, mask, start_index, bias)
+        sizes = (batch, self.heads, steps, memory_steps)
         weights = self.as_compute(self._checked("align", weights, "(B, H, T, S)", sizes))
-        kept = self._weight_dropout(weights, training=training) if self.dropout else weights
-        context = self.read(kept, memory.values)
+        if context is None:
+            kept = self._weight_dropout(weights, training=training) if self.dropout else weights
+            context = self.read(kept, memory.values, query)
         width = self._memory_width and self.context_width(query.shape[-1], self._memory_width)
         self._checked("read", context, "(B, T, context_width)", (batch, steps, width))
         if mask is not None:
             context = _where_attending(mask, context)
         return AttentionOutput(context, weights)
+
+    def empty_cache(self, batch, length: int | None, width: int):
+        """Return what `attend_to_past` starts from.
+
+        Args:
+            batch: B, int or scalar int tensor.
+            length: of the whole sequence; None: not known, and shapes may change between steps.
+            width: of the vectors.
+        """
+        if length is not None:
+            return self.project(ops.zeros((batch, length, width)))
+        # In a graph `0 * batch` is an unknown length, which a loop's variable must have.
+        return GrowingCache(*self.project(ops.zeros((batch, 0 * batch, width))))
+
+    def attend_to_past(
+        self, vectors, cache, *, start_index, position_bias=None, training=None
+    ) -> tuple[AttentionOutput, Any]:
+        """Attend from the next vectors of a sequence to all of it so far.
+
+        Args:
+            vectors: (B, T, M), at positions start_index to start_index + T - 1.
+            cache: what `empty_cache` or the call before returned.
+            start_index: int or scalar int tensor.
+            position_bias: as for `call`.
+            training: as for `call`.
+
+        Returns:
+            Context and weights as of one causal call over the whole sequence, and the next cache.
+        """
+        new = self.project(vectors, start_index)
+        if isinstance(cache, GrowingCache):
+            pairs = zip(cache, new, strict=True)
+            cache = GrowingCache(*(ops.concatenate(pair, axis=-2) for pair in pairs))
+        else:
+            pairs = zip(cache, new, strict=True)
+            cache = ProjectedMemory(*(_written(old, part, start_index) for old, part in pairs))
+        # A single step sees all of a cache that ends with it.
+        attended = self(
+            vectors,
+            ProjectedMemory(*cache),
+            causal=vectors.shape[1] != 1 or not isinstance(cache, GrowingCache),
+            position_bias=position_bias,
+            start_index=start_index,
+            training=training,
+        )
+        return attended, cache
 
     def _checked(self, method, result, letters, sizes):
         return require_result(f"{type(self).__name__}.{method}", result, letters, sizes)
@@ -219,7 +375,15 @@ class Attention(keras.layers.Layer):
 
     def get_config(self) -> dict:
         """Return the constructor's arguments."""
-        return {**super().get_config(), "dropout": self.dropout, "seed": self.seed}
+        own = {"normalizer": self.normalizer, "rope": self.rope, "dropout": self.dropout}
+        return {**super().get_config(), **own, "seed": self.seed}
+
+
+def _written(old, new, start_index):
+    """Return `old` (B, ..., L, K) with `new` (B, ..., T, K) from start_index on in axis -2."""
+    start = [0] * len(old.shape)
+    start[-2] = start_index
+    return ops.slice_update(old, start, new)
 
 
 def _where_attending(mask, context):
@@ -298,7 +462,7 @@ def require_result(method: str, result: Any, letters: str, wanted: tuple[int | N
     Raises:
         RequestError: the result isn't a tensor of floating-point numbers with this shape.
     """
-    expected = f"{method} must return {letters} = {_written(wanted)}"
+    expected = f"{method} must return {letters} = {_shape_text(wanted)}"
     if not hasattr(result, "shape") or not hasattr(result, "dtype"):
         raise RequestError(f"{expected}, got {_kind(result)}")
     if getattr(result.shape, "rank", 0) is None:
@@ -306,13 +470,13 @@ def require_result(method: str, result: Any, letters: str, wanted: tuple[int | N
     shape = tuple(result.shape)
     pairs = zip(shape, wanted, strict=False)
     if len(shape) != len(wanted) or any(None not in pair and pair[0] != pair[1] for pair in pairs):
-        raise RequestError(f"{expected}, got {_written(shape)}")
+        raise RequestError(f"{expected}, got {_shape_text(shape)}")
     if "float" not in dtype_of(result):
         raise RequestError(f"{expected} of floating-point numbers, got {dtype_of(result)}")
     return result
 
 
-def _written(sizes: tuple[int | None, ...]) -> str:
+def _shape_text(sizes: tuple[int | None, ...]) -> str:
     """Write a shape, with `?` for unknown sizes."""
     return f"({', '.join('?' if size is None else str(size) for size in sizes)})"
 

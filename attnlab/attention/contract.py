@@ -17,6 +17,7 @@ import tensorflow as tf
 
 from attnlab.attention.base import Attention, AttentionOutput
 from attnlab.attention.functional import causal_mask
+from attnlab.errors import RequestError
 
 B, T, S, W = 2, 3, 5, 16  # four heads have to divide the width, the rest is prime
 LENGTHS = np.array([[[1, 1, 1, 1, 1]], [[1, 1, 1, 0, 0]]], bool)
@@ -28,7 +29,7 @@ def normal(*shape: int, seed: int = 0, dtype: str = "float32") -> np.ndarray:
     return np.random.default_rng(seed).normal(size=shape).astype(dtype)
 
 
-QUERY, MEMORY = normal(B, T, W, seed=1), normal(B, S, W, seed=2)
+MEMORY = normal(B, S, W, seed=2)
 
 
 def variants(content: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -46,13 +47,17 @@ def settings(content: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def check_settings(cls: type[Attention], content: Mapping[str, Any]) -> None:
-    """YAML and `get_config` have the constructor's settings, the YAML a rule for each."""
+    """YAML and `get_config` have the constructor's settings, the YAML a rule for each.
+
+    `normalizer` may be missing in the YAML; `rope` must be, since `model.positions` decides.
+    """
     classes = cls.__mro__[: cls.__mro__.index(Attention) + 1]
     made = [vars(each)["__init__"] for each in reversed(classes) if "__init__" in vars(each)]
     parameters = [each for init in made for each in inspect.signature(init).parameters.values()]
     keywords = [each for each in parameters if each.kind is each.KEYWORD_ONLY]
-    own = {each.name: each.default for each in keywords if each.name != "seed"}
     found = settings(content)
+    not_settings = {"seed", "rope", "normalizer"} - ({"normalizer"} & found.keys())
+    own = {each.name: each.default for each in keywords if each.name not in not_settings}
     _require(found == own, f"the YAML has {found}, the constructor {own}")
     kept = {key: value for key, value in cls().get_config().items() if key in own}
     _require(kept == own, f"get_config has {kept}, the constructor {own}")
@@ -76,12 +81,22 @@ def weighted_sum(output: AttentionOutput) -> tf.Tensor:
     return sum(tf.reduce_sum(x * tf.cast(f, x.dtype)) for x, f in zip(output, factors, strict=True))
 
 
-def results(layer: Attention, query, memory, mask=None) -> dict[str, np.ndarray]:
+def query_of(layer: Attention, dtype: str = "float32") -> np.ndarray:
+    """Return queries (B, T, W), or (B, S, W) for a mechanism that looks at its own past only."""
+    return normal(B, S if layer.causal_only else T, W, seed=1, dtype=dtype)
+
+
+def attend(layer: Attention, query, memory, **settings) -> AttentionOutput:
+    """Call the layer, causally if it is defined in no other way."""
+    return layer(query, memory, causal=layer.causal_only, **settings)
+
+
+def results(layer: Attention, query, memory, **settings) -> dict[str, np.ndarray]:
     """Return context, weights, and the gradients of `weighted_sum`, by name."""
     query = tf.convert_to_tensor(query)
     with tf.GradientTape() as tape:
         tape.watch(query)
-        output = layer(query, memory, mask=mask)
+        output = attend(layer, query, memory, **settings)
         loss = weighted_sum(output)
     named = {"query": query, **{weight.path: weight.value for weight in layer.trainable_weights}}
     found = tape.gradient(loss, named, unconnected_gradients="zero")
@@ -90,17 +105,20 @@ def results(layer: Attention, query, memory, mask=None) -> dict[str, np.ndarray]
 
 
 def check_outputs(make: Make) -> None:
-    """Call gives context (B, T, V) and weights (B, H, T, S), 0 to 1, that add up to 1 at most."""
+    """Call gives context (B, T, V) and weights (B, H, T, S), which are what `weights_are` says."""
     layer = built(make)
-    output, heads = layer(QUERY, MEMORY), getattr(layer, "heads", 1)
+    query = query_of(layer)
+    output, steps = attend(layer, query, MEMORY), query.shape[1]
     _require(isinstance(output, AttentionOutput), f"call gives a {type(output).__name__}")
-    _require_shape("context", output.context, "(B, T, V)", (B, T, layer.context_width(W, W)))
-    _require_shape("weights", output.weights, "(B, H, T, S)", (B, heads, T, S))
+    wanted = (B, steps, layer.context_width(W, W))
+    _require_shape("context", output.context, "(B, T, V)", wanted)
+    _require_shape("weights", output.weights, "(B, H, T, S)", (B, layer.heads, steps, S))
     _finite(output._asdict())
-    weights = np.array(output.weights)
-    _require(np.all(weights >= 0), f"weights must be 0 at least, got {weights.min():.3g}")
-    most = weights.sum(-1).max()
-    _require(most < 1 + 1e-5, f"a query's weights must add up to 1 at most, got {most:.3g}")
+    weights, what = np.array(output.weights), layer.weights_are
+    low, most = weights.min(), weights.sum(-1).max()
+    _require(low >= 0 or what == "signed", f"{what} must be 0 at least, got {low:.3g}")
+    fits = most < 1 + 1e-5 or what != "shares"
+    _require(fits, f"a query's shares must add up to 1 at most, got {most:.3g}")
 
 
 def check_projection(make: Make) -> None:
@@ -109,71 +127,113 @@ def check_projection(make: Make) -> None:
     projected = layer.project(MEMORY)
     axes = {(x.shape[0], x.shape[-2]) for x in projected}
     _require(axes == {(B, S)}, f"batch and steps of keys and values are {axes}, expected {(B, S)}")
-    _same(layer(QUERY, MEMORY), layer(QUERY, projected), 0)
+    query = query_of(layer)
+    _same(attend(layer, query, MEMORY), attend(layer, query, projected), 0)
 
 
 def check_padding(make: Make) -> None:
-    """The content of masked memory changes no bit of results and gradients, and gets no weight."""
+    """What is in masked memory changes no bit of results and gradients, and gets no weight."""
     layer, padded = built(make), MEMORY.copy()
     padded[1, 3:] = -3e4
-    one, other = (results(layer, QUERY, memory, LENGTHS) for memory in (MEMORY, padded))
+    query, mask = query_of(layer), LENGTHS[:, 0]
+    one, other = (results(layer, query, memory, memory_mask=mask) for memory in (MEMORY, padded))
     for name in one:
         _same(one[name], other[name], 0, name)
     _same(one["weights"][1, :, :, 3:], 0, 0, "a masked weight")
 
 
 def check_fully_masked(make: Make) -> None:
-    """A query whose memory is all masked has zero weights, a zero context and finite gradients."""
-    layer, mask = built(make), np.ones((B, T, S), bool)
-    mask[1, 2] = False
-    found = results(layer, QUERY, MEMORY, mask)
-    _same(found["weights"][1, :, 2], 0, 0, "weights")
-    _same(found["context"][1, 2], 0, 0, "context")
+    """A query that may look nowhere has zero weights, a zero context and finite gradients."""
+    layer, mask = built(make), np.ones((B, S), bool)
+    mask[1] = False
+    query = query_of(layer)
+    found = results(layer, query, MEMORY, memory_mask=mask)
+    _same(found["weights"][1], 0, 0, "weights")
+    _same(found["context"][1], 0, 0, "context")
     _finite(found)
 
 
 def check_zero_states(make: Make) -> None:
     """All is finite where query and memory are zero, as a recurrent encoder's first state is."""
-    _finite(results(built(make), np.zeros_like(QUERY), np.zeros_like(MEMORY)))
+    layer = built(make)
+    _finite(results(layer, np.zeros_like(query_of(layer)), np.zeros_like(MEMORY)))
 
 
 def check_stepwise(make: Make) -> None:
     """Queries one at a time, each with its `start_index`, give what they give together."""
     layer = built(make)
     layer.window = 1  # so that the position of a query matters where there is one
-    mask = LENGTHS & np.array(causal_mask(T, S, start_index=1))
-    together, ready = layer(QUERY, MEMORY, mask=mask, start_index=1), layer.project(MEMORY)
-    for t in range(T):
-        index = 1 + t if t < 2 else tf.constant(1 + t)
-        step = layer(QUERY[:, t : t + 1], ready, mask=mask[:, t : t + 1], start_index=index)
+    query, start = query_of(layer), 0 if layer.causal_only else 1
+    steps = query.shape[1]
+    mask = LENGTHS & np.array(causal_mask(steps, S, start_index=start))
+    together = attend(layer, query, MEMORY, mask=mask, start_index=start)
+    ready = layer.project(MEMORY)
+    for t in range(steps):
+        index = start + t if t < 2 else tf.constant(start + t)
+        only = {"mask": mask[:, t : t + 1], "start_index": index}
+        step = attend(layer, query[:, t : t + 1], ready, **only)
         _same(step.context[:, 0], together.context[:, t], 1e-5, f"the context of query {t}")
-        _same(step.weights[:, :, 0], together.weights[:, :, t], 1e-6, f"the weights of query {t}")
+        _same(step.weights[:, :, 0], together.weights[:, :, t], 1e-5, f"the weights of query {t}")
+
+
+def check_own_past(make: Make) -> None:
+    """A sequence gives the same at once and step by step with a cache, with `rope`, too."""
+    layer = built(make)
+    if layer.fixed_length is None:
+        _check_cache(layer, None)
+    if not layer.fixed_length or layer.fixed_length > S or layer.rotary:
+        _check_cache(layer, S)
+    if layer.rotary:
+        try:
+            _check_cache(built(make, rope=True), S)
+        except RequestError as error:  # some scores and odd widths can't be turned
+            _require("rotary positions" in str(error), str(error))
+
+
+def _check_cache(layer: Attention, length: int | None) -> None:
+    together, at = layer(MEMORY, MEMORY, causal=True).context, 0
+    cache = layer.empty_cache(B, length, W)
+    for steps in (2, 1, 1, S - 4):
+        vectors = MEMORY[:, at : at + steps]
+        output, cache = layer.attend_to_past(vectors, cache, start_index=at)
+        _same(output.context, together[:, at : at + steps], 1e-5, f"the context from {at} on")
+        at += steps
+
+
+def check_direct_context(make: Make) -> None:
+    """The context is the sum of the values by their weights, however it is computed."""
+    layer = built(make)
+    query, admitted = query_of(layer), np.ones((1, 1, 1), bool)
+    _same(attend(layer, query, MEMORY), attend(layer, query, MEMORY, mask=admitted), 1e-5)
 
 
 def check_compiled(make: Make) -> None:
     """Eager, as a graph of unknown lengths and compiled by XLA, it gives the same."""
     layer = built(make)
 
-    def attend(query, memory, mask, index):
-        return tuple(layer(query, layer.project(memory), mask=mask, start_index=index))
+    def call(query, memory, mask, index):
+        settings = {"memory_mask": mask, "start_index": 0 if layer.causal_only else index}
+        return tuple(attend(layer, query, layer.project(memory), **settings))
 
     unknown = [tf.TensorSpec((None, None, W)), tf.TensorSpec((None, None, W))]
-    unknown += [tf.TensorSpec((None, 1, None), tf.bool), tf.TensorSpec((), tf.int32)]
-    arguments = (QUERY, MEMORY, LENGTHS, tf.constant(1))
-    eager = attend(*arguments)
-    graph = tf.function(attend, input_signature=unknown, autograph=False)  # as training has it
+    unknown += [tf.TensorSpec((None, None), tf.bool), tf.TensorSpec((), tf.int32)]
+    arguments = (query_of(layer), MEMORY, LENGTHS[:, 0], tf.constant(1))
+    eager = call(*arguments)
+    graph = tf.function(call, input_signature=unknown, autograph=False)  # as training has it
     _same(eager, graph(*arguments), 1e-6, "as a graph")
-    xla = tf.function(attend, jit_compile=True, autograph=False)
+    xla = tf.function(call, jit_compile=True, autograph=False)
     _same(eager, xla(*arguments), 1e-5, "by XLA")
 
 
 def check_gradients(make: Make) -> None:
     """Each gradient in float64 is that of central differences."""
     layer = built(make, dtype="float64")
-    inputs = [tf.Variable(normal(B, n, W, seed=n, dtype="float64")) for n in (T, S)]
+    memory = normal(B, S, W, seed=S, dtype="float64")
+    inputs = [tf.Variable(query_of(layer, "float64")), tf.Variable(memory)]
 
     def loss():
-        return weighted_sum(layer(*(tf.identity(x) for x in inputs), mask=LENGTHS))
+        query, memory = (tf.identity(x) for x in inputs)
+        return weighted_sum(attend(layer, query, memory, memory_mask=LENGTHS[:, 0]))
 
     with tf.GradientTape() as tape:
         value = loss()
@@ -194,14 +254,16 @@ def check_gradients(make: Make) -> None:
 
 def check_precision(make: Make) -> None:
     """In mixed precision it neither overflows nor drifts away."""
-    exact = built(make)(QUERY, MEMORY, mask=LENGTHS).context
+    layer, only = built(make), {"memory_mask": LENGTHS[:, 0]}
+    query = query_of(layer)
+    exact = attend(layer, query, MEMORY, **only).context
     for precision, most in (("float16", 0.02), ("bfloat16", 0.15)):
         layer = built(make, dtype=f"mixed_{precision}")
-        output = layer(QUERY, MEMORY, mask=LENGTHS)
+        output = attend(layer, query, MEMORY, **only)
         types = {tensor.dtype.name for tensor in output}
         _require(types == {precision}, f"in {precision} it gives {types}")
         _same(tf.cast(output.context, "float32"), exact, most, f"in {precision}")
-        large = layer(300 * QUERY, layer.project(300 * MEMORY), mask=LENGTHS)._asdict()
+        large = attend(layer, 300 * query, layer.project(300 * MEMORY), **only)._asdict()
         _finite({f"{k} of large values": tf.cast(v, "float32") for k, v in large.items()})
 
 
@@ -210,8 +272,9 @@ def check_saving(make: Make) -> None:
     config = make(dropout=0.25, seed=11, name="a").get_config()
     again = type(make()).from_config(config).get_config()
     _require(again == config, f"get_config gives {config}, and of a layer made of that {again}")
-    query, memory = keras.Input((T, W)), keras.Input((S, W))
-    model = keras.Model([query, memory], list(make()(query, memory)))
+    given = query_of(make())
+    query, memory = keras.Input(given.shape[1:]), keras.Input((S, W))
+    model = keras.Model([query, memory], list(attend(make(), query, memory)))
     with tempfile.NamedTemporaryFile(suffix=".keras") as file:
         model.save(file.name)
         try:
@@ -220,19 +283,19 @@ def check_saving(make: Make) -> None:
             unknown = "Could not locate class" in str(error)
             _require(not unknown, "decorate it with @keras.saving.register_keras_serializable()")
             raise
-        _same(model([QUERY, MEMORY]), loaded([QUERY, MEMORY]), 0)
+        _same(model([given, MEMORY]), loaded([given, MEMORY]), 0)
 
 
 def check_widths(make: Make) -> None:
     """Query and memory of unequal widths work, or are refused by `require_equal_widths`."""
     layer, memory = make(), normal(B, S, 11)
     try:
-        context = layer(QUERY, memory).context
+        context = attend(layer, query_of(layer), memory).context
     except Exception as error:
         refused = isinstance(error, ValueError) and "of equal width, got 16 and 11" in str(error)
         _require(refused, f"build() must call it: now there is a {type(error).__name__}")
     else:
-        wanted = (B, T, layer.context_width(W, 11))
+        wanted = (B, query_of(layer).shape[1], layer.context_width(W, 11))
         _require(tuple(context.shape) == wanted, f"the context has {tuple(context.shape)}")
 
 

@@ -7,7 +7,10 @@ shapes are those of `attnlab.attention.base`.
 
 from __future__ import annotations
 
+import numpy as np
 from keras import ops
+
+from attnlab.errors import RequestError
 
 NARROW_DTYPES = ("float16", "bfloat16")
 FLOAT16_MAX = 65504.0
@@ -158,6 +161,44 @@ def masked_softmax(scores, mask=None):
 def _softmax(scores):
     """Return the softmax over the last axis; 1 for a single step, for which Keras would warn."""
     return ops.exp(scores - scores) if scores.shape[-1] == 1 else ops.softmax(scores, axis=-1)
+
+
+# --- rotary positions --------------------------------------------------------------------------
+
+
+def rotated(vectors, start_index=0, base=10000.0):
+    """Turn each pair of numbers by an angle that grows with the position (Su et al. 2021).
+
+    Pair i of a vector at position p is turned by `p base^(-2 i / K)`:
+    `(a, b) -> (a cos - b sin, a sin + b cos)`. A dot product of two turned vectors depends on
+    their distance, not on their positions. The pairs are (i, i + K / 2), as in Llama and
+    KerasHub; the paper (arXiv 2104.09864) pairs (2 i, 2 i + 1), a permutation of the columns.
+    Angles are computed in float32.
+
+    Args:
+        vectors: (..., S, K), K even.
+        start_index: absolute position of the first vector, int or scalar int tensor.
+        base: of the angles; larger ones turn more slowly.
+
+    Returns:
+        (..., S, K) in the dtype of the vectors.
+
+    Raises:
+        RequestError: K is odd.
+    """
+    width = vectors.shape[-1]
+    if width % 2:
+        raise RequestError(
+            f"rotary positions turn pairs of numbers: the width of a head must be even, got {width}"
+        )
+    steps = ops.arange(ops.shape(vectors)[-2], dtype="int32") + ops.cast(start_index, "int32")
+    rates = base ** (-np.arange(0, width, 2, dtype="float32") / width)
+    angles = ops.cast(steps, "float32")[:, None] * rates
+    cosine, sine = ops.cos(angles), ops.sin(angles)
+    first, second = ops.split(widen(vectors), 2, axis=-1)
+    cosine, sine = ops.cast(cosine, first.dtype), ops.cast(sine, first.dtype)
+    turned = [first * cosine - second * sine, first * sine + second * cosine]
+    return ops.cast(ops.concatenate(turned, axis=-1), dtype_of(vectors))
 
 
 # --- Luong's local attention -------------------------------------------------------------------

@@ -8,6 +8,7 @@ from keras import ops
 
 from attnlab.attention.base import Attention, ProjectedMemory, require_choice, require_equal_widths
 from attnlab.attention.functional import additive_score, dot_score
+from attnlab.errors import RequestError
 
 
 class LuongAttention(Attention):
@@ -27,14 +28,18 @@ class LuongAttention(Attention):
     Call arguments, returns: see `Attention`.
 
     Raises:
-        RequestError: an unknown score; dot scores of unequal widths.
+        RequestError: an unknown score; dot scores of unequal widths; `rope` with another score
+            than dot and general.
     """
 
     scores: ClassVar[tuple[str, ...]] = ("dot", "general", "concat")
+    rotary: ClassVar[bool] = True
 
     def __init__(self, *, score: str = "dot", units: int | None = None, **kwargs):
         super().__init__(**kwargs)
         self.score_name = require_choice("score", score, self.scores)
+        if self.rope and score not in ("dot", "general"):
+            raise RequestError(f"score={score} can't have rotary positions: it isn't a dot product")
         self.units = units
 
     def build(self, query_shape, memory_shape):
@@ -59,10 +64,15 @@ class LuongAttention(Attention):
             return ProjectedMemory(ops.matmul(memory, kernel), memory)
         return ProjectedMemory(memory, memory)
 
+    def project_query(self, query):
+        """Return the query or, for concat, its share of the score."""
+        if self.score_name == "concat":
+            return ops.matmul(query, self.as_compute(self.kernel)[: self._query_width])
+        return query
+
     def score(self, query, keys):
         """Return the scores (B, T, S)."""
         if self.score_name == "concat":
-            query = ops.matmul(query, self.as_compute(self.kernel)[: self._query_width])
             return additive_score(query, keys, self.as_compute(self.score_vector))
         return dot_score(query, keys)
 

@@ -70,14 +70,14 @@ class LuongLocalAttention(LuongAttention):
             self.position_kernel = self.add_kernel("position_kernel", (query_shape[-1], units))
             self.position_vector = self.add_kernel("position_vector", (units,))
 
-    def align(self, query, keys, mask, start_index):
+    def align(self, query, keys, mask, start_index, bias):
         """Return the weights within the window, (B, 1, T, S)."""
         length = ops.shape(keys)[1]
         centers = self.centers(query, length, mask, start_index)
         distance = window_distance(centers, length)
         inside = window_mask(distance, self.window)
         mask = inside if mask is None else ops.logical_and(mask, inside)
-        weights = super().align(query, keys, mask, start_index)
+        weights = super().align(query, keys, mask, start_index, bias)
         if self.alignment == "monotonic":
             return weights
         return weights * gaussian_window(distance, self.window / 2)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import keras
 from keras import ops
 
 from attnlab.attention.base import Attention, ProjectedMemory
-from attnlab.attention.functional import masked_softmax, scaled_dot_score
+from attnlab.attention.functional import scaled_dot_score
 from attnlab.errors import RequestError
 
 
@@ -33,6 +35,8 @@ class MultiHeadAttention(Attention):
     Raises:
         RequestError: `heads` doesn't divide `units` (with `book`, units / heads).
     """
+
+    rotary: ClassVar[bool] = True
 
     def __init__(self, *, heads: int = 4, units: int | None = None, book: bool = False, **kwargs):
         super().__init__(**kwargs)
@@ -67,12 +71,15 @@ class MultiHeadAttention(Attention):
             self.split(memory, self.value_kernel, self.value_bias),
         )
 
-    def align(self, query, keys, mask, start_index):
-        """Return each head's weights, (B, H, T, S)."""
-        query = self.split(query, self.query_kernel, self.query_bias)
-        return masked_softmax(scaled_dot_score(query, keys, self.head_size), mask)
+    def project_query(self, query):
+        """Return each head's query, (B, H, T, K)."""
+        return self.split(query, self.query_kernel, self.query_bias)
 
-    def read(self, weights, values):
+    def score(self, query, keys):
+        """Return each head's scores, (B, H, T, S)."""
+        return scaled_dot_score(query, keys, self.head_size)
+
+    def read(self, weights, values, query):
         """Join the heads' contexts and project them: (B, T, units)."""
         context = ops.transpose(ops.matmul(weights, values), (0, 2, 1, 3))
         batch, steps, heads, width = ops.shape(context)

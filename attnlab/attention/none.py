@@ -28,12 +28,12 @@ class NoAttention(Attention):
 
     has_context: ClassVar[bool] = False
 
-    def align(self, query, keys, mask, start_index):
+    def align(self, query, keys, mask, start_index, bias):
         """Return zeros of shape (B, 1, T, S)."""
         batch, steps = ops.shape(query)[:2]
         return ops.zeros((batch, 1, steps, ops.shape(keys)[1]), dtype=self.compute_dtype)
 
-    def read(self, weights, values):
+    def read(self, weights, values, query):
         """Return zeros of shape (B, T, M)."""
         batch, _, steps, _ = ops.shape(weights)
         return ops.zeros((batch, steps, values.shape[-1]), dtype=self.compute_dtype)

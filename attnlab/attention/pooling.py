@@ -6,7 +6,6 @@ import keras
 from keras import ops
 
 from attnlab.attention.base import Attention, ProjectedMemory
-from attnlab.attention.functional import masked_softmax
 from attnlab.errors import RequestError
 
 
@@ -61,9 +60,9 @@ class PoolingAttention(Attention):
         scores = ops.matmul(memory, self.as_compute(self.kernel)) + self.as_compute(self.bias)
         return ProjectedMemory(ops.expand_dims(ops.tanh(scores), -1), memory)
 
-    def align(self, query, keys, mask, start_index):
+    def align(self, query, keys, mask, start_index, bias):
         """Return the memory's own weights for each query step, (B, 1, T, S)."""
-        weights = masked_softmax(ops.expand_dims(ops.swapaxes(keys, 1, 2), 1), mask)
+        weights = self.normalize(ops.expand_dims(ops.swapaxes(keys, 1, 2), 1), mask)
         batch, steps = ops.shape(query)[:2]
         if weights.shape[2] == query.shape[1] is not None:
             return weights

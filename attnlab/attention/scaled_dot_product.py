@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import keras
 from keras import ops
 
@@ -34,6 +36,8 @@ class ScaledDotProductAttention(Attention):
             `project`.
     """
 
+    rotary: ClassVar[bool] = True
+
     def __init__(self, *, project: bool = False, units: int | None = None, **kwargs):
         super().__init__(**kwargs)
         if units is not None and not project:
@@ -63,10 +67,12 @@ class ScaledDotProductAttention(Attention):
             ops.matmul(memory, self.as_compute(self.value_kernel)),
         )
 
+    def project_query(self, query):
+        """Return `query W_Q` (B, T, U), or the query."""
+        return ops.matmul(query, self.as_compute(self.query_kernel)) if self.projects else query
+
     def score(self, query, keys):
         """Return `q' k / sqrt(d_k)`, (B, T, S)."""
-        if self.projects:
-            query = ops.matmul(query, self.as_compute(self.query_kernel))
         return scaled_dot_score(query, keys)
 
     def get_config(self) -> dict:

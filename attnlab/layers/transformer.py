@@ -6,19 +6,10 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import keras
-from keras import ops
 
 from attnlab.attention.base import Attention, AttentionOutput, ProjectedMemory
-from attnlab.attention.functional import causal_mask
 from attnlab.errors import RequestError
 from attnlab.layers.sublayers import ResidualLayer
-
-
-class GrowingCache(NamedTuple):
-    """A cache as long as the target so far, if shapes may change between steps."""
-
-    keys: Any
-    values: Any
 
 
 class EncoderLayerOutput(NamedTuple):
@@ -39,15 +30,15 @@ class DecoderLayerOutput(NamedTuple):
     Attributes:
         vectors: (B, T, units).
         self_attention: context and weights (B, H, T, L) of the self-attention; L = T without a
-            cache, else the length of the cache.
+            cache, else that of the cache.
         cross_attention: context and weights (B, H, T, S) over the encoder's memory.
-        cache: the target's keys and values up to the last of these steps, for the next call.
+        cache: of the target up to the last of these steps, for the next call; None for whole ones.
     """
 
     vectors: Any
     self_attention: AttentionOutput
     cross_attention: AttentionOutput
-    cache: ProjectedMemory
+    cache: Any
 
 
 class TransformerEncoderLayer(ResidualLayer):
@@ -129,8 +120,7 @@ class TransformerDecoderLayer(ResidualLayer):
         memory: (B, S, M), or what `project` made of it.
         memory_mask: None, or bool (B, S); True = attend. Keras fills it in when the memory comes
             out of a layer that masks.
-        cache: None, or the target's keys and values so far: (B, ..., L, K), L >= start_index + T;
-            of a `GrowingCache`, L = start_index.
+        cache: None for whole targets, or what `empty_cache` or the call before returned.
         start_index: absolute position of the first vector, int or scalar int tensor.
         training: whether to drop.
 
@@ -167,13 +157,9 @@ class TransformerDecoderLayer(ResidualLayer):
         """Return keys and values of the encoder's memory (B, S, M), needed once per source."""
         return self.cross_attention.project(memory)
 
-    def empty_cache(self, batch, length) -> ProjectedMemory | GrowingCache:
+    def empty_cache(self, batch, length) -> Any:
         """Return an empty cache for `length` target steps; None: a growing cache."""
-        if length is not None:
-            return self.self_attention.project(ops.zeros((batch, length, self.units)))
-        # In a graph `0 * batch` is an unknown length, which a loop's variable must have.
-        none = self.self_attention.project(ops.zeros((batch, 0 * batch, self.units)))
-        return GrowingCache(*none)
+        return self.self_attention.empty_cache(batch, length, self.units)
 
     def call(
         self, vectors, memory, memory_mask=None, cache=None, start_index=0, training=None
@@ -182,17 +168,12 @@ class TransformerDecoderLayer(ResidualLayer):
         if isinstance(memory_mask, ProjectedMemory):
             memory_mask = None
         sequence = self.before(0, vectors)
-        cache = _extended(cache, self.self_attention.project(sequence), start_index)
-        causal = None  # a single step attends to the whole growing cache
-        if vectors.shape[1] != 1 or not isinstance(cache, GrowingCache):
-            causal = causal_mask(ops.shape(vectors)[1], ops.shape(cache.values)[-2], start_index)
-        attended = self.self_attention(
-            sequence,
-            ProjectedMemory(*cache),
-            mask=causal,
-            start_index=start_index,
-            training=training,
-        )
+        if cache is None:
+            attended = self.self_attention(sequence, sequence, causal=True, training=training)
+        else:
+            attended, cache = self.self_attention.attend_to_past(
+                sequence, cache, start_index=start_index, training=training
+            )
         vectors = self.after(0, vectors, attended.context, training)
         crossed = self.cross_attention(
             self.before(1, vectors),
@@ -217,25 +198,6 @@ def _build_attention(attention: Attention, vectors_shape, memory_shape) -> None:
             f"{type(attention).__name__} gives {context}"
         )
     attention.build(vectors_shape, memory_shape)
-
-
-def _extended(cache, new: ProjectedMemory, start_index):
-    """Return the cache with the new steps from start_index on; without a cache, the new steps."""
-    if cache is None:
-        return new
-    if isinstance(cache, GrowingCache):
-        pairs = zip(cache, new, strict=True)
-        return GrowingCache(*(ops.concatenate(pair, axis=-2) for pair in pairs))
-    return ProjectedMemory(
-        *(_written(old, part, start_index) for old, part in zip(cache, new, strict=True))
-    )
-
-
-def _written(old, new, start_index):
-    """Return `old` (B, ..., L, K) with `new` (B, ..., T, K) from start_index on in axis -2."""
-    start = [0] * len(old.shape)
-    start[-2] = start_index
-    return ops.slice_update(old, start, new)
 
 
 class EncoderStack:

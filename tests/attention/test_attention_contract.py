@@ -9,13 +9,14 @@ from attnlab.attention.contract import (
     CHECKS,
     LENGTHS,
     MEMORY,
-    QUERY,
     B,
     S,
     T,
     W,
+    attend,
     check_settings,
     normal,
+    query_of,
     results,
 )
 from attnlab.attention.contract import built as built_by
@@ -30,8 +31,11 @@ def built(variant, **changes):
 
 
 @pytest.fixture
-def query():
-    return QUERY.copy()
+def query(request):
+    """Queries that fit the test's mechanism."""
+    given = [name for name in ("mechanism", "variant") if name in request.fixturenames]
+    layer = request.getfixturevalue(given[0]).layer() if given else BahdanauAttention()
+    return query_of(layer)
 
 
 @pytest.fixture
@@ -78,7 +82,7 @@ def test_the_yaml_names_the_place_unless_it_is_the_usual_one(mechanism):
 
 def test_weights_sum_to_one_if_the_window_covers_the_memory(variant, query, memory):
     layer = built(variant)
-    sums = np.sum(layer(query, memory).weights, -1)
+    sums = np.sum(attend(layer, query, memory).weights, -1)
     if variant.choices.get("alignment") == "predictive":
         assert np.all(sums < 1) and np.all(sums > 0)
     else:
@@ -96,7 +100,7 @@ def test_project_before_build_is_refused(mechanism, memory):
 
 def test_masked_positions_get_no_weight_and_the_mask_matters(variant, query, memory):
     layer = built(variant)
-    plain, masked = layer(query, memory), layer(query, memory, mask=LENGTHS)
+    plain, masked = attend(layer, query, memory), attend(layer, query, memory, mask=LENGTHS)
     assert np.all(np.array(masked.weights)[1, :, :, 3:] == 0)
     if layer.has_context:
         assert np.abs(np.array(plain.context - masked.context))[1].max() > 1e-3
@@ -106,18 +110,20 @@ def test_padding_equals_a_shorter_memory(variant, query, memory):
     layer = built(variant)
     if layer.fixed_length == S and variant.option == "pooling":
         pytest.skip("pooling has weights for one length")
-    masked = layer(query[1:], memory[1:], mask=LENGTHS[1:])
-    short = layer(query[1:], memory[1:, :3])
+    masked = attend(layer, query[1:], memory[1:], mask=LENGTHS[1:])
+    short = attend(layer, query[1:], memory[1:, :3])
     np.testing.assert_allclose(masked.context, short.context, atol=1e-5)
     np.testing.assert_allclose(masked.weights[..., :3], short.weights, atol=1e-6)
 
 
 def test_masks_broadcast(mechanism, query, memory):
     layer = built(mechanism)
+    if layer.causal_only:
+        pytest.skip("it takes no mask but those of its past and of padding")
     for shape in [(S,), (T, S), (B, 1, S), (1, T, S)]:
         mask = np.random.default_rng(5).random(shape) < 0.7
         full = np.broadcast_to(mask, (B, T, S))
-        given, expected = (layer(query, memory, mask=each).context for each in (mask, full))
+        given, expected = (attend(layer, query, memory, mask=each).context for each in (mask, full))
         np.testing.assert_allclose(given, expected, atol=1e-6)
 
 
@@ -130,19 +136,20 @@ def test_wrong_masks_are_refused(query, memory, mask):
 def test_the_keras_mask_of_the_memory_is_used(mechanism, query, memory):
     layer = built(mechanism)
     memory[1, 3:] = 0
+    past = causal_mask(query.shape[1], S)
     masked = keras.layers.Masking()(memory)
     np.testing.assert_array_equal(
-        layer(query, masked).context, layer(query, memory, mask=LENGTHS).context
+        attend(layer, query, masked).context, attend(layer, query, memory, mask=LENGTHS).context
     )
     np.testing.assert_array_equal(
-        layer(query, masked, mask=causal_mask(T, S)).context,
-        layer(query, memory, mask=LENGTHS & causal_mask(T, S)).context,
+        attend(layer, query, masked, mask=past).context,
+        attend(layer, query, memory, mask=LENGTHS & past).context,
     )
 
 
 def test_the_context_gets_the_keras_mask_of_the_query(query, memory):
     layer = BahdanauAttention()
-    assert keras_mask(layer(query, memory, mask=LENGTHS).context) is None
+    assert keras_mask(attend(layer, query, memory, mask=LENGTHS).context) is None
     query[0, 2:] = 0
     output = layer(keras.layers.Masking()(query), memory, mask=LENGTHS)
     np.testing.assert_array_equal(keras_mask(output.context), [[1, 1, 0], [1, 1, 1]])
@@ -153,7 +160,7 @@ def test_the_context_gets_the_keras_mask_of_the_query(query, memory):
 
 
 def test_every_weight_matters(variant, query, memory):
-    for name, gradient in results(built(variant), query, memory, LENGTHS).items():
+    for name, gradient in results(built(variant), query, memory, memory_mask=LENGTHS[:, 0]).items():
         if "gradient" in name and "query" not in name and "key_bias" not in name:
             assert np.abs(gradient).max() > 1e-5, name  # key_bias shifts all scores alike
 
@@ -162,11 +169,13 @@ def test_dropout_hits_the_context_not_the_reported_weights(variant, query, memor
     if variant.option == "none":
         pytest.skip("there is nothing to drop")
     first, second = (built(variant, dropout=0.5, seed=3) for _ in range(2))
-    calm, trained = first(query, memory), first(query, memory, training=True)
+    calm, trained = attend(first, query, memory), attend(first, query, memory, training=True)
     np.testing.assert_array_equal(calm.weights, trained.weights)
     assert np.abs(np.array(calm.context - trained.context)).max() > 1e-3
-    np.testing.assert_array_equal(second(query, memory, training=True).context, trained.context)
-    np.testing.assert_array_equal(second(query, memory).context, calm.context)
+    np.testing.assert_array_equal(
+        attend(second, query, memory, training=True).context, trained.context
+    )
+    np.testing.assert_array_equal(attend(second, query, memory).context, calm.context)
 
 
 def test_stateless_call(mechanism, query, memory):
@@ -175,15 +184,15 @@ def test_stateless_call(mechanism, query, memory):
         [v.value for v in layer.trainable_variables],
         [v.value for v in layer.non_trainable_variables],
     )
-    output, state = layer.stateless_call(*variables, query, memory)
+    output, state = layer.stateless_call(*variables, query, memory, causal=layer.causal_only)
     assert isinstance(output, AttentionOutput)
-    np.testing.assert_array_equal(output.context, layer(query, memory).context)
+    np.testing.assert_array_equal(output.context, attend(layer, query, memory).context)
     assert len(state) == len(layer.non_trainable_variables)
 
 
 def functional_model(layer, horizon=7):
-    query, memory = keras.Input((T, W)), keras.Input((S, W))
-    output = layer(query, memory)
+    query, memory = keras.Input(query_of(layer).shape[1:]), keras.Input((S, W))
+    output = attend(layer, query, memory)
     forecast = keras.layers.Dense(horizon)(output.context)
     return keras.Model([query, memory], [forecast, output.weights])
 
@@ -194,7 +203,7 @@ def test_an_ordinary_model_trains_and_takes_saved_weights(mechanism, query, memo
     losses = [keras.losses.MeanSquaredError(), None]
     model.compile("sgd", losses, run_eagerly=True)  # `check_compiled` has graphs
     before = [np.array(w) for w in layer.weights]
-    model.fit([query, memory], [normal(B, T, 7), None], epochs=1, verbose=0)
+    model.fit([query, memory], [normal(B, query.shape[1], 7), None], epochs=1, verbose=0)
     moved = [np.abs(np.array(w) - b).max() > 0 for w, b in zip(layer.weights, before, strict=True)]
     assert all(moved) or mechanism.option == "multi_head"  # its key_bias stays
     model.save_weights(tmp_path / "w.weights.h5")
