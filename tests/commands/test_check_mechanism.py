@@ -51,7 +51,7 @@ def test_it_describes_each_failed_check(here, folder):
     assert "        - get_config has {'dropout': 0.0}, the constructor " in out
     (unfinite,) = [line for line in lines if "not finite" in line]
     assert "the gradient of query" in unfinite and "a norm or a quotient in score()?" in unfinite
-    assert sum(line.startswith("ok ") for line in lines) == 8
+    assert sum(line.startswith("ok ") for line in lines) == 10
 
 
 WRONG = """
