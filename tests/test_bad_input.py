@@ -169,7 +169,10 @@ CSV_FILES = {
     "empty": (b"", "expected rows of numbers, got an empty file"),
     "header_alone": (b"v\n", "got only the header ['v']"),
     "binary": (b"\x89PNG\r\n\x1a\n\x00\x01", "expected text, got a zero byte"),
-    "no_such_column": (b"month,rain\n1,2\n2,3\n", "among 1 'month', 2 'rain'; got 'v'"),
+    "no_such_column": (
+        b"month,rain\n1,2\n2,3\n",
+        "has no column 'v'. Columns by number and name: 1 'month', 2 'rain'.",
+    ),
     "text": (b"v\n1\n2\nmuch\n4\n", "row 4, column 'v': expected a finite number, got 'much'"),
     "nan": (b"v\n1\nnan\n3\n", "row 3, column 'v': expected a finite number, got 'nan'"),
     "infinity": (b"v\ninf\n2\n3\n", "row 2, column 'v': expected a finite number, got 'inf'"),

@@ -8,7 +8,7 @@ import gzip
 import io
 import re
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
@@ -62,12 +62,9 @@ class Table:
             raise RequestError(f"{start}{self.several_named(name)}")
         if name in self.header:
             return self.header.index(name)
-        names = [repr(each) for each in self.header[:_LISTED_COLUMNS]]
-        if len(names) < len(self.header):
-            names.append(f"... {len(self.header)} in all")
         raise RequestError(
-            f"{start}{self.path} has no column {column!r}. Columns are: {', '.join(names)}."
-            f"{did_you_mean(name, self.header)}"
+            f"{start}{self.path} has no column {column!r}. Columns are: "
+            f"{listed([*map(repr, self.header)])}.{did_you_mean(name, self.header)}"
         )
 
     def several_named(self, name: str, advice: str = "give them other names.") -> str:
@@ -86,6 +83,12 @@ class Table:
     def lines(self) -> list[int]:
         """Return each row's line in the file."""
         return [row.line for row in self.rows]
+
+
+def listed(columns: Sequence[str]) -> str:
+    """Join the first columns for a message."""
+    more = [f"... {len(columns)} in all"] if len(columns) > _LISTED_COLUMNS else []
+    return ", ".join([*columns[:_LISTED_COLUMNS], *more])
 
 
 @dataclass(frozen=True, kw_only=True)

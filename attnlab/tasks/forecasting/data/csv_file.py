@@ -12,7 +12,6 @@ from attnlab.errors import RequestError
 from attnlab.tasks import tables
 from attnlab.tasks.forecasting.data.reading.numbers import is_missing, is_number
 
-_LISTED_COLUMNS = 20
 _DATE = re.compile(r"\d{4}[./-]\d\d?\b.*|\d\d?[./-]\d\d?[./-]\d{2,4}\b.*")
 _FIRST_YEAR, _LAST_YEAR = 1500, 2999
 
@@ -29,11 +28,11 @@ class SeriesTable(tables.Table):
             return self.header.index(number)
         if number.isascii() and number.isdigit() and 1 <= int(number) <= len(self.header):
             return int(number) - 1
+        start = f"{key}: " if key else ""
         choices = [f"{number} {name!r}" for number, name in enumerate(self.header, 1)]
-        if len(choices) > _LISTED_COLUMNS:
-            choices = [*choices[:_LISTED_COLUMNS], f"... {len(self.header)} in all"]
         raise RequestError(
-            f"{self.path}: no column {column!r}. Columns by number and name: {', '.join(choices)}"
+            f"{start}{self.path} has no column {column!r}. Columns by number and name: "
+            f"{tables.listed(choices)}."
         )
 
     def has(self, column: str | int) -> bool:

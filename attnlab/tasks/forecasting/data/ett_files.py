@@ -83,9 +83,8 @@ class EttFiles:
             url, known = f"{self.url.rstrip('/')}/{name}.csv", DIGESTS[name]
             more: dict[str, Any] = {"known": known, "progress": progress, "section": "task"}
             return fetch(url, folder, f"{name}.csv", **more)
-        for place in self._places(name, cache):
-            if place.is_file():
-                return place
+        if place := self.present(cache).get(name):
+            return place
         raise RequestError(
             f"task.path: expected a folder with {name}.csv or {name}.csv.gz, or that file, got "
             f"{self.path}; null downloads it"

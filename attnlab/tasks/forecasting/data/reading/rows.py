@@ -94,12 +94,13 @@ def read_columns(
     path, form = Path(path).expanduser(), reading.time_format or None
     timed = [time_column] if isinstance(time_column, str | int) else [*(time_column or ())]
     asked = [] if timed == ["auto"] else timed
-    names = [name for name in (column, *reading.inputs) if name is not None]
-    table = read_table(path, reading.encoding, [*names, *asked, *reading.ids])
+    names = [] if column is None else [column]
+    table = read_table(path, reading.encoding, [*names, *reading.inputs, *asked, *reading.ids])
     places, times = [table.find(name) for name in names], None
+    places += [table.find(name, "task.inputs") for name in reading.inputs]
     id_places = tuple(table.find(name, "task.id_column") for name in reading.ids)
     if asked:
-        times = given_times(table, [table.find(name) for name in asked], form)
+        times = given_times(table, [table.find(name, "task.time_column") for name in asked], form)
     elif timed:
         times = find_times(table, [*places, *id_places], form)
     if column is None:
