@@ -1,4 +1,4 @@
-"""The real command line in a process of its own, as tests drive it, and what they feed it."""
+"""Run the real command line in a separate process or in this one, with inputs for it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ TINY = ("model.units=4", "model.cell=simple", "trainer.epochs=2", "trainer.batch
 
 
 class Outcome(NamedTuple):
-    """How a command ended."""
+    """The result of a command."""
 
     code: int
     out: str
@@ -31,7 +31,7 @@ class Outcome(NamedTuple):
 
 
 def without_latest(err: str) -> str:
-    """Standard error without the line that says which run `latest` is; that has its own tests."""
+    """Standard error without the line that names the run of `latest`, which has its own tests."""
     return re.sub(r"^attnlab: latest is \S+\n", "", err)
 
 
@@ -45,11 +45,11 @@ def assert_refused(outcome: Outcome, *words: str) -> None:
 
 
 class CommandLine:
-    """`attnlab ...` as its users have it: another process, another working folder.
+    """`attnlab ...` as users run it: in another process and another working folder.
 
     Args:
         folder: The working folder.
-        store: An MLflow store to begin with a copy of, instead of having one made.
+        store: An MLflow store that is copied instead of creating a new one.
     """
 
     def __init__(self, folder: Path, store: Path | None = None) -> None:
@@ -100,7 +100,7 @@ class CommandsHere(CommandLine):
 
 
 class Undrawn:
-    """In place of `attnlab.run.figures.Drawing`: no figures."""
+    """Replaces `attnlab.run.figures.Drawing`, and draws nothing."""
 
     def __init__(self, folder, then):
         then()
@@ -111,7 +111,7 @@ class Undrawn:
 
 @contextlib.contextmanager
 def undrawn():
-    """Draw nothing at the end of the runs of this process: that takes longer than training."""
+    """Draw nothing at the end of runs in this process, because it takes longer than training."""
     from attnlab.run import figures
     from attnlab.sweeps.search.study import Study
 

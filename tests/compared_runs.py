@@ -1,4 +1,4 @@
-"""Run folders as runs leave them, made in no time, for tests of comparisons."""
+"""Synthetic run folders for tests of comparisons."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from attnlab.records.run_directory import RunDirectory, list_runs
 from attnlab.report.reported_run import MedianRun, reported_runs
 from attnlab.views.records import Table
 
-# Test results of seeds 0 to 4: those of a reference, clearly better ones, and no other ones.
+# Test results of seeds 0 to 4: of a reference, clearly better ones, and about equal ones.
 NONE = (1.00, 1.10, 0.95, 1.05, 1.20)
 BETTER = (0.90, 1.01, 0.86, 0.94, 1.08)
 SAME = (1.02, 1.07, 0.96, 1.01, 1.23)
@@ -44,7 +44,7 @@ _ENVIRONMENT = {
 
 
 def _without_sync() -> Any:
-    """Decorate what need not wait for the disk: these runs are made for one test."""
+    """Decorate a function so that it doesn't wait for the disk: its runs are for one test."""
     return patch("os.fsync", lambda handle: None)
 
 
@@ -62,7 +62,7 @@ def write_run(
     status: Mapping[str, Any] | None = None,
     environment: Mapping[str, Any] | None = None,
 ) -> RunDirectory:
-    """A run whose forecasts miss by `rmse` in the root mean square; translations: see below.
+    """Write a run whose forecasts have this `rmse`, or a translation run.
 
     Args:
         runs: The folder of all runs.
@@ -70,7 +70,7 @@ def write_run(
         seed: Its seed, which also orders the signs of the misses.
         rmse: The test result; of task translate BLEU, for what metrics.json says.
         task: `translate` gives metrics of translations and no predictions.
-        state: How it ended.
+        state: Its state.
         config: Dotted key to value, in place of the defaults.
         metrics: Entries of metrics.json in place of the defaults.
         status: Further entries of status.json.
@@ -118,14 +118,14 @@ def write_run(
 
 
 def write_group(runs: Path, attention: str, values: Sequence[float], **options: Any) -> None:
-    """A run of each seed from 0."""
+    """Write a run of each seed from 0."""
     for seed, value in enumerate(values):
         write_run(runs, attention, seed, value, **options)
 
 
 @_without_sync()
 def write_forecast(run: RunDirectory, misses: np.ndarray) -> None:
-    """Predictions that miss the same targets by the given amounts."""
+    """Predictions with the given errors on the same targets."""
     index = 100 + np.arange(len(misses))
     run.write_predictions(
         {
@@ -149,12 +149,12 @@ def write_translations(run: RunDirectory, texts: Sequence[str], references: Sequ
 
 
 def compared(runs: Path, filters: Filters | None = None, **options: Any) -> Comparisons:
-    """What `attnlab compare` finds among the runs of a folder."""
+    """The comparison of the runs in a folder."""
     return compare((filters or Filters()).apply(list_runs(runs)), Options(**options))
 
 
 def only(runs: Path, filters: Filters | None = None, **options: Any) -> Comparison:
-    """The same of runs of one task."""
+    """The comparison of runs of one task."""
     (comparison,) = compared(runs, filters, **options).tasks
     return comparison
 

@@ -1,4 +1,4 @@
-"""What tests share: runs by the real command line, and composed configurations."""
+"""Shared fixtures: runs by the real command line, and composed configurations."""
 
 from __future__ import annotations
 
@@ -43,13 +43,13 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-# What MLflow and `--config-dir` write into the environment, for all that comes after.
+# Variables that MLflow and `--config-dir` set for all later code.
 WRITTEN = ("MLFLOW_TRACKING_URI", "MLFLOW_EXPERIMENT_ID", "ATTNLAB_CONFIG_DIR")
 WRITTEN_BEFORE = {name: os.environ[name] for name in WRITTEN if name in os.environ}
 
 
 def pytest_collection_modifyitems(items):
-    """Begin with the file that takes minutes: at the end it would keep one process waiting."""
+    """Start with the file that takes minutes; at the end it would run alone."""
     items.sort(key=lambda item: "test_killing" not in item.nodeid)
 
 
@@ -64,7 +64,7 @@ class Kernels:
         self._forget: Callable[[], None] = lambda: None
 
     def keep(self) -> None:
-        """Keep them until `forget` is called."""
+        """Store the operations until `forget` is called."""
         from tensorflow.python import pywrap_tfe
         from tensorflow.python.eager import context
 
@@ -79,7 +79,7 @@ class Kernels:
         self._forget = forget
 
     def forget(self) -> None:
-        """Let go of them, and with them of compiled functions that nobody has any more."""
+        """Release the operations, and compiled functions that nothing uses any more."""
         self._forget()
 
 
@@ -103,7 +103,7 @@ def pytest_collection_finish(session):
 
 @pytest.fixture(autouse=True, scope="module")
 def little_garbage_to_look_for():
-    """Forget the programs of a file's tests; have the collector leave alone what they imported."""
+    """Release the programs of a file's tests; exclude their imports from garbage collection."""
     yield
     if "attnlab.training.program_cache" in sys.modules:
         sys.modules["attnlab.training.program_cache"]._cache.clear()
@@ -115,26 +115,26 @@ def little_garbage_to_look_for():
 
 @pytest.fixture(autouse=True)
 def same_environment():
-    """Let no test find the MLflow store, or the options, of another one, or its `-q`."""
+    """Isolate tests from each other's MLflow store, options and `-q`."""
     if "attnlab.records.logs" in sys.modules:
         sys.modules["attnlab.records.logs"].verbosity = 0
     for name in WRITTEN:
         os.environ.pop(name, None)
     os.environ.update(WRITTEN_BEFORE)
-    if "mlflow" in sys.modules:  # it remembers by a run's id where its artifacts lie
+    if "mlflow" in sys.modules:  # MLflow caches the place of a run's artifacts by its id
         sys.modules["mlflow.tracking._tracking_service.utils"]._artifact_repos_cache.clear()
 
 
 @pytest.fixture(autouse=True)
 def same_random_state():
-    """Let no test depend on the tests before it; a run makes TensorFlow insist on seeds, too."""
+    """Isolate tests from earlier ones; a run also makes TensorFlow require seeds."""
     if "keras" in sys.modules:
         sys.modules["keras"].utils.set_random_seed(0)
 
 
 @pytest.fixture(autouse=True, scope="session")
 def files_read_once():
-    """Let Hydra read a file, as long as it stays the same, once: to unpickle it takes a fifth."""
+    """Let Hydra read an unchanged file once; unpickling takes a fifth of the time."""
     from hydra._internal.config_repository import ConfigRepository
     from hydra.core.object_type import ObjectType
 
@@ -165,7 +165,7 @@ def attnlab(tmp_path) -> CommandLine:
 
 @pytest.fixture
 def here(tmp_path, monkeypatch) -> CommandsHere:
-    """Commands in this process, in a folder of their own, as if nothing were set around them."""
+    """Commands in this process, in an empty folder and a clean environment."""
     commands = CommandsHere(tmp_path)
     for name in [name for name in os.environ if name.startswith("ATTNLAB_")]:
         monkeypatch.delenv(name)
@@ -176,21 +176,21 @@ def here(tmp_path, monkeypatch) -> CommandsHere:
 
 @pytest.fixture(scope="module")
 def no_figures():
-    """Draw nothing at the end of the runs of this process."""
+    """Draw no figures at the end of runs in this process."""
     with undrawn():
         yield
 
 
 @pytest.fixture(scope="session")
 def of_all_workers(tmp_path_factory) -> Path:
-    """A folder that all processes of these tests have in common."""
+    """A folder that all processes of these tests share."""
     folder = tmp_path_factory.getbasetemp()
     return folder.parent if "PYTEST_XDIST_WORKER" in os.environ else folder
 
 
 @pytest.fixture(scope="session")
 def empty_store(of_all_workers) -> Path:
-    """An MLflow store without a run, to be copied: making one takes seconds."""
+    """An empty MLflow store, which tests copy because creating one takes seconds."""
     from attnlab.records.mlflow.settings import store_uri
     from attnlab.records.mlflow.store import create_store
     from attnlab.records.status import flocked
@@ -207,7 +207,7 @@ def trained_once(
 ) -> TrainedRun:
     """The run of a command in a folder with some files; only the first process that asks runs it.
 
-    All others wait for it. Nobody changes what they get.
+    All others wait for it. No test changes the run.
     """
     from attnlab.records.status import flocked
 
@@ -257,7 +257,7 @@ def translating(of_all_workers, empty_store) -> TrainedRun:
 
 @pytest.fixture(scope="session")
 def compose(tmp_path_factory):
-    """Compose and check a configuration from overrides, in this process, with its own runs."""
+    """Compose and check a configuration from overrides, in this process, with a new runs folder."""
 
     def compose(*overrides: str):
         from hydra import compose, initialize_config_dir
@@ -276,7 +276,7 @@ def compose(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def learner_of(compose):
-    """A function from overrides to a learner as the runner makes it, its task loaded."""
+    """A function from overrides to the runner's learner, with the task loaded."""
 
     def learner_of(*overrides: str):
         from attnlab.run.building import make_task, start_afresh
@@ -293,7 +293,7 @@ def learner_of(compose):
 
 @pytest.fixture
 def drawn_texts(monkeypatch):
-    """A function from a figure to all that is written in it, and the box that each text takes.
+    """A function from a figure to all its texts, each with its box.
 
     Ticks beyond an axis' ends are not drawn, so they are not among them.
     """
@@ -318,7 +318,7 @@ def drawn_texts(monkeypatch):
 
 @pytest.fixture
 def legible_texts(drawn_texts):
-    """The texts of a figure, of which none may cover another or leave the figure."""
+    """Check that no text of a figure covers another or leaves the figure; return the texts."""
 
     def texts(figure):
         drawn = drawn_texts(figure)
@@ -334,7 +334,7 @@ def legible_texts(drawn_texts):
 
 @pytest.fixture(scope="session")
 def three_groups(tmp_path_factory):
-    """Synthetic runs of five seeds for none, bahdanau (better) and pooling; only to be read."""
+    """Synthetic runs of five seeds for none, bahdanau (better) and pooling; only read by tests."""
     from compared_runs import BETTER, NONE, SAME, write_group
 
     runs = tmp_path_factory.mktemp("three_groups")
@@ -345,7 +345,7 @@ def three_groups(tmp_path_factory):
 
 @pytest.fixture
 def runs(three_groups, tmp_path):
-    """A copy of them, to be added to."""
+    """A copy of these runs, to which tests add runs."""
     return shutil.copytree(three_groups, tmp_path / "runs")
 
 

@@ -1,4 +1,4 @@
-"""A web server for tests of downloads, with ranges and bad manners."""
+"""A web server for tests of downloads, with ranges and deliberate failures."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 
 
 class Handler(BaseHTTPRequestHandler):
-    """Serves `server.files`, with ranges, and misbehaves as `server` says."""
+    """Serves `server.files`, with ranges, and fails as the attributes of `server` say."""
 
     protocol_version = "HTTP/1.1"
 
@@ -57,7 +57,7 @@ class Handler(BaseHTTPRequestHandler):
 
 @contextmanager
 def serving(files: dict[str, bytes]) -> Iterator[ThreadingHTTPServer]:
-    """A server of `files` by path; see its attributes for what it can be made to do.
+    """A server of `files` by path; its attributes choose its failures.
 
     Its `cuts` are the bytes after which it drops the next connections; `url` is its address.
     """

@@ -1,4 +1,4 @@
-"""Figures as matplotlib draws them, for tests that look at what was drawn."""
+"""Figures as matplotlib draws them, for tests of their content."""
 
 from __future__ import annotations
 
@@ -11,5 +11,5 @@ from attnlab.views.png.figure import draw
 
 
 def drawn(function: Callable[..., Any]) -> Callable[..., Figure]:
-    """A function that draws the figure which another one returns."""
+    """Wrap a function that returns a figure, so that the figure is drawn."""
     return lambda *given, **settings: draw(function(*given, **settings))

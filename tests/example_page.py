@@ -1,4 +1,4 @@
-"""A page with one of each part, and a hostile one."""
+"""A page with one record of each kind, and a page with hostile texts."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def translated(tokens: str, rows: list[list[float]], text: str) -> AttentionMap:
 
 
 def page(text: str = "plain") -> Page:
-    """Each part once; `text` is where a run's text would be."""
+    """One record of each kind; `text` is in the place of a run's texts."""
     epochs = Epochs([1, 4, 9], ["val_loss 3", "val_loss 1 · best", text], 1)
     sentences = [
         translated("der der <end>", [[1, 0, 0], [1, 0, 0], [0, 0, 1]], text),

@@ -1,4 +1,4 @@
-"""Small presets of keras-hub with random weights, their tokenizers laid out as keras-hub does."""
+"""Small presets of keras-hub with random weights, and their tokenizers' files."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def write_tokenizer(folder: Path, class_name: str, **settings: Any) -> None:
 
 
 def write_vocabulary(folder: Path, name: str, *, roberta: bool, header: str = "") -> None:
-    """The file of words, or those of pieces and, below a header, of how they are joined."""
+    """Write the file of words, or the files of pieces and of merges, below a header."""
     if not roberta:
         (folder / f"{name}.txt").write_text("".join(f"{word}\n" for word in WORDS), "utf-8")
         return
@@ -71,7 +71,7 @@ def byte_pairs() -> tuple[dict[str, int], list[str]]:
 
 
 def make_backbone(class_name: str) -> Any:
-    """A backbone of two layers, with weights far from those that it is drawn with."""
+    """A backbone of two layers, with weights far from the initial ones."""
     import keras_hub
 
     roberta = class_name == "RobertaBackbone"
@@ -87,7 +87,7 @@ def make_backbone(class_name: str) -> Any:
 
 
 def far_away(backbone: Any) -> Any:
-    """Give a backbone weights far from those that it is drawn with."""
+    """Give a backbone weights far from the initial ones."""
     draw = np.random.default_rng(5)
     for weight in backbone.weights:
         weight.assign(0.4 * draw.standard_normal(weight.shape))
@@ -111,7 +111,7 @@ def filled(source: Any) -> Any:
 
 
 def inputs_of(backbone: Any, tokenizer: Any, rows: np.ndarray) -> dict[str, np.ndarray]:
-    """What keras-hub wants to have for our rows."""
+    """The inputs of keras-hub for this project's rows."""
     from attnlab.encoders.hub import segments
 
     inputs = {"token_ids": order(tokenizer)[rows], "padding_mask": rows != PAD}
@@ -121,18 +121,18 @@ def inputs_of(backbone: Any, tokenizer: Any, rows: np.ndarray) -> dict[str, np.n
 
 
 def expected_vectors(backbone: Any, tokenizer: Any, rows: np.ndarray) -> np.ndarray:
-    """What keras-hub makes of our rows."""
+    """The vectors of keras-hub for this project's rows."""
     outputs = backbone(inputs_of(backbone, tokenizer, rows))
     return np.array(outputs["sequence_output"] if isinstance(outputs, dict) else outputs)
 
 
 def cut_off(path: Path) -> None:
-    """Leave half of a file."""
+    """Cut a file in half."""
     path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
 
 
 class Recorder:
-    """Stands for a file of Transformers' weights: draws each that keras-hub asks for."""
+    """Replaces a file of Transformers' weights: draws each weight that keras-hub reads."""
 
     def __init__(self, class_name: str) -> None:
         self.weights: dict[str, np.ndarray] = {}
@@ -143,7 +143,7 @@ class Recorder:
         raise KeyError(name)
 
     def port_weight(self, keras_variable: Any, hf_weight_key: str, hook_fn: Any = None) -> None:
-        """Keep a weight of the shape that Transformers has for one of keras-hub's."""
+        """Store a weight in the shape that Transformers uses for keras-hub's weight."""
         shape = list(keras_variable.shape)
         if hf_weight_key.endswith("projection.weight"):  # (P, P, C, W) of keras-hub
             shape = [shape[3], shape[2], *shape[:2]]

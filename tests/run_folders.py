@@ -1,4 +1,4 @@
-"""Run folders as runs leave them, made without a network, for tests of records and of MLflow."""
+"""Synthetic run folders for tests of records and of MLflow."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def make_run(
     config: Mapping[str, Any] | None = None,
     **entries: Any,
 ) -> RunDirectory:
-    """A run of two epochs, whose weights and figures are no real ones.
+    """Write a run of two epochs with fake weights and figures.
 
     Args:
         runs: The folder of all runs.
@@ -65,7 +65,7 @@ def add_epoch(run: RunDirectory, epoch: int) -> None:
 
 
 def write_metrics(run: RunDirectory, best_epoch: int = 2) -> None:
-    """The result of a run of as many epochs as it has."""
+    """Write the result of a run with its number of epochs."""
     run.write_json(
         "metrics.json",
         {
@@ -78,7 +78,7 @@ def write_metrics(run: RunDirectory, best_epoch: int = 2) -> None:
 
 
 def in_mlflow(runs: Path, experiment: str = "fib") -> dict[str, Any]:
-    """What MLflow has of each run: folder's name -> run."""
+    """MLflow's runs by the name of their folder."""
     client = Store(store_uri(runs)).client
     found = client.get_experiment_by_name(experiment)
     runs_there = client.search_runs([found.experiment_id]) if found else []
@@ -97,7 +97,7 @@ def three_logged(folder: Path, store: Path) -> CommandLine:
 
 @contextmanager
 def locked(path: Path) -> Iterator[None]:
-    """A database that somebody else writes to, for as long as the block takes."""
+    """Lock a database, as if another process wrote to it, during the block."""
     with closing(sqlite3.connect(path, isolation_level=None)) as holder:
         holder.execute("BEGIN EXCLUSIVE")
         yield

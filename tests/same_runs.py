@@ -1,4 +1,4 @@
-"""Whether two run folders hold the same result, byte by byte where that is possible."""
+"""Check that two run folders have the same result, byte by byte if possible."""
 
 from __future__ import annotations
 

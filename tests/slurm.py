@@ -44,7 +44,7 @@ _SILENT = "#!/bin/sh\n"
 
 
 def install(folder: Path) -> Path:
-    """Put the commands into a folder for PATH; returns where the job script will be kept."""
+    """Put the commands into a folder for PATH; return the path of the saved job script."""
     folder.mkdir()
     record = folder / "script.sh"
     commands = {

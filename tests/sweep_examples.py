@@ -1,4 +1,4 @@
-"""Sweeps small enough for tests, and what they leave behind."""
+"""Small sweeps for tests, and functions that read their results."""
 
 from __future__ import annotations
 
@@ -38,18 +38,18 @@ def table(folder: Path) -> list[dict[str, str]]:
 
 
 def query(attnlab: CommandLine, sql: str) -> list[tuple]:
-    """What the MLflow store says."""
+    """The runs in the MLflow store."""
     with sqlite3.connect(attnlab.runs / "mlflow.db") as store:
         return store.execute(sql).fetchall()
 
 
 def ended_jobs(err: str) -> list[str]:
-    """The lines of jobs that ended, without what a terminal adds."""
+    """The lines of ended jobs, without terminal codes."""
     return re.findall(r"attnlab: (\d+/\d+  .*)", err)
 
 
 def wait_for(condition, process=None, seconds: float = 240) -> None:
-    """Wait until something is so; at once an error if the process has ended before."""
+    """Wait for a condition; fail at once if the process ends first."""
     end = time.monotonic() + seconds
     while not condition():
         ended = process is not None and process.poll() is not None

@@ -1,4 +1,4 @@
-"""`import attnlab`: what the command line does, from Python, without a trace in this process."""
+"""`import attnlab`: the work of the command line from Python, without changes to this process."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ FIB = ("task=fib", "task.count=61", *TINY, "trainer.jit=false", "tracking.enable
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path, monkeypatch):
-    """A working folder of its own; the worker learns of it with the next call."""
+    """An empty working folder, which the worker enters at the next call."""
     monkeypatch.setenv("ATTNLAB_RUNS", str(tmp_path / "runs"))
     monkeypatch.delenv("ATTNLAB_CONFIG_DIR", raising=False)
     monkeypatch.chdir(tmp_path)
@@ -42,7 +42,7 @@ def folder(tmp_path, monkeypatch):
 
 
 def everything() -> dict:
-    """What a caller can see of its own process."""
+    """The state of this process that a caller can see."""
     root = logging.getLogger()
     return {
         "environment": dict(os.environ),
@@ -225,7 +225,7 @@ def test_settings_are_words_of_the_command_line(folder):
 
 
 def test_a_text_argument_is_passed_unchanged(folder):
-    """A path with brackets had to be quoted for Hydra, in Python, too."""
+    """Fixed: a path with brackets had to be quoted for Hydra, also in Python."""
     path = folder / "Größen (2020), o'clock"
     with pytest.raises(attnlab.RequestError) as refused:
         attnlab.run(task="series", **{"task.path": path / "my.csv", "task.column": "é (x)"})

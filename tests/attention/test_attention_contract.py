@@ -1,4 +1,4 @@
-"""What every mechanism of conf/attention promises, in every variant."""
+"""The contract of every mechanism of conf/attention, in every variant."""
 
 import keras
 import numpy as np

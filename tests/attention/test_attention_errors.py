@@ -1,4 +1,4 @@
-"""What cannot be: each is refused with a sentence that names the setting and the values."""
+"""Impossible settings and inputs: the error names the setting and the values."""
 
 import numpy as np
 import pytest

@@ -89,7 +89,7 @@ def test_scores_by_hand():
 
 
 def test_causal_mask_is_the_complement_of_the_books_look_ahead_mask():
-    """Output 19.2, whose ones hide what ours shows."""
+    """Output 19.2; its ones are False here."""
     hidden = np.triu(np.ones((5, 5), bool), 1)
     np.testing.assert_array_equal(f.causal_mask(5, 5)[0], ~hidden)
 
@@ -103,7 +103,7 @@ def test_causal_mask_of_a_later_start_is_rows_of_the_whole(steps, length, start)
 
 
 def test_padding_mask_is_the_complement_of_the_books():
-    """Output 19.1: ids 1 2 3 4 0 0 0, whose ones hide what ours shows."""
+    """Output 19.1: ids 1 2 3 4 0 0 0; its ones are False here."""
     ids = np.array([[1, 2, 3, 4, 0, 0, 0]])
     mask = f.padding_mask(ids != 0)
     np.testing.assert_array_equal(1 - np.array(mask, int), [[[0, 0, 0, 0, 1, 1, 1]]])

@@ -1,4 +1,4 @@
-"""Mechanisms against implementations that are not ours (reference/equations.md)."""
+"""Mechanisms, compared with independent implementations (reference/equations.md)."""
 
 import keras
 import numpy as np
@@ -89,7 +89,7 @@ def test_multi_head_is_keras_multi_head_attention(masked, heads, units):
 
 
 def keras_order(reference):
-    """Keras's weights in the order of ours: query, key, value, output, kernel before bias."""
+    """Keras's weights in this project's order: query, key, value, output, kernel before bias."""
     kinds = {"query": 0, "key": 1, "value": 2, "attention_output": 3}
     return sorted(reference.weights, key=lambda w: (kinds[w.path.split("/")[-2]], "bias" in w.path))
 

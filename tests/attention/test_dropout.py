@@ -1,4 +1,4 @@
-"""Dropout against its definition, alone and of stacked runs."""
+"""Dropout, compared with its definition, for single and for stacked runs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from attnlab.training.keras_internals import dropout_rates, substituted_values
 
 
 def test_all_code_uses_this_dropout_layer():
-    # Another's rate would be a constant of a program that runs of other rates share.
+    # The rate of another layer would be a constant in a program that runs with other rates share.
     for path in Path(attnlab.__file__).parent.rglob("*.py"):
         assert "layers.Dropout(" not in path.read_text(), path
 
@@ -27,7 +27,7 @@ def test_dropout_drops_its_share_and_keeps_the_mean(rate, jit):
     kept = values != 0
     assert kept.mean() == pytest.approx(1 - rate, abs=0.005)
     np.testing.assert_allclose(values[kept], 1 / (1 - rate), rtol=1e-3)
-    for axis in (0, 1):  # no row and no column is dropped more than chance would have it
+    for axis in (0, 1):  # rows and columns are dropped no more often than at random
         assert np.abs(kept.mean(axis) - (1 - rate)).max() < 0.12
 
 

@@ -1,4 +1,4 @@
-"""Luong's local attention against plain loops over its formula, and its properties."""
+"""Luong's local attention: its properties, and a comparison with plain loops."""
 
 import numpy as np
 import pytest

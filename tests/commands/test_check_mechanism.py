@@ -1,4 +1,4 @@
-"""`attnlab check-mechanism` as the author of a mechanism has it."""
+"""`attnlab check-mechanism`, as the author of a mechanism uses it."""
 
 import sys
 
@@ -110,7 +110,7 @@ LACKING = {
 
 @pytest.fixture
 def wrong(folder):
-    """Mechanisms that keep no promise; `wry` is one of their names."""
+    """Mechanisms that violate the contract, such as `wry`."""
     (folder / "attention/wrong_module.py").write_text(WRONG)
 
     def choose(name: str) -> None:

@@ -1,4 +1,4 @@
-"""`attnlab compare` as its users have it."""
+"""`attnlab compare` from the command line."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def invoke(runs, *arguments):
 
 
 def streams(runs, capsys, *arguments):
-    """What goes to standard output and what to standard error."""
+    """Run the command; return standard output and standard error."""
     words = ["--runs", str(runs), *map(str, arguments)]
     command("compare").main(words, standalone_mode=False)
     return capsys.readouterr()

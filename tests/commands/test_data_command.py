@@ -28,7 +28,7 @@ def archive() -> bytes:
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    """The working folder, with a corpus and a cache of its own."""
+    """A working folder with a corpus and a cache."""
     monkeypatch.setenv("ATTNLAB_DATA", str(tmp_path / "cache"))
     monkeypatch.chdir(tmp_path)
     (tmp_path / "deu.txt").write_text(TABS, encoding="utf-8")

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.usefixtures("shipped_alone")
 
 @pytest.fixture
 def shipped_alone(monkeypatch):
-    """No options of anybody's own, whatever another test looked at."""
+    """Only shipped options, even if another test added some."""
     monkeypatch.delenv(CONFIG_DIR, raising=False)
 
 

@@ -1,4 +1,4 @@
-"""Which run `latest` is, for each command."""
+"""The run that `latest` means, for each command."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from attnlab.tasks.translation.kind import KIND as TRANSLATION
 
 @pytest.fixture
 def runs(tmp_path) -> dict[str, RunDirectory]:
-    """Runs in the order in which they began, the last one damaged."""
+    """Runs in the order of their start, the last one damaged."""
     made = {
         "killed translation": make_run(tmp_path, "translate", state="killed"),
         "translation": make_run(tmp_path, "translate"),

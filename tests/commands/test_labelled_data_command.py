@@ -19,7 +19,7 @@ YAML = "name: mine\n_target_: {path}\nrules: {{}}\n"
 
 @pytest.fixture
 def data(tmp_path, monkeypatch, capsys):
-    """`attnlab data ...` in this process, with a cache of its own."""
+    """`attnlab data ...` in this process, with an empty cache."""
     monkeypatch.setenv("ATTNLAB_DATA", str(tmp_path / "cache"))
     monkeypatch.chdir(tmp_path)
 

@@ -1,4 +1,4 @@
-"""`attnlab plan` as its users have it."""
+"""`attnlab plan` from the command line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What all commands that make predictions do alike, with a predictor that only counts letters."""
+"""Shared behaviour of all prediction commands, with a predictor that only counts letters."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class Letters(Predictor):
 
 @pytest.fixture
 def count(monkeypatch, capsys):
-    """The command of `Letters`: its output and what it drew."""
+    """Run the command of `Letters`; return its output and its figure."""
     drawn = []
     monkeypatch.setattr(predict, "load", lambda path: Letters)
     monkeypatch.setattr(predict, "find_trained", lambda *words, prefers: SimpleNamespace())

@@ -1,4 +1,4 @@
-"""Which runs `attnlab runs` shows, in which order, and what it says of them."""
+"""The list of `attnlab runs`: its runs, their order and their columns."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def made(seven, monkeypatch):
 
 @pytest.fixture
 def own(seven, tmp_path, monkeypatch):
-    """A copy of them, to be changed."""
+    """A copy of these runs, which a test may change."""
     monkeypatch.setenv("ATTNLAB_RUNS", str(tmp_path / "runs"))
     return shutil.copytree(seven, tmp_path / "runs")
 

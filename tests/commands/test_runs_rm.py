@@ -23,7 +23,7 @@ pytestmark = pytest.mark.filterwarnings("ignore")  # MLflow's own, when it reads
 
 @pytest.fixture(scope="module")
 def logged(tmp_path_factory, empty_store):
-    """Three runs that sync logged, the last of them failed; to be copied."""
+    """Three runs that sync logged, the last one failed; tests copy them."""
     return three_logged(tmp_path_factory.mktemp("logged"), empty_store)
 
 
@@ -36,14 +36,14 @@ def attnlab(logged, tmp_path):
 
 @pytest.fixture(autouse=True)
 def nobody_answers(monkeypatch):
-    """Let what asks for a confirmation get none."""
+    """Answer no to every confirmation."""
     with open(os.devnull) as nothing:
         monkeypatch.setattr("sys.stdin", nothing)
         yield
 
 
 def put_in_trouble(path, trouble):
-    """A database that is of an older MLflow, or none at all."""
+    """A database of an older MLflow, or a file that is not a database."""
     if trouble == "no database":
         path.write_text("nothing of the kind " * 100)
         return
@@ -90,7 +90,7 @@ def test_rm_without_a_terminal_needs_yes(attnlab, here):
 
 
 class Terminal(io.StringIO):
-    """What a person types."""
+    """The words that a person types."""
 
     def isatty(self):
         return True
@@ -193,7 +193,7 @@ def test_a_store_that_refuses_gives_the_folder_its_name_back(attnlab, monkeypatc
 
 
 def killed_half_way(monkeypatch, folder, **options):
-    """Remove a run as a process does that gets no further than hiding its folder."""
+    """Remove a run like a process that is killed after hiding its folder."""
 
     def kill(hidden, *_):
         FolderLock(hidden).release()

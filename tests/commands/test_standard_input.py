@@ -1,4 +1,4 @@
-"""Lines of standard input as they come."""
+"""Lines of standard input, as they arrive."""
 
 from __future__ import annotations
 

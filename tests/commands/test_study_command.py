@@ -1,4 +1,4 @@
-"""`attnlab study` as its users have it."""
+"""`attnlab study` from the command line."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ UNTRACKED = "tracking.enabled=false"
 
 @pytest.fixture
 def mine(here, monkeypatch, no_figures):
-    """A study of one's own."""
+    """A study of the user."""
     (here.folder / "conf/study").mkdir(parents=True)
     (here.folder / "conf/study/mine.yaml").write_text(MINE)
     monkeypatch.setenv("ATTNLAB_CONFIG_DIR", str(here.folder / "conf"))

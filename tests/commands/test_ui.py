@@ -43,7 +43,7 @@ def test_ui_reports_a_port_in_use():
 
 @pytest.mark.parametrize(("ended", "code"), [("exit()", 0), ("exit(3)", 1), ("1 / 0", 1)])
 def test_ui_returns_its_servers_exit_code(tmp_path, monkeypatch, capfd, ended, code):
-    """Its exit code comes back through the command line, as every verb's does."""
+    """The server's exit code is the command's exit code."""
     (tmp_path / "mlflow.db").write_text("")
     monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
     monkeypatch.setattr(ui, "server_command", lambda *_: [sys.executable, "-c", ended])

@@ -1,4 +1,4 @@
-"""What verbs must not wait for, in one fresh Python."""
+"""Heavy imports that commands must avoid, checked in a fresh Python."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`attnlab vocabulary`: what runs know of words."""
+"""`attnlab vocabulary`: the words that runs know."""
 
 from __future__ import annotations
 

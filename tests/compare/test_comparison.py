@@ -1,4 +1,4 @@
-"""Groups, references, differences and words of a comparison; tests over test windows."""
+"""Groups, references, differences and messages of a comparison; tests over test windows."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def test_the_newest_run_of_a_seed_counts(runs):
 
 
 def test_a_newer_run_replaces_only_runs_of_equal_settings(runs):
-    """Until now one epoch of training took the place of thirty, being newer."""
+    """Fixed: a newer run of one epoch replaced a run of thirty."""
     before = rows(only(runs))["none"]
     write_run(runs, "none", 0, 9.0, config={"trainer.epochs": 1})
     comparison = only(runs)
@@ -292,7 +292,7 @@ def test_without_results_there_is_nothing_to_compare(tmp_path):
 
 
 def test_item_tests_use_the_seeds_of_both_sides(tmp_path):
-    """A seed that only one side has changes nothing, were it a thousand times worse."""
+    """A seed of only one side changes nothing, even if it is a thousand times worse."""
     write_group(tmp_path, "none", NONE)
     write_group(tmp_path, "bahdanau", BETTER[:3])
     selected = Filters(where=("attention=none,bahdanau", "seed=0,1,2"))

@@ -1,4 +1,4 @@
-"""Which runs are compared if nobody says which."""
+"""The runs that are compared without filters."""
 
 from __future__ import annotations
 

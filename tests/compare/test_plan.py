@@ -1,4 +1,4 @@
-"""How many seeds a difference needs, said from run folders."""
+"""The number of seeds that a difference needs, computed from run folders."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from attnlab.records.run_directory import list_runs
 
 @pytest.fixture
 def two_groups(tmp_path):
-    """Synthetic runs of five seeds for none and bahdanau; may be added to."""
+    """Synthetic runs of five seeds for none and bahdanau; tests may add runs."""
     write_group(tmp_path, "none", NONE)
     write_group(tmp_path, "bahdanau", BETTER)
     return tmp_path
@@ -118,7 +118,7 @@ def test_the_references_runs_are_counted_once(tmp_path):
 
 
 def test_seconds_of_stacked_runs_are_shared(tmp_path):
-    """Two at once for 40 s, then one of them alone for 20 s."""
+    """Two runs at once for 40 s, then one of them for 20 s."""
     started = {"started": "2026-05-01T00:00:00+00:00"}
     write_run(tmp_path, "none", 0, 1.0, metrics={"seconds": 40}, status=started)
     write_run(tmp_path, "bahdanau", 0, 1.1, metrics={"seconds": 60}, status=started)

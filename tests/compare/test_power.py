@@ -12,7 +12,7 @@ from attnlab.compare.planning.power import MOST_SEEDS, detectable, power, seeds_
 
 
 def test_the_power_is_that_of_the_manual_of_gpower():
-    """Its example of matched pairs (Cohen 1969, page 48): 50 pairs, dz 0.421637."""
+    """The manual's example of matched pairs (Cohen 1969, page 48): 50 pairs, dz 0.421637."""
     assert power(0.421637, 50) == pytest.approx(0.832114, abs=1e-6)
 
 

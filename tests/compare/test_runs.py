@@ -144,7 +144,7 @@ def test_groups_by_many_differing_settings_are_numbered(tmp_path):
 
 
 def test_a_readout_chosen_by_the_mechanism_gives_no_warning(tmp_path):
-    """`none` can only read the state; any other difference in readouts was somebody's choice."""
+    """`none` can only read the state; any other difference in readouts was chosen by the user."""
     readouts = {"none": "state", "bahdanau": "concat", "pooling": "concat"}
     for attention, readout in readouts.items():
         write_run(tmp_path, attention, 0, 1.0, config={"model.readout": readout})

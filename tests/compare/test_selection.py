@@ -1,4 +1,4 @@
-"""Which runs filters mean, for all verbs that have them, and what is said where none fits."""
+"""Filters of runs, for all commands that have them, and the message if no run matches."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ def t_radius(n):
 
 
 def missed(differences, half_width):
-    """(trials,) whether an interval of the first n, for some n, leaves out 0."""
+    """(trials,) whether the interval of the first n excludes 0 for any n."""
     found = np.zeros(len(differences), bool)
     for n in LOOKS:
         part = differences[:, :n]
@@ -72,7 +72,7 @@ def test_looking_after_each_seed_has_the_promised_error_rate(name):
 
 
 def test_several_comparisons_together_miss_rarely():
-    """Four groups against one, so that their differences go together."""
+    """Four groups compared with one reference, so that their differences are correlated."""
     runs = np.random.default_rng(2).normal(size=(5, 2000, 64))
     split = [missed(own - runs[0], lambda n: radius(n, 0.05 / 4)) for own in runs[1:]]
     assert np.any(split, axis=0).mean() < 0.05

@@ -1,4 +1,4 @@
-"""What a comparison looks like as a figure."""
+"""The figure of a comparison."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_groups_have_the_same_style_in_all_panels(figure):
 
 
 def test_only_results_of_the_test_part_are_called_so(tmp_path):
-    """Until now `test` stood above every metric."""
+    """Fixed: `test` was above every metric."""
     extra = {"longer": {"test": {"rmse": 3.0}}}
     for name in ("none", "pooling"):
         write_group(tmp_path, name, NONE[:2], metrics={"extra": extra})

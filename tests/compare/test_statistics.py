@@ -36,7 +36,7 @@ def test_one_value_has_no_interval():
 
 
 def test_an_interval_ends_where_its_metric_does():
-    """The mean stays what it is."""
+    """The mean is unchanged."""
     found = mean_interval([0.1, 0.2, 1.5])
     assert (found.low, found.high) == pytest.approx((-1.3402, 2.5402), abs=1e-4)
     assert within(found, (0.0, math.inf)) == found._replace(low=0.0)

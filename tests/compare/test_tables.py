@@ -1,4 +1,4 @@
-"""What a comparison looks like on a terminal and in files."""
+"""The tables of a comparison on a terminal and in files."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def test_a_group_without_a_shared_seed_has_no_picture(tmp_path, monkeypatch, geo
 
 
 def test_a_difference_of_few_shared_seeds_has_their_means(tmp_path, monkeypatch):
-    """The mean of bahdanau is the lower one, and on the one seed that both have it is not."""
+    """The mean of bahdanau is lower, but not on the one seed that both groups have."""
     for seed, value in ((0, 1.1), (1, 1.3), (2, 1.2)):
         write_run(tmp_path, "none", seed, value)
     for seed, value in ((2, 1.25), (3, 0.5), (4, 0.6)):

@@ -66,7 +66,7 @@ def test_every_setting_has_a_rule_that_can_be_read(path):
         assert isinstance(Rule(**rule).expected(), str), key
 
 
-# What a file can't do without, as a user would give it.
+# Required settings, as a user would give them.
 NEEDED = {"series": ["task.path=numbers.csv"], "book": ["data.path=pairs.pkl"]}
 NEEDED["embeddings"] = ["attention=none"]
 
@@ -136,7 +136,7 @@ def test_the_model_follows_task_and_attention_unless_it_is_chosen(
     ("attention", "place"), [("bahdanau", "before_step"), ("luong_local", "after_step")]
 )
 def test_the_default_placement_is_written_into_the_configuration(compose, attention, place):
-    """Written out or not: it is the same run, and a comparison sees where runs differ."""
+    """With the default written out it is the same run, so comparisons see where runs differ."""
     options = ("task=translate", f"attention={attention}")
     left_open, named = compose(*options), compose(*options, f"model.placement={place}")
     assert left_open.model.settings["placement"] == place
@@ -149,7 +149,7 @@ def test_the_default_placement_is_written_into_the_configuration(compose, attent
 @pytest.mark.parametrize("task", ["sunspots", "classify"])
 @pytest.mark.parametrize("attention", options("attention"))
 def test_every_mechanism_is_read_alike_by_default(compose, task, attention):
-    """The state with the context, whatever the mechanism; without a context the state alone."""
+    """Every mechanism with a context reads state and context, the others only the state."""
     config = compose(f"task={task}", f"attention={attention}", "model=rnn")
     assert config.model.settings["readout"] == ("state" if attention == "none" else "concat")
     transformer = compose("task=sunspots", "model=transformer", "attention=multi_head")

@@ -1,4 +1,4 @@
-"""The user's own files are a part of a configuration by what is in them."""
+"""The content of the user's files is part of a configuration."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def write(path, values):
 
 
 def test_a_file_is_its_content(compose, tmp_path, monkeypatch):
-    """The same command in another folder found the run of other data done before."""
+    """Fixed: the same command in another folder found an earlier run on other data."""
     digests = {}
     for name, values in {"a": range(99), "b": range(1, 100), "c": range(99)}.items():
         (tmp_path / name).mkdir()
@@ -60,7 +60,7 @@ def test_a_folder_is_the_files_below_it(tmp_path, change):
 
 
 def test_a_run_is_its_weights_and_a_sweep_none(tmp_path):
-    """An encoder that was trained longer is another one; MLflow's id in its status is nothing."""
+    """A longer trained encoder is another one; MLflow's id in its status doesn't count."""
     (tmp_path / "weights").mkdir()
     for name in ("status.json", "weights/epoch_001.weights.h5"):
         (tmp_path / name).write_text("one")
@@ -75,7 +75,7 @@ def test_a_run_is_its_weights_and_a_sweep_none(tmp_path):
 
 
 def test_folders_behind_links_count_and_circles_end(tmp_path):
-    """Classes that are links were read, and counted for nothing."""
+    """Fixed: classes that are links were read but not hashed."""
     (tmp_path / "real").mkdir()
     (tmp_path / "real/one.txt").write_text("one")
     folder = tmp_path / "data"

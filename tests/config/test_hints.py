@@ -1,4 +1,4 @@
-"""What people type who come from elsewhere, and the command that they are given in its place."""
+"""Words that users of other tools type, and the command that is suggested instead."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ COMMANDS = {
     "attn=bahdanau": (named("attn", "attention"), "attention=bahdanau"),
     "Task=fib": (named("Task", "task"), "task=fib"),
     "tracking=false": (named("tracking", "tracking.enabled"), "tracking.enabled=false"),
-    # A setting of an option that nobody chose brings the option.
+    # A setting of an unchosen option suggests the option.
     "num_heads=4": (
         named("num_heads", "attention.heads"),
         "attention=multi_head attention.heads=4",
@@ -127,7 +127,7 @@ COMMANDS = {
         "seed=0..4: several values are typed as range(FROM,END)",
         "-m 'seed=range(0,5)'",
     ),
-    # The command has everything put right, typos too; the first word is blamed.
+    # The suggested command corrects all words, typos too; the error names the first one.
     "task=sunspots lr=0.1 attention=bahdanu epochs=3": (
         named("lr", "optimizer.learning_rate"),
         "task=sunspots optimizer.learning_rate=0.1 attention=bahdanau trainer.epochs=3",

@@ -1,4 +1,4 @@
-"""What is used of Hydra's inside works in this version."""
+"""Hydra's private interfaces that this project uses work in this version."""
 
 import pytest
 from hydra import initialize_config_dir

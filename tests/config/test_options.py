@@ -35,7 +35,7 @@ class Mine(BahdanauAttention):
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    """A folder with a mechanism of the user's own, which nothing has found yet."""
+    """A folder with a mechanism of the user, which no process has loaded yet."""
     monkeypatch.delenv(found.CONFIG_DIR, raising=False)
     monkeypatch.syspath_prepend(str(tmp_path))
     (tmp_path / "my_mechanism.py").write_text(CLASS)
@@ -57,7 +57,7 @@ def test_an_own_option_is_found_by_the_environment(folder, monkeypatch):
 
 
 def installed(folder, *entry_points: str) -> None:
-    """Make a folder look like one that packages are installed in."""
+    """Make a folder look like site-packages."""
     info = folder / "brought-1.0.dist-info"
     info.mkdir()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: brought\nVersion: 1.0\n")
@@ -136,7 +136,7 @@ def test_malformed_rules_are_reported(folder, monkeypatch, capsys, wrong, said):
 
 @pytest.mark.slow
 def test_a_run_with_an_own_mechanism_is_used_again(folder, monkeypatch, capsys):
-    """Trained with --config-dir; verbs find it by the environment, or say how it is found."""
+    """Trained with --config-dir; commands find its mechanism by the environment or name the fix."""
     monkeypatch.setenv("ATTNLAB_RUNS", str(folder / "runs"))
     small = ("task=fib", "task.count=61", "task.history=5", "model.units=3", "trainer.epochs=1")
     words = ("trainer.jit=false", "tracking.enabled=false", "attention=mine", *small)

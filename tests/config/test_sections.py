@@ -1,4 +1,4 @@
-"""Rules and the sentences that follow from breaking them."""
+"""Rules, and the messages for settings that break them."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""An encoder of a run of `task=masked_words` that was trained for a moment."""
+"""An encoder of a briefly trained run of `task=masked_words`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ TINY_ENCODER = (
 
 @pytest.fixture(scope="session")
 def encoder_runs(tmp_path_factory) -> Path:
-    """The runs folder of a sweep `before` with the seeds 0 and 1; not to be changed."""
+    """The runs folder of a sweep `before` with the seeds 0 and 1; tests don't change it."""
     folder = tmp_path_factory.mktemp("encoders")
     commands = CommandsHere(folder)
     with undrawn():

@@ -1,4 +1,4 @@
-"""Encoders that a run has trained: opened, refused, and what stands on them."""
+"""Encoders of trained runs: opening, refusing, and models on them."""
 
 from __future__ import annotations
 

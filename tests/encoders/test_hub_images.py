@@ -1,4 +1,4 @@
-"""Vision Transformers of keras-hub's presets: their own vectors, and runs that stand on them."""
+"""Vision Transformers of keras-hub's presets: equal vectors, and runs on them."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ SCALE, OFFSET = [0.02, 0.01, 0.03], [-1.5, 0.0, 0.25]
 
 
 def write_preset(folder: Path, *, converter: bool = True, **changes):
-    """A preset with random weights far from those that it is drawn with; returns its backbone."""
+    """Write a preset with weights far from the initial ones; return its backbone."""
     import keras_hub
 
     sizes = {"image_shape": SHAPE, "patch_size": PATCH, "num_layers": 2, "num_heads": HEADS}
@@ -76,7 +76,7 @@ def made(source, shape=SHAPE, **settings):
 
 
 def vectors_of(model, images):
-    """What stands behind the last norm."""
+    """The vectors after the last norm."""
     return np.array(model.final_norm(model._encode(images, training=False)[0]))
 
 
@@ -257,7 +257,7 @@ def test_the_attention_of_a_configuration_is_the_presets(preset):
 
 @pytest.fixture(scope="module")
 def written(tmp_path_factory):
-    """A preset for images of 8 x 8 pixels, to be copied."""
+    """A preset for images of 8 x 8 pixels, which tests copy."""
     pytest.importorskip("keras_hub")
     folder = tmp_path_factory.mktemp("small")
     write_preset(folder, image_shape=(8, 8, 3))
@@ -266,7 +266,7 @@ def written(tmp_path_factory):
 
 @pytest.fixture
 def small(written, tmp_path):
-    """The same, to be deleted."""
+    """A copy of the preset, which a test may delete."""
     return shutil.copytree(written, tmp_path / "small")
 
 

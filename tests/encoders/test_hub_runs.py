@@ -17,7 +17,7 @@ TUNING = ("model=pretrained", "model.path=preset", "attention.heads=2", "trainer
 
 @pytest.fixture
 def lab(here, request, no_figures):
-    """A folder with a preset of random weights, and texts of its words that one word decides."""
+    """A folder with a preset of random weights, and texts whose class depends on one word."""
     pytest.importorskip("keras_hub")
     write_preset(here.folder / "preset", getattr(request, "param", "BertBackbone"))
     words = [word for word in WORDS if word.isalpha() and word.islower()]

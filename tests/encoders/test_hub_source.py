@@ -1,4 +1,4 @@
-"""Presets of keras-hub as encoders: its own vectors, on this project's numbers of tokens."""
+"""Presets of keras-hub as encoders: keras-hub's vectors for this project's token ids."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""Checkpoints of Transformers as encoders: keras-hub's vectors, and texts cut as for training."""
+"""Checkpoints of Transformers as encoders: keras-hub's vectors, and equal tokens."""
 
 import json
 import subprocess

@@ -1,4 +1,4 @@
-"""Recurrences and their gradients against Keras's layers, alone and stacked."""
+"""Recurrences and their gradients, compared with Keras's layers, single and stacked."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The norm against Keras's own and against its definition."""
+"""The norm, compared with Keras's layer and with its definition."""
 
 import keras
 import numpy as np

@@ -54,7 +54,7 @@ def decoder(make=lambda: MultiHeadAttention(heads=3), **settings):
 
 
 def shaken(layer, *shapes):
-    """The layer with no weight left at 0 or 1, so that a forgotten one shows."""
+    """The layer without weights of 0 or 1, so that an unused weight is noticed."""
     layer.build(*shapes)
     layer.set_weights([normal(*w.shape, seed=30 + i) / 2 for i, w in enumerate(layer.weights)])
     return layer
@@ -134,7 +134,7 @@ def test_decoder_layer_is_the_papers_or_the_books(book, norms, vectors, memory):
 
 @pytest.mark.parametrize("make", [encoder, decoder])
 def test_dropout_is_applied_to_the_output_of_a_sublayer(make, vectors, memory):
-    """With practically all of it dropped, a pre-norm layer passes its input on."""
+    """If nearly everything is dropped, a pre-norm layer returns its input."""
     layer = make(norm="pre", dropout=1 - 1e-7)
     arguments = (vectors,) if make is encoder else (vectors, memory)
     np.testing.assert_array_equal(layer(*arguments, training=True).vectors, vectors)

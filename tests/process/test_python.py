@@ -1,4 +1,4 @@
-"""How Python starts: its path, its warnings and its streams, here and in children."""
+"""Python's module path, warnings and streams, in this process and in children."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ MODULES = ("random", "json", "numpy", "keras", "mlflow", "joblib", "uvicorn", "t
 
 @pytest.fixture
 def traps(tmp_path, monkeypatch) -> Path:
-    """The working folder, with files that end a process which takes one for a module."""
+    """A working folder with files that end a process that imports them."""
     for name in MODULES:
         (tmp_path / f"{name}.py").write_text(f"raise SystemExit('{name}.py was run')")
     monkeypatch.chdir(tmp_path)
@@ -108,7 +108,7 @@ def test_characters_that_a_stream_cannot_encode_are_escaped(own_process, monkeyp
 
 
 def test_a_run_on_a_hostile_machine(traps, attnlab):
-    """A terminal, warnings, a backend and files of the working folder that are not ours."""
+    """Foreign settings of terminal, warnings and backend; foreign files in the working folder."""
     runs = attnlab.runs.with_name("läufe")
     attnlab.environment |= {
         **{"LC_ALL": "C", "PYTHONIOENCODING": "ascii", "PYTHONWARNINGS": "error"},

@@ -1,4 +1,4 @@
-"""Checkpoints that are whole come back as they were; others are noticed."""
+"""Complete checkpoints are read back exactly; damaged ones are noticed."""
 
 import logging
 import math

@@ -1,4 +1,4 @@
-"""environment.json says what ran, and nothing secret."""
+"""environment.json describes the run without secrets."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_the_command_can_be_pasted_into_a_shell(monkeypatch):
 
 
 def test_command_is_the_typed_one(monkeypatch, capsys):
-    """Hydra's own settings, which the command line adds, were in it."""
+    """Fixed: it contained Hydra's own settings, which the command line adds."""
     monkeypatch.setenv(TYPED, "")
     assert main(["task=fbi", "a b=1"]) == 2
     assert environment()["command"] == "attnlab task=fbi 'a b=1'"

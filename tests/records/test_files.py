@@ -1,4 +1,4 @@
-"""A file is the old version or the new one, and values come back as they were."""
+"""A file is always the old or the new version, and values are read back exactly."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One process at a time writes a folder: the owner, if it lives, here or in a job of a cluster."""
+"""One process at a time writes a folder: its living owner, here or in a cluster job."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ ELSEWHERE = {"host": "elsewhere", "pid": 17, "pid_started": None}
 
 @pytest.fixture
 def squeue(tmp_path, monkeypatch):
-    """Have Slurm's squeue answer this."""
+    """Replace the answer of Slurm's squeue."""
     monkeypatch.setattr(status, "_asked", None)
 
     def answer(text: str, code: int = 0) -> None:
@@ -151,7 +151,7 @@ def test_a_list_of_runs_asks_the_cluster_once(squeue, tmp_path):
     assert sorted(living) == [3, 5]
     asked = tmp_path / "asked"
     assert len(asked.read_text().splitlines()) == 1
-    # Who wants to take an owner's place does not go by an answer of a moment ago.
+    # Taking over a lock needs a fresh answer, not the cached one.
     squeue("7\\n")
     (tmp_path / "lock.json").write_text(json.dumps({**ELSEWHERE, "slurm_job": "7"}))
     with pytest.raises(RunBusy):

@@ -1,4 +1,4 @@
-"""run.log has the run's records and warnings, and leaves logging as it was."""
+"""run.log has the run's records and warnings; logging is restored afterwards."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_a_full_disk_raises_no_error(tmp_path, capsys):
 
 
 def test_a_warning_is_shown_while_standard_error_is_redirected(tmp_path):
-    """As it is while TensorFlow is imported, when MLflow's helper may have something to say."""
+    """Standard error is redirected during TensorFlow's import, when MLflow's helper may warn."""
     code = (
         "import logging, os, sys; from pathlib import Path\n"
         "from attnlab.records.logs import logging_to\n"

@@ -1,4 +1,4 @@
-"""What is used of MLflow that it does not promise to keep, each by its name."""
+"""Private interfaces of MLflow that this project uses, one test each."""
 
 from __future__ import annotations
 

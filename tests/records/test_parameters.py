@@ -1,4 +1,4 @@
-"""A config becomes flat text, and parameters of MLflow."""
+"""A configuration as flat text, and as parameters of MLflow."""
 
 from __future__ import annotations
 

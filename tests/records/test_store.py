@@ -1,4 +1,4 @@
-"""What is wrong with a store is one sentence; what is removed from one is gone."""
+"""Problems of a store are one sentence; removed runs are deleted completely."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_a_store_is_in_its_runs_folder_with_any_name(tmp_path, name):
 
 @pytest.fixture
 def runs(example, tmp_path):
-    """A copy of it, which has its own store that knows the place of the original."""
+    """A copy of the runs folder, whose store has the place of the original."""
     return Path(shutil.copytree(example, tmp_path / "runs"))
 
 
@@ -179,7 +179,7 @@ def test_a_copy_of_a_folder_is_not_the_run_of_the_original(example):
 
 
 def rows_of(runs, run_id):
-    """How many rows of any table name the run."""
+    """The number of rows, in all tables, that name the run."""
     count = 0
     with closing(sqlite3.connect(runs / "mlflow.db")) as database:
         tables = database.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()

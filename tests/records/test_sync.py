@@ -1,4 +1,4 @@
-"""`attnlab runs sync`: MLflow gets what it lacks of run folders, old and new ones."""
+"""`attnlab runs sync`: MLflow gets the missing entries of old and new run folders."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.filterwarnings("ignore")  # MLflow's own, when it reads
 
 @pytest.fixture(scope="module")
 def logged(tmp_path_factory, empty_store):
-    """Three runs that sync logged, the last of them failed; to be copied."""
+    """Three runs that sync logged, the last one failed; tests copy them."""
     return three_logged(tmp_path_factory.mktemp("logged"), empty_store)
 
 
@@ -30,7 +30,7 @@ def attnlab(logged, tmp_path):
 
 
 def contents(store, run_id):
-    """All that MLflow has of a run, but ids and times of day."""
+    """Everything MLflow has of a run, except ids and times."""
     client = store.client
     run = client.get_run(run_id)
     metrics = {
@@ -52,7 +52,7 @@ def contents(store, run_id):
 
 @pytest.fixture
 def moved(trained, tmp_path, empty_store):
-    """The folder of a whole run, alone in another runs folder, with a store that has no run."""
+    """The folder of a complete run in another runs folder, with an empty store."""
     task = trained.folder.parents[1].name
     shutil.copytree(trained.folder.parents[1], tmp_path / "runs" / task)
     shutil.copy(empty_store, tmp_path / "runs" / "mlflow.db")

@@ -1,4 +1,4 @@
-"""MLflow has of a run what its folder has, as it grows; what goes wrong there is one warning."""
+"""MLflow gets a run's entries during training; a problem of MLflow is one warning."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a page says of runs, and what it says where something is missing."""
+"""The content of a page about runs, and its notes on missing files."""
 
 from __future__ import annotations
 
@@ -144,7 +144,7 @@ def test_the_user_is_left_out(tmp_path):
 
 @pytest.fixture
 def one(tmp_path):
-    """A run, and a second one so that something is left."""
+    """A run, and a second one that remains if the first is damaged."""
     write_run(tmp_path, "none", 0, 1.0)
     return write_run(tmp_path, "bahdanau", 0, 2.0).path, tmp_path
 

@@ -1,4 +1,4 @@
-"""TensorFlow is imported quickly, and takes nothing away from who imports more later."""
+"""TensorFlow is imported quickly, and later imports still work."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a run says when it is over."""
+"""The final output of a run."""
 
 from __future__ import annotations
 

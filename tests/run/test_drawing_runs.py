@@ -1,4 +1,4 @@
-"""Runs whose figures can't be drawn, or not there; see each kind's tests for the figures."""
+"""Drawing a run into another folder, and runs that can't be drawn."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The run of a configuration: which of several counts, and when one is begun."""
+"""Find the run of a configuration among several, or start one."""
 
 from __future__ import annotations
 
@@ -187,7 +187,7 @@ def test_a_temporary_error_doesnt_fail_a_killed_run(config, make, monkeypatch, e
 
 
 def test_a_file_that_changed_during_the_command_is_reported(compose, tmp_path):
-    """Later jobs of a sweep failed with a bare KeyError, or trained the new data as the old."""
+    """Fixed: later jobs of a sweep failed with a bare KeyError, or trained new data as the old."""
     path = tmp_path / "my.csv"
     path.write_text("v\n" + "\n".join(map(str, range(99))))
     config = compose("task=series", "attention=none", "task.column=v", f"task.path={path}")
@@ -201,7 +201,7 @@ def test_a_file_that_changed_during_the_command_is_reported(compose, tmp_path):
 
 
 def test_all_trials_of_a_search_use_the_initial_files(compose, tmp_path):
-    """Trials on other data stood in one ranking with those before."""
+    """Fixed: trials on changed data were ranked with the earlier ones."""
     from attnlab.sweeps.plan import SweepPlan
 
     path, words = tmp_path / "my.csv", ("task=series", "attention=none", "task.column=v")

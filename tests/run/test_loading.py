@@ -1,4 +1,4 @@
-"""Which epochs' weights are meant."""
+"""The choice of epochs whose weights are loaded."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A run that the machine has no memory for is refused before anything is made."""
+"""A run that doesn't fit into memory is refused before anything is created."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def refuse(config):
 
 
 def test_a_model_too_large_for_any_machine_is_refused(capsys, tmp_path):
-    """The system killed the process."""
+    """Fixed: the system killed the process."""
     words = ["task=fib", "model.units=1000000000", f"paths.runs={tmp_path}"]
     assert main(words) == 2
     said = capsys.readouterr().err

@@ -1,4 +1,4 @@
-"""Where seconds went."""
+"""The profile of a command."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""What a run shows while it goes: lines without a terminal, bars on one."""
+"""The progress of a run: lines without a terminal, bars on a terminal."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def test_with_v_the_log_is_shown_once(tmp_path, monkeypatch, capsys):
 
 @pytest.fixture
 def terminal():
-    """Everything that is drawn on a terminal of 80 columns, as its last state stays there."""
+    """The last state of a terminal of 80 columns."""
     console = Console(file=io.StringIO(), width=80, force_terminal=True, color_system=None)
     with bars(console, "{task.fields[text]}") as progress:
         shown = Screen(progress, quiet=False)

@@ -80,7 +80,7 @@ def test_the_table_has_our_results_baselines_and_published_numbers(found):
 
 
 def test_cells_are_compared_with_runs_of_their_own_table(tmp_path):
-    """`within` keeps horizons apart, whose errors differ; a `where` may name one of them."""
+    """`within` separates horizons, whose errors differ; `where` may choose one of them."""
     for horizon, times in ((1, 1.0), (6, 3.0)):
         config = {"task.horizon": horizon}
         for attention, values in (("none", NONE), ("bahdanau", BETTER)):

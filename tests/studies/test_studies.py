@@ -1,4 +1,4 @@
-"""What a study's YAML may say, and the shipped ones."""
+"""The YAML of a study: its rules, and the shipped studies."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ WHOLE = {
 
 @pytest.fixture
 def write(tmp_path, monkeypatch):
-    """A study of one's own, with changes; a value of None leaves an entry out."""
+    """A study of the user, with changes; a value of None removes an entry."""
     monkeypatch.setenv("ATTNLAB_CONFIG_DIR", str(tmp_path))
     (tmp_path / "study").mkdir()
 

@@ -1,4 +1,4 @@
-"""What tests of sweeps share."""
+"""Shared fixtures for tests of sweeps."""
 
 from __future__ import annotations
 
@@ -8,6 +8,6 @@ from command_line import ROOT, CommandsHere
 
 @pytest.fixture
 def here(tmp_path, monkeypatch) -> CommandsHere:
-    """The command line in this process, and workers of its own where it launches some."""
+    """The command line in this process, which may launch its own workers."""
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
     return CommandsHere(tmp_path)

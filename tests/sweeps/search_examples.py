@@ -1,4 +1,4 @@
-"""Searches as tests need them: small ones, and a process that works on one until it is killed."""
+"""Small searches for tests, and a process that works on one until it is killed."""
 
 from __future__ import annotations
 
@@ -28,24 +28,24 @@ def values_of(trial: Trial) -> dict[str, str]:
 
 
 def loss(trial: Trial) -> float:
-    """Least at a learning rate of 0.01, like a loss."""
+    """A loss that is smallest at a learning rate of 0.01."""
     return (math.log10(float(values_of(trial)["optimizer.learning_rate"])) + 2) ** 2
 
 
 def complete(study: Study, trial: Trial, metrics: int = 1) -> None:
-    """Tell what a run with these values would have come to."""
+    """Report the result of a run with these values."""
     size = float(values_of(trial).get("model.units", 1))
     study.tell(trial.number, "completed", (loss(trial), size)[:metrics])
 
 
 def take(study: Study, count: int = 1, **options: Any) -> list[Trial]:
-    """Some trials at a time, for this process."""
+    """Take some trials for this process."""
     trials = [study.take(this_process(), **options) for _ in range(count)]
     return [trial for trial in trials if trial is not None]
 
 
 def work(study: Study, metrics: int = 1) -> list[Trial]:
-    """Run all trials that are left; returns them."""
+    """Run all remaining trials; return them."""
     done: list[Trial] = []
     while trials := take(study):
         complete(study, trials[0], metrics)
@@ -54,6 +54,6 @@ def work(study: Study, metrics: int = 1) -> list[Trial]:
 
 
 def work_in_a_process(folder: str, trials: int, storage: str | None) -> list[int]:
-    """Open the study `shared` and work on it; returns the numbers of the trials it did."""
+    """Open the study `shared` and run its trials; return their numbers."""
     study = Study.open(settings(trials=trials, storage=storage), Path(folder), "shared")
     return [trial.number for trial in work(study)]

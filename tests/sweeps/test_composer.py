@@ -1,4 +1,4 @@
-"""Configurations that are composed quickly are those that Hydra composes."""
+"""Quickly composed configurations equal those of Hydra."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ COMPOSED = [
 def test_a_quick_composition_is_hydras(hydra, overrides):
     loader, master = hydra
     composer = Composer(loader, master)
-    composer.check([*overrides[:-1]])  # what is kept of it must not show in the next one
+    composer.check([*overrides[:-1]])  # cached parts must not change the next one
     whole = loader.load_sweep_config(master, list(overrides))
     with open_dict(whole):
         del whole["hydra"]

@@ -1,4 +1,4 @@
-"""What overrides span."""
+"""The grid that overrides span."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sweeps from outside: `attnlab -m`, done, interrupted, killed, grown, and refused."""
+"""Sweeps by `attnlab -m`: completed, interrupted, killed, extended, and refused."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def test_mlflow_has_a_parent_with_children_and_the_table(swept):
 
 
 def all_of_mlflow(runs: Path) -> dict[str, dict]:
-    """All that a store says of each run, by its name, but what ids it has."""
+    """Everything a store has of each run by its name, except ids."""
     client = Store(store_uri(runs)).client
     (experiment,) = client.search_experiments(filter_string="name = 'fib'")
     found = {}
@@ -204,7 +204,7 @@ def test_failing_jobs_do_not_stop_the_others(here):
 def test_a_job_whose_settings_do_not_fit_its_data_fails_alone(here):
     code, out, err = here("-m", *SMALL, "task.history=60,5", UNTRACKED, ONE_BY_ONE)
     assert code == 1
-    # What was refused is a failed run, so that the same command does not try it again.
+    # A refused job is a failed run, so the same command doesn't retry it.
     assert states(here) == ["failed", "completed"]
     line = next(line for line in err.splitlines() if "failed: " in line)
     assert "task.history: expected" in line and "Log: " not in line
@@ -221,7 +221,7 @@ def test_equal_jobs_run_once(here):
 
 
 REFUSED = [
-    # The same sentences as in a single run, before anything begins.
+    # The same messages as for a single run, before any training.
     ("trainer.epoch=3 seed=0,1", "trainer.epoch: there is no such setting: it is trainer.epochs"),
     ("attention=bahdanau,luong_loca seed=0,1", "luong_loca: there is no such option. Did you mean"),
     ("attention=luong_local,none attention.window=3", "attention.window: there is no such key."),
@@ -265,7 +265,7 @@ def test_a_wrong_request_trains_nothing(here, words, sentences):
 
 @pytest.mark.parametrize("error", [ValueError("stray"), TypeError("stray")])
 def test_an_unexpected_error_is_not_reported_as_a_wrong_request(here, monkeypatch, error):
-    """Before, a ValueError ended with code 2, as if the words of the command were wrong."""
+    """Fixed: a ValueError gave exit code 2, as if the command were wrong."""
 
     def fails(*_):
         raise error
@@ -349,7 +349,7 @@ TRANSLATORS = ("task=translate", "attention=none", "seed=0,1,2", UNTRACKED)
 
 @pytest.fixture
 def launched(here, monkeypatch):
-    """Have a launch fail; returns how many processes a sweep wanted, None for its own, and why."""
+    """Let a launch fail; return the requested processes, None for this one, and the reason."""
     asked = []
 
     def launch(context, work, composed, overrides):

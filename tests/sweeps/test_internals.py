@@ -1,4 +1,4 @@
-"""What sweeps use of libraries that do not offer it: an upgrade that breaks it fails here.
+"""Private interfaces of libraries that sweeps use: an upgrade that breaks them fails here.
 
 Seen in hydra-core 1.3.8, hydra-joblib-launcher 1.2.0, hydra-submitit-launcher 1.2.0, joblib 1.6.0,
 submitit 1.5.4 and Optuna 5.0.0.

@@ -1,4 +1,4 @@
-"""Which launcher there is, and what a worker is given."""
+"""The choice of launcher, and the settings of its workers."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def launch(tmp_path):
 
 @pytest.fixture
 def ending(compose, launch, monkeypatch):
-    """Have a run end with an error; returns its outcome."""
+    """Let a run end with an error; return its outcome."""
     config = compose("task=fib", "attention=none")
     monkeypatch.setattr(worker.composing, "from_hydra", lambda cfg: config)
 

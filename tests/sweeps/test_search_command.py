@@ -1,4 +1,4 @@
-"""Searches from outside: `attnlab -m search=NAME`, done, killed, shared, pruned, and refused."""
+"""Searches by `attnlab -m search=NAME`: completed, killed, shared, pruned, and refused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A search's own figures: as many as its trials allow."""
+"""The figures of a search, as far as its trials allow."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Search spaces: what they accept, suggest and say."""
+"""Search spaces: accepted settings, suggested values, and messages."""
 
 from __future__ import annotations
 

@@ -114,7 +114,7 @@ def test_a_study_refuses_another_grid(tmp_path):
 
 
 def test_a_study_refuses_changed_files(tmp_path):
-    """Values of trials on other data stood in one ranking."""
+    """Fixed: trials on other data were ranked together."""
     known = settings(UNITS)
     Study.open(replace(known, files={"task.path": "abc"}), tmp_path, "a")
     Study.open(replace(known, files={"task.path": "abc"}), tmp_path, "a")
@@ -164,7 +164,7 @@ def test_the_best_come_first_and_the_best_can_be_the_largest(tmp_path):
 
 
 def train(study, number, level, epochs=9) -> int:
-    """A fake run whose loss stays at a level; returns the epochs that it was given."""
+    """A fake run with a constant loss; returns the epochs that it trained."""
     reporter = TrialReporter(study, number)
     for epoch in range(1, epochs + 1):
         try:

@@ -34,7 +34,7 @@ DIED = LauncherDied("RuntimeError: a worker was killed")
 
 
 class Fake:
-    """A launcher that does what a test says, once for every launch."""
+    """A launcher with a plan for each launch."""
 
     threads, here, workers = None, False, 3
 
@@ -111,7 +111,7 @@ def run_of(tmp_path, config_of):
 
 @pytest.fixture
 def does(run_of, tmp_path, config_of):
-    """A plan of a launch: how the runs of points stand then, by letter, and whether it died."""
+    """A plan of a launch: the state of each point's run, by letter, and whether it died."""
 
     def does(death=None, **states):
         def plan(work, overrides):
@@ -377,13 +377,13 @@ def search(plan_of):
 
 
 def at_work(work, overrides):
-    """Do the work of all workers, one after another."""
+    """Run all workers, one after another."""
     return [work(None) for _ in overrides]
 
 
 @pytest.fixture
 def training(run_of, monkeypatch):
-    """Have trials trained by a function of their number, and nothing else."""
+    """Replace the training of trials by a function of their number."""
 
     def training(outcome):
         from attnlab.sweeps.search import sweep as search_sweep
@@ -428,7 +428,7 @@ def test_no_more_workers_than_trials_are_launched(search, training):
 def test_a_search_reads_other_runs_once_and_not_for_every_trial(
     search, training, run_of, monkeypatch
 ):
-    """Before, every batch of trials read the status of every run."""
+    """Fixed: every batch of trials read the status of every run."""
     others = {run_of(100 + number, "completed").path for number in range(4)}
     read, original = [], find_or_run._read
     monkeypatch.setattr(
@@ -441,7 +441,7 @@ def test_a_search_reads_other_runs_once_and_not_for_every_trial(
 
 
 def test_trials_that_never_started_are_counted_as_not_run(search, training, capsys):
-    """Before, they were shown as waiting, and missing in the summary."""
+    """Fixed: they were shown as waiting, and missing in the summary."""
     training(lambda number: "failed")
 
     sweep = search(at_work, trials=5, fail_fast=True)

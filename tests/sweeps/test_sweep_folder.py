@@ -1,4 +1,4 @@
-"""What makes two commands the same sweep, and what its folder keeps."""
+"""The identity of a sweep, and the content of its folder."""
 
 from __future__ import annotations
 
