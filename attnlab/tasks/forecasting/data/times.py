@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 # Step -> steps per season; a year has about 52 weeks.
 _SEASONS = {"1MS": 12, "2MS": 6, "3MS": 4, "7D": 52, "1D": 7, "B": 5}
-_SHORT = np.timedelta64(20, "h")  # a day with a clock change has 23 or 25 hours
+_SHORT = np.timedelta64(20, "h")  # shorter steps are below a day, even a day of 23 hours
 _COUNT_STEP = re.compile(r"\d+(\.\d+)?")
 _LABEL = re.compile(
     r"(?P<year>\d{4})(-Q(?P<quarter>[1-4])|-(?P<month>\d\d)(-(?P<day>\d\d)(?P<clock> [\d:.]+)?)?)?"
@@ -84,7 +84,7 @@ class Calendar:
     def _at_midnight(self) -> Calendar:
         """Return local days if the times are the midnights of a place, written in UTC.
 
-        The place shows by a clock change, or because all local days are first days of a month.
+        They are midnights if the offset changes by an hour, or if all are first days of a month.
         """
         if (self.offset is not None and np.any(self.offset)) or len(self) < 2:
             return self
@@ -214,7 +214,7 @@ class Counts:
 
 
 def season(step: str) -> int | None:
-    """Return the steps per season: a year of months, quarters or weeks, or a week of days.
+    """Return the steps per season: a year for months, quarters and weeks, a week for days.
 
     The season of shorter steps is a day. None for other steps, such as years and plain numbers.
     """
