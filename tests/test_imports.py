@@ -89,6 +89,7 @@ BELOW = {
         *("text", "training", "views.records"),
     },
     "tasks.accuracy_tests": {"records", "tasks.base", "tasks.declaration"},
+    "tasks.language": {"tasks.base", "tasks.declaration", "tasks.text_corpus"},
     "tasks.in_memory": {"config", "tasks.base", "tasks.declaration", "text", "training"},
     "tasks.split": {"tasks.base", "tasks.declaration", "tasks.text_corpus"},
     "tasks.tables": {"config", "text"},

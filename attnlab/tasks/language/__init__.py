@@ -1,0 +1,1 @@
+"""Language models: decoder-only models of texts, and tasks of recall."""

@@ -1,0 +1,1 @@
+"""Corpora of `task=language` that no other kind reads."""
