@@ -1,4 +1,4 @@
-"""A wrong request gets one clear sentence and exit code 2; a broken surrounding, a warning."""
+"""A wrong request gets one clear sentence and exit code 2; a broken environment, a warning."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ CONFIGURATIONS = [
     # Windows longer than the series.
     ("task=sunspots task.history=3000", "task.history: expected at most ", "got 3000"),
     ("task=fib task.history=1300", "task.history: expected a whole number from 2 to", "got 1300"),
-    # Words that are none of Hydra's.
+    # Words that Hydra can't parse.
     ("trian", "trian: there is no such command. Did you mean train?"),
     ("--multirn task=fib", "--multirn: there is no such option. Did you mean --multirun?"),
     ("--config-path nowhere", "--config-path: expected a folder or a YAML file, got nowhere."),
@@ -149,7 +149,7 @@ def test_an_exit_code_is_that_of_the_process(attnlab):
     assert_refused(attnlab("task=fbi"), "Did you mean fib?")
 
 
-def test_a_working_folder_that_is_gone(attnlab, tmp_path):
+def test_a_deleted_working_folder_is_reported(attnlab, tmp_path):
     gone = tmp_path / "gone"
     gone.mkdir()
     enter = ("bash", "-c", f'cd {gone} && rmdir {gone} && exec "$@"', "bash")
@@ -220,7 +220,7 @@ def spoiled(name: str, content: str | None = None):
 
 
 def overwritten(name: str):
-    """Damage that HDF5 finds late, and has other errors for."""
+    """Damage that HDF5 finds late, with other errors."""
 
     def overwrite(folder: Path) -> None:
         for path in folder.glob(name):
@@ -269,7 +269,7 @@ DAMAGE = [
 
 @pytest.fixture
 def copied(trained, here):
-    """A copy of the trained run, to be damaged."""
+    """A copy of the trained run, which a test damages."""
     folder = here.runs / "series" / "luong_global" / "copy"
     shutil.copytree(trained.folder, folder)
     shutil.copy(trained.attnlab.folder / "rain.csv", here.folder)
@@ -372,7 +372,7 @@ def test_a_tracking_server_that_does_not_answer_costs_a_warning(here, no_figures
 
 
 @pytest.mark.slow
-def test_an_interrupted_run_says_so_everywhere(attnlab, empty_store):
+def test_an_interrupted_run_is_recorded_everywhere(attnlab, empty_store):
     """By Ctrl-C; `test_interrupts` has SIGTERM, too."""
     attnlab.runs.mkdir()
     shutil.copy(empty_store, attnlab.runs / "mlflow.db")

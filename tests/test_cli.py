@@ -1,4 +1,4 @@
-"""The command line from outside: help, shell completion, sweeps, and runs done again."""
+"""The command line: help, shell completion, output, and repeated runs."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def test_version(attnlab):
     assert attnlab("--version") == (0, f"attnlab {__version__}\n", "")
 
 
-def test_a_reader_that_goes_away_is_no_error(attnlab):
+def test_a_closed_pipe_is_not_an_error(attnlab):
     command = f"{sys.executable} -m attnlab --help | true; exit ${{PIPESTATUS[0]}}"
     done = subprocess.run(
         ["bash", "-c", command], env=attnlab.environment, capture_output=True, text=True
@@ -93,7 +93,7 @@ def test_a_reader_that_goes_away_is_no_error(attnlab):
     assert (done.returncode, done.stderr) == (0, "")
 
 
-def test_a_closed_standard_output_is_no_error(monkeypatch):
+def test_a_closed_standard_output_is_not_an_error(monkeypatch):
     monkeypatch.setattr(sys, "stdout", None)
     assert main(["--version"]) == 0
     sys.stdout.close()  # what it was given instead
@@ -122,7 +122,7 @@ def test_a_pipe_that_breaks_elsewhere_is_an_error(monkeypatch, capsys):
     assert main(["runs"]) == 1
 
 
-def test_a_run_whose_result_nobody_reads_is_done(monkeypatch):
+def test_a_run_completes_even_if_nobody_reads_its_result(monkeypatch):
     read, write = os.pipe()
     os.close(read)
     with os.fdopen(write, "w") as gone, monkeypatch.context() as patch:
@@ -207,7 +207,7 @@ def test_a_saved_configuration_can_be_shown_and_changed(trained, capsys):
 
 
 @pytest.mark.parametrize("preset", ["+search=rnn_small", "search=rnn_small", "experiment=vit_tiny"])
-def test_a_saved_configuration_takes_no_preset(trained, capsys, preset):
+def test_a_preset_cannot_be_added_to_a_saved_configuration(trained, capsys, preset):
     assert main(["-m", "--config-path", str(trained.folder), preset, "sweep.dry_run=true"]) == 2
     assert f"{preset}: no preset can be added to --config-path" in capsys.readouterr().err
 
@@ -239,7 +239,7 @@ def test_a_saved_configuration_runs_again_to_the_same_losses(trained, here):
 
 @pytest.fixture
 def complete(here, monkeypatch, capsys):
-    """What is offered after TAB, in this process."""
+    """The completions after TAB, in this process."""
 
     def complete(line: str) -> list[str]:
         monkeypatch.setenv("COMP_LINE", line)
@@ -252,7 +252,7 @@ def complete(here, monkeypatch, capsys):
     return complete
 
 
-def test_bash_offers_what_is_found(attnlab, tmp_path):
+def test_bash_completion_works(attnlab, tmp_path):
     """With the console script on PATH, and by what it has bash evaluate."""
     script = tmp_path / "bin" / "attnlab"
     script.parent.mkdir()

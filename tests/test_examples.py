@@ -1,4 +1,4 @@
-"""The notebooks of `examples/` run from top to end, as a person would run them."""
+"""The notebooks of `examples/` run from top to bottom."""
 
 import os
 import re
@@ -26,7 +26,7 @@ assert max(abs(result.predict(steps=12) - year)) < 8  # the noise of the past ha
 }
 
 
-def test_notebooks_are_kept_without_outputs():
+def test_notebooks_have_no_stored_outputs():
     assert len(NOTEBOOKS) == 4
     for path in NOTEBOOKS:
         assert '"outputs": []' in (text := path.read_text(encoding="utf-8"))

@@ -1,4 +1,4 @@
-"""The pages that explain the mechanisms and how attnlab works name what is there."""
+"""Pages that explain mechanisms and attnlab name existing settings, files and code."""
 
 import importlib.util
 import re

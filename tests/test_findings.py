@@ -36,7 +36,7 @@ def test_each_table_has_a_page_and_each_page_a_table(findings):
     }
 
 
-def test_answers_take_their_decimals_from_the_tables(findings):
+def test_answers_have_the_decimals_of_the_tables(findings):
     for name, words in findings.words_of_all().items():
         for key in ("answer", "readme"):
             own = re.sub(r"\{[^{}]+\}|\(p .*?\)", "", words.get(key, ""))

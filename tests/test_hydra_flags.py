@@ -1,4 +1,4 @@
-"""Hydra's own flags that know their values."""
+"""Hydra's own flags with a value."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from attnlab.cli import main
 
 @pytest.mark.parametrize("words", [["--info", "task=sunspots"], ["task=sunspots", "-i", "all"]])
 def test_hydras_info_accepts_overrides(attnlab, words):
-    """Until now argparse took the next word for the value, and printed its usage."""
+    """Fixed: argparse took the next word as the value, and printed its usage."""
     code, out, err = attnlab(*words)
     assert (code, err) == (0, "")
     assert "Installed Hydra Plugins" in out

@@ -42,7 +42,7 @@ OF_A_KIND = {
         "training",
     ),
 }
-# Room -> the rooms that it may import from, types included; DESIGN section 2.
+# Room -> the rooms that it may import from, types included.
 BELOW = {
     "__main__": {"cli"},
     "api": {
@@ -178,7 +178,7 @@ def graph() -> dict[str, set[str]]:
     }
 
 
-def test_no_import_goes_up(graph):
+def test_no_module_imports_from_a_higher_room(graph):
     wrong = [
         f"{module} -> {other}"
         for module, others in graph.items()
@@ -245,7 +245,7 @@ def test_no_room_is_overcrowded():
     assert len(list(PACKAGE.glob("*.py"))) <= 6
 
 
-def test_the_pure_functions_of_attention_stand_below_its_layers(graph):
+def test_the_pure_functions_of_attention_dont_import_layers(graph):
     below = graph["attnlab.attention.functional"]
     assert not [name for name in below if name.startswith("attnlab.attention")]
 

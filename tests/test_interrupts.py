@@ -1,4 +1,4 @@
-"""A Ctrl-C that Python loses is remembered."""
+"""A Ctrl-C that Python ignores still interrupts."""
 
 import os
 import signal

@@ -1,4 +1,4 @@
-"""Runs that are killed at moments of all kinds, and end with the bits of one that was not."""
+"""Runs that are killed at various moments end with the same bits as an uninterrupted run."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def chain(
 
 
 def wait_for_helpers(folder: Path) -> None:
-    """Processes that draw and log for one that was killed live on until that is done."""
+    """Wait for processes that draw and log for a killed process."""
     end = time.monotonic() + 60
     while _processes_in(folder) and time.monotonic() < end:
         time.sleep(0.05)
@@ -134,7 +134,7 @@ def _processes_in(folder: Path) -> list[Path]:
 
 
 def assert_each_step_once(store: Path) -> None:
-    """MLflow has one run, with each metric once a step, and each epoch of the history."""
+    """Check that MLflow has one run, with each metric once per step, and each epoch."""
     with sqlite3.connect(store) as database:
         runs = database.execute("SELECT run_uuid, status FROM runs").fetchall()
         metrics = database.execute("SELECT key, step FROM metrics").fetchall()

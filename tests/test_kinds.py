@@ -1,4 +1,4 @@
-"""A kind of task is a folder: each can be taken away, and another one be brought."""
+"""A kind of task is a folder: each can be removed, and others can be added."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def begin_store(folder: Path, empty_store: Path) -> None:
     ],
 )
 def test_one_kind_works_without_the_others(tmp_path, empty_store, kept, settings, verb):
-    """Reads the same weights by every verb: what would import another kind would fail."""
+    """Use the same weights with every command; importing another kind would fail."""
     hidden = {path.parent.name for path in (ROOT / "attnlab/tasks").glob("*/kind.py")} - {kept}
     assert len(hidden) >= 2
     ignored = shutil.ignore_patterns("__pycache__", *hidden)

@@ -1,4 +1,4 @@
-"""What a person sees of a sweep in the MLflow UI, in a real browser."""
+"""A sweep in the MLflow UI, in a real browser."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def page(server):
 
 
 def press(target, shows: Callable[..., None]) -> None:
-    """Click until what that opens shows: a page that still draws itself may lose a click."""
+    """Click until the target is visible, because a page may lose clicks while it is drawn."""
     from playwright.sync_api import TimeoutError as Late
 
     for attempt in range(1, ATTEMPTS + 1):
@@ -93,7 +93,7 @@ def press(target, shows: Callable[..., None]) -> None:
 
 
 def picture(page, name: str) -> None:
-    """Keep a picture where $ATTNLAB_PICTURES asks for one."""
+    """Save a picture if $ATTNLAB_PICTURES names a folder."""
     folder = os.environ.get("ATTNLAB_PICTURES")
     if folder:
         page.screenshot(path=Path(folder) / f"{name}.png")

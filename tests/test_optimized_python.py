@@ -30,7 +30,7 @@ def test_each_kind_is_validated_with_its_trained_weights_under_oo():
 
 
 def _properties() -> set[str]:
-    """Names of this project's properties that change something: they assign to an attribute."""
+    """Names of this project's properties that change an attribute."""
     functions = [n for t in TREES.values() for n in ast.walk(t) if isinstance(n, ast.FunctionDef)]
     return {
         each.name
@@ -61,7 +61,7 @@ def test_no_assert_does_anything():
 
 
 def test_no_attribute_or_comparison_is_a_statement():
-    """A bare `learner.model` would do something that nobody reads as an action."""
+    """A bare `learner.model` would have an effect that readers don't expect."""
     for file, tree in TREES.items():
         for node in ast.walk(tree):
             if isinstance(node, ast.Expr):

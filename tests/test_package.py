@@ -1,4 +1,4 @@
-"""The wheel works in an environment of its own, from any folder."""
+"""The wheel works in a fresh environment, from any folder."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`attnlab plot`: a run's figures, positional encodings, embeddings; and what can't be drawn."""
+"""`attnlab plot`: a run's figures, positional encodings, embeddings, and refused requests."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def make_run(folder, task):
 
 
 class FakeTranslator:
-    """A run that is loaded at once; remembers which epoch was asked for."""
+    """A fake trained run that records the requested epoch."""
 
     epochs: list[str] = []
 
@@ -56,7 +56,7 @@ class FakeTranslator:
 
 @pytest.fixture
 def trained_on(monkeypatch):
-    """Let every run be one of a fake translator with some tables."""
+    """Replace every run by a fake translator with some tables."""
 
     def use(*sides):
         fake = FakeTranslator(sides)
@@ -162,7 +162,7 @@ def test_a_missing_run_has_no_embeddings(tmp_path):
 
 
 @pytest.mark.parametrize("model", ["rnn", "transformer"])
-def test_translators_give_the_vectors_that_they_look_up(model):
+def test_translators_return_their_embeddings(model):
     from attnlab.attention.multi_head import MultiHeadAttention
     from attnlab.tasks.translation.models.build import build_translator
 

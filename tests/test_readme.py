@@ -63,7 +63,7 @@ def test_a_recipe_is_a_valid_request(recipe, mechanism_folder, tmp_path, monkeyp
     monkeypatch.chdir(tmp_path)
     words = shlex.split(recipe)
     if words[0] in verbs():
-        if "--config-dir" in words:  # every verb takes it, and none sees it
+        if "--config-dir" in words:  # every command accepts it and ignores it
             at = words.index("--config-dir")
             del words[at : at + 2]
         verb = command(words[0])
@@ -112,7 +112,7 @@ def test_a_saved_model_loads_elsewhere_once_the_layers_are_imported(tmp_path, mo
 
 
 @pytest.mark.slow
-def test_the_functions_do_what_the_command_line_does(tmp_path, monkeypatch):
+def test_the_functions_give_the_results_of_the_command_line(tmp_path, monkeypatch):
     monkeypatch.setenv("ATTNLAB_RUNS", str(tmp_path))
     names: dict = {}
     exec(FUNCTIONS, names)
@@ -129,7 +129,7 @@ def test_every_word_that_is_to_be_translated_is_known():
 
 @pytest.fixture
 def mechanism_folder(tmp_path, monkeypatch):
-    """The two files of the README's mechanism, where it says that they go."""
+    """The two files of the README's mechanism, in the folders that it names."""
     folder = tmp_path / "mine/attention"
     folder.mkdir(parents=True)
     (folder / "cosine.py").write_text(MECHANISM)

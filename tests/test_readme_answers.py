@@ -1,4 +1,4 @@
-"""The answers to the questions of the guides, by models that their commands train."""
+"""The answers in the guides, by models that their commands train."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ PLURALS = set("are were look seem appear stay remain become stand wait".split())
 
 
 def words_of(start: str) -> list[str]:
-    """The words of the first command that starts so."""
+    """The words of the first command that starts with these words."""
     return shlex.split(next(line for line in commands() if line.startswith(start)))
 
 
 @pytest.fixture
 def asked(here, no_figures):
-    """A function that trains as the guides say, or shorter, and then asks as they say."""
+    """A function that trains and then predicts with the guides' commands, or for fewer epochs."""
     (here.folder / "article.txt").write_text(ARTICLE)
 
     def answers(training: str, asking: str, *shorter: str) -> list[str]:

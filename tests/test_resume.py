@@ -43,7 +43,7 @@ SMALL = (
 
 
 class Stopped(BaseException):
-    """Ends a run as a kill does: nothing of the program's own reacts to it."""
+    """Ends a run like a kill: no code of the program handles it."""
 
 
 def stop_after(epochs: int) -> SweepMember:
@@ -57,7 +57,7 @@ def stop_after(epochs: int) -> SweepMember:
 
 
 def interrupted(config, epochs: int) -> RunDirectory:
-    """The folder of a run that was stopped, as a dead process leaves it."""
+    """The folder of an interrupted run, as a dead process leaves it."""
     before = set(Path(config.paths.runs).glob("*/*/*"))
     with pytest.raises(Stopped):
         run_in(new_folder(config), config, stop_after(epochs))
@@ -89,7 +89,7 @@ def copied(path: Path) -> RunDirectory:
 
 @pytest.fixture(scope="module")
 def stopped(config, no_figures) -> RunDirectory:
-    """The run, stopped after two epochs of four; to be copied."""
+    """The run, stopped after two of four epochs; tests copy it."""
     return interrupted(config, 2)
 
 
@@ -202,7 +202,7 @@ def test_a_finished_run_can_be_trained_longer(compose):
 def test_a_run_trained_longer_counts_as_another_if_earlier_rates_differ(
     compose, schedule, is_another
 ):
-    """A sweep took it for the run that has as many epochs from its start."""
+    """Fixed: a sweep confused it with a run that had the larger number of epochs from its start."""
     settings = (*SMALL, f"schedule={schedule}", "trainer.patience=null")
     folder = RunDirectory.open(run(compose(*settings, "trainer.epochs=1")))
     fresh = compose(*settings, "trainer.epochs=2").digest
@@ -229,7 +229,7 @@ def test_a_run_without_a_step_may_have_other_epochs_and_be_a_fresh_one(compose):
 
 
 def test_a_run_whose_folder_was_deleted_fails(compose, monkeypatch, caplog):
-    """A run whose folder was deleted meanwhile ended with 0, and said where it lay."""
+    """Fixed: a run whose folder was deleted ended with exit code 0, and printed its path."""
     execute = Session.execute
 
     def deleted(session, recorder):
@@ -242,7 +242,7 @@ def test_a_run_whose_folder_was_deleted_fails(compose, monkeypatch, caplog):
         run(compose(*SMALL, "trainer.epochs=1"))
 
 
-def test_a_finished_run_is_shown_and_left_alone(config, whole, capsys):
+def test_a_finished_run_is_shown_and_not_changed(config, whole, capsys):
     before = {path: path.stat().st_mtime_ns for path in whole.rglob("*") if path.is_file()}
     resume(RunDirectory.open(whole))
     assert "test, in units" in capsys.readouterr().out
@@ -308,7 +308,7 @@ def test_a_run_that_stopped_early_gets_no_more_epochs(compose):
         resume(folder, {"trainer.epochs": "8"})
     assert (folder.path / "status.json").read_bytes() == before
     (folder.path / "metrics.json").unlink()
-    resume(folder)  # its result is made again all the same
+    resume(folder)  # its result is written again anyway
     assert folder.read_metrics()["epochs"] == 2
 
 
@@ -320,7 +320,7 @@ def test_a_result_that_could_not_be_written_is_made_again(whole):
 
 
 def test_a_result_of_fewer_epochs_is_not_that_of_a_run_trained_longer(compose, monkeypatch):
-    """The disk was full: the run was completed with its old result."""
+    """Fixed: on a full disk the run was completed with its old result."""
     settings = (*SMALL, "schedule=constant")
     folder = RunDirectory.open(run(compose(*settings, "trainer.epochs=1")))
 
@@ -340,7 +340,7 @@ def test_a_result_of_fewer_epochs_is_not_that_of_a_run_trained_longer(compose, m
     assert_same_run(folder.path, run(compose(*settings, "trainer.epochs=2")))
 
 
-def test_a_value_that_does_not_change_is_no_change(whole):
+def test_an_equal_value_is_not_a_change(whole):
     assert (
         main(["resume", str(whole), "seed=0", "attention=bahdanau", "trainer.patience=null"])
         == 0

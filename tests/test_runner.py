@@ -1,4 +1,4 @@
-"""Whole runs in miniature: what they leave behind, and that it can be relied on."""
+"""Complete small runs: their files, numbers and reproducibility."""
 
 from __future__ import annotations
 
@@ -138,7 +138,7 @@ def test_the_loss_falls(compose, no_figures):
 
 @pytest.fixture
 def validation_losses(monkeypatch):
-    """Make the validation losses of a run as given."""
+    """Replace the validation losses of a run."""
     from attnlab.training.epoch_program import Program
 
     def give(*losses: float) -> None:
@@ -249,7 +249,7 @@ def test_months_continue_as_months(trained, capsys):
 
 
 def test_a_file_is_found_from_another_working_folder(trained, tmp_path, monkeypatch, capsys):
-    """The one that the run was trained on, and not another one of that name."""
+    """It is the file of the training, not another file with that name."""
     file = trained.attnlab.folder / "rain.csv"
     text = file.read_text(encoding="utf-8-sig")
     (tmp_path / "rain.csv").write_text(text.replace(",50", ",51"))

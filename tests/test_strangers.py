@@ -1,4 +1,4 @@
-"""A run folder from somebody else is data: it never names code to import."""
+"""A run folder from somebody else is data: it never chooses code to import."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ COMMANDS = (
 
 @pytest.mark.parametrize("words", COMMANDS, ids=lambda words: " ".join(words[:2]))
 def test_a_class_named_in_a_run_is_not_called(stranger, words, monkeypatch, capsys):
-    """Whatever is done with the run, `_target_` is nothing; an unknown setting is refused."""
+    """Every command ignores `_target_` in a run, and refuses unknown settings."""
     called = []
     monkeypatch.setattr(subprocess.Popen, "__init__", lambda *a, **k: called.append(a))
     monkeypatch.setenv("ATTNLAB_RUNS", str(stranger.parents[2]))

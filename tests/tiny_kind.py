@@ -1,6 +1,6 @@
-"""A third kind of task, as somebody else would bring it: one folder of Python, one YAML.
+"""An external kind of task: one folder of Python, one YAML.
 
-It learns to count: from a number to the next one. Nothing of attnlab knows of it.
+It learns to count: from a number to the next one. attnlab doesn't know it.
 """
 
 from __future__ import annotations

@@ -252,8 +252,8 @@ class Attention(keras.layers.Layer):
     def direct_context(self, query, memory, memory_mask, causal, start_index):
         """Return the context (B, T, V) if there is a way that needs no (T, S) weights, else None.
 
-        `call` asks only if nothing but `memory_mask` and `causal` restricts the weights, and no
-        weight is dropped. A compiled program then leaves out weights that nobody uses.
+        `call` uses it only if `memory_mask` and `causal` are the only masks, and without dropout. A
+        compiled program then leaves out weights that nothing uses.
         """
         return None
 

@@ -47,7 +47,7 @@ def memory():
 
 
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
-def test_a_promise_is_kept(check, variant):
+def test_the_contract_is_fulfilled(check, variant):
     check(variant.layer)
 
 
@@ -197,7 +197,7 @@ def functional_model(layer, horizon=7):
     return keras.Model([query, memory], [forecast, output.weights])
 
 
-def test_an_ordinary_model_trains_and_takes_saved_weights(mechanism, query, memory, tmp_path):
+def test_an_ordinary_model_trains_and_loads_saved_weights(mechanism, query, memory, tmp_path):
     layer = mechanism.layer()
     model = functional_model(layer)
     losses = [keras.losses.MeanSquaredError(), None]

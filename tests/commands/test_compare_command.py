@@ -30,7 +30,7 @@ def streams(runs, capsys, *arguments):
     return capsys.readouterr()
 
 
-def test_a_table_says_which_is_better(three_groups):
+def test_a_table_shows_which_group_is_better(three_groups):
     shown = invoke(three_groups)
     assert shown.exit_code == 0
     (line,) = [line for line in shown.output.splitlines() if "better  " in line]

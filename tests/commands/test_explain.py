@@ -19,7 +19,7 @@ pytestmark = pytest.mark.usefixtures("shipped_alone")
 
 @pytest.fixture
 def shipped_alone(monkeypatch):
-    """Only shipped options, even if another test added some."""
+    """Only shipped options, even if the environment names more."""
     monkeypatch.delenv(CONFIG_DIR, raising=False)
 
 

@@ -76,7 +76,7 @@ def test_latest_is_the_newest_that_is_usable(tmp_path, runs, usable, meant):
     assert find("latest", tmp_path, *usable).path == runs[meant].path
 
 
-def test_resume_takes_a_failed_run_that_has_a_checkpoint(tmp_path, runs):
+def test_resume_latest_chooses_a_failed_run_with_a_checkpoint(tmp_path, runs):
     (runs["failed"].checkpoint / "step_000000001.ckpt").touch()
     assert find("latest", tmp_path, INTERRUPTED).path == runs["failed"].path
 

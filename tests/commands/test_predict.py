@@ -108,7 +108,7 @@ def test_inputs_are_arguments_and_files_or_lines(count, tmp_path):
     assert [json.loads(line)["letters"] for line in lines] == [2, 1]
 
 
-def test_a_table_goes_to_a_file_or_to_standard_output(count, tmp_path):
+def test_a_table_is_written_to_a_file_or_to_standard_output(count, tmp_path):
     assert count("--csv", "-", "ab", "c")[0] == ["ab;2", "c;1"]
     assert count("--csv", tmp_path / "table.csv", "ab")[0] == []
     assert (tmp_path / "table.csv").read_text() == "ab;2\n"

@@ -36,7 +36,7 @@ def attnlab(logged, tmp_path):
 
 @pytest.fixture(autouse=True)
 def nobody_answers(monkeypatch):
-    """Answer no to every confirmation."""
+    """Make standard input empty, so that confirmations get no answer."""
     with open(os.devnull) as nothing:
         monkeypatch.setattr("sys.stdin", nothing)
         yield
@@ -141,7 +141,7 @@ def test_rm_of_a_run_that_another_process_owns_changes_nothing(attnlab, here):
     assert len(in_mlflow(attnlab.runs)) == 3
 
 
-def test_rm_takes_damaged_and_half_deleted_folders(attnlab, here):
+def test_rm_removes_damaged_and_half_deleted_folders(attnlab, here):
     first, second, third = attnlab.run_folders()
     (first / "status.json").write_text("{")
     (second / "status.json").unlink()
@@ -152,7 +152,7 @@ def test_rm_takes_damaged_and_half_deleted_folders(attnlab, here):
     assert set(in_mlflow(attnlab.runs)) == {third.name}
 
 
-def test_rm_takes_each_run_once_and_no_link_to_one(attnlab, here):
+def test_rm_removes_each_run_once_and_no_links(attnlab, here):
     first, second, third = attnlab.run_folders()
     link = first.parent / "link"
     link.symlink_to(second)
@@ -217,7 +217,7 @@ def test_a_removal_that_was_killed_is_finished_by_the_next(attnlab, here, monkey
     assert finish_removals(attnlab.runs) == 0
 
 
-def test_a_killed_removal_of_the_folder_only_leaves_mlflow_alone(attnlab, here, monkeypatch):
+def test_a_killed_removal_of_only_the_folder_keeps_mlflows_run(attnlab, here, monkeypatch):
     first, second, third = attnlab.run_folders()
     killed_half_way(monkeypatch, first, keep_mlflow=True)
     assert here("runs", "rm", second, "--yes").code == 0
@@ -230,7 +230,7 @@ def test_a_killed_removal_of_the_folder_only_leaves_mlflow_alone(attnlab, here, 
 
 
 @pytest.mark.parametrize("trouble", ["older schema", "no database"])
-def test_a_store_in_trouble_is_one_sentence_and_nothing_is_lost(attnlab, here, trouble):
+def test_a_broken_store_is_reported_in_one_sentence_and_nothing_is_lost(attnlab, here, trouble):
     database, before = attnlab.runs / "mlflow.db", attnlab.run_folders()
     put_in_trouble(database, trouble)
     content = database.read_bytes()
@@ -276,9 +276,7 @@ def test_ui_names_the_command_that_makes_a_missing_store_again(attnlab, here):
     assert "does not exist. attnlab runs sync creates it" in shown.err
 
 
-def test_a_run_trains_on_over_a_store_in_trouble_and_says_so_once(
-    attnlab, here, no_figures, caplog
-):
+def test_a_run_continues_with_a_broken_store_after_one_warning(attnlab, here, no_figures, caplog):
     put_in_trouble(attnlab.runs / "mlflow.db", "older schema")
     before = set(attnlab.run_folders())
     done = here("task=fib", *TINY, "trainer.jit=false")

@@ -81,7 +81,7 @@ def test_a_study_with_failed_jobs_reports_the_rest(mine):
     assert "report: " in out and (mine.runs / "studies/mine/table.csv").is_file()
 
 
-def test_a_study_whose_jobs_all_fail_says_so(mine):
+def test_a_study_whose_jobs_all_fail_is_reported(mine):
     code, _, err = mine("study", "mine", "--quick", UNTRACKED, "optimizer.learning_rate=1e38")
     assert code == 1 and "4 of 4 jobs failed" in err, err
 

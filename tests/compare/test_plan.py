@@ -140,7 +140,7 @@ def test_runs_that_are_left_out_shared_their_time_too(tmp_path):
     assert (found.plans[0].n, found.plans[0].seconds_per_seed) == (2, pytest.approx(10))
 
 
-def test_without_records_of_seconds_there_is_no_time(two_groups):
+def test_without_recorded_seconds_there_is_no_time_estimate(two_groups):
     (found,) = only(two_groups).plans
     assert (found.seconds_per_seed, found.seconds) == (None, None)
     assert "| - | - |" in formats.markdown(plans(two_groups))

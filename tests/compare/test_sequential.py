@@ -112,7 +112,7 @@ def test_the_ends_are_where_p_is_alpha(n, seed, alpha):
     assert sequential_p(values - high) == pytest.approx(alpha)
 
 
-def test_there_are_no_ends_below_as_many_seeds_as_a_comparison_judges():
+def test_there_are_no_ends_with_too_few_seeds_for_a_verdict():
     assert first_bounded() == ENOUGH_SEEDS
     assert [math.isinf(radius(n)) for n in (1, 2, 3, 4, 5)] == [True] * 4 + [False]
     assert sequential_interval(SEVEN[:4]) == (4, pytest.approx(SEVEN[:4].mean()), None, None)

@@ -68,12 +68,12 @@ def test_an_undefined_test_has_no_p(values, reference, expected):
     assert tuple(paired_difference(values, reference)) == expected
 
 
-def test_rounding_is_no_spread():
+def test_rounding_doesnt_count_as_spread():
     assert paired_difference([0.1 + 0.2, 1.1 + 0.2], [0.2, 1.2]).p is None
 
 
 @pytest.mark.parametrize(("geometric", "nothing"), [(False, 0.0), (True, 1.0)])
-def test_rounding_is_no_difference(geometric, nothing):
+def test_rounding_doesnt_count_as_difference(geometric, nothing):
     values = np.array([0.1, 0.2, 0.3, 0.4, 0.5])
     found = paired_difference(values + 0.2 - 0.2, values, geometric)
     assert (values + 0.2 - 0.2 != values).any()
@@ -109,6 +109,6 @@ def test_holm_leaves_out_tests_that_were_not_made():
 
 @settings(max_examples=30)
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=12))
-def test_holm_lies_between_the_raw_value_and_bonferroni(p_values):
+def test_holm_is_between_the_raw_value_and_bonferroni(p_values):
     for raw, corrected in zip(p_values, holm(p_values), strict=True):
         assert raw <= corrected <= min(1.0, len(p_values) * raw)

@@ -40,7 +40,7 @@ def printed(found, monkeypatch, columns=100):
     return file.getvalue()
 
 
-def test_the_tables_fit_100_columns_and_say_everything(found, monkeypatch):
+def test_the_tables_fit_100_columns_and_are_complete(found, monkeypatch):
     text = printed(found, monkeypatch)
     lines = text.splitlines()
     assert max(map(len, lines)) <= 100
@@ -78,7 +78,7 @@ def test_intervals_are_drawn_on_one_scale(found, monkeypatch):
         ("translate", [99.9, 99.8, 99.9, 99.8, 97.0], 100, "100, the largest possible value;"),
     ],
 )
-def test_no_interval_goes_beyond_what_its_metric_can_be(
+def test_no_interval_exceeds_the_bounds_of_its_metric(
     tmp_path, monkeypatch, task, values, end, note, sequential
 ):
     """Neither an RMSE below 0 nor a BLEU above 100; the footnote says where it was cut."""
@@ -132,7 +132,7 @@ def test_ratios_that_are_too_large_have_no_interval(tmp_path, monkeypatch, seque
     assert draw(comparison_figure(found)).subfigs
 
 
-def test_intervals_are_drawn_where_there_is_no_unicode(found, monkeypatch):
+def test_intervals_are_drawn_without_unicode(found, monkeypatch):
     file = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
     print_comparisons(found, file)
     file.seek(0)
@@ -237,7 +237,7 @@ def looked_at(tmp_path_factory):
     return compared(runs, sequential=True, margin="0.05")
 
 
-def test_every_format_says_that_intervals_are_sequential(looked_at, monkeypatch):
+def test_every_format_marks_sequential_intervals(looked_at, monkeypatch):
     for text in (printed(looked_at, monkeypatch), markdown(looked_at), latex(looked_at)):
         assert "95 % sequential" in text.replace("\\", "")
         assert "difference [sequential]" in text

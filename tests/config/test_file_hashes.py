@@ -59,7 +59,7 @@ def test_a_folder_is_the_files_below_it(tmp_path, change):
     assert file_hash(str(tmp_path)) != before
 
 
-def test_a_run_is_its_weights_and_a_sweep_none(tmp_path):
+def test_a_run_is_hashed_by_its_weights_and_a_sweep_is_not_hashed(tmp_path):
     """A longer trained encoder is another one; MLflow's id in its status doesn't count."""
     (tmp_path / "weights").mkdir()
     for name in ("status.json", "weights/epoch_001.weights.h5"):
@@ -74,7 +74,7 @@ def test_a_run_is_its_weights_and_a_sweep_none(tmp_path):
     assert file_hash(str(tmp_path)) is None
 
 
-def test_folders_behind_links_count_and_circles_end(tmp_path):
+def test_linked_folders_are_hashed_and_loops_end(tmp_path):
     """Fixed: classes that are links were read but not hashed."""
     (tmp_path / "real").mkdir()
     (tmp_path / "real/one.txt").write_text("one")

@@ -174,7 +174,7 @@ def test_options_without_an_equivalent_get_advice(setting):
         "--config-path somewhere lr=3",
     ],
 )
-def test_right_words_and_unclear_ones_are_left_alone(words):
+def test_right_and_unclear_words_get_no_suggestion(words):
     assert command_hint(words.split()) is None
 
 

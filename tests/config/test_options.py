@@ -156,7 +156,9 @@ def test_a_missing_config_dir_is_refused(capsys):
 @pytest.mark.parametrize(
     "words", ["{} explain attention", "explain attention {}", "explain {} attention"]
 )
-def test_every_verb_takes_a_config_dir_before_and_after_it(folder, monkeypatch, capsys, words):
+def test_every_command_accepts_config_dir_before_and_after_its_name(
+    folder, monkeypatch, capsys, words
+):
     monkeypatch.delenv(found.CONFIG_DIR, raising=False)
     given = f"--config-dir={folder}"
     assert main(words.format(given).split()) == 0

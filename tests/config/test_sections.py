@@ -144,7 +144,7 @@ def test_settings_without_a_rule_are_unknown_where_there_are_rules():
         parse(document(model=model), {"model": {"units": {"type": "int"}}})
 
 
-def test_a_rule_with_a_dotted_key_says_what_cannot_be_combined():
+def test_a_rule_with_a_dotted_key_refuses_combinations():
     rules = {"attention": {"model.name": {"choices": ["rnn"], "why": "no query"}}}
     with pytest.raises(RequestError) as e:
         parse(document(model={"name": "transformer"}, attention={"name": "none"}), rules)
@@ -160,7 +160,7 @@ def test_the_digest_covers_exactly_what_determines_the_result():
     assert parse(document(model={"name": "rnn", "units": 7}), {}).digest != config.digest
 
 
-def test_an_option_keeps_settings_apart():
+def test_an_option_separates_its_name_from_its_settings():
     assert Option.from_mapping({"name": "x", "units": 3}) == Option("x", {"units": 3})
 
 

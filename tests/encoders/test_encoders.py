@@ -116,7 +116,7 @@ def test_the_learning_rate_is_as_small_as_the_encoder_is_learned(run, frozen, of
     assert found["optimizer"] == {"learning_rate": 0.1}
 
 
-def test_a_classifier_begins_with_the_encoder_or_without(source):
+def test_a_classifier_starts_with_or_without_the_pretrained_weights(source):
     expected = source.make()
     expected.build((None, 9))
     source.fill(expected)
@@ -208,7 +208,7 @@ def test_a_reader_reads_a_question_and_a_text_without_the_gap_between(source):
     )
 
 
-def test_a_run_on_an_encoder_is_used_when_the_encoder_is_gone(here, run, tmp_path, no_figures):
+def test_a_run_on_an_encoder_works_after_the_encoder_is_deleted(here, run, tmp_path, no_figures):
     place = tmp_path / "encoder"
     shutil.copytree(run, place)
     code, _, err = here(*CLASSIFY, f"model.path={place}", "model.frozen=true")

@@ -217,7 +217,7 @@ def test_a_frozen_encoder_is_not_trained_although_images_are_augmented(tmp_path)
     assert np.abs(np.array(dropping(IMAGES, training=True)) - dropping(IMAGES)).max() > 0.01
 
 
-def test_it_begins_with_the_preset_or_without(preset):
+def test_it_starts_with_or_without_the_pretrained_weights(preset):
     trained, drawn = made(preset.source), made(preset.source, start="drawn")
     kernels = [np.array(each.embedding.kernel) for each in (trained, drawn)]
     assert np.abs(kernels[0] - kernels[1]).max() > 0.1
@@ -270,7 +270,7 @@ def small(written, tmp_path):
     return shutil.copytree(written, tmp_path / "small")
 
 
-def test_a_run_on_a_preset_is_used_when_the_preset_is_gone(here, small, no_figures):
+def test_a_run_on_a_preset_works_after_the_preset_is_deleted(here, small, no_figures):
     frozen = ("model.frozen=true", "task.shift=0")
     code, _, err = here(*RUN, f"model.path={small}", *frozen)
     assert code == 0, err

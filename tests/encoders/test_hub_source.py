@@ -110,7 +110,7 @@ def test_other_values_of_the_weights_count(preset):
         assert not np.array(encoder(ROWS).vectors).any()
 
 
-def test_all_weights_take_part_and_know_their_layer(preset):
+def test_all_weights_are_trained_and_have_their_layer(preset):
     encoder = preset.encoder
     with tf.GradientTape() as tape:
         loss = tf.reduce_sum(encoder(ROWS).vectors[:, :, 0] ** 2)

@@ -113,7 +113,7 @@ def test_a_damaged_checkpoint_is_refused(checkpoint, config, damage, words):
         HubSource.open(str(folder))
 
 
-def test_a_configuration_takes_no_tensorflow(checkpoint):
+def test_a_configuration_needs_no_tensorflow(checkpoint):
     code = """if True:
         import sys
         from attnlab.encoders.opening import as_the_encoder

@@ -91,7 +91,7 @@ def test_the_number_of_steps_is_not_compiled_in(given):
     assert constants[0] == constants[1]
 
 
-def test_stacked_weights_give_what_each_gives_alone(given):
+def test_stacked_weights_give_the_results_of_single_ones(given):
     cell, _, arguments = given
     several = [[argument * scale for argument in arguments] for scale in (1.0, -0.5, 2.0)]
     stacked = [np.stack(each) for each in zip(*several, strict=True)]

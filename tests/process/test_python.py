@@ -47,7 +47,7 @@ def own_process(monkeypatch):
 
 
 @pytest.mark.parametrize("flags", [[], ["-W", "default"]], ids=str)
-def test_code_takes_no_module_from_the_working_folder(traps, flags):
+def test_code_imports_no_module_of_the_working_folder(traps, flags):
     code = "import sys, random, json, numpy; print(sys.argv[1:])"
     command = safe_command([sys.executable, *flags, "-c", code, "a b", "-m"])
     done = subprocess.run(command, capture_output=True, text=True, check=True)
@@ -60,7 +60,7 @@ def test_a_module_is_run_as_with_m(traps):
 
 
 @pytest.mark.parametrize("python", [["-m", "attnlab"], ["-P", "-m", "attnlab"]], ids=str)
-def test_the_command_line_takes_no_module_from_the_working_folder(traps, python):
+def test_the_command_line_imports_no_module_of_the_working_folder(traps, python):
     done = subprocess.run([sys.executable, *python, "runs"], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
 

@@ -23,7 +23,7 @@ def test_versions_without_importing_anything_heavy():
     assert found["python"] == ".".join(map(str, sys.version_info[:3]))
 
 
-def test_no_environment_variable_is_kept(monkeypatch):
+def test_no_environment_variable_is_recorded(monkeypatch):
     monkeypatch.setenv("MLFLOW_TRACKING_PASSWORD", "hunter-2")
     assert "hunter-2" not in json.dumps(environment())
 

@@ -34,7 +34,7 @@ def test_kill_between_write_and_rename_leaves_the_old_file(tmp_path):
 
 
 @pytest.mark.parametrize("error", [OSError(28, "No space left on device"), KeyboardInterrupt()])
-def test_failure_while_writing_leaves_the_old_file_alone(tmp_path, error):
+def test_a_failed_write_keeps_the_old_file(tmp_path, error):
     path = tmp_path / "metrics.json"
     path.write_text("old")
     with pytest.raises(type(error)), files.replacing(path) as temporary:
@@ -151,7 +151,7 @@ def path(tmp_path):
     return tmp_path / "history.csv"
 
 
-def test_rows_come_back_exactly(path):
+def test_rows_are_read_back_exactly(path):
     history = History(path)
     history.append(ROW)
     history.append({"val_loss": math.inf, "train_loss": math.nan, "epoch": 2})
@@ -163,7 +163,7 @@ def test_rows_come_back_exactly(path):
     assert math.isnan(read["train_loss"][1])
 
 
-def test_no_file_is_no_history(path):
+def test_a_missing_file_is_an_empty_history(path):
     assert History(path).read() == {}
 
 

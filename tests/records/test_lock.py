@@ -135,13 +135,13 @@ def test_another_host_counts_as_living(monkeypatch):
         (("slurm_load_jobs error: Unable to contact slurm controller", 1), True),
     ],
 )
-def test_a_cluster_is_asked_about_its_jobs(squeue, tmp_path, answer, lives):
+def test_the_cluster_is_queried_about_its_jobs(squeue, tmp_path, answer, lives):
     squeue(*answer)
     assert is_running({**ELSEWHERE, "slurm_job": "4711"}) is lives
     assert "--states=RUNNING,COMPLETING,SUSPENDED,STOPPED" in (tmp_path / "asked").read_text()
 
 
-def test_a_list_of_runs_asks_the_cluster_once(squeue, tmp_path):
+def test_a_list_of_runs_queries_the_cluster_once(squeue, tmp_path):
     squeue("3\\n5\\n")
     for number in range(12):
         run = RunDirectory.create(tmp_path / "runs", "fib", "none", number, {})

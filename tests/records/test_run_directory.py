@@ -123,7 +123,7 @@ def test_missing_folder(tmp_path):
         RunDirectory.open(tmp_path / "nothing")
 
 
-def test_folder_that_is_no_run(tmp_path):
+def test_a_folder_that_is_not_a_run_is_refused(tmp_path):
     with pytest.raises(RequestError, match=r"has no status\.json"):
         RunDirectory.open(tmp_path)
 
@@ -222,7 +222,7 @@ def test_found_by_path_and_as_listed(tmp_path, runs, monkeypatch):
     assert find_run(wanted.name, tmp_path / "elsewhere").path == wanted
 
 
-def test_found_by_the_folder_name_alone(tmp_path, runs):
+def test_found_by_the_folder_name(tmp_path, runs):
     path = runs[2].path.rename(runs[2].path.with_name("2024-05-03_120000_s0"))
     assert find_run("2024-05-03_120000_s0", tmp_path).path == path
 

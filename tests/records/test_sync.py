@@ -138,7 +138,7 @@ def test_sync_reports_a_damaged_folder_and_logs_the_others(attnlab, here, empty_
     assert first.is_dir()
 
 
-def test_sync_to_another_store_leaves_the_own_one_alone(attnlab, here, empty_store):
+def test_sync_to_another_store_doesnt_change_the_runs_own(attnlab, here, empty_store):
     before = [read_json(path / "status.json") for path in attnlab.run_folders()]
     other = attnlab.folder / "other"
     other.mkdir()

@@ -236,7 +236,7 @@ def test_the_mlflow_run_of_a_resumed_folder_is_found_or_created(runs, client, kn
     assert len(client.search_runs([experiment], folder)) == 1
 
 
-def test_a_deleted_experiment_comes_back(runs, client):
+def test_a_deleted_experiment_is_restored(runs, client):
     for _ in range(2):
         run = make_run(runs, "gone", state="running")
         assert end(run, start(run))
@@ -364,7 +364,7 @@ def test_a_sweep_is_copied_from_its_folder(runs, client):
     assert [entry.path for entry in client.list_artifacts(parent)] == ["plots", "table.csv"]
 
 
-def test_a_tracker_that_was_not_started_keeps_nothing(monkeypatch):
+def test_a_tracker_that_was_not_started_records_nothing(monkeypatch):
     monkeypatch.setattr(tracking.HelperProcess, "current", lambda *_: pytest.fail("it was started"))
     tracker = Tracker(None, None)
     tracker.changed()

@@ -105,7 +105,7 @@ def test_a_pruned_run_stays_pruned_in_its_search_and_is_resumed_elsewhere(make, 
     assert trained == [("on", run.path)]
 
 
-def test_a_failed_run_is_tried_again_only_when_asked(config, make, trained):
+def test_a_failed_run_is_retried_only_on_request(config, make, trained):
     failed = make("failed", error="RunFailed: epoch 2").path
     with pytest.raises(RunFailed, match="epoch 2"):
         run_once(config, SWEEP)

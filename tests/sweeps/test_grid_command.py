@@ -349,7 +349,7 @@ TRANSLATORS = ("task=translate", "attention=none", "seed=0,1,2", UNTRACKED)
 
 @pytest.fixture
 def launched(here, monkeypatch):
-    """Let a launch fail; return the requested processes, None for this one, and the reason."""
+    """Let each launch fail; return the requested number of processes and the messages."""
     asked = []
 
     def launch(context, work, composed, overrides):

@@ -65,7 +65,7 @@ def work(cfg):
 
 
 @pytest.mark.parametrize("launcher", ["basic", "joblib"])
-def test_hydras_launcher_returns_what_each_call_did(hydra, tmp_path, launcher):
+def test_hydras_launcher_returns_the_result_of_each_call(hydra, tmp_path, launcher):
     context, load = hydra
     more = ["hydra/launcher=joblib", "hydra.launcher.n_jobs=1"] if launcher == "joblib" else []
     composed = internals.in_folder(load(*more), tmp_path)

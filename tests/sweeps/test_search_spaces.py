@@ -181,7 +181,7 @@ def test_defaults_of_a_search_follow_from_other_settings():
     assert SearchSettings.parse({"space": space}, fixed).fixed == ("task=fib",)
 
 
-def test_objectives_come_from_the_results():
+def test_objectives_are_read_from_the_results():
     chosen = {"space": {"model.units": {"int": [4, 8]}}, "metrics": ["best_value", "parameters"]}
     search = SearchSettings.parse(chosen)
     assert search.objectives({"best_value": 0.5, "parameters": 17}) == (0.5, 17.0)

@@ -217,7 +217,7 @@ def test_a_resumed_run_reports_an_epoch_again(tmp_path):
 
 
 @pytest.mark.parametrize(("metric", "given_up"), [("val_bleu", False), ("val_loss", True)])
-def test_a_score_that_was_not_computed_is_no_reason_to_prune(tmp_path, metric, given_up):
+def test_a_missing_score_doesnt_prune(tmp_path, metric, given_up):
     document = {"space": RATE, "trials": 9, "prune_after_trials": 1, "prune_after_epochs": 1}
     chosen = SearchSettings.parse(document, (), (metric, "max" if metric == "val_bleu" else "min"))
     study = Study.open(chosen, tmp_path, "a")

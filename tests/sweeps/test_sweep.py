@@ -217,7 +217,7 @@ def test_a_launcher_that_does_nothing_is_abandoned(grid):
         grid(raising(DIED)).execute()
 
 
-def test_a_failed_run_is_tried_again_only_when_asked(grid, does):
+def test_a_failed_run_is_retried_only_on_request(grid, does):
     with pytest.raises(SweepFailed, match="1 of 2 jobs failed; sweep.retry_failed"):
         grid(does(a=FAILED, b=DONE), points=2).execute()
     again = grid(points=2)
@@ -357,7 +357,7 @@ def test_a_grid_excludes_other_processes(grid):
         grid(second).execute()
 
 
-def test_a_damaged_result_is_no_result(run_of):
+def test_a_damaged_result_counts_as_missing(run_of):
     run = run_of(0, "completed")
     (run.path / "metrics.json").write_text("[]")
     assert read_results(run.path) == {}
@@ -452,7 +452,7 @@ def test_trials_that_never_started_are_counted_as_not_run(search, training, caps
     assert not sweep.launch.is_active()
 
 
-def test_failed_trials_are_counted_and_tried_again_when_asked(search, training, capsys):
+def test_failed_trials_are_counted_and_retried_on_request(search, training, capsys):
     training(lambda number: "failed" if number == 1 else "completed")
     with pytest.raises(SweepFailed, match="1 of 3 jobs failed; sweep.retry_failed=true"):
         search(at_work, trials=3).execute()

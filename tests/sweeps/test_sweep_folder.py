@@ -52,13 +52,13 @@ def test_another_command_is_refused(folder, kind, fixed, words):
         folder.require_same(kind, fixed, {"attention": ["none", "pooling"]})
 
 
-def test_a_damaged_sweep_says_so(folder):
+def test_a_damaged_sweep_is_reported(folder):
     (folder.path / "sweep.json").write_text("{")
     with pytest.raises(RequestError, match="sweep.json: damaged"):
         folder.require_same(GRID, {}, {})
 
 
-def test_launches_are_counted_and_what_varies_grows(folder):
+def test_launches_are_counted_and_varied_keys_are_added(folder):
     first = folder.begin_launch({"kind": GRID}, {"attention": ["none"], "seed": ["0"]})
     second = folder.begin_launch({"kind": GRID}, {"seed": ["1"]})
     assert (first, second) == (1, 2)

@@ -68,7 +68,7 @@ def test_a_long_table_is_cut_and_names_the_full_file(tmp_path):
     assert shown[-2].split()[0] == "77" and shown[-1].startswith("39 more rows: ")
 
 
-def test_jobs_that_were_not_run_take_no_room():
+def test_jobs_that_were_not_run_have_no_rows():
     assert len(printed([row(1), row(2, {}, state="not run")], [])) == 3
     assert printed([row(1, {}, state="not run")], []) == []
 

@@ -70,7 +70,7 @@ def test_killed_and_interrupted_jobs_end_with_the_same_bits(tmp_path):
 
 
 @pytest.mark.slow
-def test_a_job_that_fails_leaves_the_others_alone_or_ends_them(tmp_path):
+def test_a_failing_job_ends_the_others_only_on_request(tmp_path):
     attnlab = CommandLine(tmp_path)
     rates = ("optimizer=sgd", "optimizer.learning_rate=0.01,1e31,0.02", "seed=1")
     words = (*(word for word in TOGETHER if not word.startswith(("seed", "optimizer"))), *rates)

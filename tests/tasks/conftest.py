@@ -1,4 +1,4 @@
-"""What the tests of several tasks share: a run that is trained once in a file."""
+"""Shared fixtures of several tasks: a run that is trained once per file."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from command_line import CommandsHere
 
 @pytest.fixture(scope="module")
 def kept_runs(tmp_path_factory) -> Path:
-    """Where the run of a file lies between its tests."""
+    """The folder of a file's run between its tests."""
     return tmp_path_factory.mktemp("trained") / "runs"
 
 
 @pytest.fixture
 def trained_once(lab, kept_runs) -> Callable[..., CommandsHere]:
-    """Train by some words, which are the same for all tests of a file; each has a copy."""
+    """Train with some overrides, the same for all tests of a file; each test gets a copy."""
 
     def train(*words: str) -> CommandsHere:
         if not kept_runs.exists():

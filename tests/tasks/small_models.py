@@ -1,4 +1,4 @@
-"""Settings of options for models that are small, and what holds for every model."""
+"""Settings of small models, and checks for every model."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SMALL |= {"cell": "simple"}
 
 
 def settings(group: str, name: str, **others) -> dict:
-    """Those of an option's YAML; where it has sizes, they are `SMALL`, or what `others` say.
+    """Settings of an option's YAML, with the sizes of `SMALL` or those in `others`.
 
     A value `auto` is the one that the setting's rule has for it, if it has one.
     """
@@ -44,7 +44,7 @@ def combinations(models: Sequence[str]) -> list[tuple[str, str]]:
 
 
 def assert_saves_and_loads(model: keras.Model, inputs: Any, folder: Path) -> None:
-    """Weights come back from a file; the model is left as it was."""
+    """Check that weights can be saved and loaded; the model doesn't change."""
     expected = np.asarray(model(inputs))
     model.save_weights(folder / "w.weights.h5")
     model.set_weights([weight * 0 + 0.1 for weight in model.get_weights()])
@@ -54,7 +54,7 @@ def assert_saves_and_loads(model: keras.Model, inputs: Any, folder: Path) -> Non
 
 
 def assert_drops_in_training_alone(model: keras.Model, inputs: Any) -> None:
-    """Dropout changes what the model gives in training, and nothing else."""
+    """Check that dropout changes the model's output only in training."""
     assert not np.array_equal(model(inputs, training=True), model(inputs))
     np.testing.assert_array_equal(model(inputs), model(inputs))
 
@@ -62,7 +62,7 @@ def assert_drops_in_training_alone(model: keras.Model, inputs: Any) -> None:
 def assert_every_weight_learns(
     model: keras.Model, loss: Callable[[], Any], cancelling: str = "key_bias"
 ) -> None:
-    """All weights have a gradient, except some biases that cancel in a softmax."""
+    """Check that all weights have a gradient, except biases that cancel in a softmax."""
     with tf.GradientTape() as tape:
         value = loss()
     assert np.all(np.isfinite(value))

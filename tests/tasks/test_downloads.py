@@ -1,4 +1,4 @@
-"""Downloads from a server of our own: kept, checked, and refused in one sentence."""
+"""Downloads from a local server: cached, checked, and refused in one sentence."""
 
 from __future__ import annotations
 

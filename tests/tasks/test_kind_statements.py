@@ -1,4 +1,4 @@
-"""What kinds state of themselves holds for their tasks and their parts."""
+"""The declarations of kinds agree with their tasks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One reader of CSV and TSV files for all kinds: strict, by line numbers, in any dialect."""
+"""The reader of CSV and TSV files: strict, with line numbers, for any dialect."""
 
 from __future__ import annotations
 

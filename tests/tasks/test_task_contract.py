@@ -1,4 +1,4 @@
-"""What every forecasting task keeps, over every file of conf/task."""
+"""The contract of every forecasting task of conf/task."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ by_file = pytest.mark.parametrize("file", FORECASTING)
 
 @pytest.fixture
 def make(tmp_path, monkeypatch):
-    """Make a file's task with its defaults; a task that wants a CSV file gets one."""
+    """Make a file's task with its defaults; a task that needs a CSV file gets one."""
     monkeypatch.setattr(ett, "_MONTH", small_ett.MONTH)
 
     def make(file: str, **changes) -> ForecastingTask:

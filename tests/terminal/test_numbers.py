@@ -1,4 +1,4 @@
-"""How numbers of tables are written."""
+"""The format of numbers in tables."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ def test_book_cleaning_gives_letters_and_single_spaces(text):
 
 
 @pytest.mark.realdata
-def test_the_books_own_pairs_come_out_of_tatoeba(realdata):
+def test_book_cleaning_of_tatoeba_gives_the_books_pairs(realdata):
     """939 of its 1,000: the others were changed at Tatoeba since, or are in the part held out."""
     with open(realdata / "book" / "english-german-test.pkl", "rb") as stream:
         book = [tuple(map(str, pair)) for pair in pickle.load(stream)]

@@ -1,4 +1,4 @@
-"""Files as text, and what is wrong with them."""
+"""Reading files as text, and messages for unusable ones."""
 
 from __future__ import annotations
 

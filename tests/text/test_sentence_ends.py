@@ -1,4 +1,4 @@
-"""Where sentences begin and end: not at every point."""
+"""The start and the end of sentences: not every point ends one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which texts count as one."""
+"""Texts that count as equal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tokenizers: nothing collides, BPE gives every text back, words and pieces find each other."""
+"""Tokenizers: no collisions, exact decoding by BPE, and the words of pieces."""
 
 import json
 
@@ -67,7 +67,7 @@ def test_no_text_is_a_special_token(kind, text):
 
 
 @every_kind
-def test_a_token_may_look_like_any_other(kind):
+def test_tokens_may_look_like_special_tokens(kind):
     lines = ["[PAD]", "[ PAD ]", "< pad >", "ĠĠ Ġ", "▁▁ a"]
     tokenizer = Tokenizer.fit(lines * 5, kind=kind, size=500)
     assert [back(tokenizer, line) for line in lines] == lines

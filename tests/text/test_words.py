@@ -1,4 +1,4 @@
-"""What counts as a word."""
+"""Splitting texts into words."""
 
 import unicodedata
 

@@ -1,4 +1,4 @@
-"""Which compiler trains a model, by its size and the processor."""
+"""The choice of the compiler by the size of the model and the processor."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ WIDE, NARROW = "flags\t\t: fpu avx2 avx512f avx512_vnni", "flags\t\t: fpu avx av
 
 @pytest.fixture
 def processor(monkeypatch, tmp_path):
-    """Have the processor say something of itself; None: nothing."""
+    """Replace the processor's description; None: it has none."""
 
     def say(flags):
         path = tmp_path / "cpuinfo"

@@ -1,4 +1,4 @@
-"""The compiled epoch against a plain loop over Keras layers."""
+"""The compiled epoch, compared with a plain loop over Keras layers."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def make_program(dropout=0.0, **settings):
 
 
 def plain_epoch(model, optimizer, plan, rates) -> list[float]:
-    """The same steps one by one, on real rows alone."""
+    """The same steps one by one, only on real rows."""
     inputs, targets = data()
     losses = []
     for rows, real, rate in zip(plan.indices, plan.weights, rates, strict=True):
@@ -145,7 +145,7 @@ def test_variable_values_are_current_before_the_model_is_requested():
     np.testing.assert_array_equal(program.variable_values()[0], known[0] + 1.0)
 
 
-def test_predictions_come_in_order_and_losses_are_means_over_rows():
+def test_predictions_are_in_order_and_losses_are_means_over_rows():
     program = make_program()
     inputs, targets = data()
     rows = np.array([13, 2, 17, 3, 5])
@@ -156,7 +156,7 @@ def test_predictions_come_in_order_and_losses_are_means_over_rows():
     assert program.predict(np.arange(0)).shape == (0, HORIZON)
 
 
-def test_more_rows_than_one_prediction_batch_come_whole():
+def test_predictions_of_several_batches_are_complete():
     rows = np.tile(np.arange(ROWS), 13)
     program = make_program()
     outputs = program.predict(rows).reshape(13, ROWS, HORIZON)
@@ -175,7 +175,7 @@ def begun(seed: int = 0) -> Program:
 
 
 def dropout_losses(seed=0, splits=(7,)) -> tuple[np.ndarray, list[np.ndarray]]:
-    """Losses and weights of seven steps with dropout, taken in one go or in parts."""
+    """Losses and weights of seven steps with dropout, run at once or in parts."""
     program = begun(seed)
     plan = filled_plan(np.tile(np.arange(4), 7), 4)
     losses, first = [], 0
@@ -232,7 +232,7 @@ def test_other_data_and_another_seed_need_no_compilation():
 
 
 class MeanOfWords(InMemoryModel):
-    """Tokens (B, S), 0 behind their end, to two numbers; remembers how far it was made to read."""
+    """Maps padded tokens (B, S) to two numbers; records the length of its inputs."""
 
     def __init__(self):
         super().__init__()

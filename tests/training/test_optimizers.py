@@ -11,7 +11,7 @@ from attnlab.training.optimizers import make_optimizer
 
 
 def step(name, gradients, **settings) -> list[np.ndarray]:
-    """Variables that begin at 1, after one update."""
+    """Variables that start at 1, after one update."""
     variables = [keras.Variable(np.ones_like(gradient)) for gradient in gradients]
     make_optimizer(name, settings).apply([keras.ops.array(g) for g in gradients], variables)
     return [np.asarray(variable) for variable in variables]

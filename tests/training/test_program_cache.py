@@ -136,7 +136,7 @@ def test_two_learners_at_once_share_no_variables(learner_of):
 
 
 @pytest.mark.slow
-def test_few_programs_are_kept_and_no_data(learner_of, monkeypatch):
+def test_few_programs_and_no_data_are_cached(learner_of, monkeypatch):
     monkeypatch.setattr(program_cache, "_MOST", 2)
     for units in (2, 3, 4):
         learner_of(*FIB, "trainer.jit=false", f"model.units={units}")

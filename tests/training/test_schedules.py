@@ -1,4 +1,4 @@
-"""Schedules against the papers' formulas and against Keras."""
+"""Schedules, compared with the papers' formulas and with Keras."""
 
 from types import SimpleNamespace
 

@@ -18,7 +18,7 @@ import_tensorflow()
 
 
 class Doubling:
-    """A program that doubles the numbers that are its steps, and remembers its calls."""
+    """A program that doubles its steps, which are numbers, and records its calls."""
 
     def __init__(self, most=99):
         self.calls, self._most = [], most
@@ -31,7 +31,7 @@ class Doubling:
 
 
 def taking(program, start, times, width=2):
-    """A run that takes steps some times."""
+    """A run that submits steps several times."""
 
     def work():
         found = start
@@ -58,7 +58,7 @@ def test_runs_of_different_programs_or_widths_are_not_stacked():
 
 
 def test_a_request_doesnt_wait_for_other_programs():
-    """A run that went on alone, since its neighbours had stopped early, waited for other sorts."""
+    """Fixed: a run whose neighbours had stopped early waited for runs of other programs."""
     done, waited = threading.Event(), []
 
     class Slow(Doubling):
@@ -117,7 +117,7 @@ def test_a_run_that_raises_interrupts_the_others():
 
 @pytest.fixture
 def plain_ctrl_c():
-    """A Ctrl-C that no command of this process remembers."""
+    """A Ctrl-C that no command of this process handles."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)
@@ -319,7 +319,7 @@ OTHERS = ("pooling", "luong_local", "scaled_dot_product", "multi_head")
         pytest.param(("attention=none", *EACH_ITS_OWN_DATA, "optimizer=adamw"), marks=slow),
     ],
 )
-def test_stacked_runs_agree_with_runs_that_are_alone(learners, caplog, given):
+def test_stacked_runs_agree_with_separate_runs(learners, caplog, given):
     alone = [epochs(learner)() for learner in learners(*given)]
     works = [epochs(learner, width=2) for learner in learners(*given)]
     for one, other in zip(StackScheduler(threads=2).run(works), alone, strict=True):

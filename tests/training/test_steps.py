@@ -28,7 +28,7 @@ def test_no_two_steps_draw_the_same_numbers(model, draws, first):
     steps = [drawn(model, states, step, draws, tf.constant(draws)) for step in (0, 1, 2)]
     assert len(set().union(*steps)) == 3 * draws
     seed = int(states.seeds(7)[0])
-    # What steps of few draws get has to stay, or old runs could not be resumed.
+    # The seeds of steps with few draws must not change, or old runs could not be resumed.
     assert ((seed, 512) in steps[2]) == (first is not None)
     assert drawn(model, states, 2, 3, 1) == {(seed, 512), (seed, 513), (seed, 514)}
 

@@ -1,4 +1,4 @@
-"""Which epoch is best and when to stop, against Keras's EarlyStopping."""
+"""The best epoch and early stopping, compared with Keras's EarlyStopping."""
 
 import math
 from types import SimpleNamespace
@@ -68,7 +68,7 @@ def test_nothing_stops_without_patience_or_values():
 
 
 def test_the_smallest_loss_decides_between_equal_values():
-    """BLEU of short sentences is 0 in each epoch: the first, hardly trained, was the result."""
+    """Fixed: with a BLEU of 0 in each epoch, the first, hardly trained epoch was the result."""
     monitor, zeros = Monitor("val_bleu", "max"), [0.0] * 4
     assert monitor.best_epoch(zeros, [4, 3, 2, 3]) == 3
     assert monitor.best_epoch(zeros, [2, 2, 2, 2]) == monitor.best_epoch(zeros) == 1

@@ -1,4 +1,4 @@
-"""Private interfaces of TensorFlow and Keras: what an upgrade may take away, by name."""
+"""Private interfaces of TensorFlow and Keras that an upgrade may change, one test each."""
 
 from __future__ import annotations
 

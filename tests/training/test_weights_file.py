@@ -1,4 +1,4 @@
-"""Files of weights: what Keras writes, to the byte."""
+"""Files of weights equal those of Keras, byte by byte."""
 
 import errno
 import shutil
@@ -12,7 +12,7 @@ from attnlab.training.weights_file import WeightsFiles
 
 
 class Doubled(keras.layers.Dense):
-    """Saves something else than its variables."""
+    """A layer that saves something other than its variables."""
 
     def save_own_variables(self, store):
         store["0"], store["1"] = 2.0 * self.kernel.numpy(), self.bias.numpy()
@@ -34,7 +34,7 @@ def values_of(model):
 
 @pytest.fixture
 def calls(monkeypatch):
-    """How often Keras itself saves."""
+    """Count the calls of Keras's own save function."""
     calls, save = [], keras.Model.save_weights
     monkeypatch.setattr(
         keras.Model, "save_weights", lambda *given: (calls.append(given), save(*given))

@@ -1,4 +1,4 @@
-"""Axes: where values lie, and which ticks they get."""
+"""Axes: the places of values, and ticks."""
 
 from __future__ import annotations
 

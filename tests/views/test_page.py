@@ -1,4 +1,4 @@
-"""A page's HTML: whole, alone, and no text in it is markup."""
+"""A page's HTML: complete, self-contained, and without markup in texts."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _VOID = {"meta", "input"}
 
 
 class Tree(HTMLParser):
-    """Elements as the standard library's parser, which nobody here wrote, sees them."""
+    """The elements that the standard library's parser finds."""
 
     def __init__(self, text: str) -> None:
         super().__init__()

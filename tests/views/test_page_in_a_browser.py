@@ -1,4 +1,4 @@
-"""A page as a person uses it, by pointer and by keys, in a real browser without network."""
+"""A page in a real browser without network, used by pointer and by keys."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def browser():
 
 @pytest.fixture
 def wrong() -> list[str]:
-    """What goes wrong in a page: errors, and whatever it asks a network for."""
+    """The problems of a page: errors, and requests to a network."""
     return []
 
 
@@ -48,7 +48,7 @@ def opened(browser, path: Path, wrong: list[str]):
 
 @pytest.fixture(params=["plain", HOSTILE], ids=["plain", "hostile"])
 def seen(browser, tmp_path, request, wrong):
-    """The page, open; at the end nothing has gone wrong in it, and nothing was asked for."""
+    """The open page; at the end it must have no errors and no network requests."""
     path = tmp_path / "report.html"
     path.write_text(page_text(page(request.param)), encoding="utf-8")
     tab = opened(browser, path, wrong)
@@ -60,7 +60,7 @@ def seen(browser, tmp_path, request, wrong):
 
 
 def picture(tab, name: str) -> None:
-    """Keep a picture where $ATTNLAB_PICTURES asks for one."""
+    """Save a picture if $ATTNLAB_PICTURES names a folder."""
     if folder := os.environ.get("ATTNLAB_PICTURES"):
         tab.screenshot(path=Path(folder) / f"{name[:60].replace('/', '')}.png", full_page=True)
 
@@ -110,7 +110,7 @@ def test_the_slider_changes_all_its_records(seen):
 
 
 def strengths(words) -> list[float]:
-    """How strongly each word is lit."""
+    """The strength of each word's highlight."""
     style = (
         "words => words.map(w => {const found = w.style.background.match(/([\\d.]+)\\)$/);"
         " return found ? Number(found[1]) : 0;})"

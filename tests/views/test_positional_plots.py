@@ -1,4 +1,4 @@
-"""The figures of positional encodings show what the formula says."""
+"""The figures of positional encodings show the formula's values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Questions about texts, runs that answer them and their attention, made in no time."""
+"""Synthetic questions about texts, and runs that answer them, with attention."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ TIMES = ("at noon", "on Monday", "in March", "after lunch")
 
 
 def question(number: int, text: str, asking: str, *answers: str) -> Asked:
-    """A question with answers where they stand first in the text."""
+    """A question with answers at their first positions in the text."""
     places = tuple(Answer(text.index(answer), answer) for answer in answers)
     return Asked(f"q{number}", asking, text, places)
 
@@ -44,7 +44,7 @@ def some_questions(count: int, seed: int = 0) -> list[Asked]:
 
 
 def squad_json(questions: Sequence[Asked]) -> str:
-    """The same as a file of SQuAD's form."""
+    """The same questions as a file in SQuAD's format."""
     paragraphs = [
         {
             "context": each.text,
@@ -65,7 +65,7 @@ def squad_json(questions: Sequence[Asked]) -> str:
 def part(
     questions: Sequence[Asked], tokenizer: Tokenizer, *, places: tuple[int, int] = (8, 24)
 ) -> AskedPart:
-    """Questions in tokens, of so many places for question and text."""
+    """Tokenized questions, with these numbers of places for question and text."""
     texts = [cut_text(tokenizer, each.text) for each in questions]
     answers = [
         text.holding(each.answers[0].start, each.answers[0].end) if each.answers else None
@@ -88,7 +88,7 @@ def asked_texts(train: Sequence[Asked], test: Sequence[Asked]) -> AskedTexts:
 
 
 def said(questions: Sequence[Asked], right: float, seed: int = 0) -> list[PredictedAnswer]:
-    """Answers of which about a share is right; the others are the text's first word."""
+    """Answers, of which about this share is right; the others are the text's first word."""
     draw = np.random.default_rng(seed)
     found = []
     for each in questions:
@@ -109,7 +109,7 @@ def write_answerer(
     seed: int = 0,
     kept: Mapping[str, np.ndarray] | None = None,
 ) -> RunDirectory:
-    """A run that gave these answers to the test questions."""
+    """Write a run with these answers to the test questions."""
     from compared_runs import write_run
 
     report = build_report(data, "test", answers, 0.5)

@@ -1,4 +1,4 @@
-"""Tokens that know where they stand, windows, and the best spans over them."""
+"""Tokens with positions, windows, and the best spans of all windows."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_each_token_has_the_position_of_its_word(tokenizer):
 
 @given(st.text(max_size=60))
 def test_tokens_follow_the_words_of_any_text(text):
-    """Upper case, accents apart, odd spaces: what the model sees never moves an answer.
+    """Upper case, decomposed accents and odd spaces never change an answer's position.
 
     Letters that are newer than the Unicode of the library that cuts join the word before them.
     """
@@ -54,7 +54,7 @@ def test_tokens_follow_the_words_of_any_text(text):
     ("text", "words"),
     [
         ("a =\u0338 b, c", ["a", "=\u0338", "b", ",", "c"]),  # composed
-        ("a \u2adc. b", ["a", "\u2adc", ".", "b"]),  # and taken apart
+        ("a \u2adc. b", ["a", "\u2adc", ".", "b"]),  # decomposed
     ],
 )
 def test_decomposed_characters_keep_their_positions(text, words):
@@ -111,7 +111,7 @@ def test_rows_are_start_question_end_and_a_window():
 
 
 def best_by_loops(logits, starts, length, longest):
-    """Every span of every window, one after the other."""
+    """Scores of every span of every window, by a plain loop."""
     found = {}
     for window, start in zip(logits, starts, strict=True):
         for first in range(start, min(start + logits.shape[2] - 1, length)):
@@ -156,7 +156,7 @@ def test_the_best_spans_have_their_shares_of_all():
 
 
 def test_no_answer_wins_by_more_than_the_threshold():
-    """The score of START, 1 + 2 here, and in the other window 9: the smallest counts."""
+    """START scores 1 + 2 in one window and 9 in the other: the smallest counts."""
     logits = np.zeros((2, 2, 3))
     logits[0] = [[1, 2, 0], [2, 0.5, 0]]
     logits[1, :, 0] = 4.5

@@ -1,4 +1,4 @@
-"""task=answer from the command line: a run, its files, and the verbs that use it."""
+"""task=answer from the command line: a run, its files, and the commands that use it."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def lab(here, no_figures):
 
 @pytest.fixture
 def trained(trained_once):
-    """A run that was trained once for all tests here; each has a copy."""
+    """A run that is trained once for all tests of this file; each test gets a copy."""
     return trained_once(*TINY, "attention=bahdanau", UNTRACKED)
 
 

@@ -22,7 +22,7 @@ WORDS = st.lists(st.sampled_from(["the", "old", "dog", "Dog.", "an", "cat", "in"
         ("U.S.A.", "usa"),
         ("twenty-one", "twentyone"),
         ("the", ""),
-        ("A–Z", "–z"),  # ASCII punctuation alone goes; then the article does
+        ("A–Z", "–z"),  # only ASCII punctuation is removed, then the article
         ("Größe", "größe"),
         ("《红楼梦》", "红 楼 梦"),  # as in MLQA: no punctuation, each character a word
         ("1,000元。", "1000 元"),
@@ -71,7 +71,7 @@ def test_a_question_without_an_answer_expects_an_empty_one():
 
 @given(WORDS.map(" ".join), WORDS.map(" ".join))
 def test_f1_is_the_overlap_twice_over_all_words(said, answer):
-    """2 P R / (P + R) = 2 shared / (given + right), another way to the same number."""
+    """2 P R / (P + R) = 2 shared / (given + right), an equal formula."""
     given_, right = (Counter(normalized_answer(text).split()) for text in (said, answer))
     words = given_.total() + right.total()
     empty = not given_ or not right

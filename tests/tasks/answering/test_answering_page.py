@@ -1,4 +1,4 @@
-"""What a page shows of runs that answer: answers, and where each epoch looked."""
+"""Pages about runs that answer questions: answers, and attention by epoch."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_other_questions_and_damaged_files_are_named(tmp_path):
 
 
 class Looking:
-    """A model whose text looks at the question's word that has the epoch's number."""
+    """A model whose text attends to the question's word with the epoch's number."""
 
     epoch = None
 
@@ -68,7 +68,7 @@ class Looking:
 
 
 class Task:
-    """Says the text's word that has the epoch's number."""
+    """Answers with the text's word that has the epoch's number."""
 
     question_places, text_places = Q, P
 
@@ -93,7 +93,7 @@ class Task:
 
 
 class Run:
-    """What a page has of a run with such a model."""
+    """A reported run with such a model."""
 
     def __init__(self, run, data=DATA, room=10**6):
         self.run, self.label, self.colour, self.room = run, "bahdanau", 0, room

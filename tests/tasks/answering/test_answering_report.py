@@ -1,4 +1,4 @@
-"""Baselines, reports, comparisons and figures of runs that answer."""
+"""Baselines, reports, comparisons and figures of runs that answer questions."""
 
 from __future__ import annotations
 
@@ -170,7 +170,7 @@ def test_the_result_is_one_line():
 
 
 def run_with(runs, attention, wrong, seed=0, data=DATA):
-    """A run that has these questions wrong, and all others right."""
+    """Write a run with wrong answers to these questions, and right ones to all others."""
     answers = said(data.parts["test"].questions, 1)
     for number in wrong:
         answers[number] = PredictedAnswer("day", 0, 3, 0.5)

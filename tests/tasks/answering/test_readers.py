@@ -1,4 +1,4 @@
-"""Readers: every model with every mechanism, and what they compute on small cases."""
+"""Readers: every model with every mechanism, and exact small cases."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def make(model: str, attention: str, **changes):
 
 @functools.cache
 def made(model: str, attention: str):
-    """The same, for tests that leave it as it is."""
+    """The same model, cached for tests that don't change it."""
     return make(model, attention)
 
 

@@ -1,4 +1,4 @@
-"""Labelled texts, runs that classify them and their attention, made in no time."""
+"""Synthetic labelled texts, and runs that classify them, with attention."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def some_texts(count: int, seed: int = 0, grouped: bool = False) -> TextPart:
 
 
 def answers(labels: np.ndarray, right: float, seed: int = 0, classes: int = 3) -> np.ndarray:
-    """Probabilities (N, C) of which about a share is right."""
+    """Probabilities (N, C), of which about this share is right."""
     random = np.random.default_rng(seed)
     found = random.dirichlet(np.ones(classes), len(labels))
     won = np.flatnonzero(random.random(len(labels)) < right)
@@ -66,7 +66,7 @@ def write_classifier(
     metrics: Mapping[str, Any] | None = None,
     kept: Mapping[str, np.ndarray] | None = None,
 ) -> RunDirectory:
-    """A run that gave these probabilities to the test texts."""
+    """Write a run with these probabilities for the test texts."""
     from compared_runs import write_run
 
     report = build_report(data, "test", probabilities)
@@ -87,7 +87,7 @@ def attention(
     heads: int = 1,
     queries: int = 1,
 ) -> dict[str, np.ndarray]:
-    """What attention.npz has of some texts: random weights, none on the padding."""
+    """The arrays of attention.npz for some texts: random weights, 0 on padding."""
     random = np.random.default_rng(0)
     words = [texts.texts[row].split() for row in rows]
     longest = max(map(len, words))

@@ -1,4 +1,4 @@
-"""Baselines of classifiers, on texts that can be seen through."""
+"""Baselines of classifiers, on simple texts."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_word_counts_ignore_the_order_of_words():
 
 
 def test_word_counts_are_scikit_learns_pipeline():
-    """Written out here, on words that both cut alike."""
+    """Compared with scikit-learn's pipeline on words that both split alike."""
     train, asked = some_texts(80), some_texts(30, seed=1)
     vectorizer = TfidfVectorizer(tokenizer=str.split, token_pattern=None)
     model = LogisticRegression(max_iter=5000, tol=1e-8)

@@ -22,7 +22,7 @@ DATA = labelled(some_texts(40), TEST)
 
 
 def summed(lost: int, won: int) -> Fraction:
-    """The probability of all outcomes that are no more probable than this one."""
+    """The total probability of the outcomes that are at most as probable as this one."""
     n = lost + won
     return Fraction(sum(comb(n, k) for k in range(n + 1) if comb(n, k) <= comb(n, lost)), 2**n)
 
@@ -42,14 +42,14 @@ def test_p_of_many_texts_is_scipys():
 
 
 def run_with(runs, attention, wrong, seed=0, data=DATA):
-    """A run that has these texts wrong, and all others right."""
+    """Write a run with wrong predictions for these texts, and right ones for all others."""
     said = data.parts["test"].labels.copy()
     said[list(wrong)] = (said[list(wrong)] + 1) % 3
     return write_classifier(runs, attention, np.eye(3)[said], data, seed=seed)
 
 
 def test_one_seed_is_mcnemars_test(tmp_path):
-    """Both have text 0 wrong, which says nothing; 6 are the group's alone, 1 the reference's."""
+    """Text 0 is wrong in both, and ignored; 6 are wrong only in the group, 1 in the reference."""
     base = run_with(tmp_path, "none", [0, 1])
     own = run_with(tmp_path, "pooling", [0, *range(2, 8)])
     (found,) = item_test("accuracy", [([own], [base])], False)
@@ -61,7 +61,7 @@ def test_one_seed_is_mcnemars_test(tmp_path):
 
 
 def test_seeds_dont_count_as_further_texts(tmp_path):
-    """A text is won by more right answers over the seeds, and counts once."""
+    """The side with more right answers over the seeds wins a text, which counts once."""
     wrong_base, wrong_own = [[0, 1, 2, 3], [0, 1, 2]], [[0], [3]]
     base = [run_with(tmp_path, "none", each, seed) for seed, each in enumerate(wrong_base)]
     own = [run_with(tmp_path, "pooling", each, seed) for seed, each in enumerate(wrong_own)]

@@ -1,4 +1,4 @@
-"""Measures of classifiers: by hand, against a plain loop, and against scikit-learn's."""
+"""Measures of classifiers, compared with numbers by hand, a plain loop, and scikit-learn."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_the_calibration_error_is_that_of_a_plain_loop():
 
 
 def test_a_calibrated_model_has_a_small_calibration_error():
-    """Of 10 texts of which it is 0.7 sure, 7 are right; of those it is certain of, all."""
+    """With confidence 0.7, 7 of 10 texts are right; with confidence 1, all."""
     confidence = np.repeat([0.7, 1.0], 10)
     right = np.concatenate([np.arange(10) < 7, np.ones(10, bool)])
     assert measures.calibration_error(confidence, right) == pytest.approx(0, abs=1e-12)

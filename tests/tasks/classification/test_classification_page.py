@@ -1,4 +1,4 @@
-"""What a page shows of classifiers: texts, confusions, and the words that each epoch looked at."""
+"""Pages about classifiers: texts, confusions, and attention by epoch."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def test_few_classes_have_a_confusion_matrix_and_many_a_list():
 class Looking:
     """A model of one head for each shift, whose weights lie that far behind the epoch's number.
 
-    It says the class that has the epoch's number.
+    It predicts the class with the epoch's number.
     """
 
     def __init__(self, shifts=(0,), every=False):
@@ -120,7 +120,7 @@ class Looking:
 
 
 class Run:
-    """What a page has of a run with such a model; TensorFlow reads its epoch anew each time."""
+    """A reported run with such a model, which reads its epoch at each call."""
 
     def __init__(self, run, data, tokenizer, model, room=10**6):
         self.run, self.label, self.colour, self.room = run, "bahdanau", 0, room
@@ -154,7 +154,7 @@ class Run:
 def tokenized(
     test: TextPart, tokenizer: Tokenizer | None = None
 ) -> tuple[LabelledTexts, Tokenizer]:
-    """The same texts with their tokens; all words are known unless a tokenizer is given."""
+    """The same texts with tokens; without a tokenizer all words are known."""
     tokenizer = tokenizer or Tokenizer.fit(test.texts, kind="word")
     rows = tokenizer.encode(test.texts)
     longest = max(map(len, rows))
@@ -165,7 +165,7 @@ def tokenized(
 
 @pytest.fixture
 def looking(tmp_path):
-    """A function from a model to the run that has it."""
+    """A function from a model to a run with it."""
 
     def made(model, room=10**6, kept=None):
         run = write_classifier(tmp_path, "bahdanau", PROBABILITIES, DATA, kept=kept)

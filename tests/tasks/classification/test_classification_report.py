@@ -1,4 +1,4 @@
-"""The report on a classifier, and the table of its answers."""
+"""The report on a classifier, and the table of its predictions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Classifiers: every model with every mechanism, and what they compute on small cases."""
+"""Classifiers: every model with every mechanism, and exact small cases."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def make(model: str, attention: str, **changes):
 
 @functools.cache
 def made(model: str, attention: str, pool: str | None = None):
-    """The same, for tests that leave it as it is."""
+    """The same model, cached for tests that don't change it."""
     return make(model, attention, **({"pool": pool} if pool else {}))
 
 
@@ -122,7 +122,7 @@ def test_a_mean_of_embeddings_is_kerass_own():
     reference.build((None, S))
     reference.set_weights(classifier.get_weights())
     np.testing.assert_allclose(classifier(TOKENS), reference(TOKENS), rtol=1e-5, atol=1e-6)
-    turned = TOKENS[:, ::-1]  # the order counts for nothing
+    turned = TOKENS[:, ::-1]  # the order doesn't matter
     np.testing.assert_allclose(classifier(turned), classifier(TOKENS), rtol=1e-5, atol=1e-6)
 
 
@@ -166,7 +166,7 @@ def test_the_query_is_the_last_state_of_a_text():
 
 
 def test_the_order_of_words_matters():
-    """Words in another order are another text; only positions tell a Transformer so."""
+    """Another order of words is another text; a Transformer sees it only by positions."""
     classifier = made("transformer", "multi_head", "class_token")
     swapped = TOKENS[:, [1, 0, 2, 3, 4, 5]]
     assert not np.allclose(classifier(swapped)[0], classifier(TOKENS)[0], atol=1e-5)

@@ -1,4 +1,4 @@
-"""task=classify from the command line: a run, its files, and the verbs that use it."""
+"""task=classify from the command line: a run, its files, and the commands that use it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ UNTRACKED = "tracking.enabled=false"
 
 @pytest.fixture(scope="module")
 def rows() -> list[str]:
-    """Texts that one word decides, which stands anywhere."""
+    """Texts whose class depends on one word at any position."""
     draw = np.random.default_rng(3)
     words = ["tea", "rain", "bread", "street", "cup", "green", "tall", "quiet"]
     found = {}
@@ -42,7 +42,7 @@ def lab(here, rows, no_figures):
 
 @pytest.fixture
 def trained(trained_once):
-    """A run that was trained once for all tests here; each has a copy."""
+    """A run that is trained once for all tests of this file; each test gets a copy."""
     return trained_once(*TINY, "attention=bahdanau", UNTRACKED)
 
 
@@ -143,7 +143,7 @@ def test_a_sweep_of_models_is_compared_item_by_item(lab):
 
 @pytest.mark.slow
 def test_agreement_is_learned_at_the_defaults(lab):
-    """The readout decides: with `attentional_state` most of their runs stay at chance."""
+    """The readout matters: with `attentional_state` most of these runs stay at chance."""
     code, _, err = lab("task=classify", "attention=luong_global", UNTRACKED)
     assert code == 0, err
     (run,) = lab.run_folders()

@@ -1,4 +1,4 @@
-"""Baselines on numbers that can be worked out by hand."""
+"""Baselines, compared with numbers computed by hand."""
 
 import numpy as np
 import pytest
@@ -59,7 +59,7 @@ def test_nlinear_without_a_ridge_is_least_squares_on_windows_minus_their_newest_
     np.testing.assert_allclose(baselines.nlinear(windows, targets, longer), expected)
 
 
-def test_nlinear_s_ridge_is_scikit_learn_s_of_the_strength_that_forecasts_held_out_windows_best():
+def test_nlinears_ridge_is_scikit_learns_with_the_best_strength():
     fitted, held = WALK[:31], WALK[31:]
     steps = differences(fitted)[:, :4]
     unit = np.sum((steps - steps.mean(axis=0)) ** 2) / 4
@@ -74,7 +74,7 @@ def test_nlinear_s_ridge_is_scikit_learn_s_of_the_strength_that_forecasts_held_o
     np.testing.assert_allclose(baselines.nlinear(*parts), found[best][1])
 
 
-def test_nlinear_goes_on_with_a_trend_at_any_level_and_repeats_where_nothing_is_known():
+def test_nlinear_continues_a_trend_at_any_level():
     rows = np.arange(9.0)[:, None] + np.arange(7.0)
     forecast = baselines.nlinear(rows[:, :4], rows[:, 4:], 1000 + rows[:2, :4])
     np.testing.assert_allclose(forecast, 1000 + rows[:2, 4:])

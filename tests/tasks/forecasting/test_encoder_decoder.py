@@ -1,4 +1,4 @@
-"""The decoder of forecasts against a plain loop over Keras's own cells."""
+"""The decoder of forecasts, compared with a plain loop over Keras's cells."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def make(attention: str, inputs: int = 0, **changes):
 
 
 def drawn(variables) -> None:
-    """Give weights values of which none is 0."""
+    """Give all weights values other than 0."""
     for variable in variables:
         variable.assign(0.4 * np.random.default_rng(59).normal(size=variable.shape))
 
@@ -104,7 +104,7 @@ def look(model, query, states) -> tuple:
 
 
 def by_hand(model, kind: str, history) -> tuple:
-    """The forecast (B, horizon) and the weights (B, T, S), a step after the other."""
+    """The forecast (B, horizon) and the weights (B, T, S), step by step."""
     memory, states = encoded_by_hand(model, history)
     cells = keras_cells(model, kind)
     newest, forecast, seen = history[:, -AT_ONCE:, 0], [], []
@@ -143,7 +143,7 @@ def by_hand(model, kind: str, history) -> tuple:
     ],
 )
 def test_it_is_a_loop_over_the_cells_of_keras(attention, kind, changes):
-    """Values, gradients by the inputs and the encoder's weights, and where each step looks."""
+    """Values, gradients of inputs and encoder weights, and each step's attention weights."""
     model = make(attention, cell=kind, highway=3, anchor=True, **changes)
     drawn(model.trainable_weights)
     history, encoder = tf.constant(HISTORY), model.encoder.trainable_variables
@@ -226,7 +226,7 @@ def squared_error(target, output):
 
 # What XLA takes grows with the cell.
 @pytest.mark.parametrize(("jit", "cell"), [(False, "lstm"), (True, "simple")])
-def test_a_compiled_epoch_takes_the_steps_of_a_plain_loop(jit, cell):
+def test_a_compiled_epoch_equals_a_plain_loop(jit, cell):
     changes = {"cell": cell, "highway": 2, "normalization": "last"}
     model, plain = make("bahdanau", **changes), make("bahdanau", **changes)
     program = Program(model, keras.optimizers.SGD(), squared_error, HISTORY, TARGET, jit=jit)

@@ -30,7 +30,7 @@ def short_months(request, monkeypatch):
 
 @pytest.fixture
 def published(tmp_path, monkeypatch):
-    """A folder of all files, which count as the published ones."""
+    """A folder of all files, whose digests count as the published ones."""
     for seed, name in enumerate(ett_files.DIGESTS):
         folder = small_ett.write(tmp_path / "ett", name, seed)
         digest = sha256((folder / f"{name}.csv").read_bytes()).hexdigest()

@@ -1,4 +1,4 @@
-"""The two Fibonacci tasks: the book's as it is, and the honest one."""
+"""The two Fibonacci tasks: the book's, and one without its leak."""
 
 import numpy as np
 import pytest
@@ -43,7 +43,7 @@ def test_baselines_have_the_known_scores():
     assert mse["golden_ratio"] < 1e-30
 
 
-def test_the_report_says_why_the_score_means_little():
+def test_the_report_explains_why_the_score_means_little():
     task = Fib()
     task.load(0)
     report = zero_report(task)

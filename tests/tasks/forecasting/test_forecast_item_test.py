@@ -29,7 +29,7 @@ def test_diebold_mariano_of_one_step_is_the_t_test_of_the_losses():
 
 
 def test_diebold_mariano_counts_the_overlap_of_longer_horizons():
-    """Losses that go together make the mean less certain than independent ones."""
+    """Correlated losses make the mean less certain than independent ones."""
     rng = np.random.default_rng(0)
     steps = rng.normal(size=211)
     losses = 0.2 + sum(steps[lag : lag + 200] for lag in range(3))
@@ -73,7 +73,7 @@ def test_diebold_mariano_averages_losses_over_seeds(runs):
 
 @pytest.mark.parametrize(("apart", "overlap"), [(1, 2), (2, 1), (12, 1)])
 def test_diebold_mariano_counts_the_windows_that_share_targets(runs, apart, overlap):
-    """Two steps ahead: windows that begin two steps apart share none."""
+    """With horizon 2, windows that start two steps apart share no target."""
     draw = np.random.default_rng(0)
     losses = {name: draw.exponential(size=(9, 2)) for name in ("none", "bahdanau")}
     index = (apart * np.arange(9))[:, None] + np.arange(2)

@@ -1,4 +1,4 @@
-"""What a page shows of forecasts: test targets, and weights at epoch after epoch."""
+"""Pages about forecasts: test targets, and attention by epoch."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_the_best_epochs_weights_are_the_saved_ones(shown, trained):
 
 
 def test_each_epoch_has_its_own_weights(shown, monkeypatch, tmp_path):
-    """The second epoch's are made those of a model whose scores are all 0: equal weights."""
+    """The second epoch gets the weights of a model whose scores are all 0."""
     changed = tmp_path / "epoch_002.weights.h5"
     shutil.copy(shown[0].run.weights_path(2), changed)
     with h5py.File(changed, "r+") as file:
@@ -72,7 +72,7 @@ def arrays(group) -> list:
 
 
 def of_epoch(monkeypatch, number: int, path) -> None:
-    """Let an epoch's weights lie elsewhere."""
+    """Move an epoch's weights away."""
     where = RunDirectory.weights_path
 
     def found(run, epoch):

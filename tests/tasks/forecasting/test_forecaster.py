@@ -1,4 +1,4 @@
-"""Forecasters: every model with every mechanism, and what they compute on small cases."""
+"""Forecasters: every model with every mechanism, and exact small cases."""
 
 from __future__ import annotations
 
@@ -56,12 +56,12 @@ def make(model: str, attention: str, inputs: int = 0, **changes):
 
 @functools.cache
 def made(model: str, attention: str):
-    """The same, for tests that leave it as it is."""
+    """The same model, cached for tests that don't change it."""
     return make(model, attention)
 
 
 def plain(attention, **changes):
-    """A small RNN without anchor or normalization, so that its head says all."""
+    """A small RNN without anchor or normalization, whose output is that of its head."""
     keras.utils.set_random_seed(41)
     given = {"cell": "gru", "units": 3, "anchor": False, "normalization": "none", **changes}
     return built("rnn", given, lambda: attention)
@@ -148,7 +148,7 @@ def dense(layer, inputs):
 @pytest.mark.parametrize("normalization", ["none", "last", "mean"])
 @by_few
 def test_a_level_keeps_its_digits_in_mixed_precision(model, attention, normalization):
-    """Forecasts were bfloat16, three digits in all, and so were histories but in training."""
+    """Fixed: forecasts, and histories outside of training, were bfloat16, with three digits."""
     keras.config.set_dtype_policy("mixed_bfloat16")
     try:
         forecaster = make(model, attention, normalization=normalization, anchor=True)

@@ -1,4 +1,4 @@
-"""Prediction intervals: the ranks of split-conformal prediction, and how often they hold."""
+"""Prediction intervals: the ranks of split-conformal prediction, and their coverage."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Series far above 0, tiny ones and huge ones: only the shape of a series counts."""
+"""Series far above 0, tiny and huge ones: only the shape of a series matters."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_a_level_changes_nothing_but_the_level(task_of, scaler, walk, level):
 
 
 def test_forecasts_continue_at_the_level(task_of):
-    """What a model is given and what it answers, step after step, is the same at both levels."""
+    """The inputs and outputs of a model are the same at both levels, step by step."""
     low, high = task_of(WALK), task_of(WALK + LEVEL)
 
     def predict(history):
@@ -131,7 +131,7 @@ def test_a_level_is_subtracted_only_if_nothing_is_lost():
     assert scaler.offset == pytest.approx(np.mean(WALK - WALK[0]), rel=1e-12)
 
 
-def test_squares_beyond_float64_are_no_infinite_errors():
+def test_squares_beyond_float64_give_no_infinite_errors():
     errors = np.array([3.0, 4.0])
     assert mean_square(errors) == (12.5**0.5, 12.5)
     assert mean_square(errors * 1e200) == (pytest.approx(12.5**0.5 * 1e200), np.inf)

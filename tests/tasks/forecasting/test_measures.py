@@ -1,4 +1,4 @@
-"""Errors that forecasters expect, against their definitions and scikit-learn's scaler."""
+"""Usual forecast errors, compared with their definitions and scikit-learn's scaler."""
 
 import json
 
@@ -43,7 +43,7 @@ def test_z_scores_are_those_of_scikit_learns_scaler_on_the_train_part(series):
 
 @pytest.mark.parametrize("period", [None, 7])
 def test_mase_of_the_naive_forecast_on_train_is_1(series, period):
-    """Hyndman and Koehler's scaling, section 3, seasonal where there is a season."""
+    """Hyndman and Koehler's scaling, section 3, seasonal if there is a season."""
     task = series(WALK, history=period or 1, period=period, validation=0)
     report = task.report(task.splits.train.target, "train")
     naive = report.baselines["seasonal_naive" if period else "persistence"]

@@ -1,4 +1,4 @@
-"""Several series in one file: none of them knows of another one."""
+"""Several independent series in one file."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ DAY = np.timedelta64(1, "D")
 
 
 def level(name: str, at: int) -> float:
-    """Whole numbers that say which series they are of, and where they are in it."""
+    """Whole numbers that encode their series and their position in it."""
     return {"a": 1000, "b": 2000, "c": 3000}[name] + at
 
 
@@ -94,7 +94,7 @@ def test_interleaved_rows_are_the_same_series(write):
         np.testing.assert_array_equal(one.ids, other.ids)
 
 
-def test_one_series_with_an_id_is_the_series_alone(write):
+def test_one_series_with_an_id_equals_the_series_without(write):
     one = [row for row in rows() if row[0] == "b"]
     with_id, alone = panel(write(one)), panel(write([row[1:] for row in one], "ds,y"), ids=None)
     forecast = with_id.splits.test.target + np.float32(0.25)
@@ -299,7 +299,7 @@ def write_forecasts(run, losses, ids, times):
 
 @pytest.mark.parametrize("aligned", [True, False])
 def test_test_items_are_shared_times_or_else_series(runs, aligned):
-    """Windows of several series at one time can go together, so they don't count one by one."""
+    """Windows of several series at one time can be correlated, so they count as one item."""
     draw = np.random.default_rng(0)
     ids = np.repeat([*"pqrst"], 9)
     times = np.tile(np.arange(9), 5) + (0 if aligned else np.repeat(np.arange(5), 9))

@@ -97,7 +97,7 @@ def test_a_page_has_a_tab_for_each_series(folder):
     assert labels == {*SHOPS}
 
 
-def test_an_mlflow_model_takes_histories_of_any_series(folder):
+def test_an_mlflow_model_accepts_histories_of_any_series(folder):
     trained = TrainedRun.load(RunDirectory(folder))
     task, model = trained.task, trained.model
     ends = task.serve(model, steps=3)

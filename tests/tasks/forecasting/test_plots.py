@@ -1,4 +1,4 @@
-"""The figures are real pictures of sane size, for every shape that a run can have."""
+"""Figures are pictures of a sensible size for every shape of run."""
 
 from __future__ import annotations
 

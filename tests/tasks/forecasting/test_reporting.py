@@ -1,4 +1,4 @@
-"""Errors and skill on numbers that can be worked out by hand."""
+"""Errors and skill, compared with numbers computed by hand."""
 
 import numpy as np
 import pytest
@@ -32,7 +32,7 @@ def test_skill_is_one_for_perfect_zero_for_equal_and_negative_for_worse():
 
 
 def scored(target, ids=None, **errors_of):
-    """Scores of baselines that miss each target (N, 1) by as much as is given."""
+    """Scores of baselines with the given errors on targets (N, 1)."""
     target = np.asarray(target, float).reshape(-1, 1)
     ids = None if ids is None else np.array(ids, dtype=object)
     windows = Windows(None, None, np.arange(len(target)), target, target, ids)
@@ -43,7 +43,7 @@ def scored(target, ids=None, **errors_of):
 
 
 def test_there_is_no_skill_against_a_baseline_without_error():
-    """It was thousands below zero, and said nothing."""
+    """Fixed: it was thousands below zero, without meaning."""
     rounding = float(np.finfo(np.float32).eps * np.ptp(TARGET))
     scores = scored(TARGET, right=rounding / 2, wrong=2 * rounding)
     assert scores.are_rounding("right") and not scores.are_rounding("wrong")
@@ -52,7 +52,7 @@ def test_there_is_no_skill_against_a_baseline_without_error():
 
 
 def test_rounding_is_judged_by_the_spread_of_each_series_not_by_its_level():
-    """A linear baseline that missed 1e12 + 100 by 0.31 was taken for one without an error."""
+    """Fixed: a linear baseline with an error of 0.31 at 1e12 + 100 counted as one without error."""
     far, near = 1e12 + 100 * np.sin(np.arange(8.0)), np.sin(np.arange(8.0))
     assert not scored(far, wrong=0.31).are_rounding("wrong")
     assert scored(far, right=1e-5).are_rounding("right")  # of 1e12 float64 has no more digits
@@ -82,7 +82,7 @@ def test_the_table_has_some_of_many_windows_and_scores_use_all(monkeypatch):
     assert "predictions.csv has one window in 3; scores are of all 10 windows." in report.notes
 
 
-def test_the_best_baseline_is_no_oracle():
+def test_the_best_baseline_is_never_an_oracle():
     report = build_report(
         Windows(None, None, np.array([3, 4, 5]), TARGET, np.array([["a"], ["b"], ["c"]])),
         TARGET + 1,

@@ -1,4 +1,4 @@
-"""Scalers: fitted exactly, inverted exactly, kept in JSON."""
+"""Scalers: fitted exactly, inverted exactly, saved as JSON."""
 
 import json
 

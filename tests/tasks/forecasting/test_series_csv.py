@@ -1,4 +1,4 @@
-"""Reading a series from a CSV file: what works, and what is refused with which words."""
+"""Reading a series from a CSV file: supported dialects, and messages for refused files."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Runs of a CSV with dates and inputs: what they leave behind, and what they forecast."""
+"""Runs on a CSV file with dates and inputs: their files, and their forecasts."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ def test_inputs_work_with_every_command(with_inputs, table, capsys):
     assert scored == pytest.approx(metrics["test"]["rmse"], rel=1e-4)
 
 
-def test_an_mlflow_model_takes_the_series_and_its_inputs(with_inputs):
+def test_an_mlflow_model_accepts_the_series_and_its_inputs(with_inputs):
     served = json.loads((with_inputs / "served.json").read_text())
     assert np.shape(served["input"]["values"]) == (1, 5, 2)
     trained = TrainedRun.load(RunDirectory(with_inputs))

@@ -100,7 +100,7 @@ def test_a_forecast_from_a_short_history_is_refused(values, steps, words):
 
 
 def test_a_history_may_have_more_columns(tmp_path):
-    """The last one was forecast, in silence."""
+    """Fixed: the last column was forecast without a warning."""
     path, more = tmp_path / "y.csv", tmp_path / "more.csv"
     path.write_text("\n".join(["date,y", *(f"2020-01-{day:02},{day % 5}" for day in range(1, 32))]))
     lines = [f"2020-01-{day:02},{day % 5},{1000 + day}" for day in range(1, 32)]

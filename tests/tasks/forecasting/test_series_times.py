@@ -26,7 +26,7 @@ def test_the_season_of_a_step(step, steps):
 
 @pytest.fixture
 def read(tmp_path):
-    """Read rows of a time and more cells below a header, times found by themselves."""
+    """Read rows of a time and other cells below a header; the column of times is found."""
 
     def read(rows, header="when,x", column="x", time_column="auto", **reading):
         path = tmp_path / "series.csv"
@@ -202,7 +202,7 @@ def test_groups_of_three_digits_may_be_separated(cell, mark, number):
     np.testing.assert_equal(to_number(cell, mark), number)
 
 
-def test_a_german_spreadsheet_and_what_it_leaves_open(read):
+def test_a_german_spreadsheet_is_read_or_its_ambiguity_named(read):
     rows = ["01.01.2020;1.234,5;1.000", "01.02.2020;999,5;2.000"]
     header = "Datum;Umsatz;Käufer"
     assert read(rows, header=header, column="Umsatz").values.tolist() == [1234.5, 999.5]

@@ -20,7 +20,7 @@ def test_every_month_from_1749_to_1983_occurs_once_in_order():
     assert (series.values.min(), series.values.max()) == (0.0, 253.8)
 
 
-def test_the_file_says_where_it_comes_from():
+def test_the_file_names_its_source():
     head = EMBEDDED.read_text(encoding="utf-8")[:400]
     assert "datasets::sunspots" in head and "Andrews" in head and "scripts/sunspots.R" in head
 

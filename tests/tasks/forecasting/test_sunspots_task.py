@@ -1,4 +1,4 @@
-"""The sunspots task: the numbers of honest baselines, and the book's protocol as it is."""
+"""The sunspots task: known scores of baselines, and the book's protocol."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Small models that fill in words, texts for them, and runs that said some words."""
+"""Small models that fill in words, texts for them, and synthetic runs."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ SENTENCES = (
 
 
 def document(number: int) -> list[str]:
-    """Sentences that follow each other in one way alone, so that this can be learned."""
+    """Sentences in a fixed order, so that the order can be learned."""
     return [f"{each} on day {number} ." for each in SENTENCES]
 
 
 class Documents(Corpus):
-    """So many of those."""
+    """Return this number of such sentences."""
 
     name = "documents"
 
@@ -78,7 +78,7 @@ def some_rows(words: int = 50, width: int = 30, count: int = 7) -> np.ndarray:
 
 
 def data_of(train: Sequence[str], test: Sequence[str]) -> tuple[MaskedTexts, Tokenizer]:
-    """Texts as the task has them, each a document."""
+    """The task's data for these texts, each of which is a document."""
     tokenizer = Tokenizer.fit(train, kind="word", lowercase=True)
     rows = [[Row(each) for each in tokenizer.encode(texts)] for texts in (train, test)]
     width = max(row.length for part in rows for row in part)
@@ -98,7 +98,7 @@ DATA, TOKENIZER = data_of(TRAIN, TEST)
 
 
 def fake_task(data: MaskedTexts = DATA, tokenizer: Tokenizer = TOKENIZER):
-    """What a report has to know of a task."""
+    """The attributes of a task that a report needs."""
     real = task_of()
     real.data, real.tokenizer = data, tokenizer
     real.width = data.parts["test"].tokens.shape[1]
@@ -106,7 +106,7 @@ def fake_task(data: MaskedTexts = DATA, tokenizer: Tokenizer = TOKENIZER):
 
 
 def said(wrong: Sequence[int], data: MaskedTexts = DATA, tokenizer: Tokenizer = TOKENIZER):
-    """`WordPredictions`: all words right but those of some numbers, which are the word before."""
+    """`WordPredictions`: all words right, except those in `wrong`, which get the word before."""
     words = data.parts["test"].words
     own, losses = words.copy(), np.full(len(words), 0.25, np.float32)
     own[list(wrong)] = np.where(own[list(wrong)] > 4, own[list(wrong)] - 1, 5)
@@ -125,7 +125,7 @@ def write_filler(
     task: MaskedWords | None = None,
     kept: Mapping[str, np.ndarray] | None = None,
 ) -> RunDirectory:
-    """A run that has these words wrong, and all others right."""
+    """Write a run with wrong predictions for these words, and right ones for all others."""
     from compared_runs import write_run
 
     task = task or fake_task()

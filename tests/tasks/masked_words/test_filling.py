@@ -1,4 +1,4 @@
-"""Texts with masks as tokens, the best words for them, and the texts filled in."""
+"""Tokenized texts with masks, the best words for them, and filled-in texts."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def fitted(kind: str) -> Tokenizer:
     ],
 )
 def test_masks_dont_change_the_tokens_around_them(kind, text):
-    """The mask stands for what the whole text has there."""
+    """The mask replaces the token of the whole text."""
     tokenizer = fitted(kind)
     tokens = tokens_of(tokenizer, text)
     whole = next(each for each in TEXTS if each.startswith("The") == ("cabinet" in text))
@@ -43,7 +43,7 @@ def test_masks_dont_change_the_tokens_around_them(kind, text):
     assert tokens[:first] == known[:first] and tokens[len(tokens) - last :] == known[-last:]
 
 
-def test_masks_side_by_side_and_alone():
+def test_adjacent_and_single_masks_are_tokenized():
     tokenizer = fitted("word")
     assert tokens_of(tokenizer, " [MASK] [MASK] ") == [tokenizer.size] * 2
     assert tokens_of(tokenizer, "") == []

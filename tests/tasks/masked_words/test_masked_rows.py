@@ -1,4 +1,4 @@
-"""Documents as rows: packed, or in pairs of which half follow each other; what is cut off."""
+"""Documents as rows: packed, or in pairs of which half are consecutive; and cut texts."""
 
 from __future__ import annotations
 

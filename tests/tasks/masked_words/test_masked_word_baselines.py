@@ -1,4 +1,4 @@
-"""What fills in words without a network, against counts by hand."""
+"""Baselines that fill in words, compared with counts by hand."""
 
 from __future__ import annotations
 

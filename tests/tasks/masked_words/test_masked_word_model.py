@@ -1,4 +1,4 @@
-"""The model that fills in words: its outputs, its loss, and what is said of a part."""
+"""The model that fills in words: its outputs, its loss, and its predictions of a part."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""task=masked_words from the command line: runs, their files, and the verbs that use them."""
+"""task=masked_words from the command line: runs, their files, and the commands that use them."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def lab(here, no_figures):
 
 @pytest.fixture
 def trained(trained_once):
-    """A run that was trained once for all tests here; each has a copy."""
+    """A run that is trained once for all tests of this file; each test gets a copy."""
     return trained_once(*TINY)
 
 

@@ -1,4 +1,4 @@
-"""Which words are asked for, and what is read in their place: in tests, and in training."""
+"""The choice of words to predict and of their replacements, in tests and in training."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ COUNTS = np.minimum(np.maximum(np.round(0.15 * NUMBERS), 1), NUMBERS)  # ties to
 
 
 def of_training(rows: np.ndarray):
-    """Tokens, places and counts, as a step of training has them."""
+    """Tokens, places and counts of a training step."""
     model = small_model(WORDS, rows.shape[1])
     keras.utils.set_random_seed(5)
     places, counts = model._chosen(rows)

@@ -1,4 +1,4 @@
-"""What tests of translation share: the corpus that ships."""
+"""Shared fixture of translation: the built-in corpus."""
 
 from __future__ import annotations
 
@@ -9,6 +9,6 @@ from attnlab.tasks.translation.corpora.builtin import Builtin
 
 @pytest.fixture(scope="session")
 def builtin_parts() -> dict[str, list]:
-    """The embedded corpus, part by part; nobody changes it."""
+    """The parts of the built-in corpus; tests don't change them."""
     corpus = Builtin()
     return {part: list(corpus.pairs(part)) for part in corpus.own_parts}

@@ -1,4 +1,4 @@
-"""Small translators with any mechanism of conf/attention, none of their weights as initialised."""
+"""Small translators with any mechanism of conf/attention, and no weight at its initial value."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def mechanism(name: str, **changes):
 def small_translator(
     model: str, attention: str, settings: dict, *, by: float, choices: dict | None = None, **sizes
 ):
-    """A translator whose weights are moved `by` random steps, so that a forgotten one shows."""
+    """A translator with weights changed `by` random steps, so that an unused weight is noticed."""
     keras.utils.set_random_seed(3)
     make = lambda: mechanism(attention, **(choices or {}))  # noqa: E731
     made = build_translator(model, settings, make, **sizes)

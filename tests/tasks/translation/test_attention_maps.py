@@ -1,4 +1,4 @@
-"""What is said of maps: known maps give known numbers."""
+"""Measures and examples of maps: known maps give known numbers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ PAIRS = [("a b c", "x y z", "0-2 1-1 2-0"), ("b a", "y x", "0-1 1-0")]
 
 
 class Linked(Corpus):
-    """Sentences that are translated word by word and turned round."""
+    """Sentences that are translated word by word, in reverse order."""
 
     name = "linked"
     own_parts = ("train", "test")
@@ -39,7 +39,7 @@ def task(cache, linked: bool = True) -> Translate:
 
 
 def looking(*, late: int = 0, layers: int = 1):
-    """A model that looks at the right word, `late` steps after it was chosen."""
+    """A model that attends to the right word, `late` steps after predicting it."""
 
     def attend(source, target):
         steps = target.shape[1]

@@ -1,4 +1,4 @@
-"""`attnlab evaluate` on files of the user's, and on other test sets of a run's corpus."""
+"""`attnlab evaluate` on the user's files, and on other test sets of a run's corpus."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ LEFT_OUT = "The baseline nearest_pair is missing, because it needs the training 
 
 
 def write_pairs(folder: Path, stem: str, count: int) -> None:
-    """Numbers in words, English and German; they begin with a capital."""
+    """Numbers in English and German words, with a capital first letter."""
     draw = random.Random(stem)
     rows = [draw.choices([*NUMBERS], k=draw.randint(4, 6)) for _ in range(count)]
     for language, sentences in (
@@ -56,7 +56,7 @@ def run(tmp_path_factory, no_figures) -> TrainedRun:
 
 @pytest.fixture
 def here(run, tmp_path, monkeypatch):
-    """Commands in this process where neither the run's corpus nor its cache is."""
+    """Commands in this process, without the run's corpus and its cache."""
     monkeypatch.chdir(tmp_path)
     write_pairs(tmp_path, "new", 13)
     commands = CommandsHere(tmp_path)
@@ -66,12 +66,12 @@ def here(run, tmp_path, monkeypatch):
 
 @pytest.fixture
 def at_home(run):
-    """The same commands where the run's corpus is."""
+    """The same commands with the run's corpus."""
     return run.attnlab
 
 
 def scores(outcome: Outcome) -> dict:
-    """What JSON says; anything that only Python reads, such as NaN, is refused."""
+    """Parse JSON; refuse values that only Python reads, such as NaN."""
     assert outcome.code == 0, outcome.err
     return json.loads(outcome.out, parse_constant=pytest.fail)
 

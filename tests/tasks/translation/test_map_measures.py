@@ -1,4 +1,4 @@
-"""Measures of attention maps: exact values of small maps, and what must hold for every map."""
+"""Measures of attention maps: exact values of small maps, and properties of every map."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def test_reading_backwards_changes_nothing(weights):
         np.testing.assert_allclose(measures(turned)[name], value, atol=1e-12)
 
 
-def test_axes_before_the_steps_are_kept():
+def test_axes_before_the_steps_stay_in_the_result():
     weights = np.random.default_rng(0).dirichlet(np.ones(7), size=(2, 3, 5))
     values = measures(weights)
     assert {name: value.shape for name, value in values.items()} == {
@@ -149,7 +149,7 @@ def alignments(draw):
 
 
 def perfect_map(source_words, target_words, chosen, shift, noise):
-    """Each token looks at all pieces of the right word, and a little at the rest and at END."""
+    """Each token attends to all pieces of the right word, and a little to the rest and to END."""
     random = np.random.default_rng(0)
     table = noise * random.random((len(target_words) + 1 + shift, len(source_words) + 1))
     table[:, -1] = 5  # END draws the most weight

@@ -1,4 +1,4 @@
-"""Sentences in, translations out: any text, any length, greedily or by a beam."""
+"""Translating sentences: any text, any length, greedily or by beam search."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def compiled_once():
 
 @functools.cache
 def opinionated(name: str, attention, kind: str, most: int | None, changes: tuple = ()):
-    """An untrained model that has opinions."""
+    """An untrained model with clearly different logits."""
     source, target = tokenizers(kind)
     sizes = {"source_size": source.size, "target_size": target.size}
     settings = {**(RNN if name == "rnn" else TRANSFORMER), **dict(changes)}
@@ -54,7 +54,7 @@ def opinionated(name: str, attention, kind: str, most: int | None, changes: tupl
 def translator(
     name="transformer", attention=MULTI_HEAD, changes=(), kind="word", most=None, **settings
 ) -> SentenceTranslator:
-    """Such a model, which no test changes, and its tokenizers."""
+    """An untrained model, which no test changes, and its tokenizers."""
     model = opinionated(name, attention, kind, most, changes)
     return SentenceTranslator(model, *tokenizers(kind), extra_length=9, **settings)
 
@@ -161,7 +161,7 @@ def test_maps_are_of_the_translation_that_was_chosen():
 
 
 def test_maps_equal_the_weights_of_the_search():
-    """Read back word by word, the decoder looks where the map says that it looked."""
+    """Stepping through the translation gives the attention weights of the map."""
     each = translator("rnn", BahdanauAttention)
     (best,) = each.translate(["The cat sees a dog."])[0]
     weights = each.maps(best).maps["cross"][0, 0]

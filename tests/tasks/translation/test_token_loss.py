@@ -1,4 +1,4 @@
-"""The loss of tokens against its formula, PyTorch, and numeric gradients."""
+"""The loss of tokens, compared with its formula, PyTorch, and numeric gradients."""
 
 import numpy as np
 import pytest

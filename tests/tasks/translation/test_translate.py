@@ -1,4 +1,4 @@
-"""The task of translating: what it saves, and the baselines that need no network."""
+"""The task of translating: its saved files, and its baselines."""
 
 from __future__ import annotations
 
@@ -147,7 +147,7 @@ def test_no_batch_is_wider_than_the_model_reaches(multiple):
 
 
 def test_a_report_notes_unscored_tokens(tmp_path, monkeypatch):
-    """Training pairs behind the first ones, and references beyond learned positions."""
+    """Training pairs after the first ones, and references longer than the learned positions."""
     from attnlab.attention import MultiHeadAttention
     from attnlab.config.sections import Option
 
@@ -167,7 +167,7 @@ def test_a_report_notes_unscored_tokens(tmp_path, monkeypatch):
 
 
 def test_translations_may_be_as_much_longer_as_in_training(tmp_path, monkeypatch):
-    """What is written in many more tokens than it is read in was cut at 50 more."""
+    """Fixed: a translation of many more tokens than its source was cut at 50 more."""
     monkeypatch.setattr(f"{__name__}.PAIRS", [("a b", " ".join(["x"] * 70))] * 6)
     task = translate(tmp_path)
     task.load(0)

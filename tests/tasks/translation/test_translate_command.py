@@ -1,4 +1,4 @@
-"""`attnlab translate` from outside: sentences in, a line for a line out, and what is refused."""
+"""`attnlab translate` from the command line: a line for each sentence, and refused requests."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ TINY = (
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory, no_figures) -> TrainedRun:
-    """A run that has learnt next to nothing: what it says doesn't matter here."""
+    """A run that has learned almost nothing: its translations don't matter here."""
     attnlab = CommandLine(tmp_path_factory.mktemp("translated"))
     triples = list(itertools.product(NUMBERS, repeat=3))
     pairs = [words[: 1 + place % 3] for place, words in enumerate(triples)] * 2
@@ -168,7 +168,7 @@ def test_a_line_that_is_not_utf8_is_reported_after_earlier_translations(translat
     assert err == "attnlab: standard input, line 3: not UTF-8: byte 4 is 0xff.\n"
 
 
-def test_many_lines_come_in_order(translate):
+def test_many_lines_are_printed_in_order(translate):
     numbers = list(NUMBERS)
     sentences = [f"{numbers[i % 5]} {numbers[i // 5 % 5]}." for i in range(1100)]
     code, out, err = translate("--beam", 1, given="\n".join(sentences).encode())
@@ -203,7 +203,7 @@ def test_lines_are_translated_as_they_arrive(run):
 
 
 class Terminal(io.BytesIO):
-    """Standard input at which somebody sits."""
+    """Standard input from a terminal."""
 
     def isatty(self) -> bool:
         return True

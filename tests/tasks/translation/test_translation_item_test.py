@@ -16,7 +16,7 @@ REFERENCES = [f"the {animal} sees the {other} in the old house" for animal in ("
 
 
 def spoiled(every):
-    """Texts of which each `every`th is wrong."""
+    """Texts, of which each `every`th is wrong."""
     return [
         text.replace("sees the", "saw a") if place % every == 0 else text
         for place, text in enumerate(REFERENCES)
@@ -24,7 +24,7 @@ def spoiled(every):
 
 
 def test_the_bootstrap_of_one_seed_is_sacrebleus():
-    """And its private method, which is overridden, is there: seen in 2.6.0."""
+    """Its overridden private method exists: seen in 2.6.0."""
     assert all(hasattr(metric, "_extract_corpus_statistics") for metric in (BLEU, CHRF))
     texts = {"a": spoiled(2), "b": spoiled(3), "c": spoiled(12)}
     test = PairedTest(list(texts.items()), {"BLEU": BLEU()}, [REFERENCES], test_type="bs")

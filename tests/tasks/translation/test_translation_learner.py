@@ -1,4 +1,4 @@
-"""Learning to translate: every model with every mechanism, and what an epoch's numbers are."""
+"""Learning to translate: every model with every mechanism, and the metrics of an epoch."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def test_models_learn_with_every_mechanism(learner, attention, model):
 
 @pytest.mark.parametrize("model", MODELS)
 def test_the_output_bias_starts_at_the_word_frequencies(learner, model):
-    """Before its first step a model knows no less than the words' shares, so needn't learn them."""
+    """Before its first step a model knows the shares of words, so it needn't learn them."""
     some = learner("multi_head", model, "model.tie_embeddings=none", "task.label_smoothing=0")
     rows = some._train.target
     counts = np.bincount(np.concatenate([rows[row][1:] for row in range(len(rows))]))
@@ -122,7 +122,7 @@ def test_the_seed_determines_every_bit(learner):
     assert not np.array_equal(runs[0], runs[2])
 
 
-def test_epochs_come_in_other_orders_and_hold_each_pair_once(learner):
+def test_epochs_have_different_orders_and_each_pair_once(learner):
     some = learner("none", "rnn")
     orders = [
         np.concatenate([rows for chunk in some.chunks(epoch) for rows in chunk]) for epoch in (1, 2)

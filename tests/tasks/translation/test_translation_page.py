@@ -1,4 +1,4 @@
-"""What a page shows of translations: sentences, and where each epoch looked."""
+"""Pages about translations: sentences, and attention by epoch."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def shown(translating, monkeypatch):
 
 
 def row_of(tokens, texts) -> int:
-    """The first text of these tokens, among which are unknown ones."""
+    """The first text that has these tokens, some of them unknown."""
     pattern = ".+".join(map(re.escape, "".join(tokens).split("⁇")))
     return next(n for n, text in enumerate(texts) if re.fullmatch(pattern, text.replace(" ", "")))
 

@@ -1,4 +1,4 @@
-"""The compiled training of translators against a plain loop over unpadded sentences."""
+"""The compiled training of translators, compared with a plain loop over unpadded sentences."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class States(NamedTuple):
 
 
 class Toy(keras.Model):
-    """The least that a program asks of a translator: a bag of words on either side."""
+    """The smallest translator that a program can train: a bag of words on either side."""
 
     def __init__(self, dropout=0.0):
         super().__init__()
@@ -179,7 +179,7 @@ def test_losses_are_nan_from_the_step_of_divergence():
 
 @functools.cache
 def dropping():
-    """A program with dropout, compiled once, and how it begins."""
+    """A program with dropout, compiled once, and its initial state."""
     program = make_program(dropout=0.5)
     return program, [variable.numpy() for variable in variables(program)]
 
@@ -197,7 +197,7 @@ def begun(seed=0):
 
 
 def dropout_run(seed=0, cuts=(4,)):
-    """Losses and weights of four steps with dropout, taken in one go or in parts."""
+    """Losses and weights of four steps with dropout, run at once or in parts."""
     program = begun(seed)
     losses, first = [], 0
     for steps in cuts:
@@ -228,7 +228,7 @@ def test_unequal_numbers_of_batches_and_rates_are_refused():
 
 
 def transformer_program(jit=False, dropout=0.0):
-    """A Transformer with one vocabulary for all, that learns one small batch by heart."""
+    """A Transformer with one shared vocabulary that memorizes one small batch."""
     keras.utils.set_random_seed(19)
     settings = TransformerSettings(
         units=12, layers=1, heads=3, feed_forward=7, dropout=dropout, tie_embeddings="all"

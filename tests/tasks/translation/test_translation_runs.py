@@ -1,4 +1,4 @@
-"""A run that translates, from the command line: what it leaves, and what can be done with it."""
+"""A translation run from the command line: its files, and the commands that use it."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def test_evaluate_gives_the_runs_own_numbers_again(translating, command):
     assert found["epoch"] == metrics["best_epoch"]
 
 
-def test_evaluate_takes_the_mean_of_epochs_and_a_beam(translating, command):
+def test_evaluate_accepts_the_mean_of_epochs_and_a_beam(translating, command):
     from attnlab.records.run_directory import RunDirectory
     from attnlab.run.loading import TrainedRun
 

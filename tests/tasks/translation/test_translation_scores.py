@@ -1,4 +1,4 @@
-"""BLEU and chrF against sacreBLEU's own published cases and numbers counted by hand."""
+"""BLEU and chrF, compared with sacreBLEU's published cases and numbers counted by hand."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def test_a_source_with_several_translations_can_count_once_against_all():
 
 
 def test_text_without_spaces_is_cut_as_its_language_is():
-    """BLEU of right Chinese was 0: the usual tokens don't part its words."""
+    """Fixed: BLEU of right Chinese was 0, because the usual tokenizer doesn't split its words."""
     texts = ["这老狗今天睡得很好。", "我们明天去看电影吧。"]
     assert score(texts, texts)["bleu"] == 0 and score(texts, texts, "zh")["bleu"] == 100
     assert score(texts, texts, "zh-TW")["signatures"]["bleu"].count("tok:zh") == 1

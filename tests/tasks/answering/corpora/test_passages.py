@@ -1,4 +1,4 @@
-"""Passages that were made: what they promise of texts, questions and answers."""
+"""Generated passages: the promises about texts, questions and answers."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_each_passage_has_one_question_per_question_word(parts):
 
 
 def test_only_one_sentence_contains_all_parts_of_a_question(parts):
-    """And each of it in another sentence, too: no single word tells which one."""
+    """Each part of it is also in another sentence, so no single word identifies the sentence."""
     for each in parts["train"]:
         named = re.sub(r"^\w+ (did |was )?|\?$| by\b", "", each.question.lower())
         words = set(named.split()) - {"the"}

@@ -1,4 +1,4 @@
-"""Files of SQuAD's form: what they say, and what is wrong with them in a sentence."""
+"""Files in SQuAD's format: their content, and one sentence for each mistake."""
 
 from __future__ import annotations
 
@@ -196,7 +196,7 @@ def test_too_few_texts_are_refused(tmp_path):
 
 @pytest.fixture
 def published(tmp_path, monkeypatch):
-    """Files as at SQuAD's address, whose digests are those that are known."""
+    """Files like those at SQuAD's address, whose digests count as the known ones."""
     folder = tmp_path / "files"
     folder.mkdir()
     known = {}

@@ -1,4 +1,4 @@
-"""The sentences of data=agreement: balanced, twins together, and no short cut to the answer."""
+"""The sentences of data=agreement: balanced, twins in one part, and no shortcut to the class."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from attnlab.tasks.classification.corpora.agreement import Agreement
 from attnlab.text.agreement import VERSION
 from attnlab.text.cleaning import text_key
 
-# An English of its own: no table of the grammar is used here.
+# Independent of the grammar: none of its tables is used here.
 PLURALS = {"men", "women", "children", "people", "mice"}
 PRESENT = set("is are was were looks look seems seem appears appear stays stay".split())
 PRESENT |= set("remains remain becomes become stands stand waits wait".split())
@@ -21,7 +21,7 @@ PRESENT |= set("sleeps sleep sits sit runs run lives live plays play works work"
 
 
 class Parsed(NamedTuple):
-    """What counts of a sentence; True is plural."""
+    """The numbers in a sentence; True is plural."""
 
     first: bool  # the first noun
     subject: bool
@@ -38,7 +38,7 @@ def is_plural(noun: str) -> bool:
 
 
 def parse(text: str) -> Parsed:
-    """Subject: the first noun behind the comma, if there is one; verb: the first in the present."""
+    """Subject: the first noun, after a comma if there is one. Verb: the first in the present."""
     assert re.fullmatch(r"[A-Z][a-z]+( [a-z]+,?)+\.", text), text
     words = text.lower().rstrip(".").replace(",", " ,").split()
     nouns = [at + 1 for at, word in enumerate(words) if word == "the"]
@@ -136,7 +136,7 @@ def test_seeds_give_other_sentences_and_larger_corpora_start_alike(parts):
 
 
 def test_other_sentences_have_another_version(parts):
-    """Where the sentences change, `VERSION` must, too: prepared copies depend on it."""
+    """If the sentences change, `VERSION` must change too, because prepared copies depend on it."""
     text = "\n".join(each.text for each in parts["test"])
     digest = hashlib.sha256(text.encode()).hexdigest()[:16]
     assert (VERSION, digest) == (2, "939d69baa4a10d8b")

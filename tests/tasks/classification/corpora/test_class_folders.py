@@ -1,4 +1,4 @@
-"""Folders of classes, whole and divided into parts, and each thing that can be wrong with them."""
+"""Folders of classes, with and without parts, and each mistake in them."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_folders_of_parts_are_known_by_their_names(tmp_path, train, validation, 
 
 
 @pytest.mark.parametrize("name", ["set", "trainer", "contest", "train2", "value", "latest", ""])
-def test_other_names_are_no_parts(name):
+def test_other_folder_names_are_not_parts(name):
     assert part_of(name) is None
 
 

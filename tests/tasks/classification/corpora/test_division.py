@@ -61,13 +61,13 @@ def test_the_test_part_does_not_change_with_the_share_for_validation():
 
 
 def test_the_division_is_the_same_on_every_machine():
-    """The test part as it was when this test was written."""
+    """The texts of the test part are known."""
     test = divided(corpus(train=SMALL), seed=0)["test"]
     assert [each.text.split()[1] for each in test] == ["2", "3", "16", "30", "8", "12"]
 
 
 def test_equal_texts_are_never_in_two_parts():
-    """Case, composition and white space don't make texts different, nor does the class."""
+    """Texts that differ in case, composition, white space or class count as equal."""
     texts = [*SMALL, *((f"TEXT {n}  of a ", "a") for n in range(40)), *numbered("b", 20)]
     texts += [(f"text {n} of á", "b") for n in range(10)]
     texts += [(f"text {n} of a\u0301", "a") for n in range(10)]
@@ -86,7 +86,7 @@ def test_a_text_that_fills_its_class_stays_in_train():
         assert [found[part]["c"] for part in found] == [98, 1, 1]
 
 
-def test_parts_of_its_own_stay_as_they_are_and_the_rest_is_held_out():
+def test_own_parts_are_unchanged_and_missing_ones_held_out():
     test = [*numbered("a", 3, 100), *numbered("b", 3, 100)]
     parts = divided(corpus(train=SMALL, test=test), seed=0)
     assert [each[:2] for each in parts["test"]] == test

@@ -1,4 +1,4 @@
-"""Texts of a file each: folders, zip and tar archives, and what is no text."""
+"""One text per file: folders, zip and tar archives, and files that are not text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Texts of the user's own: data=table and data=folder, and each thing that can be wrong."""
+"""The user's texts: data=table and data=folder, and each mistake in them."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_commas_in_texts_separate_no_cells(tmp_path, content, columns):
     assert [list(row[:2]) for row in rows] == expected[text != 1 :]
 
 
-def test_columns_are_found_by_name_and_by_number_where_there_are_no_names(tmp_path):
+def test_columns_are_found_by_name_or_by_number_without_names(tmp_path):
     named = as_csv(tmp_path / "named.csv", ["Satz", "Antwort", "2"])
     assert rows_of(path=named, text="Satz", label="Antwort", group="2") == ROWS
     bare = as_csv(tmp_path / "bare.csv", [])

@@ -1,4 +1,4 @@
-"""Corpora of images: the formats of their files, their parts, and what is said of wrong ones."""
+"""Corpora of images: file formats, parts, and messages about wrong files."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def test_a_folder_for_each_class_is_read_at_one_size(folder, tmp_path):
     }
 
 
-def test_files_that_are_no_images_are_counted_in_a_note(folder, tmp_path):
+def test_files_that_are_not_images_are_counted_in_a_note(folder, tmp_path):
     (folder / "dog/one.heic").write_bytes(b"")
     corpus = opened(ImageFolder(path=str(folder), size=8), tmp_path)
     assert len([*corpus.items()]) == 12
@@ -133,7 +133,7 @@ def test_equal_images_are_in_one_part(folder, tmp_path):
 
 
 def wrong(folder: Path, case: str) -> str:
-    """Make a folder wrong in some way; returns what is said of it."""
+    """Damage a folder in some way; return the message."""
     cats = sorted(folder.glob("cat/[0-9]*"))
     if case == "broken":
         cats[0].write_bytes(cats[0].read_bytes()[:60])

@@ -1,4 +1,4 @@
-"""task=digits and task=images from the command line: runs, their files, the verbs that use them."""
+"""task=digits and task=images from the command line: runs, files, and commands that use them."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ DRAW = np.random.default_rng(2)
 
 
 def shape(kind: str, side: int = 8, draw: np.random.Generator = DRAW) -> np.ndarray:
-    """Noise, by night or by day."""
+    """Noise images, dark or bright by class."""
     return draw.integers(0, 100, (side, side, 3), dtype=np.uint8) + np.uint8(150 * (kind == "day"))
 
 
@@ -56,7 +56,7 @@ def lab(here, no_figures):
 
 @pytest.fixture
 def trained(trained_once):
-    """A run that was trained once for all tests here; each has a copy."""
+    """A run that is trained once for all tests of this file; each test gets a copy."""
     return trained_once(*FOLDER)
 
 
@@ -193,7 +193,7 @@ def test_baselines_get_a_sample_of_many_images_with_a_note(monkeypatch):
     ]
 
 
-def test_a_served_model_takes_images_as_arrays_of_several_shapes():
+def test_a_served_model_accepts_images_in_several_shapes():
     task = Images(corpus=Digits(), cache=Path("nowhere"))
     task.classes = ["dark", "bright"]
 

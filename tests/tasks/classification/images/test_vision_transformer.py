@@ -1,4 +1,4 @@
-"""The Vision Transformer against others' layers, and what each of its parts does."""
+"""The Vision Transformer, compared with Keras and PyTorch, and its parts."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def make(layers: int = 2, **changes) -> VisionTransformer:
 
 
 def patches_by_convolution(model: VisionTransformer) -> tf.Tensor:
-    """The paper's own way: a convolution whose stride is its size."""
+    """As in the paper: a convolution whose stride is its size."""
     kernel = tf.reshape(model.embedding.kernel, (PATCH, PATCH, SHAPE[-1], UNITS))
     pixels = tf.cast(IMAGES, tf.float32) / 127.5 - 1
     found = tf.nn.conv2d(pixels, kernel, PATCH, "VALID") + model.embedding.bias
@@ -44,7 +44,7 @@ def patches_by_convolution(model: VisionTransformer) -> tf.Tensor:
 
 
 def logits_by_keras(model: VisionTransformer) -> np.ndarray:
-    """Equations 1 to 4 by Keras's own layers, with the weights of ours."""
+    """Equations 1 to 4 by Keras's layers, with the weights of this project's model."""
     token = tf.tile(tf.convert_to_tensor(model.class_token), (len(IMAGES), 1, 1))
     vectors = tf.concat([token, patches_by_convolution(model)], 1) + model.position.table
     for layer in model.encoder:

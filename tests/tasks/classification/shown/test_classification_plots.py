@@ -1,4 +1,4 @@
-"""The figures of a run that classifies, drawn from what its folder has."""
+"""The figures of a run that classifies, drawn from its folder."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ def test_only_the_largest_of_many_groups_are_drawn():
 
 
 def shades(axes):
-    """How dark each word is drawn, by the word."""
+    """The shade of each word."""
     known = [patch for patch in axes.patches if patch.get_alpha() is not None]
     words_there = [text for text in axes.texts if text.get_ha() == "center"]
     pairs = zip(words_there, known, strict=True)
@@ -163,7 +163,7 @@ def test_a_wrong_class_with_the_same_drawn_name_is_marked_wrong():
 def test_heads_and_queries_are_averaged_as_the_subtitle_says():
     first, second = [[1, 0, 0], [0, 1, 0], [0, 0, 1]], [[0, 1, 0], [0, 1, 0], [0, 0, 1]]
     figure = words_figure(kept([first, second], ["a", "b", ""]), METRICS)
-    # The third query is padding's, so it counts for nothing.
+    # The third query is padding, so it is ignored.
     assert shades(figure.axes[0]) == [("a", pytest.approx(1 / 3)), ("b", 1)]
     assert figure.texts[1].get_text().startswith("mean over 2 heads and the queries of a text; ")
 

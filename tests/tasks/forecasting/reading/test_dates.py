@@ -1,4 +1,4 @@
-"""Times in the forms that programs and people of many countries write, judged by the column."""
+"""Times in the formats of many programs and countries, recognised by the whole column."""
 
 from __future__ import annotations
 
@@ -161,7 +161,7 @@ def test_am_and_pm_in_other_languages():
     assert [str(time)[11:16] for time in chinese.times.local] == ["00:05", "15:05"]
 
 
-def test_weeks_in_digits_need_a_name_that_says_so():
+def test_weeks_in_digits_need_a_column_name_for_weeks():
     weeks = pd.date_range("2019-12-30", periods=10, freq="7D")
     for form in ("{iso[0]}{iso[1]:02d}", "{iso[0]}-{iso[1]:02d}"):
         texts = written(weeks, form)
@@ -198,7 +198,7 @@ def test_years_with_decimals_are_quarters_years_or_days():
     np.testing.assert_array_equal(read_times(days).times.local, DAYS)
 
 
-def test_days_of_a_spreadsheet_need_a_name_that_says_so():
+def test_spreadsheet_day_numbers_need_a_column_name_for_dates():
     for times, form in [(DAYS, "{serial:.0f}"), (HOURS, "{serial:.6f}")]:
         texts = written(times, form)
         np.testing.assert_array_equal(read_times(texts, named="date").times.local, times)
@@ -268,7 +268,7 @@ def test_cells_that_are_not_times_are_refused(texts):
     assert read_times(texts) is None
 
 
-def test_cells_in_another_form_are_no_times():
+def test_cells_in_another_format_are_not_times():
     found = read_times(["2020-01-31", "2020-02-01", "01.02.2020", "2020-02-30"])
     assert found.times.invalid.tolist() == [False, False, True, True]
 

@@ -1,4 +1,4 @@
-"""Which columns of a file have times, what is refused, and what a note says."""
+"""Columns of times in a file: found, refused, and noted."""
 
 from __future__ import annotations
 
@@ -141,14 +141,14 @@ def test_without_a_time_column_a_note_says_so(read, header, cells):
         ("year,x", [f"{n} BC" for n in range(44, 4, -1)], "row 2: .* in a known format, got"),
     ],
 )  # fmt: skip
-def test_columns_that_look_like_times_are_read_or_refused(read, header, cells, words):
+def test_apparent_time_columns_are_read_or_refused(read, header, cells, words):
     with pytest.raises(RequestError, match=words) as refused:
         read(header, cells)
     assert "task.time_column=null" in str(refused.value)
     assert len(read(header, cells, time_column=None).values) == len(cells)
 
 
-def test_the_column_whose_name_says_so_comes_first(read):
+def test_a_column_named_like_a_time_has_priority(read):
     cells = [f"{n},{d:%Y-%m-%d},{d:%d.%m.%Y}" for n, d in enumerate(DAYS)]
     assert (
         read("count,note,Datum,x", cells)
@@ -232,7 +232,7 @@ def test_clocks_that_were_put_back_double_times_without_an_offset_only(read):
     ("header", "cell"),
     [("q,x", "{n}.5"), ("mm,x", "{n}"), ("code,x", "{code}"), ("dd,x", "7")],
 )
-def test_short_names_and_numbers_of_rows_are_no_times_by_themselves(read, header, cell):
+def test_short_names_and_row_numbers_are_not_times(read, header, cell):
     cells = [cell.format(n=n, code=200101 + n) for n in range(40)]
     assert read(header, cells, newest_first=False).notes[0].startswith("No time column")
 

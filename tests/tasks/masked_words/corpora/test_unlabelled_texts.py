@@ -1,4 +1,4 @@
-"""Corpora of texts without labels: sentences of the grammar, and files of the user's."""
+"""Corpora of texts without labels: sentences of the grammar, and the user's files."""
 
 from __future__ import annotations
 
@@ -158,7 +158,7 @@ def test_left_out_documents_are_counted(tmp_path):
 
 
 def test_other_separators_dont_end_a_line(tmp_path):
-    """No page break or separator inside of a text ends a line, and old line ends do."""
+    """Page breaks and separators inside a text end no line; old line ends do."""
     file = tmp_path / "a.txt"
     file.write_bytes("One\u2028two\x0cthree.\rFour\x85five\x1csix.".encode())
     assert texts_of(file) == [["One two three."], ["Four five six."]]

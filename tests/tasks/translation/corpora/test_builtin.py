@@ -1,4 +1,4 @@
-"""The embedded corpus as a whole: its parts, its words, its links, and its German."""
+"""The built-in corpus: its parts, its words, its links, and its German."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def test_another_process_makes_the_same(parts):
     assert done.stdout.strip() == text_digest(parts["test"])
 
 
-def test_the_digest_changes_with_what_decides_the_pairs():
+def test_the_digest_changes_with_settings_that_change_the_pairs():
     settings = [{}, {"pairs": 101}, {"seed": 1}, {"reverse": True}]
     assert len({Builtin(**each).digest() for each in settings}) == len(settings)
     assert Builtin().digest() == Builtin(pairs=20_000, seed=0).digest()
@@ -144,7 +144,7 @@ def test_every_word_is_linked_and_every_link_in_range(pairs):
             linked = {link[side] for link in links}
             free = {words[side][at] for at in set(range(len(words[side]))) - linked}
             assert linked <= set(range(len(words[side])))
-            assert free <= {","}, pair  # German has commas that English does without
+            assert free <= {","}, pair  # German has commas that English doesn't have
         assert len(set(links)) == len(links)
 
 
@@ -179,7 +179,7 @@ def features(source):
     return inner, longest, bool(chain)
 
 
-def test_compositions_go_beyond_train(parts):
+def test_compositions_are_more_complex_than_train(parts):
     for part in ("train", "validation", "test"):
         for pair in parts[part]:
             inner, adjectives, chain = features(pair.source)
@@ -194,7 +194,7 @@ def test_compositions_go_beyond_train(parts):
 
 
 def test_words_change_places(parts):
-    """What the corpus is for: far from word by word."""
+    """The order of words differs between the languages, which is the purpose of the corpus."""
     distances = [
         abs(int(one) - int(other))
         for pair in parts["test"]

@@ -1,4 +1,4 @@
-"""The corpus's German, checked by rules of its own: no table of the grammar is used here."""
+"""The corpus's German, checked by independent rules: no table of the grammar is used here."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def readings(text):
 
 
 def article(word):
-    """What an article can be, and which adjectives follow it; None for another word."""
+    """The possible forms of an article, and the adjectives after it; None for another word."""
     if word in DER:
         return readings(DER[word]), "weak"
     for pattern, kind in ((DER_WORD, "weak"), (EIN_WORD, "mixed"), (MANY, "strong")):
@@ -70,7 +70,7 @@ def article(word):
 
 
 def ending(kind, gender, case):
-    """The ending of an adjective, by rule of thumb."""
+    """The ending of an adjective, by a simple rule."""
     if kind == "strong":
         if case == "gen" and gender in "mn":
             return "en"
@@ -94,7 +94,7 @@ def noun_allows(noun, gender, case):
 def noun_phrases(words):
     """Each phrase as its possible cuts: (preposition, article, adjectives, noun).
 
-    Behind a comma, what looks like an article may be a relative pronoun.
+    After a comma, an apparent article may be a relative pronoun.
     """
     for at, noun in enumerate(words):
         if noun not in GENDERS:
@@ -200,7 +200,7 @@ def test_subordinate_clauses_end_with_a_finite_verb(sentences):
 
 
 def test_the_finite_verb_comes_second(sentences):
-    """Behind a time that opens the sentence, which is where English keeps its order."""
+    """After a time at the start of a sentence, where English keeps its order."""
     behind = 0
     for words in sentences:
         if words[0] in ("heute", "morgen"):

@@ -1,4 +1,4 @@
-"""Which columns of a file with tabs are sentences, and what is refused with which words."""
+"""Columns of sentences in a file with tabs, and messages for refused files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every corpus shares: parts, the limit, reversal, emptiness, the digest."""
+"""The base class of corpora: parts, limit, reversal, empty corpora, digest."""
 
 from __future__ import annotations
 

@@ -52,11 +52,11 @@ def test_a_seed_and_each_setting_make_other_sequences(made, corpus):
     changes = ({}, {"seed": 1}, {"pairs": PAIRS - 1}, *changes)
     digests = {corpus(**{"pairs": PAIRS, **each}).digest() for each in changes}
     assert len(digests) == len(changes)
-    # A larger train part begins like a smaller one, and leaves the others alone.
+    # A larger train part starts like a smaller one, and doesn't change the other parts.
     larger = corpus(pairs=PAIRS + 1)
     assert list(larger.pairs("train"))[:PAIRS] == made[corpus]["train"]
     assert list(larger.pairs("test")) == test
-    # They are those of the version before.
+    # They are those of the previous version.
     text = "\n".join(pair.source for pair in test)
     assert hashlib.sha256(text.encode()).hexdigest()[:16] == digest
 

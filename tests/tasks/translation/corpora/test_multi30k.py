@@ -1,4 +1,4 @@
-"""Multi30k: by folder, with and without test files, downloaded, and the real one."""
+"""Multi30k: from a folder, with and without test files, downloaded, and the real files."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def test_unequal_files_are_refused_at_once(folder):
 
 
 @pytest.mark.parametrize("name", ["train.en", "missing"])
-def test_a_path_that_is_no_folder(folder, name):
+def test_a_path_that_is_not_a_folder_is_refused(folder, name):
     with pytest.raises(RequestError, match=r"data\.path: expected a folder with Multi30k"):
         opened(folder() / name)
 

@@ -1,4 +1,4 @@
-"""Anybody's files: which settings go together, parts with files of their own, links."""
+"""The user's files: combinations of settings, parts with their own files, links."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pickled arrays of strings are read; every other pickle is refused, and nothing in it is run."""
+"""Pickled arrays of strings are read; every other pickle is refused, and runs no code."""
 
 from __future__ import annotations
 

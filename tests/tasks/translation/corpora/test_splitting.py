@@ -94,7 +94,7 @@ def test_the_seed_decides_and_nothing_else(split):
 
 
 def test_the_division_is_the_same_on_every_machine():
-    """The test part as it was when this test was written."""
+    """The pairs of the test part are known."""
     for split, expected in (("source", [4, 13]), ("pair", [19, 30])):
         codes = assign_parts(Listed(numbered(40), split=split, test=0.05), seed=7)
         assert np.flatnonzero(codes == 2).tolist() == expected

@@ -67,7 +67,7 @@ def test_a_login_page_is_not_cached(server, tmp_path):
 
 
 @pytest.mark.parametrize(("name", "what"), [("missing.txt", "no file"), (".", "a folder")])
-def test_a_path_that_is_no_file(tmp_path, name, what):
+def test_a_path_that_is_not_a_file_is_refused(tmp_path, name, what):
     corpus = Tatoeba(path=str(tmp_path / name))
     with pytest.raises(RequestError, match=rf"data\.path: expected a file, got .* is {what}\."):
         corpus.open(tmp_path)

@@ -1,4 +1,4 @@
-"""Pairs from text files: dialects that just work, and what is refused with which words."""
+"""Pairs from text files: supported dialects, and messages for refused files."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ def parallel(one, other, links=None):
     return list(PartFiles(one, other, links).read(dropped)), dropped
 
 
-def test_two_files_go_line_by_line_and_an_empty_side_drops_the_pair(file):
+def test_two_files_are_read_line_by_line_without_pairs_with_an_empty_side(file):
     source = file("a\n\nc\n d \n", "x.en")
     target = file(gzip.compress(b"1\r\n2\r\n \r\n4"), "x.de.gz")
     pairs, dropped = parallel(source, target)
@@ -139,7 +139,7 @@ def test_two_files_go_line_by_line_and_an_empty_side_drops_the_pair(file):
 LINKED = "the red house\tdas Haus\na dog\tein Hund\n"
 
 
-def test_links_go_with_their_line(file):
+def test_links_belong_to_their_line(file):
     source, target = file("a\n\nb c\nd\n", "x.en"), file("1\n2\n3 4\n5\n", "x.de")
     pairs, _ = parallel(source, target, file("0-0\n0-0\n1-0  0-1\n\n", "links"))
     assert [pair.links for pair in pairs] == ["0-0", "1-0 0-1", ""]

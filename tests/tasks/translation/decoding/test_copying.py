@@ -18,9 +18,9 @@ TEXTS = ["I see Zeus .", "Zeus and Hera see I .", "I see ."]
 
 
 class Looking:
-    """A model that looks at the source from its end to its start, with every layer and head.
+    """A model whose layers and heads all attend to the source from its end to its start.
 
-    It must be given whole batches: no row may have but padding.
+    It needs whole batches: no row may be all padding.
     """
 
     fixed_length = max_positions = None

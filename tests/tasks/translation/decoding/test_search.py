@@ -29,7 +29,7 @@ class Memory(NamedTuple):
 
 
 class TableModel:
-    """Logits looked up by (source, story of the target so far), so that all can be computed.
+    """Logits from a table by (source, target so far), so that all hypotheses can be computed.
 
     A hypothesis that continues with another one's state, or another one's memory, gets other
     logits.
@@ -43,7 +43,7 @@ class TableModel:
         self.become(seed)
 
     def become(self, seed: int) -> None:
-        """Draw other logits: what was compiled stays."""
+        """Draw other logits; compiled functions stay valid."""
         shape = self.table.shape
         self.table.assign(np.random.default_rng(seed).normal(size=shape, scale=2).astype("f"))
 
@@ -99,7 +99,7 @@ def continuations(model: TableModel, row: np.ndarray, option: Option, limit: int
 
 
 def every_translation(model, row, limit: int, alpha: float) -> list[Option]:
-    """The whole space, by score."""
+    """All translations, by score."""
     alive, ended = [Option((), 0.0)], []
     while alive:
         options = [each for option in alive for each in continuations(model, row, option, limit)]
@@ -132,7 +132,7 @@ def assert_same(found: list[Hypothesis], expected: list[Option], alpha: float) -
 
 
 def rows_of(lengths: Sequence[int], size: int = 23, seed: int = 0) -> list[np.ndarray]:
-    """Source rows of random words with END behind them."""
+    """Source rows of random words, with END last."""
     rng = np.random.default_rng(seed)
     return [np.array([*rng.integers(4, size, n - 1), END], np.int32) for n in lengths]
 
@@ -140,7 +140,7 @@ def rows_of(lengths: Sequence[int], size: int = 23, seed: int = 0) -> list[np.nd
 # --- against plain searches --------------------------------------------------------------------
 
 
-def test_greedy_takes_the_likeliest_token_of_each_step():
+def test_greedy_decoding_chooses_the_most_probable_token_of_each_step():
     model, rows = TableModel(11), rows_of([1, 5, 2, 7, 3, 3])
     search = Search(model, extra_length=4)
     for seed in range(5):
@@ -180,7 +180,7 @@ def test_beam_search_equals_a_plain_implementation(beam, n_best, alpha):
 
 @pytest.mark.parametrize("shrink", [True, False])
 def test_a_beam_of_one_is_greedy(shrink):
-    """Not by asking for greedy: the beam search itself, with one hypothesis."""
+    """Beam search with one hypothesis, compared with greedy decoding."""
 
     class ByBeam(Search):
         def _decode(self, source, limits):
@@ -225,7 +225,7 @@ def test_a_translation_that_never_ends_is_closed_at_its_own_longest_length(beam)
 
 
 def test_unended_hypotheses_dont_displace_ended_ones():
-    """END is likely at the first step alone; going on costs almost nothing, END then much."""
+    """END is likely only at the first step; later words cost almost nothing, and END much."""
     model, row = TableModel(6), rows_of([3])[0]
     logits = np.zeros(model.table.shape, "f") + [-9, -9, -9, -30, 9, -9]
     logits[:, model.story(())] = [-9, -9, -9, 6, 8, -9]
@@ -320,7 +320,7 @@ def test_xla_finds_the_same(beam):
 @settings(deadline=None, max_examples=30)
 @given(st.integers(1, 3000), st.integers(1, 14), st.integers(0, 99))
 def test_the_largest_logits_are_found_in_blocks(size, count, seed):
-    """Ties too: of equal ones, the first maximum is the one that greedy takes."""
+    """Also for ties: greedy decoding takes the first maximum."""
     count = min(count, size)
     logits = np.random.default_rng(seed).integers(0, 2000, (3, size)).astype(np.float32)
     values, tokens = largest(tf.constant(logits), count)

@@ -29,7 +29,7 @@ CASES = [
 
 
 def build(model: str, attention: str, **settings):
-    """An untrained model that has opinions."""
+    """An untrained model with clearly different logits."""
     return small_translator(model, attention, {**SMALL[model], **settings}, by=0.7, **SIZES)
 
 

@@ -1,4 +1,4 @@
-"""Recurrent translators: the papers' equations in plain NumPy, and what each setting does."""
+"""Recurrent translators: the papers' equations in plain NumPy, and the effect of each setting."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The Transformer: against PyTorch's, the paper's and the book's counts, and its settings."""
+"""The Transformer, compared with PyTorch and the counts of paper and book, and its settings."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def test_the_papers_base_model_has_its_65_million_parameters():
 
 
 def test_the_books_model_has_the_books_parameters():
-    """Chapters 19 to 22: 2,404 and 3,864 words, frozen word vectors, one projection behind."""
+    """Chapters 19 to 22: 2,404 and 3,864 words, frozen word vectors, one output projection."""
     settings = {**BASE, "norm": "post", "tie_embeddings": "none", "book": True, "layers": 1}
     model = make(
         lambda: MultiHeadAttention(heads=8, book=True),

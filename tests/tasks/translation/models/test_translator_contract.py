@@ -1,4 +1,4 @@
-"""What every translator promises, with every mechanism of conf/attention at every place."""
+"""The contract of every translator, with every mechanism of conf/attention at every placement."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ Settings = tuple[tuple[str, Any], ...]
 
 
 class Case(NamedTuple):
-    """A model with a mechanism, by their settings where they differ from the default."""
+    """A model with a mechanism, given by their settings that differ from the defaults."""
 
     model: str
     attention: str
@@ -76,7 +76,7 @@ def build(case: Case, **changes):
 
 @functools.cache
 def built(case: Case):
-    """The same, for tests that leave it as it is."""
+    """The same model, cached for tests that don't change it."""
     return build(case)
 
 
@@ -236,7 +236,7 @@ IDS = tf.TensorSpec((None, None), tf.int32)
     ids=str,
 )
 def test_attend_gives_the_weights_of_all_layers(case):
-    """By a graph for any shape, which the eager weights hold to account."""
+    """By a graph for any shape, compared with eager weights."""
     model = built(case)
     maps = model.attend(SOURCE, TARGET)
     if not case.looks:
@@ -286,7 +286,7 @@ def test_weights_can_be_saved_and_loaded(case, tmp_path):
 
 
 @pytest.mark.parametrize("case", [FEW[1], FEW[3]], ids=str)
-def test_graphs_take_any_shape(case):
+def test_graphs_accept_any_shape(case):
     model = built(case)
     program = tf.function(lambda *ids: model(ids), input_signature=[IDS] * 2, autograph=False)
     np.testing.assert_allclose(program(SOURCE, TARGET), whole(case)[0], atol=1e-5)

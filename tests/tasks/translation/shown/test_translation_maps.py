@@ -18,7 +18,7 @@ TARGET = ["Die", "schwarze", "Katze", "schläft", "heute", "nicht", ".", END]
 
 
 def weights(*shape):
-    """(L, H, T, S), one layer and one head where only T and S are given."""
+    """Weights (L, H, T, S), with one layer and one head if only T and S are given."""
     shape = (1, 1, *shape)[-4:]
     return np.random.default_rng(0).dirichlet(np.ones(shape[-1]), size=shape[:-1])
 

@@ -1,4 +1,4 @@
-"""The figures of a translation run, drawn from what its folder has."""
+"""The figures of a translation run, drawn from its folder."""
 
 from __future__ import annotations
 

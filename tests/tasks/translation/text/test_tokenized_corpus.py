@@ -1,4 +1,4 @@
-"""A corpus in tokens: what is in it, and a cache that survives whatever happens to it."""
+"""A tokenized corpus: its content, and a cache that survives damage."""
 
 import json
 import os
@@ -30,7 +30,7 @@ ZAHLEN = ["null", "eins", "zwei", "drei", "vier", "fünf", "sechs", "sieben", "a
 
 
 class Counting(Corpus):
-    """Numbers by their digits; counts how often it is read."""
+    """A corpus of numbers and their digits, which counts how often it is read."""
 
     name = "counting"
 
@@ -50,7 +50,7 @@ class Counting(Corpus):
 
 
 class Listed(Corpus):
-    """Pairs as they are given, in parts of their own."""
+    """A corpus of given pairs, in given parts."""
 
     name = "listed"
 
@@ -106,7 +106,7 @@ def test_rows_are_padded_at_the_end(tmp_path):
         part.source[2]
 
 
-def test_vocabularies_know_the_training_part_alone(tmp_path):
+def test_vocabularies_are_fitted_only_on_the_training_part(tmp_path):
     corpus = listed(("a b", "x y"), validation=[("c", "x z")], test=[("d a", "y")])
     data = tokenized(corpus, tmp_path)
     assert data.source_tokenizer.vocabulary.tokens[4:] == [" a", " b"]
@@ -229,7 +229,7 @@ def test_statistics_describe_the_tokenization(tmp_path):
     assert json.loads((data.folder / "statistics.json").read_text()) == data.statistics
 
 
-def test_a_second_time_it_comes_from_the_cache(tmp_path):
+def test_the_second_time_the_cache_is_used(tmp_path):
     corpus = Counting()
     first = tokenized(corpus, tmp_path)
     reads = corpus.reads
@@ -261,7 +261,7 @@ def test_other_settings_are_another_entry(corpus, changes, tmp_path):
     assert usual.digest != other.digest
 
 
-def test_the_seed_divides_only_where_there_are_no_own_parts(tmp_path):
+def test_the_seed_divides_only_a_corpus_without_parts(tmp_path):
     corpus = listed(("a", "x"))
     assert tokenized(corpus, tmp_path, seed=1).folder == tokenized(corpus, tmp_path, seed=2).folder
 
@@ -349,7 +349,7 @@ def test_abandoned_temporary_folders_are_removed(tmp_path):
 
 
 def test_a_full_disk_is_one_sentence_and_leaves_nothing(tmp_path):
-    """A limit on the size of files stands for it: writing fails in the middle in the same way."""
+    """A limit on file size simulates it: writing fails in the middle in the same way."""
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     ignored = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_FSIZE, (2048, limits[1]))
