@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import ClassVar
 
 import keras
-from keras import ops
 
-from attnlab.attention.base import Attention, ProjectedMemory
+from attnlab.attention.base import ProjectedMemory
 from attnlab.attention.functional import scaled_dot_score
+from attnlab.attention.heads import HeadsAttention
 from attnlab.errors import RequestError
 
 
 @keras.saving.register_keras_serializable(package="attnlab")
-class MultiHeadAttention(Attention):
+class MultiHeadAttention(HeadsAttention):
     """Attend with several heads at once, each to another projection of the same vectors.
 
     `head_i = softmax(Q_i K_i' / sqrt(d_k)) V_i` with `Q_i = query W_Q_i + b_Q_i` and the like,
@@ -39,16 +39,10 @@ class MultiHeadAttention(Attention):
     rotary: ClassVar[bool] = True
 
     def __init__(self, *, heads: int = 4, units: int | None = None, book: bool = False, **kwargs):
-        super().__init__(**kwargs)
-        self.heads = heads
-        self.units = units
+        super().__init__(heads=heads, units=units, **kwargs)
         self.book = bool(book)
         if units is not None:
             self._sizes(units)
-
-    def context_width(self, query_width: int, memory_width: int) -> int:
-        """Return the units, by default the width of the query."""
-        return self.units or query_width
 
     def build(self, query_shape, memory_shape):
         """Create the four projections with their biases."""
@@ -79,23 +73,9 @@ class MultiHeadAttention(Attention):
         """Return each head's scores, (B, H, T, S)."""
         return scaled_dot_score(query, keys, self.head_size)
 
-    def read(self, weights, values, query):
-        """Join the heads' contexts and project them: (B, T, units)."""
-        context = ops.transpose(ops.matmul(weights, values), (0, 2, 1, 3))
-        batch, steps, heads, width = ops.shape(context)
-        context = ops.reshape(context, (batch, steps, heads * width))
-        return self.affine(context, self.output_kernel, self.output_bias)
-
-    def split(self, tensor, kernel, bias):
-        """Project a sequence and split it over the heads: (B, N, M) to (B, H, N, K)."""
-        projected = self.affine(tensor, kernel, bias)
-        batch, steps, width = ops.shape(projected)
-        heads = ops.reshape(projected, (batch, steps, self.heads, width // self.heads))
-        return ops.transpose(heads, (0, 2, 1, 3))
-
-    def affine(self, tensor, kernel, bias):
-        """Compute `tensor @ kernel + bias` in the compute dtype."""
-        return ops.add(ops.matmul(tensor, self.as_compute(kernel)), self.as_compute(bias))
+    def join(self, contexts):
+        """Join the heads' contexts (B, H, T, V) and project them: (B, T, units)."""
+        return self.affine(self.side_by_side(contexts), self.output_kernel, self.output_bias)
 
     def add_bias(self, name, width):
         """Create a bias of zeros."""
@@ -103,7 +83,7 @@ class MultiHeadAttention(Attention):
 
     def get_config(self) -> dict:
         """Return the constructor's arguments."""
-        return {**super().get_config(), "heads": self.heads, "units": self.units, "book": self.book}
+        return {**super().get_config(), "book": self.book}
 
     def _sizes(self, units: int) -> tuple[int, int]:
         """Return d_k, and the width of all heads' queries together."""
