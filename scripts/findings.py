@@ -1,7 +1,7 @@
 """Write the pages of docs/findings, and the README's findings, from the tables of the studies.
 
-    python scripts/findings.py                        # write all pages again
-    python scripts/findings.py NAME runs/studies/NAME # take over a study's new table and picture
+    python scripts/findings.py                        # write all pages and pictures again
+    python scripts/findings.py NAME runs/studies/NAME # take over a study's new table
 
 All numbers come from docs/findings/tables/NAME.csv: the `table.csv` of `attnlab study NAME`, or
 what `attnlab compare --format csv` prints. docs/findings/studies.yaml has the words. In them
@@ -29,14 +29,18 @@ import yaml
 from attnlab import __version__
 from attnlab.errors import RequestError
 from attnlab.studies import study as studies
+from attnlab.views.png.figure import save
+from attnlab.views.records import BLUE, Figure, IntervalRow, Intervals, figure
 
 ROOT = Path(__file__).resolve().parents[1]
-FOLDER, README, GALLERY = ROOT / "docs/findings", ROOT / "README.md", ROOT / "docs/gallery"
-TABLES = FOLDER / "tables"
+FOLDER, README = ROOT / "docs/findings", ROOT / "README.md"
+TABLES, PICTURES = FOLDER / "tables", FOLDER / "pictures"
 MADE = TABLES / "made.csv"
 COLUMNS = ("mean", "low", "high", "best", "worst", "n", "ours_n")
 UNKNOWN = "–"
 MOST_TABLES = 3  # of a page
+MOST_LINES = 1  # baselines in a picture: the best
+LOWER = ("rmse", "mse_z", "loss")  # metrics of which a lower value is better
 SMALL = 1e-3  # numbers below it have an exponent
 INCOMPLETE = (
     f"*{UNKNOWN} or no interval: the number was not written down when the study ran. "
@@ -135,8 +139,8 @@ def page(finding: Finding) -> str:
     question = words.get("question") or study.question
     parts = [f"# {words['title']}", f"**Question.** {question}"]
     parts.append(f"**Answer.** {filled(words['answer'], finding)}")
-    if (GALLERY / f"study_{name}.png").exists():
-        parts.append(f"![{words['picture']}](../gallery/study_{name}.png)")
+    if picture(finding):
+        parts.append(f"![{words['picture']}](pictures/{name}.png)")
     parts += ["## Numbers", *group_tables(finding)]
     parts += published_table(finding)
     limits = [filled(text, finding) for text in words.get("limits", [])]
@@ -190,6 +194,46 @@ def group_tables(finding: Finding) -> Iterator[str]:
         yield markdown(header, rows)
     if any(not row["low"] and row["n"] != "1" for row in ours):
         yield INCOMPLETE
+
+
+def picture(finding: Finding) -> Figure | None:
+    """A study's groups with their intervals, and its baselines as lines: a panel for each data.
+
+    None if the table has no two means of the same data.
+    """
+    panels = []
+    places = dict.fromkeys(map(place, finding.of("ours")))
+    for key in places:
+        own = [row for row in finding.of("ours") if place(row) == key and row["mean"]]
+        if len(own) < 2:
+            continue
+        rows = [
+            IntervalRow(label(finding, row), BLUE, *(known(row[end]) for end in COLUMNS[:3]))
+            for row in own
+        ]
+        baselines = [row for row in finding.of("baseline") if place(row) == key and row["mean"]]
+        lines = [(row["name"], float(row["mean"])) for row in baselines]
+        lines.sort(key=lambda line: line[1], reverse=own[0]["metric"] not in LOWER)
+        shown = [value for row in rows for value in row[2:5] if value is not None]
+        # A baseline far away would press the groups together.
+        room = 2 * (max(shown) - min(shown)) + 0.02 * abs(max(shown))
+        near = [line for line in lines if min(shown) - room < line[1] < max(shown) + room]
+        title = " ".join(filter(None, key[:2])) if len(places) > 1 else ""
+        panels.append(Intervals(title, own[0]["metric"], rows, lines=near[:MOST_LINES]))
+    if not panels:
+        return None
+    across = min(len(panels), 2)
+    grid = [panels[at : at + across] for at in range(0, len(panels), across)]
+    most = max(len(panel.rows) for panel in panels)
+    size = (max(6.4, 4.6 * across), len(grid) * (1.4 + 0.36 * most))
+    return figure(
+        f"{finding.name}: means and 95 % intervals", "dashed: the best baseline", grid, size
+    )
+
+
+def known(text: str) -> float | None:
+    """A number of the table; None for an empty cell."""
+    return float(text) if text else None
 
 
 def place(row: Row) -> tuple[str, ...]:
@@ -273,18 +317,11 @@ def readme(found: Mapping[str, Finding]) -> str:
 
 
 def take_over(name: str, source: Path) -> None:
-    """Copy a study's table and picture, and note when and by what code they were made."""
+    """Copy a study's table, and note when and by what code it was made."""
     if name not in words_of_all():
         sys.exit(f"docs/findings/studies.yaml: add `{name}` with its title and answer first.")
     table = source / "table.csv" if source.is_dir() else source
     shutil.copyfile(table, TABLES / f"{name}.csv")
-    picture = table.with_name("comparison.png")
-    if picture.exists():
-        from PIL import Image
-
-        # The default method (median cut) turns a thin line's colour into its neighbour's.
-        few = Image.open(picture).convert("RGB").quantize(256, Image.Quantize.MAXCOVERAGE, dither=0)
-        few.save(GALLERY / f"study_{name}.png", optimize=True)
     commit = subprocess.run(
         ["git", "rev-parse", "--short", "HEAD"],
         cwd=ROOT,
@@ -318,6 +355,9 @@ def main() -> None:
         sys.exit(__doc__)
     for path, text in written().items():
         path.write_text(text, encoding="utf-8")
+    for name, finding in findings().items():
+        if drawn := picture(finding):
+            save(drawn, PICTURES / f"{name}.png")
 
 
 if __name__ == "__main__":
