@@ -1,1 +1,1 @@
-"""Answers: which words of a text answer a question."""
+"""Question answering: find the words of a text that answer a question."""

@@ -88,12 +88,17 @@ class AskedTexts(TaskData):
         notes = []
         for part in parts:
             inside, long = self.inexpressible.get(part, (0, 0))
-            by = [f"{inside:,} by where words start and end (for baselines, too)"] * bool(inside)
-            by += [f"{long:,} by task.max_answer or the length of a window"] * bool(long)
-            if by:
+            why = []
+            if inside:
+                why.append(
+                    f"{inside:,} because they start or end inside a word (also for baselines)"
+                )
+            if long:
+                why.append(f"{long:,} because of task.max_answer or the length of a window")
+            if why:
                 which = f"{inside + long:,} of the {len(self.parts[part]):,} answers of {part}"
                 most = f"the best possible exact match is {self.best_possible(part):.1f}"
-                notes.append(f"{which} can't be expressed exactly, {' and '.join(by)}; {most}.")
+                notes.append(f"{which} can't be expressed exactly, {' and '.join(why)}; {most}.")
         return notes
 
     def _described(self, name: str, part: AskedPart) -> dict[str, int]:

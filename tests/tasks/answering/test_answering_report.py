@@ -140,11 +140,11 @@ def test_answers_that_cannot_be_given_exactly_are_counted():
     )
     assert report.details["best_possible_exact_match"] == 60
     assert report.notes == [
-        "1 of the 5 answers of train can't be expressed exactly, 1 by where words start and end "
-        "(for baselines, too); the best possible exact match is 80.0.",
-        "2 of the 5 answers of test can't be expressed exactly, 1 by where words start and end "
-        "(for baselines, too) and 1 by task.max_answer or the length of a window; the best "
-        "possible exact match is 60.0.",
+        "1 of the 5 answers of train can't be expressed exactly, 1 because they start or end "
+        "inside a word (also for baselines); the best possible exact match is 80.0.",
+        "2 of the 5 answers of test can't be expressed exactly, 1 because they start or end "
+        "inside a word (also for baselines) and 1 because of task.max_answer or the length of a "
+        "window; the best possible exact match is 60.0.",
     ]
     assert data.summary() == report.notes
     counts = data.describe()["test"]

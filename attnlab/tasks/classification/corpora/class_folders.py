@@ -252,7 +252,7 @@ class _Reader:
         names = [name.casefold() for name in filled]
         if any(map(_IMAGES.fullmatch, names)) and any(map(_MARKED.fullmatch, names)):
             raise self._refused(
-                f"the folders {listed(filled)} in {tree.path} look like images with their marks, "
+                f"the folders {listed(filled)} in {tree.path} look like images with their masks, "
                 "not like classes"
             )
         inner = {name: each.inner() for name, each in filled.items()}

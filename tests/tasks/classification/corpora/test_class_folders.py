@@ -121,7 +121,7 @@ def test_a_part_may_have_a_folder_of_its_own_name_around_it(tmp_path):
         ("trainval/1 test/1", "test, trainval in .* could be parts or classes"),
         ("train_im/a/1 train_im/b/1 test_im/1", "test_im, train_im in .* could be parts or"),
         ("data/train/a/1 data/test/a/1 notes/1", "'data' doesn't look like a class: .*/data may"),
-        ("images/1 masks/1", "the folders images, masks in .* look like images with their marks"),
+        ("images/1 masks/1", "the folders images, masks in .* look like images with their masks"),
         ("train/img/1 train/Labels/1 test/img/1", "folders Labels, img in .*train look like im"),
         ("train/a/1 Train/b/1", "has several folders for train: Train, train"),
         ("train/a/1 val/a/1 dev/b/1", "has several folders for validation: dev, val"),
