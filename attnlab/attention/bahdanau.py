@@ -44,6 +44,7 @@ class BahdanauAttention(Attention):
         self.query_kernel = self.add_kernel("query_kernel", (query_shape[-1], units))
         self.memory_kernel = self.add_kernel("memory_kernel", (memory_shape[-1], units))
         self.score_vector = self.add_kernel("score_vector", (units,))
+        self.add_short_convolutions(query=units, keys=units, values=memory_shape[-1])
 
     def project_memory(self, memory) -> ProjectedMemory:
         """Return keys `U h` (B, S, U) and the memory itself as values."""

@@ -13,7 +13,7 @@ import keras
 from keras import ops
 
 from attnlab.attention.dropout import Dropout
-from attnlab.attention.functional import causal_mask, dtype_of, rotated
+from attnlab.attention.functional import causal_convolution, causal_mask, dtype_of, rotated
 from attnlab.attention.keras_internals import keras_mask, without_call_info
 from attnlab.attention.normalizers import NORMALIZERS
 from attnlab.errors import RequestError
@@ -61,17 +61,34 @@ class GrowingCache(NamedTuple):
 PositionBias = Callable[[Any, Any, Any], Any]
 
 
+class ConvolvedCache(NamedTuple):
+    """The cache of a mechanism with a short convolution of width N.
+
+    Attributes:
+        last: (B, N - 1, M), the newest vectors, which the next steps' convolutions reach; zeros
+            before the sequence.
+        cache: what the mechanism has without the convolution.
+    """
+
+    last: Any
+    cache: Any
+
+
 class Attention(keras.layers.Layer):
     """Base of the mechanisms: a query looks at a memory and takes a weighted sum of it.
 
     A mechanism is a subclass that creates its weights in `build`, prepares a memory in
     `project_memory`, a query in `project_query`, and scores in `score` (or in `align`, if the
-    weights are more than normalised scores). This class does the rest: positions, masks, the
-    normalizer in float32, dropout of the weights, the context, caches, the configuration.
+    weights are more than normalised scores). What follows a projection, such as a norm, is in
+    `activate`. This class does the rest: short convolutions, positions, masks, the normalizer in
+    float32, dropout of the weights, the context, caches, the configuration.
 
     Args:
         normalizer: what turns scores into weights, a name in `normalizers.NORMALIZERS`.
         rope: whether queries and keys are turned by their positions (`functional.rotated`).
+        short_convolution: width N of a causal convolution of queries, keys and values after their
+            projections (`functional.causal_convolution`); 0: none. Query and memory are then one
+            sequence from its first vector on.
         dropout: probability of dropping a weight while training, in [0, 1).
         seed: int for the dropout's random state, or None.
         **kwargs: `name`, `dtype` and `trainable`, as for every Keras layer.
@@ -100,18 +117,26 @@ class Attention(keras.layers.Layer):
             previous state) or "after_step" (the current one).
         causal_only: whether it is defined only for a sequence that looks at its own past.
         rotary: whether its scores are dot products of queries and keys, which can be turned.
+        takes_bias: whether it has scores, to which a position bias can be added.
+        has_queries: whether it has queries, keys and values, which can be convolved.
+        extra_columns: number of last columns of the keys that are neither convolved nor turned,
+            such as a gate per memory step.
         heads: H, the number of weights that each query has for a memory step.
 
     Raises:
         ValueError: a mask is not boolean or cannot be broadcast to (B, T, S).
         RequestError: `dropout` is out of range; an unknown normalizer; `rope` without dot products;
-            it is called as Keras's own attention layers are.
+            a short convolution or a position bias where it has no meaning; it is called as Keras's
+            own attention layers are.
     """
 
     has_context: ClassVar[bool] = True
     placement: ClassVar[str] = "after_step"
     causal_only: ClassVar[bool] = False
     rotary: ClassVar[bool] = False
+    takes_bias: ClassVar[bool] = True
+    has_queries: ClassVar[bool] = True
+    extra_columns: ClassVar[int] = 0
     heads: int = 1
 
     def __init__(
@@ -119,6 +144,7 @@ class Attention(keras.layers.Layer):
         *,
         normalizer: str = "softmax",
         rope: bool = False,
+        short_convolution: int = 0,
         dropout: float = 0.0,
         seed: int | None = None,
         **kwargs,
@@ -131,8 +157,19 @@ class Attention(keras.layers.Layer):
                 f"{type(self).__name__} can't have rotary positions: they turn the queries and "
                 "keys of a dot product"
             )
+        if short_convolution < 0 or short_convolution == 1:
+            raise RequestError(
+                f"short_convolution must be 0 or at least 2, got {short_convolution!r}"
+            )
+        if short_convolution and not self.has_queries:
+            raise RequestError(
+                f"{type(self).__name__} can't have a short convolution: it needs queries, keys and "
+                "values"
+            )
         self.normalizer = require_choice("normalizer", normalizer, tuple(NORMALIZERS))
         self.rope = bool(rope)
+        self.short_convolution = short_convolution
+        self._taps: dict[str, Any] = {}  # of `add_short_convolutions`
         self.dropout = float(dropout)
         self.seed = seed
         self.supports_masking = True
@@ -164,13 +201,33 @@ class Attention(keras.layers.Layer):
             query_shape: (B, T, Q).
             memory_shape: (B, S, M), of the raw memory.
         """
+        widths = {"query": query_shape[-1], "keys": memory_shape[-1], "values": memory_shape[-1]}
+        self.add_short_convolutions(**widths)
+
+    def add_short_convolutions(self, **widths: int | tuple[int, int]) -> None:
+        """Create the weights of the short convolutions, if there are any; for `build`.
+
+        They start as those of PyTorch's `Conv1d`, uniform within 1 / sqrt(N).
+
+        Args:
+            **widths: of `query`, `keys` and `values` as projected: K, or (H, K) with several heads.
+        """
+        if not self.short_convolution:
+            return
+        limit = self.short_convolution**-0.5
+        for name, width in widths.items():
+            self._taps[name] = self.add_weight(
+                name=f"{name}_convolution",
+                shape=(self.short_convolution, *(width if isinstance(width, tuple) else (width,))),
+                initializer=keras.initializers.RandomUniform(-limit, limit),
+            )
 
     def project(self, memory, start_index=0) -> ProjectedMemory:
         """Return keys and values of a memory, computed once for all queries.
 
         Args:
             memory: (B, S, M).
-            start_index: absolute position of its first step, for rotary positions.
+            start_index: absolute position of its first step, for rotary positions and convolutions.
 
         Returns:
             `ProjectedMemory`, an argument for `call` in place of the memory.
@@ -190,9 +247,40 @@ class Attention(keras.layers.Layer):
                 f"{type(self).__name__}.project_memory must return ProjectedMemory(keys, values), "
                 f"got a {type(projected).__name__}"
             )
-        if self.rope:
-            return projected._replace(keys=rotated(projected.keys, start_index))
-        return projected
+        return ProjectedMemory(
+            self._prepared("keys", projected.keys, start_index),
+            self._prepared("values", projected.values, start_index),
+        )
+
+    def prepare_query(self, query, start_index=0):
+        """Return what of a query (B, T, Q) meets the prepared keys of `project`."""
+        return self._prepared("query", self.project_query(query), start_index)
+
+    def _prepared(self, name, tensor, start_index):
+        """Convolve, activate and turn a projection (..., N, K)."""
+        extra = None
+        if name == "keys" and self.extra_columns:
+            tensor, extra = tensor[..., : -self.extra_columns], tensor[..., -self.extra_columns :]
+        if self.short_convolution:
+            if name not in self._taps:
+                raise RequestError(
+                    f"{type(self).__name__}.build must call add_short_convolutions({name}=...)"
+                )
+            taps = self.as_compute(self._taps[name])
+            tensor = causal_convolution(tensor, taps, start_index)
+        tensor = self.activate(name, tensor)
+        if self.rope and name != "values":
+            tensor = rotated(tensor, start_index)
+        return tensor if extra is None else ops.concatenate([tensor, extra], axis=-1)
+
+    def activate(self, name: str, tensor):
+        """Return a projection after its convolution, here unchanged: a place for norms.
+
+        Args:
+            name: "query", "keys" or "values".
+            tensor: as `project_query` or `project_memory` returned it, without `extra_columns`.
+        """
+        return tensor
 
     def project_memory(self, memory) -> ProjectedMemory:
         """Return keys and values of a memory in the compute dtype, here the memory itself."""
@@ -206,8 +294,8 @@ class Attention(keras.layers.Layer):
         """Score each key for each query.
 
         Args:
-            query: as returned by `project_query`.
-            keys: as returned by `project_memory`.
+            query: as returned by `prepare_query`.
+            keys: as returned by `project`.
 
         Returns:
             (B, T, S), or (B, H, T, S) with several heads.
@@ -223,7 +311,7 @@ class Attention(keras.layers.Layer):
 
         Args:
             query: (B, T, Q).
-            keys: as returned by `project_memory`.
+            keys: as returned by `project`.
             mask: None, or bool, broadcastable to (B, H, T, S).
             start_index: absolute position of the first query.
             bias: None, or what is added to the scores, (1, H, T, S).
@@ -232,10 +320,7 @@ class Attention(keras.layers.Layer):
             (B, H, T, S) in float32 or wider.
         """
         sizes = (query.shape[0], query.shape[1], keys.shape[-2])
-        query = self.project_query(query)
-        if self.rope:
-            query = rotated(query, start_index)
-        scores = self.score(query, keys)
+        scores = self.score(self.prepare_query(query, start_index), keys)
         if len(getattr(scores, "shape", ())) == 4:
             sizes = (sizes[0], self.heads, *sizes[1:])
             self._checked("score", scores, "(B, H, T, S)", sizes)
@@ -291,6 +376,8 @@ class Attention(keras.layers.Layer):
             raise RequestError(
                 f"{type(self).__name__} reads a sequence's own past: call it with causal=True"
             )
+        if position_bias is not None and not self.takes_bias:
+            raise RequestError(f"{type(self).__name__} has no scores for a position bias")
         batch, steps, memory_steps = query.shape[0], query.shape[1], memory.values.shape[-2]
         context, lengths = None, (ops.shape(query)[1], ops.shape(memory.values)[-2], start_index)
         if mask is None and position_bias is None and not (self.dropout and training):
@@ -320,10 +407,11 @@ class Attention(keras.layers.Layer):
             length: of the whole sequence; None: not known, and shapes may change between steps.
             width: of the vectors.
         """
-        if length is not None:
-            return self.project(ops.zeros((batch, length, width)))
-        # In a graph `0 * batch` is an unknown length, which a loop's variable must have.
-        return GrowingCache(*self.project(ops.zeros((batch, 0 * batch, width))))
+        cache = self.new_cache(batch, length, width)
+        if not self.short_convolution:
+            return cache
+        last = ops.zeros((batch, self.short_convolution - 1, width), self.compute_dtype)
+        return ConvolvedCache(last, cache)
 
     def attend_to_past(
         self, vectors, cache, *, start_index, position_bias=None, training=None
@@ -340,13 +428,46 @@ class Attention(keras.layers.Layer):
         Returns:
             Context and weights as of one causal call over the whole sequence, and the next cache.
         """
-        new = self.project(vectors, start_index)
+        settings = {"position_bias": position_bias, "training": training}
+        if not self.short_convolution:
+            return self.continued(vectors, cache, 0, start_index=start_index, **settings)
+        known = self.short_convolution - 1
+        vectors = ops.concatenate([cache.last, self.as_compute(vectors)], axis=1)
+        attended, new = self.continued(
+            vectors, cache.cache, known, start_index=start_index - known, **settings
+        )
+        attended = AttentionOutput(attended.context[:, known:], attended.weights[:, :, known:])
+        return attended, ConvolvedCache(vectors[:, -known:], new)
+
+    def new_cache(self, batch, length: int | None, width: int):
+        """Return `empty_cache` without a short convolution; for mechanisms with a state."""
+        if length is not None:
+            return self.project(ops.zeros((batch, length, width)))
+        # In a graph `0 * batch` is an unknown length, which a loop's variable must have.
+        return GrowingCache(*self.project(ops.zeros((batch, 0 * batch, width))))
+
+    def continued(
+        self, vectors, cache, known: int, *, start_index, position_bias=None, training=None
+    ) -> tuple[AttentionOutput, Any]:
+        """Return attention and cache of `attend_to_past`; for mechanisms with a state.
+
+        Args:
+            vectors: (B, known + T, M), from position start_index on. The first ones are in the
+                cache already: only the short convolutions of the others need them, and their
+                results are not used. They are zero where their position is below 0.
+            cache: of `new_cache` or the call before.
+            known: number of vectors that are in the cache already.
+            start_index: of the first vector, int or scalar int tensor.
+            position_bias: as for `call`.
+            training: as for `call`.
+        """
+        new = [part[..., known:, :] for part in self.project(vectors, start_index)]
         if isinstance(cache, GrowingCache):
             pairs = zip(cache, new, strict=True)
             cache = GrowingCache(*(ops.concatenate(pair, axis=-2) for pair in pairs))
         else:
-            pairs = zip(cache, new, strict=True)
-            cache = ProjectedMemory(*(_written(old, part, start_index) for old, part in pairs))
+            pairs, first = zip(cache, new, strict=True), start_index + known
+            cache = ProjectedMemory(*(_written(old, part, first) for old, part in pairs))
         # A single step sees all of a cache that ends with it.
         attended = self(
             vectors,
@@ -375,8 +496,8 @@ class Attention(keras.layers.Layer):
 
     def get_config(self) -> dict:
         """Return the constructor's arguments."""
-        own = {"normalizer": self.normalizer, "rope": self.rope, "dropout": self.dropout}
-        return {**super().get_config(), **own, "seed": self.seed}
+        names = ("normalizer", "rope", "short_convolution", "dropout", "seed")
+        return {**super().get_config(), **{name: getattr(self, name) for name in names}}
 
 
 def _written(old, new, start_index):

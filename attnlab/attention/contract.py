@@ -49,14 +49,16 @@ def settings(content: Mapping[str, Any]) -> dict[str, Any]:
 def check_settings(cls: type[Attention], content: Mapping[str, Any]) -> None:
     """YAML and `get_config` have the constructor's settings, the YAML a rule for each.
 
-    `normalizer` may be missing in the YAML; `rope` must be, since `model.positions` decides.
+    `normalizer` may be missing in the YAML; `rope` and `short_convolution` must be, since
+    `model.positions` and `model.short_convolution` decide.
     """
     classes = cls.__mro__[: cls.__mro__.index(Attention) + 1]
     made = [vars(each)["__init__"] for each in reversed(classes) if "__init__" in vars(each)]
     parameters = [each for init in made for each in inspect.signature(init).parameters.values()]
     keywords = [each for each in parameters if each.kind is each.KEYWORD_ONLY]
     found = settings(content)
-    not_settings = {"seed", "rope", "normalizer"} - ({"normalizer"} & found.keys())
+    of_model = {"seed", "rope", "short_convolution"}
+    not_settings = of_model | {"normalizer"} - ({"normalizer"} & found.keys())
     own = {each.name: each.default for each in keywords if each.name not in not_settings}
     _require(found == own, f"the YAML has {found}, the constructor {own}")
     kept = {key: value for key, value in cls().get_config().items() if key in own}
@@ -177,25 +179,57 @@ def check_stepwise(make: Make) -> None:
 
 
 def check_own_past(make: Make) -> None:
-    """A sequence gives the same at once and step by step with a cache, with `rope`, too."""
+    """A sequence gives the same at once and step by step with a cache.
+
+    With `rope`, a short convolution and a position bias, too.
+    """
     layer = built(make)
     if layer.fixed_length is None:
         _check_cache(layer, None)
     if not layer.fixed_length or layer.fixed_length > S or layer.rotary:
         _check_cache(layer, S)
-    if layer.rotary:
+    for refused, settings in (
+        ("rotary positions", {"rope": True}),
+        ("a short convolution", {"short_convolution": 3}),
+        ("a short convolution", {"short_convolution": 3, "rope": True}),
+    ):
         try:
-            _check_cache(built(make, rope=True), S)
+            layer = built(make, **settings)
+            lengths = [S] if layer.fixed_length else [None, S]
+            for length in lengths:
+                _check_cache(layer, length, _distances if layer.takes_bias else None)
         except RequestError as error:  # some scores and odd widths can't be turned
-            _require("rotary positions" in str(error), str(error))
+            known = refused in str(error) or "rotary positions" in str(error)
+            _require(known, str(error))
 
 
-def _check_cache(layer: Attention, length: int | None) -> None:
-    together, at = layer(MEMORY, MEMORY, causal=True).context, 0
+def check_position_bias(make: Make) -> None:
+    """A position bias changes the weights, or is refused by a mechanism without scores."""
+    layer = built(make)
+    query = query_of(layer)
+    plain = attend(layer, query, MEMORY).weights
+    try:
+        biased = attend(layer, query, MEMORY, position_bias=_distances).weights
+    except RequestError:
+        return _require(not layer.takes_bias, "takes_bias is true, but a bias is refused")
+    _require(layer.takes_bias, "takes_bias is false, but a bias isn't refused")
+    apart = np.abs(np.array(biased) - np.array(plain)).max()
+    _require(apart > 1e-3, "takes_bias is true, but a bias of 1/2 a step changes no weight")
+
+
+def _distances(steps, memory_steps, start_index):
+    """Return a position bias, (1, 1, T, S): half the distance to the query, behind it."""
+    rows = tf.range(steps)[:, None] + start_index
+    return tf.cast(tf.range(memory_steps) - rows, "float32")[None, None] / 2
+
+
+def _check_cache(layer: Attention, length: int | None, bias: Any = None) -> None:
+    together, at = layer(MEMORY, MEMORY, causal=True, position_bias=bias).context, 0
     cache = layer.empty_cache(B, length, W)
     for steps in (2, 1, 1, S - 4):
         vectors = MEMORY[:, at : at + steps]
-        output, cache = layer.attend_to_past(vectors, cache, start_index=at)
+        settings = {"start_index": at, "position_bias": bias}
+        output, cache = layer.attend_to_past(vectors, cache, **settings)
         _same(output.context, together[:, at : at + steps], 1e-5, f"the context from {at} on")
         at += steps
 

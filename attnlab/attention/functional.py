@@ -163,6 +163,35 @@ def _softmax(scores):
     return ops.exp(scores - scores) if scores.shape[-1] == 1 else ops.softmax(scores, axis=-1)
 
 
+# --- short convolutions ------------------------------------------------------------------------
+
+
+def causal_convolution(vectors, taps, start_index=0):
+    """Mix each vector with the N - 1 before it, column by column: `y_p = sum_j w_j x_(p-N+1+j)`.
+
+    Vectors at positions below 0 count as zero. It is `ShortConvolution` of flash-linear-attention
+    without its bias and activation, a depthwise `Conv1d` whose last tap is the newest vector.
+
+    Args:
+        vectors: (..., S, K), or (..., H, S, K) with several heads.
+        taps: w, (N, K) or (N, H, K).
+        start_index: absolute position of the first vector, int or scalar int tensor.
+
+    Returns:
+        The mixed vectors, of the same shape.
+    """
+    reach, rank = taps.shape[0] - 1, len(vectors.shape)
+    if not isinstance(start_index, int) or start_index < 0:
+        positions = ops.arange(ops.shape(vectors)[-2], dtype="int32")
+        there = positions + ops.cast(start_index, "int32") >= 0
+        vectors = ops.where(there[:, None], vectors, ops.zeros((), dtype_of(vectors)))
+    padded = ops.pad(vectors, [[0, 0]] * (rank - 2) + [[reach, 0], [0, 0]])
+    if len(taps.shape) == 3:
+        taps = taps[:, :, None]
+    ends = [*range(-reach, 0), None]
+    return sum(padded[..., tap:end, :] * taps[tap] for tap, end in enumerate(ends))
+
+
 # --- rotary positions --------------------------------------------------------------------------
 
 

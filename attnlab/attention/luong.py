@@ -45,14 +45,16 @@ class LuongAttention(Attention):
     def build(self, query_shape, memory_shape):
         """Create the score's weights: none, W (M, Q), or W (Q + M, U) and v (U,)."""
         query_width, memory_width = query_shape[-1], memory_shape[-1]
+        scored = query_width
         if self.score_name == "dot":
             require_equal_widths("score=dot", query_shape, memory_shape)
         elif self.score_name == "general":
             self.kernel = self.add_kernel("kernel", (memory_width, query_width))
         elif self.score_name == "concat":
-            units = self.units or query_width
-            self.kernel = self.add_kernel("kernel", (query_width + memory_width, units))
-            self.score_vector = self.add_kernel("score_vector", (units,))
+            scored = self.units or query_width
+            self.kernel = self.add_kernel("kernel", (query_width + memory_width, scored))
+            self.score_vector = self.add_kernel("score_vector", (scored,))
+        self.add_short_convolutions(query=scored, keys=scored, values=memory_width)
         self._query_width = query_width
 
     def project_memory(self, memory) -> ProjectedMemory:

@@ -35,7 +35,7 @@ class LuongGlobalAttention(LuongAttention):
 
     Raises:
         RequestError: an unknown score; dot scores of unequal widths; location scores without any
-            length to go by, or a memory longer than they reach.
+            length to go by, with a short convolution, or a memory longer than they reach.
     """
 
     scores: ClassVar[tuple[str, ...]] = ("dot", "general", "concat", "location")
@@ -50,6 +50,8 @@ class LuongGlobalAttention(LuongAttention):
         **kwargs,
     ):
         super().__init__(score=score, units=units, **kwargs)
+        if score == "location" and self.short_convolution:
+            raise RequestError("score=location can't have a short convolution: it has no keys")
         self.max_length = max_length
 
     @property

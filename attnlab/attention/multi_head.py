@@ -57,6 +57,8 @@ class MultiHeadAttention(HeadsAttention):
             setattr(self, f"{name}_bias", self.add_bias(f"{name}_bias", inner))
         self.output_kernel = self.add_kernel("output_kernel", (inner, units))
         self.output_bias = self.add_bias("output_bias", units)
+        heads = (self.heads, inner // self.heads)
+        self.add_short_convolutions(query=heads, keys=heads, values=heads)
 
     def project_memory(self, memory) -> ProjectedMemory:
         """Return keys and values, each (B, H, S, K)."""

@@ -27,6 +27,8 @@ class NoAttention(Attention):
     """
 
     has_context: ClassVar[bool] = False
+    takes_bias: ClassVar[bool] = False
+    has_queries: ClassVar[bool] = False
 
     def align(self, query, keys, mask, start_index, bias):
         """Return zeros of shape (B, 1, T, S)."""

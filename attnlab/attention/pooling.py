@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import keras
 from keras import ops
 
@@ -30,6 +32,8 @@ class PoolingAttention(Attention):
         ValueError: a memory has another length than the one built for.
     """
 
+    takes_bias: ClassVar[bool] = False
+    has_queries: ClassVar[bool] = False
     _length: int | None = None
 
     @property

@@ -52,11 +52,13 @@ class ScaledDotProductAttention(Attention):
     def build(self, query_shape, memory_shape):
         """Create W_Q (Q, U), W_K (M, U) and W_V (M, U), or nothing."""
         if not self.projects:
-            return require_equal_widths("project=false", query_shape, memory_shape)
+            require_equal_widths("project=false", query_shape, memory_shape)
+            return super().build(query_shape, memory_shape)
         units = self.units or query_shape[-1]
         self.query_kernel = self.add_kernel("query_kernel", (query_shape[-1], units))
         self.key_kernel = self.add_kernel("key_kernel", (memory_shape[-1], units))
         self.value_kernel = self.add_kernel("value_kernel", (memory_shape[-1], units))
+        self.add_short_convolutions(query=units, keys=units, values=units)
 
     def project_memory(self, memory) -> ProjectedMemory:
         """Return keys (B, S, U) and values (B, S, U), or the memory as both."""
