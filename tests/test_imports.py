@@ -39,6 +39,7 @@ OF_A_KIND = {
         "tasks.tables",
         "tasks.text_corpus",
         "tasks.text_task",
+        "tasks.texts",
         "training",
     ),
 }
@@ -90,6 +91,13 @@ BELOW = {
     },
     "tasks.accuracy_tests": {"records", "tasks.base", "tasks.declaration"},
     "tasks.language": {"tasks.base", "tasks.declaration", "tasks.text_corpus"},
+    "tasks.texts": {
+        "tasks.catalog",
+        "tasks.declaration",
+        "tasks.split",
+        "tasks.text_corpus",
+        "text",
+    },
     "tasks.in_memory": {"config", "tasks.base", "tasks.declaration", "text", "training"},
     "tasks.split": {"tasks.base", "tasks.declaration", "tasks.text_corpus"},
     "tasks.tables": {"config", "text"},

@@ -52,7 +52,7 @@ KIND = Kind(
     ),
     data=KindData(
         takes_corpus=True,
-        catalog=f"{_HERE}.corpora.corpus_statistics:CATALOG",
+        catalog="attnlab.tasks.texts.corpus_statistics:CATALOG",
     ),
     views=f"{_HERE}.shown:VIEWS",
 )

@@ -12,7 +12,6 @@ import numpy as np
 from attnlab.errors import RequestError
 from attnlab.tasks.base import Report, require_part
 from attnlab.tasks.declaration import Kind, Progress
-from attnlab.tasks.masked_words.corpora.corpus import Corpus, divided
 from attnlab.tasks.masked_words.data import MaskedPart, MaskedTexts
 from attnlab.tasks.masked_words.filling import (
     Guess,
@@ -27,6 +26,7 @@ from attnlab.tasks.masked_words.masking import MASK, choose
 from attnlab.tasks.masked_words.rows import Row, filled, packed, paired
 from attnlab.tasks.text_corpus import digest_of
 from attnlab.tasks.text_task import TextTask
+from attnlab.tasks.texts.corpus import Corpus, divided
 from attnlab.text.cleaning import normalized
 from attnlab.text.tokenizers import UNKNOWN
 

@@ -8,9 +8,9 @@ from types import SimpleNamespace
 
 import keras
 import numpy as np
+from documents import Documents, document
 
 from attnlab.records.run_directory import RunDirectory
-from attnlab.tasks.masked_words.corpora.corpus import Corpus
 from attnlab.tasks.masked_words.data import MaskedPart, MaskedTexts
 from attnlab.tasks.masked_words.filling import labels
 from attnlab.tasks.masked_words.masking import choose
@@ -18,34 +18,6 @@ from attnlab.tasks.masked_words.report import build_report
 from attnlab.tasks.masked_words.rows import Row, filled
 from attnlab.tasks.masked_words.task import MaskedWords
 from attnlab.text.tokenizers import Tokenizer
-
-SENTENCES = (
-    "the old dog sleeps",
-    "a young cat waits",
-    "the birds sing loudly",
-    "my friend reads books",
-    "we like green apples",
-)
-
-
-def document(number: int) -> list[str]:
-    """Sentences in a fixed order, so that the order can be learned."""
-    return [f"{each} on day {number} ." for each in SENTENCES]
-
-
-class Documents(Corpus):
-    """Return this number of such sentences."""
-
-    name = "documents"
-
-    def __init__(self, count: int) -> None:
-        self.count = count
-
-    def _read(self, part):
-        return map(document, range(self.count))
-
-    def _content(self):
-        return self.count
 
 
 def task_of(count: int = 40, **settings) -> MaskedWords:

@@ -11,7 +11,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from compared_runs import on_page
-from fillers import SENTENCES, document, task_of
+from documents import SENTENCES, document
+from fillers import task_of
 from run_folders import make_run
 
 from attnlab.errors import RequestError
@@ -204,7 +205,7 @@ def test_another_seed_gives_other_bits(trained):
 
 
 def test_the_words_to_predict_dont_depend_on_the_seed():
-    from attnlab.tasks.masked_words.corpora.sentences import Sentences as Grammar
+    from attnlab.tasks.texts.sentences import Sentences as Grammar
 
     tasks = [task_of(), task_of()]
     for seed, task in enumerate(tasks):
@@ -217,7 +218,7 @@ def test_the_words_to_predict_dont_depend_on_the_seed():
 
 
 def test_a_corpus_without_pairs_or_words_is_refused():
-    from attnlab.tasks.masked_words.corpora.sentences import Sentences as Grammar
+    from attnlab.tasks.texts.sentences import Sentences as Grammar
 
     task = task_of(next_sentence=True)
     task.corpus = Grammar(sentences=100)

@@ -1,4 +1,4 @@
-"""A corpus of texts without labels: documents of sentences, as a stream."""
+"""A corpus of texts without labels: documents of sentences, or one long text."""
 
 from __future__ import annotations
 
@@ -15,6 +15,17 @@ class Corpus(TextCorpus):
     noun = "document"
     validation = 0.05
     test = 0.05
+
+    def raw(self) -> dict[str, bytes]:
+        """Return the whole text of each part of an opened corpus, for a model that reads on.
+
+        It is UTF-8, with a line per document, unless a corpus says otherwise.
+
+        Raises:
+            RequestError: the corpus can't be read or divided.
+        """
+        parts = {part: map(" ".join, self.items(part)) for part in self.own_parts}
+        return {part: "".join(f"{each}\n" for each in own).encode() for part, own in parts.items()}
 
 
 def divided(
@@ -54,3 +65,18 @@ def divided(
     check_shares(corpus, missing, corpus.noun)
     hold_out(corpus, parts, missing, seed, key, order="\n".join, size=lambda group: 1)
     return {part: parts[part] for part in PARTS}
+
+
+def by_position(text: bytes, validation: float, test: float) -> dict[str, bytes]:
+    """Cut a text into train, validation and test, in this order, by their shares of its bytes.
+
+    A character of several bytes is not cut.
+    """
+    ends = [round(len(text) * (1 - validation - test)), round(len(text) * (1 - test))]
+    for number, end in enumerate(ends):
+        while end > 0 and end < len(text) and 0x80 <= text[end] < 0xC0:
+            end -= 1
+        ends[number] = end
+    return dict(
+        zip(PARTS, (text[: ends[0]], text[ends[0] : ends[1]], text[ends[1] :]), strict=True)
+    )

@@ -10,14 +10,16 @@ from typing import Any, ClassVar
 
 from attnlab.errors import RequestError, explained
 from attnlab.tasks.declaration import Progress
-from attnlab.tasks.masked_words.corpora.corpus import Corpus
-from attnlab.tasks.text_corpus import left_out
+from attnlab.tasks.split import check_shares
+from attnlab.tasks.text_corpus import left_out, listed, shown
+from attnlab.tasks.texts.corpus import Corpus, by_position
 from attnlab.text.cleaning import shortened, unwrapped
-from attnlab.text.reading import decoded, is_hidden, is_text_name
+from attnlab.text.reading import decoded, encoding_of, is_hidden, is_text_name
 from attnlab.text.sentences import sentence_spans
 
 _LINE_END = re.compile(r"\r\n?")
 _TABLES = (".csv", ".tsv", ".json", ".jsonl", ".xlsx", ".parquet", ".html", ".xml")
+_MOST_BYTES = 1_000_000_000
 _EMPTY_LINES = re.compile(r"\n[^\S\n]*\n\s*")
 
 
@@ -51,7 +53,7 @@ class TextFiles(Corpus):
     ) -> None:
         self.path, self.language, self.limit = path, language, limit
         self.validation, self.test = validation, test
-        self._texts: list[str] = []
+        self._files: dict[Path, bytes] = {}
 
     def open(self, cache: Path, progress: Progress | None = None) -> None:
         """Read the files; see `Corpus.open`."""
@@ -69,24 +71,50 @@ class TextFiles(Corpus):
             raise RequestError(
                 f"data.path: expected a folder with files *.txt or *.md, got {path}."
             )
-        if path.suffix.lower() in _TABLES and path.is_file():
+        if (size := sum(file.stat().st_size for file in files if file.exists())) > _MOST_BYTES:
+            most = f"{_MOST_BYTES:,} bytes"
+            raise RequestError(
+                f"data.path: expected at most {most} of text, got {size:,} in {path}."
+            )
+        self._files = {}
+        for done, file in enumerate(files):
+            with explained(f"data.path: {file} can't be read"):
+                self._files[file] = file.read_bytes()
+            if progress:
+                progress(done, len(files), "files")
+        empty = [file for file, raw in self._files.items() if not raw.strip()]
+        if len(empty) == len(files):
+            raise RequestError(f"data.path: {path}: expected texts, got empty ones.")
+        if empty:
+            are = "1 file is" if len(empty) == 1 else f"{len(empty):,} files are"
+            self.note(f"{are} empty and left out: {listed(shown(each, path) for each in empty)}.")
+
+    def raw(self) -> dict[str, bytes]:
+        """Return the bytes of each part: the files one after the other, cut by the shares.
+
+        The parts follow each other: train, validation, test. A line break ends each file. Files in
+        UTF-16 become UTF-8.
+
+        Raises:
+            RequestError: the shares leave nothing to train on, or UTF-16 is damaged.
+        """
+        check_shares(self, ("validation", "test"), "text")
+        texts = (_as_utf8(raw).removesuffix(b"\n") for raw in self._files.values() if raw.strip())
+        whole = b"\n".join(texts)
+        if self.limit:
+            between = b"\n\n" if b"\n\n" in whole else b"\n"
+            whole = between.join(whole.split(between)[: self.limit])
+        return by_position(whole + b"\n", self.validation, self.test)
+
+    def _read(self, part: str) -> Iterator[Sequence[str]]:
+        path = Path(str(self.path))
+        if path.suffix.lower() in _TABLES:
             raise RequestError(
                 f"data.path: expected plain text, got {path}: write its texts into a file *.txt."
             )
-        self._texts = []
-        for done, file in enumerate(files):
-            with explained(f"data.path: {file} can't be read"):
-                raw = file.read_bytes()
-            self._texts.append(decoded(raw, f"data.path: {file}"))
-            if progress:
-                progress(done, len(files), "files")
-        if not any(text.strip() for text in self._texts):
-            raise RequestError(f"data.path: {path}: expected texts, got empty ones.")
-
-    def _read(self, part: str) -> Iterator[Sequence[str]]:
         wordless: list[str] = []
         marks = 0  # documents with marks outside of sentences
-        for text in self._texts:
+        for text in self._texts():
             text = _LINE_END.sub("\n", text).strip()
             documents = _EMPTY_LINES.split(text)
             if len(documents) == 1:
@@ -108,8 +136,16 @@ class TextFiles(Corpus):
             self.note(f"In {marks:,} documents, marks that belong to no sentence are left out.")
 
     def _content(self) -> Any:
-        digest = hashlib.sha256("\0".join(self._texts).encode("utf-8", "surrogatepass"))
+        digest = hashlib.sha256(b"\0".join(_as_utf8(raw) for raw in self._files.values()))
         return {"texts": digest.hexdigest(), "language": self.language}
+
+    def _texts(self) -> list[str]:
+        return [decoded(raw, f"data.path: {file}") for file, raw in self._files.items()]
+
+
+def _as_utf8(raw: bytes) -> bytes:
+    """Return a text without its byte order mark; UTF-16 becomes UTF-8, other bytes stay."""
+    return decoded(raw, "data.path").encode() if encoding_of(raw) != "utf-8" else raw
 
 
 def _size(text: str) -> int:

@@ -5,15 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from fillers import Documents
+from documents import Documents
 
 from attnlab.cli import main
 from attnlab.errors import RequestError
 from attnlab.tasks.classification.corpora.agreement import Agreement
-from attnlab.tasks.masked_words.corpora.corpus import divided
-from attnlab.tasks.masked_words.corpora.corpus_statistics import describe
-from attnlab.tasks.masked_words.corpora.sentences import Sentences
-from attnlab.tasks.masked_words.corpora.text import TextFiles
+from attnlab.tasks.texts.corpus import divided
+from attnlab.tasks.texts.corpus_statistics import describe
+from attnlab.tasks.texts.sentences import Sentences
+from attnlab.tasks.texts.text import TextFiles
 from attnlab.text.agreement import held_out
 from attnlab.text.cleaning import text_key
 
@@ -204,3 +204,47 @@ def test_the_corpora_are_listed(tmp_path, monkeypatch, capsys):
     assert main(["data", "list", "sentences", "sentences=100"]) == 0
     rows = [line.split() for line in capsys.readouterr().out.splitlines()]
     assert ["sentences", "100", "500", "500"] in rows
+
+
+# One long text
+
+
+def test_the_raw_text_keeps_line_breaks_and_is_cut_by_position(tmp_path):
+    (tmp_path / "a.txt").write_bytes("á\r\nb".encode() + b"\n\n")
+    (tmp_path / "b.txt").write_bytes(b" \n")
+    (tmp_path / "c.txt").write_bytes("ü".encode("utf-16"))
+    corpus = TextFiles(path=str(tmp_path), validation=0.3, test=0.2)
+    corpus.open(tmp_path)
+    assert corpus.notes == ("1 file is empty and left out: b.txt.",)
+    # Ten bytes, of which a share of 0.8 would end within the last letter.
+    parts = corpus.raw()
+    assert parts == {"train": "á\r\nb".encode(), "validation": b"\n\n", "test": "ü\n".encode()}
+
+
+def test_bytes_that_are_no_text_are_for_models_of_bytes_alone(tmp_path):
+    (tmp_path / "a.txt").write_bytes(bytes(range(256)))
+    corpus = TextFiles(path=str(tmp_path / "a.txt"), validation=0.25, test=0.25)
+    corpus.open(tmp_path)
+    assert b"".join(corpus.raw().values()) == bytes(range(256)) + b"\n"
+    with pytest.raises(RequestError, match="expected UTF-8 text, got the byte 0x80"):
+        [*corpus.items()]
+
+
+def test_files_of_more_than_a_gigabyte_are_refused_unread(tmp_path):
+    with open(tmp_path / "a.txt", "wb") as file:
+        file.truncate(2 * 10**9)
+    with pytest.raises(RequestError, match="a.txt: expected at most 1,000,000,000 bytes, got 2,0"):
+        TextFiles(path=str(tmp_path / "a.txt")).open(tmp_path)
+
+
+def test_a_limit_counts_documents_of_the_raw_text(tmp_path):
+    (tmp_path / "a.txt").write_text("a\nb\n\nc\n\nd\n")
+    corpus = TextFiles(path=str(tmp_path / "a.txt"), limit=2, validation=0.1, test=0.1)
+    corpus.open(tmp_path)
+    assert b"".join(corpus.raw().values()) == b"a\nb\n\nc\n"
+
+
+def test_sentences_are_lines_of_the_raw_text():
+    corpus = Sentences(sentences=100)
+    lines = corpus.raw()["train"].decode().splitlines()
+    assert lines == [document[0] for document in corpus.items("train")]

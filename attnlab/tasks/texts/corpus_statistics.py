@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from attnlab.tasks.catalog import Row, corpus_catalog
-from attnlab.tasks.masked_words.corpora.corpus import Corpus, divided
+from attnlab.tasks.texts.corpus import Corpus, divided
 from attnlab.text.words import split_words
 
 

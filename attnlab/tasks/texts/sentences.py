@@ -6,8 +6,8 @@ import itertools
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from attnlab.tasks.masked_words.corpora.corpus import Corpus
 from attnlab.tasks.text_corpus import PARTS
+from attnlab.tasks.texts.corpus import Corpus
 from attnlab.text.agreement import HELD_OUT, VERSION, held_out, natural
 
 
