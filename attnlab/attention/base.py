@@ -138,6 +138,8 @@ class Attention(keras.layers.Layer):
     has_queries: ClassVar[bool] = True
     extra_columns: ClassVar[int] = 0
     heads: int = 1
+    # Called with weights, mask and whether a sequence looked at itself; set by `head_measures.recorded`.
+    recorder: Callable[[Any, Any, bool], None] | None = None
 
     def __init__(
         self,
@@ -368,6 +370,7 @@ class Attention(keras.layers.Layer):
         training=None,
     ) -> AttentionOutput:
         """Attend; see the class for arguments, shapes and errors."""
+        is_own = causal or memory is query
         if isinstance(memory, ProjectedMemory):
             memory_mask = None if isinstance(memory_mask, ProjectedMemory) else memory_mask
         else:
@@ -390,6 +393,8 @@ class Attention(keras.layers.Layer):
         weights = self.align(query, memory.keys, mask, start_index, bias)
         sizes = (batch, self.heads, steps, memory_steps)
         weights = self.as_compute(self._checked("align", weights, "(B, H, T, S)", sizes))
+        if self.recorder is not None:
+            self.recorder(weights, mask, is_own)
         if context is None:
             kept = self._weight_dropout(weights, training=training) if self.dropout else weights
             context = self.read(kept, memory.values, query)

@@ -1,0 +1,153 @@
+"""What each head of a model looks at: measures of its weights on given inputs.
+
+Letters of shapes are those of `attnlab.attention.base`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import NamedTuple
+
+import keras
+import numpy as np
+
+from attnlab.attention.base import Attention
+
+MEASURES = ("entropy", "share", "distance", "first", "previous", "duplicate", "induction")
+
+
+class Looked(NamedTuple):
+    """Where an attention layer looked during a call of its model.
+
+    Attributes:
+        weights: (B, H, T, S).
+        admitted: (B, 1 or H, T, S) bool, which positions a query may attend to.
+        is_own: whether a sequence looked at itself.
+        are_shares: whether the weights are shares; if not, entropy is undefined.
+    """
+
+    weights: np.ndarray
+    admitted: np.ndarray
+    is_own: bool
+    are_shares: bool
+
+
+@contextmanager
+def recorded(model: keras.Model) -> Iterator[dict[str, Looked]]:
+    """Record where each attention layer of a model looks while the model is called eagerly.
+
+    Yields a mapping that is filled at the end: name of the layer -> `Looked`. A decoder that calls
+    its layer once per step gives all steps.
+    """
+    layers = [each for each in model._flatten_layers() if isinstance(each, Attention)]
+    found: dict[str, Looked] = {}
+    steps: dict[str, list[Looked]] = {}
+    names = _names(model, layers)
+
+    def recorder(name: str, layer: Attention):
+        def record(weights, mask, is_own) -> None:
+            weights = np.asarray(keras.ops.cast(weights, "float32"))
+            shape = (len(weights), 1, *weights.shape[2:])
+            admitted = np.broadcast_to(True if mask is None else np.asarray(mask), shape)
+            shares = layer.weights_are == "shares"
+            steps.setdefault(name, []).append(Looked(weights, admitted, is_own, shares))
+
+        return record
+
+    for name, layer in zip(names, layers, strict=True):
+        layer.recorder = recorder(name, layer)
+    try:
+        yield found
+    finally:
+        for layer in layers:
+            layer.recorder = None
+    for name, calls in steps.items():
+        weights = np.concatenate([call.weights for call in calls], axis=2)
+        admitted = np.concatenate([call.admitted for call in calls], axis=2)
+        is_own = len(calls) == 1 and calls[0].is_own
+        found[name] = Looked(weights, admitted, is_own, calls[0].are_shares)
+
+
+def _names(model: keras.Model, layers: list[Attention]) -> list[str]:
+    """Name each attention layer by the layer that has it, such as `decoder_1 cross_attention`."""
+    owners: dict[int, str] = {}
+    for owner in [model, *model._flatten_layers(include_self=False)]:
+        for key, value in vars(owner).items():
+            if isinstance(value, Attention):
+                owners.setdefault(
+                    id(value), f"{'' if owner is model else owner.name} {key}".strip()
+                )
+    return [owners.get(id(layer), layer.name) for layer in layers]
+
+
+def measured(looked: Looked, tokens: np.ndarray | None = None) -> dict[str, np.ndarray]:
+    """Return the measures of each head, (H,): means over queries, then over the batch.
+
+    - entropy: `-sum_s a_ts ln a_ts` in nats; where a row adds up to less than 1, the rest is one
+      more outcome
+    - share: entropy / ln(positions that the query may attend to)
+    - distance: `sum_s a_ts |t - s|`, in steps
+    - first: `a_t0` for t > 0
+    - previous: `a_t,t-1`
+    - duplicate: `sum a_ts` over earlier s with the query's token, where there are such
+    - induction: `sum a_t,s+1` over the same s
+
+    Entropy is NaN unless weights are shares. The measures from distance on are NaN unless a
+    sequence looks at itself; the last two are NaN without tokens.
+
+    Source: Olsson et al. 2022 (arXiv 2209.11895) for the last three. Difference: a row counts only
+    where the measure is defined for it, and sums aren't divided by the weights of other rows.
+
+    Args:
+        looked: of `recorded`.
+        tokens: (B, S) int, the sequence; below 0 for padding.
+    """
+    weights = np.asarray(looked.weights, np.float64)
+    batch, heads, queries, memory = weights.shape
+    admitted = np.broadcast_to(looked.admitted, (batch, looked.admitted.shape[1], queries, memory))
+    attends = np.broadcast_to(admitted.any(-1), (batch, heads, queries))
+    if tokens is not None and queries == tokens.shape[1]:
+        attends = attends & (tokens >= 0)[:, None]
+    nothing = np.full(heads, np.nan)
+    found = dict.fromkeys(MEASURES, nothing)
+    if looked.are_shares:
+        rest = np.clip(1 - weights.sum(-1), 0, 1)
+        entropy = -(_log_product(weights).sum(-1) + _log_product(np.where(rest > 1e-6, rest, 0)))
+        most = np.log(np.broadcast_to(admitted.sum(-1), attends.shape).clip(1))
+        found["entropy"] = _mean(entropy, attends)
+        found["share"] = _mean(entropy / np.where(most > 0, most, 1), attends & (most > 0))
+    if not looked.is_own or queries != memory:
+        return found
+    steps = np.arange(queries)
+    later = attends & (steps > 0)
+    found["distance"] = _mean((weights * np.abs(steps[:, None] - steps)).sum(-1), attends)
+    found["first"] = _mean(weights[..., 0], later)
+    before = np.zeros_like(weights[..., 0])
+    before[..., 1:] = np.diagonal(weights, -1, -2, -1)
+    found["previous"] = _mean(before, later)
+    if tokens is None:
+        return found
+    same = (tokens[:, :, None] == tokens[:, None]) & (steps[:, None] > steps)
+    same = (same & (tokens >= 0)[:, :, None])[:, None]
+    after = np.zeros_like(same)
+    after[..., 1:] = same[..., :-1]
+    repeated = later & same.any(-1)
+    found["duplicate"] = _mean((weights * same).sum(-1), repeated)
+    found["induction"] = _mean((weights * after).sum(-1), repeated)
+    return found
+
+
+def _log_product(values: np.ndarray) -> np.ndarray:
+    """Return x ln x, 0 for 0."""
+    return values * np.log(np.where(values > 0, values, 1.0))
+
+
+def _mean(values: np.ndarray, where: np.ndarray) -> np.ndarray:
+    """Return means (H,) of values (B, H, T): over the queries in `where`, then over the batch."""
+    counts = where.sum(-1)
+    rows = np.where(where, values, 0.0).sum(-1) / np.where(counts > 0, counts, 1)
+    known = counts > 0
+    total = known.sum(0)
+    mean = np.where(known, rows, 0.0).sum(0) / np.where(total > 0, total, 1)
+    return np.where(total > 0, mean, np.nan)

@@ -1,0 +1,115 @@
+"""Measures of heads, against the sums of their definitions, element by element."""
+
+import math
+
+import keras
+import numpy as np
+import pytest
+
+from attnlab.attention import MultiHeadAttention
+from attnlab.attention.head_measures import MEASURES, Looked, measured, recorded
+from attnlab.layers.transformer import TransformerEncoderLayer
+
+B, H, T = 3, 2, 7
+
+
+def sequence(seed=0, causal=True, shares=True):
+    draw = np.random.default_rng(seed)
+    weights = draw.random((B, H, T, T))
+    admitted = np.tril(np.ones((T, T), bool)) if causal else np.ones((T, T), bool)
+    admitted = np.broadcast_to(admitted, (B, 1, T, T))
+    weights = weights * admitted
+    weights /= weights.sum(-1, keepdims=True) * (1 if shares else 0.5)
+    tokens = draw.integers(0, 3, (B, T))
+    return Looked(weights, admitted, True, shares), tokens
+
+
+def by_hand(looked, tokens, head):
+    """Every measure of a head as its definition says it, in loops."""
+    found = {name: [] for name in MEASURES}
+    for row in range(B):
+        own = {name: [] for name in MEASURES}
+        for t in range(T):
+            if tokens[row, t] < 0:
+                continue
+            a = looked.weights[row, head, t]
+            count = int(looked.admitted[row, 0, t].sum())
+            entropy = -sum(x * math.log(x) for x in a if x > 0)
+            own["entropy"].append(entropy)
+            if count > 1:
+                own["share"].append(entropy / math.log(count))
+            own["distance"].append(sum(a[s] * abs(t - s) for s in range(T)))
+            if t > 0:
+                own["first"].append(a[0])
+                own["previous"].append(a[t - 1])
+                earlier = [s for s in range(t) if tokens[row, s] == tokens[row, t]]
+                if earlier:
+                    own["duplicate"].append(sum(a[s] for s in earlier))
+                    own["induction"].append(sum(a[s + 1] for s in earlier))
+        for name, values in own.items():
+            if values:
+                found[name].append(np.mean(values))
+    return {name: np.mean(values) for name, values in found.items()}
+
+
+@pytest.mark.parametrize("causal", [True, False])
+def test_measures_are_the_sums_of_their_definitions(causal):
+    looked, tokens = sequence(causal=causal)
+    tokens[1, 5:] = -1  # padding: neither a query nor a token that comes again
+    found = measured(looked, tokens)
+    for head in range(H):
+        for name, value in by_hand(looked, tokens, head).items():
+            np.testing.assert_allclose(found[name][head], value, rtol=1e-6, err_msg=name)
+
+
+def test_heads_that_do_one_thing_score_one():
+    tokens = np.tile(np.arange(4), 2)[None]
+    weights = np.zeros((1, 3, 8, 8))
+    for t in range(8):
+        weights[0, 0, t, max(t - 1, 0)] = 1
+        weights[0, 1, t, t - 4 if t >= 4 else 0] = 1
+        weights[0, 2, t, t - 3 if t >= 4 else 0] = 1
+    found = measured(Looked(weights, np.ones((1, 1, 8, 8), bool), True, True), tokens)
+    assert found["previous"][0] == found["duplicate"][1] == found["induction"][2] == 1
+    assert found["induction"][0] == found["duplicate"][2] == 0
+
+
+def test_the_rest_of_a_row_is_one_more_outcome():
+    looked = Looked(np.full((1, 1, 1, 2), 0.25), np.ones((1, 1, 1, 2), bool), False, True)
+    wanted = -2 * 0.25 * math.log(0.25) - 0.5 * math.log(0.5)
+    np.testing.assert_allclose(measured(looked)["entropy"], [wanted])
+
+
+def test_what_is_not_defined_is_nan():
+    looked, tokens = sequence(shares=False)
+    assert np.isnan(measured(looked, tokens)["entropy"]).all()
+    assert np.isnan(measured(looked)["induction"]).all()
+    across = looked._replace(is_own=False, are_shares=True)
+    found = measured(across, tokens)
+    assert np.isnan(found["previous"]).all() and not np.isnan(found["entropy"]).any()
+
+
+def test_a_model_is_recorded_layer_by_layer_and_then_no_more():
+    keras.utils.set_random_seed(0)
+    layers = [
+        TransformerEncoderLayer(
+            attention=MultiHeadAttention(heads=2), units=8, feed_forward=8, name=f"encoder_{n}"
+        )
+        for n in range(2)
+    ]
+    vectors = given = keras.Input((5, 8))
+    outputs = []
+    for layer in layers:
+        output = layer(vectors)
+        vectors = output.vectors
+        outputs.append(output.attention.weights)
+    model = keras.Model(given, outputs)
+    inputs = np.random.default_rng(0).normal(size=(3, 5, 8)).astype("float32")
+    with recorded(model) as found:
+        weights = model(inputs)
+    assert [*found] == ["encoder_0 attention", "encoder_1 attention"]
+    for looked, wanted in zip(found.values(), weights, strict=True):
+        assert looked.is_own and looked.are_shares and looked.admitted.all()
+        np.testing.assert_array_equal(looked.weights, wanted)
+    model(inputs)
+    assert len(found) == 2 and layers[0].attention.recorder is None
