@@ -138,7 +138,7 @@ class Attention(keras.layers.Layer):
     has_queries: ClassVar[bool] = True
     extra_columns: ClassVar[int] = 0
     heads: int = 1
-    # Called with weights, mask and whether a sequence looked at itself; set by `head_measures.recorded`.
+    # Set by `head_measures.recorded`: gets weights, mask, and whether a sequence looks at itself.
     recorder: Callable[[Any, Any, bool], None] | None = None
 
     def __init__(
