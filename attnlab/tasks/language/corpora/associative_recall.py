@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -53,7 +54,7 @@ class AssociativeRecall(DrawnRows):
                 f"data.vocabulary: expected at least {2 * pairs + 2}, a filler and different keys "
                 f"and values for data.pairs={pairs}, got {vocabulary}."
             )
-        self._drawn = {
+        self._drawn: dict[str, Any] = {
             "vocabulary": vocabulary,
             "length": length,
             "pairs": pairs,

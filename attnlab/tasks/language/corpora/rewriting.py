@@ -82,7 +82,7 @@ class _Rewriting(DrawnRows):
     """
 
     origin = "made by this project, after Kazemnejad et al. (2023)"
-    _rewrite: ClassVar[Rewrite]
+    _rewrite: ClassVar[Any]  # a static `Rewrite`
 
     def __init__(
         self,

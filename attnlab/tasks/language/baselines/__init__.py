@@ -1,0 +1,1 @@
+"""Language models without a network: counts of n-grams, and compressors."""
