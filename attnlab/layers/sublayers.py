@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import keras
 import tensorflow as tf
 
@@ -20,7 +22,8 @@ class LayerNormalization(keras.layers.LayerNormalization):
     def call(self, vectors):
         """Normalise (..., units)."""
         wide = tf.cast(vectors, tf.float32)
-        return tf.cast(_normalised(wide, self.gamma, self.beta, self.epsilon), self.compute_dtype)
+        beta = self.beta if self.center else tf.zeros_like(tf.convert_to_tensor(self.gamma))
+        return tf.cast(_normalised(wide, self.gamma, beta, self.epsilon), self.compute_dtype)
 
 
 def _normalised(vectors, gamma, beta, epsilon):
@@ -49,15 +52,67 @@ def _normalised(vectors, gamma, beta, epsilon):
     return norm(vectors, tf.convert_to_tensor(gamma), tf.convert_to_tensor(beta))
 
 
+class RMSNormalization(keras.layers.Layer):
+    """Divide vectors by their root mean square: `gamma * x / sqrt(mean(x^2) + epsilon)`.
+
+    Source: Zhang and Sennrich 2019 (arXiv 1910.07467), equation 4. Difference: epsilon, as in every
+    implementation.
+
+    Args:
+        epsilon: added to the mean square.
+        **kwargs: as for every Keras layer.
+
+    Call arguments:
+        vectors: (..., units).
+
+    Returns:
+        (..., units).
+    """
+
+    def __init__(self, *, epsilon: float = 1e-6, **kwargs):
+        super().__init__(**kwargs)
+        self.epsilon = epsilon
+        self.supports_masking = True
+
+    def build(self, vectors_shape):
+        """Create gamma (units,)."""
+        self.gamma = self.add_weight(name="gamma", shape=vectors_shape[-1:], initializer="ones")
+
+    def call(self, vectors):
+        """Normalise (..., units)."""
+        wide = tf.cast(vectors, tf.float32)
+        square = tf.reduce_mean(tf.square(wide), axis=-1, keepdims=True)
+        normal = wide * tf.math.rsqrt(square + self.epsilon)
+        return tf.cast(normal * tf.convert_to_tensor(self.gamma), self.compute_dtype)
+
+
+def make_norm(kind: str | None = None, *, biases: bool = True, **kwargs: Any) -> keras.layers.Layer:
+    """Return the norm `layer` or `rms`; without `biases` a layer norm has no beta.
+
+    None is Keras's own layer norm, whose results differ from `layer` by rounding.
+
+    Raises:
+        RequestError: there is no such norm.
+    """
+    if kind is None:
+        return keras.layers.LayerNormalization(center=biases, **kwargs)
+    if require_choice("norm", kind, ("layer", "rms")) == "rms":
+        return RMSNormalization(**kwargs)
+    return LayerNormalization(center=biases, **kwargs)
+
+
 class FeedForward(keras.layers.Layer):
     """Transform each position separately: `max(0, x W_1 + b_1) W_2 + b_2`.
 
-    Source: Vaswani et al. 2017 (arXiv 1706.03762), section 3.3, Eq. 2. Difference: nothing.
+    Source: Vaswani et al. 2017 (arXiv 1706.03762), section 3.3, Eq. 2. Difference: any activation,
+    and `swiglu`: `(swish(x W_1) * x V) W_2` (Shazeer 2020, arXiv 2002.05202, Eq. 6), whose inner
+    width is not reduced by a third as in that paper.
 
     Args:
         units: width of input and output (the paper's 512).
         inner: width of the hidden layer (the paper's 2048).
-        activation: name of a Keras activation (the paper's is "relu").
+        activation: name of a Keras activation (the paper's is "relu"), or "swiglu".
+        biases: whether to add biases.
         **kwargs: as for every Keras layer.
 
     Call arguments:
@@ -67,23 +122,30 @@ class FeedForward(keras.layers.Layer):
         (B, T, units).
     """
 
-    def __init__(self, *, units: int, inner: int, activation: str = "relu", **kwargs):
+    def __init__(
+        self, *, units: int, inner: int, activation: str = "relu", biases: bool = True, **kwargs
+    ):
         super().__init__(**kwargs)
         self.inner = inner
         self.supports_masking = True
-        self.expand = keras.layers.Dense(
-            inner, activation=activation, dtype=self.dtype_policy, name="expand"
-        )
-        self.contract = keras.layers.Dense(units, dtype=self.dtype_policy, name="contract")
+        common = {"use_bias": biases, "dtype": self.dtype_policy}
+        gated = activation == "swiglu"
+        activation = "silu" if gated else activation
+        self.expand = keras.layers.Dense(inner, activation=activation, name="expand", **common)
+        self.gate = keras.layers.Dense(inner, name="gate", **common) if gated else None
+        self.contract = keras.layers.Dense(units, name="contract", **common)
 
     def build(self, vectors_shape):
-        """Create W_1, b_1, W_2, b_2."""
+        """Create W_1, b_1, W_2, b_2, and V and its bias."""
         self.expand.build(vectors_shape)
+        if self.gate is not None:
+            self.gate.build(vectors_shape)
         self.contract.build((*vectors_shape[:-1], self.inner))
 
     def call(self, vectors):
         """Transform (B, T, units) position by position."""
-        return self.contract(self.expand(vectors))
+        hidden = self.expand(vectors)
+        return self.contract(hidden if self.gate is None else hidden * self.gate(vectors))
 
 
 class ResidualLayer(keras.layers.Layer):
@@ -96,12 +158,14 @@ class ResidualLayer(keras.layers.Layer):
         norm: "post" or "pre".
         activation: of the feed-forward network.
         epsilon: of the norms.
+        normalization: "layer" or "rms".
+        biases: whether norms and the feed-forward network have biases.
         seed: int or None.
         norm_of: for each sub-layer the index of its norm.
         **kwargs: as for every Keras layer.
 
     Raises:
-        RequestError: an unknown norm.
+        RequestError: an unknown norm or normalization.
     """
 
     def __init__(
@@ -113,6 +177,8 @@ class ResidualLayer(keras.layers.Layer):
         norm: str = "post",
         activation: str = "relu",
         epsilon: float = 1e-6,
+        normalization: str = "layer",
+        biases: bool = True,
         seed: int | None = None,
         norm_of: tuple[int, ...] = (0, 1),
         **kwargs,
@@ -125,11 +191,13 @@ class ResidualLayer(keras.layers.Layer):
             units=units,
             inner=feed_forward,
             activation=activation,
+            biases=biases,
             dtype=self.dtype_policy,
             name="feed_forward",
         )
+        own = {"biases": biases, "epsilon": epsilon, "dtype": self.dtype_policy}
         self.norms = [
-            LayerNormalization(epsilon=epsilon, dtype=self.dtype_policy, name=f"norm_{number}")
+            make_norm(normalization, name=f"norm_{number}", **own)
             for number in sorted(set(norm_of))
         ]
         self.dropouts = [

@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-import keras
-
 from attnlab.attention.base import Attention, AttentionOutput, ProjectedMemory
 from attnlab.errors import RequestError
-from attnlab.layers.sublayers import ResidualLayer
+from attnlab.layers.sublayers import ResidualLayer, make_norm
 
 
 class EncoderLayerOutput(NamedTuple):
@@ -59,6 +57,9 @@ class TransformerEncoderLayer(ResidualLayer):
         norm: "post" as in the paper, or "pre".
         activation: of the feed-forward network.
         epsilon: of the norms; 1e-6 as in the paper's code (Keras's own default is 1e-3).
+        normalization: "layer" or "rms".
+        biases: whether norms and the feed-forward network have biases.
+        causal: whether a step sees only itself and its past, as in a language model.
         seed: int or None.
         **kwargs: as for every Keras layer.
 
@@ -74,9 +75,17 @@ class TransformerEncoderLayer(ResidualLayer):
         RequestError: an unknown norm; vectors or a context of another width than `units`.
     """
 
-    def __init__(self, *, attention: Attention, units: int, feed_forward: int, **kwargs):
+    def __init__(
+        self,
+        *,
+        attention: Attention,
+        units: int,
+        feed_forward: int,
+        causal: bool = False,
+        **kwargs,
+    ):
         super().__init__(units=units, feed_forward=feed_forward, **kwargs)
-        self.attention = attention
+        self.attention, self.causal = attention, causal
 
     def build(self, vectors_shape):
         """Create all weights."""
@@ -86,10 +95,32 @@ class TransformerEncoderLayer(ResidualLayer):
     def call(self, vectors, attention_mask=None, training=None) -> EncoderLayerOutput:
         """Encode (B, T, units)."""
         sequence = self.before(0, vectors)
-        attended = self.attention(sequence, sequence, mask=attention_mask, training=training)
+        attended = self.attention(
+            sequence, sequence, mask=attention_mask, causal=self.causal, training=training
+        )
+        return EncoderLayerOutput(self._after(vectors, attended, training), attended)
+
+    def next(self, vectors, cache, start_index) -> tuple[Any, Any]:
+        """Encode the next vectors of causal sequences, (B, T, units).
+
+        Args:
+            vectors: at positions from start_index on.
+            cache: what `attention.empty_cache` or the call before returned.
+            start_index: int or scalar int tensor.
+
+        Returns:
+            The vectors that one call over the whole sequences has there, and the next cache.
+        """
+        attended, cache = self.attention.attend_to_past(
+            self.before(0, vectors), cache, start_index=start_index
+        )
+        return self._after(vectors, attended, training=False), cache
+
+    def _after(self, vectors, attended, training):
+        """Return vectors after the attention and the feed-forward network."""
         vectors = self.after(0, vectors, attended.context, training)
         expanded = self.feed_forward(self.before(1, vectors))
-        return EncoderLayerOutput(self.after(1, vectors, expanded, training), attended)
+        return self.after(1, vectors, expanded, training)
 
 
 class TransformerDecoderLayer(ResidualLayer):
@@ -212,7 +243,7 @@ class EncoderStack:
         Args:
             attention: a mechanism for each layer.
             norm: `pre` or `post`.
-            **layer: `units`, `feed_forward`, `dropout` of `TransformerEncoderLayer`.
+            **layer: further arguments of `TransformerEncoderLayer`.
         """
         self.encoder = [
             TransformerEncoderLayer(attention=each, norm=norm, name=f"encoder_{number}", **layer)
@@ -220,7 +251,10 @@ class EncoderStack:
         ]
         self.final_norm = None
         if norm == "pre":
-            self.final_norm = keras.layers.LayerNormalization(epsilon=1e-6, name="final_norm")
+            own = {name: layer[name] for name in ("epsilon", "biases") if name in layer}
+            self.final_norm = make_norm(
+                layer.get("normalization"), name="final_norm", **{"epsilon": 1e-6, **own}
+            )
 
     def build_stack(self, shape: tuple) -> None:
         """Create the weights for vectors (B, T, units)."""
@@ -235,6 +269,24 @@ class EncoderStack:
         for layer in self.encoder:
             vectors, output = layer(vectors, attention_mask=mask, training=training)
         return vectors, output
+
+    def next_through_stack(self, vectors, caches: Sequence[Any], start_index):
+        """Return the next vectors (B, T, units) of causal sequences, likewise, and the caches.
+
+        Args:
+            vectors: (B, T, units), from position start_index on.
+            caches: of `empty_caches` or the call before.
+            start_index: int or scalar int tensor.
+        """
+        new = []
+        for layer, cache in zip(self.encoder, caches, strict=True):
+            vectors, cache = layer.next(vectors, cache, start_index)
+            new.append(cache)
+        return vectors, new
+
+    def empty_caches(self, batch, length: int | None) -> list[Any]:
+        """Return a cache per layer for sequences of at most `length` steps; None: growing."""
+        return [layer.attention.empty_cache(batch, length, layer.units) for layer in self.encoder]
 
     def normed(self, vectors):
         """Return vectors (..., units) with the final norm, if there is one."""

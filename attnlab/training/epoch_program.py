@@ -25,7 +25,7 @@ from attnlab.training.keras_internals import (
     substituted_values,
 )
 from attnlab.training.stacking import submit
-from attnlab.training.steps import InMemoryModel, RandomStates, compiled
+from attnlab.training.steps import InMemoryModel, RandomStates, compiled, gathered
 from attnlab.training.tensorflow_internals import vectorize_draws
 
 vectorize_draws()
@@ -91,7 +91,8 @@ class Compiled:
         self.model, self.loss, self._jit = model, loss, jit
         self.generators = RandomStates(model)
         variables = model.trainable_variables
-        self._update = OptimizerFunction(optimizer, variables, model.rate_factors)
+        not_decayed = [each for each in variables if not model.is_decayed(each)]
+        self._update = OptimizerFunction(optimizer, variables, model.rate_factors, not_decayed)
         self._dropouts = dropouts(model)
         self.optimizer = self._update.optimizer
         self._train = compiled(self._train_loop, jit)
@@ -173,7 +174,7 @@ class Compiled:
         def body(step, losses, values, states):
             # tf.gather, not slicing: slicing makes the order a compile-time constant.
             rows, weights, *widths = (tf.gather(part, step, axis=1) for part in plans)
-            batch, expected = (_rows(part, rows) for part in data)
+            batch, expected = self.model.batch(data, rows)
             if widths:
                 batch = batch[:, :, : tf.reduce_max(widths)]
             now = first_step + tf.cast(step, tf.int64)
@@ -233,7 +234,7 @@ class Compiled:
     def _predict_batches(self, values, inputs, rows):
         """Return the outputs of stacked runs, (runs, B, ...)."""
         with substituted_values(self.model.trainable_variables, values):
-            encoded = self.model.encode(_rows(inputs, rows), training=False)
+            encoded = self.model.encode(gathered(inputs, rows), training=False)
 
         def output(parts):
             values, encoded = parts
@@ -383,10 +384,3 @@ def _put(values: Sequence[np.ndarray] | None, variables: Sequence[keras.Variable
 def _stacked(parts: Sequence[Sequence[Any]]) -> list[tf.Tensor]:
     """Stack the runs' arrays: runs of several arrays become several arrays (runs, ...)."""
     return [tf.constant(np.stack(arrays)) for arrays in zip(*parts, strict=True)]
-
-
-def _rows(data, rows):
-    """Gather rows (runs, B) of data (runs, N, ...)."""
-    if data.shape[0] == 1:
-        return tf.gather(data[0], rows)  # faster than with a batch axis
-    return tf.gather(data, rows, batch_dims=1)

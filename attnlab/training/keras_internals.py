@@ -120,6 +120,7 @@ class OptimizerFunction:
         optimizer: of Keras, or of a class whose `plain` names the equivalent class of Keras.
         variables: the trained variables.
         factors: a factor of the learning rate per variable; None: 1.
+        not_decayed: the variables without weight decay.
     """
 
     _OF_EACH_RUN = ("weight_decay", "global_clipnorm", "clipvalue")
@@ -129,11 +130,13 @@ class OptimizerFunction:
         optimizer: keras.Optimizer,
         variables: Sequence[keras.Variable],
         factors: Sequence[float] | None = None,
+        not_decayed: Sequence[keras.Variable] = (),
     ) -> None:
         self._factors = None if factors is None or {*factors} == {1.0} else factors
         kind = getattr(optimizer, "plain", type(optimizer))
         own = type(kind.__name__, (_Functional, kind), {})
         self.optimizer, self._variables = own.from_config(optimizer.get_config()), variables
+        self.optimizer.exclude_from_weight_decay(var_list=list(not_decayed))
         self.optimizer.build(variables)
         known = [name for name in self._OF_EACH_RUN if getattr(optimizer, name) is not None]
         self._settings = known

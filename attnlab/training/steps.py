@@ -91,6 +91,20 @@ class InMemoryModel(keras.Model):
     fixed_length: int | None = None
     faster_with_xla: bool = False
 
+    def batch(self, data: Sequence[tf.Tensor], rows: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        """Return the inputs and targets (runs, B, ...) of a step.
+
+        Args:
+            data: the inputs and the targets of stacked runs, each (runs, N, ...).
+            rows: (runs, B), the rows of the step.
+        """
+        inputs, targets = (gathered(part, rows) for part in data)
+        return inputs, targets
+
+    def is_decayed(self, variable: keras.Variable) -> bool:
+        """Return whether an optimizer's weight decay applies to a variable."""
+        return True
+
     def encode(self, inputs: Any, training: bool | None = None) -> tuple:
         """Return what `decode` needs of inputs (..., B, S, ...); leading axes are stacked runs.
 
@@ -109,6 +123,13 @@ class InMemoryModel(keras.Model):
     def stackable(self, batch: int) -> int:
         """Return the stack width up to which runs train faster than alone, for a batch size."""
         return 1
+
+
+def gathered(data: tf.Tensor, rows: tf.Tensor) -> tf.Tensor:
+    """Gather rows (runs, B, ...) of data (runs, N, ...)."""
+    if data.shape[0] == 1:
+        return tf.gather(data[0], rows)  # faster than with a batch axis
+    return tf.gather(data, rows, batch_dims=1)
 
 
 _CPUINFO = Path("/proc/cpuinfo")

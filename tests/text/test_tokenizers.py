@@ -152,6 +152,23 @@ def test_a_broken_character_is_decoded_as_one():
     assert tokenizer.pieces(ids)[-3:] == ["<E6>", "<BC>", "<A2>"]
 
 
+@given(st.text(st.characters(exclude_categories=("Cs",))))
+def test_bytes_are_those_of_utf8(text):
+    tokenizer = Tokenizer.fit([], kind="bytes")
+    (ids,) = tokenizer.encode([text])
+    assert ids == [byte + 4 for byte in text.encode()] and tokenizer.size == 260
+    assert tokenizer.decode([ids]) == [text] and tokenizer.content(ids) == text.encode()
+    assert "⁇" not in tokenizer.pieces(ids)
+
+
+def test_a_continued_text_has_no_space_in_front():
+    bpe = FITTED["bpe"]
+    lines = ["Tom liest\n", "das Buch\n"]
+    ids = [token for line in bpe.encode_on(lines) for token in line]
+    assert bpe.content(ids).decode() == "".join(lines)
+    assert bpe.content(bpe.encode(["Tom"])[0]) == b" Tom"
+
+
 def test_a_lone_surrogate_is_decoded_as_a_replacement_character():
     assert back(FITTED["bpe"], "a\ud800b") == "a\ufffdb"
 
@@ -233,7 +250,11 @@ def test_a_file_without_a_tokenizer_is_refused(content, tmp_path):
     [
         ("bpe", 259, r"task\.vocabulary: expected at least 260 .*256 bytes.*, got 259"),
         ("word", 4, r"task\.vocabulary: expected at least 5 .*, got 4"),
-        ("sentence", None, r"task\.tokenizer: expected one of word, char, bpe, got 'sentence'"),
+        (
+            "sentence",
+            None,
+            r"task\.tokenizer: expected one of word, char, bpe, bytes, got 'sentence'",
+        ),
     ],
 )
 def test_impossible_settings_are_refused(kind, size, words):

@@ -1,0 +1,120 @@
+"""The data of a language model: a stream of tokens, or rows of which places are scored."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from attnlab.tasks.base import TaskData
+from attnlab.tasks.language.corpora.corpus import Rows
+
+PADDING = -1  # target of a place that isn't scored
+
+
+@dataclass(frozen=True, eq=False)
+class Asked:
+    """N windows or rows with their scored places, as a model is trained and scored on them.
+
+    Attributes:
+        inputs: (N, T) int32 tokens; or (N, T + K), then the K places of each row that are scored.
+        targets: (N, T) or (N, K) int32, `PADDING` where there is nothing to predict.
+        places: (N, T) or (N, K) int32, the place of each target in its window.
+    """
+
+    inputs: np.ndarray
+    targets: np.ndarray
+    places: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class Stream:
+    """The text of a part as one sequence of N tokens.
+
+    Attributes:
+        tokens: (N,) unsigned integers.
+        sizes: (N,) float32, bytes of the text that each token takes.
+        words: number of words in the text, divided by white space.
+    """
+
+    tokens: np.ndarray
+    sizes: np.ndarray
+    words: int
+
+    def __len__(self) -> int:
+        return len(self.tokens)
+
+    def asked(self, context: int, stride: int | None = None) -> Asked:
+        """Return windows of `context` tokens that score every token but the first one once.
+
+        Args:
+            context: T.
+            stride: tokens from one window to the next, at most T; None: T. Each window but the
+                first scores its last `stride` tokens, so they have a context of at least T -
+                stride + 1 tokens.
+        """
+        step = min(stride or context, context)
+        count = len(self.tokens) - 1  # targets
+        starts = np.arange(0, max(count - context, 0) + step, step)
+        starts = starts[(starts == 0) | (starts + context - step < count)]
+        places = starts[:, None] + np.arange(context)
+        scored = places < count
+        scored[1:, : context - step] = False
+        places = np.minimum(places, count - 1)
+        tokens = self.tokens.astype(np.int32)
+        own = np.broadcast_to(np.arange(context, dtype=np.int32), places.shape)
+        return Asked(tokens[places], np.where(scored, tokens[places + 1], PADDING), own)
+
+    def bytes_of(self, asked: Asked, context: int, stride: int | None = None) -> np.ndarray:
+        """Return the bytes of the targets of each window of `asked`, (N,)."""
+        scored = (asked.targets != PADDING).sum(axis=1)
+        ends = 1 + np.cumsum(scored)
+        sums = np.concatenate([[0.0], np.cumsum(self.sizes, dtype=np.float64)])
+        return sums[ends] - sums[ends - scored]
+
+
+def asked_rows(rows: Rows) -> Asked:
+    """Return rows with their K scored places; shorter lists of places end with `PADDING`."""
+    counts = rows.scored.sum(axis=1)
+    width = int(counts.max())
+    places = np.argsort(~rows.scored, axis=1, kind="stable")[:, :width].astype(np.int32)
+    known = np.arange(width) < counts[:, None]
+    targets = np.where(known, np.take_along_axis(rows.targets, places, axis=1), PADDING)
+    inputs = np.concatenate([rows.tokens, places], axis=1).astype(np.int32)
+    return Asked(inputs, targets.astype(np.int32), places)
+
+
+@dataclass(frozen=True, eq=False)
+class LanguageData(TaskData):
+    """The tokens of all parts; see `TaskData`."""
+
+    name: str
+    source: str
+    digest: str
+    parts: Mapping[str, Stream | Rows]  # `train`, `validation`, `test`
+    context: int
+    said: Sequence[str] = ()  # notes for the user on how the corpus was read
+
+    @property
+    def longest(self) -> int:
+        """Return the number of tokens of a window."""
+        return self.context
+
+    def counts(self) -> dict[str, int]:
+        """Return the number of tokens per part, or of rows."""
+        return {name: len(part.tokens) for name, part in self.parts.items()}
+
+    def describe(self) -> dict[str, Any]:
+        """Return the number of tokens and bytes, or of rows and scored places, per part."""
+        return {
+            name: {"tokens": len(part), "bytes": round(float(part.sizes.sum(dtype=np.float64)))}
+            if isinstance(part, Stream)
+            else {"rows": len(part.tokens), "scored": int(part.scored.sum())}
+            for name, part in self.parts.items()
+        }
+
+    def summary(self) -> list[str]:
+        """Return notes on how the corpus was read, shown before training."""
+        return [*self.said]
