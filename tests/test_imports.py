@@ -90,7 +90,7 @@ BELOW = {
         *("text", "training", "views.records"),
     },
     "tasks.accuracy_tests": {"records", "tasks.base", "tasks.declaration"},
-    "tasks.language": {"tasks.base", "tasks.declaration", "tasks.text_corpus"},
+    "tasks.language": {"text", "tasks.base", "tasks.declaration", "tasks.text_corpus"},
     "tasks.texts": {
         "tasks.catalog",
         "tasks.declaration",

@@ -48,8 +48,8 @@ class Tokenizer:
     before them: a text of known words and single spaces is decoded exactly. A word known only with,
     or only without, that space is encoded as the known form. The tokens of `char` are characters.
     `bpe` merges bytes inside words (Sennrich et al. 2016, arXiv:1508.07909, on bytes instead of
-    characters as in Radford et al. 2019), so every text is decoded exactly. The tokens of `bytes` are
-    the 256 bytes of UTF-8, token b + 4 for byte b.
+    characters as in Radford et al. 2019), so every text is decoded exactly. Those of
+    `bytes` are the 256 bytes of UTF-8, token b + 4 for byte b.
 
     `bert_wordpiece`, `wordpiece` and `gpt2_bpe` have the vocabularies of presets, which are never
     fitted here: that of BERT, applied as in BERT or as in keras-hub, and that of RoBERTa. Word
