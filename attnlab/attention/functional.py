@@ -148,14 +148,19 @@ def masked_softmax(scores, mask=None):
     Returns:
         Weights of the same shape, in float32 or wider.
     """
-    if dtype_of(scores) == "float16":  # a product that overflowed would give inf - inf
-        scores = ops.clip(widen(scores), -FLOAT16_MAX, FLOAT16_MAX)
-    scores = widen(scores)
+    scores = widen_scores(scores)
     if mask is None:
         return _softmax(scores)
     lowest = ops.cast(LOWEST, dtype_of(scores))
     weights = _softmax(ops.where(mask, scores, lowest))
     return ops.where(mask, weights, ops.zeros_like(weights))
+
+
+def widen_scores(scores):
+    """Return scores in float32 or wider and finite: in float16 a product may have overflowed."""
+    if dtype_of(scores) == "float16":
+        return ops.clip(widen(scores), -FLOAT16_MAX, FLOAT16_MAX)
+    return widen(scores)
 
 
 def _softmax(scores):

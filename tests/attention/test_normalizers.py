@@ -1,0 +1,165 @@
+"""What turns scores into weights, held against the papers' definitions and the package entmax."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from attnlab.attention import BahdanauAttention
+from attnlab.attention.contract import normal
+from attnlab.attention.normalizers import NORMALIZERS, entmax15, sigmoid, sink_softmax, sparsemax
+from attnlab.errors import RequestError
+
+pytestmark = pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning")
+SCORES = 2 * normal(7, 11, seed=3)
+MASK = np.random.default_rng(4).random((7, 11)) < 0.6
+MASK[0] = False
+MASK[1] = np.arange(11) == 5
+POWERS = {"sparsemax": (1, 1), "entmax15": (0.5, 2)}  # weights are max(factor s - tau, 0)^power
+every = pytest.mark.parametrize("name", NORMALIZERS)
+
+
+def by_definition(name, row):
+    """Return the weights of one row of admitted scores, in float64."""
+    row = row.astype("float64")
+    if name == "sigmoid":
+        return 1 / (1 + len(row) * np.exp(-row))
+    if name in POWERS:
+        factor, power = POWERS[name]
+        low, high = factor * row.max() - 1, factor * row.max()
+        for _ in range(80):  # the tau for which the weights add up to 1, by bisection
+            tau = (low + high) / 2
+            weights = np.maximum(factor * row - tau, 0) ** power
+            low, high = (tau, high) if weights.sum() > 1 else (low, tau)
+        return weights
+    return np.exp(row) / (np.exp(row).sum() + (name == "softmax_one"))
+
+
+def gradients(function, scores, mask=None):
+    scores = tf.convert_to_tensor(scores)
+    with tf.GradientTape() as tape:
+        tape.watch(scores)
+        weights = function(scores, mask)
+        loss = tf.reduce_sum(weights * tf.cast(normal(*SCORES.shape, seed=9), weights.dtype))
+    return weights.numpy(), tape.gradient(loss, scores).numpy()
+
+
+@every
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_weights_are_those_of_the_definition_over_the_admitted(name, dtype):
+    weights = np.array(NORMALIZERS[name](SCORES.astype(dtype), MASK))
+    assert weights.dtype == dtype and np.all(weights[~MASK] == 0)
+    for scores, mask, row in zip(SCORES, MASK, weights, strict=True):
+        if mask.any():
+            np.testing.assert_allclose(row[mask], by_definition(name, scores[mask]), atol=1e-6)
+
+
+@every
+def test_gradients_are_those_of_central_differences(name):
+    scores, step = SCORES.astype("float64"), 1e-6
+    _, gradient = gradients(NORMALIZERS[name], scores, MASK)
+    assert np.all(gradient[~MASK] == 0)
+    factors = normal(*SCORES.shape, seed=9)
+    for place in np.argwhere(MASK):
+        ends = []
+        for sign in (1, -1):
+            moved = scores.copy()
+            moved[tuple(place)] += sign * step
+            ends.append(np.sum(NORMALIZERS[name](moved, MASK) * factors))
+        assert gradient[tuple(place)] == pytest.approx((ends[0] - ends[1]) / (2 * step), abs=1e-6)
+
+
+@every
+def test_compiled_weights_and_gradients_are_the_same(name):
+    eager = gradients(NORMALIZERS[name], SCORES, MASK)
+
+    @tf.function(jit_compile=True, autograph=False)
+    def compiled(scores):
+        with tf.GradientTape() as tape:
+            tape.watch(scores)
+            weights = NORMALIZERS[name](scores, MASK)
+            loss = tf.reduce_sum(weights * normal(*SCORES.shape, seed=9))
+        return weights, tape.gradient(loss, scores)
+
+    for one, other in zip(eager, compiled(tf.constant(SCORES)), strict=True):
+        np.testing.assert_allclose(one, other, atol=1e-6)
+
+
+@every
+def test_masked_and_extreme_scores_change_nothing(name):
+    extreme = np.where(MASK, SCORES, np.float32(3e38))
+    for one, other in zip(
+        gradients(NORMALIZERS[name], SCORES, MASK),
+        gradients(NORMALIZERS[name], extreme, MASK),
+        strict=True,
+    ):
+        np.testing.assert_array_equal(one, other)
+    large = SCORES * np.float32(1e30)
+    assert all(np.all(np.isfinite(x)) for x in gradients(NORMALIZERS[name], large, MASK))
+
+
+@every
+def test_float16_scores_that_overflowed_give_finite_weights(name):
+    weights = np.array(NORMALIZERS[name](tf.constant([[np.inf, 0, -np.inf]], "float16")))
+    np.testing.assert_allclose(weights[0, [0, 2]], [1, 0])
+    assert weights.dtype == "float32" and np.isfinite(weights).all()
+
+
+def test_sparse_weights_by_hand():
+    for function, scores, weights in (
+        (sparsemax, [0.5, 0.1, -0.5], [0.7, 0.3, 0]),
+        (sparsemax, [3, 1, 0], [1, 0, 0]),
+        (sparsemax, [2, 2, 2], [1 / 3] * 3),
+        (entmax15, [2, 0, -1], [1, 0, 0]),
+        (entmax15, [5, 5], [0.5, 0.5]),
+    ):
+        found = np.array(function(tf.constant([scores], "float64")))[0]
+        np.testing.assert_allclose(found, weights, atol=1e-12)
+        np.testing.assert_array_equal(found == 0, np.equal(weights, 0))
+
+
+def test_long_rows_are_exact_enough():
+    scores = normal(3, 1999, seed=6)
+    for name, (factor, power) in POWERS.items():
+        found = np.array(NORMALIZERS[name](factor * scores / 5))
+        for row, weights in zip(scores, found, strict=True):
+            expected = by_definition(name, factor * row / 5)
+            np.testing.assert_allclose(weights, expected, atol=2e-6)
+            assert 1 < np.count_nonzero(weights) and power
+
+
+def test_sigmoid_counts_what_a_row_admits_whatever_the_masks_shape():
+    whole = np.array(sigmoid(SCORES))
+    np.testing.assert_allclose(whole, 1 / (1 + 11 * np.exp(-SCORES)), rtol=1e-5)
+    rows = np.arange(7)[:, None] > 2  # (7, 1): all of a row or nothing
+    np.testing.assert_array_equal(sigmoid(SCORES, rows), np.where(rows, whole, 0))
+
+
+def test_a_sink_is_one_more_score_without_a_weight():
+    """Also where it is the largest, and for a masked row."""
+    for sink in (-3.0, 0.0, 200.0):
+        with_sink = np.concatenate([np.where(MASK, SCORES, -1e30), np.full((7, 1), sink)], axis=1)
+        row = np.exp(with_sink - with_sink.max(-1, keepdims=True))
+        expected = (row / row.sum(-1, keepdims=True))[:, :-1]
+        np.testing.assert_allclose(sink_softmax(SCORES, MASK, sink), expected, atol=1e-6)
+    np.testing.assert_array_equal(np.array(sink_softmax(SCORES, MASK, 200.0))[0], 0)
+
+
+@pytest.mark.parametrize("name", POWERS)
+def test_sparse_weights_and_gradients_are_those_of_the_package_entmax(name):
+    entmax, torch = pytest.importorskip("entmax"), pytest.importorskip("torch")
+    scores = torch.tensor(np.where(MASK, SCORES, -1e4)[1:], requires_grad=True)
+    expected = getattr(entmax, name)(scores, -1)
+    (expected * torch.from_numpy(normal(*SCORES.shape, seed=9)[1:])).sum().backward()
+    weights, gradient = gradients(NORMALIZERS[name], SCORES, MASK)
+    np.testing.assert_allclose(weights[1:], expected.detach().numpy(), atol=1e-6)
+    np.testing.assert_allclose(gradient[1:], scores.grad.numpy(), atol=1e-6)
+
+
+def test_an_unknown_normalizer_is_refused():
+    with pytest.raises(RequestError, match="normalizer must be one of softmax, .*got 'softmin'"):
+        BahdanauAttention(normalizer="softmin")
+
+
+def test_only_sigmoid_weights_add_up_to_more():
+    found = {name: BahdanauAttention(normalizer=name).weights_are for name in NORMALIZERS}
+    assert found.pop("sigmoid") == "positive" and set(found.values()) == {"shares"}
