@@ -75,9 +75,8 @@ def _names(model: keras.Model, layers: list[Attention]) -> list[str]:
     for owner in [model, *model._flatten_layers(include_self=False)]:
         for key, value in vars(owner).items():
             if isinstance(value, Attention):
-                owners.setdefault(
-                    id(value), f"{'' if owner is model else owner.name} {key}".strip()
-                )
+                parts = ("" if owner is model else owner.name, "" if key == "attention" else key)
+                owners.setdefault(id(value), " ".join(filter(None, parts)) or key)
     return [owners.get(id(layer), layer.name) for layer in layers]
 
 
@@ -101,14 +100,17 @@ def measured(looked: Looked, tokens: np.ndarray | None = None) -> dict[str, np.n
 
     Args:
         looked: of `recorded`.
-        tokens: (B, S) int, the sequence; below 0 for padding.
+        tokens: (B, S) int, the sequence, below 0 for padding; None, or of another length, if the
+            layer looks at something else.
     """
     weights = np.asarray(looked.weights, np.float64)
     batch, heads, queries, memory = weights.shape
     admitted = np.broadcast_to(looked.admitted, (batch, looked.admitted.shape[1], queries, memory))
     attends = np.broadcast_to(admitted.any(-1), (batch, heads, queries))
-    if tokens is not None and queries == tokens.shape[1]:
-        attends = attends & (tokens >= 0)[:, None]
+    if looked.is_own and queries == memory:  # a step that nobody may attend to is padding
+        attends = attends & np.diagonal(admitted, 0, -2, -1)
+    if tokens is not None and tokens.shape != (batch, queries):
+        tokens = None
     nothing = np.full(heads, np.nan)
     found = dict.fromkeys(MEASURES, nothing)
     if looked.are_shares:

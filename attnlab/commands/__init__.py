@@ -19,6 +19,7 @@ _VERBS = {
     "study": "a named experiment, next to the published numbers",
     "report": "runs or a sweep on one page, attention epoch by epoch",
     "evaluate": "test metrics of the weights of any epoch",
+    "heads": "what each attention head looks at",
     "vocabulary": "which words a run knows, and the nearest to unknown words",
     "plot": "draw a run's figures again, and other figures",
     "data": "list, count and download data",

@@ -10,7 +10,7 @@ from attnlab.config.options import options
 # Commands by purpose; commands that are not listed here are predictions of the kinds.
 _WANTS = {
     "Train": "train resume study plan",
-    "Look": "runs compare report plot evaluate ui",
+    "Look": "runs compare report plot heads evaluate ui",
     "Predict": "vocabulary summarize",
     "Set up": "data explain check-mechanism env",
 }

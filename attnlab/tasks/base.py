@@ -103,6 +103,25 @@ class Task(Protocol):
             RequestError: there is no such part, or the data that a setting names are missing.
         """
 
+    def head_inputs(
+        self, model: keras.Model, part: str, count: int
+    ) -> tuple[Any, np.ndarray | None]:
+        """Return inputs on which `attnlab heads` measures the heads of a model.
+
+        Args:
+            model: of this task.
+            part: of the loaded data.
+            count: the most inputs.
+
+        Returns:
+            What the model is called with, and its tokens (N, S), below 0 for padding; None if an
+            input isn't one sequence of tokens.
+
+        Raises:
+            RequestError: there is no such part.
+        """
+        raise NotImplementedError
+
     def serve(self, model: keras.Model, inputs: Any, **settings: Any) -> np.ndarray:
         """Return predictions for a user's raw inputs, such as histories or sentences.
 

@@ -206,6 +206,13 @@ class Answer(TextTask):
         rows = self.data.parts[part].rows
         return self.report(model.predict(rows.tokens, batch_size=_TOGETHER, verbose=0), part)
 
+    def head_inputs(  # noqa: D102
+        self, model: Any, part: str, count: int
+    ) -> tuple[Any, np.ndarray | None]:
+        require_part(self.data.parts, part)
+        tokens = self.data.parts[part].rows.tokens[:count]
+        return tokens, np.where(tokens != PAD, tokens, -1)
+
     def report(self, logits: np.ndarray, part: str = "test") -> Report:
         """Score the answers of one part, from its logits (W, 2, 1 + P), and the baselines."""
         from attnlab.tasks.answering.report import build_report

@@ -16,6 +16,7 @@ from attnlab.tasks.classification.data import LabelledItems
 from attnlab.tasks.classification.kind import KIND
 from attnlab.tasks.classification.report import build_report
 from attnlab.tasks.declaration import Kind, Progress
+from attnlab.text.tokenizers import PAD
 
 if TYPE_CHECKING:
     import keras
@@ -111,6 +112,13 @@ class ClassificationTask(Task):
     def report(self, logits: np.ndarray, part: str = "test") -> Report:
         """Score the logits (N, C) of a part, and the baselines."""
         return build_report(self.data, part, probabilities(logits))
+
+    def head_inputs(  # noqa: D102
+        self, model: Any, part: str, count: int
+    ) -> tuple[Any, np.ndarray | None]:
+        require_part(self.data.parts, part)
+        inputs = self.data.parts[part].inputs[:count]
+        return inputs, np.where(inputs != PAD, inputs, -1) if inputs.ndim == 2 else None
 
     def serve(self, model: keras.Model, inputs: Any = None) -> np.ndarray:
         """Return the class of each item, (N,).

@@ -95,6 +95,13 @@ class ForecastingTask(Forecasts, Task):
             scale=self.report_scaler(windows).scale,
         )
 
+    def head_inputs(  # noqa: D102
+        self, model: Any, part: str, count: int
+    ) -> tuple[Any, np.ndarray | None]:
+        require_part(self.splits.parts() | self.splits.extra, part)
+        windows = self.splits.part(part)
+        return windows.take(windows.spread(count)).history, None
+
     def evaluate(self, model: keras.Model, part: str = "test") -> Report:
         """Score a model's forecast of one part; see `report`.
 

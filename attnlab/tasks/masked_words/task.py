@@ -28,7 +28,7 @@ from attnlab.tasks.text_corpus import digest_of
 from attnlab.tasks.text_task import TextTask
 from attnlab.tasks.texts.corpus import Corpus, divided
 from attnlab.text.cleaning import normalized
-from attnlab.text.tokenizers import UNKNOWN
+from attnlab.text.tokenizers import PAD, UNKNOWN
 
 if TYPE_CHECKING:
     import keras
@@ -207,6 +207,13 @@ class MaskedWords(TextTask):
         from attnlab.tasks.masked_words.scoring import Scorer
 
         return build_report(self, part, Scorer(model, self.width)(self.data.parts[part]))
+
+    def head_inputs(  # noqa: D102
+        self, model: Any, part: str, count: int
+    ) -> tuple[Any, np.ndarray | None]:
+        require_part(self.data.parts, part)
+        tokens = self.data.parts[part].tokens[:count]
+        return tokens, np.where(tokens != PAD, tokens, -1)
 
     def vectors(self, model: MaskedWordModel, texts: Sequence[str]) -> np.ndarray:
         """Return a vector per text, (N, W); see `mean_vectors`."""

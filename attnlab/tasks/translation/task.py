@@ -222,6 +222,15 @@ class Translate(Task):
         require_part(self.tokenized.parts, part)
         return report(self, model, self.tokenized.parts[part], beam, progress)
 
+    def head_inputs(  # noqa: D102
+        self, model: Any, part: str, count: int
+    ) -> tuple[Any, np.ndarray | None]:
+        from attnlab.tasks.translation.batches import padded
+
+        require_part(self.tokenized.parts, part)
+        own = self.tokenized.parts[part]
+        return padded(model, own, np.arange(min(count, len(own.source.lengths)))), None
+
     @property
     def tokenizers(self) -> tuple[Tokenizer, Tokenizer]:
         """The tokenizers of the source and of the target."""
