@@ -73,6 +73,27 @@ CONFIGURATIONS = [
     # What cannot be combined.
     ("attention=multi_head attention.heads=5", "attention.heads: expected a divisor", "got 5."),
     ("attention=pooling model=transformer", "can't be combined with model.name=transformer: "),
+    (
+        "model=transformer attention=bahdanau model.positions=rope",
+        "model.positions=rope: BahdanauAttention can't have rotary positions: ",
+    ),
+    (
+        "model=transformer attention=multi_head model.units=20 model.positions=rope",
+        "the width of a head must be even, got 5",
+    ),
+    (
+        "model=transformer attention=luong_global attention.score=location "
+        "model.short_convolution=4",
+        "model.short_convolution=4: score=location can't have a short convolution: it has no keys",
+    ),
+    (
+        "model=transformer model.short_convolution=1",
+        "short_convolution must be 0 or at least 2, got 1",
+    ),
+    (
+        "task=digits model.positions=rope",
+        "one of none, learned, sinusoidal (images have two axes), got rope.",
+    ),
     ("attention=none model=transformer", "Valid: rnn, embeddings."),
     ("attention.name=pooling", "attention.name=pooling: the name can't be changed without"),
     (

@@ -82,7 +82,7 @@ BELOW = {
     "tasks.base": {"attention", "config", "records", "tasks.declaration", "views.records"},
     "tasks.declaration": {"records"},
     "tasks.catalog": {"config", "tasks.declaration"},
-    "tasks.models": {"attention", "encoders", "tasks.base", "tasks.declaration"},
+    "tasks.models": {"attention", "encoders", "layers", "tasks.base", "tasks.declaration"},
     "tasks.predictor": {"records", "text", "views.records"},
     "tasks.downloads": {"records", "tasks.base", "tasks.declaration"},
     "tasks.shown": {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -75,14 +75,13 @@ class RunSource:
 
     def make(self) -> TextEncoder:
         """Create the layer, without building it."""
+        from attnlab.layers.self_attention import self_attention
         from attnlab.layers.text_encoder import TextEncoder
 
         settings = dict(self._content["model"])
         mechanism = {key: value for key, value in self.attention.items() if key != "name"}
-        layers = [
-            option_class("attention", self.attention["name"])(**mechanism)
-            for _ in range(settings.pop("layers"))
-        ]
+        cls = option_class("attention", self.attention["name"])
+        layers = self_attention(partial(cls, **mechanism), settings)
         sizes = {"vocabulary": self._content["words"], "most": self.most}
         return TextEncoder(attention=layers, name="encoder", **sizes, **settings)
 

@@ -10,7 +10,6 @@ from keras import ops
 from attnlab.attention.base import Attention
 from attnlab.attention.dropout import Dropout
 from attnlab.layers.encoding import Encoding
-from attnlab.layers.positional_encoding import PositionalEncoding
 from attnlab.layers.transformer import EncoderStack
 
 PAD, END = 0, 3  # of `attnlab.text.tokenizers`
@@ -23,7 +22,7 @@ class TextEncoder(EncoderStack, keras.layers.Layer):
     follow. The segment is 0 up to the first END and 1 after it.
 
     Source: Devlin et al. 2019 (arXiv 1810.04805), section 3 and figure 2. Differences: any
-    mechanism is the self-attention; pre-norm and sinusoidal positions are possible, too.
+    mechanism is the self-attention; pre-norm and other positions are possible, too.
 
     Args:
         attention: a mechanism for each layer.
@@ -33,7 +32,7 @@ class TextEncoder(EncoderStack, keras.layers.Layer):
         feed_forward: inner width of the feed-forward networks, whose activation is GELU.
         dropout: share of the sum and of each sub-layer's output that is dropped in training.
         norm: `pre` or `post`.
-        positions: `learned` or `sinusoidal`.
+        positions: one of `positional_encoding.KINDS`.
         **kwargs: of every Keras layer.
 
     Call arguments:
@@ -59,7 +58,7 @@ class TextEncoder(EncoderStack, keras.layers.Layer):
         **kwargs,
     ) -> None:
         super().__init__(**kwargs)
-        self.width, self.layers = units, len(attention)
+        self.width, self.layers, self.most = units, len(attention), most
         normal = keras.initializers.RandomNormal(stddev=0.02)
         self.embedding = keras.layers.Embedding(
             vocabulary, units, embeddings_initializer=normal, name="embedding"
@@ -67,11 +66,10 @@ class TextEncoder(EncoderStack, keras.layers.Layer):
         self.segments = keras.layers.Embedding(
             2, units, embeddings_initializer=normal, name="segments"
         )
-        self.position = PositionalEncoding(kind=positions, max_length=most, name="position")
         self.norm = keras.layers.LayerNormalization(epsilon=1e-6, name="norm")
         self.dropout = Dropout(dropout)
         layer = {"units": units, "feed_forward": feed_forward, "dropout": dropout}
-        self.stack(attention, norm=norm, activation="gelu", **layer)
+        self.stack(attention, positions=positions, norm=norm, activation="gelu", **layer)
 
     @property
     def fixed_length(self) -> int | None:
@@ -93,9 +91,8 @@ class TextEncoder(EncoderStack, keras.layers.Layer):
         shape = (*tokens_shape, self.width)
         self.embedding.build(tokens_shape)
         self.segments.build(tokens_shape)
-        self.position.build(shape)
         self.norm.build(shape)
-        self.build_stack(shape)
+        self.build_stack(shape, self.most)
 
     def call(self, tokens, training=None) -> Encoding:
         """Encode (B, S) tokens."""

@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from attnlab.attention.base import Attention, AttentionOutput, ProjectedMemory
+import keras
+
+from attnlab.attention.base import Attention, AttentionOutput, PositionBias, ProjectedMemory
 from attnlab.errors import RequestError
+from attnlab.layers.positional_encoding import PositionalEncoding
 from attnlab.layers.sublayers import ResidualLayer, make_norm
 
 
@@ -66,6 +69,7 @@ class TransformerEncoderLayer(ResidualLayer):
     Call arguments:
         vectors: (B, T, units); a Keras mask is used if there is one.
         attention_mask: None, or bool, broadcastable to (B, T, T); True = attend.
+        position_bias: None, or what `Attention` adds to the scores, `PositionalEncoding.bias`.
         training: whether to drop.
 
     Returns:
@@ -92,27 +96,41 @@ class TransformerEncoderLayer(ResidualLayer):
         self.build_common(vectors_shape)
         _build_attention(self.attention, vectors_shape, vectors_shape)
 
-    def call(self, vectors, attention_mask=None, training=None) -> EncoderLayerOutput:
+    def call(
+        self,
+        vectors,
+        attention_mask=None,
+        position_bias: PositionBias | None = None,
+        training=None,
+    ) -> EncoderLayerOutput:
         """Encode (B, T, units)."""
         sequence = self.before(0, vectors)
         attended = self.attention(
-            sequence, sequence, mask=attention_mask, causal=self.causal, training=training
+            sequence,
+            sequence,
+            mask=attention_mask,
+            causal=self.causal,
+            position_bias=position_bias,
+            training=training,
         )
         return EncoderLayerOutput(self._after(vectors, attended, training), attended)
 
-    def next(self, vectors, cache, start_index) -> tuple[Any, Any]:
+    def next(
+        self, vectors, cache, start_index, position_bias: PositionBias | None = None
+    ) -> tuple[Any, Any]:
         """Encode the next vectors of causal sequences, (B, T, units).
 
         Args:
             vectors: at positions from start_index on.
             cache: what `attention.empty_cache` or the call before returned.
             start_index: int or scalar int tensor.
+            position_bias: as for a call.
 
         Returns:
             The vectors that one call over the whole sequences has there, and the next cache.
         """
         attended, cache = self.attention.attend_to_past(
-            self.before(0, vectors), cache, start_index=start_index
+            self.before(0, vectors), cache, start_index=start_index, position_bias=position_bias
         )
         return self._after(vectors, attended, training=False), cache
 
@@ -153,6 +171,7 @@ class TransformerDecoderLayer(ResidualLayer):
             out of a layer that masks.
         cache: None for whole targets, or what `empty_cache` or the call before returned.
         start_index: absolute position of the first vector, int or scalar int tensor.
+        position_bias: None, or what is added to the scores of the self-attention.
         training: whether to drop.
 
     Returns:
@@ -193,17 +212,25 @@ class TransformerDecoderLayer(ResidualLayer):
         return self.self_attention.empty_cache(batch, length, self.units)
 
     def call(
-        self, vectors, memory, memory_mask=None, cache=None, start_index=0, training=None
+        self,
+        vectors,
+        memory,
+        memory_mask=None,
+        cache=None,
+        start_index=0,
+        position_bias: PositionBias | None = None,
+        training=None,
     ) -> DecoderLayerOutput:
         """Decode (B, T, units)."""
         if isinstance(memory_mask, ProjectedMemory):
             memory_mask = None
         sequence = self.before(0, vectors)
+        settings = {"position_bias": position_bias, "training": training}
         if cache is None:
-            attended = self.self_attention(sequence, sequence, causal=True, training=training)
+            attended = self.self_attention(sequence, sequence, causal=True, **settings)
         else:
             attended, cache = self.self_attention.attend_to_past(
-                sequence, cache, start_index=start_index, training=training
+                sequence, cache, start_index=start_index, **settings
             )
         vectors = self.after(0, vectors, attended.context, training)
         crossed = self.cross_attention(
@@ -229,22 +256,36 @@ def _build_attention(attention: Attention, vectors_shape, memory_shape) -> None:
             f"{type(attention).__name__} gives {context}"
         )
     attention.build(vectors_shape, memory_shape)
+    if attention.rope:  # which refuses heads of an odd width
+        attention.project(keras.KerasTensor((1, 1, memory_shape[-1])))
 
 
 class EncoderStack:
     """Transformer encoder layers as a base class of models; each layer has its own mechanism.
 
-    With `norm="pre"` there is a final norm after the last layer; `normed` applies it.
+    With `norm="pre"` there is a final norm after the last layer; `normed` applies it. `position`
+    is the layer of positions: models call it on their vectors; `through_stack` passes its bias on.
     """
 
-    def stack(self, attention: Sequence[Attention], *, norm: str = "pre", **layer: Any) -> None:
+    positions: str
+
+    def stack(
+        self,
+        attention: Sequence[Attention],
+        *,
+        positions: str,
+        norm: str = "pre",
+        **layer: Any,
+    ) -> None:
         """Make the layers; to be called in `__init__` after the model's own.
 
         Args:
             attention: a mechanism for each layer.
+            positions: one of `positional_encoding.KINDS`.
             norm: `pre` or `post`.
             **layer: further arguments of `TransformerEncoderLayer`.
         """
+        self.positions = positions
         self.encoder = [
             TransformerEncoderLayer(attention=each, norm=norm, name=f"encoder_{number}", **layer)
             for number, each in enumerate(attention)
@@ -256,8 +297,21 @@ class EncoderStack:
                 layer.get("normalization"), name="final_norm", **{"epsilon": 1e-6, **own}
             )
 
-    def build_stack(self, shape: tuple) -> None:
-        """Create the weights for vectors (B, T, units)."""
+    def build_stack(self, shape: tuple, most: int | None = None) -> None:
+        """Create the weights for vectors (B, T, units).
+
+        Args:
+            shape: of the vectors.
+            most: number of learned positions; None: T.
+        """
+        self.position = PositionalEncoding.of_stack(
+            self.positions,
+            self.encoder[0].attention,
+            max_length=most or shape[1],
+            causal=self.encoder[0].causal,
+            name="position",
+        )
+        self.position.build(shape)
         for layer in self.encoder:
             layer.build(shape)
         if self.final_norm is not None:
@@ -267,7 +321,12 @@ class EncoderStack:
         """Return vectors (B, T, units) after the last layer, not normed, and its attention."""
         output = None
         for layer in self.encoder:
-            vectors, output = layer(vectors, attention_mask=mask, training=training)
+            vectors, output = layer(
+                vectors,
+                attention_mask=mask,
+                position_bias=self.position.bias,
+                training=training,
+            )
         return vectors, output
 
     def next_through_stack(self, vectors, caches: Sequence[Any], start_index):
@@ -280,7 +339,7 @@ class EncoderStack:
         """
         new = []
         for layer, cache in zip(self.encoder, caches, strict=True):
-            vectors, cache = layer.next(vectors, cache, start_index)
+            vectors, cache = layer.next(vectors, cache, start_index, self.position.bias)
             new.append(cache)
         return vectors, new
 

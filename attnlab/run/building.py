@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -36,18 +37,21 @@ def make_task(config: RunConfig) -> Task:
 
 
 def check_model(config: RunConfig, task: Task) -> None:
-    """Check that the model's parts fit together, before a corpus is read; see `Task.check`.
+    """Check that the model's parts fit together, before data are read; see `Task.check`.
+
+    Without a corpus only a Transformer is checked: its positions don't fit every mechanism, and the
+    settings of an RNN have rules. So a wrong file is reported without waiting for TensorFlow.
 
     Raises:
         RequestError: they don't, as `Task.build` reports it.
     """
-    if not task.kind.data.takes_corpus:
+    if not task.kind.data.takes_corpus and config.model.name != "transformer":
         return
     import_tensorflow()
     from attnlab.training.keras_internals import shapes_alone
 
     with shapes_alone():
-        task.check(lambda: _construct("attention", config.attention), config.option("model"))
+        task.check(partial(_construct, "attention", config.attention), config.option("model"))
 
 
 def make_model(config: RunConfig, task: Task) -> keras.Model:
@@ -59,7 +63,7 @@ def make_model(config: RunConfig, task: Task) -> keras.Model:
     keras.config.set_dtype_policy(config.trainer.precision)
     try:
         model = config.option("model")
-        return task.build(lambda: _construct("attention", config.attention), model)
+        return task.build(partial(_construct, "attention", config.attention), model)
     finally:
         keras.config.set_dtype_policy(before)
 

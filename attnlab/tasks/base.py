@@ -71,21 +71,22 @@ class Task(Protocol):
             RequestError: the settings don't fit the data, or the data can't be read.
         """
 
-    def build(self, attention: Callable[[], Attention], model: Option) -> keras.Model:
+    def build(self, attention: Callable[..., Attention], model: Option) -> keras.Model:
         """Build the model, with its weights drawn.
 
         Args:
-            attention: makes one mechanism; called once per place that needs one.
+            attention: makes one mechanism, with further arguments of its constructor; called once
+                per place that needs one.
             model: name and settings of the architecture.
 
         Raises:
             RequestError: there is no such model for this task, or its parts don't fit.
         """
 
-    def check(self, attention: Callable[[], Attention], model: Option) -> None:
+    def check(self, attention: Callable[..., Attention], model: Option) -> None:
         """Raise the errors of `build` that don't depend on the data.
 
-        A run calls it before it reads a corpus, which can be slow. Only such tasks implement it.
+        A run calls it before it reads a corpus, which can be slow, and for every Transformer.
 
         Raises:
             RequestError: as of `build`.

@@ -16,7 +16,7 @@ def build_model(
     classes: Mapping[str, str],
     name: str,
     settings: Mapping[str, Any],
-    attention: Callable[[], Attention],
+    attention: Callable[..., Attention],
     input_shape: tuple[int | None, ...],
     /,
     *,
@@ -31,7 +31,7 @@ def build_model(
             `pretrained` model gets `source` in place of both and no `vocabulary`: its encoder has
             one.
         settings: of the architecture, as in its YAML.
-        attention: makes one mechanism.
+        attention: makes one mechanism, with further arguments of its constructor.
         input_shape: of the model's input, the batch included.
         source: a pretrained encoder; None: the one at the setting `path`.
         **sizes: further arguments, the same for every architecture.
@@ -46,7 +46,9 @@ def build_model(
     if name == "rnn":
         given["attention"] = attention()
     elif name == "transformer":
-        given["attention"] = [attention() for _ in range(given.pop("layers"))]
+        from attnlab.layers.self_attention import self_attention
+
+        given["attention"] = self_attention(attention, given)
     elif name == "pretrained":
         from attnlab.encoders.opening import open_source
 

@@ -88,7 +88,10 @@ def test_learned_positions_are_trained():
 
 
 def test_errors():
-    with pytest.raises(RequestError, match="kind must be one of sinusoidal, learned, got 'rotary'"):
+    with pytest.raises(
+        RequestError,
+        match="kind must be one of none, sinusoidal, learned, rope, alibi, t5, got 'rotary'",
+    ):
         PositionalEncoding(kind="rotary")
     layer = PositionalEncoding(kind="learned", max_length=3)
     with pytest.raises(ValueError, match="has 3 positions .* got a sequence that ends at 5"):

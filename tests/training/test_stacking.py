@@ -263,6 +263,7 @@ EACH_ITS_OWN_DATA = (
     *("task=fib_random", "task.train_windows=50", "task.validation_windows=20", *SMALL),
     *("task.test_windows=20", "task.extrapolation=null"),
 )
+CONVOLVED = ("attention.score=general", "model.positions=rope", "model.short_convolution=3")
 LAYERS = ("model.cell=lstm", "model.layers=2", "model.bidirectional=true")
 
 
@@ -316,6 +317,8 @@ OTHERS = ("pooling", "luong_local", "scaled_dot_product", "multi_head")
         *(pytest.param((f"attention={each}",), marks=slow) for each in OTHERS),
         pytest.param(("attention=bahdanau", "model.cell=simple", "optimizer=sgd"), marks=slow),
         pytest.param(("attention=luong_global", *LAYERS, "model.dropout=0.3"), marks=slow),
+        ("model=transformer", "attention=multi_head", "model.positions=t5", "model.layers=1"),
+        pytest.param(("model=transformer", "attention=luong_global", *CONVOLVED), marks=slow),
         pytest.param(("attention=none", *EACH_ITS_OWN_DATA, "optimizer=adamw"), marks=slow),
     ],
 )

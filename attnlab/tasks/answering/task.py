@@ -162,7 +162,7 @@ class Answer(TextTask):
     def _places(self) -> dict[str, int]:
         return {"question_places": self.question_places, "text_places": self.text_places}
 
-    def build(self, attention: Callable[[], Attention], model: Option) -> Reader:
+    def build(self, attention: Callable[..., Attention], model: Option) -> Reader:
         """Build the reader with random weights: rows (B, 1 + Q + P) to logits (B, 2, 1 + P).
 
         Raises:
@@ -171,13 +171,13 @@ class Answer(TextTask):
         given = {"vocabulary": self.tokenizer.size, "source": self.source}
         return self.begun(self._build(attention, model, **given, **self._places))
 
-    def check(self, attention: Callable[[], Attention], model: Option) -> None:
+    def check(self, attention: Callable[..., Attention], model: Option) -> None:
         """Raise the errors of `build` that don't depend on the corpus."""
         source = open_source(self.encoder) if self.encoder else None
         sizes = {"vocabulary": 8, "question_places": 3, "text_places": 5}
         self._build(attention, model, **sizes, source=source)
 
-    def _build(self, attention: Callable[[], Attention], model: Option, **sizes: Any) -> Reader:
+    def _build(self, attention: Callable[..., Attention], model: Option, **sizes: Any) -> Reader:
         shape = (None, 1 + sizes["question_places"] + sizes["text_places"])
         classes = self.kind.models.classes
         return build_model(classes, model.name, model.settings, attention, shape, **sizes)

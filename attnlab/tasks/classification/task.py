@@ -111,7 +111,7 @@ class Classify(TextTask, ClassificationTask):
         """Convert texts to the input of a model, (N, S) int32."""
         return self._padded(self._cut(texts))
 
-    def build(self, attention: Callable[[], Attention], model: Option) -> Model:
+    def build(self, attention: Callable[..., Attention], model: Option) -> Model:
         """Return a classifier with drawn or pretrained weights: (B, S) tokens to (B, C) logits.
 
         Raises:
@@ -120,14 +120,14 @@ class Classify(TextTask, ClassificationTask):
         sizes = {"vocabulary": self.tokenizer.size, "classes": len(self.classes)}
         return self.begun(self._build(attention, model, self.length, self.source, **sizes))
 
-    def check(self, attention: Callable[[], Attention], model: Option) -> None:
+    def check(self, attention: Callable[..., Attention], model: Option) -> None:
         """Refuse settings that `build` refuses with any corpus, before the corpus is read."""
         source = open_source(self.encoder) if self.encoder else None
         self._build(attention, model, 4, source, vocabulary=8, classes=2)
 
     def _build(
         self,
-        attention: Callable[[], Attention],
+        attention: Callable[..., Attention],
         model: Option,
         length: int,
         source: Source | None,

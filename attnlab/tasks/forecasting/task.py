@@ -48,7 +48,7 @@ class ForecastingTask(Forecasts, Task):
         """
         raise NotImplementedError
 
-    def build(self, attention: Callable[[], Attention], model: Option) -> keras.Model:
+    def build(self, attention: Callable[..., Attention], model: Option) -> keras.Model:
         """Build the forecaster with random weights: (B, S, 1 + K) -> (B, horizon), in model units.
 
         Raises:
@@ -57,6 +57,10 @@ class ForecastingTask(Forecasts, Task):
         shape = (None, self.history, 1 + len(self.inputs))
         classes, own = self.kind.models.classes, (model.name, model.settings)
         return build_model(classes, *own, attention, shape, horizon=self.horizon)
+
+    def check(self, attention: Callable[..., Attention], model: Option) -> None:
+        """Raise the errors of `build`, before the data are read."""
+        self.build(attention, model)
 
     @staticmethod
     def loss(target: tf.Tensor, forecast: tf.Tensor) -> tf.Tensor:

@@ -148,7 +148,7 @@ class MaskedWords(TextTask):
             )
         return MaskedPart(tokens, np.array([row.follows for row in rows], np.int32), asked)
 
-    def build(self, attention: Callable[[], Attention], model: Option) -> MaskedWordModel:
+    def build(self, attention: Callable[..., Attention], model: Option) -> MaskedWordModel:
         """Build the model with random weights: rows (B, S) to logits (B, S, V).
 
         Raises:
@@ -156,18 +156,19 @@ class MaskedWords(TextTask):
         """
         return self._build(attention, model, self.tokenizer.size, self.width)
 
-    def check(self, attention: Callable[[], Attention], model: Option) -> None:
+    def check(self, attention: Callable[..., Attention], model: Option) -> None:
         """Raise the errors of `build` that don't depend on the corpus."""
         self._build(attention, model, 8, 4)
 
     def _build(
-        self, attention: Callable[[], Attention], model: Option, words: int, width: int
+        self, attention: Callable[..., Attention], model: Option, words: int, width: int
     ) -> MaskedWordModel:
+        from attnlab.layers.self_attention import self_attention
         from attnlab.layers.text_encoder import TextEncoder
         from attnlab.tasks.masked_words.models.model import MaskedWordModel
 
         settings = dict(model.settings)
-        layers = [attention() for _ in range(settings.pop("layers"))]
+        layers = self_attention(attention, settings)
         sizes = {"vocabulary": words + 1, "most": max(width, self.text["max_length"])}
         encoder = TextEncoder(attention=layers, name="encoder", **sizes, **settings)
         found = MaskedWordModel(encoder=encoder, next_sentence=self.next_sentence)

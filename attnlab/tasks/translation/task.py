@@ -132,7 +132,7 @@ class Translate(Task):
         self.extra_length = max(_EXTRA_LENGTH, longer)
         return TranslationData(self.tokenized, self.corpus.name, self.corpus.origin)
 
-    def build(self, attention: Callable[[], Attention], model: Option) -> keras.Model:
+    def build(self, attention: Callable[..., Attention], model: Option) -> keras.Model:
         """Return a translator with drawn weights; with the corpus its bias is the word shares."""
         sizes = self.source_tokenizer.size, self.target_tokenizer.size
         made = self._build(attention, model, *sizes, *self.longest)
@@ -142,11 +142,11 @@ class Translate(Task):
             made.expect(counts)
         return made
 
-    def check(self, attention: Callable[[], Attention], model: Option) -> None:
+    def check(self, attention: Callable[..., Attention], model: Option) -> None:
         """Refuse settings that `build` refuses with any corpus, before the corpus is prepared."""
         self._build(attention, model, 8, 8, 1, 1)
 
-    def _build(self, attention: Callable[[], Attention], model: Option, *sizes: int) -> Translator:
+    def _build(self, attention: Callable[..., Attention], model: Option, *sizes: int) -> Translator:
         from attnlab.tasks.translation.models.build import build_translator
 
         names = ("source_size", "target_size", "max_source", "max_target")

@@ -13,6 +13,7 @@ from small_models import assert_every_weight_learns, combinations, settings
 from attnlab.attention.luong_global import LuongGlobalAttention
 from attnlab.config.options import option_class
 from attnlab.errors import RequestError
+from attnlab.layers.positional_encoding import KINDS
 from attnlab.tasks.answering.kind import KIND
 from attnlab.tasks.answering.task import Answer
 from attnlab.tasks.models import build_model
@@ -47,7 +48,9 @@ def make(model: str, attention: str, **changes):
     keras.utils.set_random_seed(3)
     given = {**settings("model/settings", f"answering_{model}"), "dropout": 0.0, **changes}
     cls = option_class("attention", attention)
-    return built(model, given, lambda: cls(**settings("attention", attention, window=12)))
+    return built(
+        model, given, functools.partial(cls, **settings("attention", attention, window=12))
+    )
 
 
 @functools.cache
@@ -99,6 +102,15 @@ def test_the_text_attends_to_the_words_of_the_question(model, attention):
         assert (sums < 1 + 1e-5).all()
         if model == "rnn" and attention != "luong_local":
             np.testing.assert_allclose(sums, 1, rtol=1e-5)
+
+
+@pytest.mark.parametrize("positions", KINDS)
+def test_only_positions_show_a_transformer_the_order_of_words(positions):
+    reader = make("transformer", "multi_head", positions=positions)
+    changed = TOKENS.copy()
+    changed[0, 1:3] = TOKENS[0, 2:0:-1]  # two words of the question
+    same = np.allclose(reader(changed)[0], reader(TOKENS)[0], atol=1e-4)
+    assert same == (positions == "none")
 
 
 @by_case

@@ -21,6 +21,7 @@ from attnlab.attention.luong_global import LuongGlobalAttention
 from attnlab.attention.none import NoAttention
 from attnlab.config.options import option_class
 from attnlab.errors import RequestError
+from attnlab.layers.positional_encoding import KINDS
 from attnlab.tasks.classification.kind import KIND
 from attnlab.tasks.models import build_model
 
@@ -43,7 +44,7 @@ def make(model: str, attention: str, **changes):
     keras.utils.set_random_seed(3)
     given = {**settings("model/settings", f"classification_{model}"), "dropout": 0.0, **changes}
     cls = option_class("attention", attention)
-    return built(model, given, lambda: cls(**settings("attention", attention)))
+    return built(model, given, functools.partial(cls, **settings("attention", attention)))
 
 
 @functools.cache
@@ -165,11 +166,25 @@ def test_the_query_is_the_last_state_of_a_text():
         )
 
 
-def test_the_order_of_words_matters():
+@pytest.mark.parametrize("positions", KINDS)
+@pytest.mark.parametrize("width", [0, 3])
+def test_the_order_of_words_matters(positions, width):
     """Another order of words is another text; a Transformer sees it only by positions."""
-    classifier = made("transformer", "multi_head", "class_token")
+    settings = {"positions": positions, "short_convolution": width, "pool": "mean"}
+    classifier = make("transformer", "multi_head", **settings)
     swapped = TOKENS[:, [1, 0, 2, 3, 4, 5]]
-    assert not np.allclose(classifier(swapped)[0], classifier(TOKENS)[0], atol=1e-5)
+    same = np.allclose(classifier(swapped)[0], classifier(TOKENS)[0], atol=1e-5)
+    assert same == (positions == "none" and not width)
+    alone = (
+        classifier(TOKENS[1:2, : LENGTHS[1]]) if positions != "learned" else classifier(TOKENS)[1:2]
+    )
+    np.testing.assert_allclose(alone, classifier(TOKENS)[1:2], rtol=1e-4, atol=1e-5)
+
+    def loss():
+        logits = classifier(TOKENS, training=True)
+        return tf.nn.sparse_softmax_cross_entropy_with_logits(LABELS, logits)
+
+    assert_every_weight_learns(classifier, loss)
 
 
 @pytest.mark.parametrize("model", MODELS)

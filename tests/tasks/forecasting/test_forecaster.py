@@ -23,6 +23,7 @@ from attnlab.attention.none import NoAttention
 from attnlab.attention.pooling import PoolingAttention
 from attnlab.config.options import option_class, option_content, options
 from attnlab.errors import RequestError
+from attnlab.layers.positional_encoding import KINDS
 from attnlab.layers.recurrent import RecurrentEncoder
 from attnlab.tasks.forecasting.data.baselines import nlinear
 from attnlab.tasks.forecasting.kind import KIND
@@ -51,7 +52,7 @@ def make(model: str, attention: str, inputs: int = 0, **changes):
     if model == "decoder":
         model, changes = "rnn", {"at_once": 1, **changes}
     given = {**settings("model/settings", f"forecasting_{model}"), **changes}
-    return built(model, given, lambda: mechanism(attention), inputs)
+    return built(model, given, functools.partial(mechanism, attention), inputs)
 
 
 @functools.cache
@@ -84,9 +85,29 @@ by_few = pytest.mark.parametrize(("model", "attention"), FEW, ids=map("-".join, 
 def test_every_weight_learns(model, attention):
     forecaster = make(model, attention)
     assert forecaster(HISTORY, training=True).shape == TARGET.shape
+    assert_learns(forecaster)
+
+
+def assert_learns(forecaster):
     assert_every_weight_learns(
         forecaster, lambda: tf.reduce_mean((forecaster(HISTORY, training=True) - TARGET) ** 2)
     )
+
+
+@pytest.mark.parametrize("positions", KINDS)
+def test_only_positions_show_a_transformer_the_order_of_values(positions):
+    forecaster = make("transformer", "multi_head", positions=positions)
+    assert_learns(forecaster)
+    swapped = HISTORY[:, [1, 0, *range(2, S)]]
+    same = np.allclose(forecaster(swapped), forecaster(HISTORY), atol=1e-5)
+    assert same == (positions == "none")
+
+
+def test_a_short_convolution_shows_the_order_of_values_and_learns():
+    forecaster = make("transformer", "bahdanau", positions="none", short_convolution=3)
+    assert_learns(forecaster)
+    swapped = HISTORY[:, [1, 0, *range(2, S)]]
+    assert not np.allclose(forecaster(swapped), forecaster(HISTORY), atol=1e-5)
 
 
 @by_few

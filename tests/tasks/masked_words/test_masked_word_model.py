@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import keras
 import numpy as np
 import pytest
 import tensorflow as tf
-from fillers import small_model, some_rows
+from fillers import small_model, some_rows, task_of
 
+from attnlab.attention import MultiHeadAttention
+from attnlab.config.sections import Option
+from attnlab.layers.positional_encoding import KINDS
 from attnlab.tasks.masked_words.data import MaskedPart
 from attnlab.tasks.masked_words.masking import choose
 from attnlab.tasks.masked_words.models.model import Guesses
@@ -44,6 +49,16 @@ def test_padding_changes_nothing_by_one_bit():
     whole = np.asarray(model(np.pad(shorter, ((0, 0), (0, 7)))))[:, :20]
     np.testing.assert_allclose(np.asarray(model(shorter)), whole, atol=1e-6)
     assert np.array_equal(np.asarray(model(longer)), np.asarray(model(ROWS)))
+
+
+@pytest.mark.parametrize("positions", KINDS)
+def test_only_positions_show_the_order_of_words(positions):
+    settings = {"units": 6, "layers": 2, "feed_forward": 8, "dropout": 0.0, "norm": "pre"}
+    option = Option("transformer", {**settings, "positions": positions, "short_convolution": 0})
+    model = task_of()._build(partial(MultiHeadAttention, heads=3), option, WORDS, 30)
+    swapped = ROWS[:, [0, 2, 1, *range(3, ROWS.shape[1])]]
+    same = np.allclose(model(swapped)[0, 4], model(ROWS)[0, 4], atol=1e-5)
+    assert same == (positions == "none")
 
 
 def test_predictions_at_given_places_equal_those_at_all_places():

@@ -8,7 +8,6 @@ import keras
 from keras import ops
 
 from attnlab.attention.base import Attention, AttentionOutput
-from attnlab.layers.positional_encoding import PositionalEncoding
 from attnlab.layers.transformer import EncoderStack
 from attnlab.tasks.answering.models.reader import EmbeddingReader
 
@@ -39,9 +38,9 @@ class TransformerReader(EncoderStack, EmbeddingReader):
         **kwargs,
     ) -> None:
         super().__init__(embedding=units, dropout=dropout, spread=units**-0.5, **kwargs)
-        self.units, self.positions = units, positions
+        self.units = units
         layer = {"units": units, "feed_forward": feed_forward, "dropout": dropout}
-        self.stack(attention, norm=norm, **layer)
+        self.stack(attention, positions=positions, norm=norm, **layer)
 
     def text_vectors(self, tokens):
         """Return the last layer's vectors of the text, (B, P, W)."""
@@ -49,14 +48,11 @@ class TransformerReader(EncoderStack, EmbeddingReader):
         return self._encoded(vectors, real, False)[0][:, 1 + self.question_places :]
 
     def _build_reading(self, vectors_shape: tuple) -> int:
-        _, steps, width = vectors_shape
         self.segments = self.add_weight(
             name="segments",
-            shape=(2, width),
+            shape=(2, vectors_shape[-1]),
             initializer=keras.initializers.RandomNormal(stddev=self.units**-0.5),
         )
-        self.position = PositionalEncoding(kind=self.positions, max_length=steps, name="position")
-        self.position.build(vectors_shape)
         self.build_stack(vectors_shape)
         return self.units
 

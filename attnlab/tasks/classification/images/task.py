@@ -80,7 +80,7 @@ class Images(ClassificationTask):
             labels=self._labels(images),
         )
 
-    def build(self, attention: Callable[[], Attention], model: Option) -> VisionTransformer:
+    def build(self, attention: Callable[..., Attention], model: Option) -> VisionTransformer:
         """Return a classifier, drawn or pretrained: (B, H, W, C) pixels to (B, classes) logits.
 
         Raises:
@@ -93,13 +93,13 @@ class Images(ClassificationTask):
             begin(found)
         return found
 
-    def check(self, attention: Callable[[], Attention], model: Option) -> None:
+    def check(self, attention: Callable[..., Attention], model: Option) -> None:
         """Refuse settings that `build` refuses with any corpus, before the corpus is read."""
         self._build(attention, model, classes=2, source=None)
 
     def _build(
         self,
-        attention: Callable[[], Attention],
+        attention: Callable[..., Attention],
         model: Option,
         classes: int,
         source: ImageSource | None,

@@ -8,7 +8,6 @@ import keras
 from keras import ops
 
 from attnlab.attention.base import Attention, AttentionOutput
-from attnlab.layers.positional_encoding import PositionalEncoding
 from attnlab.layers.transformer import EncoderStack
 from attnlab.tasks.classification.models.classifier import Classifier, mean_of
 
@@ -41,9 +40,9 @@ class TransformerClassifier(EncoderStack, Classifier):
         **kwargs,
     ) -> None:
         super().__init__(embedding=units, dropout=dropout, spread=units**-0.5, **kwargs)
-        self.units, self.positions, self.pool = units, positions, pool
+        self.units, self.pool = units, pool
         layer = {"units": units, "feed_forward": feed_forward, "dropout": dropout}
-        self.stack(attention, norm=norm, **layer)
+        self.stack(attention, positions=positions, norm=norm, **layer)
 
     @property
     def fixed_length(self) -> int | None:
@@ -63,10 +62,7 @@ class TransformerClassifier(EncoderStack, Classifier):
                 shape=(1, 1, width),
                 initializer=keras.initializers.RandomNormal(0.0, 0.02),
             )
-        shape = (batch, steps, width)
-        self.position = PositionalEncoding(kind=self.positions, max_length=steps, name="position")
-        self.position.build(shape)
-        self.build_stack(shape)
+        self.build_stack((batch, steps, width))
         return self.units
 
     def _features(self, vectors, real, training) -> tuple:

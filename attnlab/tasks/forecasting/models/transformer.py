@@ -8,7 +8,6 @@ import keras
 
 from attnlab.attention.base import Attention
 from attnlab.attention.dropout import Dropout
-from attnlab.layers.positional_encoding import PositionalEncoding
 from attnlab.layers.transformer import EncoderStack
 from attnlab.tasks.forecasting.models.forecaster import Forecaster
 
@@ -20,8 +19,8 @@ class TransformerForecaster(EncoderStack, Forecaster):
     (Vaswani et al. 2017, section 3.1) attend from every position to every position. Difference:
     a value is projected, there are no word embeddings.
 
-    `attention` has a mechanism for each layer; `positions` are `sinusoidal` or `learned`. The other
-    settings are those of `TransformerEncoderLayer` and `Forecaster`.
+    `attention` has a mechanism for each layer; `positions` are those of `PositionalEncoding`. The
+    other settings are those of `TransformerEncoderLayer` and `Forecaster`.
     """
 
     def __init__(
@@ -36,11 +35,11 @@ class TransformerForecaster(EncoderStack, Forecaster):
         **kwargs,
     ) -> None:
         super().__init__(**kwargs)
-        self.units, self.positions = units, positions
+        self.units = units
         self.embed = keras.layers.Dense(units, name="embed")
         self.embedding_dropout = Dropout(dropout)
         layer = {"units": units, "feed_forward": feed_forward, "dropout": dropout}
-        self.stack(attention, norm=norm, **layer)
+        self.stack(attention, positions=positions, norm=norm, **layer)
 
     @property
     def fixed_length(self) -> int | None:
@@ -52,9 +51,7 @@ class TransformerForecaster(EncoderStack, Forecaster):
     def _build_features(self, history_shape: tuple) -> int:
         batch, steps, _ = history_shape
         shape = (batch, steps, self.units)
-        self.position = PositionalEncoding(kind=self.positions, max_length=steps, name="position")
         self.embed.build(history_shape)
-        self.position.build(shape)
         self.build_stack(shape)
         return self.units
 

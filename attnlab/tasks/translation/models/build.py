@@ -18,7 +18,7 @@ from attnlab.tasks.translation.models.translator import Translator
 def build_translator(
     name: str,
     settings: Mapping[str, Any],
-    attention: Callable[[], Attention],
+    attention: Callable[..., Attention],
     *,
     shared: bool = False,
     max_target: int | None = None,

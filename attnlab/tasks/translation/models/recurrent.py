@@ -51,7 +51,7 @@ class RecurrentTranslator(Translator):
     """
 
     def __init__(
-        self, attention: Callable[[], Attention], settings: RecurrentSettings, **kwargs
+        self, attention: Callable[..., Attention], settings: RecurrentSettings, **kwargs
     ) -> None:
         super().__init__(
             width=settings.embedding,

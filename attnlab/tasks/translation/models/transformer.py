@@ -14,7 +14,9 @@ from attnlab.attention.dropout import Dropout
 from attnlab.attention.functional import padding_mask
 from attnlab.attention.multi_head import MultiHeadAttention
 from attnlab.errors import RequestError
-from attnlab.layers.positional_encoding import PositionalEncoding, sinusoidal
+from attnlab.layers.positional_encoding import PositionalEncoding
+from attnlab.layers.self_attention import of_model
+from attnlab.layers.sinusoids import sinusoidal
 from attnlab.layers.sublayers import LayerNormalization
 from attnlab.layers.transformer import TransformerDecoderLayer, TransformerEncoderLayer
 from attnlab.tasks.translation.models.translator import DecoderOutput, StepOutput, Translator
@@ -34,6 +36,7 @@ class TransformerSettings:
     norm: str = "pre"
     activation: str = "relu"
     positions: str = "sinusoidal"
+    short_convolution: int = 0
     tie_embeddings: str = "output"
     book: bool = False
 
@@ -73,7 +76,7 @@ class TransformerTranslator(Translator):
 
     def __init__(
         self,
-        attention: Callable[[], Attention],
+        attention: Callable[..., Attention],
         settings: TransformerSettings,
         max_target: int | None = None,
         **kwargs,
@@ -81,6 +84,8 @@ class TransformerTranslator(Translator):
         _check(settings)
         super().__init__(width=settings.units, tie_embeddings=settings.tie_embeddings, **kwargs)
         self.units, self.heads, self.book = settings.units, settings.heads, settings.book
+        parts = settings.positions, settings.short_convolution
+        self._of_model = of_model(MultiHeadAttention, *parts)
         self.faster_with_xla = is_faster_with_xla(settings.units, Border.TRANSFORMER_TRANSLATOR)
         common = settings.of_layers()
         if settings.positions == "learned":
@@ -101,9 +106,16 @@ class TransformerTranslator(Translator):
             )
             for number in range(settings.layers)
         ]
-        for side in ("source", "target"):
-            position = PositionalEncoding(
-                kind=settings.positions, max_length=self.max_positions, name=f"{side}_position"
+        for side, attention in (
+            ("source", self.encoder[0].attention),
+            ("target", self.decoder[0].self_attention),
+        ):
+            position = PositionalEncoding.of_stack(
+                settings.positions,
+                attention,
+                max_length=self.max_positions,
+                causal=side == "target",
+                name=f"{side}_position",
             )
             setattr(self, f"{side}_position", position)
             setattr(self, f"{side}_dropout", Dropout(settings.dropout))
@@ -117,12 +129,12 @@ class TransformerTranslator(Translator):
         if not self.book:
             super().expect(counts)
 
-    def _self_attention(self, attention: Callable[[], Attention]) -> MultiHeadAttention:
+    def _self_attention(self, attention: Callable[..., Attention]) -> MultiHeadAttention:
         """Return multi-head attention, with the settings of `attention` if that is multi-head."""
         own, settings = attention(), {}
         if isinstance(own, MultiHeadAttention):
             settings = {"book": own.book, "dropout": own.dropout}
-        return MultiHeadAttention(heads=self.heads, **settings)
+        return MultiHeadAttention(heads=self.heads, **settings, **self._of_model)
 
     def build(self, *_) -> None:
         """Create all weights."""
@@ -177,6 +189,7 @@ class TransformerTranslator(Translator):
                 memory_mask=memory.mask,
                 cache=cache,
                 start_index=start_index,
+                position_bias=self.target_position.bias,
                 training=training,
             )
             vectors = output.vectors
@@ -188,7 +201,12 @@ class TransformerTranslator(Translator):
         mask = ops.not_equal(source, PAD)
         vectors, weights = self._embed("source", source, 0, training), []
         for layer in self.encoder:
-            output = layer(vectors, attention_mask=padding_mask(mask), training=training)
+            output = layer(
+                vectors,
+                attention_mask=padding_mask(mask),
+                position_bias=self.source_position.bias,
+                training=training,
+            )
             vectors = output.vectors
             weights.append(output.attention.weights)
         vectors = self._normed("source", vectors)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import keras
 import numpy as np
 import pytest
@@ -28,7 +30,7 @@ def make(layers: int = 2, **changes) -> VisionTransformer:
     keras.utils.set_random_seed(5)
     sizes = {"classes": CLASSES, "patch": PATCH, "units": UNITS, "feed_forward": INNER}
     model = build_vision_transformer(
-        lambda: MultiHeadAttention(heads=HEADS), SHAPE, layers=layers, **{**sizes, **changes}
+        partial(MultiHeadAttention, heads=HEADS), SHAPE, layers=layers, **{**sizes, **changes}
     )
     for variable in model.trainable_variables:  # biases and norms, too, are other than at the start
         variable.assign(variable + DRAW.normal(0, 0.2, variable.shape))
@@ -144,6 +146,18 @@ def test_without_a_class_token_the_output_reads_the_mean_of_the_patches():
     weights = np.array(model.attend(IMAGES))
     assert weights.shape == (4, 1 + HEADS, 2, 3)
     np.testing.assert_allclose(weights.sum(axis=(2, 3)), 1, rtol=1e-5)
+
+
+def test_a_mean_over_patches_without_positions_doesnt_know_where_they_are():
+    height = SHAPE[0] // 2
+    swapped = np.concatenate([IMAGES[:, height:], IMAGES[:, :height]], axis=1)
+    for settings, same in (
+        ({"positions": "none"}, True),
+        ({"positions": "learned"}, False),
+        ({"positions": "none", "short_convolution": 2}, False),
+    ):
+        model = make(layers=1, pool="mean", **settings)
+        assert np.allclose(model(swapped), model(IMAGES), atol=1e-5) == same
 
 
 def test_places_of_a_grid_have_codes_of_their_row_and_their_column():

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from small_translators import QUERYING, small_translator
 
+from attnlab.layers.positional_encoding import KINDS
 from attnlab.tasks.translation.decoding.search import Search
 from attnlab.text.tokenizers import END, START
 
@@ -58,6 +59,21 @@ def test_a_translation_does_not_depend_on_its_batch(name, attention, beam):
             assert one.score == pytest.approx(other.score, abs=1e-4)
         truth = scored(model, row, found[0].tokens)
         assert found[0].log_probability == pytest.approx(truth, abs=1e-3)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [*({"positions": kind} for kind in KINDS), {"positions": "alibi", "short_convolution": 3}],
+    ids=lambda settings: "-".join(map(str, settings.values())),
+)
+@pytest.mark.parametrize("beam", [1, 3])
+def test_a_search_with_a_cache_scores_as_the_whole_model(settings, beam):
+    model = build("transformer", "multi_head", **settings)
+    for row, found in zip(
+        rows(), Search(model, beam=beam, extra_length=EXTRA)(rows()), strict=True
+    ):
+        truth = scored(model, row, found[0].tokens)
+        assert found[0].log_probability == pytest.approx(truth, abs=1e-4)
 
 
 @pytest.mark.slow

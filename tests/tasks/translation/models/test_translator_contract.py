@@ -18,6 +18,7 @@ from small_models import (
 from small_translators import QUERYING, own_settings, small_translator
 
 from attnlab.config.options import option_content
+from attnlab.layers.positional_encoding import KINDS
 from attnlab.tasks.translation.models.recurrent_decoder import RecurrentSettings
 from attnlab.tasks.translation.models.transformer import TransformerSettings
 from attnlab.text.tokenizers import END, PAD, START
@@ -142,6 +143,12 @@ CASES = [
     Case("rnn", "luong_global", (), (("output", "maxout"), ("bidirectional", False))),
     Case("transformer", "bahdanau", (), (("positions", "learned"), ("norm", "post"))),
     Case("transformer", "multi_head", (), (("tie_embeddings", "none"), ("layers", 1))),
+    *(
+        Case("transformer", "multi_head", (), (("positions", kind),))
+        for kind in KINDS
+        if kind not in ("sinusoidal", "learned")
+    ),
+    Case("transformer", "multi_head", (), (("positions", "rope"), ("short_convolution", 3))),
 ]
 every = pytest.mark.parametrize("case", CASES, ids=str)
 

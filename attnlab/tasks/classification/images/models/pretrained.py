@@ -150,7 +150,7 @@ def check_images(source: ImageSource, height: int, width: int, channels: int) ->
 
 
 def build_pretrained(
-    attention: Callable[[], Attention],
+    attention: Callable[..., Attention],
     shape: tuple[int, int, int],
     *,
     source: ImageSource,

@@ -12,6 +12,7 @@ from attnlab.attention.base import Attention
 from attnlab.attention.dropout import Dropout
 from attnlab.errors import RequestError
 from attnlab.layers.positional_encoding import PositionalEncoding
+from attnlab.layers.self_attention import self_attention
 from attnlab.layers.sinusoids import sinusoidal_grid
 from attnlab.layers.sublayers import LayerNormalization
 from attnlab.layers.transformer import TransformerEncoderLayer
@@ -43,7 +44,7 @@ class VisionTransformer(InMemoryModel):
         dropout: dropout rate of the vectors, and of each sub-layer's output.
         stochastic_depth: share of images that skip the last layer's sub-layers in training; it
             rises linearly from 0 for the first layer.
-        positions: "learned", a vector per patch, or "sinusoidal", see `sinusoidal_grid`.
+        positions: "none", "learned", a vector per patch, or "sinusoidal", see `sinusoidal_grid`.
         pool: what the output layer reads: "class_token", or "mean" over the patches.
         epsilon: that of the norms.
         flip: whether half of the images are mirrored in training; see `Augmentation`.
@@ -188,6 +189,8 @@ class VisionTransformer(InMemoryModel):
             vectors = ops.concatenate([token, vectors], axis=1)
         if self.position is not None:
             return self.position(vectors)
+        if self.positions == "none":
+            return vectors
         codes = np.pad(sinusoidal_grid(rows, columns, self.units), [(self._own, 0), (0, 0)])
         return vectors + ops.cast(codes, vectors.dtype)
 
@@ -220,16 +223,16 @@ class VisionTransformerLayer(TransformerEncoderLayer):
 
 
 def build_vision_transformer(
-    attention: Callable[[], Attention], shape: tuple[int, int, int], *, layers: int, **settings
+    attention: Callable[..., Attention], shape: tuple[int, int, int], **settings
 ) -> VisionTransformer:
     """Build a Vision Transformer for images of a shape (H, W, C).
 
-    `attention` returns one mechanism and is called for each layer.
+    `attention` returns one mechanism and is called for each of `settings["layers"]`.
 
     Raises:
         RequestError: the settings don't fit the images or each other.
     """
-    model = VisionTransformer(attention=[attention() for _ in range(layers)], **settings)
+    model = VisionTransformer(attention=self_attention(attention, settings), **settings)
     model.build((None, *shape))
     return model
 
