@@ -10,6 +10,7 @@ its class are enough.
 from attnlab.attention.bahdanau import BahdanauAttention
 from attnlab.attention.base import Attention, AttentionOutput, ProjectedMemory
 from attnlab.attention.functional import causal_mask, padding_mask
+from attnlab.attention.linear import LinearAttention
 from attnlab.attention.luong_global import LuongGlobalAttention
 from attnlab.attention.luong_local import LuongLocalAttention
 from attnlab.attention.multi_head import MultiHeadAttention
@@ -21,6 +22,7 @@ __all__ = [
     "Attention",
     "AttentionOutput",
     "BahdanauAttention",
+    "LinearAttention",
     "LuongGlobalAttention",
     "LuongLocalAttention",
     "MultiHeadAttention",

@@ -385,6 +385,7 @@ class Attention(keras.layers.Layer):
         context, lengths = None, (ops.shape(query)[1], ops.shape(memory.values)[-2], start_index)
         if mask is None and position_bias is None and not (self.dropout and training):
             context = self.direct_context(query, memory, memory_mask, causal, start_index)
+        direct = context is not None
         mask = _per_head(_checked(mask, query, memory.values), memory_mask)
         if causal:
             past = causal_mask(*lengths)[:, None]
@@ -395,12 +396,14 @@ class Attention(keras.layers.Layer):
         weights = self.as_compute(self._checked("align", weights, "(B, H, T, S)", sizes))
         if self.recorder is not None:
             self.recorder(weights, mask, is_own)
-        if context is None:
+        if not direct:
             kept = self._weight_dropout(weights, training=training) if self.dropout else weights
             context = self.read(kept, memory.values, query)
         width = self._memory_width and self.context_width(query.shape[-1], self._memory_width)
         self._checked("read", context, "(B, T, context_width)", (batch, steps, width))
-        if mask is not None:
+        if direct:
+            context = _where_seeing(memory_mask, causal, start_index, context)
+        elif mask is not None:
             context = _where_attending(mask, context)
         return AttentionOutput(context, weights)
 
@@ -521,6 +524,18 @@ def _where_attending(mask, context):
     if len(attending.shape) == 3:
         attending = ops.squeeze(attending, 1)
     return ops.where(attending[..., None], context, ops.zeros((), context.dtype))
+
+
+def _where_seeing(memory_mask, causal, start_index, context):
+    """Do as `_where_attending` does, without a (T, S) mask."""
+    if memory_mask is None:
+        return context
+    seeing = ops.any(memory_mask, axis=-1, keepdims=True)
+    if causal:
+        first = ops.argmax(ops.cast(memory_mask, "int32"), axis=-1, keepdims=True)
+        steps = ops.arange(ops.shape(context)[1], dtype="int32") + ops.cast(start_index, "int32")
+        seeing = ops.logical_and(seeing, ops.cast(first, "int32") <= steps)
+    return ops.where(seeing[..., None], context, ops.zeros((), context.dtype))
 
 
 def require_choice(name: str, value: str, choices: tuple[str, ...]) -> str:

@@ -36,7 +36,7 @@ class HeadsAttention(Attention):
             raise RequestError(f"heads = {self.heads} must divide units = {units}")
         return units // self.heads
 
-    def key_size_of(self, units: int) -> int:
+    def key_width_of(self, units: int) -> int:
         """Return the width of a head's queries and keys."""
         return self.head_size_of(units)
 
@@ -47,12 +47,14 @@ class HeadsAttention(Attention):
     def build(self, query_shape, memory_shape):
         """Create the four projections."""
         units = self.units or query_shape[-1]
-        self.head_size, self.key_size = self.head_size_of(units), self.key_size_of(units)
-        inner = self.heads * self.key_size
+        self.head_size, self.key_width = self.head_size_of(units), self.key_width_of(units)
+        inner = self.heads * self.key_width
         self.query_kernel = self.add_kernel("query_kernel", (query_shape[-1], inner))
         self.key_kernel = self.add_kernel("key_kernel", (memory_shape[-1], inner))
         self.value_kernel = self.add_kernel("value_kernel", (memory_shape[-1], units))
         self.output_kernel = self.add_kernel("output_kernel", (units, units))
+        keys, values = (self.heads, self.key_width), (self.heads, self.head_size)
+        self.add_short_convolutions(query=keys, keys=keys, values=values)
 
     def project_memory(self, memory) -> ProjectedMemory:
         """Return keys (B, H, S, K) and values (B, H, S, V)."""

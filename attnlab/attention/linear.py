@@ -1,0 +1,129 @@
+"""Linear attention of Katharopoulos et al. (2020), with the feature map of Based, too."""
+
+from __future__ import annotations
+
+import keras
+from keras import ops
+
+from attnlab.attention.base import require_choice
+from attnlab.attention.functional import causal_mask, widen
+from attnlab.attention.state import State, StateAttention, chunk_size, in_chunks, joined, only
+
+TINY = 1e-20  # below any sum of similarities; makes the quotient of an empty row 0
+
+
+@keras.saving.register_keras_serializable(package="attnlab")
+class LinearAttention(StateAttention):
+    """Attend by a similarity that is a product of features, so that the past is one sum.
+
+    `w_ts = phi(q_t)' phi(k_s) / sum_j phi(q_t)' phi(k_j)`, for each head. As
+    `sum_s phi(q_t)' phi(k_s) v_s = phi(q_t)' (sum_s phi(k_s) v_s')`, the sums over the memory are
+    computed once; causally they grow step by step. Features of a head of width d:
+
+    - "elu": `phi(x) = elu(x) + 1`, d wide. Katharopoulos et al. 2020 (arXiv 2006.16236), Eq. 7.
+    - "taylor": `phi(x) = [1, x / d^(1/4), vec(x x') / sqrt(2 d)]`, 1 + d + d^2 wide, so that
+      `phi(q)' phi(k) = 1 + u + u^2 / 2` with `u = q' k / sqrt(d)`, the start of the series of
+      exp(u). Arora et al. 2024 (Based, arXiv 2402.18668), section 4.1.
+
+    Difference: sums are in float32. Based is a model that has windows of softmax attention, too.
+
+    Args:
+        feature_map: "elu" or "taylor".
+        key_size: width of a head's queries and keys; None takes that of its values, units / heads.
+            Based has 16.
+        **kwargs: `heads` and `units` as for `HeadsAttention`, and those of `Attention`.
+
+    Call arguments, returns: see `Attention` and `StateAttention`; weights (B, H, T, S).
+
+    Raises:
+        RequestError: an unknown feature map; see `StateAttention` for others.
+    """
+
+    def __init__(self, *, feature_map: str = "elu", key_size: int | None = None, **kwargs):
+        super().__init__(**kwargs)
+        self.key_size = key_size
+        self.feature_map = require_choice("feature_map", feature_map, ("elu", "taylor"))
+
+    def key_width_of(self, units: int) -> int:
+        """Return the width of a head's queries and keys."""
+        return self.key_size or self.head_size_of(units)
+
+    @property
+    def state_sizes(self) -> tuple[int, int]:
+        """The features' width, and that of the values with one column for the denominator."""
+        width = self.key_width
+        features = width if self.feature_map == "elu" else 1 + width + width**2
+        return features, self.head_size + 1
+
+    def activate(self, name, tensor):
+        """Return queries and keys with their features for "elu", which are as wide."""
+        return ops.elu(tensor) + 1 if name != "values" and self.feature_map == "elu" else tensor
+
+    def features(self, vectors):
+        """Return phi of queries or keys as `activate` returned them: (..., K) to (..., F)."""
+        vectors = widen(vectors)
+        if self.feature_map == "elu":
+            return vectors
+        width = vectors.shape[-1]
+        scaled = vectors * (2 * width) ** -0.25
+        squares = ops.expand_dims(scaled, -1) * ops.expand_dims(scaled, -2)
+        squares = ops.reshape(squares, (*ops.shape(vectors)[:-1], width**2))
+        parts = [ops.ones_like(vectors[..., :1]), vectors * width**-0.25, squares]
+        return ops.concatenate(parts, axis=-1)
+
+    def score(self, query, keys):
+        """Return similarities phi(q)' phi(k), (..., T, S), in float32 or wider; none is below 0."""
+        query, keys = widen(query), ops.swapaxes(widen(keys), -1, -2)
+        if self.feature_map == "elu":
+            return ops.matmul(query, keys)
+        products = ops.matmul(query * query.shape[-1] ** -0.5, keys)
+        return 1 + products * (1 + products / 2)
+
+    def weigh(self, queries, keys, mask, start_index):
+        """Return similarities as shares of their sum."""
+        scores = self.score(queries, keys)
+        if mask is not None:
+            scores = ops.where(mask, scores, ops.zeros((), scores.dtype))
+        return scores / ops.maximum(ops.sum(scores, axis=-1, keepdims=True), TINY)
+
+    def direct_context(self, query, memory, memory_mask, causal, start_index):
+        """Return the context by sums over the memory; None for parts of a causal sequence."""
+        if causal:
+            return super().direct_context(query, memory, memory_mask, causal, start_index)
+        values = _with_ones(memory.values, memory_mask)
+        sums = ops.matmul(ops.swapaxes(self.features(memory.keys), -1, -2), values)
+        contexts = _quotient(
+            ops.matmul(self.features(self.prepare_query(query, start_index)), sums)
+        )
+        return self.join(self.as_compute(contexts))
+
+    def through(self, queries, memory, memory_mask=None, state=None):
+        """Weigh inside each chunk, and add what the sums of the chunks before it give."""
+        steps, size = ops.shape(queries)[2], chunk_size(queries)
+        keys, values = memory.keys, _with_ones(memory.values, memory_mask)
+        queries, keys, values = (in_chunks(each, size) for each in (queries, keys, values))
+        past = causal_mask(size, size)
+        scores = self.score(queries, keys)
+        inside = ops.matmul(ops.where(past, scores, ops.zeros((), scores.dtype)), values)
+        sums = ops.matmul(ops.swapaxes(self.features(keys), -1, -2), values)
+        first = ops.zeros_like(sums[:, :, :1]) if state is None else state.sums[:, :, None]
+        starts = ops.cumsum(ops.concatenate([first, sums], axis=2), axis=2)
+        found = inside + ops.matmul(self.features(queries), starts[:, :, :-1])
+        return _quotient(joined(found, steps)), State(starts[:, :, -1])
+
+    def get_config(self) -> dict:
+        """Return the constructor's arguments."""
+        own = {"feature_map": self.feature_map, "key_size": self.key_size}
+        return {**super().get_config(), **own}
+
+
+def _with_ones(values, memory_mask):
+    """Add a column of ones, for the denominator: (B, H, S, V + 1), zeros where masked."""
+    values = widen(values)
+    values = ops.concatenate([values, ops.ones_like(values[..., :1])], axis=-1)
+    return only(values, None if memory_mask is None else memory_mask[:, None])
+
+
+def _quotient(sums):
+    """Divide the sums (..., V + 1) by their last column: (..., V)."""
+    return sums[..., :-1] / ops.maximum(sums[..., -1:], TINY)

@@ -1,0 +1,132 @@
+"""What the mechanisms share whose past is a state of constant size, not a growing memory."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any, ClassVar, NamedTuple
+
+from keras import ops
+
+from attnlab.attention.base import AttentionOutput
+from attnlab.attention.functional import dtype_of, widen
+from attnlab.attention.heads import HeadsAttention
+from attnlab.errors import RequestError
+
+CHUNK = 64  # steps that are computed as one block of weights
+
+
+class State(NamedTuple):
+    """All that later steps need to know of a sequence.
+
+    Attributes:
+        sums: (B, H, F, D) in float32 or wider.
+    """
+
+    sums: Any
+
+
+class StateAttention(HeadsAttention):
+    """Base of the mechanisms that need no weights (T, S) for a causal context.
+
+    Chunks of `CHUNK` steps are computed at once; a state leads from each chunk to the next. Time
+    and memory grow linearly with the length, and a decoder needs only the state.
+
+    With a cache the returned weights are zeros, (B, H, T, T): a state doesn't know the steps it is
+    made of. One call over the whole sequence returns the weights.
+
+    A subclass defines `state_sizes`, `through`, and `weigh` for the weights.
+
+    Raises:
+        RequestError: a normalizer other than softmax, which stands for none here; a position bias.
+    """
+
+    takes_bias: ClassVar[bool] = False
+
+    def __init__(self, **kwargs):
+        super().__init__(**kwargs)
+        if self.normalizer != "softmax":
+            raise RequestError(
+                f"{type(self).__name__} normalises in its own way: no normalizer can be chosen, "
+                f"got {self.normalizer}"
+            )
+
+    @property
+    @abstractmethod
+    def state_sizes(self) -> tuple[int, int]:
+        """F and D of the state, of a built layer."""
+
+    @abstractmethod
+    def through(self, queries, memory, memory_mask=None, state=None) -> tuple[Any, State]:
+        """Compute the causal context of a sequence that continues a state.
+
+        Args:
+            queries: (B, H, T, K), as returned by `prepare_query`.
+            memory: keys and values (B, H, T, ...), as returned by `project`.
+            memory_mask: None, or bool (B, T).
+            state: `State`; None at the start of a sequence.
+
+        Returns:
+            The heads' contexts (B, H, T, V) and the next state.
+        """
+
+    def align(self, query, keys, mask, start_index, bias):
+        """Return the weights (B, H, T, S)."""
+        return self.weigh(self.prepare_query(query, start_index), keys, mask, start_index)
+
+    def weigh(self, queries, keys, mask, start_index):
+        """Return the weights (B, H, T, S) of queries (B, H, T, K) over keys (B, H, S, K)."""
+        raise NotImplementedError(f"{type(self).__name__} must define weigh()")
+
+    def direct_context(self, query, memory, memory_mask, causal, start_index):
+        """Return the context of a causal call over a whole sequence, else None."""
+        whole = isinstance(start_index, int) and start_index == 0
+        if not (causal and whole and query.shape[1] == memory.values.shape[-2]):
+            return None
+        contexts, _ = self.through(self.prepare_query(query), memory, memory_mask)
+        return self.join(self.as_compute(contexts))
+
+    def new_cache(self, batch, length, width):
+        """Return a state of zeros; it doesn't depend on the length."""
+        dtype = dtype_of(widen(ops.zeros((), self.compute_dtype)))
+        return State(ops.zeros((batch, self.heads, *self.state_sizes), dtype))
+
+    def continued(
+        self, vectors, cache, known, *, start_index, position_bias=None, training=None
+    ) -> tuple[AttentionOutput, State]:
+        """Attend from the next vectors of a sequence to all of it so far; weights are zeros."""
+        if position_bias is not None:
+            raise RequestError(f"{type(self).__name__} has no scores for a position bias")
+        queries = self.prepare_query(self.as_compute(vectors), start_index)
+        memory, (batch, steps) = self.project(vectors, start_index), ops.shape(vectors)[:2]
+        # The state has the first vectors already.
+        new = (ops.arange(steps) >= known)[None] if known else None
+        contexts, cache = self.through(queries, memory, new, cache)
+        weights = ops.zeros((batch, self.heads, steps, steps), self.compute_dtype)
+        return AttentionOutput(self.join(self.as_compute(contexts)), weights), cache
+
+
+def only(vectors, mask):
+    """Set masked vectors (B, H, S, K) to zero; mask None, or bool, broadcastable to (B, H, S)."""
+    if mask is None:
+        return vectors
+    return ops.where(mask[..., None], vectors, ops.zeros((), vectors.dtype))
+
+
+def in_chunks(sequence, size: int):
+    """Split a sequence (B, H, T, K) into chunks (B, H, N, size, K), zeros at the end."""
+    batch, heads, steps, width = ops.shape(sequence)
+    lacking = -steps % size
+    if not isinstance(lacking, int) or lacking:
+        sequence = ops.pad(sequence, ((0, 0), (0, 0), (0, lacking), (0, 0)))
+    return ops.reshape(sequence, (batch, heads, -1, size, width))
+
+
+def joined(chunks, steps):
+    """Put chunks (B, H, N, C, V) together again: (B, H, steps, V)."""
+    batch, heads, _, _, width = ops.shape(chunks)
+    return ops.reshape(chunks, (batch, heads, -1, width))[:, :, :steps]
+
+
+def chunk_size(sequence) -> int:
+    """Return the steps in a chunk: `CHUNK`, or fewer if (B, H, T, K) is known to be shorter."""
+    return min(CHUNK, sequence.shape[2] or CHUNK)
