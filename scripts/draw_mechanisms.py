@@ -19,6 +19,7 @@ TRAINING = {
     "mechanism_pages": (
         f"{TRANSLATION} attention=none,bahdanau,luong_global,scaled_dot_product,multi_head"
     ),
+    "mechanism_pages_heads": f"{TRANSLATION} attention=linear",
     "mechanism_pages_local": f"{TRANSLATION} attention=luong_local attention.window=2",
     "mechanism_pages_pooling": "task=sunspots attention=pooling model.readout=context",
 }
@@ -43,7 +44,7 @@ def draw() -> None:
             elif name == "pooling":
                 shutil.copyfile(folder / "plots/attention.png", path)
             else:
-                heads = ["--all-heads"] if name == "multi_head" else []
+                heads = ["--all-heads"] if name in ("multi_head", "linear") else []
                 main(["translate", str(folder), "--attention", str(path), *heads, SENTENCE])
             lighten(path)
 

@@ -101,7 +101,7 @@ class StateAttention(HeadsAttention):
         # The state has the first vectors already.
         new = (ops.arange(steps) >= known)[None] if known else None
         contexts, cache = self.through(queries, memory, new, cache)
-        weights = ops.zeros((batch, self.heads, steps, steps), self.compute_dtype)
+        weights = ops.zeros((batch, self.heads, steps, steps - known), self.compute_dtype)
         return AttentionOutput(self.join(self.as_compute(contexts)), weights), cache
 
 
