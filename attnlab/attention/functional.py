@@ -34,6 +34,25 @@ def dtype_of(x) -> str:
     return getattr(x.dtype, "name", x.dtype)
 
 
+def rms_normalized(vectors, scale=None, epsilon=1e-6):
+    """Divide vectors by the root of their mean square: `x / sqrt(mean(x^2) + epsilon) * scale`.
+
+    Source: Zhang and Sennrich 2019 (arXiv 1910.07467), Eq. 4, with an epsilon.
+
+    Args:
+        vectors: (..., K).
+        scale: (K,), or None.
+        epsilon: makes zero vectors stay zero.
+
+    Returns:
+        (..., K) in float32 or wider.
+    """
+    vectors = widen(vectors)
+    mean = ops.mean(ops.square(vectors), axis=-1, keepdims=True)
+    vectors = vectors * ops.rsqrt(mean + epsilon)
+    return vectors if scale is None else vectors * ops.cast(scale, dtype_of(vectors))
+
+
 # --- masks -------------------------------------------------------------------------------------
 
 

@@ -95,7 +95,7 @@ class LinearAttention(StateAttention):
         contexts = _quotient(
             ops.matmul(self.features(self.prepare_query(query, start_index)), sums)
         )
-        return self.join(self.as_compute(contexts))
+        return self.join(contexts)
 
     def through(self, queries, memory, memory_mask=None, state=None):
         """Weigh inside each chunk, and add what the sums of the chunks before it give."""

@@ -83,7 +83,11 @@ class StateAttention(HeadsAttention):
         if not (causal and whole and query.shape[1] == memory.values.shape[-2]):
             return None
         contexts, _ = self.through(self.prepare_query(query), memory, memory_mask)
-        return self.join(self.as_compute(contexts))
+        return self.join(contexts)
+
+    def join(self, contexts):
+        """Join and project the heads' contexts, which may be wider than the compute dtype."""
+        return super().join(self.as_compute(contexts))
 
     def new_cache(self, batch, length, width):
         """Return a state of zeros; it doesn't depend on the length."""
@@ -102,7 +106,7 @@ class StateAttention(HeadsAttention):
         new = (ops.arange(steps) >= known)[None] if known else None
         contexts, cache = self.through(queries, memory, new, cache)
         weights = ops.zeros((batch, self.heads, steps, steps - known), self.compute_dtype)
-        return AttentionOutput(self.join(self.as_compute(contexts)), weights), cache
+        return AttentionOutput(self.join(contexts), weights), cache
 
 
 def only(vectors, mask):

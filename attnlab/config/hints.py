@@ -29,7 +29,7 @@ _FROM_TO = re.compile(r"(\d+)(?:\.\.\.?|-|:)(\d+)")  # `0..4`
 _DECIMAL_COMMA = re.compile(r"-?(0,\d+|\d+,0\d*)")
 _FILES = {".csv", ".tsv", ".txt", ".xlsx", ".xls"}
 # Options that are preferred if several have a setting.
-_OWNERS = ("sunspots", "sgd")
+_OWNERS = ("sunspots", "sgd", "multi_head")
 # Types of a value that has no comma in it.
 _NO_TEXT = ("int", "float", "bool")
 
