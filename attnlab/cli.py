@@ -344,7 +344,7 @@ def _hydra_arguments(arguments: list[str], scratch: str) -> list[str]:
     for override in overrides:
         group = key_of(override).replace("hydra/", "hydra.")
         if group.partition(".")[0] in ("sweep", "search") or group.startswith("hydra.launcher"):
-            raise RequestError(f"{override}: is a setting of sweeps: add -m.")
+            raise RequestError(f"{override}: this setting is for sweeps. Add -m.")
     return [*flags, *settings, *overrides]
 
 
@@ -364,7 +364,7 @@ def _sweeper(overrides: list[str], saved: bool) -> list[str]:
 def _report(error: BaseException) -> int:
     """Print what went wrong in one or two lines; returns the exit code."""
     if isinstance(error, BrokenPipeError) and not _has_reader(sys.stdout):
-        # The reader of our output has ended, as `| head` does: this is no error.
+        # The reader of our output has ended, as `| head` does: this isn't an error.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return DONE
     if variable(_DEBUG) == "1":

@@ -23,7 +23,7 @@ _IGNORED = (DeprecationWarning, PendingDeprecationWarning, ImportWarning, Resour
 
 
 def set_up() -> None:
-    """Set up module path, warnings and streams of this process, and its children's environment."""
+    """Set `sys.path`, warnings and streams of this process, and the environment of its children."""
     sys.path[:] = search_path()
     set_up_children()
     _forgive_warnings()

@@ -138,8 +138,8 @@ CONFIGURATIONS = [
     ("hydra.run.dir=here", "hydra.run.dir=here: use paths.runs=FOLDER. "),
     ("-m hydra.sweep.dir=here seed=0,1", "hydra.sweep.dir=here: use paths.runs=FOLDER. "),
     ("hydra.job.chdir=true", "hydra.job.chdir=true: use paths.runs=FOLDER. "),
-    ("hydra/launcher=joblib", "hydra/launcher=joblib: is a setting of sweeps: add -m."),
-    ("hydra.launcher.n_jobs=2", "hydra.launcher.n_jobs=2: is a setting of sweeps: add -m."),
+    ("hydra/launcher=joblib", "hydra/launcher=joblib: this setting is for sweeps. Add -m."),
+    ("hydra.launcher.n_jobs=2", "hydra.launcher.n_jobs=2: this setting is for sweeps. Add -m."),
     # Verbs.
     ("runs --limit none", "--limit"),
     ("runs --runs ~nobody_at_all", "--runs: expected a folder, got ~nobody_at_all: "),
@@ -214,7 +214,7 @@ def test_a_wrong_csv_file(here, name):
 def test_a_missing_csv_file(here):
     assert_refused(here("task=series"), "task.path: expected a text (it is the CSV file")
     outcome = here("task=series", "task.path=rain.csv")
-    assert_refused(outcome, "rain.csv: expected a CSV or TSV file, but: No such file")
+    assert_refused(outcome, "rain.csv: can't be read: No such file")
 
 
 @pytest.mark.parametrize("place", ["file", "file/below", "/proc/runs"])

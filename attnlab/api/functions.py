@@ -90,11 +90,11 @@ class Result:
         return Worker.call("predict", self.folder, str(epoch), inputs, settings)
 
     def resume(self, *, epochs: int | None = None) -> Result:
-        """Continue the run if it was interrupted, or train a finished one to more `epochs`.
+        """Continue an interrupted run, or train a finished run up to `epochs` in total.
 
         Raises:
-            RequestError: it can't continue.
-            RunFailed: it failed.
+            RequestError: the run can't continue.
+            RunFailed: the run failed.
         """
         changes = {} if epochs is None else {"trainer.epochs": str(epochs)}
         return Result(Worker.call("resume", self.folder, changes))

@@ -41,7 +41,7 @@ def train(words: list[str], lists: list[str], as_sweep: str) -> Path:
     if {"-m", "--multirun"} & {*words}:
         settings = ", ".join(f'"{word}"' for word in words if word not in ("-m", "--multirun"))
         raise RequestError(
-            "-m: expected settings of one run; attnlab.sweep makes several: "
+            "-m: expected one run; use attnlab.sweep for several runs, as in "
             f"attnlab.sweep({settings})"
         )
     _refuse_lists(words, lists, as_sweep)

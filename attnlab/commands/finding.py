@@ -72,11 +72,11 @@ def find(run: str, runs: str | Path | None, *usable: Usable) -> RunDirectory:
 
     Args:
         run: The word that the user typed.
-        runs: The value of `--runs`, or the folder.
+        runs: The folder of runs, such as the value of `--runs`; None: the default folder.
         *usable: The runs that the command can use, preferred ones first; by default `ANY`.
 
     Raises:
-        RequestError: There is no such run, or it is damaged.
+        RequestError: The run doesn't exist or is damaged.
     """
     folder = runs_folder(runs)
     if run != "latest":
@@ -127,7 +127,7 @@ def find_trained(
         prefers: Tells, given the name of a task, whether `latest` prefers its runs.
 
     Raises:
-        RequestError: There is no such run, it is damaged, or it is of another kind.
+        RequestError: The run doesn't exist, is damaged, or is of another kind.
     """
     needs_best = (epoch or ("last" if average else "best")) == "best"
 

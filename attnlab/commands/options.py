@@ -108,7 +108,9 @@ def runs_folder(runs: str | Path | None) -> Path:
     try:
         return Path(runs).expanduser() if runs else default_runs_folder()
     except RuntimeError as error:
-        raise RequestError(f"--runs: expected a folder, got {runs}: {error}") from error
+        raise RequestError(
+            f"--runs: expected a folder, got {runs}: its home folder is unknown."
+        ) from error
 
 
 def listed_runs(runs: str | None) -> list[ListedRun]:

@@ -136,7 +136,7 @@ def _figure_settings(
     """Move the settings of the figure out of `settings`.
 
     Raises:
-        RequestError: The file is no figure, or there are settings without a file.
+        RequestError: The file's name is not that of a figure, or settings have no file.
     """
     own = {each.name: settings.pop(each.name) for each in declared.figure_settings}
     if declared.figure:

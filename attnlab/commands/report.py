@@ -1,4 +1,4 @@
-"""`attnlab report`: runs on one HTML page that needs no network."""
+"""`attnlab report`: runs on one HTML page, readable offline."""
 
 from __future__ import annotations
 
@@ -45,8 +45,8 @@ class _Chosen(NamedTuple):
     entries: list[ListedRun]  # the oldest first
     place: Path  # the page's file, unless --out names another
     title: str | None  # None: made from the tasks and the keys that are compared
-    name: str  # the sweep's name; empty if this is no sweep
-    by: str | None  # the keys that the sweep varies; None if this is no sweep
+    name: str  # the sweep's name; empty if this isn't a sweep
+    by: str | None  # the keys that the sweep varies; None if this isn't a sweep
     single: bool  # whether this is one run or one sweep: then the page is in its folder
 
 
@@ -79,9 +79,9 @@ def command(
     """Show runs on one page: results, learning curves, predictions, attention.
 
     RUN is a run folder, an MLflow run id or its first characters, or "latest" (the newest completed
-    run); SWEEP is the name or the folder of a sweep. The page is one HTML file that needs no
-    network. A slider shows attention epoch by epoch; computing it takes some seconds per group. A
-    page in the folder of a tracked run or sweep is also logged to MLflow.
+    run); SWEEP is the name or the folder of a sweep. The page is one HTML file that works offline.
+    A slider shows attention epoch by epoch; computing it takes some seconds per group. A page in
+    the folder of a tracked run or sweep is also logged to MLflow.
     """
     folder = runs_folder(runs)
     if out is not None and out.suffix.lower() not in _ENDINGS:

@@ -73,13 +73,15 @@ def check_port(host: str, port: int) -> None:
     try:
         family, *_, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
     except OSError as error:
-        raise RequestError(f"--host={host}: no address of this machine.") from error
+        raise RequestError(
+            f"--host={host}: unknown host. Name this machine, as in --host=localhost."
+        ) from error
     try:
         socket.create_server(address[:2], family=family).close()
     except OSError as error:
         reason = os.strerror(error.errno) if error.errno else error
         raise RequestError(
-            f"--port={port}: can't be used on {host} ({reason}). Name another port."
+            f"--port={port}: can't be used on {host} ({reason}). Name another port or host."
         ) from error
 
 

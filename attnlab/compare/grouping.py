@@ -276,7 +276,7 @@ def _is_meant(group: Group, text: str, by: tuple[str, ...]) -> bool:
     if all("=" in part for part in given):
         wanted = dict(part.split("=", 1) for part in given)
         (run, *_) = group.runs.values()
-        # Settings of task and data separate tables; they are no keys of groups.
+        # Settings of task and data separate tables; they don't make groups.
         dividing = {key: run.setting(key) for key in wanted if key.partition(".")[0] in _QUESTION}
         return {**dividing, **own}.items() >= wanted.items()
     return given == _parts(group.label)[: len(given)]

@@ -164,7 +164,7 @@ def check_metric(path: str, all_metrics: list[Mapping[str, Any]]) -> None:
     """Check that at least one run has this number.
 
     Raises:
-        RequestError: No run has it. The message suggests the nearest name and lists all.
+        RequestError: No run has the number. The message suggests the nearest name and lists all.
     """
     if any(_number(metrics, path) is not None for metrics in all_metrics):
         return

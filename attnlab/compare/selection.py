@@ -30,7 +30,7 @@ _ALL = "attnlab compare --all takes them, too"
 
 @dataclass(frozen=True)
 class Filters:
-    """Conditions on runs; an empty field is no condition."""
+    """Conditions on runs; an empty field sets no condition."""
 
     tasks: tuple[str, ...] = ()  # the run has one of these tasks
     attentions: tuple[str, ...] = ()  # the run has one of these mechanisms
@@ -149,7 +149,7 @@ def check_keys(option: str, keys: Iterable[str], runs: Iterable[Mapping[str, str
     """Check that runs have these config keys.
 
     Raises:
-        RequestError: No run has one of them.
+        RequestError: There is a key that no run has.
     """
     known = dict.fromkeys(key for settings in runs for key in settings)
     groups = {key.removesuffix(".name") for key in known if key.endswith(".name")}

@@ -148,7 +148,7 @@ def _numbers(values: ArrayLike, geometric: bool) -> np.ndarray:
 
 
 def holm(p_values: Sequence[float | None]) -> list[float | None]:
-    """Correct p values for several tests by Holm (1979, step-down Bonferroni); None is no test."""
+    """Correct p values for several tests by Holm (1979, step-down Bonferroni); None: no test."""
     known = sorted((p, place) for place, p in enumerate(p_values) if p is not None)
     corrected: list[float | None] = [None] * len(p_values)
     largest = 0.0

@@ -189,7 +189,7 @@ def _file_of(group: str, name: Any, document: Mapping[str, Any]) -> tuple[str, s
 
 
 def _main_file() -> dict[str, Any]:
-    """Return the content of conf/config.yaml, which must not be changed."""
+    """Return the cached content of conf/config.yaml; callers must not change it."""
     return read_yaml(conf_folder() / "config.yaml")
 
 
@@ -254,7 +254,7 @@ def _explain_unreadable(override: str, reason: str, overrides: list[str]) -> str
     if "=" not in override and before and "." in before[-1].partition("=")[0]:
         return f"{override}: expected KEY=VALUE. {_typed_as_text(f'{before[-1]} {override}')}"
     if "=" not in override or override.partition("=")[2].startswith(_NO_TEXT):
-        return f"{override}: expected KEY=VALUE as Hydra reads it, but: {reason}."
+        return f"{override}: Hydra can't read it as KEY=VALUE: {reason}."
     return f"{override}: the value needs quotes. {_typed_as_text(override)}"
 
 

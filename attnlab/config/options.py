@@ -120,7 +120,11 @@ def _option_file(group: str, name: Any) -> Path | None:
 
 
 def read_yaml(path: Path) -> dict[str, Any]:
-    """Return the mapping in a YAML file, which must not be changed; raises `RequestError`."""
+    """Return the cached content of a YAML file; callers must not change it.
+
+    Raises:
+        RequestError: the file can't be read, or isn't a mapping.
+    """
     return _read(path, path.stat().st_mtime_ns)
 
 

@@ -63,7 +63,7 @@ def require_found(config: RunConfig) -> None:
     """Raise `RequestError` if one of the user's files is gone and the run has no copy."""
     for key, place in config.files.items():
         if key not in _COPIED and not os.path.exists(place):
-            raise RequestError(f"{key}: {place} is gone: set {key}=PATH to where it is now.")
+            raise RequestError(f"{key}: {place} no longer exists. Set {key}=PATH to its new path.")
 
 
 def require_same(config: RunConfig, status: Status, found: str) -> None:

@@ -309,7 +309,7 @@ class RunConfig:
         return self._digest({})
 
     def require_same_files(self) -> None:
-        """Raise `RequestError` if one of the user's own files has changed."""
+        """Raise `RequestError` if a file of the user has changed since the command started."""
         for key, found in self.file_hashes.items():
             if file_hash(self.files.get(key) or lookup(self.document, key)) != found:
                 raise RequestError(

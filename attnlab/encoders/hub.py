@@ -239,7 +239,7 @@ class HubSource:
         """Assign the pretrained weights to a built layer of `make`.
 
         Raises:
-            RequestError: they can't be read, or have other shapes than the layer.
+            RequestError: the weights can't be read, or their shapes differ from the layer's.
         """
         if not self._files:
             raise RequestError(

@@ -156,7 +156,7 @@ class ImageSource:
         """Read the pretrained weights.
 
         Raises:
-            RequestError: they can't be read, or don't fit `config.json`.
+            RequestError: the weights can't be read, or don't fit `config.json`.
         """
         if self._digest is not None:
             raise RequestError(

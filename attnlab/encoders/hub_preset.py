@@ -41,7 +41,7 @@ class PresetFiles:
         class_name: the backbone's class.
 
     Raises:
-        RequestError: keras-hub is missing, there is no such preset, or it is damaged.
+        RequestError: keras-hub or the preset is missing, or the preset is damaged.
     """
 
     def __init__(self, path: str) -> None:
@@ -222,7 +222,7 @@ def _downloaded(path: str, name: str) -> Path:
         return Path(get_file(path, name))
     except Exception as error:  # each hub has errors of its own
         raise RequestError(
-            f"model.path: expected to download {name} of {path}, got {in_short(error)}"
+            f"model.path: {name} of {path} can't be downloaded: {in_short(error)}"
         ) from error
 
 
@@ -232,10 +232,10 @@ def read_json(file: Path) -> Mapping[str, Any]:
         content = json.loads(file.read_bytes())
     except (OSError, ValueError) as error:
         raise RequestError(
-            f"model.path: expected JSON in {file}, got {in_short(error)}."
+            f"model.path: {file} can't be read as JSON: {in_short(error)}."
         ) from error
     if not isinstance(content, dict):
-        raise RequestError(f"model.path: expected an object of JSON in {file}, got another value.")
+        raise RequestError(f"model.path: expected a JSON object in {file}, got another value.")
     return content
 
 

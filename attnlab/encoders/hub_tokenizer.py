@@ -124,9 +124,9 @@ def _numbered(path: Path) -> list[str]:
         numbers = json.loads(path.read_bytes())
         names = sorted(numbers, key=numbers.__getitem__)
         if [numbers[name] for name in names] != list(range(len(names))):
-            raise ValueError("numbers with gaps")
+            raise ValueError("some numbers are missing or repeated")
     except (OSError, ValueError, TypeError, AttributeError) as error:
-        raise _damaged(path, "tokens with the numbers from 0 on", error) from error
+        raise _damaged(path, "tokens numbered 0, 1, 2, ...", error) from error
     return names
 
 

@@ -87,7 +87,7 @@ def form_of(path: str, config: Mapping[str, Any]) -> tuple[Form, str]:
     """Return the form of a preset, and the class of its backbone, from its config.json.
 
     Raises:
-        RequestError: it is a model that this project doesn't support.
+        RequestError: this project doesn't support the model.
     """
     if "registered_name" in config:
         return KERAS_HUB, str(config.get("class_name"))
@@ -96,8 +96,8 @@ def form_of(path: str, config: Mapping[str, Any]) -> tuple[Form, str]:
     whose = config.get("model_type") or config.get("architecture")
     other = f"a model of another library ({whose})" if whose else "something else"
     raise RequestError(
-        f"model.path: expected a preset of keras-hub, or of Transformers one of "
-        f"{', '.join(_OF_TRANSFORMERS)}, in {path}, got {other}."
+        f"model.path: expected a keras-hub preset or a Transformers model "
+        f"({', '.join(_OF_TRANSFORMERS)}) in {path}, got {other}."
     )
 
 

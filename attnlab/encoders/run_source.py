@@ -40,7 +40,7 @@ class RunSource:
         """Open the encoder in a run's folder, or of the run with a seed in a sweep's folder.
 
         Raises:
-            RequestError: it isn't such a run, it isn't completed, or a file is damaged.
+            RequestError: the run has no encoder, isn't completed, or a file is damaged.
         """
         run = _run_of(Path(path).expanduser(), seed)
         config = run.read_config()

@@ -62,7 +62,7 @@ class Source(Protocol):
         """Assign the pretrained weights to a built layer of `make`.
 
         Raises:
-            RequestError: they can't be read, or have other shapes than the layer.
+            RequestError: the weights can't be read, or their shapes differ from the layer's.
         """
 
     def describe(self) -> dict[str, Any]:

@@ -55,13 +55,14 @@ def existing_file(path: str | Path, key: str) -> Path:
     """Return the path of a file that a setting or an option names.
 
     Raises:
-        RequestError: it doesn't exist, or is a folder or a pipe, which can't be read twice.
+        RequestError: the file doesn't exist, or is a folder or a pipe, which can't be read twice.
     """
     found = Path(path).expanduser()
     if found.is_file():
         return found
-    what = "a folder" if found.is_dir() else "a pipe or device" if found.exists() else "no file"
-    raise RequestError(f"{key}: expected a file, got {path}, which is {what}.")
+    what = "a folder" if found.is_dir() else "a pipe or device" if found.exists() else ""
+    which = f"is {what}" if what else "doesn't exist"
+    raise RequestError(f"{key}: expected a file, got {path}, which {which}.")
 
 
 def write_text(path: Path, text: str) -> None:

@@ -43,7 +43,7 @@ def check_model(config: RunConfig, task: Task) -> None:
     settings of an RNN have rules. So a wrong file is reported without waiting for TensorFlow.
 
     Raises:
-        RequestError: they don't, as `Task.build` reports it.
+        RequestError: the parts don't fit; the message is that of `Task.build`.
     """
     if not task.kind.data.takes_corpus and config.model.name != "transformer":
         return

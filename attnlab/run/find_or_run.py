@@ -25,8 +25,8 @@ def run_once(config: RunConfig, sweep: SweepMember) -> Path:
     """Skip a completed run, resume a killed one, or start a new one; returns the folder.
 
     Raises:
-        RunBusy: another process is training it.
-        RunFailed: it failed, now or earlier.
+        RunBusy: another process is training the run.
+        RunFailed: the run failed, now or earlier.
         RequestError: a data file has changed since the command started, and as in `runner.run_in`.
         Pruned, KeyboardInterrupt: as in `runner.run_in` and `resume`.
     """

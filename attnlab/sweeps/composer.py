@@ -69,7 +69,7 @@ class Composer:
         return composed
 
     def check(self, overrides: Sequence[str]) -> RunConfig:
-        """The same, checked; raises `RequestError` also where a value breaks a rule."""
+        """Return the configuration of `compose`, checked; raises `RequestError` for a bad value."""
         groups, values = self._parted(overrides)
         if not is_plain(values):
             return config.from_hydra(self.compose(overrides))
@@ -142,7 +142,7 @@ class Variants:
         self._values: dict[str, Any] = {}  # of keys and references, as they are applied
 
     def check(self, overrides: Sequence[Override]) -> RunConfig:
-        """The checked configuration that these values make.
+        """Return the checked configuration of these values.
 
         Raises:
             RequestError: a value breaks a rule.
@@ -159,7 +159,7 @@ class Variants:
         return config.checked(self._first._replace(document=document))
 
     def _apply(self, overrides: Sequence[Override]) -> None:
-        """Give the keys their values, as far as they have others."""
+        """Set the keys whose values differ from the current ones."""
         before, self._applied = self._applied, {}  # until all is applied
         new = [each for each in overrides if before.get(each.key_or_group) is not each]
         apply_overrides(new, self._live)
@@ -233,7 +233,7 @@ def _put(document: dict[str, Any], key: str, value: Any) -> None:
 
 
 def configuration(words: Sequence[str]) -> RunConfig | None:
-    """What `attnlab WORDS` would run; None where Hydra itself has to say so, or what is wrong."""
+    """Return the configuration of `attnlab WORDS`; None: Hydra must compose it, or refuse it."""
     if not all(map(_PLAIN.fullmatch, words)):
         return None
     folders = [conf_folder(), *own_folders()]

@@ -96,7 +96,7 @@ class Grid:
 
 
 def parse(words: list[str], loader: ConfigLoader) -> list[Override]:
-    """Parse words as Hydra's overrides; raises `RequestError` if one is no override."""
+    """Parse words as Hydra's overrides; raises `RequestError` if a word isn't one."""
     try:
         return OverridesParser.create(config_loader=loader).parse_overrides(words)
     except OverrideParseException as error:
@@ -121,7 +121,7 @@ def _axis(override: Override) -> Axis:
     try:
         values = list(override.sweep_string_iterator())
     except HydraException as error:
-        raise RequestError(f"{key}: expected values to try, but: {error}.") from error
+        raise RequestError(f"{key}: can't be read as a list of values: {error}.") from error
     axis = Axis(key, tuple(f"{key}={value}" for value in values), swept=True)
     given = override.get_value_string()
     if not values:

@@ -129,7 +129,7 @@ class SweepPlan:
         """Compose configurations with every end and every choice of a search's space.
 
         Raises:
-            RequestError: One of them is not allowed.
+            RequestError: A configuration is not allowed.
         """
         probes = self.search.space.probes() if self.search else ()
         return [self.composer.check([*self.grid.points()[0], *probe]) for probe in probes]

@@ -132,7 +132,7 @@ def _only(rows: Sequence[TableRow], name: str) -> str | None:
 
 
 def _column(rows: Sequence[TableRow], value: str, name: str, is_named: bool) -> list[str]:
-    """Write a result of each run, in one format per task; with its name if `is_named`."""
+    """Return a cell per run: its result in the format of its task; `is_named` adds the name."""
     results = [row.results for row in rows]
     of_task = [(row.task, row.results.get(name)) for row in rows]
     cells = in_one_format([each.get(value) for each in results], of_task)

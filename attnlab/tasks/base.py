@@ -98,7 +98,7 @@ class Task(Protocol):
     def evaluate(self, model: keras.Model, part: str = "test", **settings: Any) -> Report:
         """Score a model and the baselines on one part of the loaded data.
 
-        `settings` are those in the values of `Scoring.evaluation` of the kind.
+        The keyword arguments `settings` are the values of the kind's `Scoring.evaluation`.
 
         Raises:
             RequestError: there is no such part, or the data that a setting names are missing.
@@ -137,7 +137,7 @@ class Task(Protocol):
         """Read what `save` wrote.
 
         Raises:
-            RequestError: it is missing, damaged, or of other settings.
+            RequestError: a file is missing, damaged, or was saved with other settings.
         """
 
 
@@ -313,7 +313,7 @@ class ReportedRun(Protocol):
         """Load the data of the task.
 
         Raises:
-            RequestError: they can't be read, or they have changed since the run.
+            RequestError: the data can't be read, or have changed since the run.
         """
 
     def models(self, most: int) -> Iterator[tuple[int, keras.Model]]:

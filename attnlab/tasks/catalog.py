@@ -34,11 +34,11 @@ class Stored(Protocol):
         """Find the files; download missing ones into `cache`.
 
         Raises:
-            RequestError: they are missing, or not what they should be.
+            RequestError: a file is missing or has other content.
         """
 
     def location(self, cache: Path) -> Path | None:
-        """Return their file or folder; None if they must be downloaded or given first."""
+        """Return the data's file or folder; None if the user must download or name it first."""
 
 
 class Sheet(NamedTuple):

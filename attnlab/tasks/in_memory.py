@@ -98,7 +98,7 @@ class InMemoryLearner(Learner):
         return [BatchPlan(plan.indices[part], plan.weights[part]) for part in parts]
 
     def train(self, chunk: BatchPlan, rates: np.ndarray, first_step: int) -> Losses:
-        """Run the steps of a chunk; see `Program.train`."""
+        """Run the gradient steps of a chunk of an epoch; see `Program.train`."""
         return Losses(self.program.train(chunk, rates, first_step), chunk.sizes)
 
 

@@ -45,7 +45,7 @@ class Inputs:
 
     Attributes:
         name: of an input in messages, such as `SENTENCE`.
-        metavar: what the help has for them.
+        metavar: the inputs in the usage line, such as `[TEXT]...`.
         required: whether one must be given; otherwise standard input is read line by line.
         files: help of `--file FILE`, where each file is one input; None: there is no such option.
     """
@@ -82,13 +82,13 @@ class Predictor:
     the `settings`, and raises `RequestError` for invalid ones before TensorFlow is loaded.
 
     Attributes:
-        takes: the inputs; None: the command has no arguments after RUN.
-        settings: further options.
-        figure: the option that draws predictions to a file; None: there is no such option.
+        takes: describes the arguments after RUN; None: the command has none.
+        settings: the command's other options.
+        figure: the option that draws predictions to a file; None: the command has none.
         figure_settings: the options of `draw`.
-        table: help of `--csv`, a file of the predictions; None: there is no such option.
+        table: the help of `--csv`, which writes predictions to a file; None: no such option.
         together: the most inputs that `predict` gets in one call.
-        noun: the word for one input.
+        noun: what messages call an input.
         most_drawn: the most inputs that `draw` can show.
         inputs: the inputs from arguments and files; empty if they come from standard input.
         trained: the `TrainedRun`, once it is loaded; so are its `task` and its `model`.
@@ -119,7 +119,7 @@ class Predictor:
         """Return the texts from arguments and files.
 
         Raises:
-            RequestError: one of them can't be read or used.
+            RequestError: a text can't be read or used.
         """
         texts = [*self.request.words]
         texts += [read_text(path, "--file") for path in self.request.files]

@@ -152,7 +152,7 @@ def file_content(path: Path) -> bytes:
         raw = gzip.decompress(raw) if raw.startswith(_GZIP) else raw
     except (OSError, EOFError, zlib.error) as error:
         reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
-        raise RequestError(f"{path}: expected a CSV or TSV file, but: {reason}.") from error
+        raise RequestError(f"{path}: can't be read: {reason}.") from error
     start = raw[:100].removeprefix(b"\xef\xbb\xbf").lstrip()
     if found := next((what for own, what in _OTHER_FILES.items() if start.startswith(own)), None):
         raise RequestError(
@@ -270,7 +270,7 @@ def _complaint(source: _Lines, reason: str) -> str:
             f"{where}: expected {source.separator!r} or the end of the row after a closing "
             f'quote{line}, got more text; a " inside a quoted cell is written twice.'
         )
-    return f"{where}: expected CSV cells, but: {reason}."
+    return f"{where}: can't be read as CSV: {reason}."
 
 
 def _is_run_on(row: Row, rows: list[Row], separator: str) -> bool:

@@ -45,7 +45,7 @@ def decoded(raw: bytes, where: str, encoding: str | None = None, key: str = "") 
             f"{where}: expected {name} text, got the byte 0x{byte:02x} in line {line}{hint}."
         ) from error
     except (LookupError, UnicodeError) as error:
-        raise RequestError(f"{where}: expected text in {key or codec}, but: {error}.") from error
+        raise RequestError(f"{where}: can't be decoded by {key or codec}: {error}.") from error
     text = text.removeprefix("\ufeff")  # the mark, if `encoding` doesn't remove it
     if "\0" in text:
         raise RequestError(f"{where}: expected text, got a zero byte.")
@@ -104,7 +104,7 @@ def read_text(path: Path, argument: str) -> str:
         argument: the command-line argument with the path, for messages.
 
     Raises:
-        RequestError: it can't be read, isn't text, is empty, or has more than 1,000,000 bytes.
+        RequestError: the file can't be read, isn't text, is empty, or has over 1,000,000 bytes.
     """
     where = f"{argument}: {path}" if path != STANDARD_INPUT else f"{argument}: standard input"
     with explained(f"{where} can't be read"):

@@ -51,7 +51,9 @@ def learned(texts: Iterable[str], *, kind: str, size: int | None, min_count: int
     texts = (text for text in texts if text)
     first = next(texts, None)
     if first is None:
-        raise RequestError(f"task.tokenizer={kind}: expected sentences to fit it on, got none.")
+        raise RequestError(
+            f"task.tokenizer={kind}: expected texts with words to fit it on, got none."
+        )
     untrained = cutter(kind, Vocabulary(list(SPECIAL_TOKENS), []))
     untrained.train_from_iterator(chain([first], texts), _trainer(kind, size, min_count))
     model = json.loads(untrained.to_str())["model"]

@@ -226,10 +226,12 @@ class Tokenizer:
             return cls(kind, vocabulary, lowercase=bool(content["lowercase"]), manner=manner)
         except OSError as error:
             reason = error.strerror or type(error).__name__
-            raise RequestError(f"{path}: expected a tokenizer, but: {reason}.") from error
+            raise RequestError(f"{path}: can't be read: {reason}.") from error
         except Exception as error:  # the library raises bare ones
             reason = f"{type(error).__name__}: {error}"
-            raise RequestError(f"{path}: damaged: expected a tokenizer, got {reason}.") from error
+            raise RequestError(
+                f"{path}: damaged: can't be read as a tokenizer: {reason}."
+            ) from error
 
     @cached_property
     def _contents(self) -> list[bytes]:

@@ -259,11 +259,11 @@ class Program:
         loss: `loss(target, output) -> (B,)`, one value per item.
         inputs: (N, ...) all inputs of the run, which stay on the device.
         targets: (N, ...) their targets.
-        lengths: (N,) positions of each input without padding. Without `jit` a batch is cut to its
-            longest input; XLA needs one shape. None: inputs are never cut.
-        seed: of dropout and other random layers; each draw follows from (seed, step).
-        jit: compile with XLA; false keeps a TensorFlow graph.
-        compiled: the compiled functions of a program of equal shapes; None: compile.
+        lengths: (N,) number of positions in each input without padding. Each batch is cut to its
+            longest input, but not with `jit`, because XLA needs one shape. None: no batch is cut.
+        seed: the seed of dropout and other random layers. (seed, step) determines each draw.
+        jit: whether to compile with XLA; without it, the program is a TensorFlow graph.
+        compiled: compiled functions of another program of equal shapes; None compiles new ones.
     """
 
     def __init__(

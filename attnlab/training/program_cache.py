@@ -24,7 +24,7 @@ from attnlab.training.optimizers import make_optimizer
 # The most programs in the cache, and bytes of weights and optimizer states. XLA's compiled code
 # stays in memory until the process ends, so a smaller cache would save little.
 _MOST, _MOST_BYTES = 16, 2**29
-# Models of at most so many bytes may wait for Python's own garbage collection.
+# Models of at most this many bytes may wait for Python's own garbage collection.
 _SMALL = 2**22
 
 

@@ -18,7 +18,7 @@ import h5py
 import keras
 import numpy as np
 
-# At most so many bytes of a file per variable are not values.
+# The most bytes of a file, per variable, that are not values.
 _HDF5_OVERHEAD = 8192
 # The first of the values that identify variables in the probe file.
 _FIRST = 1_000_003

@@ -167,7 +167,7 @@ def _pairs(encoding: np.ndarray, most: int) -> list[int]:
 
 
 def _step(encoding: np.ndarray, pair: int) -> float:
-    """The angle in radians by which a pair of dimensions turns in one step."""
+    """Return the angle in radians that a pair of dimensions turns per step."""
     if 2 * pair + 1 >= encoding.shape[1]:
         return float(np.arcsin(encoding[1, 2 * pair]))  # no wave turns by more than 1
     return float(np.arctan2(encoding[1, 2 * pair], encoding[1, 2 * pair + 1]))

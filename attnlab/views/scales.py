@@ -1,4 +1,4 @@
-"""What figures and pages decide alike: which axes are logarithmic, what is drawn, which dashes."""
+"""Decisions that figures and pages share: logarithmic axes, what is drawn, colours and dashes."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import numpy as np
 from attnlab.views.records import Curve, Intervals
 
 COLOURS, DASHES = 7, 4  # of groups: after 7 groups the colours repeat with other dashes
-_LOGARITHMIC = 10.0  # an axis may be logarithmic from so many times the smallest value
-_FINE = 200.0  # below so many times the smallest value a logarithmic axis has ticks at 2 and 5, too
+_LOGARITHMIC = 10.0  # largest / smallest value from which an axis may be logarithmic
+_FINE = 200.0  # largest / smallest value below which a logarithmic axis has ticks at 2 and 5
 _NEAR = 3.0  # times the span of values: a line farther away is left out
 _TIME = re.compile(r"\d{4}(-\d\d|$)")  # how a year, a month or a moment starts
 

@@ -144,7 +144,7 @@ def test_errors_have_the_command_lines_message(error, words, text):
     [
         (None, 1.5, "steps: expected a whole number of at least 1, got 1.5"),
         (None, "x", "steps: expected a whole number of at least 1, got 'x'"),
-        ({"a": 1}, 2, "inputs: expected histories of numbers, but: "),
+        ({"a": 1}, 2, "inputs: can't be read as numbers: "),
     ],
 )
 def test_wrong_inputs_of_a_model_are_refused(result, inputs, steps, text):
@@ -208,7 +208,7 @@ def test_progress_is_output_in_a_notebook_and_standard_error_elsewhere(
 def test_impossible_requests_are_refused_before_the_worker_is_used(
     three_groups, tmp_path, monkeypatch
 ):
-    with pytest.raises(attnlab.RequestError, match="attnlab.sweep makes several"):
+    with pytest.raises(attnlab.RequestError, match="use attnlab.sweep for several runs"):
         attnlab.run("-m", *FIB)
     (tmp_path / "gone").mkdir()
     monkeypatch.chdir(tmp_path / "gone")

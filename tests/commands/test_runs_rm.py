@@ -244,7 +244,7 @@ def test_a_broken_store_is_reported_in_one_sentence_and_nothing_is_lost(attnlab,
         assert done.err.startswith("attnlab: MLflow: ")
         assert sentence in done.err
         assert len(done.err.splitlines()) == 1
-    assert "--keep-mlflow removes folders only" in done.err
+    assert "With --keep-mlflow, only folders are" in done.err
     shown = here("ui", "--port", 5999)
     assert shown.code == 2
     assert sentence in shown.err

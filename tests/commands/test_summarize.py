@@ -70,4 +70,4 @@ def test_a_preset_can_be_named_by_its_handle(lab, handle, monkeypatch):
     monkeypatch.setattr(preset_utils, "get_file", unreachable)
     code, _, err = lab("summarize", "article.txt", "--encoder", handle)
     assert (code, err.count("\n")) == (2, 1)
-    assert f"--encoder: expected to download config.json of {handle}, got Connection" in err
+    assert f"--encoder: config.json of {handle} can't be downloaded: Connection" in err

@@ -312,4 +312,4 @@ def test_a_value_that_needs_quotes_is_shown_as_typed_in_a_shell(capsys, words, t
 @pytest.mark.parametrize("words", [["task=fib", "nothing"], ["search.space={a"]])
 def test_quotes_are_not_offered_where_they_would_not_help(capsys, words):
     assert main([*words, "--cfg", "job"]) == 2
-    assert "expected KEY=VALUE as Hydra reads it" in capsys.readouterr().err
+    assert "Hydra can't read it as KEY=VALUE" in capsys.readouterr().err

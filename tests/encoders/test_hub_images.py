@@ -121,7 +121,7 @@ def test_without_a_converter_pixels_are_from_minus_1_to_1(tmp_path):
 def test_a_failed_download_of_the_converter_is_reported(preset, monkeypatch):
     def download(path: str, name: str) -> Path:
         if name == "image_converter.json":
-            raise RequestError(f"model.path: expected to download {name} of {path}")
+            raise RequestError(f"model.path: {name} of {path} can't be downloaded")
         return preset.folder / name
 
     monkeypatch.setattr(hub_preset, "_downloaded", download)

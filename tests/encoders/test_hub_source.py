@@ -310,7 +310,7 @@ def test_a_hub_that_is_out_of_reach_is_named(path, monkeypatch):
         raise FileNotFoundError("not there") from ConnectionError("no\nnetwork")
 
     monkeypatch.setattr(preset_utils, "get_file", unreachable)
-    words = rf"expected to download config\.json of {path}, got ConnectionError: no network$"
+    words = rf"config\.json of {path} can't be downloaded: ConnectionError: no network$"
     with pytest.raises(RequestError, match=rf"^model\.path: {words}"):
         HubSource.open(path)
 

@@ -101,7 +101,7 @@ def test_images_are_seen_as_they_were_trained_on(checkpoint):
         (
             {},
             lambda f: (f / "config.json").write_text('{"model_type": "gpt2"}'),
-            r"or of Transformers one of bert, .*, got a model of another library \(gpt2\)\.",
+            r"Transformers model \(bert, .*\) in .*, got a model of another library \(gpt2\)\.",
         ),
     ],
 )

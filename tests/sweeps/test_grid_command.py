@@ -234,7 +234,7 @@ REFUSED = [
     ("seed=choice()", "seed=choice(): has no values, so the grid is empty."),
     ("attention=glob(x*)", "attention=glob(x*): has no values"),
     # What is no grid.
-    ("seed=range(", "seed=range(: expected KEY=VALUE as Hydra reads it"),
+    ("seed=range(", "seed=range(: Hydra can't read it as KEY=VALUE"),
     ("optimizer.learning_rate=interval(0,1)", "a search (search=NAME) takes intervals."),
     ("paths.runs=a,b", "paths.runs=a,b: only one value is allowed for a whole sweep."),
     ("sweep.name=a,b", "sweep.name=a,b: only one value is allowed for a whole sweep"),
@@ -280,7 +280,7 @@ def test_an_unexpected_error_is_not_reported_as_a_wrong_request(here, monkeypatc
 def test_settings_of_sweeps_need_one(here, word):
     code, out, err = here("task=fib", word)
     assert (code, out) == (2, "")
-    assert err == f"attnlab: {word}: is a setting of sweeps: add -m.\n"
+    assert err == f"attnlab: {word}: this setting is for sweeps. Add -m.\n"
 
 
 def test_a_dry_run_leaves_nothing(here):

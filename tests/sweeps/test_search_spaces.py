@@ -146,7 +146,7 @@ def test_probes_touch_every_end_and_every_combination_of_groups():
         ({"metrics": []}, "search.metrics: expected one of best_value"),
         ({"metrics": "best_valu"}, "got best_valu. Did you mean best_value?"),
         ({"metrics": "test.mse"}, "can't be judged by it any more"),
-        ({"metrics": ["seconds", "seconds"]}, "search.metrics: expected different ones"),
+        ({"metrics": ["seconds", "seconds"]}, "search.metrics: expected each metric once"),
         ({"directions": "max"}, "expected min for best_value, which is the best val_loss of a run"),
         ({"directions": ["min", "min"]}, "expected min or max for each of best_value, got"),
         ({"metrics": "seconds", "directions": "up"}, "expected min or max for seconds, got up."),

@@ -111,7 +111,8 @@ def _copy(path: Path) -> tuple[Store, str] | None:
         return mlflow_copy(path)
     except RequestError as error:
         raise RequestError(
-            f"{str(error).rstrip('.')}. Nothing was removed; --keep-mlflow removes folders only."
+            f"{str(error).rstrip('.')}. Nothing was removed. With --keep-mlflow, only folders are "
+            "removed."
         ) from error
 
 

@@ -1,1 +1,1 @@
-"""The copy of run folders in MLflow."""
+"""Copies run folders to MLflow."""

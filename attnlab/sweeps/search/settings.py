@@ -26,7 +26,7 @@ DEFAULT_TRIALS = 20
 class SearchSettings(SearchConfig):
     """The `search` section after `parse`, with all defaults filled in.
 
-    The three fields here are no keys of the section.
+    The section has no keys for the three fields here.
     """
 
     # the column of history.csv that the task monitors, and its direction
@@ -80,7 +80,7 @@ class SearchSettings(SearchConfig):
         )
 
     def objectives(self, metrics: Mapping[str, Any]) -> tuple[float, ...]:
-        """Read the values of the metrics; raises `RunFailed` if one is no finite number."""
+        """Read the values of the metrics; raises `RunFailed` if one isn't finite."""
         values = [lookup(metrics, name) for name in self.metrics]
         for name, value in zip(self.metrics, values, strict=True):
             if not isinstance(value, (int, float)) or not math.isfinite(value):
@@ -116,7 +116,7 @@ def _metrics(given: Any) -> tuple[str, ...]:
         hint = did_you_mean(str(name), list(METRICS))
         raise RequestError(f"search.metrics: expected {_LISTED}, got {name}.{hint}")
     if len(set(names)) < len(names):
-        raise RequestError(f"search.metrics: expected different ones, got {given}.")
+        raise RequestError(f"search.metrics: expected each metric once, got {given}.")
     return tuple(names)
 
 

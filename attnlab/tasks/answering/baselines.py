@@ -1,4 +1,4 @@
-"""Baselines of question answering, which need no network."""
+"""Baselines of question answering without neural networks."""
 
 from __future__ import annotations
 

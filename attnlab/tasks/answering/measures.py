@@ -53,7 +53,7 @@ def f1(said: str, answer: str) -> float:
 
 
 def best(measure: Callable[[str, str], float], said: str, answers: Sequence[str]) -> float:
-    """Return the largest value over all right answers; without one, "" is the right answer.
+    """Return the largest value of a measure over all right answers; if there are none, over "".
 
     Answers that are empty after normalization are ignored, as in version 2.0 of SQuAD.
     """

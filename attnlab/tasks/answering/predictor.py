@@ -53,7 +53,7 @@ class AnswerPredictor(TextPredictor):
     def check(self, text: str, where: str) -> None:
         """Refuse an empty question."""
         if not text.strip():
-            raise RequestError(f"{where}: expected words, got an empty one.")
+            raise RequestError(f"{where}: expected words, got none.")
 
     def predict(self, inputs: Sequence[str]) -> Iterator[Answered]:
         """Yield each question with its best answers."""

@@ -247,7 +247,7 @@ class Answer(TextTask):
         """
         for name, given in {"question": question, "text": text}.items():
             if not given.strip():
-                raise RequestError(f"{name}: expected words, got an empty one.")
+                raise RequestError(f"{name}: expected words, got none.")
         cut = cut_text(self.tokenizer, text)
         rows = self._rows([cut_question(self.tokenizer, question)], [cut], [None])
         logits = model.predict(rows.tokens, batch_size=_TOGETHER, verbose=0)

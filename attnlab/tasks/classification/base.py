@@ -124,7 +124,7 @@ class ClassificationTask(Task):
         """Return the class of each item, (N,).
 
         Raises:
-            RequestError: there are no inputs, or they are of the wrong form.
+            RequestError: there are no inputs, or an input has the wrong form.
         """
         best = self.shares(model, self._items(inputs)).argmax(axis=-1)
         return np.array([self.classes[number] for number in best], dtype=object)

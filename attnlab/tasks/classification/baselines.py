@@ -1,4 +1,4 @@
-"""Baselines of text classification, which need no network."""
+"""Baselines of text classification without neural networks."""
 
 from __future__ import annotations
 

@@ -70,7 +70,7 @@ def noun_of(columns: Mapping[str, Any]) -> str:
     """Return the column of predictions.csv that identifies its items: `text` or `image`.
 
     Raises:
-        KeyError: it has neither.
+        KeyError: there is neither column.
     """
     for noun in NOUNS:
         if noun in columns:

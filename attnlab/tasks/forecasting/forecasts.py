@@ -110,7 +110,7 @@ class Forecasts:
         try:
             histories = np.asarray(inputs, np.float64)
         except (TypeError, ValueError) as error:
-            raise RequestError(f"inputs: expected histories of numbers, but: {error}.") from error
+            raise RequestError(f"inputs: can't be read as numbers: {error}.") from error
         if histories.ndim <= 1 + bool(self.inputs):
             return self.forecast(model, histories, steps, id)
         return np.stack([self.forecast(model, row, steps, id) for row in histories])

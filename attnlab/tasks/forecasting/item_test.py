@@ -63,7 +63,7 @@ def squared(metric: str, pairs: Pairs, always: bool | None) -> list[ItemTest | N
     The test is fast, so `always` is ignored.
 
     Raises:
-        NoItemTest: the windows differ, or the metric of several series is no mean over windows.
+        NoItemTest: the windows differ, or the metric of several series isn't a mean over windows.
         RequestError: a predictions.csv is missing or damaged.
     """
     return _tests(metric, pairs, lambda target, made: np.square(made - target))

@@ -131,7 +131,7 @@ def read_windows(path: Path) -> ScoredWindows:
     """Read the windows of a predictions.csv, without parsing other columns.
 
     Raises:
-        RequestError: it is missing or damaged.
+        RequestError: the file is missing or damaged.
     """
     try:
         with open(path, encoding="utf-8", newline="") as stream:

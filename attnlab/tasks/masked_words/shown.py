@@ -89,7 +89,7 @@ def figures(run: RunDirectory, metrics: Mapping[str, Any]) -> dict[str, Figure]:
 
     Raises:
         RequestError: A file of the run is missing or damaged.
-        KeyError: Something is missing in one of them.
+        KeyError: A file of the run lacks an entry.
     """
     history = run.history.read()
     result = result_line(metrics, KIND, "perplexity", with_skill=False)

@@ -102,7 +102,7 @@ def attention_by_epoch(
     """Yield epochs of a run, the model of each, and its float32 attention weights on some items.
 
     Raises:
-        RequestError: it has no weights, or those of no epoch can be read.
+        RequestError: the run has no weights, or no epoch's weights can be read.
     """
     # Reading the run's task has suppressed TensorFlow's notices by now.
     from attnlab.training.steps import compiled

@@ -48,7 +48,9 @@ def read_attention(run: RunDirectory) -> dict[str, np.ndarray] | None:
     except FileNotFoundError:
         return None
     except (OSError, ValueError, zipfile.BadZipFile) as error:
-        raise RequestError(f"{path}: damaged: {error}") from error
+        raise RequestError(
+            f"{path}: damaged: {error}. Remove the file to see the rest of the run."
+        ) from error
 
 
 def run_title(metrics: Mapping[str, Any]) -> str:

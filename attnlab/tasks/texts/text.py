@@ -84,7 +84,7 @@ class TextFiles(Corpus):
                 progress(done, len(files), "files")
         empty = [file for file, raw in self._files.items() if not raw.strip()]
         if len(empty) == len(files):
-            raise RequestError(f"data.path: {path}: expected texts, got empty ones.")
+            raise RequestError(f"data.path: {path}: expected text, got only empty files.")
         if empty:
             are = "1 file is" if len(empty) == 1 else f"{len(empty):,} files are"
             self.note(f"{are} empty and left out: {listed(shown(each, path) for each in empty)}.")

@@ -1,4 +1,4 @@
-"""Baselines of translation, which need no network."""
+"""Baselines of translation without neural networks."""
 
 from __future__ import annotations
 

@@ -71,11 +71,11 @@ def paired_bootstrap(
     targets: Sequence[str],
     settings: Mapping[str, Any] | None = None,
 ) -> tuple[list[float], str]:
-    """Test systems against a reference system, each with 1,000 resamples.
+    """Compare systems with a reference system, by 1,000 resamples of the sentences each.
 
-    A system is a list with the translations of each sentence; `targets` are the references.
-    `settings` are the metric's; None: the usual ones. Returns a p value per system, and
-    sacreBLEU's signature.
+    A system has, for each sentence, its translations by all seeds. `targets` are the sentences'
+    reference translations. `settings` are those of the metric; None: the default ones. Returns a p
+    value per system, and sacreBLEU's signature.
     """
     from sacrebleu.significance import PairedTest
 

@@ -71,7 +71,8 @@ def covered_share(weights: np.ndarray) -> np.ndarray:
 def head_similarity(weights: np.ndarray) -> np.ndarray:
     """Mean cosine of two heads' rows, over all pairs of heads and steps: (..., H, T, S) to (...).
 
-    1 if all heads have equal weights, 0 if no two attend to the same position; NaN for one head.
+    1 if all heads have equal weights, 0 if no two heads attend to the same position; NaN if there
+    is only one head.
     """
     rows = np.asarray(weights, np.float64)
     lengths = np.linalg.norm(rows, axis=-1, keepdims=True)

@@ -1,1 +1,1 @@
-"""Records on a page: one file of HTML that needs no network."""
+"""Records on a page: one HTML file that works offline."""

@@ -62,7 +62,7 @@ def is_known(value: Known) -> TypeGuard[float]:
 
 
 def short_number(value: Known, digits: int) -> float | int | None:
-    """A number with so many digits, for JSON; None if it is unknown."""
+    """Return a number for JSON, with `digits` significant digits; None if it is unknown."""
     if not is_known(value):
         return None
     short = float(f"{value:.{digits}g}")
@@ -99,7 +99,7 @@ def time_ticks(names: Sequence[str]) -> list[tuple[float, str]]:
 
 
 def _step(span: float, most: int) -> float:
-    """The smallest of 1, 2, 5, 10, ... of which at most so many fit into a span."""
+    """Return the smallest of ..., 1, 2, 5, 10, ... that fits into `span` at most `most` times."""
     power = 10.0 ** math.floor(math.log10(span / most))
     return next(power * step for step in (1, 2, 5, 10) if span / (power * step) <= most)
 

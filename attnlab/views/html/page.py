@@ -1,4 +1,4 @@
-"""A page as one HTML file. It needs no network, and no text of a run becomes markup."""
+"""A page as one HTML file. It works offline, and no text of a run becomes markup."""
 
 from __future__ import annotations
 

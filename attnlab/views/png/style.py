@@ -93,7 +93,7 @@ def use_log_scale(axes: Axes, values: Iterable[float], direction: Literal["x", "
 
 
 def without_formulas(figure: Figure) -> Figure:
-    """The figure, each text of it shown as it is: names with `$` are no formulas."""
+    """Return the figure with each text as it is: names with `$` do not become formulas."""
     for text in figure.findobj(Text):
         text.set_parse_math(False)
     return figure

@@ -219,7 +219,7 @@ def test_contradictory_settings_are_refused(lab, words, message):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ((" ", "--text", "text.txt"), "QUESTION 1: expected words, got an empty one."),
+        ((" ", "--text", "text.txt"), "QUESTION 1: expected words, got none."),
         (("a", "--text", "nowhere.txt"), "--text: nowhere.txt can't be read (No such file"),
         (("a", "--text", "empty.txt"), "--text: empty.txt: expected a text, got an empty one."),
         (("a", "--text", "large.txt"), "expected a text of at most 1,000,000 bytes, got 10,000,0"),
@@ -269,5 +269,5 @@ def test_pairs_are_served(trained):
     for wrong in (None, ["Who?"], [["a", "b", "c"]]):
         with pytest.raises(RequestError, match="inputs: expected pairs of a question and a text"):
             loaded.task.serve(loaded.model, wrong)
-    with pytest.raises(RequestError, match="text: expected words, got an empty one."):
+    with pytest.raises(RequestError, match="text: expected words, got none."):
         loaded.task.serve(loaded.model, [["Who?", " "]])

@@ -140,7 +140,7 @@ MONTHS = [f"2020-{month:02d},{month}" for month in range(1, 13)]
         (MONTHS, {"time_format": "%d/%m/%Y"}, "task.time_format=%d.*: no column of .* has times"),
         (MONTHS, {"time_format": "%Y", "time_column": "when"}, "row 2: expected a time in the"),
         (MONTHS, {"inputs": ["x"]}, "only once, but the settings use x, x, when"),
-        (MONTHS, {"encoding": "klingon"}, "task.encoding, but: unknown encoding: klingon"),
+        (MONTHS, {"encoding": "klingon"}, "decoded by task.encoding: unknown encoding: klingon"),
     ],
 )  # fmt: skip
 def test_times_that_are_refused_are_named_with_their_row(read, rows, reading, words):

@@ -89,7 +89,7 @@ def test_a_folder_is_read_with_its_subfolders(tmp_path):
     [
         (None, "a.txt can't be read"),
         (b"\xff\xfa\n", "expected UTF-8 text"),
-        (b" \n\n", "expected texts, got empty ones"),
+        (b" \n\n", "expected text, got only empty files"),
     ],
 )
 def test_files_that_are_not_texts_are_refused(tmp_path, content, message):

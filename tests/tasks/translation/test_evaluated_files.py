@@ -169,12 +169,12 @@ def test_the_table_notes_left_out_pairs(here):
 # --- what is refused ---------------------------------------------------------------------------
 
 WRONG_FILES = {
-    "missing": (None, "--files: expected a file, got wrong.de, which is no file."),
+    "missing": (None, "--files: expected a file, got wrong.de, which doesn't exist."),
     "unequal": (b"Eins.\n", "expected files with equally many lines, got 13 in new.en and 1 in w"),
     "empty": (b"", "expected files with equally many lines, got 13 in new.en and 0 in wrong.de."),
     "blank": (b"\n" * 13, "new.en, wrong.de: expected pairs that have words on both sides after "),
     "no UTF-8": (b"Eins.\nZw\xffei.\n" + b"\n" * 11, "wrong.de:2: expected UTF-8 text, got the by"),
-    "no gzip": (b"\x1f\x8b" + b"\n" * 13, "wrong.de: expected a whole archive, but: "),
+    "no gzip": (b"\x1f\x8b" + b"\n" * 13, "wrong.de: can't be unpacked: "),
 }
 
 
@@ -225,7 +225,7 @@ def test_without_its_corpus_a_run_has_no_other_test_set(run, here):
     moved = corpus.rename(run.attnlab.folder / "moved")
     refused = here("evaluate", "latest", "data.test_set=test_2017_flickr")
     moved.rename(corpus)
-    assert_refused(refused, "multi30k is gone: set data.path=PATH to where it is now.")
+    assert_refused(refused, "multi30k no longer exists. Set data.path=PATH to its new path.")
 
 
 def test_a_corpus_with_one_test_set_has_no_other(translating, here):

@@ -87,7 +87,7 @@ def divided(corpus: Corpus, seed: int, *, ignore_case: bool = True) -> dict[str,
     hold_out(corpus, parts, missing, seed, key, size=lambda group: 1)
     if empty := next((part for part in PARTS if not parts[part]), None):
         raise RequestError(
-            f"data={corpus.name}, part {empty}: expected questions about texts that no later part "
-            "has, got none."
+            f"data={corpus.name}, part {empty}: expected questions, got none. Questions about "
+            "texts of a later part are left out."
         )
     return {part: parts[part] for part in PARTS}

@@ -37,7 +37,7 @@ def read_questions(path: Path, key: str) -> list[Asked]:
         content = json.loads(text, object_pairs_hook=_object, parse_constant=_no_number)
     except json.JSONDecodeError as error:
         raise RequestError(
-            f"{path}: expected JSON of SQuAD's form, but in line {error.lineno}: {error.msg}."
+            f"{path}: expected JSON, got a syntax error in line {error.lineno}: {error.msg}."
         ) from error
     except RecursionError as error:
         raise RequestError(f"{path}: expected JSON of SQuAD's form, got nested lists.") from error
@@ -73,7 +73,7 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _no_number(word: str) -> None:
-    raise _Unclear(f"{word}, which is no number in JSON")
+    raise _Unclear(f"{word}, which isn't a number in JSON")
 
 
 def _questions(content: Any, path: Path) -> Iterator[Asked]:
@@ -159,7 +159,7 @@ def _short(text: str) -> str:
 def _list(content: Any, key: str, path: Path) -> list[Any]:
     found = content.get(key) if isinstance(content, Mapping) else None
     if not isinstance(found, list):
-        raise RequestError(f'{path}: expected SQuAD\'s form {_FORM}, but "{key}" is no list.')
+        raise RequestError(f"{path}: expected SQuAD's form {_FORM}, but \"{key}\" isn't a list.")
     return found
 
 

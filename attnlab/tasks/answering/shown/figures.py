@@ -49,7 +49,7 @@ def figures(run: RunDirectory, metrics: Mapping[str, Any]) -> dict[str, Figure]:
 
     Raises:
         RequestError: A file of the run is missing or damaged.
-        KeyError: Something is missing in one of them.
+        KeyError: A file of the run lacks an entry.
     """
     result = result_line(metrics, KIND, "f1")
     groups = {

@@ -200,7 +200,7 @@ class _Reader:
         if classes:
             raise self._refused(
                 f"{root.path} has folders of parts ({listed(parts)}) and others with "
-                f"{self.noun}s ({listed(classes)}), which are no part of a known name: "
+                f"{self.noun}s ({listed(classes)}), which are not named like a part: "
                 "rename them or move them away"
             )
         for part in parts.values():

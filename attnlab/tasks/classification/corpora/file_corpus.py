@@ -33,7 +33,7 @@ class ArchiveCorpus(ReadCorpus, Corpus):
         """Find the archive, or download it if no path is given, and read it; see `Corpus.open`.
 
         Raises:
-            RequestError: it can't be downloaded or read.
+            RequestError: the archive can't be downloaded or read.
         """
         if self.path:
             place = existing_place(self.path)

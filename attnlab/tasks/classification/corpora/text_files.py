@@ -82,13 +82,13 @@ def _files(path: Path, wanted: re.Pattern[str]) -> Iterator[tuple[str, bytes]]:
         elif tarfile.is_tarfile(path):
             found = _in_tar(path, wanted)
         else:
-            raise RequestError(f"{path}: expected a whole zip or tar archive, got something else.")
+            raise RequestError(f"{path}: expected a zip or tar archive, got something else.")
         yield from found
     except (zipfile.BadZipFile, tarfile.TarError, NotImplementedError, EOFError) as error:
-        raise RequestError(f"{path}: expected a whole archive, but: {error}.") from error
+        raise RequestError(f"{path}: can't be unpacked: {error}.") from error
     except (OSError, RuntimeError, zlib.error) as error:  # RuntimeError: a zip with a password
         reason = getattr(error, "strerror", None) or str(error)
-        raise RequestError(f"{path}: expected texts that can be read, but: {reason}.") from error
+        raise RequestError(f"{path}: can't be read: {reason}.") from error
 
 
 def _in_folder(path: Path, wanted: re.Pattern[str]) -> Iterator[tuple[str, bytes]]:

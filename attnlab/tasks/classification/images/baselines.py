@@ -1,4 +1,4 @@
-"""Baselines of image classification, which need no network."""
+"""Baselines of image classification without neural networks."""
 
 from __future__ import annotations
 

@@ -143,7 +143,7 @@ class Images(ClassificationTask):
         Grey images may lack the last axis; a table has one pixel per column, row by row.
 
         Raises:
-            RequestError: there are no inputs, or they have another size, or aren't in 0 to 255.
+            RequestError: there are no inputs, or one has another size or values outside 0 to 255.
         """
         size = " x ".join(map(str, self.shape))
         expected = f"inputs: expected images of {size} numbers from 0 to 255, got"

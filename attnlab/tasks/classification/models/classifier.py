@@ -1,4 +1,4 @@
-"""The base class of text classifiers, and the classifier on a mean of embeddings."""
+"""The base class of text classifiers, and the classifier of the words' mean embedding."""
 
 from __future__ import annotations
 

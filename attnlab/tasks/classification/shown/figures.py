@@ -44,7 +44,7 @@ def figures(run: RunDirectory, metrics: Mapping[str, Any]) -> dict[str, Figure]:
 
     Raises:
         RequestError: A file of the run is missing or damaged.
-        KeyError: Something is missing in one of them.
+        KeyError: A file of the run lacks an entry.
     """
     predictions = run.read_predictions(KIND.scoring.text_columns)
     nouns = f"{noun_of(predictions)}s"

@@ -1,4 +1,4 @@
-"""Baseline forecasts, which need no network.
+"""Baseline forecasts without neural networks.
 
 Each function returns forecasts (N, horizon) in the units of its inputs. `past` is (N, L): the L
 values before each target, newest last.

@@ -122,7 +122,7 @@ def mean_square(errors: np.ndarray) -> tuple[float, float]:
 def percentages(target: np.ndarray, forecast: np.ndarray) -> np.ndarray:
     """Return 200 |target - forecast| / (|target| + |forecast|), in percent.
 
-    Difference from M4: if both are 0, the result is 0, not undefined.
+    If both are 0, the result is 0; in the M4 competition it is undefined.
     """
     error, size = np.abs(forecast - target), np.abs(target) + np.abs(forecast)
     return 200 * np.divide(error, size, out=np.zeros_like(error), where=size != 0)

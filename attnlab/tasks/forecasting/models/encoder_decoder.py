@@ -123,7 +123,7 @@ def make_recurrent(at_once: int | None = None, **settings: Any) -> RecurrentFore
 
 
 def _joined(states: LayerStates) -> tuple:
-    """Concatenate the last states of both directions: (B, W) per layer."""
+    """Concatenate the last states of both directions per layer: (B, W), W their joint width."""
     return tuple(
         tuple(ops.concatenate(parts, axis=-1) for parts in zip(*directions, strict=True))
         for directions in states.last

@@ -50,7 +50,7 @@ def figures(run: RunDirectory, metrics: Mapping[str, Any]) -> dict[str, Figure]:
 
     Raises:
         RequestError: a file of the run is missing or damaged.
-        KeyError: an entry of one of these files is missing.
+        KeyError: A file of the run lacks an entry.
     """
     predictions = run.read_predictions(KIND.scoring.text_columns)
     found = {

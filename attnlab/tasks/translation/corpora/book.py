@@ -66,7 +66,7 @@ class Book(Corpus):
             text.encode("utf-8")
         except ValueError as error:  # a number that isn't a character
             raise RequestError(
-                f"{self.file}: row {row + 1}: expected a sentence, but: {error}."
+                f"{self.file}: row {row + 1}: the sentence is not valid Unicode: {error}."
             ) from error
         if any(mark in text for mark in "\0\n"):
             raise RequestError(

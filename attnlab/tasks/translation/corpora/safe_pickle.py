@@ -62,9 +62,7 @@ def read_string_array(path: Path) -> np.ndarray:
         reason = "more than fits into memory"
     except _DAMAGED as error:
         reason = f"a damaged pickle ({' '.join(str(error).split())[:80]})"
-    raise RequestError(
-        f"{path}: expected a pickled NumPy array of strings and nothing else, but: {reason}."
-    )
+    raise RequestError(f"{path}: can't be read as a pickled NumPy array of strings: {reason}.")
 
 
 def _array_in(content: bytes) -> np.ndarray:
@@ -76,7 +74,7 @@ def _array_in(content: bytes) -> np.ndarray:
             raise _Refused(f"it stores something at index {argument} of the memo")
     found = _Unpickler(content).load()
     if not isinstance(found, _Array):
-        raise _Refused("it is something else")
+        raise _Refused("it contains another object")
     return found.finished()
 
 

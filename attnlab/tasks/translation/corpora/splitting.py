@@ -26,7 +26,8 @@ def pairs_by_part(
 ) -> tuple[int | None, Iterator[tuple[str, Pair]]]:
     """Return the number of pairs (None if unknown), and a stream of (part, pair).
 
-    `clean` is the task's cleaning: sources that are equal after it are one source.
+    `clean` is the task's cleaning. With `split=source`, pairs with equal sources after cleaning are
+    in the same part.
     """
     if corpus.own_parts:
         corpus.clean = clean

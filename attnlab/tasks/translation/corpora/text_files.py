@@ -264,12 +264,12 @@ def opened(path: Path) -> Iterator[BinaryIO]:
             else:
                 yield raw
     except (zipfile.BadZipFile, NotImplementedError) as error:
-        raise RequestError(f"{path}: expected a whole zip archive, but: {error}.") from error
+        raise RequestError(f"{path}: can't be unpacked: {error}.") from error
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-        raise RequestError(f"{path}: expected a whole archive, but: {error}.") from error
+        raise RequestError(f"{path}: can't be unpacked: {error}.") from error
     except OSError as error:
         reason = error.strerror or type(error).__name__
-        raise RequestError(f"{path}: expected a text file, but: {reason}.") from error
+        raise RequestError(f"{path}: can't be read: {reason}.") from error
 
 
 def check_zip(path: Path) -> None:

@@ -54,7 +54,7 @@ def penalized(log_probabilities, lengths, alpha: float):
     Source: Wu et al. 2016 (arXiv 1609.08144), Eq. 14. Difference: no coverage penalty.
 
     Log-probabilities are of whole hypotheses, tensors or arrays; `lengths` |Y| are their numbers of
-    tokens, END included, as floats. `alpha` 0 is no penalty; the Transformer's paper has 0.6.
+    tokens, END included, as floats. `alpha` 0 means no penalty; the Transformer's paper has 0.6.
     """
     return log_probabilities / ((5.0 + lengths) / 6.0) ** alpha
 

@@ -51,7 +51,7 @@ def copied_words(
         if cross is None:
             return found
         for place, weights in zip(some, np.nan_to_num(cross).mean(axis=(1, 2)), strict=True):
-            words = tokenizer.cut(texts[place])[: len(sources[place]) - 1]  # END is no word
+            words = tokenizer.cut(texts[place])[: len(sources[place]) - 1]  # END isn't a word
             steps = np.flatnonzero(np.asarray(targets[place]) == UNKNOWN)
             found[place] = _chosen(words, weights[steps])
     return found

@@ -127,7 +127,7 @@ def encode_files(
 
 
 def corpus_notes(statistics: Mapping[str, Any]) -> list[str]:
-    """Return the corpus's own notes, and how many pairs were left out for which reason."""
+    """Return the corpus's own notes, and notes on pairs left out, with a count per reason."""
     notes = [*statistics["notes"]]
     if reasons := {name: count for name, count in statistics["left_out"].items() if count}:
         listed = ", ".join(f"{name} ({count:,})" for name, count in reasons.items())

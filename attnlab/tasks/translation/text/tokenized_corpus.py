@@ -151,7 +151,7 @@ def tokenize_corpus(
     except OSError as error:
         reason = error.strerror or type(error).__name__
         raise RequestError(
-            f"{root}: expected to write a prepared corpus, but: {reason}."
+            f"paths.data: the tokenized corpus can't be written to {root}: {reason}."
         ) from error
     return TokenizedCorpus(folder)
 

@@ -64,7 +64,7 @@ def test_both_versions_are_read(file):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"{", "expected JSON of SQuAD's form, but in line 1: "),
+        (b"{", "expected JSON, got a syntax error in line 1: "),
         (b"\xff\xfeabc", "expected UTF-16 text, got the byte 0x63 in line 1; save it as UTF-8."),
         (
             b'{"data": "\xe9"}',
@@ -72,8 +72,8 @@ def test_both_versions_are_read(file):
         ),
         (b"[" * 100_000, "expected JSON of SQuAD's form, got nested lists."),
         ('{"data": ' + "1" * 5000 + "}", "got a number of too many digits."),
-        ("[1]", 'but "data" is no list.'),
-        ('{"data": [{"paragraphs": 3}]}', 'but "paragraphs" is no list.'),
+        ("[1]", 'but "data" isn\'t a list.'),
+        ('{"data": [{"paragraphs": 3}]}', 'but "paragraphs" isn\'t a list.'),
         ('{"data": []}', "expected questions, got none."),
         (document(asked(), text=" "), "expected a text as its \"context\", got ' '."),
         (document("no question"), "expected a question with id and answers, got 'no question'."),
@@ -115,8 +115,8 @@ def test_both_versions_are_read(file):
             document(asked()).replace('"question"', '"id": "x2", "question"'),
             "got the key 'id' twice in one object (that of x2).",
         ),
-        ('{"data": [NaN]}', "got NaN, which is no number in JSON."),
-        ('{"data": [], "version": -Infinity}', "got -Infinity, which is no number in JSON."),
+        ('{"data": [NaN]}', "got NaN, which isn't a number in JSON."),
+        ('{"data": [], "version": -Infinity}', "got -Infinity, which isn't a number in JSON."),
         (
             document(asked(is_impossible=True)),
             'question x1: expected no answers with "is_impossible": true, got [{',

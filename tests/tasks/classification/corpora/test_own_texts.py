@@ -176,13 +176,13 @@ GOOD = "text,label\nfine,a\n"
             {},
             "{path}: expected UTF-8 text, got the byte 0xe9 in line 3; data.encoding names another",
         ),
-        (GOOD, {"encoding": "klingon"}, "{path}: expected text in data.encoding, but: unknown enc"),
+        (GOOD, {"encoding": "klingon"}, "{path}: can't be decoded by data.encoding: unknown enc"),
         (b"PK\x03\x04\0\0", {}, "{path}: expected a CSV or TSV file, got a workbook, an archive"),
         (b"a\0\0", {}, "{path}: expected text, got a zero byte."),
         (
             gzip.compress(GOOD.encode(), mtime=0)[:20],
             {},
-            "{path}: expected a CSV or TSV file, but: Compressed file ended",
+            "{path}: can't be read: Compressed file ended",
         ),
         (
             "texts,label\nfine,a\n",

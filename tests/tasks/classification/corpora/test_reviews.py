@@ -96,7 +96,7 @@ def test_downloaded_once_and_found_again_offline(server, tmp_path, corpus, count
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"<!DOCTYPE html>", "expected a whole zip or tar archive, got something else"),
+        (b"<!DOCTYPE html>", "expected a zip or tar archive, got something else"),
         (None, "expected the files of .*, got none of them"),
     ],
 )

@@ -99,7 +99,7 @@ def test_wrong_images_are_refused_in_one_sentence(trained):
     for words, message in (
         ((), "FILE.png: the run classifies images; give image files."),
         (("no.png",), "FILE.png: expected an image file, got no.png, no such file."),
-        (("broken.png",), "broken.png: expected a whole image, such as a PNG or JPEG, but: "),
+        (("broken.png",), "broken.png: can't be read as an image, such as a PNG or JPEG: "),
         (("broken.png", "--attention", "x.gif"), "--attention: expected a file that ends"),
     ):
         code, out, err = trained("classify", "latest", *words)

@@ -100,8 +100,8 @@ def test_blank_lines_are_counted(file):
         ("a\tb\n\ufeffc\td\n".encode(), r":2: expected one sentence, got a byte order mark"),
         ("a\tb\ufeffc\td\n".encode(), r":1: expected one sentence, got a byte order mark"),
         (b"x" * (1 << 20) + b"\ty\n", r":1: expected a sentence, got a line of 1,048,576 bytes"),
-        (gzip.compress(TABS.encode() * 99)[:-9], r"pairs\.tsv: expected a whole archive, but: "),
-        (gzip.compress(TABS.encode() * 99)[:30] + b"rubbish" * 9, r"expected a whole archive, but"),
+        (gzip.compress(TABS.encode() * 99)[:-9], r"pairs\.tsv: can't be unpacked: "),
+        (gzip.compress(TABS.encode() * 99)[:30] + b"rubbish" * 9, r"can't be unpacked: "),
         (bz2.compress(TABS.encode()), r":1: expected"),
         (b"no tab " * 99, r"got no tab: '.{57}\.\.\.'\.$"),
     ],
@@ -119,7 +119,7 @@ def test_wrong_lines_are_refused_with_their_number(file, content, words):
 
 @pytest.mark.parametrize(("name", "reason"), [("missing", "No such file"), (".", "directory")])
 def test_a_file_that_cannot_be_read_is_named(tmp_path, name, reason):
-    with pytest.raises(RequestError, match=f"expected a text file, but: .*{reason}"):
+    with pytest.raises(RequestError, match=f"can't be read: .*{reason}"):
         pairs_of(tmp_path / name)
 
 
@@ -242,7 +242,7 @@ def test_a_bomb_that_lies_about_its_size_gives_no_more_than_it_says(zipped):
     path = zipped({"deu.txt": b"\n" * 5_000_000})
     content = path.read_bytes()
     path.write_bytes(content.replace((5_000_000).to_bytes(4, "little"), (10).to_bytes(4, "little")))
-    with pytest.raises(RequestError, match="expected a whole zip archive, but: Bad CRC"):
+    with pytest.raises(RequestError, match="can't be unpacked: Bad CRC"):
         list(read_lines(path))
 
 
@@ -260,7 +260,7 @@ def test_a_damaged_or_locked_zip_is_refused(zipped, method):
     ):
         assert damaged != content
         path.write_bytes(damaged)
-        with pytest.raises(RequestError, match=r"pairs\.zip: expected a"):
+        with pytest.raises(RequestError, match=r"pairs\.zip: (expected a|can't be)"):
             pairs_of(path)
 
 
@@ -273,5 +273,5 @@ def test_a_login_page_is_refused(file, check):
 def test_half_a_gzip_file_is_refused(file):
     whole = gzip.compress(TABS.encode())
     check_gzip(file(whole))
-    with pytest.raises(RequestError, match="expected a whole archive"):
+    with pytest.raises(RequestError, match="can't be unpacked: "):
         check_gzip(file(whole[:-4]))

@@ -90,7 +90,7 @@ def _files(place: Path) -> Iterator[tuple[str, bytes]]:
                     yield name, stream.read()
             read_to_end(archive)
     except (OSError, EOFError, tarfile.TarError, zlib.error) as error:
-        raise RequestError(f"{place}: expected a whole tar archive, but: {error}.") from error
+        raise RequestError(f"{place}: can't be read: {error}.") from error
 
 
 def _images(part: str, place: Path, files: dict[str, bytes]) -> list[LabelledImage]:

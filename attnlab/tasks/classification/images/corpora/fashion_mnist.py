@@ -104,7 +104,7 @@ def read_idx(path: Path, axes: int) -> np.ndarray:
         raw = path.read_bytes()
         content = gzip.decompress(raw) if path.suffix == ".gz" else raw
     except (OSError, EOFError, zlib.error) as error:
-        raise RequestError(f"{path}: expected a whole gzip file, but: {error}.") from error
+        raise RequestError(f"{path}: can't be read: {error}.") from error
     start = 4 * (axes + 1)
     if content[:4] != bytes([0, 0, _UNSIGNED_BYTES, axes]) or len(content) < start:
         raise RequestError(

@@ -71,8 +71,8 @@ def read_image_file(path: Path, shape: tuple[int, int, int]) -> tuple[np.ndarray
     read.
 
     Raises:
-        RequestError: it can't be read, isn't an image that Pillow reads, is broken, far too large,
-            or has pixels without a known range.
+        RequestError: the file can't be read, isn't an image that Pillow reads, is damaged, is far
+            too large, or has pixels without a known range.
     """
     from PIL import Image, UnidentifiedImageError
 
@@ -80,7 +80,7 @@ def read_image_file(path: Path, shape: tuple[int, int, int]) -> tuple[np.ndarray
     with explained(f"{where}: can't be read"):
         content = path.read_bytes()
     height, width, channels = shape
-    expected = f"{where}: expected a whole image, such as a PNG or JPEG, but"
+    unreadable = f"{where}: can't be read as an image, such as a PNG or JPEG"
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -93,12 +93,12 @@ def read_image_file(path: Path, shape: tuple[int, int, int]) -> tuple[np.ndarray
     except (Image.DecompressionBombWarning, Image.DecompressionBombError) as error:
         raise RequestError(f"{where}: the image has too many pixels to be read.") from error
     except UnidentifiedImageError as error:
-        what = "there is none in it" if content else "the file is empty"
-        raise RequestError(f"{expected}: {what}.") from error
+        what = "not a known format" if content else "the file is empty"
+        raise RequestError(f"{unreadable}: {what}.") from error
     except RequestError:
         raise
     except _BROKEN as error:
-        raise RequestError(f"{expected}: {error}.") from error
+        raise RequestError(f"{unreadable}: {error}.") from error
     if flat.size != (width, height):
         flat = flat.resize((width, height), Image.Resampling.BILINEAR)
     return np.asarray(flat, np.uint8).reshape(shape), frames

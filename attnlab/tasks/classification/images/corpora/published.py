@@ -26,7 +26,7 @@ class PublishedImages(ImageCorpus):
         """Find the files, or download them if no path is given, and read them.
 
         Raises:
-            RequestError: they can't be downloaded or read; see `Corpus.open`.
+            RequestError: a file can't be downloaded or read; see `Corpus.open`.
         """
         if self.path:
             return self._take(existing_place(self.path))
@@ -37,7 +37,7 @@ class PublishedImages(ImageCorpus):
         return self._take(folder)
 
     def location(self, cache: Path) -> Path | None:
-        """Return the folder of the files; None if one of them isn't downloaded yet."""
+        """Return the folder of the files; None if a file isn't downloaded yet."""
         folder = self._folder(cache)
         there = all((folder / name).is_file() for name in self.known)
         return super().location(cache) or (folder if there else None)

@@ -1,4 +1,4 @@
-"""Clauses: the words of a verb, and the order of words, which differs between the languages."""
+"""Clauses: a verb's parts, such as auxiliaries and particles, and each language's word order."""
 
 from __future__ import annotations
 
