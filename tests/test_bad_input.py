@@ -128,7 +128,7 @@ CONFIGURATIONS = [
     ("--config-path ~nobody_at_all/x", "a path starts with ~ and the name of a user"),
     ("task=fib paths.runs='~nobody_at_all'", "a path starts with ~ and the name of a user"),
     ("=3", "=3: expected KEY=VALUE."),
-    ("model.units=[", "model.units=[: expected KEY=VALUE"),
+    ("model.units=[", "model.units=[: Hydra can't read it as KEY=VALUE"),
     ("-m task=fib,fbi", "Did you mean fib?"),
     (
         "tracking.uri=http://me:secret@host",
@@ -316,7 +316,7 @@ def test_a_missing_run(here, verb):
         ("evaluate latest --epoch x", "got x."),
         ("evaluate latest --part all", "--part: expected one of train, validation, test, got all."),
         ("forecast latest --values 1,x", "--values: expected numbers separated by commas, got 1,x"),
-        ("forecast latest --history no.csv", "no.csv: expected a CSV or TSV file"),
+        ("forecast latest --history no.csv", "no.csv: can't be read: No such file"),
         ("forecast latest --values 1 --history no.csv", "give only one of them."),
         (
             "forecast latest --column rain",

@@ -125,7 +125,7 @@ def test_a_failed_download_of_the_converter_is_reported(preset, monkeypatch):
         return preset.folder / name
 
     monkeypatch.setattr(hub_preset, "_downloaded", download)
-    with pytest.raises(RequestError, match="download image_converter.json of a_handle"):
+    with pytest.raises(RequestError, match="image_converter.json of a_handle can't be downloaded"):
         ImageSource.open("a_handle")
 
 

@@ -202,7 +202,7 @@ def test_questions_may_have_no_answer(lab):
         (("model=transformer", "attention=pooling"), "it has no query"),
         (("task.tokenizer=char",), "task.tokenizer: expected one of word, bpe, got char."),
         (("task.max_length=1",), "task.max_length: expected a whole number at least 2"),
-        (("data.path=text.txt",), "text.txt: expected JSON of SQuAD's form, but in line 1: "),
+        (("data.path=text.txt",), "text.txt: expected JSON, got a syntax error in line 1: "),
         (("data.path=nowhere",), "data.path: expected a JSON file of SQuAD's form, got nowhere."),
         (("trainer.batch_by=tokens",), "windows of a run have one length"),
     ],

@@ -114,7 +114,7 @@ def test_a_file_with_many_columns_lists_only_the_first(csv_file):
 
 @pytest.mark.parametrize("name", ["missing.csv", "."])
 def test_a_file_that_cannot_be_read_is_named(tmp_path, name):
-    with pytest.raises(RequestError, match="expected a CSV or TSV file"):
+    with pytest.raises(RequestError, match="can't be read: (No such file|Is a directory)"):
         read_series(tmp_path / name)
 
 

@@ -66,10 +66,10 @@ def test_a_login_page_is_not_cached(server, tmp_path):
     assert corpus.location(tmp_path) is None
 
 
-@pytest.mark.parametrize(("name", "what"), [("missing.txt", "no file"), (".", "a folder")])
+@pytest.mark.parametrize(("name", "what"), [("missing.txt", "doesn't exist"), (".", "is a folder")])
 def test_a_path_that_is_not_a_file_is_refused(tmp_path, name, what):
     corpus = Tatoeba(path=str(tmp_path / name))
-    with pytest.raises(RequestError, match=rf"data\.path: expected a file, got .* is {what}\."):
+    with pytest.raises(RequestError, match=rf"data\.path: expected a file, got .* which {what}\."):
         corpus.open(tmp_path)
 
 
