@@ -32,6 +32,7 @@ def draw() -> None:
     from attnlab.commands.options import listed_runs
     from attnlab.records.sweep_runs import runs_of_last_command
 
+    draw_positions(FIGURES / "positions.png")
     for sweep, words in TRAINING.items():
         code = main(["-m", *shlex.split(words), f"sweep.name={sweep}", "tracking.enabled=false"])
         if code:
@@ -47,6 +48,62 @@ def draw() -> None:
                 heads = ["--all-heads"] if name in ("multi_head", "linear") else []
                 main(["translate", str(folder), "--attention", str(path), *heads, SENTENCE])
             lighten(path)
+
+
+def draw_positions(path: Path) -> None:
+    """Draw what ALiBi, T5 and rotary positions make of the distance between key and query."""
+    import numpy as np
+
+    from attnlab.attention.functional import rotated
+    from attnlab.layers.position_biases import buckets, slopes
+    from attnlab.views.png.figure import save
+    from attnlab.views.records import BLUE, ORANGE, Curve, Curves, figure
+
+    reach, width = 150, 32
+    apart = np.arange(-reach, reach + 1, dtype="int32")
+    kept = slice(reach - 40, reach + 41)
+    panels = [
+        Curves(
+            "alibi: bias of four heads",
+            "s - p",
+            "",
+            apart[kept],
+            [
+                Curve(f"m = 1/{round(1 / slope)}", -slope * np.abs(apart[kept]), number)
+                for number, slope in enumerate(slopes(4))
+            ],
+        ),
+        Curves(
+            "t5: number of the bucket",
+            "s - p",
+            "",
+            apart,
+            [
+                Curve("encoder", np.array(buckets(apart, causal=False)), BLUE, form="steps"),
+                Curve("decoder", np.array(buckets(apart, causal=True)), ORANGE, form="steps"),
+            ],
+        ),
+        Curves(
+            f"rope: score of two equal vectors, width {width}",
+            "s - p",
+            "",
+            apart,
+            [Curve("", _turned_products(rotated, apart, width))],
+            legend="none",
+        ),
+    ]
+    subtitle = "s is the position of the key, p that of the query: left of 0 is the past"
+    save(figure("Positions by distance", subtitle, [panels], (13, 4)), path)
+    lighten(path)
+
+
+def _turned_products(rotated, apart, width: int):
+    """Return the dot product of a vector of length 1 with itself, turned by each distance."""
+    import numpy as np
+
+    vector = np.full((1, width), width**-0.5, "float32")
+    turned = np.concatenate([rotated(vector, int(distance)) for distance in apart])
+    return turned @ vector[0]
 
 
 def draw_zeros(run, path: Path) -> None:

@@ -266,7 +266,8 @@ class Attention(keras.layers.Layer):
         if self.short_convolution:
             if name not in self._taps:
                 raise RequestError(
-                    f"{type(self).__name__}.build must call add_short_convolutions({name}=...)"
+                    f"{type(self).__name__} can't have a short convolution: its build() must call "
+                    f"add_short_convolutions({name}=...)"
                 )
             taps = self.as_compute(self._taps[name])
             tensor = causal_convolution(tensor, taps, start_index)

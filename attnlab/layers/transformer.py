@@ -256,7 +256,7 @@ def _build_attention(attention: Attention, vectors_shape, memory_shape) -> None:
             f"{type(attention).__name__} gives {context}"
         )
     attention.build(vectors_shape, memory_shape)
-    if attention.rope:  # which refuses heads of an odd width
+    if attention.rope or attention.short_convolution:  # heads of an odd width are refused here
         attention.project(keras.KerasTensor((1, 1, memory_shape[-1])))
 
 

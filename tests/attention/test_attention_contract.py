@@ -22,6 +22,7 @@ from attnlab.attention.contract import (
 from attnlab.attention.contract import built as built_by
 from attnlab.attention.keras_internals import keras_mask
 from attnlab.config.options import option_content
+from attnlab.errors import RequestError
 
 pytestmark = pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning")
 
@@ -54,6 +55,16 @@ def test_the_contract_is_fulfilled(check, variant):
 def test_the_yaml_lists_the_constructor_and_a_rule_for_each_setting(mechanism):
     check_settings(mechanism.cls, mechanism.content)
     assert mechanism.content["name"] == mechanism.option
+
+
+def test_every_mechanism_with_keys_can_have_a_short_convolution(variant):
+    if not variant.layer().has_queries or variant.settings.get("score") == "location":
+        with pytest.raises(RequestError, match="can't have a short convolution: it "):
+            variant.layer(short_convolution=2)
+        return
+    layer = built(variant, short_convolution=2)
+    names = {weight.name for weight in layer.weights if weight.name.endswith("_convolution")}
+    assert names == {"query_convolution", "keys_convolution", "values_convolution"}
 
 
 # --- configuration -----------------------------------------------------------------------------
