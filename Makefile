@@ -46,6 +46,7 @@ demo: install  ## Two runs in a minute: the book's Fibonacci task, then one that
 	$(BIN)/attnlab $(RECALL)
 	@echo "open the picture: $$(ls -t "$(ATTNLAB_RUNS)"/translate/bahdanau/*/plots/attention_1.png | head -n 1)"
 	@echo "Each row is an output word; to write it, the model looks at the yellow word of the source."
+	@echo "An orange frame is the word where it should look."
 
 test: $(VENV)/.installed-test  ## Run the tests
 	$(BIN)/python -m pytest -n auto --maxprocesses 4 --dist loadfile

@@ -214,7 +214,7 @@ def test_a_wrong_csv_file(here, name):
 def test_a_missing_csv_file(here):
     assert_refused(here("task=series"), "task.path: expected a text (it is the CSV file")
     outcome = here("task=series", "task.path=rain.csv")
-    assert_refused(outcome, "rain.csv: can't be read: No such file")
+    assert_refused(outcome, f"rain.csv: there is no such file in {here.folder}.")
 
 
 @pytest.mark.parametrize("place", ["file", "file/below", "/proc/runs"])
@@ -316,7 +316,7 @@ def test_a_missing_run(here, verb):
         ("evaluate latest --epoch x", "got x."),
         ("evaluate latest --part all", "--part: expected one of train, validation, test, got all."),
         ("forecast latest --values 1,x", "--values: expected numbers separated by commas, got 1,x"),
-        ("forecast latest --history no.csv", "no.csv: can't be read: No such file"),
+        ("forecast latest --history no.csv", "no.csv: there is no such file in"),
         ("forecast latest --values 1 --history no.csv", "give only one of them."),
         (
             "forecast latest --column rain",

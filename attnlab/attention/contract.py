@@ -47,7 +47,7 @@ def settings(content: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def check_settings(cls: type[Attention], content: Mapping[str, Any]) -> None:
-    """YAML and `get_config` have the constructor's settings, the YAML a rule for each.
+    """YAML and `get_config` have the constructor's settings; each has a rule.
 
     `normalizer` may be missing in the YAML; `rope` and `short_convolution` must be, since
     `model.positions` and `model.short_convolution` decide.
@@ -107,7 +107,7 @@ def results(layer: Attention, query, memory, **settings) -> dict[str, np.ndarray
 
 
 def check_outputs(make: Make) -> None:
-    """Call gives context (B, T, V) and weights (B, H, T, S), which are what `weights_are` says."""
+    """A call returns a context (B, T, V) and valid weights (B, H, T, S)."""
     layer = built(make)
     query = query_of(layer)
     output, steps = attend(layer, query, MEMORY), query.shape[1]
@@ -124,7 +124,7 @@ def check_outputs(make: Make) -> None:
 
 
 def check_projection(make: Make) -> None:
-    """A memory that `project` made ready gives the same as a raw one."""
+    """Memory that `project` has projected gives the same as raw memory."""
     layer = built(make)
     projected = layer.project(MEMORY)
     axes = {(x.shape[0], x.shape[-2]) for x in projected}
@@ -134,7 +134,7 @@ def check_projection(make: Make) -> None:
 
 
 def check_padding(make: Make) -> None:
-    """What is in masked memory changes no bit of results and gradients, and gets no weight."""
+    """Masked memory has no weight and changes no bit of results or gradients."""
     layer, padded = built(make), MEMORY.copy()
     padded[1, 3:] = -3e4
     query, mask = query_of(layer), LENGTHS[:, 0]
@@ -145,7 +145,7 @@ def check_padding(make: Make) -> None:
 
 
 def check_fully_masked(make: Make) -> None:
-    """A query that may look nowhere has zero weights, a zero context and finite gradients."""
+    """A fully masked query: zero weights, zero context, finite gradients."""
     layer, mask = built(make), np.ones((B, S), bool)
     mask[1] = False
     query = query_of(layer)
@@ -156,13 +156,13 @@ def check_fully_masked(make: Make) -> None:
 
 
 def check_zero_states(make: Make) -> None:
-    """All is finite where query and memory are zero, as a recurrent encoder's first state is."""
+    """All results and gradients are finite if query and memory are zero."""
     layer = built(make)
     _finite(results(layer, np.zeros_like(query_of(layer)), np.zeros_like(MEMORY)))
 
 
 def check_stepwise(make: Make) -> None:
-    """Queries one at a time, each with its `start_index`, give what they give together."""
+    """Queries one at a time, by `start_index`, give the same as all at once."""
     layer = built(make)
     layer.window = 1  # so that the position of a query matters where there is one
     query, start = query_of(layer), 0 if layer.causal_only else 1
@@ -179,7 +179,7 @@ def check_stepwise(make: Make) -> None:
 
 
 def check_own_past(make: Make) -> None:
-    """A sequence gives the same at once and step by step with a cache.
+    """A sequence step by step with a cache gives the same as all at once.
 
     With `rope`, a short convolution and a position bias, too.
     """
@@ -204,7 +204,7 @@ def check_own_past(make: Make) -> None:
 
 
 def check_position_bias(make: Make) -> None:
-    """A position bias changes the weights, or is refused by a mechanism without scores."""
+    """A position bias changes the weights, or the mechanism refuses it."""
     layer = built(make)
     query = query_of(layer)
     plain = attend(layer, query, MEMORY).weights
@@ -235,14 +235,14 @@ def _check_cache(layer: Attention, length: int | None, bias: Any = None) -> None
 
 
 def check_direct_context(make: Make) -> None:
-    """The context is the sum of the values by their weights, however it is computed."""
+    """The context is the same with and without a mask that masks nothing."""
     layer = built(make)
     query, admitted = query_of(layer), np.ones((1, 1, 1), bool)
     _same(attend(layer, query, MEMORY), attend(layer, query, MEMORY, mask=admitted), 1e-5)
 
 
 def check_compiled(make: Make) -> None:
-    """Eager, as a graph of unknown lengths and compiled by XLA, it gives the same."""
+    """The eager call, a graph of unknown lengths and XLA give the same."""
     layer = built(make)
 
     def call(query, memory, mask, index):
@@ -260,7 +260,7 @@ def check_compiled(make: Make) -> None:
 
 
 def check_gradients(make: Make) -> None:
-    """Each gradient in float64 is that of central differences."""
+    """Gradients in float64 agree with central differences."""
     layer = built(make, dtype="float64")
     memory = normal(B, S, W, seed=S, dtype="float64")
     inputs = [tf.Variable(query_of(layer, "float64")), tf.Variable(memory)]
@@ -287,7 +287,7 @@ def check_gradients(make: Make) -> None:
 
 
 def check_precision(make: Make) -> None:
-    """In mixed precision it neither overflows nor drifts away."""
+    """Mixed precision doesn't overflow and stays close to float32."""
     layer, only = built(make), {"memory_mask": LENGTHS[:, 0]}
     query = query_of(layer)
     exact = attend(layer, query, MEMORY, **only).context
@@ -302,7 +302,7 @@ def check_precision(make: Make) -> None:
 
 
 def check_saving(make: Make) -> None:
-    """`from_config` makes the same layer, and a saved Keras model gives the same when loaded."""
+    """`from_config` makes the same layer, a loaded Keras model gives the same."""
     config = make(dropout=0.25, seed=11, name="a").get_config()
     again = type(make()).from_config(config).get_config()
     _require(again == config, f"get_config gives {config}, and of a layer made of that {again}")
@@ -321,7 +321,7 @@ def check_saving(make: Make) -> None:
 
 
 def check_widths(make: Make) -> None:
-    """Query and memory of unequal widths work, or are refused by `require_equal_widths`."""
+    """Unequal widths work, or `require_equal_widths` refuses them."""
     layer, memory = make(), normal(B, S, 11)
     try:
         context = attend(layer, query_of(layer), memory).context

@@ -44,8 +44,9 @@ def command(name: str) -> int:
 
 
 def _promise(check: Callable[..., Any]) -> str:
-    """Return what a check tests: its docstring or, under `python -OO`, its name."""
-    return check.__doc__ or check.__name__.removeprefix("check_").replace("_", " ")
+    """Return the first line of a check's docstring or, under `python -OO`, its name."""
+    name = check.__name__.removeprefix("check_").replace("_", " ")
+    return (check.__doc__ or name).partition("\n")[0]
 
 
 def _has_failed(promise: str, calls: Sequence[Callable[[], Any]], said: set[str]) -> bool:

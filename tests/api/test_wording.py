@@ -23,8 +23,8 @@ from attnlab.api.wording import in_python
             'for example attnlab.sweep("attention=none,bahdanau", "seed=0,1").',
         ),
         (
-            "next: attnlab forecast latest, or attention=luong_global and attnlab compare",
-            "next: attnlab.load().predict(), or attention=luong_global and attnlab.compare()",
+            "next: attnlab forecast latest, or train with attention=none, then attnlab compare",
+            "next: attnlab.load().predict(), or train with attention=none, then attnlab.compare()",
         ),
         (
             'next: attnlab translate /a/b "...", or attention=none',

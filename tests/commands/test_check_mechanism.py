@@ -46,12 +46,14 @@ def test_it_describes_each_failed_check(here, folder):
     code, out, err = here("check-mechanism", "wry", "--config-dir", folder)
     lines = out.splitlines()
     failed = [line.removeprefix("failed ") for line in lines if line.startswith("failed")]
-    assert (code, err, lines[-1]) == (1, "", "wry keeps 10 of 14 promises")
-    assert [text.split()[0] for text in failed] == ["YAML", "All", "`from_config`", "Query"]
+    assert (code, err, lines[-1]) == (1, "", "wry keeps 11 of 15 promises")
+    assert [text.split()[0] for text in failed] == ["YAML", "All", "`from_config`", "Unequal"]
     assert "        - get_config has {'dropout': 0.0}, the constructor " in out
     (unfinite,) = [line for line in lines if "not finite" in line]
     assert "the gradient of query" in unfinite and "a norm or a quotient in score()?" in unfinite
-    assert sum(line.startswith("ok ") for line in lines) == 10
+    assert sum(line.startswith("ok ") for line in lines) == 11
+    assert all(line.startswith(("ok ", "failed ", "        - ", "wry ")) for line in lines)
+    assert max(len(line) for line in lines if line.startswith(("ok", "failed"))) <= 80
 
 
 WRONG = """

@@ -94,6 +94,8 @@ def print_rows(rows: Sequence[dict[str, Any]], metric: str | None = None) -> Non
     if metrics:
         why = "" if metric else ", the task's main metric"
         console.print(f"test is {' or '.join(sorted(metrics))}{why}.")
+    if is_narrow:
+        console.print(f"a wider terminal also shows {', '.join(_LEFT_OUT_WHEN_NARROW)}")
 
 
 def print_errors(rows: Sequence[dict[str, Any]]) -> None:

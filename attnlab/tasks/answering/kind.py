@@ -60,8 +60,8 @@ KIND = Kind(
         example=f"{_HERE}.task:served_example",
         vectors=True,
         next_steps={
-            "pretrained": f"{_ASK}; model.start=drawn, attnlab compare",
-            "": f"{_ASK}; attention={{other}}, attnlab compare",
+            "pretrained": f"{_ASK}, or train with model.start=drawn, then attnlab compare",
+            "": f"{_ASK}, or train with attention={{other}}, then attnlab compare",
         },
     ),
     data=KindData(

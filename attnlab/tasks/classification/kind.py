@@ -55,11 +55,14 @@ KIND = Kind(
         predictor=f"{_HERE}.predictor:ClassPredictor",
         example=f"{_HERE}.base:served_example",
         next_steps={
-            "pretrained": "attnlab classify {run} ..., or model.start=drawn and attnlab compare",
-            "": 'attnlab classify {run} "...", or attention={other} and attnlab compare',
+            "pretrained": "attnlab classify {run} ..., or train with model.start=drawn, then "
+            "attnlab compare",
+            "": 'attnlab classify {run} "...", or train with attention={other}, then '
+            "attnlab compare",
             **dict.fromkeys(
                 ("digits", "images"),
-                "attnlab classify {run} FILE.png, or attention={other} and attnlab compare",
+                "attnlab classify {run} FILE.png, or train with attention={other}, then "
+                "attnlab compare",
             ),
         },
     ),

@@ -58,9 +58,9 @@ KIND = Kind(
         example=f"{_HERE}.task:served_example",
         settings=("steps", "id"),
         next_steps={
-            "fib": "attnlab task=translate attention=bahdanau (minutes), where plots/attention.png "
+            "fib": "attnlab task=translate attention=bahdanau (minutes): its plots/attention_1.png "
             "shows what attention learned; the Fibonacci numbers need only a formula",
-            "": "attnlab forecast {run}, or attention={other} and attnlab compare",
+            "": "attnlab forecast {run}, or train with attention={other}, then attnlab compare",
         },
     ),
     data=KindData(

@@ -46,7 +46,10 @@ class ForecastLearner(InMemoryLearner):
         known = bool(np.isfinite(ends[:, : forecast.shape[1]]).all())
         report = self._task.report(forecast, "test", ends if known else None)
         if not known:
-            report.notes.append(f"No 95 % interval: it needs {FEWEST} validation windows.")
+            report.notes.append(
+                f"No 95 % interval of the forecasts: it needs {FEWEST} validation windows, and has "
+                f"{len(self.rows['validation'])}. A larger task.validation gives more."
+            )
         return report
 
     def _validation_errors(self) -> np.ndarray:

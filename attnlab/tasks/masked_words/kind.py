@@ -48,7 +48,10 @@ KIND = Kind(
         predictor=f"{_HERE}.predictor:FillPredictor",
         example=f"{_HERE}.task:served_example",
         vectors=True,
-        next_steps={"": 'attnlab fill {run} "The [MASK] ..."; attention={other}, attnlab compare'},
+        next_steps={
+            "": 'attnlab fill {run} "The [MASK] ...", or train with attention={other}, then '
+            "attnlab compare"
+        },
     ),
     data=KindData(
         takes_corpus=True,

@@ -68,7 +68,10 @@ KIND = Kind(
         predictor=f"{_HERE}.predictor:TranslationPredictor",
         example=f"{_HERE}.task:served_example",
         settings=("beam",),
-        next_steps={"": 'attnlab translate {run} "...", or attention={other} and attnlab compare'},
+        next_steps={
+            "": 'attnlab translate {run} "...", or train with attention={other}, then '
+            "attnlab compare"
+        },
     ),
     data=KindData(
         takes_corpus=True,

@@ -117,7 +117,7 @@ def report(
         skill=skills[best],
         notes=notes,
         predictions=_predictions(sources, references, hypotheses, language),
-        units="points of 100 (loss in nats a token)",
+        units="points of 100 (loss in nats per token)",
         skills=skills,
         metric="bleu",
         details=details | attention_details(task.tokenizers, model, part),
