@@ -151,8 +151,8 @@ def file_content(path: Path) -> bytes:
         raw = path.read_bytes()
         raw = gzip.decompress(raw) if raw.startswith(_GZIP) else raw
     except FileNotFoundError as error:
-        folder = path.absolute().parent
-        raise RequestError(f"{path}: there is no such file in {folder}.") from error
+        where = "" if path.is_absolute() else f" in {Path.cwd()}"
+        raise RequestError(f"{path}: there is no such file{where}.") from error
     except (OSError, EOFError, zlib.error) as error:
         reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
         raise RequestError(f"{path}: can't be read: {reason}.") from error
