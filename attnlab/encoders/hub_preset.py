@@ -94,7 +94,7 @@ class PresetFiles:
                 _open_weights(file, self.form)
             except Exception as error:  # safetensors has errors of its own
                 raise RequestError(
-                    f"model.path: expected whole weights in {file}, got {in_short(error)}."
+                    f"model.path: weights can't be read from {file}: {in_short(error)}."
                 ) from error
         return files
 
@@ -197,7 +197,7 @@ def trained_backbone(path: str) -> Any:
         return keras_hub.models.Backbone.from_preset(str(folder) if folder.is_dir() else path)
     except Exception as error:  # keras-hub, Keras and h5py have errors of their own
         raise RequestError(
-            f"model.path: expected the weights of {path}, got {in_short(error)}"
+            f"model.path: the weights of {path} can't be read: {in_short(error)}"
         ) from error
 
 

@@ -172,5 +172,5 @@ def _made(path: Path, make: Callable[[], Tokenizer]) -> Tokenizer:
 
 def _damaged(path: Path, expected: str, error: Exception) -> RequestError:
     return RequestError(
-        f"model.path: expected {expected} in {path}, got {type(error).__name__}: {error}."
+        f"model.path: {path} can't be read: expected {expected} ({type(error).__name__}: {error})."
     )

@@ -94,7 +94,7 @@ def saved_source(folder: Path, tokenizer: Tokenizer) -> Source | None:
 
         return HubSource.described(content, tokenizer)
     except (OSError, KeyError, TypeError, ValueError) as error:
-        raise RequestError(f"{path}: damaged: expected an encoder, got {error!r}.") from error
+        raise RequestError(f"{path}: damaged: can't be read as an encoder: {error!r}.") from error
 
 
 def saved_image_source(folder: Path) -> ImageSource | None:
@@ -111,7 +111,7 @@ def saved_image_source(folder: Path) -> ImageSource | None:
     try:
         return ImageSource.described(json.loads(path.read_text(encoding="utf-8")))
     except (OSError, KeyError, TypeError, ValueError) as error:
-        raise RequestError(f"{path}: damaged: expected an encoder, got {error!r}.") from error
+        raise RequestError(f"{path}: damaged: can't be read as an encoder: {error!r}.") from error
 
 
 def require_known(rows: Iterable[Sequence[int]], source: Source) -> None:

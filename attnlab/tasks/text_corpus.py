@@ -160,11 +160,8 @@ def left_out(files: Sequence[Path], folder: Path, noun: str) -> list[str]:
         return []
     kinds = Counter(path.suffix.lower() or "no extension" for path in files)
     counted = [f"{kind} ({count:,})" for kind, count in kinds.most_common()]
-    are = f"files are no {noun}s" if len(files) > 1 else f"file is no {noun}"
-    return [
-        f"{len(files):,} {are} by the name and left out: {listed(counted)}, such as "
-        f"{shown(files[0], folder)}."
-    ]
+    example = shown(files[0], folder)
+    return [f"Files not named like {noun}s are left out: {listed(counted)}, such as {example}."]
 
 
 def listed(names: Iterable[str]) -> str:

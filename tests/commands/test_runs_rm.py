@@ -236,7 +236,7 @@ def test_a_broken_store_is_reported_in_one_sentence_and_nothing_is_lost(attnlab,
     content = database.read_bytes()
     sentence = {
         "older schema": f"mlflow db upgrade sqlite:///{database}",
-        "no database": f"{database} is no SQLite database: move it away",
+        "no database": f"{database} is not an SQLite database: move it away",
     }[trouble]
     for words in (["sync"], ["rm", "--failed", "--yes"]):
         done = here("runs", *words)

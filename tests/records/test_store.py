@@ -121,7 +121,7 @@ def test_files_that_are_not_stores_are_named(runs):
     path.write_bytes(path.read_bytes()[:5000])
     assert f"{path} is damaged: move it away" in complaint(uri)
     path.write_text("no database at all" * 100)
-    assert f"{path} is no SQLite database: move it away" in complaint(uri)
+    assert f"{path} is not an SQLite database: move it away" in complaint(uri)
     path.unlink()
     with closing(sqlite3.connect(path)) as database:
         database.execute("CREATE TABLE birds (name)")

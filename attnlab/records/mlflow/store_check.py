@@ -67,7 +67,7 @@ def _sqlite_problem(path: Path, error: sqlite3.Error) -> str:
             f"MLflow: {path} is locked by another process: end what writes to it (a sweep, attnlab "
             "ui, a database browser), and try again."
         )
-    what = {_CORRUPT: "damaged", _NOT_A_DATABASE: "no SQLite database"}.get(code)
+    what = {_CORRUPT: "damaged", _NOT_A_DATABASE: "not an SQLite database"}.get(code)
     if what:
         return f"MLflow: {path} is {what}: move it away, {_SYNC}."
     return f"MLflow: {path} can't be used ({error})."

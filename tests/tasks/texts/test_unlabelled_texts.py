@@ -80,7 +80,7 @@ def test_a_folder_is_read_with_its_subfolders(tmp_path):
     corpus = TextFiles(path=str(tmp_path))
     corpus.open(tmp_path)
     assert corpus.notes == (
-        "1 file is no text by the name and left out: .html (1), such as b/not.html.",
+        "Files not named like texts are left out: .html (1), such as b/not.html.",
     )
 
 

@@ -147,7 +147,7 @@ def test_a_folder_without_a_usable_file_is_named_and_refused_unless_that_is_allo
     assert found_in(folder, allow_empty=True) == {"train": {"a": ["1.txt"], "b": ["2.txt"]}}
     assert notes_of(folder) == [
         "Folders without texts are left out: c (.png), d (empty), val (empty).",
-        "2 files are no texts by the name and left out: .png (2), such as c/3.PNG.",
+        "Files not named like texts are left out: .png (2), such as c/3.PNG.",
     ]
     divided = made(tmp_path / "divided", "train/a/1 train/b/1 train/c/x.pdf val/")
     with pytest.raises(RequestError, match=r"in val \(empty\), train/c \(\.pdf\) of"):
@@ -161,8 +161,7 @@ def test_left_out_files_are_counted_except_system_files(tmp_path):
     assert notes_of(folder)[1:] == ["Folders without texts are left out: a (empty), b (empty)."]
     made(folder, "README.md train/urls.txt train/a/x.html train/b/y.json train/b/z.json")
     assert notes_of(folder)[2:] == [
-        "3 files are no texts by the name and left out: .json (2), .html (1), such as "
-        "train/a/x.html.",
+        "Files not named like texts are left out: .json (2), .html (1), such as train/a/x.html.",
         "2 texts are in no class's folder and left out, such as README.md.",
     ]
 

@@ -101,8 +101,7 @@ def test_files_that_are_not_images_are_counted_in_a_note(folder, tmp_path):
     corpus = opened(ImageFolder(path=str(folder), size=8), tmp_path)
     assert len([*corpus.items()]) == 12
     assert corpus.notes == (
-        "2 files are no images by the name and left out: .txt (1), .heic (1), such as "
-        "cat/notes.txt.",
+        "Files not named like images are left out: .txt (1), .heic (1), such as cat/notes.txt.",
     )
 
 
