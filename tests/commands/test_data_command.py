@@ -152,7 +152,10 @@ def test_prepared_copies_are_shown_and_damaged_ones_are_not(data, folder):
         (("list", "book", "limit=0"), "data.limit: expected a whole number at least 1"),
         (("list", "book", "limit={"), "data.limit: '{' is not valid YAML"),
         (("list", "book"), "data.path: expected the book's pickle file, got null"),
-        (("list", "tatoeba", "path=gone"), "data.path: expected a file, got gone, which is no"),
+        (
+            ("list", "tatoeba", "path=gone"),
+            "data.path: expected a file, got gone, which doesn't exist.",
+        ),
         (("list", "tatoeba", "path=."), "data.path: expected a file, got ., which is a folder"),
         (("list", "files", "path=deu.txt", "test=0.99"), "data.validation + data.test: expected"),
         (("fetch",), "Missing argument 'NAME'"),
