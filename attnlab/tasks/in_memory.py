@@ -94,6 +94,11 @@ class InMemoryLearner(Learner):
             plan = shuffled_plan(rows, *drawn)
         else:
             plan = similar_plan(rows, self._lengths[rows], *drawn)
+        return self.parts(plan)
+
+    @staticmethod
+    def parts(plan: BatchPlan) -> list[BatchPlan]:
+        """Return a plan as one chunk, or a long one as several."""
         parts = [slice(first, first + _CHUNK) for first in range(0, plan.steps, _CHUNK)]
         return [BatchPlan(plan.indices[part], plan.weights[part]) for part in parts]
 

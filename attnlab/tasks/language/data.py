@@ -16,17 +16,22 @@ PADDING = -1  # target of a place that isn't scored
 
 @dataclass(frozen=True, eq=False)
 class Asked:
-    """N windows or rows with their scored places, as a model is trained and scored on them.
+    """N windows or rows with the places that are scored: all of a window, K of a row.
 
     Attributes:
-        inputs: (N, T) int32 tokens; or (N, T + K), then the K places of each row that are scored.
+        tokens: (N, T) int32.
         targets: (N, T) or (N, K) int32, `PADDING` where there is nothing to predict.
         places: (N, T) or (N, K) int32, the place of each target in its window.
     """
 
-    inputs: np.ndarray
+    tokens: np.ndarray
     targets: np.ndarray
     places: np.ndarray
+
+    @property
+    def known(self) -> np.ndarray:
+        """Which targets there are, bool."""
+        return self.targets != PADDING
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,9 +72,9 @@ class Stream:
         own = np.broadcast_to(np.arange(context, dtype=np.int32), places.shape)
         return Asked(tokens[places], np.where(scored, tokens[places + 1], PADDING), own)
 
-    def bytes_of(self, asked: Asked, context: int, stride: int | None = None) -> np.ndarray:
+    def bytes_of(self, asked: Asked) -> np.ndarray:
         """Return the bytes of the targets of each window of `asked`, (N,)."""
-        scored = (asked.targets != PADDING).sum(axis=1)
+        scored = asked.known.sum(axis=1)
         ends = 1 + np.cumsum(scored)
         sums = np.concatenate([[0.0], np.cumsum(self.sizes, dtype=np.float64)])
         return sums[ends] - sums[ends - scored]
@@ -82,8 +87,7 @@ def asked_rows(rows: Rows) -> Asked:
     places = np.argsort(~rows.scored, axis=1, kind="stable")[:, :width].astype(np.int32)
     known = np.arange(width) < counts[:, None]
     targets = np.where(known, np.take_along_axis(rows.targets, places, axis=1), PADDING)
-    inputs = np.concatenate([rows.tokens, places], axis=1).astype(np.int32)
-    return Asked(inputs, targets.astype(np.int32), places)
+    return Asked(rows.tokens.astype(np.int32), targets.astype(np.int32), places)
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,0 +1,77 @@
+"""Train a language model: one compiled program runs an epoch."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from attnlab.config.sections import RunConfig
+from attnlab.tasks.in_memory import InMemoryLearner
+from attnlab.tasks.language.data import Stream, asked_rows
+from attnlab.tasks.language.report import bits_per_byte, build_report, examples
+from attnlab.tasks.language.scoring import Scorer, Scores
+from attnlab.training.batches import BatchPlan, filled_plan
+
+if TYPE_CHECKING:
+    from attnlab.tasks.base import Report
+    from attnlab.tasks.language.models.model import LanguageModel
+    from attnlab.tasks.language.task import LanguageTask
+
+
+class LanguageLearner(InMemoryLearner):
+    """Trains a model on windows of a stream, or on rows; see `Learner`.
+
+    An epoch of a stream has `task.windows` windows, whose first tokens are drawn with replacement
+    from (seed, epoch), as in nanoGPT.
+    """
+
+    def __init__(self, config: RunConfig, task: LanguageTask, model: LanguageModel) -> None:
+        self._task, train = task, task.data.parts["train"]
+        self._places = 0  # possible first tokens of a window
+        if isinstance(train, Stream):
+            self._places = len(train) - task.context
+            inputs = targets = train.tokens
+        else:
+            asked = asked_rows(train)
+            inputs = np.concatenate([asked.tokens, asked.places], axis=1)
+            targets = asked.targets
+        super().__init__(
+            config,
+            model,
+            task.loss,
+            {"train": inputs},
+            {"train": targets},
+            faster_with_xla=model.faster_with_xla,
+            sizes=(task.context,),
+        )
+        self._scorer = Scorer(model)
+
+    def chunks(self, epoch: int) -> list[BatchPlan]:
+        """Return the epoch's steps, as windows with other first tokens in every epoch."""
+        if not self._places:
+            return super().chunks(epoch)
+        random = np.random.default_rng([self._seed, epoch])
+        starts = random.integers(0, self._places, self._task.windows_per_epoch)
+        return self.parts(filled_plan(starts, min(self._batch_size, len(starts))))
+
+    def validate(self, epoch: int) -> dict[str, float]:
+        """Return `val_loss` (nats per token) and `val_bits_per_byte`; of rows `val_accuracy`."""
+        part, scores = self._task.data.parts["validation"], self._scored("validation")
+        if isinstance(part, Stream):
+            bits = bits_per_byte(scores.losses, part)
+            return {"val_loss": scores.loss, "val_bits_per_byte": bits}
+        right = scores.tokens == self._task.asked("validation").targets
+        return {"val_loss": scores.loss, "val_accuracy": float(right[scores.known].mean())}
+
+    def report(self) -> Report:
+        """Score the test part and the baselines."""
+        return build_report(self._task, "test", self._scored("test"))
+
+    def examples(self) -> dict[str, Any] | None:
+        """Return attention on the start of a test line; see `examples`."""
+        return examples(self._task, self.program.attend)
+
+    def _scored(self, part: str) -> Scores:
+        self.program.fill_model()  # the scorer reads its variables
+        return self._scorer(self._task.asked(part))

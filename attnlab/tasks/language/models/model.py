@@ -1,0 +1,143 @@
+"""Base of the language models: embeddings, logits, windows of a stream, scored places."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import keras
+import tensorflow as tf
+from keras import ops
+
+from attnlab.attention.dropout import Dropout
+from attnlab.training.keras_internals import shapes_are_all
+from attnlab.training.steps import InMemoryModel, gathered
+
+SPREAD = 0.02  # standard deviation of GPT-2's initial weights
+
+
+class LanguageModel(InMemoryModel):
+    """Maps tokens (B, T) to logits (B, T, V) of the token after each; a place sees its past only.
+
+    A subclass defines `vectors`, `initial_state` and `next_vectors`. The logits are `x E'` with the
+    embeddings E if `tie_embeddings` (Press and Wolf 2017, arXiv 1608.05859), else `x W`.
+
+    Training data are a stream of tokens, of which rows are the windows' first places; or, with
+    `asked=K`, rows of T tokens and of the K places that are scored, (N, T + K).
+
+    Args:
+        vocabulary: number of tokens V.
+        context: tokens T of a window or row.
+        width: of a token's vector.
+        tie_embeddings: whether the output has the weights of the embeddings.
+        dropout: share of the embeddings that is dropped in training.
+        asked: places of a training row that are scored; 0: it is trained on a stream.
+        **kwargs: those of every Keras model.
+    """
+
+    def __init__(
+        self,
+        *,
+        vocabulary: int,
+        context: int,
+        width: int,
+        tie_embeddings: bool,
+        dropout: float,
+        asked: int = 0,
+        **kwargs,
+    ) -> None:
+        super().__init__(**kwargs)
+        self.vocabulary, self.context, self.width = vocabulary, context, width
+        self.asked = asked
+        normal = keras.initializers.RandomNormal(stddev=SPREAD)
+        self.embedding = keras.layers.Embedding(
+            vocabulary, width, embeddings_initializer=normal, name="embedding"
+        )
+        self.dropout = Dropout(dropout)
+        self.output_layer = None
+        if not tie_embeddings:
+            self.output_layer = keras.layers.Dense(
+                vocabulary, use_bias=False, kernel_initializer=normal, name="output"
+            )
+
+    def build(self, tokens_shape) -> None:
+        """Create the weights for tokens of shape (B, T)."""
+        self.embedding.build(tokens_shape)
+        shape = (*tokens_shape[:2], self.width)
+        self.build_vectors(shape)
+        if self.output_layer is not None:
+            self.output_layer.build(shape)
+
+    def build_vectors(self, shape: tuple) -> None:
+        """Create the weights of the layers for vectors (B, T, width)."""
+        raise NotImplementedError
+
+    def vectors(self, tokens, training=None):
+        """Return the vectors (B, T, width) that predict the token after each."""
+        raise NotImplementedError
+
+    def initial_state(self, batch, length: int | None) -> Any:
+        """Return the state before the first token of `batch` texts, for `step`.
+
+        Args:
+            batch: int or scalar int tensor.
+            length: most tokens of a text; None: unknown.
+        """
+        raise NotImplementedError
+
+    def next_vectors(self, tokens, index, state) -> tuple[Any, Any]:
+        """Return `vectors` of the next tokens (B, T), and the state after them."""
+        raise NotImplementedError
+
+    def call(self, tokens, training=None):
+        """Return logits (B, T, V) in float32."""
+        return self.logits(self.vectors(tokens, training))
+
+    def step(self, tokens, index, state) -> tuple[Any, Any]:
+        """Return the logits (B, T, V) after the next tokens of texts, and the state after them.
+
+        Args:
+            tokens: (B, T), at places index to index + T - 1.
+            index: int or scalar int tensor.
+            state: of `initial_state` or the step before.
+        """
+        vectors, state = self.next_vectors(tokens, index, state)
+        return self.logits(vectors), state
+
+    def logits(self, vectors):
+        """Return logits (..., V) in float32 for vectors (..., width)."""
+        if self.output_layer is not None:
+            return ops.cast(self.output_layer(vectors), "float32")
+        embeddings = ops.cast(self.embedding.embeddings, vectors.dtype)
+        return ops.cast(ops.matmul(vectors, ops.transpose(embeddings)), "float32")
+
+    def logits_at(self, tokens, places, training=None):
+        """Return logits (B, K, V) at places (B, K) of rows of tokens (B, T)."""
+        vectors = self.vectors(tokens, training)
+        return self.logits(ops.take_along_axis(vectors, places[..., None], axis=1))
+
+    def batch(self, data, rows):
+        """See `InMemoryModel.batch`; of a stream (runs, N), rows are windows' first places."""
+        if self.asked:
+            return super().batch(data, rows)
+        places = rows[..., None] + tf.range(self.context + 1)
+        tokens = tf.cast(gathered(data[0], places), tf.int32)
+        return tokens[..., :-1], tokens[..., 1:]
+
+    def decode(self, encoded: tuple, training: bool | None = None):
+        """Return logits at all places of windows (B, T), or at K places of rows (B, T + K)."""
+        (inputs,) = encoded
+        if not self.asked:
+            return self(inputs, training=training)
+        return self.logits_at(inputs[:, : -self.asked], inputs[:, -self.asked :], training)
+
+    def is_decayed(self, variable) -> bool:
+        """Return whether a variable has two axes or more, as in GPT-2's successors."""
+        return len(variable.shape) > 1
+
+
+def redraw(variables, spread: float) -> None:
+    """Draw variables anew from N(0, spread), unless only shapes are built."""
+    if not shapes_are_all():
+        for variable in variables:
+            initial = keras.initializers.RandomNormal(stddev=spread)
+            variable.assign(initial(variable.shape, variable.dtype))

@@ -1,0 +1,103 @@
+"""A decoder-only Transformer around any attention mechanism."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from attnlab.attention.base import Attention
+from attnlab.layers.positional_encoding import PositionalEncoding
+from attnlab.layers.transformer import EncoderStack
+from attnlab.tasks.language.models.model import SPREAD, LanguageModel, redraw
+
+
+class TransformerLanguageModel(EncoderStack, LanguageModel):
+    """Causal pre-norm Transformer layers and a final norm between embeddings and logits.
+
+    With `activation="gelu"`, `norm="layer"`, `biases=False` and `tie_embeddings=True` it is
+    nanoGPT's model. Initial matrices are drawn from N(0, 0.02); those that add to the residual
+    stream, of the attention (`output_kernel`) and of the feed-forward network (`contract`), from
+    N(0, 0.02 / sqrt(2 layers)). Biases start at 0.
+
+    Source: Radford et al. 2019 (GPT-2), section 2.3, and its code; github.com/karpathy/nanoGPT
+    (3adf61e). Difference: any mechanism, position scheme, norm and activation.
+
+    Args:
+        attention: a mechanism for each layer.
+        vocabulary: number of tokens V.
+        context: tokens of a window, and positions of a learned table.
+        units: width of the vectors.
+        feed_forward: inner width of the feed-forward networks.
+        positions: one of `attnlab.layers.positional_encoding`.
+        norm: `layer` or `rms`.
+        activation: `gelu`, `swiglu` or another one of Keras.
+        biases: whether norms and feed-forward networks have biases; the mechanism decides its own.
+        tie_embeddings: see `LanguageModel`.
+        dropout: share of the embeddings and of each sub-layer's output dropped in training.
+        **kwargs: `asked` of `LanguageModel`, and those of every Keras model.
+    """
+
+    def __init__(
+        self,
+        *,
+        attention: Sequence[Attention],
+        vocabulary: int,
+        context: int,
+        units: int,
+        feed_forward: int,
+        positions: str = "learned",
+        norm: str = "layer",
+        activation: str = "gelu",
+        biases: bool = True,
+        tie_embeddings: bool = True,
+        dropout: float = 0.0,
+        **kwargs,
+    ) -> None:
+        own = {"width": units, "tie_embeddings": tie_embeddings, "dropout": dropout}
+        super().__init__(vocabulary=vocabulary, context=context, **own, **kwargs)
+        self.position = PositionalEncoding(kind=positions, max_length=context, name="position")
+        layer = {"units": units, "feed_forward": feed_forward, "dropout": dropout, "causal": True}
+        form = {"activation": activation, "normalization": norm, "biases": biases, "epsilon": 1e-5}
+        self.stack(attention, **layer, **form)
+
+    @property
+    def fixed_length(self) -> int | None:
+        """The only length that the mechanism's weights fit; None: any up to the positions'."""
+        return self.encoder[0].attention.fixed_length
+
+    def build_vectors(self, shape: tuple) -> None:
+        """Create the weights of the layers, and draw GPT-2's initial values."""
+        self.position.build(shape)
+        self.build_stack(shape)
+        for layer in self.encoder:
+            known = [each for each in layer.trainable_variables if len(each.shape) == 2]
+            kernels = [each for each in known if each.name.endswith("kernel")]
+            into = [each for each in kernels if _adds_to_the_residual(each)]
+            redraw(kernels, SPREAD)
+            redraw(into, SPREAD / (2 * len(self.encoder)) ** 0.5)
+
+    def vectors(self, tokens, training=None):
+        """See `LanguageModel.vectors`."""
+        return self.normed(self._through(tokens, training)[0])
+
+    def attend(self, tokens):
+        """Return the last layer's attention weights (B, H, T, T)."""
+        return self._through(tokens, False)[1].weights
+
+    def initial_state(self, batch, length: int | None) -> list[Any]:
+        """Return an empty cache per layer; see `LanguageModel.initial_state`."""
+        return self.empty_caches(batch, length)
+
+    def next_vectors(self, tokens, index, state) -> tuple[Any, list[Any]]:
+        """See `LanguageModel.next_vectors`."""
+        vectors = self.position(self.embedding(tokens), start_index=index)
+        vectors, state = self.next_through_stack(vectors, state, index)
+        return self.normed(vectors), state
+
+    def _through(self, tokens, training):
+        vectors = self.dropout(self.position(self.embedding(tokens)), training=training)
+        return self.through_stack(vectors, training=training)
+
+
+def _adds_to_the_residual(kernel) -> bool:
+    return kernel.name == "output_kernel" or "/contract/" in kernel.path

@@ -1,0 +1,203 @@
+"""Build the report of a language model: measures, baselines, skill, predictions."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from attnlab.tasks.accuracy_tests import skill
+from attnlab.tasks.base import Report
+from attnlab.tasks.language.baselines.compressors import compressed
+from attnlab.tasks.language.baselines.kneser_ney import kneser_ney
+from attnlab.tasks.language.data import Asked, Stream
+from attnlab.text.cleaning import shortened
+
+if TYPE_CHECKING:
+    from attnlab.tasks.language.corpora.corpus import Rows
+    from attnlab.tasks.language.scoring import Scores
+    from attnlab.tasks.language.task import LanguageTask
+
+Measures = dict[str, float | None]
+_SHOWN = 48  # tokens whose attention is saved
+_CHARACTERS = 60  # of a window in predictions.csv
+_MOST_POSITIONS = 256  # of the loss by position
+
+
+def bits_per_byte(losses: np.ndarray, stream: Stream) -> float:
+    """Return the sum of losses in nats / (ln 2 * bytes of all tokens but the first)."""
+    return float(losses.sum(dtype=np.float64) / (math.log(2) * _bytes(stream)))
+
+
+def _bytes(stream: Stream) -> float:
+    return float(stream.sizes[1:].sum(dtype=np.float64))
+
+
+def build_report(
+    task: LanguageTask, part: str, scores: Scores, stride: int | None = None
+) -> Report:
+    """Score the predictions for a part, and the baselines."""
+    own = task.data.parts[part]
+    if isinstance(own, Stream):
+        return _of_text(task, part, own, scores, stride)
+    return _of_rows(task, own, scores)
+
+
+# Texts
+
+
+def _of_text(
+    task: LanguageTask, part: str, own: Stream, scores: Scores, stride: int | None
+) -> Report:
+    """Report on a text: `bits_per_byte` is the metric, since it doesn't depend on the tokens."""
+    metrics = _text_measures(float(scores.losses.sum(dtype=np.float64)), own)
+    baselines, notes = _text_baselines(task, part, own)
+    best = min(reversed(baselines), key=lambda name: baselines[name]["bits_per_byte"] or math.inf)
+    bits = {name: each["bits_per_byte"] or math.inf for name, each in baselines.items()}
+    skills = {name: 1.0 - (metrics["bits_per_byte"] or 0.0) / each for name, each in bits.items()}
+    asked = task.asked(part, stride)
+    return Report(
+        metrics=metrics,
+        baselines=baselines,
+        best_baseline=best,
+        skill=skills[best],
+        notes=[*task.data.said, *notes],
+        predictions=_windows(task, asked, own, scores),
+        units="bits per byte",
+        metric="bits_per_byte",
+        skills=skills,
+        details={"by_position": by_position(asked, scores)},
+    )
+
+
+def _text_measures(nats: float, part: Stream) -> Measures:
+    """Return the measures of a text for the sum of its losses.
+
+    The perplexity per word is exp(nats / words); words are divided by white space, which is
+    predicted, too, but isn't counted.
+    """
+    loss = nats / (len(part) - 1)
+    by_word = nats / part.words if part.words else math.inf
+    return {
+        "loss": loss,
+        "bits_per_byte": nats / (math.log(2) * _bytes(part)),
+        "perplexity": _exp(loss),
+        "word_perplexity": _exp(by_word),
+    }
+
+
+def _exp(value: float) -> float | None:
+    return math.exp(value) if value < 700 else None
+
+
+def _text_baselines(
+    task: LanguageTask, part: str, own: Stream
+) -> tuple[dict[str, Measures], list[str]]:
+    """Return the measures of frequencies, of counts of n-grams and of compressors, and notes.
+
+    `unigram` predicts each token by its frequency in train, 1 added to each count. Compressors have
+    bits per byte alone; they have read train before.
+    """
+    train, size = task.data.parts["train"].tokens, task.vocabulary.size
+    counts = np.bincount(train, minlength=size) + 1.0
+    nats = {"unigram": -np.log(counts / counts.sum())[own.tokens]}
+    counted, notes = kneser_ney([train], [own.tokens], size)
+    found = {
+        name: _text_measures(float(each[1:].sum(dtype=np.float64)), own)
+        for name, each in (nats | counted).items()
+    }
+    sizes, more = compressed(task.raw["train"], task.raw[part])
+    empty: Measures = dict.fromkeys(("loss", "bits_per_byte", "perplexity", "word_perplexity"))
+    for name, bits in sizes.items():
+        found[name] = {**empty, "bits_per_byte": bits.continued}
+    return found, [*notes, *more]
+
+
+def _windows(
+    task: LanguageTask, asked: Asked, own: Stream, scores: Scores
+) -> dict[str, np.ndarray]:
+    """Return a row per window: the start of its text, its targets, their bytes and nats."""
+    first = asked.tokens[:, : _CHARACTERS // 2].tolist()
+    texts = [shortened(task.vocabulary.decode(tokens), _CHARACTERS) for tokens in first]
+    return {
+        "window": np.arange(len(texts)),
+        "text": np.array([" ".join(text.split()) for text in texts], object),
+        "tokens": asked.known.sum(axis=1),
+        "bytes": np.round(own.bytes_of(asked), 3),
+        "nats": np.round(scores.losses.sum(axis=1, dtype=np.float64), 6),
+    }
+
+
+def by_position(asked: Asked, scores: Scores) -> list[float]:
+    """Return the mean loss at each place of a window, at most 256 places at equal distances."""
+    width = int(asked.places.max()) + 1
+    places = asked.places[asked.known]
+    sums = np.bincount(places, scores.losses[asked.known].astype(np.float64), width)
+    means = sums / np.maximum(np.bincount(places, minlength=width), 1)
+    chosen = np.linspace(0, width - 1, min(width, _MOST_POSITIONS)).astype(int)
+    return [round(float(mean), 5) for mean in means[chosen]]
+
+
+# Rows
+
+
+def _of_rows(task: LanguageTask, own: Rows, scores: Scores) -> Report:
+    """Report on rows: `accuracy` over all answers is the metric."""
+    from attnlab.tasks.language.data import asked_rows
+
+    asked = asked_rows(own)
+    known = asked.known
+    rows, columns = np.nonzero(known)
+    answers, said = asked.targets[known], scores.tokens[known]
+    right = said == answers
+    metrics: Measures = {
+        "accuracy": float(right.mean()),
+        "whole_rows": float(np.where(known, scores.tokens == asked.targets, True).all(1).mean()),
+        "loss": scores.loss,
+    }
+    train = task.data.parts["train"]
+    usual = int(np.bincount(train.targets[train.scored]).argmax())
+    baselines: dict[str, Measures] = {"usual": {"accuracy": float(np.mean(answers == usual))}}
+    if task.corpus.chance is not None:
+        baselines["guess"] = {"accuracy": task.corpus.chance}
+    best = max(reversed(baselines), key=lambda name: baselines[name]["accuracy"] or 0.0)
+    skills = {name: skill(metrics, other) for name, other in baselines.items()}
+    return Report(
+        metrics=metrics,
+        baselines=baselines,
+        best_baseline=best,
+        skill=skills[best],
+        notes=[*task.data.said],
+        predictions={
+            "row": rows,
+            "place": asked.places[known],
+            "answer": np.array(task.vocabulary.labels(answers), object),
+            "prediction": np.array(task.vocabulary.labels(said), object),
+            "right": right.astype(int),
+            "p_answer": np.round(np.exp(-scores.losses[known].astype(np.float64)), 6),
+        },
+        units="shares of the answers",
+        metric="accuracy",
+        skills=skills,
+    )
+
+
+def examples(
+    task: LanguageTask, attend: Callable[[np.ndarray], np.ndarray | None]
+) -> dict[str, np.ndarray] | None:
+    """Return attention on the start of the test part: `weights` (H, T, T), and `tokens` (T,).
+
+    The tokens are labels, of the first line of a text with two words or more, or of the first row.
+    """
+    part = task.data.parts["test"]
+    tokens = part.tokens[: task.context] if isinstance(part, Stream) else part.tokens[0]
+    tokens = tokens[:_SHOWN].astype(np.int32)
+    weights = attend(tokens[None])
+    if weights is None:
+        return None
+    return {
+        "weights": np.asarray(weights[0], np.float32),
+        "tokens": np.array(task.vocabulary.labels(tokens)),
+    }

@@ -1,0 +1,63 @@
+"""Score a model on windows or rows."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import tensorflow as tf
+
+from attnlab.tasks.language.data import PADDING, Asked
+from attnlab.tasks.language.models.model import LanguageModel
+from attnlab.training.steps import compiled
+
+_TOGETHER, _VALUES = 128, 2**24  # most windows of a batch, most logits
+
+
+class Scores(NamedTuple):
+    """Of the targets of `Asked`, (N, T) or (N, K); 0 where there is none."""
+
+    losses: np.ndarray  # -ln of the probability of the target, in nats
+    tokens: np.ndarray  # the most probable token
+    probabilities: np.ndarray  # its probability
+    known: np.ndarray  # bool: whether there is a target
+
+    @property
+    def loss(self) -> float:
+        """Return the mean over all targets, in nats."""
+        return float(self.losses[self.known].mean(dtype=np.float64))
+
+
+class Scorer:
+    """Scores windows or rows, with one compiled function for all calls.
+
+    Args:
+        model: used with its current weights, without dropout.
+    """
+
+    def __init__(self, model: LanguageModel) -> None:
+        self.model = model
+        shapes = [tf.TensorSpec((None, None), tf.int32)] * 3
+        self._scores = compiled(self._of_windows, False, shapes)
+
+    def __call__(self, asked: Asked) -> Scores:
+        """Score windows or rows."""
+        size = _VALUES // (asked.targets.shape[1] * self.model.vocabulary)
+        size = min(max(size, 1), _TOGETHER)
+        parts = []
+        for at in range(0, len(asked.tokens), size):
+            given = (each[at : at + size] for each in (asked.tokens, asked.targets, asked.places))
+            parts.append([np.asarray(each) for each in self._scores(*given)])
+        losses, tokens, shares = map(np.concatenate, zip(*parts, strict=True))
+        return Scores(losses, tokens, shares, asked.known)
+
+    def _of_windows(self, tokens, targets, places):
+        if self.model.asked:
+            logits = self.model.logits_at(tokens, places, training=False)
+        else:
+            logits = self.model(tokens, training=False)
+        known = tf.cast(targets != PADDING, tf.float32)
+        losses = tf.nn.sparse_softmax_cross_entropy_with_logits(tf.maximum(targets, 0), logits)
+        best = tf.argmax(logits, axis=-1, output_type=tf.int32)
+        shares = tf.exp(tf.reduce_max(logits, axis=-1) - tf.reduce_logsumexp(logits, axis=-1))
+        return losses * known, best, shares

@@ -1,0 +1,230 @@
+"""Language models: learn to predict the next token of a text, or the answers of a generated task."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from attnlab.errors import RequestError
+from attnlab.records.files import read_assets, write_json
+from attnlab.tasks.base import Report, Task, require_part
+from attnlab.tasks.declaration import Kind, Progress
+from attnlab.tasks.language.corpora.corpus import RowCorpus
+from attnlab.tasks.language.data import (
+    PADDING,
+    Asked,
+    LanguageData,
+    Stream,
+    asked_rows,
+)
+from attnlab.tasks.language.kind import KIND
+from attnlab.tasks.language.vocabulary import Symbols, TextVocabulary, Vocabulary, fit, text_tokens
+from attnlab.tasks.models import build_model
+from attnlab.tasks.text_corpus import digest_of
+from attnlab.tasks.texts.corpus import Corpus
+from attnlab.text.tokenizers import UNKNOWN, Tokenizer
+
+if TYPE_CHECKING:
+    import keras
+    import tensorflow as tf
+
+    from attnlab.attention.base import Attention
+    from attnlab.config.sections import Option
+    from attnlab.tasks.language.models.model import LanguageModel
+
+_FILE, _TOKENIZER = "language.json", "tokenizer.json"
+
+
+class LanguageTask(Task):
+    """Learn a decoder-only model of a text, or of a task of rows.
+
+    Attributes:
+        monitor: the validation metric that selects the best epoch, and its direction.
+        data: the tokens, set by `load`.
+        context: tokens of a window or of the longest row, T.
+        vocabulary: the tokens' texts.
+        raw: the bytes of the parts of a text, for baselines; set by `load`.
+
+    The settings are those of conf/task/language.yaml; `cache` is the folder of downloads.
+    """
+
+    kind: ClassVar[Kind] = KIND
+    name: ClassVar[str] = "language"
+    monitor: ClassVar[tuple[str, str]] = ("val_loss", "min")
+    data: LanguageData
+    vocabulary: Vocabulary
+    raw: Mapping[str, bytes]
+
+    def __init__(
+        self,
+        *,
+        corpus: Corpus | RowCorpus,
+        cache: Path,
+        tokenizer: str = "char",
+        vocabulary: int = 4000,
+        min_count: int = 1,
+        context: int = 64,
+        windows: int | None = None,
+    ) -> None:
+        self.corpus, self.cache = corpus, Path(cache).expanduser()
+        self.context, self.windows = context, windows
+        self._text = {"kind": tokenizer, "size": vocabulary, "min_count": min_count}
+
+    def load(self, seed: int = 0, progress: Progress | None = None) -> LanguageData:
+        """Find the corpus, fit a tokenizer on its train part, and convert all parts to tokens.
+
+        Raises:
+            RequestError: the corpus is missing, damaged or too small.
+        """
+        self.corpus.open(self.cache, progress)
+        self.raw = {}
+        if isinstance(self.corpus, RowCorpus):
+            parts: Mapping[str, Any] = {
+                name: self.corpus.rows(name) for name in ("train", "validation", "test")
+            }
+            self.vocabulary = Symbols(self.corpus.symbols)
+            self.context = max(part.tokens.shape[1] for part in parts.values())
+        else:
+            parts = self._streams()
+        self.data = LanguageData(
+            name=self.corpus.name,
+            source=self.corpus.origin,
+            digest=digest_of([self.corpus.digest(), self._text]),
+            parts=parts,
+            context=self.context,
+            said=self.corpus.notes,
+        )
+        return self.data
+
+    def _streams(self) -> dict[str, Stream]:
+        self.raw = self.corpus.raw()
+        where = f"data={self.corpus.name}"
+        tokenizer = fit(self.raw["train"], where, **self._text)
+        others = [text_tokens(tokenizer, text, where)[0] for text in self.raw.values()]
+        has_unknown = any(UNKNOWN in ids for ids in others)
+        self.vocabulary = TextVocabulary(tokenizer, has_unknown)
+        if self.vocabulary.size < 2:
+            raise RequestError(f"{where}: expected a text of different tokens, got a single one.")
+        found = {}
+        for name, text in self.raw.items():
+            tokens, sizes = self.vocabulary.tokens(text, where)
+            least = self.context + 1 if name == "train" else 2
+            if len(tokens) < least:
+                raise RequestError(
+                    f"{where}: expected at least {least:,} tokens in {name}, one more than "
+                    f"{'task.context' if name == 'train' else 'one'}, got {len(tokens):,}."
+                )
+            found[name] = Stream(tokens, sizes, len(text.split()))
+        return found
+
+    @property
+    def windows_per_epoch(self) -> int:
+        """Return the number of windows of an epoch: the setting, or tokens / context."""
+        return self.windows or max(len(self.data.parts["train"].tokens) // self.context, 1)
+
+    def asked(self, part: str, stride: int | None = None) -> Asked:
+        """Return the windows or rows of a part, with the places that are scored."""
+        found = self.data.parts[part]
+        return found.asked(self.context, stride) if isinstance(found, Stream) else asked_rows(found)
+
+    def build(self, attention: Callable[..., Attention], model: Option) -> LanguageModel:
+        """Build the model with random weights: tokens (B, T) to logits (B, T, V).
+
+        Raises:
+            RequestError: there is no such model for this task, or its parts don't fit.
+        """
+        train = getattr(getattr(self, "data", None), "parts", {}).get("train")
+        asked = 0 if train is None or isinstance(train, Stream) else asked_rows(train).targets.shape[1]
+        sizes = {"vocabulary": self.vocabulary.size, "context": self.context, "asked": asked}
+        return self._build(attention, model, sizes)
+
+    def check(self, attention: Callable[..., Attention], model: Option) -> None:
+        """Raise the errors of `build` that don't depend on the corpus."""
+        self._build(attention, model, {"vocabulary": 8, "context": 4})
+
+    def _build(
+        self, attention: Callable[..., Attention], model: Option, sizes: Mapping[str, int]
+    ) -> LanguageModel:
+        shape = (None, sizes["context"])
+        return build_model(KIND.models.classes, model.name, model.settings, attention, shape, **sizes)
+
+    @staticmethod
+    def loss(target: tf.Tensor, logits: tf.Tensor) -> tf.Tensor:
+        """Return the cross entropy in nats: the mean over the scored places of each item, (B,).
+
+        Args:
+            target: (B, T) or (B, K), `PADDING` where nothing is scored.
+            logits: (B, T, V) or (B, K, V).
+        """
+        import tensorflow as tf
+
+        known = tf.cast(target != PADDING, tf.float32)
+        losses = tf.nn.sparse_softmax_cross_entropy_with_logits(tf.maximum(target, 0), logits)
+        return tf.reduce_sum(losses * known, axis=1) / tf.reduce_sum(known, axis=1)
+
+    def evaluate(self, model: keras.Model, part: str = "test", stride: int | None = None) -> Report:
+        """Score a part and the baselines; `stride` is that of the windows.
+
+        Raises:
+            RequestError: the run has no such part.
+        """
+        require_part([*self.data.parts], part)
+        from attnlab.tasks.language.report import build_report
+        from attnlab.tasks.language.scoring import Scorer
+
+        return build_report(self, part, Scorer(model)(self.asked(part, stride)), stride)
+
+    def serve(self, model: keras.Model, inputs: Any = None) -> np.ndarray:
+        """Return N prompts, (N,) or a column, each with the most probable next token, (N,).
+
+        Raises:
+            RequestError: there is no prompt, or the vocabulary lacks a part of one.
+        """
+        if inputs is None:
+            raise RequestError("inputs: expected a list of prompts, got none.")
+        found = []
+        for prompt in np.asarray(inputs).reshape(-1):
+            tokens = self.vocabulary.encode(str(prompt))
+            logits = np.asarray(model(np.array([tokens[-self.context :]], np.int32)))[0, -1]
+            found.append(self.vocabulary.decode([*tokens, int(logits.argmax())]))
+        return np.array(found, dtype=object)
+
+    def save(self, folder: Path) -> None:
+        """Write the vocabulary, and the sizes on which the model depends."""
+        sizes: dict[str, Any] = {"context": self.context}
+        if isinstance(self.vocabulary, TextVocabulary):
+            self.vocabulary.tokenizer.save(folder / _TOKENIZER)
+            sizes["has_unknown"] = self.vocabulary.has_unknown
+        elif isinstance(self.vocabulary, Symbols):
+            sizes["symbols"] = self.vocabulary.names
+        write_json(folder / _FILE, {"text": self._text, **sizes})
+
+    def load_from(self, folder: Path) -> None:
+        """Read what `save` wrote, so that texts can be continued without the corpus.
+
+        Raises:
+            RequestError: a file is missing, damaged, or of other settings.
+        """
+
+        def read(content: Mapping[str, Any]) -> tuple[Any, tuple]:
+            symbols = content.get("symbols")
+            known = [*map(str, symbols)] if symbols else bool(content["has_unknown"])
+            return content["text"], (int(content["context"]), known)
+
+        self.context, known = read_assets(folder / _FILE, read, expected=self._text)
+        if isinstance(known, list):
+            self.vocabulary = Symbols(known)
+        else:
+            self.vocabulary = TextVocabulary(Tokenizer.load(folder / _TOKENIZER), known)
+
+
+def served_example(document: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return an example input of the served MLflow model, a prompt, and its output."""
+    return (
+        {"values": ["The keys to the cabine"], "dtype": "object"},
+        {"values": ["The keys to the cabinet"], "dtype": "object"},
+    )
