@@ -28,7 +28,7 @@ CONFIGURATIONS = [
     (
         "task=null",
         "task: expected one of answer, classify, digits, ett, fib, fib_random, images, ",
-        "images, masked_words, series, ",
+        "images, language, masked_words, series, ",
     ),
     # A key, with the nearest one.
     ("tsk=fib", "tsk: there is no such key. Did you mean task?"),

@@ -90,7 +90,6 @@ BELOW = {
         *("text", "training", "views.records"),
     },
     "tasks.accuracy_tests": {"records", "tasks.base", "tasks.declaration"},
-    "tasks.language": {"text", "tasks.base", "tasks.declaration", "tasks.text_corpus"},
     "tasks.texts": {
         "tasks.catalog",
         "tasks.declaration",

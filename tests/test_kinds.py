@@ -24,6 +24,7 @@ TRANSLATION = (
 )
 CLASSIFICATION = ("task=classify", "data.texts=200", "model.embedding=4", *TINY)
 MASKED_WORDS = ("task=masked_words", "data.sentences=100", *TINY)
+LANGUAGE = ("task=language", "data.sentences=100", "attention.heads=1", *TINY)
 ANSWERING = ("task=answer", "data.questions=100", "trainer.batch_size=50", *TINY)
 
 
@@ -60,6 +61,7 @@ def begin_store(folder: Path, empty_store: Path) -> None:
         ("translation", TRANSLATION, ("translate", "latest", "The old dog sleeps.")),
         ("classification", CLASSIFICATION, ("classify", "latest", "The old dog sleeps.")),
         ("masked_words", MASKED_WORDS, ("fill", "latest", "The [MASK] sleeps.")),
+        ("language", LANGUAGE, ("generate", "latest", "The", "--tokens", "5")),
         ("answering", ANSWERING, ("answer", "latest", "Who met Anna?", "--text", "a.txt")),
     ],
 )

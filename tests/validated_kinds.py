@@ -13,6 +13,10 @@ RUNS = {
     "translation": ("task=translate", "data.pairs=100", "model.units=4", "model.embedding=4"),
     "classification": ("task=classify", "data.texts=100", "model.units=4", "model.embedding=4"),
     "answering": ("task=answer", "data.questions=100", "model.units=4", "model.embedding=4"),
+    "language": (
+        *("task=language", "data.sentences=100", "task.context=8", "model.units=4"),
+        *("attention.heads=1", "model.layers=1", "model.feed_forward=4"),
+    ),
     "masked_words": (
         *("task=masked_words", "data.sentences=100", "model.units=4", "attention.heads=1"),
         *("model.layers=1", "model.feed_forward=4"),

@@ -45,13 +45,15 @@ def test_defaults_are_those_of_each_task(capsys):
     assert main(["explain", "trainer.epochs=3"]) == 0
     said = capsys.readouterr().out
     others = "4 with task=answer; 15 with task=classify; "
-    others += "100 with task=digits; 5 with task=ett,masked_words; "
+    others += "100 with task=digits; 5 with task=ett,masked_words; 3 with task=language; "
     others += "40 with task=series,sunspots; 12 with task=translate"
     assert said.endswith(f"default 30; {others}\n")
     assert main(["explain", "optimizer.learning_rate"]) == 0
     assert "(optimizer=adam)" in (said := capsys.readouterr().out)
     others = "0.004 with task=answer; 0.005 with task=classify; "
-    others += "0.002 with task=digits,masked_words; 0.0003 with task=ett; 0.001 with task=images"
+    others += (
+        "0.002 with task=digits,masked_words; 0.0003 with task=ett; 0.001 with task=images,language"
+    )
     assert f"default 0.003; {others}\n" in said
 
 
@@ -70,7 +72,7 @@ def test_without_a_word_all_keys_are_listed(capsys):
 
 @pytest.mark.parametrize(
     ("word", "said"),
-    [("attention.windw", "Did you mean attention.window?"), ("wind", "Did you mean attention.wi")],
+    [("attention.windw", "Did you mean attention.window?"), ("wind", "Did you mean task.windows")],
 )
 def test_an_unknown_setting_is_answered_with_the_nearest(word, said):
     with pytest.raises(RequestError, match=f"{word}: there is no such setting.*{said}"):

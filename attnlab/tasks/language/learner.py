@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -9,6 +10,7 @@ import numpy as np
 from attnlab.config.sections import RunConfig
 from attnlab.tasks.in_memory import InMemoryLearner
 from attnlab.tasks.language.data import Stream, asked_rows
+from attnlab.tasks.language.generating import continued
 from attnlab.tasks.language.report import bits_per_byte, build_report, examples
 from attnlab.tasks.language.scoring import Scorer, Scores
 from attnlab.training.batches import BatchPlan, filled_plan
@@ -17,6 +19,8 @@ if TYPE_CHECKING:
     from attnlab.tasks.base import Report
     from attnlab.tasks.language.models.model import LanguageModel
     from attnlab.tasks.language.task import LanguageTask
+
+_START, _SAMPLE = 8, 120  # tokens of a sample: of the test text, and drawn
 
 
 class LanguageLearner(InMemoryLearner):
@@ -65,8 +69,16 @@ class LanguageLearner(InMemoryLearner):
         return {"val_loss": scores.loss, "val_accuracy": float(right[scores.known].mean())}
 
     def report(self) -> Report:
-        """Score the test part and the baselines."""
-        return build_report(self._task, "test", self._scored("test"))
+        """Score the test part and the baselines, and continue the start of a text as a sample."""
+        found = build_report(self._task, "test", self._scored("test"))
+        if not self._places:
+            return found
+        vocabulary = self._task.vocabulary
+        start = self._task.first_tokens("test")[:_START].tolist()
+        drawn = continued(self.model, start, _SAMPLE, self._seed)
+        sample = vocabulary.decode([*start, *drawn])
+        notes = [*found.notes, f"a sample: {' '.join(sample.split())}"]
+        return replace(found, notes=notes, details={**found.details, "sample": sample})
 
     def examples(self) -> dict[str, Any] | None:
         """Return attention on the start of a test line; see `examples`."""

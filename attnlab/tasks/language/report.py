@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
@@ -12,18 +12,30 @@ from attnlab.tasks.accuracy_tests import skill
 from attnlab.tasks.base import Report
 from attnlab.tasks.language.baselines.compressors import compressed
 from attnlab.tasks.language.baselines.kneser_ney import kneser_ney
-from attnlab.tasks.language.data import Asked, Stream
+from attnlab.tasks.language.data import Asked, LanguageData, Stream, asked_rows
 from attnlab.text.cleaning import shortened
 
 if TYPE_CHECKING:
     from attnlab.tasks.language.corpora.corpus import Rows
     from attnlab.tasks.language.scoring import Scores
-    from attnlab.tasks.language.task import LanguageTask
+    from attnlab.tasks.language.vocabulary import Vocabulary
 
 Measures = dict[str, float | None]
-_SHOWN = 48  # tokens whose attention is saved
 _CHARACTERS = 60  # of a window in predictions.csv
 _MOST_POSITIONS = 256  # of the loss by position
+
+
+class ScoredTask(Protocol):
+    """What a report needs from its task; see `LanguageTask`."""
+
+    data: LanguageData
+    vocabulary: Vocabulary
+    raw: Mapping[str, bytes]
+    chance: float | None
+
+    def asked(self, part: str, stride: int | None = None) -> Asked: ...  # noqa: D102
+
+    def first_tokens(self, part: str) -> np.ndarray: ...  # noqa: D102
 
 
 def bits_per_byte(losses: np.ndarray, stream: Stream) -> float:
@@ -35,9 +47,7 @@ def _bytes(stream: Stream) -> float:
     return float(stream.sizes[1:].sum(dtype=np.float64))
 
 
-def build_report(
-    task: LanguageTask, part: str, scores: Scores, stride: int | None = None
-) -> Report:
+def build_report(task: ScoredTask, part: str, scores: Scores, stride: int | None = None) -> Report:
     """Score the predictions for a part, and the baselines."""
     own = task.data.parts[part]
     if isinstance(own, Stream):
@@ -49,7 +59,7 @@ def build_report(
 
 
 def _of_text(
-    task: LanguageTask, part: str, own: Stream, scores: Scores, stride: int | None
+    task: ScoredTask, part: str, own: Stream, scores: Scores, stride: int | None
 ) -> Report:
     """Report on a text: `bits_per_byte` is the metric, since it doesn't depend on the tokens."""
     metrics = _text_measures(float(scores.losses.sum(dtype=np.float64)), own)
@@ -93,7 +103,7 @@ def _exp(value: float) -> float | None:
 
 
 def _text_baselines(
-    task: LanguageTask, part: str, own: Stream
+    task: ScoredTask, part: str, own: Stream
 ) -> tuple[dict[str, Measures], list[str]]:
     """Return the measures of frequencies, of counts of n-grams and of compressors, and notes.
 
@@ -115,9 +125,7 @@ def _text_baselines(
     return found, [*notes, *more]
 
 
-def _windows(
-    task: LanguageTask, asked: Asked, own: Stream, scores: Scores
-) -> dict[str, np.ndarray]:
+def _windows(task: ScoredTask, asked: Asked, own: Stream, scores: Scores) -> dict[str, np.ndarray]:
     """Return a row per window: the start of its text, its targets, their bytes and nats."""
     first = asked.tokens[:, : _CHARACTERS // 2].tolist()
     texts = [shortened(task.vocabulary.decode(tokens), _CHARACTERS) for tokens in first]
@@ -143,10 +151,8 @@ def by_position(asked: Asked, scores: Scores) -> list[float]:
 # Rows
 
 
-def _of_rows(task: LanguageTask, own: Rows, scores: Scores) -> Report:
+def _of_rows(task: ScoredTask, own: Rows, scores: Scores) -> Report:
     """Report on rows: `accuracy` over all answers is the metric."""
-    from attnlab.tasks.language.data import asked_rows
-
     asked = asked_rows(own)
     known = asked.known
     rows, columns = np.nonzero(known)
@@ -160,8 +166,8 @@ def _of_rows(task: LanguageTask, own: Rows, scores: Scores) -> Report:
     train = task.data.parts["train"]
     usual = int(np.bincount(train.targets[train.scored]).argmax())
     baselines: dict[str, Measures] = {"usual": {"accuracy": float(np.mean(answers == usual))}}
-    if task.corpus.chance is not None:
-        baselines["guess"] = {"accuracy": task.corpus.chance}
+    if task.chance is not None:
+        baselines["guess"] = {"accuracy": task.chance}
     best = max(reversed(baselines), key=lambda name: baselines[name]["accuracy"] or 0.0)
     skills = {name: skill(metrics, other) for name, other in baselines.items()}
     return Report(
@@ -185,15 +191,10 @@ def _of_rows(task: LanguageTask, own: Rows, scores: Scores) -> Report:
 
 
 def examples(
-    task: LanguageTask, attend: Callable[[np.ndarray], np.ndarray | None]
+    task: ScoredTask, attend: Callable[[np.ndarray], np.ndarray | None]
 ) -> dict[str, np.ndarray] | None:
-    """Return attention on the start of the test part: `weights` (H, T, T), and `tokens` (T,).
-
-    The tokens are labels, of the first line of a text with two words or more, or of the first row.
-    """
-    part = task.data.parts["test"]
-    tokens = part.tokens[: task.context] if isinstance(part, Stream) else part.tokens[0]
-    tokens = tokens[:_SHOWN].astype(np.int32)
+    """Return attention on the start of the test part: `weights` (H, T, T), and `tokens` (T,)."""
+    tokens = task.first_tokens("test")
     weights = attend(tokens[None])
     if weights is None:
         return None

@@ -1,9 +1,8 @@
-"""Language models: learn to predict the next token of a text, or the answers of a generated task."""
+"""Language models: learn to predict the next token of a text, or the answers of rows."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -36,6 +35,7 @@ if TYPE_CHECKING:
     from attnlab.config.sections import Option
     from attnlab.tasks.language.models.model import LanguageModel
 
+_SHOWN = 48
 _FILE, _TOKENIZER = "language.json", "tokenizer.json"
 
 
@@ -122,6 +122,11 @@ class LanguageTask(Task):
         return found
 
     @property
+    def chance(self) -> float | None:
+        """Return the accuracy of guessing in a generated task; None for texts."""
+        return self.corpus.chance if isinstance(self.corpus, RowCorpus) else None
+
+    @property
     def windows_per_epoch(self) -> int:
         """Return the number of windows of an epoch: the setting, or tokens / context."""
         return self.windows or max(len(self.data.parts["train"].tokens) // self.context, 1)
@@ -131,6 +136,10 @@ class LanguageTask(Task):
         found = self.data.parts[part]
         return found.asked(self.context, stride) if isinstance(found, Stream) else asked_rows(found)
 
+    def first_tokens(self, part: str) -> np.ndarray:
+        """Return the first tokens of a part, at most 48, for a picture of the attention."""
+        return self.asked(part).tokens[0, :_SHOWN]
+
     def build(self, attention: Callable[..., Attention], model: Option) -> LanguageModel:
         """Build the model with random weights: tokens (B, T) to logits (B, T, V).
 
@@ -138,7 +147,9 @@ class LanguageTask(Task):
             RequestError: there is no such model for this task, or its parts don't fit.
         """
         train = getattr(getattr(self, "data", None), "parts", {}).get("train")
-        asked = 0 if train is None or isinstance(train, Stream) else asked_rows(train).targets.shape[1]
+        asked = (
+            0 if train is None or isinstance(train, Stream) else asked_rows(train).targets.shape[1]
+        )
         sizes = {"vocabulary": self.vocabulary.size, "context": self.context, "asked": asked}
         return self._build(attention, model, sizes)
 
@@ -150,7 +161,9 @@ class LanguageTask(Task):
         self, attention: Callable[..., Attention], model: Option, sizes: Mapping[str, int]
     ) -> LanguageModel:
         shape = (None, sizes["context"])
-        return build_model(KIND.models.classes, model.name, model.settings, attention, shape, **sizes)
+        return build_model(
+            KIND.models.classes, model.name, model.settings, attention, shape, **sizes
+        )
 
     @staticmethod
     def loss(target: tf.Tensor, logits: tf.Tensor) -> tf.Tensor:
@@ -177,6 +190,13 @@ class LanguageTask(Task):
         from attnlab.tasks.language.scoring import Scorer
 
         return build_report(self, part, Scorer(model)(self.asked(part, stride)), stride)
+
+    def head_inputs(  # noqa: D102
+        self, model: Any, part: str, count: int
+    ) -> tuple[Any, np.ndarray | None]:
+        require_part([*self.data.parts], part)
+        tokens = self.asked(part).tokens[:count]
+        return tokens, tokens
 
     def serve(self, model: keras.Model, inputs: Any = None) -> np.ndarray:
         """Return N prompts, (N,) or a column, each with the most probable next token, (N,).

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from attnlab.attention.base import Attention
-from attnlab.layers.positional_encoding import PositionalEncoding
 from attnlab.layers.transformer import EncoderStack
 from attnlab.tasks.language.models.model import SPREAD, LanguageModel, redraw
 
@@ -28,7 +27,7 @@ class TransformerLanguageModel(EncoderStack, LanguageModel):
         context: tokens of a window, and positions of a learned table.
         units: width of the vectors.
         feed_forward: inner width of the feed-forward networks.
-        positions: one of `attnlab.layers.positional_encoding`.
+        positions: one of `positional_encoding.KINDS`.
         norm: `layer` or `rms`.
         activation: `gelu`, `swiglu` or another one of Keras.
         biases: whether norms and feed-forward networks have biases; the mechanism decides its own.
@@ -55,10 +54,9 @@ class TransformerLanguageModel(EncoderStack, LanguageModel):
     ) -> None:
         own = {"width": units, "tie_embeddings": tie_embeddings, "dropout": dropout}
         super().__init__(vocabulary=vocabulary, context=context, **own, **kwargs)
-        self.position = PositionalEncoding(kind=positions, max_length=context, name="position")
         layer = {"units": units, "feed_forward": feed_forward, "dropout": dropout, "causal": True}
         form = {"activation": activation, "normalization": norm, "biases": biases, "epsilon": 1e-5}
-        self.stack(attention, **layer, **form)
+        self.stack(attention, positions=positions, **layer, **form)
 
     @property
     def fixed_length(self) -> int | None:
@@ -67,8 +65,7 @@ class TransformerLanguageModel(EncoderStack, LanguageModel):
 
     def build_vectors(self, shape: tuple) -> None:
         """Create the weights of the layers, and draw GPT-2's initial values."""
-        self.position.build(shape)
-        self.build_stack(shape)
+        self.build_stack(shape, self.context)
         for layer in self.encoder:
             known = [each for each in layer.trainable_variables if len(each.shape) == 2]
             kernels = [each for each in known if each.name.endswith("kernel")]

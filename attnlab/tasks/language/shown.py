@@ -1,0 +1,162 @@
+"""Views of language models: learning, loss by position, attention on the start of the test part."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from attnlab.records.run_directory import RunDirectory
+from attnlab.tasks.base import ReportedRun, Views
+from attnlab.tasks.language.kind import KIND
+from attnlab.tasks.shown.attention_by_epoch import (
+    attention_by_epoch,
+    attention_by_run,
+    map_names,
+    mean_and_heads,
+)
+from attnlab.tasks.shown.run_figures import (
+    learning_figure,
+    read_attention,
+    result_line,
+    run_title,
+)
+from attnlab.views.records import (
+    BLUE,
+    GREY,
+    ORANGE,
+    AttentionMap,
+    AttentionMaps,
+    Curve,
+    Curves,
+    Figure,
+    Mark,
+    Record,
+    Slider,
+    Text,
+    figure,
+)
+
+_PANELS = {
+    "loss (nats per token)": {
+        "train_loss": ("train, with dropout if any", ORANGE),
+        "val_loss": ("validation, without", BLUE),
+    },
+    "validation (bits per byte)": {"val_bits_per_byte": ("validation", BLUE)},
+    "validation (share of right answers)": {"val_accuracy": ("answers", BLUE)},
+}
+_NAMES = ("earlier tokens", "", "token after which the next one is predicted")
+_NOTE = (
+    "Each row is a token, after which the model predicts the next one; columns are the tokens that "
+    "it looks at, itself included. ↵ is a line break."
+)
+
+
+# Figures
+
+
+def figures(run: RunDirectory, metrics: Mapping[str, Any]) -> dict[str, Figure]:
+    """Return the figures of a run by file name.
+
+    Raises:
+        RequestError: A file of the run is missing or damaged.
+        KeyError: Something is missing in one of them.
+    """
+    result = result_line(metrics, KIND, "loss")
+    found = {"loss.png": _learning(run.history.read(), metrics, result)}
+    if "by_position" in metrics:
+        found["position.png"] = figure(
+            f"{run_title(metrics)}: loss by position", result, [[_positions(metrics)]], (7.0, 4.0)
+        )
+    if kept := read_attention(run):
+        maps = [_map(kept["weights"], [str(each) for each in kept["tokens"]])]
+        title = f"{run_title(metrics)}: attention of the last layer"
+        names = map_names(len(kept["weights"]), len(maps[0].weights))
+        found["attention.png"] = figure(title, names[0], [[AttentionMaps(maps, names, _NAMES)]])
+    return found
+
+
+def _learning(
+    history: Mapping[str, list[float]], metrics: Mapping[str, Any], result: str
+) -> Figure:
+    """Draw learning curves, with the baselines' test values as lines."""
+    found = learning_figure(history, metrics, _PANELS, result)
+    (row,) = found.grids[0].rows
+    panels = [_with_baselines(each, metrics) if isinstance(each, Curves) else each for each in row]
+    return figure(found.title, found.subtitle, [panels], found.size)
+
+
+def _with_baselines(panel: Curves, metrics: Mapping[str, Any]) -> Curves:
+    from dataclasses import replace
+
+    wanted = {"bits per byte": "bits_per_byte", "right answers": "accuracy"}
+    name = next((name for text, name in wanted.items() if text in panel.y_label), None)
+    known = {label: each.get(name) for label, each in metrics["baselines"].items()}
+    marks = [
+        Mark(y=value, label=f"{label} (test) {value:.3g}", colour=GREY, dashes="--")
+        for label, value in known.items()
+        if value is not None and not label.startswith("kneser_ney_") or label == _best_count(known)
+    ]
+    return replace(panel, marks=[*panel.marks, *marks])
+
+
+def _best_count(known: Mapping[str, float | None]) -> str | None:
+    """Return the best order of Kneser-Ney, which stands for all."""
+    counts = {k: v for k, v in known.items() if k.startswith("kneser_ney_") and v is not None}
+    return min(counts, key=lambda name: counts[name], default=None)
+
+
+def _positions(metrics: Mapping[str, Any]) -> Curves:
+    """Return the mean test loss at each place of a window."""
+    losses = metrics["by_position"]
+    return Curves(
+        "",
+        "tokens before the predicted one in the window",
+        "test loss (nats per token)",
+        list(range(1, len(losses) + 1)),
+        [Curve("mean", losses)],
+        legend="none",
+    )
+
+
+def _map(weights: np.ndarray, labels: Sequence[str]) -> AttentionMap:
+    """Return the map of weights (H, T, T) on tokens."""
+    return AttentionMap(labels, labels, mean_and_heads(np.asarray(weights, np.float64)))
+
+
+# On a page
+
+
+def position_records(runs: Sequence[ReportedRun]) -> list[Record]:
+    """Return the loss by position of all runs that read texts."""
+    known = {
+        run.label: (run, run.metrics["by_position"]) for run in runs if "by_position" in run.metrics
+    }
+    if not known:
+        return []
+    longest = max(len(losses) for _, losses in known.values())
+    curves = [Curve(label, losses, run.colour) for label, (run, losses) in known.items()]
+    axes = "tokens before the predicted one in the window", "test loss (nats per token)"
+    return [Curves("", *axes, list(range(1, longest + 1)), curves)]
+
+
+def attention_records(runs: Sequence[ReportedRun]) -> list[Record]:
+    """Return a slider over the epochs for each run."""
+    return attention_by_run(runs, _run_records)
+
+
+def _run_records(run: ReportedRun) -> list[Record]:
+    task: Any = run.task()
+    run.load_data()
+    tokens = task.first_tokens("test")
+    labels, numbers, frames = task.vocabulary.labels(tokens), [], []
+    for epoch, _, weights in attention_by_epoch(run, tokens[None]):
+        numbers.append(epoch)
+        frames.append([_map(weights[0], labels)])
+    names = map_names(len(weights[0]), len(frames[0][0].weights))
+    records = [[AttentionMaps(maps, names, _NAMES)] for maps in frames]
+    return [Text(_NOTE, "note"), Slider(run.epochs(numbers), records), *run.problems()]
+
+
+VIEWS = Views(figures, {"Positions": position_records, "Attention": attention_records})

@@ -1,0 +1,64 @@
+"""Small language models and tasks."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from attnlab.attention.multi_head import MultiHeadAttention
+from attnlab.tasks.language.corpora.corpus import RowCorpus, Rows
+from attnlab.tasks.language.models.transformer import TransformerLanguageModel
+from attnlab.tasks.language.task import LanguageTask
+from attnlab.tasks.texts.corpus import Corpus, by_position
+
+
+class Text(Corpus):
+    """A given text, cut by position."""
+
+    name, origin = "given", "a test"
+
+    def __init__(self, text: str | bytes, validation: float = 0.2, test: float = 0.2) -> None:
+        self.text = text.encode() if isinstance(text, str) else text
+        self.validation, self.test = validation, test
+
+    def raw(self):
+        return by_position(self.text, self.validation, self.test)
+
+    def _content(self):
+        return self.text.hex()
+
+
+class Echo(RowCorpus):
+    """Rows of which the last tokens repeat the first ones; rows of test are longer."""
+
+    name, origin, symbols, chance = "echo", "a test", ("a", "b", "c", "d"), 0.25
+
+    def rows(self, part: str) -> Rows:
+        draw = np.random.default_rng(len(part))
+        length, count = (5, 7) if part == "test" else (3, 400 if part == "train" else 11)
+        first = draw.integers(0, 4, (count, length))
+        both = np.concatenate([first, first], axis=1).astype(np.int32)
+        scored = np.broadcast_to(np.arange(2 * length - 1) >= length - 1, (count, 2 * length - 1))
+        return Rows(both[:, :-1], both[:, 1:], scored)
+
+    def _content(self):
+        return 1
+
+
+def small_model(*, layers: int = 2, vocabulary: int = 11, context: int = 13, **settings):
+    own = {"units": 12, "feed_forward": 17, "positions": "learned"} | settings
+    model = TransformerLanguageModel(
+        attention=[MultiHeadAttention(heads=3) for _ in range(layers)],
+        vocabulary=vocabulary,
+        context=context,
+        **own,
+    )
+    model.build((None, context))
+    return model
+
+
+def task_of(corpus: Corpus | RowCorpus, **settings) -> LanguageTask:
+    task = LanguageTask(corpus=corpus, cache=Path("."), **settings)
+    task.load(0)
+    return task

@@ -1,0 +1,131 @@
+"""Tokens of texts and of generated tasks, windows of a stream, and what is refused."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from language_models import Echo, Text, task_of
+
+from attnlab.errors import RequestError
+from attnlab.tasks.language.data import PADDING, Stream, asked_rows
+from attnlab.tasks.language.vocabulary import Symbols, TextVocabulary, fit
+
+TEXT = "Ein Bär, dann\nnoch ein Bär.\n\nUnd Schluss: der Bär geht.\n" * 7
+KINDS = ("char", "bytes", "bpe", "word")
+
+
+def vocabulary_of(kind: str, text: str = TEXT, has_unknown: bool = False) -> TextVocabulary:
+    return TextVocabulary(fit(text.encode(), "x", kind=kind, size=300, min_count=1), has_unknown)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_text_becomes_tokens_and_back(kind):
+    vocabulary = vocabulary_of(kind)
+    tokens, sizes = vocabulary.tokens(TEXT.encode(), "x")
+    assert 0 <= tokens.min() and tokens.max() < vocabulary.size
+    assert vocabulary.decode(tokens) == TEXT
+    assert sizes.sum() == pytest.approx(len(TEXT.encode())) and sizes.shape == tokens.shape
+    assert vocabulary.encode("Ein Bär,") == tokens[: len(vocabulary.encode("Ein Bär,"))].tolist()
+    assert "↵" in vocabulary.labels(tokens[:30])
+    sizes = {"char": len(set(TEXT)), "bytes": 256, "word": 13}
+    assert vocabulary.size == sizes.get(kind, vocabulary.size)
+
+
+def test_bytes_read_what_is_no_text_and_others_refuse_it():
+    raw = bytes(range(256)) * 2
+    vocabulary = vocabulary_of("bytes")
+    assert vocabulary.tokens(raw, "x")[0].tolist() == [*range(256)] * 2
+    with pytest.raises(RequestError, match="x: expected UTF-8 text, got the byte 0x80"):
+        fit(bytes(range(1, 256)), "x", kind="char", size=300, min_count=1)
+
+
+def test_a_character_outside_of_the_vocabulary_is_refused_in_a_prompt():
+    for has_unknown in (False, True):
+        with pytest.raises(RequestError, match="PROMPT: expected tokens of the model .*got 'X'"):
+            vocabulary_of("char", has_unknown=has_unknown).encode("Ein X")
+    assert vocabulary_of("word", has_unknown=True).encode("Ein X")[-1] == 12
+    with pytest.raises(RequestError, match="got 'X'"):
+        vocabulary_of("word").encode("Ein X")
+
+
+def test_symbols_are_names_with_spaces_between():
+    symbols = Symbols(["a", "b", "go"])
+    assert symbols.encode("go a") == [2, 0] and symbols.decode([2, 0]) == "go a"
+    with pytest.raises(RequestError, match="expected symbols among a, b, go, got 'c'"):
+        symbols.encode("a c")
+
+
+# Windows
+
+
+@pytest.mark.parametrize(
+    ("count", "context", "stride"), [(23, 5, None), (23, 5, 2), (21, 5, 5), (4, 7, 3)]
+)
+def test_windows_score_each_token_but_the_first_once(count, context, stride):
+    stream = Stream(np.arange(count, dtype=np.uint8), np.arange(count, dtype=np.float32), 1)
+    asked = stream.asked(context, stride)
+    assert sorted(asked.targets[asked.known].tolist()) == [*range(1, count)]
+    assert (asked.targets == asked.tokens + 1)[asked.known].all()
+    assert asked.known.any(axis=1).all() and asked.tokens.shape[1] == context
+    starts = asked.tokens[:, 0]
+    assert set(np.diff(starts).tolist()) <= {stride or context}
+    if stride:  # a later window's tokens have at least so much context
+        assert asked.places[1:][asked.known[1:]].min(initial=context) >= context - stride
+    sizes = [own[known].sum() for own, known in zip(asked.targets, asked.known, strict=True)]
+    assert stream.bytes_of(asked) == pytest.approx(sizes)
+
+
+def test_rows_have_their_scored_places():
+    rows = Echo().rows("test")
+    asked = asked_rows(rows)
+    assert asked.targets.shape == (7, 5) and (asked.places == np.arange(4, 9)).all()
+    scored = rows.scored.copy()
+    scored[0, 5:] = False
+    asked = asked_rows(rows._replace(scored=scored))
+    assert asked.targets[0].tolist() == [rows.targets[0, 4], *[PADDING] * 4]
+    taken = np.take_along_axis(rows.targets, asked.places, 1)
+    assert (taken == asked.targets)[asked.known].all()
+
+
+# The task
+
+
+def test_a_task_of_rows_has_the_corpus_symbols_and_its_longest_row():
+    task = task_of(Echo())
+    assert task.context == 9 and task.vocabulary.size == 4 and task.chance == 0.25
+    assert task.data.describe()["train"] == {"rows": 400, "scored": 1200}
+
+
+def test_unknown_characters_of_other_parts_are_one_token():
+    task = task_of(Text("abcabcabcabcabcxyc" + "ab"), context=4)
+    assert task.vocabulary.size == 4 and task.vocabulary.has_unknown
+    assert task.data.parts["validation"].tokens.max() == 3
+
+
+@pytest.mark.parametrize(
+    ("text", "settings", "message"),
+    [
+        (
+            "abcde " * 10,
+            {"context": 64},
+            "at least 65 tokens in train, one more than task.context, got 36",
+        ),
+        ("a" * 300, {}, "expected a text of different tokens, got a single one"),
+        ("ab" * 30, {"context": 4, "tokenizer": "word"}, "at least 5 tokens in train"),
+        (b"\xff" * 300, {}, "expected UTF-8 text"),
+    ],
+)
+def test_texts_that_cannot_be_learned_are_refused(text, settings, message):
+    with pytest.raises(RequestError, match=f"data=given: .*{message}"):
+        task_of(Text(text), **settings)
+
+
+@pytest.mark.parametrize("corpus", [Text("the cat sat. " * 30, 0.2, 0.2), Echo()])
+def test_a_saved_task_converts_texts_without_its_corpus(tmp_path, corpus):
+    task = task_of(corpus, context=8)
+    task.save(tmp_path)
+    again = type(task)(corpus=corpus, cache=tmp_path, context=8)
+    again.load_from(tmp_path)
+    assert again.context == task.context
+    prompt = "a b" if corpus.name == "echo" else "the"
+    assert again.vocabulary.encode(prompt) == task.vocabulary.encode(prompt)

@@ -1,0 +1,132 @@
+"""The Transformer as a language model: nanoGPT's weights, stepwise decoding, training data."""
+
+from __future__ import annotations
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+from language_models import small_model
+
+from attnlab.attention.multi_head import MultiHeadAttention
+from attnlab.tasks.language.models.transformer import TransformerLanguageModel
+
+FORMS = [
+    {},
+    {"norm": "rms", "activation": "swiglu", "biases": False, "tie_embeddings": False},
+    {"positions": "sinusoidal", "dropout": 0.5},
+]
+
+
+@pytest.mark.parametrize("settings", FORMS)
+def test_steps_give_the_logits_of_the_whole(settings):
+    model = small_model(**settings)
+    tokens = np.random.default_rng(1).integers(0, 11, (3, 13))
+    whole = np.asarray(model(tokens))
+    for length in (13, None):
+        state, found = model.initial_state(3, length), []
+        for first, last in ((0, 5), (5, 6), (6, 7), (7, 13)):
+            logits, state = model.step(tokens[:, first:last], first, state)
+            found.append(np.asarray(logits))
+        assert np.concatenate(found, axis=1) == pytest.approx(whole, abs=1e-5)
+
+
+@pytest.mark.parametrize("settings", FORMS)
+def test_a_place_sees_only_its_past(settings):
+    model = small_model(**settings)
+    tokens = np.random.default_rng(2).integers(0, 11, (2, 13))
+    changed = tokens.copy()
+    changed[:, 7:] = (changed[:, 7:] + 1) % 11
+    one, other = np.asarray(model(tokens)), np.asarray(model(changed))
+    assert np.array_equal(one[:, :7], other[:, :7]) and not np.allclose(one[:, 7:], other[:, 7:])
+
+
+def test_sizes_and_initial_weights_are_nanogpts():
+    """804,096 weights (3adf61e, the CPU recipe), and the biases of four attentions."""
+    keras.utils.set_random_seed(0)
+    model = TransformerLanguageModel(
+        attention=[MultiHeadAttention(heads=4) for _ in range(4)],
+        **{"vocabulary": 65, "context": 64, "units": 128, "feed_forward": 512, "biases": False},
+    )
+    model.build((None, 64))
+    assert model.count_params() == 804_096 + 4 * 4 * 128
+    layer = model.encoder[1]
+    for kernel in (model.embedding.embeddings, layer.feed_forward.expand.kernel):
+        assert float(np.std(kernel)) == pytest.approx(0.02, rel=0.05)
+    for kernel in (layer.feed_forward.contract.kernel, layer.attention.output_kernel):
+        assert float(np.std(kernel)) == pytest.approx(0.02 / 8**0.5, rel=0.05)
+    logits = np.asarray(model(np.zeros((1, 64), np.int32)))
+    losses = -np.asarray(tf.nn.log_softmax(logits))
+    assert losses.mean() == pytest.approx(np.log(65), abs=0.1)
+
+
+def test_it_computes_what_transformers_gpt2_computes():
+    transformers = pytest.importorskip("transformers")
+    torch = pytest.importorskip("torch")
+    sizes = {"vocab_size": 11, "n_positions": 13, "n_embd": 12, "n_layer": 2, "n_head": 3}
+    config = transformers.GPT2Config(
+        **sizes, n_inner=17, activation_function="gelu", resid_pdrop=0, embd_pdrop=0, attn_pdrop=0
+    )
+    other = transformers.GPT2LMHeadModel(config).eval()
+    model = small_model()
+    with torch.no_grad():
+        for weight in other.parameters():
+            weight.normal_(0, 0.3)
+    state = {name: value.numpy() for name, value in other.transformer.state_dict().items()}
+    model.embedding.embeddings.assign(state["wte.weight"])
+    model.position.table.assign(state["wpe.weight"])
+    for number, layer in enumerate(model.encoder):
+        own = {
+            k.removeprefix(f"h.{number}."): v
+            for k, v in state.items()
+            if k.startswith(f"h.{number}.")
+        }
+        for norm, name in zip(layer.norms, ("ln_1", "ln_2"), strict=True):
+            norm.gamma.assign(own[f"{name}.weight"])
+            norm.beta.assign(own[f"{name}.bias"])
+        kernels, biases = (
+            np.split(own[f"attn.c_attn.{each}"], 3, axis=-1) for each in ("weight", "bias")
+        )
+        for part, kernel, bias in zip(("query", "key", "value"), kernels, biases, strict=True):
+            getattr(layer.attention, f"{part}_kernel").assign(kernel)
+            getattr(layer.attention, f"{part}_bias").assign(bias)
+        layer.attention.output_kernel.assign(own["attn.c_proj.weight"])
+        layer.attention.output_bias.assign(own["attn.c_proj.bias"])
+        for dense, name in (
+            (layer.feed_forward.expand, "c_fc"),
+            (layer.feed_forward.contract, "c_proj"),
+        ):
+            dense.kernel.assign(own[f"mlp.{name}.weight"])
+            dense.bias.assign(own[f"mlp.{name}.bias"])
+    model.final_norm.gamma.assign(state["ln_f.weight"])
+    model.final_norm.beta.assign(state["ln_f.bias"])
+    tokens = np.random.default_rng(3).integers(0, 11, (2, 13))
+    expected = other(torch.tensor(tokens)).logits.detach().numpy()
+    assert np.asarray(model(tokens)) == pytest.approx(expected, abs=1e-4)
+
+
+def test_matrices_alone_are_decayed():
+    model = small_model()
+    decayed = {len(each.shape) for each in model.variables if model.is_decayed(each)}
+    assert decayed == {2}
+
+
+@pytest.mark.parametrize("runs", [1, 2])
+def test_rows_of_a_stream_are_first_places_of_windows(runs):
+    model = small_model(context=4)
+    stream = tf.constant(np.arange(runs * 20, dtype=np.uint8).reshape(runs, 20))
+    rows = tf.constant([[0, 15], [7, 3]][:runs])
+    tokens, targets = model.batch((stream, stream), rows)
+    first = np.asarray(rows) + 20 * np.arange(runs)[:, None]
+    assert np.array_equal(tokens, first[..., None] + np.arange(4))
+    assert np.array_equal(targets, np.asarray(tokens) + 1)
+
+
+def test_a_model_of_rows_gives_logits_at_the_scored_places():
+    model = small_model(asked=2)
+    tokens = np.random.default_rng(4).integers(0, 11, (3, 13)).astype(np.int32)
+    places = np.array([[1, 5], [0, 12], [7, 7]], np.int32)
+    found = model.decode((tf.constant(np.concatenate([tokens, places], axis=1)),))
+    whole = np.asarray(model(tokens))
+    expected = np.take_along_axis(whole, places[..., None], axis=1)
+    assert np.asarray(found) == pytest.approx(expected, abs=1e-5)

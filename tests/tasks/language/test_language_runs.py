@@ -1,0 +1,183 @@
+"""Runs of language models: learning, scores, reports, tests between runs."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import numpy as np
+import pytest
+from language_models import Echo, Text, small_model, task_of
+from same_runs import assert_same_run
+
+from attnlab.errors import RequestError
+from attnlab.records.run_directory import RunDirectory
+from attnlab.run.loading import TrainedRun
+from attnlab.sweeps.composer import configuration
+from attnlab.tasks.declaration import NoItemTest
+from attnlab.tasks.language.item_test import windows_test
+from attnlab.tasks.language.learner import LanguageLearner
+from attnlab.tasks.language.report import build_report
+from attnlab.tasks.language.scoring import Scorer
+from attnlab.tasks.language.shown import figures
+
+TEXT = "the old dog sleeps. a cat waits; the birds sing.\n" * 20
+TINY = (
+    *("task=language", "data.sentences=100", "task.context=16", "model.units=16"),
+    *("attention.heads=2", "model.layers=1", "model.feed_forward=16", "trainer.epochs=2"),
+    *("trainer.batch_size=64", "tracking.enabled=false", "trainer.jit=false"),
+)
+
+
+def test_scores_are_those_of_the_definitions():
+    task = task_of(Text(TEXT), context=8)
+    model = small_model(vocabulary=task.vocabulary.size, context=8)
+    scores = Scorer(model)(task.asked("test"))
+    report = build_report(task, "test", scores)
+    stream = task.data.parts["test"]
+    losses = []
+    for place in range(1, len(stream)):  # token by token, with the window's tokens before it
+        first = (place - 1) // 8 * 8
+        logits = np.asarray(model(stream.tokens[None, first:place].astype(int)), np.float64)[0, -1]
+        losses.append(np.log(np.exp(logits).sum()) - logits[stream.tokens[place]])
+    count, nats = len(losses), sum(losses)
+    words = len(task.raw["test"].split())
+    assert scores.loss == pytest.approx(nats / count, rel=1e-5)
+    assert report.metrics == pytest.approx(
+        {
+            "loss": nats / count,
+            "bits_per_byte": nats / count / math.log(2),  # one byte per token
+            "perplexity": math.exp(nats / count),
+            "word_perplexity": math.exp(nats / words),
+        },
+        rel=1e-4,
+    )
+    assert report.predictions["nats"].sum() == pytest.approx(nats, rel=1e-5)
+    assert report.predictions["bytes"].sum() == pytest.approx(count)
+    positions = np.mean(losses[0::8]), np.mean(losses[7::8])
+    assert (report.details["by_position"][0], report.details["by_position"][7]) == pytest.approx(
+        positions, abs=1e-4
+    )
+    unigram = np.bincount(task.data.parts["train"].tokens, minlength=task.vocabulary.size) + 1.0
+    expected = -np.log2(unigram / unigram.sum())[stream.tokens[1:]].mean()
+    assert report.baselines["unigram"]["bits_per_byte"] == pytest.approx(expected)
+    assert {"kneser_ney_2", "kneser_ney_7", "xz"} <= report.baselines.keys()
+
+
+def test_a_stride_gives_a_longer_past():
+    task = task_of(Text(TEXT), context=8)
+    model = small_model(vocabulary=task.vocabulary.size, context=8)
+    whole, strided = (task.evaluate(model, "test", **s) for s in ({}, {"stride": 2}))
+    assert whole.predictions["tokens"].sum() == strided.predictions["tokens"].sum()
+    assert len(strided.predictions["tokens"]) > 3 * len(whole.predictions["tokens"])
+    assert strided.metrics["loss"] != whole.metrics["loss"]
+    with pytest.raises(RequestError, match="--part: expected one of train, validation, test"):
+        task.evaluate(model, "tset")
+
+
+def test_rows_are_scored_by_their_answers():
+    task = task_of(Echo())
+    model = small_model(vocabulary=4, context=9, asked=3)
+    report = task.evaluate(model, "test")
+    right = report.predictions["right"]
+    assert len(right) == 35 and report.metric == "accuracy"
+    assert report.metrics["accuracy"] == right.mean()
+    assert report.metrics["whole_rows"] == right.reshape(7, 5).all(axis=1).mean()
+    rows = task.data.parts["test"]
+    names = np.array(["a", "b", "c", "d"])
+    assert report.predictions["answer"].tolist() == names[rows.targets[rows.scored]].tolist()
+    assert report.baselines["guess"] == {"accuracy": 0.25} and "usual" in report.baselines
+
+
+class Run:
+    """A run with some test windows."""
+
+    def __init__(self, name: str, nats, text: str = "w") -> None:
+        self.path = self.name = name
+        count = len(nats)
+        self.columns = {
+            **{"window": np.arange(count), "text": np.array([text] * count)},
+            **{"bytes": np.full(count, 2.0), "nats": np.array(nats)},
+        }
+
+    def read_predictions(self, text):
+        return self.columns
+
+
+def test_the_test_between_runs_is_scipys_over_windows():
+    from scipy.stats import ttest_rel
+
+    draw = np.random.default_rng(5)
+    one, two, base = (draw.normal(size=17) for _ in range(3))
+    pair = [Run("one", one), Run("two", two)], [Run("base", base), Run("base2", base)]
+    (found,) = windows_test("loss", [pair], None)
+    expected = ttest_rel((one + two) / 4, base / 2)
+    assert (found.p, found.statistic) == pytest.approx((expected.pvalue, expected.statistic))
+    assert found.items == 17
+    same = [Run("a", base)], [Run("b", base)]
+    assert windows_test("loss", [same], None) == [None]
+    with pytest.raises(NoItemTest, match="other test windows"):
+        windows_test("loss", [([Run("a", base, "x")], [Run("b", base)])], None)
+
+
+@pytest.mark.parametrize("jit", [False, True])
+def test_rows_are_learned(jit):
+    config = configuration([*TINY, "optimizer.learning_rate=0.01"])
+    config = config.with_values({"trainer.jit": jit})
+    task = task_of(Echo())
+    model = small_model(layers=1, vocabulary=4, context=9, asked=3)
+    learner, step = LanguageLearner(config, task, model), 0
+    for epoch in range(1, 21):
+        for chunk in learner.chunks(epoch):
+            losses = learner.train(chunk, np.full(chunk.steps, 0.01), step)
+            step += chunk.steps
+    assert losses.values[-1] < 0.3
+    assert learner.validate(20)["val_accuracy"] > 0.9
+    assert learner.report().metrics.keys() == {"accuracy", "whole_rows", "loss"}
+
+
+@pytest.fixture
+def lab(here, no_figures):
+    return here
+
+
+@pytest.fixture
+def trained(trained_once):
+    """A run that is trained once for all tests of this file; each test gets a copy."""
+    return trained_once(*TINY)
+
+
+def test_a_run_trains_reports_and_continues_texts(trained):
+    (folder,) = trained.run_folders()
+    run = RunDirectory(folder)
+    history, metrics = run.history.read(), json.loads((folder / "metrics.json").read_text())
+    first, second = history["val_loss"]
+    assert second < first < math.log(70)
+    bits = second / math.log(2)
+    assert history["val_bits_per_byte"][1] == pytest.approx(bits, rel=1e-4)
+    assert metrics["metric"] == "bits_per_byte" and len(metrics["by_position"]) == 16
+    assert len(metrics["sample"]) == 8 + 120
+    assert {*figures(run, metrics)} == {"loss.png", "position.png", "attention.png"}
+    code, out, _ = trained("generate", "latest", "The ", "--tokens", "9")
+    assert code == 0 and out.startswith("The ") and len(out) == 4 + 9 + 1
+    served = TrainedRun.load(run)
+    (text,) = served.task.serve(served.model, ["The ol"])
+    assert text.startswith("The ol") and len(text) == 7
+
+
+def test_a_stopped_run_resumes_to_the_same_bits(trained, monkeypatch):
+    (whole,) = trained.run_folders()
+    validate = LanguageLearner.validate
+
+    def stopped(self, epoch):
+        if epoch == 2:
+            raise KeyboardInterrupt
+        return validate(self, epoch)
+
+    monkeypatch.setattr(LanguageLearner, "validate", stopped)
+    assert trained(*TINY).code != 0
+    monkeypatch.setattr(LanguageLearner, "validate", validate)
+    (other,) = (path for path in trained.run_folders() if path != whole)
+    code, _, err = trained("resume", str(other))
+    assert code == 0, err
+    assert_same_run(other, whole)
