@@ -66,7 +66,9 @@ def _of_text(
     baselines, notes = _text_baselines(task, part, own)
     best = min(reversed(baselines), key=lambda name: baselines[name]["bits_per_byte"] or math.inf)
     bits = {name: each["bits_per_byte"] or math.inf for name, each in baselines.items()}
-    skills = {name: 1.0 - (metrics["bits_per_byte"] or 0.0) / each for name, each in bits.items()}
+    skills: Measures = {
+        name: 1.0 - (metrics["bits_per_byte"] or 0.0) / each for name, each in bits.items()
+    }
     asked = task.asked(part, stride)
     return Report(
         metrics=metrics,
@@ -164,6 +166,7 @@ def _of_rows(task: ScoredTask, own: Rows, scores: Scores) -> Report:
         "loss": scores.loss,
     }
     train = task.data.parts["train"]
+    assert not isinstance(train, Stream)
     usual = int(np.bincount(train.targets[train.scored]).argmax())
     baselines: dict[str, Measures] = {"usual": {"accuracy": float(np.mean(answers == usual))}}
     if task.chance is not None:

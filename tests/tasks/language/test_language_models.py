@@ -15,6 +15,8 @@ FORMS = [
     {},
     {"norm": "rms", "activation": "swiglu", "biases": False, "tie_embeddings": False},
     {"positions": "sinusoidal", "dropout": 0.5},
+    {"positions": "alibi"},
+    {"positions": "t5"},
 ]
 
 
