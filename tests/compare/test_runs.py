@@ -49,6 +49,14 @@ def test_settings_that_only_one_option_has_are_not_named(tmp_path):
     )
 
 
+def test_groups_of_other_short_convolutions_are_named(tmp_path):
+    for name, values, width in (("multi_head", NONE, 0), ("linear", BETTER, 4)):
+        config = {"model.name": "transformer", "model.short_convolution": width}
+        write_group(tmp_path, name, values, config=config)
+    (warning,) = only(tmp_path).warnings
+    assert warning == "model.short_convolution differs: 4 (linear); 0 (multi_head)"
+
+
 def test_data_drawn_by_the_seed_dont_count_as_different(tmp_path):
     for attention in ("none", "pooling"):
         for seed in range(3):
