@@ -28,6 +28,7 @@ class MultiHeadAttention(HeadsAttention):
         heads: number of heads H.
         units: width of all heads together and of the context; None takes the width of the query.
         book: whether to project as narrowly as the book.
+        biases: whether the four projections have biases b.
         **kwargs: as for `Attention`.
 
     Call arguments, returns: see `Attention`; weights (B, H, T, S).
@@ -38,14 +39,22 @@ class MultiHeadAttention(HeadsAttention):
 
     rotary: ClassVar[bool] = True
 
-    def __init__(self, *, heads: int = 4, units: int | None = None, book: bool = False, **kwargs):
+    def __init__(
+        self,
+        *,
+        heads: int = 4,
+        units: int | None = None,
+        book: bool = False,
+        biases: bool = True,
+        **kwargs,
+    ):
         super().__init__(heads=heads, units=units, **kwargs)
-        self.book = bool(book)
+        self.book, self.biases = bool(book), bool(biases)
         if units is not None:
             self._sizes(units)
 
     def build(self, query_shape, memory_shape):
-        """Create the four projections with their biases."""
+        """Create the four projections, and their biases if there are any."""
         units = self.units or query_shape[-1]
         self.head_size, inner = self._sizes(units)
         for name, width in (
@@ -80,12 +89,14 @@ class MultiHeadAttention(HeadsAttention):
         return self.affine(self.side_by_side(contexts), self.output_kernel, self.output_bias)
 
     def add_bias(self, name, width):
-        """Create a bias of zeros."""
+        """Create a bias of zeros; None without biases."""
+        if not self.biases:
+            return None
         return self.add_weight(name=name, shape=(width,), initializer="zeros")
 
     def get_config(self) -> dict:
         """Return the constructor's arguments."""
-        return {**super().get_config(), "book": self.book}
+        return {**super().get_config(), "book": self.book, "biases": self.biases}
 
     def _sizes(self, units: int) -> tuple[int, int]:
         """Return d_k, and the width of all heads' queries together."""
