@@ -60,6 +60,12 @@ CONFIGURATIONS = [
     ("model.units=0", "model.units: expected a whole number at least 1, got 0."),
     ("trainer.batch_size=-1", "trainer.batch_size: expected a whole number at least 1, got -1."),
     ("attention=luong_local attention.window=0", "attention.window: ", "at least 1, got 0."),
+    ("attention=multi_head attention.kv_heads=3", "attention.kv_heads: ", "(1, 2, 4), got 3."),
+    ("attention=multi_head attention.window=3 model=rnn", "attention.window: needs model.name="),
+    (
+        "attention=multi_head attention.sink=true attention.normalizer=sigmoid",
+        "attention.sink: needs attention.normalizer=softmax",
+    ),
     (
         "optimizer.learning_rate=0",
         "learning_rate: expected a number above 0 and at most 3e+38, got 0.",

@@ -122,6 +122,7 @@ class Attention(keras.layers.Layer):
         extra_columns: number of last columns of the keys that are neither convolved nor turned,
             such as a gate per memory step.
         heads: H, the number of weights that each query has for a memory step.
+        window: number of memory steps near a query that it sees; None: all.
 
     Raises:
         ValueError: a mask is not boolean or cannot be broadcast to (B, T, S).
@@ -138,6 +139,7 @@ class Attention(keras.layers.Layer):
     has_queries: ClassVar[bool] = True
     extra_columns: ClassVar[int] = 0
     heads: int = 1
+    window: int | None = None
     # Set by `head_measures.recorded`: gets weights, mask, and whether a sequence looks at itself.
     recorder: Callable[[Any, Any, bool], None] | None = None
 
@@ -191,6 +193,13 @@ class Attention(keras.layers.Layer):
         anything; "signed" ones may be below 0. Entropy is defined for shares only.
         """
         return "positive" if self.normalizer == "sigmoid" else "shares"
+
+    @property
+    def one_sequence(self) -> str | None:
+        """Why query and memory must be one sequence, for messages; None if they may be two."""
+        if self.causal_only:
+            return f"{type(self).__name__} reads a sequence's own past"
+        return "rotary positions are distances in one sequence" if self.rope else None
 
     def context_width(self, query_width: int, memory_width: int) -> int:
         """Return V, the width of the context, for a query of width Q and a memory of width M."""
@@ -333,6 +342,10 @@ class Attention(keras.layers.Layer):
             scores = scores + ops.cast(bias, scores.dtype)
         return self.normalize(scores, mask)
 
+    def reach(self, query_length, memory_length, start_index, causal):
+        """Return which positions a query can see by their distance: (1, T, S) bool; None: all."""
+        return causal_mask(query_length, memory_length, start_index) if causal else None
+
     def read(self, weights, values, query):
         """Sum the values by their weights: (B, 1, T, S) and (B, S, V) to (B, T, V)."""
         return ops.matmul(ops.squeeze(weights, 1), values)
@@ -341,7 +354,8 @@ class Attention(keras.layers.Layer):
         """Return the context (B, T, V) if there is a way that needs no (T, S) weights, else None.
 
         `call` uses it only if `memory_mask` and `causal` are the only masks, and without dropout. A
-        compiled program then leaves out weights that nothing uses.
+        compiled program then leaves out weights that nothing uses. A query that sees nothing for
+        another reason than these two must get zeros here.
         """
         return None
 
@@ -388,9 +402,10 @@ class Attention(keras.layers.Layer):
             context = self.direct_context(query, memory, memory_mask, causal, start_index)
         direct = context is not None
         mask = _per_head(_checked(mask, query, memory.values), memory_mask)
-        if causal:
-            past = causal_mask(*lengths)[:, None]
-            mask = past if mask is None else ops.logical_and(mask, past)
+        reach = self.reach(*lengths, causal)
+        if reach is not None:
+            reach = reach[:, None]
+            mask = reach if mask is None else ops.logical_and(mask, reach)
         bias = None if position_bias is None else position_bias(*lengths)
         weights = self.align(query, memory.keys, mask, start_index, bias)
         sizes = (batch, self.heads, steps, memory_steps)
@@ -477,11 +492,13 @@ class Attention(keras.layers.Layer):
         else:
             pairs, first = zip(cache, new, strict=True), start_index + known
             cache = ProjectedMemory(*(_written(old, part, first) for old, part in pairs))
-        # A single step sees all of a cache that ends with it.
+        # A single step sees all of a cache that ends with it, unless there is a window.
         attended = self(
             vectors,
             ProjectedMemory(*cache),
-            causal=vectors.shape[1] != 1 or not isinstance(cache, GrowingCache),
+            causal=bool(
+                vectors.shape[1] != 1 or not isinstance(cache, GrowingCache) or self.window
+            ),
             position_bias=position_bias,
             start_index=start_index,
             training=training,

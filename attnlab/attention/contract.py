@@ -33,12 +33,13 @@ MEMORY = normal(B, S, W, seed=2)
 
 
 def variants(content: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return settings in which each choice and each switch of a YAML has each value once."""
+    """Return settings in which each choice of a YAML occurs; each switch is turned alone."""
     rules = {key: rule for key, rule in content.get("rules", {}).items() if key in content}
     values = {key: rule["choices"] for key, rule in rules.items() if "choices" in rule}
-    values |= {key: [False, True] for key, rule in rules.items() if rule.get("type") == "bool"}
     most = max(map(len, values.values()), default=1)
-    return [{key: each[at % len(each)] for key, each in values.items()} for at in range(most)]
+    chosen = [{key: each[at % len(each)] for key, each in values.items()} for at in range(most)]
+    switches = [key for key, rule in rules.items() if rule.get("type") == "bool"]
+    return chosen + [{key: not content[key]} for key in switches]
 
 
 def settings(content: Mapping[str, Any]) -> dict[str, Any]:

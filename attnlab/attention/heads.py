@@ -74,11 +74,11 @@ class HeadsAttention(Attention):
         """Join the heads' contexts (B, H, T, V) and project them: (B, T, units)."""
         return self.affine(self.side_by_side(contexts), self.output_kernel)
 
-    def split(self, tensor, kernel, bias=None):
+    def split(self, tensor, kernel, bias=None, heads=None):
         """Project a sequence and split it over the heads: (B, N, M) to (B, H, N, K)."""
-        projected = self.affine(tensor, kernel, bias)
+        projected, heads = self.affine(tensor, kernel, bias), heads or self.heads
         batch, steps, width = ops.shape(projected)
-        heads = ops.reshape(projected, (batch, steps, self.heads, width // self.heads))
+        heads = ops.reshape(projected, (batch, steps, heads, width // heads))
         return ops.transpose(heads, (0, 2, 1, 3))
 
     def side_by_side(self, contexts):

@@ -40,6 +40,8 @@ class Rule:
     at_most: str | None = None
     at_least: str | None = None  # dotted path of a number that the value must not fall below
     excludes: str | None = None  # dotted path of a setting that must be null, false or 0
+    # PATH=NAME,NAME: values that another setting must have, unless this one is null or false
+    requires: str | None = None
     hashed: bool = False  # whether it is a path whose content decides the result, too
     why: str | None = None  # the reason for the rule, for messages
     auto: Any = None  # the value for `auto`; see `attnlab.config.parsing`
@@ -73,7 +75,9 @@ _PARTS = {
     **dict.fromkeys(["min", "max", "above", "below"], _NUMBER),
     **dict.fromkeys(["choices", "words"], _LIST),
     **dict.fromkeys(["optional", "hashed"], Rule("bool")),
-    **dict.fromkeys(["divides", "at_most", "at_least", "excludes", "why", "help"], _TEXT),
+    **dict.fromkeys(
+        ["divides", "at_most", "at_least", "excludes", "requires", "why", "help"], _TEXT
+    ),
     "auto": Rule(optional=True),
 }
 
@@ -135,6 +139,12 @@ def _check_relations(key: str, value: Any, rule: Rule, config: Mapping[str, Any]
             raise RequestError(f"{key}: expected {words} {path}={bound}, got {value}.")
     if rule.excludes and (other := lookup(config, rule.excludes)):
         raise RequestError(f"{key}: expected null with {rule.excludes}={other}, got {value}.")
+    if rule.requires and value is not False:
+        path, _, names = rule.requires.partition("=")
+        if (found := lookup(config, path)) is not None and str(found) not in names.split(","):
+            reason = f" ({rule.why})" if rule.why else ""
+            wanted = " or ".join(names.split(","))
+            raise RequestError(f"{key}: needs {path}={wanted}{reason}, got {path}={found}.")
 
 
 def _written(value: Any) -> str:

@@ -178,7 +178,8 @@ class TransformerDecoderLayer(ResidualLayer):
         `DecoderLayerOutput(vectors, self_attention, cross_attention, cache)`.
 
     Raises:
-        RequestError: as for `TransformerEncoderLayer`; `book` with a pre-norm.
+        RequestError: as for `TransformerEncoderLayer`; `book` with a pre-norm; a cross-attention
+            that is defined for one sequence only.
     """
 
     def __init__(
@@ -195,6 +196,8 @@ class TransformerDecoderLayer(ResidualLayer):
         super().__init__(units=units, feed_forward=feed_forward, norm_of=norm_of, **kwargs)
         if book and self.norm != "post":
             raise RequestError(f"book=true is a post-norm layer, got norm={self.norm}")
+        if (reason := cross_attention.one_sequence) is not None:
+            raise RequestError(f"{reason}: it can't be a decoder's attention to its source")
         self.self_attention, self.cross_attention = self_attention, cross_attention
 
     def build(self, vectors_shape, memory_shape):

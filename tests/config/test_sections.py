@@ -79,6 +79,15 @@ def test_a_setting_excluded_by_a_value_must_be_null():
         check_rule("a", 1, rule, {"b": {"c": 0.5}})
 
 
+def test_a_setting_can_require_values_of_another_one():
+    rule = Rule(**{"type": "int", "optional": True, "requires": "b.c=x,y", "why": "so it is"})
+    for value, other in ((1, "x"), (1, "y"), (None, "z"), (1, None)):
+        check_rule("a", value, rule, {"b": {"c": other}})
+    check_rule("a", False, Rule(**{"type": "bool", "requires": "b.c=x"}), {"b": {"c": "z"}})
+    with pytest.raises(RequestError, match=r"^a: needs b\.c=x or y \(so it is\), got b\.c=z\.$"):
+        check_rule("a", 1, rule, {"b": {"c": "z"}})
+
+
 def test_an_unknown_field_of_a_rule_is_an_error_in_the_file():
     with pytest.raises(TypeError, match="minimum"):
         Rule(**{"minimum": 1})

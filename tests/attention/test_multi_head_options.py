@@ -1,0 +1,392 @@
+"""The options of multi-head attention, held against formulas in NumPy and other implementations."""
+
+from types import SimpleNamespace
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from attnlab.attention import MultiHeadAttention
+from attnlab.attention.contract import CHECKS, normal, results
+from attnlab.attention.head_options import best, sliding_mask
+from attnlab.errors import RequestError
+from attnlab.layers.transformer import TransformerDecoderLayer
+
+pytestmark = pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning")
+B, T, S, Q, M, U, H = 2, 3, 7, 11, 5, 24, 6
+MASK = np.array([[1] * 7, [1, 1, 0, 1, 0, 0, 0]], bool)
+EACH = [
+    {},
+    {"kv_heads": 1},
+    {"kv_heads": 2},
+    {"kv_heads": 3, "window": 2},
+    {"window": 2},
+    {"sink": True},
+    {"gate": "headwise"},
+    {"gate": "elementwise"},
+    {"query_key_norm": True},
+    {"softcap": 0.7},
+    {"talking_heads": True},
+    {"top_k": 2},
+]
+ALL = {"kv_heads": 2, "window": 3, "sink": True, "gate": "elementwise", "query_key_norm": True}
+ALL |= {"softcap": 5.0, "talking_heads": True, "top_k": 3}
+
+
+def name_of(options):
+    return "-".join(f"{key}={value}" for key, value in options.items()) or "plain"
+
+
+def layer_of(options, heads=H, units=U, query=Q, memory=M, **more):
+    layer = MultiHeadAttention(heads=heads, units=units, **options, **more)
+    layer.build((B, T, query), (B, S, memory))
+    for number, weight in enumerate(layer.weights):
+        weight.assign(normal(*weight.shape, seed=20 + number) / 2)
+    return layer
+
+
+def softmax(scores, sink=None):
+    lifted = np.exp(scores - np.max(scores, initial=-np.inf if sink is None else sink))
+    extra = 0 if sink is None else np.exp(sink - np.max(scores, initial=sink))
+    return lifted / (lifted.sum() + extra)
+
+
+def normed(x, scale):
+    return scale * x / np.sqrt(np.mean(x**2) + 1e-6)
+
+
+def by_formulas(layer, query, memory, admitted):
+    """Return context and weights, computed from the printed formulas one query at a time."""
+    w = {weight.name: np.array(weight, "float64") for weight in layer.weights}
+    heads, d = layer.heads, layer.units // layer.heads
+    key_heads = layer.kv_heads or heads
+    context = np.zeros((len(query), query.shape[1], layer.units))
+    weights = np.zeros((len(query), heads, query.shape[1], memory.shape[1]))
+    for b, t in np.ndindex(*query.shape[:2]):
+        seen = np.flatnonzero(admitted[b, t])
+        if not len(seen):
+            continue
+        q = (query[b, t] @ w["query_kernel"] + w["query_bias"]).reshape(heads, d)
+        k = (memory[b] @ w["key_kernel"] + w["key_bias"]).reshape(-1, key_heads, d)[seen]
+        v = (memory[b] @ w["value_kernel"] + w["value_bias"]).reshape(-1, key_heads, d)[seen]
+        scores = np.zeros((heads, len(seen)))
+        for h in range(heads):
+            for s in range(len(seen)):
+                one, other = q[h], k[s, h * key_heads // heads]
+                if layer.query_key_norm:
+                    one, other = normed(one, w["query_scale"]), normed(other, w["key_scale"])
+                scores[h, s] = one @ other / np.sqrt(d)
+        if layer.softcap:
+            scores = layer.softcap * np.tanh(scores / layer.softcap)
+        if layer.talking_heads:
+            scores = w["score_mixing"].T @ scores
+        rows = np.zeros_like(scores)
+        for h in range(heads):
+            most = np.argsort(-scores[h])[: layer.top_k]
+            sink = w["sink_score"][h, 0, 0] if layer.sink else None
+            rows[h, most] = softmax(scores[h, most], sink)
+        if layer.talking_heads:
+            rows = w["weight_mixing"].T @ rows
+        weights[b, :, t, seen] = rows.T
+        found = np.array([rows[h] @ v[:, h * key_heads // heads] for h in range(heads)])
+        if layer.gate != "none":
+            gates = 1 / (1 + np.exp(-query[b, t] @ w["gate_kernel"]))
+            found *= gates.reshape(heads, -1)
+        context[b, t] = found.ravel() @ w["output_kernel"] + w["output_bias"]
+    return context, weights
+
+
+@pytest.mark.parametrize("options", [*EACH, ALL], ids=name_of)
+def test_the_result_is_that_of_the_formulas(options):
+    layer = layer_of(options)
+    query, memory = normal(B, T, Q), normal(B, S, M, seed=1)
+    mask = np.broadcast_to(MASK[:, None], (B, T, S)).copy()
+    mask[0, 1] = False
+    output = layer(query, memory, mask=mask, start_index=2)
+    if layer.window:
+        distance = 2 + np.arange(T)[:, None] - np.arange(S)
+        mask &= np.abs(distance) <= layer.window
+    context, weights = by_formulas(layer, query, memory, mask)
+    np.testing.assert_allclose(output.weights, weights, atol=2e-6)
+    np.testing.assert_allclose(output.context, context, atol=2e-5)
+
+
+@pytest.mark.parametrize("options", [ALL, {"window": 2}, {"kv_heads": 1, "top_k": 4}], ids=name_of)
+@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
+def test_the_contract_is_fulfilled(check, options):
+    check(lambda **changes: MultiHeadAttention(**{"heads": 4, **options, **changes}))
+
+
+@pytest.mark.parametrize(
+    "options, more",
+    [
+        ({"kv_heads": 2}, -2 * 8 * (6 - 2) * (48 + 1)),
+        ({"window": 2, "top_k": 3, "softcap": 5.0}, 0),
+        ({"sink": True}, 6),
+        ({"gate": "headwise"}, 48 * 6),
+        ({"gate": "elementwise"}, 48 * 48),
+        ({"query_key_norm": True}, 2 * 8),
+        ({"talking_heads": True}, 2 * 6**2),
+    ],
+    ids=lambda value: name_of(value) if isinstance(value, dict) else "",
+)
+def test_parameters(options, more):
+    plain = layer_of({}, units=48, query=48, memory=48)
+    assert layer_of(options, units=48, query=48, memory=48).count_params() - more == (
+        plain.count_params()
+    )
+
+
+def test_without_options_weights_have_the_names_of_before():
+    names = [f"{part}_{kind}" for part in ("query", "key", "value") for kind in ("kernel", "bias")]
+    assert [w.name for w in layer_of({}).weights] == [*names, "output_kernel", "output_bias"]
+
+
+def test_options_that_change_nothing_give_the_same_bits():
+    query, memory = normal(B, T, Q), normal(B, S, M, seed=1)
+    plain = layer_of({})(query, memory)
+    for options in ({"kv_heads": H}, {"window": 99}, {"top_k": 99}):
+        found = layer_of(options)(query, memory)
+        np.testing.assert_array_equal(found.weights, plain.weights)
+        np.testing.assert_array_equal(found.context, plain.context)
+
+
+def test_talking_heads_start_as_plain_heads():
+    layer = MultiHeadAttention(heads=H, units=U, talking_heads=True)
+    layer.build((B, T, Q), (B, S, M))
+    np.testing.assert_array_equal(layer.score_mixing, np.eye(H))
+    assert layer.weights_are == "signed" and MultiHeadAttention().weights_are == "shares"
+
+
+# --- windows -----------------------------------------------------------------------------------
+
+
+def test_a_causal_window_has_the_query_and_a_two_sided_one_both_sides():
+    causal, both = (np.array(sliding_mask(5, 5, 0, 2, way))[0] for way in (True, False))
+    np.testing.assert_array_equal(causal[3], [0, 0, 1, 1, 0])
+    np.testing.assert_array_equal(both[2], [1, 1, 1, 1, 1])
+    np.testing.assert_array_equal(both[0], [1, 1, 1, 0, 0])
+
+
+@pytest.mark.parametrize("steps, window", [(13, 3), (12, 3), (7, 1), (17, 8)])
+@pytest.mark.parametrize("options", [{}, {**ALL, "top_k": None}, ALL], ids=name_of)
+@pytest.mark.parametrize("masked", [False, True])
+def test_blocks_give_what_the_whole_gives(steps, window, options, masked):
+    """Gradients, too; the left padding leaves queries without anything to see."""
+    layer = layer_of({**options, "window": window}, query=U, memory=U)
+    sequence = normal(B, steps, U, seed=5)
+    real = np.ones((B, steps), bool)
+    real[1, : steps // 2], real[1, -1] = not masked, not masked
+    settings = {"causal": True, "memory_mask": real if masked else None}
+    calls = []
+    direct = layer.direct_context
+
+    def counted(*arguments):
+        calls.append(direct(*arguments))
+        return calls[-1]
+
+    layer.direct_context = counted
+    found = results_of(layer, sequence, **settings)
+    assert calls[0] is not None
+    expected = results_of(layer, sequence, **settings, mask=np.ones((1, 1, 1), bool))
+    for name, value in expected.items():
+        np.testing.assert_allclose(found[name], value, atol=3e-5, rtol=1e-4, err_msg=name)
+
+
+def results_of(layer, sequence, **settings):
+    sequence = tf.constant(sequence)
+    with tf.GradientTape() as tape:
+        tape.watch(sequence)
+        context = layer(sequence, sequence, **settings).context
+        loss = tf.reduce_sum(context * normal(*context.shape, seed=8))
+    named = {"sequence": sequence, **{w.path: w.value for w in layer.trainable_weights}}
+    gradients = tape.gradient(loss, named, unconnected_gradients="zero")
+    return {"context": np.array(context), **{k: np.array(v) for k, v in gradients.items()}}
+
+
+def test_a_compiled_window_makes_no_weights_of_all_pairs():
+    """Neither does its gradient; without a window there are such weights."""
+
+    def program(window):
+        layer, steps = layer_of({"window": window}, heads=2, units=4, query=4, memory=4), 211
+
+        @tf.function(jit_compile=True, autograph=False)
+        def gradient(sequence):
+            with tf.GradientTape() as tape:
+                tape.watch(sequence)
+                loss = tf.reduce_sum(layer(sequence, sequence, causal=True).context)
+            return tape.gradient(loss, sequence)
+
+        sequence = tf.constant(normal(1, steps, 4))
+        return gradient.experimental_get_compiler_ir(sequence)(stage="optimized_hlo")
+
+    assert "211,211]" in program(None) and "211,211]" not in program(5)
+
+
+@pytest.mark.parametrize("length", [None, 13])
+def test_a_window_is_the_same_step_by_step(length):
+    layer = layer_of({"window": 3, "kv_heads": 2}, query=U, memory=U, rope=True)
+    sequence = normal(B, 13, U, seed=5)
+    together = layer(sequence, sequence, causal=True)
+    cache = layer.empty_cache(B, length, U)
+    for at in range(13):
+        output, cache = layer.attend_to_past(sequence[:, at : at + 1], cache, start_index=at)
+        np.testing.assert_allclose(output.context[:, 0], together.context[:, at], atol=1e-5)
+
+
+def test_only_the_largest_of_the_admitted_scores_are_seen():
+    scores = tf.constant([[[[3.0, 9, 1, 2, 2]]]])
+    mask = np.array([1, 0, 1, 1, 1], bool)
+    np.testing.assert_array_equal(best(scores, mask, 2)[0, 0, 0], [1, 0, 0, 1, 1])
+    np.testing.assert_array_equal(best(scores, mask, 1)[0, 0, 0], [1, 0, 0, 0, 0])
+    np.testing.assert_array_equal(best(scores, mask & False, 2)[0, 0, 0], [0] * 5)
+    np.testing.assert_array_equal(best(scores, None, 99)[0, 0, 0], [1] * 5)
+
+
+# --- other implementations ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kv_heads", [1, 2, 3, 6])
+def test_groups_are_those_of_keras(kv_heads):
+    layer = layer_of({"kv_heads": kv_heads})
+    query, memory = normal(B, T, Q), normal(B, S, M, seed=1)
+    reference = keras.layers.GroupQueryAttention(U // H, H, kv_heads)
+    reference.build((B, T, Q), (B, S, M))
+    reference.build = None
+    kinds = {"query": 0, "key": 1, "value": 2, "attention_output": 3}
+    theirs = sorted(
+        reference.weights, key=lambda w: (kinds[w.path.split("/")[-2]], "bias" in w.path)
+    )
+    # Keras projects back to the query's width: so do we here, by a part of W_O.
+    for variable, value in zip(theirs, layer.get_weights(), strict=True):
+        variable.assign(
+            np.reshape(
+                value[..., :Q] if value.shape[-1] == U and "output" in variable.path else value,
+                variable.shape,
+            )
+        )
+    mask = np.broadcast_to(MASK[:, None], (B, T, S))
+    expected = reference(query, memory, attention_mask=mask)
+    found = layer(query, memory, mask=mask).context
+    np.testing.assert_allclose(found[..., :Q], expected, atol=1e-5)
+
+
+def heads_of(layer, query, memory):
+    """Return queries, keys and values of each head as PyTorch has them."""
+    torch = pytest.importorskip("torch")
+    found = (layer.project_query(tf.constant(query)), *layer.project(memory))
+    return [torch.tensor(np.array(each), requires_grad=True) for each in found]
+
+
+def contexts_of(layer, query, memory, mask):
+    """Return our contexts of the heads (B, H, T, V) and gradients with regard to q, k and v."""
+    tensors = [layer.project_query(tf.constant(query)), *layer.project(memory)]
+    with tf.GradientTape() as tape:
+        tape.watch(tensors)
+        weights = layer.normalize(layer.score(*tensors[:2]), mask)
+        contexts = layer.summed(weights, tensors[2])
+        loss = tf.reduce_sum(contexts * normal(*contexts.shape, seed=8))
+    return contexts.numpy(), [g.numpy() for g in tape.gradient(loss, tensors)]
+
+
+def compare(layer, function):
+    """Compare contexts and gradients with a PyTorch function of q, k, v, and a bool mask."""
+    torch = pytest.importorskip("torch")
+    query, memory = normal(B, T, Q), normal(B, S, M, seed=1)
+    tensors = heads_of(layer, query, memory)
+    expected = function(*tensors, torch.from_numpy(MASK[:, None, None]))
+    factors = torch.from_numpy(normal(*expected.shape, seed=8))
+    (expected * factors).sum().backward()
+    found, gradients = contexts_of(layer, query, memory, MASK[:, None, None])
+    np.testing.assert_allclose(found, expected.detach().numpy(), atol=1e-5)
+    for ours, theirs in zip(gradients, tensors, strict=True):
+        np.testing.assert_allclose(ours, theirs.grad.numpy(), atol=2e-5)
+
+
+@pytest.mark.parametrize("kv_heads", [1, 2, 3])
+def test_groups_are_those_of_torch(kv_heads):
+    torch = pytest.importorskip("torch")
+
+    def attend(query, keys, values, mask):
+        return torch.nn.functional.scaled_dot_product_attention(
+            query, keys, values, attn_mask=mask, enable_gqa=True
+        )
+
+    compare(layer_of({"kv_heads": kv_heads}), attend)
+
+
+def additive(mask):
+    return mask.float().masked_fill(~mask, -1e30).masked_fill(mask, 0)
+
+
+def test_sinks_are_those_of_gpt_oss():
+    module = pytest.importorskip("transformers.models.gpt_oss.modeling_gpt_oss")
+    torch = pytest.importorskip("torch")
+    layer = layer_of({"sink": True, "kv_heads": 2})
+    sinks = torch.from_numpy(np.array(layer.sink_score).ravel())
+    own = SimpleNamespace(sinks=sinks, num_key_value_groups=3, training=False)
+
+    def attend(query, keys, values, mask):
+        scale = (U // H) ** -0.5
+        found = module.eager_attention_forward(own, query, keys, values, additive(mask), scale)
+        return found[0].transpose(1, 2)
+
+    compare(layer, attend)
+
+
+def test_the_softcap_is_that_of_gemma_2():
+    module = pytest.importorskip("transformers.models.gemma2.modeling_gemma2")
+    own = SimpleNamespace(num_key_value_groups=2, training=False, head_dim=U // H)
+
+    def attend(query, keys, values, mask):
+        found = module.eager_attention_forward(
+            own, query, keys, values, additive(mask), scaling=(U // H) ** -0.5, softcap=0.7
+        )
+        return found[0].transpose(1, 2)
+
+    compare(layer_of({"softcap": 0.7, "kv_heads": 3}), attend)
+
+
+def test_the_norm_is_torchs():
+    torch = pytest.importorskip("torch")
+    layer = layer_of({"query_key_norm": True})
+    query = np.array(layer.project_query(normal(B, T, Q)))
+    scale = torch.from_numpy(np.array(layer.query_scale))
+    expected = torch.nn.functional.rms_norm(torch.from_numpy(query), scale.shape, scale, 1e-6)
+    np.testing.assert_allclose(layer.activate("query", query), expected.numpy(), atol=1e-5)
+
+
+# --- what is refused ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "options, message",
+    [
+        ({"kv_heads": 4}, "kv_heads = 4 must divide heads = 6"),
+        ({"kv_heads": 0}, "kv_heads must be at least 1, got 0"),
+        ({"kv_heads": 2, "book": True}, "book=true has keys for every head"),
+        ({"window": 0}, "window must be at least 1"),
+        ({"top_k": 0}, "top_k must be at least 1"),
+        ({"softcap": 0.0}, "softcap must be above 0"),
+        ({"gate": "wide"}, "gate must be one of none, headwise, elementwise, got 'wide'"),
+        ({"sink": True, "normalizer": "sparsemax"}, "sink=true needs normalizer=softmax"),
+    ],
+)
+def test_what_has_no_meaning_is_refused(options, message):
+    with pytest.raises(RequestError, match=message):
+        MultiHeadAttention(heads=H, **options)
+
+
+def test_a_window_cant_be_the_attention_to_a_source():
+    layers = {name: MultiHeadAttention(window=3) for name in ("self_attention", "cross_attention")}
+    with pytest.raises(RequestError, match="window=3 counts the steps of one sequence: it can't"):
+        TransformerDecoderLayer(**layers, units=8, feed_forward=8)
+
+
+def test_every_weight_of_all_options_matters():
+    layer = layer_of(ALL)
+    found = results(layer, normal(B, T, Q), normal(B, S, M, seed=1))
+    for name, gradient in found.items():
+        if "gradient" in name:
+            assert np.abs(gradient).max() > 1e-5, name
