@@ -9,7 +9,9 @@ its class are enough.
 
 from attnlab.attention.bahdanau import BahdanauAttention
 from attnlab.attention.base import Attention, AttentionOutput, ProjectedMemory
+from attnlab.attention.delta import DeltaAttention
 from attnlab.attention.functional import causal_mask, padding_mask
+from attnlab.attention.gated_delta import GatedDeltaAttention
 from attnlab.attention.linear import LinearAttention
 from attnlab.attention.luong_global import LuongGlobalAttention
 from attnlab.attention.luong_local import LuongLocalAttention
@@ -22,6 +24,8 @@ __all__ = [
     "Attention",
     "AttentionOutput",
     "BahdanauAttention",
+    "DeltaAttention",
+    "GatedDeltaAttention",
     "LinearAttention",
     "LuongGlobalAttention",
     "LuongLocalAttention",

@@ -6,7 +6,7 @@ import pytest
 import tensorflow as tf
 from torch_references import B, H, W, own_past, with_random_weights
 
-from attnlab.attention import LinearAttention
+from attnlab.attention import DeltaAttention, GatedDeltaAttention, LinearAttention
 from attnlab.attention.contract import normal
 from attnlab.attention.functional import masked_softmax
 from attnlab.attention.normalizers import NORMALIZERS
@@ -14,6 +14,8 @@ from attnlab.attention.state import CHUNK
 from attnlab.errors import RequestError
 
 MAKERS = {
+    "delta": lambda **settings: DeltaAttention(heads=H, **settings),
+    "gated_delta": lambda **settings: GatedDeltaAttention(heads=H, **settings),
     "elu": lambda **settings: LinearAttention(heads=H, **settings),
     "taylor": lambda **settings: LinearAttention(heads=H, feature_map="taylor", **settings),
 }

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 from hydra.errors import MissingConfigException
+from mechanisms import mechanisms_for
 
 from attnlab.cli import main
 from attnlab.config.composing import conf_folder, explain, known_keys, options
@@ -146,7 +147,7 @@ def test_the_default_placement_is_written_into_the_configuration(compose, attent
 
 
 @pytest.mark.parametrize("task", ["sunspots", "classify"])
-@pytest.mark.parametrize("attention", options("attention"))
+@pytest.mark.parametrize("attention", mechanisms_for("sunspots"))
 def test_every_mechanism_is_read_alike_by_default(compose, task, attention):
     """Every mechanism with a context reads state and context, the others only the state."""
     config = compose(f"task={task}", f"attention={attention}", "model=rnn")
@@ -170,7 +171,7 @@ def test_a_chosen_readout_stays_and_one_that_reads_nothing_is_refused(compose):
 
 
 def test_all_translators_have_the_same_readout_by_default(compose):
-    mechanisms = [name for name in options("attention") if name != "pooling"]
+    mechanisms = [name for name in mechanisms_for("translate") if name != "pooling"]
     configs = [compose("task=translate", "model=rnn", f"attention={name}") for name in mechanisms]
     assert {config.model.settings["output"] for config in configs} == {"attentional"}
 

@@ -4,6 +4,7 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
+from mechanisms import mechanisms_for
 
 from attnlab.attention import (
     BahdanauAttention,
@@ -12,7 +13,7 @@ from attnlab.attention import (
     ScaledDotProductAttention,
 )
 from attnlab.attention.contract import normal
-from attnlab.config.options import option_class, option_content, options
+from attnlab.config.options import option_class, option_content
 from attnlab.errors import RequestError
 from attnlab.layers.sublayers import FeedForward
 from attnlab.layers.transformer import TransformerDecoderLayer, TransformerEncoderLayer
@@ -221,7 +222,7 @@ def test_a_prefix_at_once_and_then_steps(vectors, memory):
 
 # --- any mechanism, any mode -------------------------------------------------------------------
 
-CONTENT = {name: option_content("attention", name) for name in options("attention")}
+CONTENT = {name: option_content("attention", name) for name in mechanisms_for("translate")}
 MIXING = [name for name, content in CONTENT.items() if "model.name" not in content["rules"]]
 
 

@@ -9,8 +9,9 @@ from typing import Any
 import keras
 import numpy as np
 import tensorflow as tf
+from mechanisms import mechanisms_for
 
-from attnlab.config.options import option_content, options
+from attnlab.config.options import option_content
 
 SMALL = {"units": 6, "embedding": 5, "heads": 3, "window": 2, "layers": 2, "feed_forward": 5}
 SMALL |= {"cell": "simple"}
@@ -34,7 +35,8 @@ def settings(group: str, name: str, **others) -> dict:
 
 def combinations(models: Sequence[str]) -> list[tuple[str, str]]:
     """Each model with each mechanism that its rules allow."""
-    rules = {name: option_content("attention", name)["rules"] for name in options("attention")}
+    own = {name: option_content("attention", name) for name in mechanisms_for("sunspots")}
+    rules = {name: content["rules"] for name, content in own.items()}
     return [
         (model, attention)
         for model in models

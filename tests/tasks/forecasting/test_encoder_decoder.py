@@ -6,8 +6,9 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
+from mechanisms import mechanisms_for
 
-from attnlab.config.options import option_class, option_content, options
+from attnlab.config.options import option_class, option_content
 from attnlab.tasks.forecasting.kind import KIND
 from attnlab.tasks.models import build_model
 from attnlab.training.batches import filled_plan
@@ -31,7 +32,7 @@ def can_decode(name: str) -> bool:
     return "model.at_once" not in option_content("attention", name)["rules"]
 
 
-MECHANISMS = [name for name in options("attention") if can_decode(name)]
+MECHANISMS = [name for name in mechanisms_for("sunspots") if can_decode(name)]
 
 
 def make(attention: str, inputs: int = 0, **changes):

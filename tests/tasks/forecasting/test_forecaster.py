@@ -8,6 +8,7 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
+from mechanisms import mechanisms_for
 from small_models import (
     assert_drops_in_training_alone,
     assert_every_weight_learns,
@@ -21,7 +22,7 @@ from attnlab.attention.luong_global import LuongGlobalAttention
 from attnlab.attention.luong_local import LuongLocalAttention
 from attnlab.attention.none import NoAttention
 from attnlab.attention.pooling import PoolingAttention
-from attnlab.config.options import option_class, option_content, options
+from attnlab.config.options import option_class, option_content
 from attnlab.errors import RequestError
 from attnlab.layers.positional_encoding import KINDS
 from attnlab.layers.recurrent import RecurrentEncoder
@@ -70,7 +71,7 @@ def plain(attention, **changes):
 
 DECODING = [
     n
-    for n in options("attention")
+    for n in mechanisms_for("sunspots")
     if "model.at_once" not in option_content("attention", n)["rules"]
 ]
 PAIRS = [*combinations(MODELS[:2]), *(("decoder", name) for name in DECODING)]

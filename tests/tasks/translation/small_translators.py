@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import keras
 import numpy as np
+from mechanisms import mechanisms_for
 
-from attnlab.config.options import option_class, option_content, options
+from attnlab.config.options import option_class, option_content
 from attnlab.tasks.translation.models.build import build_translator
 
-QUERYING = [name for name in options("attention") if name not in ("none", "pooling")]
+QUERYING = [name for name in mechanisms_for("translate") if name not in ("none", "pooling")]
 
 
 def own_settings(content: dict) -> dict:

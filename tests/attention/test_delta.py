@@ -1,0 +1,119 @@
+"""DeltaNet, gated or not, against a plain loop over the recurrence, and against fla's code."""
+
+import numpy as np
+import pytest
+from torch_references import (
+    B,
+    H,
+    T,
+    W,
+    assert_is_torchs,
+    by_head,
+    fla_naive,
+    joined,
+    with_random_weights,
+)
+
+from attnlab.attention import DeltaAttention, GatedDeltaAttention
+from attnlab.attention.contract import normal
+from attnlab.config.options import option_content
+
+
+def of_unit_length(x):
+    """SiLU, then the vector's direction."""
+    x = x / (1 + np.exp(-x))
+    return x / np.sqrt((x**2).sum(-1, keepdims=True))
+
+
+def reference(x, mask, w_q, w_k, w_v, w_o, w_b, scale, w_a=None, log_rate=None, bias=None):
+    """Section 2.2 of 2406.06484, Eq. 10 of 2412.06464; a masked step changes nothing."""
+    split = lambda kernel: (x @ kernel).reshape(len(x), H, -1)  # noqa: E731
+    q, k, v, b = of_unit_length(split(w_q)), of_unit_length(split(w_k)), split(w_v), split(w_b)
+    b = np.where(mask[:, None], 1 / (1 + np.exp(-b[..., 0])), 0)
+    kept = np.ones((len(x), H))
+    if w_a is not None:
+        decay = -np.exp(log_rate) * np.log1p(np.exp(x @ w_a + bias))
+        kept = np.where(mask[:, None], np.exp(decay), 1)
+    memory, contexts = np.zeros((H, k.shape[-1], v.shape[-1])), []
+    for t in range(len(x)):
+        for h in range(H):
+            memory[h] *= kept[t, h]
+            old = memory[h].T @ k[t, h]
+            memory[h] += b[t, h] * np.outer(k[t, h], v[t, h] - old)
+        found = np.einsum("hkv,hk->hv", memory, q[t])
+        found /= np.sqrt((found**2).mean(-1, keepdims=True) + 1e-5)
+        contexts.append((found * scale).reshape(-1) @ w_o)
+    return np.stack(contexts)
+
+
+@pytest.mark.parametrize("cls", [DeltaAttention, GatedDeltaAttention])
+@pytest.mark.parametrize("steps", [T, 67])
+def test_the_context_is_the_recurrence(cls, steps):
+    layer = with_random_weights(cls(heads=H))
+    x, mask = normal(2, steps, W, seed=3), np.random.default_rng(5).random((2, steps)) < 0.8
+    found = layer(x, x, memory_mask=mask, causal=True).context
+    weights = [each.astype("float64") for each in layer.get_weights()]
+    for row, expected in enumerate(reference(x[b], mask[b], *weights) for b in range(2)):
+        seen = np.cumsum(mask[row]) > 0
+        np.testing.assert_allclose(found[row], expected * seen[:, None], atol=3e-5)
+
+
+def test_it_adds_a_strength_per_head_and_a_scale_to_the_projections():
+    layer = with_random_weights(DeltaAttention(heads=H))
+    assert layer.count_params() == 4 * W * W + W * H + W // H
+    gated = with_random_weights(GatedDeltaAttention(heads=H))
+    assert gated.count_params() - layer.count_params() == W * H + 2 * H
+
+
+def test_the_decay_starts_as_in_mamba_2():
+    layer = GatedDeltaAttention(heads=211)
+    layer.build((B, T, 211), (B, T, 211))
+    rates = np.exp(np.array(layer.decay_rate))
+    steps = np.log1p(np.exp(np.array(layer.decay_bias)))
+    for values, low, high in ((rates, 0, 16), (np.log(steps), np.log(0.001), np.log(0.1))):
+        assert low < values.min() < low + (high - low) / 8 and high > values.max()
+        np.testing.assert_allclose(values.mean(), (low + high) / 2, rtol=0.1)
+
+
+def test_repeated_keys_replace_values_and_the_weights_say_so():
+    """Two steps with the same vector: the second takes a part of the first one's value out."""
+    layer = with_random_weights(DeltaAttention(heads=H))
+    x = np.repeat(normal(1, 1, W, seed=3), 2, axis=1)
+    weights = np.array(layer(x, x, causal=True).weights)[0]
+    strength = 1 / (1 + np.exp(-x[0, 0] @ np.array(layer.strength_kernel)))
+    match = weights[:, 0, 0] / strength  # q'k
+    np.testing.assert_allclose(weights[:, 1, 1], match * strength, rtol=1e-4)
+    np.testing.assert_allclose(weights[:, 1, 0], match * strength * (1 - strength), rtol=1e-4)
+
+
+@pytest.mark.parametrize("steps", [T, 67])
+@pytest.mark.parametrize("cls", [DeltaAttention, GatedDeltaAttention])
+def test_it_is_flas(cls, steps):
+    """Both divide queries by sqrt(d), here undone."""
+    torch = pytest.importorskip("torch")
+    plain = fla_naive("delta_rule").delta_rule_recurrence
+    gated = fla_naive("gated_delta_rule").naive_recurrent_gated_delta_rule
+
+    def unit(vectors):
+        vectors = torch.nn.functional.silu(vectors)
+        return vectors * torch.rsqrt((vectors**2).sum(-1, keepdim=True) + 1e-6)
+
+    def in_torch(vectors, query_kernel, key_kernel, value_kernel, output_kernel, **others):
+        queries, keys = (unit(by_head(vectors, each)) for each in (query_kernel, key_kernel))
+        strength = torch.sigmoid(by_head(vectors, others["strength_kernel"]))[..., 0]
+        parts = queries * queries.shape[-1] ** 0.5, keys, by_head(vectors, value_kernel), strength
+        if cls is DeltaAttention:
+            found, _ = plain(*parts)
+        else:
+            gate = vectors @ others["decay_kernel"] + others["decay_bias"]
+            decay = -others["decay_rate"].exp() * torch.nn.functional.softplus(gate)
+            found = gated(*(each.transpose(1, 2) for each in parts), decay)[0].transpose(1, 2)
+        found = torch.nn.functional.rms_norm(found, found.shape[-1:], others["norm_scale"], 1e-5)
+        return joined(found, output_kernel)
+
+    assert_is_torchs(cls(heads=H), in_torch, steps=steps, most=3e-5)
+
+
+@pytest.mark.parametrize("name", ["delta", "gated_delta"])
+def test_only_language_models_may_have_it(name):
+    assert option_content("attention", name)["rules"]["task.name"]["choices"] == ["language"]
