@@ -10,6 +10,7 @@ its class are enough.
 from attnlab.attention.bahdanau import BahdanauAttention
 from attnlab.attention.base import Attention, AttentionOutput, ProjectedMemory
 from attnlab.attention.delta import DeltaAttention
+from attnlab.attention.forgetting import ForgettingAttention
 from attnlab.attention.functional import causal_mask, padding_mask
 from attnlab.attention.gated_delta import GatedDeltaAttention
 from attnlab.attention.linear import LinearAttention
@@ -25,6 +26,7 @@ __all__ = [
     "AttentionOutput",
     "BahdanauAttention",
     "DeltaAttention",
+    "ForgettingAttention",
     "GatedDeltaAttention",
     "LinearAttention",
     "LuongGlobalAttention",

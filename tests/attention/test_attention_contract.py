@@ -93,6 +93,8 @@ def test_the_yaml_names_the_place_unless_it_is_the_usual_one(mechanism):
 
 def test_weights_sum_to_one_if_the_window_covers_the_memory(variant, query, memory):
     layer = built(variant)
+    if layer.weights_are == "signed":
+        pytest.skip("signed weights add up to anything")
     sums = np.sum(attend(layer, query, memory).weights, -1)
     if layer.weights_are == "signed":
         pytest.skip("its weights add up to anything")

@@ -1,0 +1,90 @@
+"""Forgetting attention against loops over its formula, and against fla's code."""
+
+import numpy as np
+import pytest
+from torch_references import (
+    B,
+    H,
+    T,
+    W,
+    assert_is_torchs,
+    by_head,
+    fla_naive,
+    joined,
+    with_random_weights,
+)
+
+from attnlab.attention import ForgettingAttention, MultiHeadAttention
+from attnlab.attention.contract import normal
+from attnlab.config.options import option_content
+
+
+def test_weights_are_the_formula_and_masked_steps_forget_nothing():
+    layer = with_random_weights(ForgettingAttention(heads=H))
+    x, mask = normal(B, T, W, seed=3), np.arange(T) != 2
+    found = layer(x, x, memory_mask=np.stack([mask, mask]), causal=True).weights
+    w_q, w_k, _, _, w_f, b_f = (each.astype("float64") for each in layer.get_weights())
+    for b, h in np.ndindex(B, H):
+        q, k = ((x[b] @ each).reshape(T, H, -1)[:, h] for each in (w_q, w_k))
+        gates = np.where(mask, 1 / (1 + np.exp(-(x[b] @ w_f + b_f)[:, h])), 1)
+        for t in range(T):
+            row = np.zeros(T)
+            for s in np.flatnonzero(mask[: t + 1]):
+                row[s] = np.exp(q[t] @ k[s] / np.sqrt(W / H)) * gates[s + 1 : t + 1].prod()
+            np.testing.assert_allclose(found[b, h, t], row / row.sum(), atol=1e-6)
+
+
+@pytest.mark.parametrize("normalizer", ["sigmoid", "softmax_one"])
+def test_weights_that_are_no_shares_forget_too(normalizer):
+    """Their scores may not be shifted, so the whole sum of the gates counts."""
+    layer = with_random_weights(ForgettingAttention(heads=H, normalizer=normalizer))
+    x = normal(B, T, W, seed=3)
+    before = np.array(layer(x, x, causal=True).weights)
+    layer.gate_bias.assign(layer.gate_bias - 20)
+    after = np.array(layer(x, x, causal=True).weights)
+    diagonal = np.eye(T, dtype=bool)
+    assert after[..., ~diagonal].max() < 1e-4 < before[..., diagonal].min()
+    if normalizer == "sigmoid":
+        np.testing.assert_allclose(after[..., diagonal], before[..., diagonal], rtol=1e-4)
+
+
+@pytest.mark.parametrize("steps", [T, 67])
+def test_it_is_flas(steps):
+    torch = pytest.importorskip("torch")
+    naive = fla_naive("forgetting_attn").naive_forgetting_attn
+
+    def in_torch(vectors, query_kernel, key_kernel, value_kernel, output_kernel, **gate):
+        parts = (by_head(vectors, each) for each in (query_kernel, key_kernel, value_kernel))
+        gates = vectors @ gate["gate_kernel"] + gate["gate_bias"]
+        parts = (each.transpose(1, 2) for each in parts)
+        found = naive(*parts, torch.nn.functional.logsigmoid(gates))
+        return joined(found.transpose(1, 2), output_kernel)
+
+    assert_is_torchs(ForgettingAttention(heads=H), in_torch, steps=steps)
+
+
+def test_gates_start_nearly_open():
+    layer = ForgettingAttention(heads=H)
+    layer.build((B, T, W), (B, T, W))
+    np.testing.assert_array_equal(layer.gate_bias, np.full(H, 5.0))
+    assert layer.count_params() == 4 * W * W + H * (W + 1)
+
+
+def test_with_open_gates_it_is_multi_head_attention_without_biases():
+    layer = with_random_weights(ForgettingAttention(heads=H, rope=True))
+    layer.gate_kernel.assign(layer.gate_kernel * 0)
+    layer.gate_bias.assign(layer.gate_bias * 0 + 40)
+    other = with_random_weights(MultiHeadAttention(heads=H, rope=True))
+    kernels = iter(layer.get_weights()[:4])
+    other.set_weights(
+        [each * 0 if "bias" in each.name else next(kernels) for each in other.weights]
+    )
+    x = normal(B, T, W, seed=3)
+    one, two = (each(x, x, causal=True) for each in (layer, other))
+    np.testing.assert_allclose(one.weights, two.weights, atol=1e-6)
+    np.testing.assert_allclose(one.context, two.context, atol=1e-5)
+
+
+def test_only_language_models_may_have_it():
+    rules = option_content("attention", "forgetting")["rules"]
+    assert rules["task.name"]["choices"] == ["language"]
