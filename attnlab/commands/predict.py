@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import inspect
 import json
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import chain, islice
@@ -70,6 +71,8 @@ def _option(setting: Setting) -> _Decorator:
     options: dict[str, Any] = {"type": str}
     if setting.value is bool:
         options = {"is_flag": True}
+    elif setting.value is float:
+        options = {"type": float}
     elif setting.value is Path:
         options = {"type": click.Path(path_type=Path)}
     elif isinstance(setting.value, tuple):
@@ -181,6 +184,11 @@ def _print(predictor: Predictor, results: Iterable[Any], form: str) -> None:
     for result in results:
         if form == "json":
             click.echo(json.dumps(predictor.content(result), ensure_ascii=False))
+            continue
+        if sys.stdout.isatty() and (pieces := predictor.pieces(result)) is not None:
+            for piece in pieces:
+                click.echo(piece, nl=False)
+            click.echo()
             continue
         for line in predictor.lines(result):
             click.echo(line)

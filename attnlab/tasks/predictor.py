@@ -23,7 +23,8 @@ class Setting:
     Attributes:
         name: of the keyword argument that gets its value; the option is `--name`, `-` for `_`.
         help: one sentence.
-        value: `str`, `Path`, `bool` for a flag, or the smallest and the largest of whole numbers.
+        value: `str`, `float`, `Path`, `bool` for a flag, or the smallest and the largest of whole
+            numbers.
         default: the value if the option isn't given; the help shows it unless it is None.
         metavar: what the help has for a value; None: the usual word for its type.
         repeated: whether it may be given several times.
@@ -33,7 +34,7 @@ class Setting:
     name: str
     help: str
     value: type | tuple[int, int | None] = str
-    default: int | str | None = None
+    default: float | str | None = None
     metavar: str | None = None
     repeated: bool = False
     required: bool = False
@@ -143,6 +144,10 @@ class Predictor:
     def lines(self, result: Any) -> Iterable[str]:
         """Return a result as lines of text."""
         raise NotImplementedError
+
+    def pieces(self, result: Any) -> Iterable[str] | None:
+        """Yield the text of a result as it is made, for a terminal; None: `lines` has it."""
+        return None
 
     def content(self, result: Any) -> Mapping[str, Any]:
         """Return a result as a JSON object."""

@@ -6,40 +6,48 @@ import math
 
 import numpy as np
 import pytest
+import tensorflow as tf
 
 from attnlab.errors import RequestError
-from attnlab.tasks.language.sampling import Sampler, min_p, penalized, probabilities, top_k, top_p
+from attnlab.tasks.language import sampling
+from attnlab.tasks.language.sampler import Sampler
+from attnlab.tasks.language.sampling import min_p, penalized, top_k, top_p
 
 NONE = -math.inf
 
 
 def logs(*shares):
-    return np.log(np.array([shares], float))
+    return tf.constant(np.log(np.array([shares], float)))
 
 
-def drawn(sampler, logits, count, seed=0):
-    """Tokens that one row draws again and again."""
-    draw, seen = [np.random.default_rng(seed)], np.zeros(logits.shape, bool)
-    return np.array([sampler.draw(logits, seen, draw)[0] for _ in range(count)])
+def kept(logits):
+    """Whether each token of the first row stays."""
+    return np.isfinite(logits.numpy())[0].tolist()
+
+
+def drawn(sampler, logits, count):
+    """Tokens drawn for equally spaced random numbers."""
+    many = tf.repeat(tf.constant(logits), count, axis=0)
+    uniform = tf.constant((np.arange(count) + 0.5) / count)
+    return sampling.drawn(sampler, many, tf.zeros(many.shape, tf.bool), uniform).numpy()
 
 
 def test_repetition_divides_positive_and_multiplies_negative_logits():
     seen = np.array([[True, True, False, False]])
-    found = penalized(np.array([[2.0, -2.0, 2.0, -2.0]]), seen, 2)
-    assert found.tolist() == [[1, -4, 2, -2]]
+    found = penalized(tf.constant([[2.0, -2.0, 2.0, -2.0]], tf.float64), seen, 2)
+    assert found.numpy().tolist() == [[1, -4, 2, -2]]
 
 
 def test_top_k_keeps_ties():
-    logits = np.array([[1.0, 3.0, 2.0, 2.0, 0.0]])
-    assert top_k(logits, 1).tolist() == [[NONE, 3, NONE, NONE, NONE]]
-    assert top_k(logits, 2).tolist() == [[NONE, 3, 2, 2, NONE]]
-    assert top_k(logits, 99).tolist() == logits.tolist()
+    logits = tf.constant([[1.0, 3.0, 2.0, 2.0, 0.0]], tf.float64)
+    assert top_k(logits, 1).numpy().tolist() == [[NONE, 3, NONE, NONE, NONE]]
+    assert top_k(logits, 2).numpy().tolist() == [[NONE, 3, 2, 2, NONE]]
+    assert top_k(logits, 99).numpy().tolist() == logits.numpy().tolist()
 
 
 def test_top_p_keeps_the_fewest_tokens_with_that_mass():
     logits = logs(0.125, 0.5, 0.25, 0.125)
-    kept = {mass: np.isfinite(top_p(logits, mass))[0].tolist() for mass in (0.3, 0.5, 0.51, 0.8, 1)}
-    assert kept == {
+    assert {mass: kept(top_p(logits, mass)) for mass in (0.3, 0.5, 0.51, 0.8, 1)} == {
         0.3: [False, True, False, False],
         0.5: [False, True, False, False],
         0.51: [False, True, True, False],
@@ -51,51 +59,44 @@ def test_top_p_keeps_the_fewest_tokens_with_that_mass():
 
 def test_min_p_is_a_share_of_the_largest_probability():
     logits = logs(0.1, 0.5, 0.26, 0.14)
-    assert np.isfinite(min_p(logits, 0.5))[0].tolist() == [False, True, True, False]
-    assert np.isfinite(min_p(logits, 1))[0].tolist() == [False, True, False, False]
-    assert np.isfinite(min_p(logits, 0)).all()
+    assert kept(min_p(logits, 0.5)) == [False, True, True, False]
+    assert kept(min_p(logits, 1)) == [False, True, False, False]
+    assert kept(min_p(logits, 0)) == [True] * 4
 
 
 def test_temperature_0_takes_the_first_most_probable_token():
-    logits = np.array([[1.0, 4.0, 4.0], [3.0, 1.0, 2.0]])
-    draws = [np.random.default_rng(seed) for seed in (0, 1)]
-    sampler = Sampler(temperature=0, top_p=0.1)
-    assert sampler.draw(logits, np.zeros((2, 3), bool), draws).tolist() == [1, 0]
-    seen = np.array([[False, True, True], [True, False, False]])
-    found = Sampler(temperature=0, repetition=5).draw(logits, seen, draws)
-    assert found.tolist() == [0, 2]
+    logits = tf.constant([[1.0, 4.0, 4.0], [3.0, 1.0, 2.0]])
+    never, uniform = tf.zeros((2, 3), tf.bool), tf.constant([0.9, 0.9], tf.float64)
+    greedy = Sampler(temperature=0, top_p=0.1)
+    assert sampling.drawn(greedy, logits, never, uniform).numpy().tolist() == [1, 0]
+    seen = tf.constant([[False, True, True], [True, False, False]])
+    found = sampling.drawn(Sampler(temperature=0, repetition=5), logits, seen, uniform)
+    assert found.numpy().tolist() == [0, 2]
 
 
-def test_shares_are_the_probabilities():
-    found = drawn(Sampler(), logs(0.1, 0.5, 0.4), 20_000)
-    shares = np.bincount(found, minlength=3) / 20_000
-    np.testing.assert_allclose(shares, [0.1, 0.5, 0.4], atol=0.015)
-    hot = drawn(Sampler(temperature=0.5), logs(0.1, 0.5, 0.4), 20_000)
-    expected = np.array([0.01, 0.25, 0.16]) / 0.42
-    np.testing.assert_allclose(np.bincount(hot, minlength=3) / 20_000, expected, atol=0.015)
+@pytest.mark.parametrize(("temperature", "shares"), [(1, (10, 50, 40)), (0.5, (1, 25, 16))])
+def test_tokens_are_drawn_by_their_probabilities(temperature, shares):
+    count = sum(shares) * 3
+    found = drawn(Sampler(temperature=temperature), logs(0.1, 0.5, 0.4), count)
+    assert np.bincount(found, minlength=3).tolist() == [3 * share for share in shares]
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_excluded_tokens_are_never_drawn(dtype):
     logits = np.random.default_rng(0).normal(size=(1, 101)).astype(dtype)
     for sampler in (Sampler(top_k=3), Sampler(top_p=0.2), Sampler(min_p=0.5)):
-        adjusted = sampler.adjusted(logits, np.zeros(logits.shape, bool))
-        allowed = {*np.flatnonzero(np.isfinite(adjusted[0]))}
+        found = sampling.adjusted(sampler, logits, tf.zeros(logits.shape, tf.bool))
+        allowed = {*np.flatnonzero(kept(found))}
         assert 1 < len(allowed) < 20
         assert {*drawn(sampler, logits, 2000)} == allowed
+    at_the_edges = tf.constant([0.0, 1 - 1e-16], tf.float64)
+    edges = tf.constant([[NONE, 0.0, 0.0, NONE]] * 2, tf.float64)
+    found = sampling.drawn(Sampler(), edges, tf.zeros((2, 4), tf.bool), at_the_edges)
+    assert found.numpy().tolist() == [1, 2]
 
 
-def test_a_seed_decides_and_rows_dont_depend_on_each_other():
-    logits = np.random.default_rng(0).normal(size=(3, 31))
-    seen = np.zeros(logits.shape, bool)
-
-    def rows(which):
-        draws = [np.random.default_rng(seed) for seed in which]
-        return np.array([Sampler().draw(logits[which], seen[which], draws) for _ in range(50)]).T
-
-    together = rows([0, 1, 2])
-    assert np.array_equal(together[1:2], rows([1])) and np.array_equal(together[2:], rows([2]))
-    assert not np.array_equal(together[1], drawn(Sampler(), logits[1:2], 50, seed=7))
+def test_logits_of_any_size_have_probabilities():
+    assert {*drawn(Sampler(), np.array([[1e4, 1e4 - 1, NONE]]), 100)} == {0, 1}
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
@@ -132,15 +133,10 @@ def test_the_same_tokens_stay_as_in_transformers(settings, dtype):
             theirs = step(settings[name])(torch.tensor(before), theirs)
     seen = np.zeros(logits.shape, bool)
     np.put_along_axis(seen, before, True, axis=1)
-    ours = Sampler(**settings).adjusted(logits, seen)
+    ours = sampling.adjusted(Sampler(**settings), logits, seen).numpy()
     rows = slice(1, None) if "top_p" in settings else slice(None)  # which of equals is theirs
     np.testing.assert_allclose(ours[rows], theirs.numpy()[rows], rtol=1e-6)
     assert np.isfinite(ours).sum(axis=1).tolist() == torch.isfinite(theirs).sum(1).tolist()
-
-
-def test_probabilities_of_large_logits():
-    found = probabilities(np.array([[1e4, 1e4 - 1, NONE]]))
-    np.testing.assert_allclose(found, [[1 / (1 + math.exp(-1)), 1 / (1 + math.e), 0]])
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,6 @@ from attnlab.tasks.language.corpora.corpus import Rows
 from attnlab.tasks.language.corpora.drawn import DrawnRows, answered
 
 SYMBOLS = ("_", ".", "+", "=", *"0123456789")  # "_" pads, "." ends an answer
-MOST_DIGITS = 17  # sums are 64-bit numbers
 
 
 class Addition(DrawnRows):
@@ -19,7 +18,7 @@ class Addition(DrawnRows):
 
     Args:
         rows: the number of training rows.
-        digits: the most digits of a number.
+        digits: the most digits of a number; 17 at most, since sums are 64-bit numbers.
         test_digits: the most digits of a number in the test part, where at least one number has
             more than `digits` then; None: the test part has the same numbers as the others.
         seed: draws the rows; the run's seed doesn't change them.
