@@ -10,8 +10,9 @@ import numpy as np
 from attnlab.config.sections import RunConfig
 from attnlab.tasks.in_memory import InMemoryLearner
 from attnlab.tasks.language.data import Stream, asked_rows
-from attnlab.tasks.language.generating import continued
+from attnlab.tasks.language.generation import Generator
 from attnlab.tasks.language.report import bits_per_byte, build_report, examples
+from attnlab.tasks.language.sampler import Sampler
 from attnlab.tasks.language.scoring import Scorer, Scores
 from attnlab.training.batches import BatchPlan, filled_plan
 
@@ -75,8 +76,8 @@ class LanguageLearner(InMemoryLearner):
             return found
         vocabulary = self._task.vocabulary
         start = self._task.first_tokens("test")[:_START].tolist()
-        drawn = continued(self.model, start, _SAMPLE, self._seed)
-        sample = vocabulary.decode([*start, *drawn])
+        steps = Generator(self.model, Sampler()).continued(start, tokens=_SAMPLE, seed=self._seed)
+        sample = vocabulary.decode([*start, *(int(step.tokens[0]) for step in steps)])
         notes = [*found.notes, f"a sample: {' '.join(sample.split())}"]
         return replace(found, notes=notes, details={**found.details, "sample": sample})
 

@@ -120,6 +120,15 @@ def _positions(metrics: Mapping[str, Any]) -> Curves:
     )
 
 
+def text_figure(weights: np.ndarray, labels: Sequence[str], title: str) -> Figure:
+    """Draw where each token of a text looks: weights (L, H, T, T), a row of maps per layer."""
+    layers, heads, *size = weights.shape
+    item = AttentionMap(labels, labels, weights.reshape(-1, *size).astype(np.float64))
+    names = [f"head {number}" for number in range(1, heads + 1)]
+    maps = AttentionMaps([item], names, _NAMES, layers=layers)
+    return figure(title, "rows: tokens; columns: those that they look at", [[maps]])
+
+
 def _map(weights: np.ndarray, labels: Sequence[str]) -> AttentionMap:
     """Return the map of weights (H, T, T) on tokens."""
     return AttentionMap(labels, labels, mean_and_heads(np.asarray(weights, np.float64)))

@@ -75,6 +75,11 @@ class LanguageModel(InMemoryModel):
         """Return the vectors (B, T, width) that predict the token after each."""
         raise NotImplementedError
 
+    @property
+    def longest(self) -> int | None:
+        """Most tokens that `step` reads after `initial_state`; None: any number."""
+        return self.context
+
     def initial_state(self, batch, length: int | None) -> Any:
         """Return the state before the first token of `batch` texts, for `step`.
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from attnlab.attention.base import Attention
+from attnlab.attention.state import StateAttention
 from attnlab.layers.transformer import EncoderStack
 from attnlab.tasks.language.models.model import SPREAD, LanguageModel, redraw
 
@@ -62,6 +63,12 @@ class TransformerLanguageModel(EncoderStack, LanguageModel):
     def fixed_length(self) -> int | None:
         """The only length that the mechanism's weights fit; None: any up to the positions'."""
         return self.encoder[0].attention.fixed_length
+
+    @property
+    def longest(self) -> int | None:
+        """See `LanguageModel.longest`; any number with states of constant size and no table."""
+        states = all(isinstance(each.attention, StateAttention) for each in self.encoder)
+        return None if states and self.position.kind != "learned" else self.context
 
     def build_vectors(self, shape: tuple) -> None:
         """Create the weights of the layers, and draw GPT-2's initial values."""
