@@ -22,7 +22,10 @@ KIND = Kind(
     models=KindModels(
         learner=f"{_HERE}.learner:LanguageLearner",
         together=8,
-        classes={"transformer": f"{_HERE}.models.transformer:TransformerLanguageModel"},
+        classes={
+            "transformer": f"{_HERE}.models.transformer:TransformerLanguageModel",
+            "rnn": f"{_HERE}.models.recurrent:RecurrentLanguageModel",
+        },
     ),
     scoring=Scoring(
         metrics=(

@@ -8,7 +8,11 @@ import pytest
 import tensorflow as tf
 from language_models import small_model
 
+from attnlab.attention.bahdanau import BahdanauAttention
+from attnlab.attention.luong_global import LuongGlobalAttention
 from attnlab.attention.multi_head import MultiHeadAttention
+from attnlab.attention.none import NoAttention
+from attnlab.tasks.language.models.recurrent import RecurrentLanguageModel
 from attnlab.tasks.language.models.transformer import TransformerLanguageModel
 
 FORMS = [
@@ -132,3 +136,42 @@ def test_a_model_of_rows_gives_logits_at_the_scored_places():
     whole = np.asarray(model(tokens))
     expected = np.take_along_axis(whole, places[..., None], axis=1)
     assert np.asarray(found) == pytest.approx(expected, abs=1e-5)
+
+
+# Recurrent
+
+
+def recurrent(attention, **settings):
+    sizes = {"vocabulary": 11, "context": 13, "units": 12, "layers": 2} | settings
+    model = RecurrentLanguageModel(attention=attention, **sizes)
+    model.build((None, 13))
+    return model
+
+
+@pytest.mark.parametrize("cell", ["simple", "gru", "lstm"])
+@pytest.mark.parametrize("mechanism", [NoAttention, LuongGlobalAttention, BahdanauAttention])
+def test_a_recurrent_model_steps_as_it_reads_the_whole(mechanism, cell):
+    model = recurrent(mechanism(), cell=cell)
+    tokens = np.random.default_rng(6).integers(0, 11, (3, 13))
+    whole = np.asarray(model(tokens))
+    state, found = model.initial_state(3, 13), []
+    for first, last in ((0, 5), (5, 6), (6, 13)):
+        logits, state = model.step(tokens[:, first:last], first, state)
+        found.append(np.asarray(logits))
+    assert np.concatenate(found, axis=1) == pytest.approx(whole, abs=1e-5)
+    changed = tokens.copy()
+    changed[:, 7:] = (changed[:, 7:] + 1) % 11
+    other = np.asarray(model(changed))
+    assert np.array_equal(whole[:, :7], other[:, :7]) and not np.allclose(whole, other)
+
+
+def test_a_recurrent_model_without_attention_is_a_keras_lstm():
+    model = recurrent(NoAttention(), layers=1)
+    tokens = np.random.default_rng(7).integers(0, 11, (2, 13))
+    (cell,), lstm = model.cells.cells, keras.layers.LSTM(12, return_sequences=True)
+    lstm.build((None, 13, 12))
+    lstm.set_weights([np.asarray(each) for each in cell.trainable_variables])
+    states = lstm(model.embedding(tokens))
+    expected = np.asarray(states) @ np.asarray(model.embedding.embeddings).T
+    assert np.asarray(model(tokens)) == pytest.approx(expected, abs=1e-5)
+    assert model.attend(tokens) is None

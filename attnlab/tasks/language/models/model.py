@@ -31,6 +31,7 @@ class LanguageModel(InMemoryModel):
         tie_embeddings: whether the output has the weights of the embeddings.
         dropout: share of the embeddings that is dropped in training.
         asked: places of a training row that are scored; 0: it is trained on a stream.
+        spread: standard deviation of the initial embeddings and of an untied output.
         **kwargs: those of every Keras model.
     """
 
@@ -43,12 +44,13 @@ class LanguageModel(InMemoryModel):
         tie_embeddings: bool,
         dropout: float,
         asked: int = 0,
+        spread: float = SPREAD,
         **kwargs,
     ) -> None:
         super().__init__(**kwargs)
         self.vocabulary, self.context, self.width = vocabulary, context, width
         self.asked = asked
-        normal = keras.initializers.RandomNormal(stddev=SPREAD)
+        normal = keras.initializers.RandomNormal(stddev=spread)
         self.embedding = keras.layers.Embedding(
             vocabulary, width, embeddings_initializer=normal, name="embedding"
         )
