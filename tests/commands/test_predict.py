@@ -21,6 +21,7 @@ class Letters(Predictor):
     takes = Inputs("WORD", "[WORD]...", files="A file that is one word.")
     settings = (
         Setting("times", "How often.", (1, 9), default=1),
+        Setting("share", "A part.", float, default=0.5),
         Setting("mark", "What stands after a count.", repeated=True),
         Setting("in_words", "Say it in words.", bool),
     )
@@ -31,8 +32,9 @@ class Letters(Predictor):
     noun = "word"
     chunks: list[list[str]] = []
 
-    def __init__(self, request, *, times, mark, in_words):
+    def __init__(self, request, *, times, share, mark, in_words):
         super().__init__(request)
+        assert isinstance(share, float)
         self._times, self._mark, self._in_words = times, mark, in_words
 
     def check(self, text, where):
@@ -46,6 +48,9 @@ class Letters(Predictor):
     def lines(self, result):
         count = f"{result[1]} letters" if self._in_words else str(result[1])
         return ["".join([count, *self._mark])]
+
+    def pieces(self, result):
+        return None if self._in_words else (f"{each} " for each in result)
 
     def content(self, result):
         return {"word": result[0], "letters": result[1]}
@@ -86,6 +91,7 @@ def test_the_help_shows_what_the_predictor_declares(count):
     for option in (
         "--file PATH A file that is one word.",
         "--times INTEGER RANGE How often. [default: 1; 1<=x<=9]",
+        "--share FLOAT A part. [default: 0.5]",
         "--in-words Say it in words.",
         "--epoch EPOCH",
         "--format [text|json]",
@@ -94,6 +100,14 @@ def test_the_help_shows_what_the_predictor_declares(count):
         "--line-width INTEGER RANGE Bold. [x>=1]",
     ):
         assert option in text
+
+
+def test_a_terminal_gets_pieces_if_there_are_any(count, monkeypatch):
+    assert count("ab", "c")[0] == ["2", "1"]
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    assert count("ab", "c")[0] == ["ab 2 ", "c 1 "]
+    assert count("ab", "c", "--in-words")[0] == ["2 letters", "1 letters"]
+    assert count("ab", "--json")[0] == ['{"word": "ab", "letters": 2}']
 
 
 def test_inputs_are_arguments_and_files_or_lines(count, tmp_path):
@@ -136,7 +150,7 @@ def test_a_figure_is_saved_even_if_nobody_reads_the_output(count, monkeypatch):
             *(None, Letters),
             **{"run": "latest", "runs": None, "epoch": None, "average": None, "form": "text"},
             **{"words": ["ab"], "figure": predict.Path("a.png"), "line_width": None},
-            **{"times": 1, "mark": (), "in_words": False},
+            **{"times": 1, "mark": (), "share": 0.5, "in_words": False},
         )
     assert len(saved) == 1
 
