@@ -98,10 +98,13 @@ def page(text: str = "plain") -> Page:
     return Page(text, [text], "2026-01-02 03:04", text, sections)
 
 
-def shaded_page(text: str = "plain") -> Page:
-    """Two epochs of a text of three words whose class is known, with two maps."""
+def shaded_page(text: str = "plain", second: float = 0.04) -> Page:
+    """Two epochs of a text of three words whose class is known, with two maps.
+
+    `second` is the second word's weight.
+    """
     names = ("text", "class", text)
-    weights = [np.array([[0.1, 0.04, 0.0], [0.0, 0.0, 0.5]]), np.zeros((2, 3))]
+    weights = [np.array([[0.1, second, 0.0], [0.0, 0.0, 0.5]]), np.zeros((2, 3))]
     frames = [
         [ShadedWords([ShadedText(["so", "lovely", text], own, said, "good")], MAPS, names)]
         for said, own in zip(["good", "bad"], weights, strict=True)

@@ -163,7 +163,8 @@ class Maps:
     x: Axis = Axis()
     y: Axis = Axis()
     quantity: str = "weight"
-    limits: tuple[float, float] | None = None  # of the colours; None: from 0 to the largest number
+    # of the colours; None: from 0 to the largest number, as far below 0 if there are such numbers
+    limits: tuple[float, float] | None = None
     signed: bool = False  # colours for numbers around 0
     texts: Sequence[Sequence[str]] = ()  # in the cells of the first map
     together: int = 1  # rows that belong together: a line separates groups

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from example_page import HOSTILE, TABLE, WEIGHTS, page, shaded_page
 
+from attnlab.views.html.moving import encoded, largest
 from attnlab.views.html.page import page_text
 from attnlab.views.records import Page, Section, Table
 
@@ -109,6 +110,14 @@ def test_weights_are_bytes_of_the_largest_one():
     weights = np.frombuffer(base64.b64decode(sentence["frames"][1]["weights"]), np.uint8)
     assert weights.reshape(2, 3, 3)[0, 1].tolist() == [64, 191, 0]
     assert weights.reshape(2, 3, 3)[1, 0].tolist() == [0, 0, 255]
+
+
+def test_weights_below_0_are_signed_bytes():
+    weights = np.array([0.5, -2.0, np.nan, 0.0])
+    found = encoded(weights, largest(np.nan_to_num(weights)))
+    steps = np.frombuffer(base64.b64decode(found.pop("weights")), np.int8)
+    assert steps.tolist() == [32, -127, 0, 0] and found == {"signed": True}
+    assert "signed" not in encoded(np.abs(weights), 2.0)
 
 
 def test_columns_of_short_words_are_not_columns_of_sentences():

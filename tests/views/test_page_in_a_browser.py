@@ -167,6 +167,25 @@ def test_shaded_texts_show_their_weights_all_the_time(browser, tmp_path, wrong):
     assert wrong == []
 
 
+def test_weights_below_0_are_red_and_written_with_their_sign(browser, tmp_path, wrong):
+    path = tmp_path / "report.html"
+    path.write_text(page_text(shaded_page(second=-0.04)), encoding="utf-8")
+    tab = opened(browser, path, wrong)
+    source, said = (tab.locator(f"dd.{name} .word") for name in ("source", "translation"))
+    assert strengths(source) == pytest.approx([0.85, 0.34, 0], abs=2e-3)
+    colours = source.evaluate_all("words => words.map(word => word.style.background)")
+    assert ["--below" in each for each in colours] == [False, True, False]
+    said.nth(0).hover()
+    readout = tab.locator("article .readout").text_content()
+    assert readout == "good looks at so 0.100, lovely -0.040"
+    red, _, blue = tab.locator("article canvas").evaluate(
+        "canvas => [...canvas.getContext('2d').getImageData(1, 0, 1, 1).data.slice(0, 3)]"
+    )
+    assert red > blue
+    tab.close()
+    assert wrong == []
+
+
 def test_a_chart_shows_values_and_hides_curves(seen):
     chart, keys = seen.locator(".wide .canvas svg"), seen.locator(".wide .key")
     chart.focus()

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import keras
 import numpy as np
 
+from attnlab.attention.base import Attention
 from attnlab.tasks.translation.batches import cut_sources, padded
 from attnlab.tasks.translation.decoding.search import Search
 from attnlab.tasks.translation.map_measures import (
@@ -124,7 +125,8 @@ def attention_details(
     maps = list(_aligned(tokenizers, model, part))
     if not maps:
         return {}
-    details: dict[str, Any] = {"attention_maps": {"sentences": len(maps), **_mean_measures(maps)}}
+    found = _mean_measures(maps, _weights_are(model))
+    details: dict[str, Any] = {"attention_maps": {"sentences": len(maps), **found}}
     if part.texts()[2] is not None:
         details["alignment"] = _alignment(maps)
     return details
@@ -152,9 +154,15 @@ def _alignment(maps: list[AlignedSentence]) -> dict[str, Any]:
     return {**found, "layers": [*map(rates, layers)]} if len(layers) > 1 else found
 
 
-def _mean_measures(maps: list[AlignedSentence]) -> dict[str, float]:
+def _weights_are(model: keras.Model) -> str:
+    """Return what the weights of a model's mechanisms are, all of which have the same settings."""
+    found = {each.weights_are for each in model._flatten_layers() if isinstance(each, Attention)}
+    return next((each for each in ("signed", "positive") if each in found), "shares")
+
+
+def _mean_measures(maps: list[AlignedSentence], are: str) -> dict[str, float]:
     """Average the measures over sentences, layers and heads."""
-    found = [measures(each.weights) for each in maps]
+    found = [measures(each.weights, are) for each in maps]
     return {name: _known_mean([_known_mean(values[name]) for values in found]) for name in found[0]}
 
 

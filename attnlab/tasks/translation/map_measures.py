@@ -43,7 +43,7 @@ def entropy(weights: np.ndarray, *, normalised: bool = False) -> np.ndarray:
 def largest_weight(weights: np.ndarray) -> np.ndarray:
     """max_s a_ts, of rows as the model used them: (..., T, S) to (..., T)."""
     rows = np.asarray(weights, np.float64)
-    return np.where(rows.sum(axis=-1) > 0, rows.max(axis=-1), np.nan)
+    return np.where((rows != 0).any(axis=-1), rows.max(axis=-1), np.nan)
 
 
 def diagonal_distance(weights: np.ndarray) -> np.ndarray:
@@ -85,12 +85,27 @@ def head_similarity(weights: np.ndarray) -> np.ndarray:
     return pairs.mean(axis=-1) / (heads * (heads - 1))
 
 
-def measures(weights: np.ndarray) -> dict[str, np.ndarray]:
+def measures(weights: np.ndarray, are: str = "shares") -> dict[str, np.ndarray]:
     """Return all measures of the maps (..., H, T, S) of one sentence, means over target steps.
 
     Each has the shape of the axes in front of T; `head_similarity` lacks the axis of heads.
+
+    Args:
+        weights: the maps.
+        are: what they are, as `Attention.weights_are` says. Entropy is defined for shares only, the
+            distance from the diagonal and coverage for weights that aren't below 0; else NaN.
     """
     rows = np.asarray(weights, np.float64)
+    found = _all_measures(rows)
+    undefined = {"shares": (), "positive": _OF_SHARES, "signed": (*_OF_SHARES, *_OF_POSITIVE)}[are]
+    return found | {name: np.full_like(found[name], np.nan) for name in undefined}
+
+
+_OF_SHARES = ("entropy", "normalised_entropy")
+_OF_POSITIVE = ("diagonal_distance", "covered_share")
+
+
+def _all_measures(rows: np.ndarray) -> dict[str, np.ndarray]:
     return {
         "entropy": _mean(entropy(rows)),
         "normalised_entropy": _mean(entropy(rows, normalised=True)),

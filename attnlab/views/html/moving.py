@@ -62,22 +62,23 @@ def _part(records: Sequence[Any], first: int) -> Iterator[dict[str, Any]]:
 
 def _strips(records: Sequence[Strips], first: int) -> dict[str, Any]:
     weights = np.array([[strip.weights for strip in record.strips] for record in records])
-    most = float(weights.max(initial=0.0))
+    most = largest(weights)
     drawn = [
         {"label": strip.label, "svg": strip_svg(strip, own, most)}
         for strip, own in zip(records[0].strips, weights[first], strict=True)
     ]
-    note = f"Line: values; bars: weights, the highest {most:.3g}. {records[0].x_label}"
-    data = {"weights": as_bytes(weights, most), "steps": weights.shape[2]}
+    bars = "sizes of weights, which may be below 0" if (weights < 0).any() else "weights"
+    note = f"Line: values; bars: {bars}, the highest {most:.3g}. {records[0].x_label}"
+    data = {**encoded(weights, most), "steps": weights.shape[2]}
     return {"kind": "strips", "strips": drawn, "note": note, "data": data}
 
 
 def _course(record: Maps) -> dict[str, Any]:
     """One map with a row per epoch."""
     weights = record.weights[0]
-    most = float(weights.max(initial=0.0))
+    most = largest(weights)
     data = {
-        "weights": as_bytes(weights, most),
+        **encoded(weights, most),
         "rows": weights.shape[0],
         "columns": weights.shape[1],
         "most": most,
@@ -90,11 +91,12 @@ def _course(record: Maps) -> dict[str, Any]:
 def _maps(records: Sequence[Maps]) -> dict[str, Any]:
     first, weights = records[0], np.array([record.weights for record in records])
     up, down = first.y.ends
-    most = float(weights.max(initial=0.0))
+    most = largest(weights)
     note = (
         f"Columns: {first.x.label}. Rows: {first.y.label}, above {up}, below {down}. "
-        f"The strongest colour is a weight of {most:.3g}."
+        f"The strongest colour is a weight of {most:.3g}"
     )
+    note += f" or -{most:.3g}, which is red." if (weights < 0).any() else "."
     return _canvases(first.names, weights, first.x.ends, note)
 
 
@@ -102,9 +104,9 @@ def _canvases(
     names: Sequence[str], weights: np.ndarray, ends: tuple[str, str], note: str
 ) -> dict[str, Any]:
     """Maps (epochs, maps, rows, columns) next to each other."""
-    most = float(weights.max(initial=0.0))
+    most = largest(weights)
     rows, columns = weights.shape[2:]
-    data = {"weights": as_bytes(weights, most), "rows": rows, "columns": columns, "most": most}
+    data = {**encoded(weights, most), "rows": rows, "columns": columns, "most": most}
     return {"kind": "maps", "names": names, "ends": ends, "note": note, "data": data}
 
 
@@ -115,7 +117,7 @@ def _image(items: Sequence[ImageMap], maps: Sequence[str]) -> dict[str, Any]:
     rows, columns = weights.shape[2:]
     cell = image_cell(first.pixels.shape[0] // rows, max(rows, columns))
     weights = weights.repeat(cell, axis=2).repeat(cell, axis=3)
-    weights = weights / np.maximum(weights.max(axis=(2, 3), keepdims=True), 1e-12)
+    weights = weights / np.maximum(np.abs(weights).max(axis=(2, 3), keepdims=True), 1e-12)
     picture = _as_map(first.pixels, rows * cell, columns * cell)
     pictures = np.broadcast_to(picture, (len(items), 1, *picture.shape))
     both = np.concatenate([pictures, weights], axis=1)
@@ -200,15 +202,28 @@ def _frame(item: AttentionMap, shaded: bool) -> dict[str, Any]:
     """The rows at an epoch; with the largest weight of each map if texts are shaded."""
     tokens, weights = list(item.rows), np.nan_to_num(item.weights)
     if not shaded:
-        return {"tokens": tokens, "weights": as_bytes(weights, 1.0)}
-    most = weights.max(axis=(1, 2), initial=0.0)
+        scale = max(1.0, round(largest(weights), _DIGITS))
+        data = {"tokens": tokens, **encoded(weights, scale)}
+        return {**data, "scale": scale} if scale > 1 else data
+    most = np.abs(weights).max(axis=(1, 2), initial=0.0)
     scaled = weights / np.where(most > 0, most, 1.0)[:, None, None]
     numbers = [short_number(value, _DIGITS) for value in most]
-    return {"tokens": tokens, "weights": as_bytes(scaled, 1.0), "most": numbers}
+    return {"tokens": tokens, **encoded(scaled, 1.0), "most": numbers}
 
 
-def as_bytes(weights: np.ndarray, most: float) -> str:
-    """Weights in 255 steps up to the largest one, a byte each, in base64."""
-    finite = np.nan_to_num(np.asarray(weights, np.float64), nan=0.0, posinf=most, neginf=0.0)
-    steps = np.round(255 * np.clip(finite / (most or 1.0), 0, 1)).astype(np.uint8)
-    return base64.b64encode(steps.tobytes()).decode()
+def largest(weights: np.ndarray) -> float:
+    """The largest size of a weight."""
+    return float(np.abs(weights).max(initial=0.0))
+
+
+def encoded(weights: np.ndarray, most: float) -> dict[str, Any]:
+    """Weights in 255 steps up to the largest one, a byte each, in base64.
+
+    If there are weights below 0, in 127 steps up and down, and `signed` says so.
+    """
+    finite = np.nan_to_num(np.asarray(weights, np.float64), nan=0.0, posinf=most, neginf=-most)
+    signed = bool((finite < 0).any())
+    steps = np.round((127 if signed else 255) * np.clip(finite / (most or 1.0), -1, 1))
+    steps = steps.astype(np.int8 if signed else np.uint8)
+    found: dict[str, Any] = {"weights": base64.b64encode(steps.tobytes()).decode()}
+    return {**found, "signed": True} if signed else found

@@ -123,37 +123,45 @@
 
   // What moves with a slider
 
-  const colour = () => getComputedStyle(document.documentElement).getPropertyValue("--weight").split(",").map(Number);
+  const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).split(",").map(Number);
 
-  // Draws bytes as a map: the greater a weight, the less transparent.
+  // Weights from -1 to 1, of their largest size.
+  const shares = (found) => {
+    const whole = bytes(found.weights);
+    if (!found.signed) return Float32Array.from(whole, (step) => step / 255);
+    return Float32Array.from(new Int8Array(whole), (step) => step / 127);
+  };
+
+  // Draws weights as a map: the greater a weight, the less transparent; weights below 0 in red.
   const paint = (canvas, weights, rows, columns) => {
     canvas.width = columns;
     canvas.height = rows;
     const context = canvas.getContext("2d");
     const picture = context.createImageData(columns, rows);
-    const [red, green, blue] = colour();
+    const colours = [colour("--weight"), colour("--below")];
     for (let place = 0; place < rows * columns; place++) {
-      picture.data.set([red, green, blue, weights[place]], 4 * place);
+      const weight = weights[place];
+      picture.data.set([...colours[Number(weight < 0)], Math.round(255 * Math.abs(weight))], 4 * place);
     }
     context.putImageData(picture, 0, 0);
   };
 
   const strips = (part) => {
     const found = content(part);
-    const weights = bytes(found.weights);
+    const weights = shares(found);
     const paths = all(".bars", part);
     return (epoch) => paths.forEach((path, strip) => {
       const { width, height } = path.ownerSVGElement.viewBox.baseVal;
       const [first, wide] = [(epoch * paths.length + strip) * found.steps, width / found.steps];
       const bar = (n) => `M${((n + 0.5) * wide).toFixed(1)} ${height}` +
-        `V${(height - (0.62 * height * weights[first + n]) / 255).toFixed(1)}`;
+        `V${(height - 0.62 * height * Math.abs(weights[first + n])).toFixed(1)}`;
       path.setAttribute("d", Array.from({ length: found.steps }, (_, n) => bar(n)).join(""));
     });
   };
 
   const maps = (part) => {
     const found = content(part);
-    const weights = bytes(found.weights);
+    const weights = shares(found);
     const canvases = all("canvas", part);
     const size = found.rows * found.columns;
     return (epoch) => canvases.forEach((canvas, n) => {
@@ -164,7 +172,7 @@
 
   const course = (part, move) => {
     const found = content(part);
-    const weights = bytes(found.weights);
+    const weights = shares(found);
     const [canvas, mark] = [part.querySelector("canvas"), part.querySelector(".mark")];
     canvas.addEventListener("click", (event) => {
       const box = canvas.getBoundingClientRect();
@@ -174,7 +182,7 @@
       const box = canvas.getBoundingClientRect();
       const row = Math.min(found.rows - 1, Math.floor(((event.clientY - box.top) / box.height) * found.rows));
       const column = Math.min(found.columns - 1, Math.floor(((event.clientX - box.left) / box.width) * found.columns));
-      const weight = (weights[row * found.columns + column] / 255) * found.most;
+      const weight = weights[row * found.columns + column] * found.most;
       canvas.title = `${found.names[row]}, ${found.columns - column} before the end: ${short(weight)}`;
     });
     return (epoch) => {
@@ -202,7 +210,7 @@
     }));
     const weight = (t, s) => {
       const [rows, columns] = [frame.tokens.length, found.source.length];
-      return (weights[(chosen() * rows + t) * columns + s] / 255) * most();
+      return weights[(chosen() * rows + t) * columns + s] * (frame.scale ?? most());
     };
     const clear = () => {
       all(".word", part).forEach((word) => {
@@ -213,10 +221,13 @@
       readout.textContent = "";
     };
     const light = (word, value) => {
-      word.style.background = `rgba(var(--weight), ${(0.85 * (value / (most() || 1))).toFixed(3)})`;
+      const share = 0.85 * Math.min(1, Math.abs(value) / (most() || 1));
+      word.style.background = `rgba(var(${value < 0 ? "--below" : "--weight"}), ${share.toFixed(3)})`;
     };
     const say = (word, what, pairs) => {
-      const known = pairs.filter(([, value]) => value >= 0.01 * most() && value).sort((a, b) => b[1] - a[1]).slice(0, 4);
+      const size = ([, value]) => Math.abs(value);
+      const known = pairs.filter((pair) => size(pair) >= 0.01 * most() && size(pair))
+        .sort((a, b) => size(b) - size(a)).slice(0, 4);
       const text = known.map(([name, value]) => `${name} ${value.toFixed(most() < 0.2 ? 3 : 2)}`).join(", ");
       const note = word.title ? ` (${word.title})` : "";
       readout.textContent = `${word.textContent}${note} ${what} ${text || "nowhere"}`;
@@ -277,7 +288,7 @@
       const lit = part.querySelector(".lit");
       const [line, place] = lit ? [lit.closest("dd"), words(lit.closest("dd")).indexOf(lit)] : [null, 0];
       frame = found.frames[epoch];
-      weights = bytes(frame.weights);
+      weights = shares(frame);
       write(target, frame.tokens);
       const size = frame.tokens.length * found.source.length;
       const own = weights.subarray(chosen() * size, (chosen() + 1) * size);

@@ -89,7 +89,7 @@ def intervals_svg(chart: Intervals) -> Markup:
 
 
 def strip_svg(strip: Strip, weights: np.ndarray, most: float) -> Markup:
-    """Draw values as a line above their weights (S,) as bars; `most` is the highest bar."""
+    """Draw values as a line above the sizes of their weights (S,) as bars, `most` the highest."""
     width, height = STRIP
     step = width / len(strip.values)
     y = scale(strip.values, height * 0.62, _STRIP_TOP)
@@ -107,7 +107,7 @@ def bars_path(weights: Sequence[float] | np.ndarray, most: float) -> str:
     """The SVG path of a strip's bars; page.js draws the same path."""
     width, height = STRIP
     step = width / len(weights)
-    tops = [height - 0.62 * height * float(weight) / (most or 1.0) for weight in weights]
+    tops = [height - 0.62 * height * abs(float(weight)) / (most or 1.0) for weight in weights]
     return "".join(f"M{(n + 0.5) * step:.1f} {height}V{top:.1f}" for n, top in enumerate(tops))
 
 

@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 from attnlab.views.png.labels import drawable, label_font, widest
-from attnlab.views.png.style import COLOUR_MAP, axes_at, colour, new_figure
+from attnlab.views.png.style import COLOUR_MAP, SIGNED_COLOUR_MAP, axes_at, colour, new_figure
 from attnlab.views.records import BLUE, ORANGE, AttentionMap, AttentionMaps
 
 # Inches.
@@ -70,7 +70,7 @@ def attention_figure(title: str, subtitle: str, record: AttentionMaps) -> Figure
     right = sizes.left + max(width for width, _ in extents) + _BAR + _MARGIN
     size = max(right, _heading_width(title, subtitle)), top + whole + _MARGIN
     figure = new_figure(*size, drawable(title), subtitle, placed=True)
-    norm = Normalize(0, max(float(block.weights.max(initial=0)) for block in blocks) or 1.0)
+    norm = _norm(blocks)
     bar = whole - above if record.layers else extents[0][1]
     place = sizes.left + extents[0][0] + _APART, top + above
     for block, extent in zip(blocks, extents, strict=True):
@@ -137,7 +137,7 @@ def _draw(axes: Axes, block: _Block, sizes: _Sizes, norm: Normalize, *, above: b
     layers, heads, rows, columns = spaced.shape
     picture = spaced.transpose(0, 2, 1, 3).reshape(layers * rows, heads * columns)
     picture = picture[: layers * rows - sizes.gap, : heads * columns - sizes.gap]
-    axes.imshow(picture, aspect="auto", cmap=COLOUR_MAP, interpolation="nearest", norm=norm)
+    axes.imshow(picture, aspect="auto", cmap=_colours(norm), interpolation="nearest", norm=norm)
     axes.set_axis_off()
     _label(axes, block, sizes, above)
     _mark(axes, block)
@@ -206,6 +206,17 @@ def _frame(axes: Axes, x: float, y: float, width: float, height: float, number: 
     axes.add_patch(frame)
 
 
+def _norm(blocks: Sequence[_Block]) -> Normalize:
+    """From 0 to the largest weight; if there are weights below 0, as far below."""
+    most = max(float(np.abs(block.weights).max(initial=0)) for block in blocks) or 1.0
+    signed = any((block.weights < 0).any() for block in blocks)
+    return Normalize(-most if signed else 0, most)
+
+
+def _colours(norm: Normalize) -> str:
+    return SIGNED_COLOUR_MAP if norm.vmin else COLOUR_MAP
+
+
 def _heading_width(title: str, subtitle: str) -> float:
     texts = widest([drawable(title)], _TITLE_FONT), widest([subtitle], _LARGEST_FONT)
     return max(max(texts) + 2 * _MARGIN, _NARROWEST_FIGURE)
@@ -214,6 +225,6 @@ def _heading_width(title: str, subtitle: str) -> float:
 def _colour_bar(figure: Figure, norm: Normalize, left: float, top: float, height: float) -> None:
     height = min(max(height, _LOWEST_BAR), _HIGHEST_BAR)
     axes = axes_at(figure, left, top, 0.12, height)
-    figure.colorbar(ScalarMappable(norm, COLOUR_MAP), cax=axes)
+    figure.colorbar(ScalarMappable(norm, _colours(norm)), cax=axes)
     axes.set_ylabel("weight", fontsize=9)
     axes.tick_params(labelsize=8)

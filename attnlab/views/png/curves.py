@@ -18,7 +18,7 @@ from attnlab.views.png.style import (
     tidy,
     use_log_scale,
 )
-from attnlab.views.records import BLUE, GREY, Curve, Curves, Strips, Values
+from attnlab.views.records import BLUE, GREY, ORANGE, Curve, Curves, Strips, Values
 from attnlab.views.scales import are_times, is_wide, values_of_curves
 
 _MANY = 100  # points from which a curve is thin and its dots are small; weights are not shown
@@ -158,8 +158,9 @@ def draw_strips(axes: Axes, record: Strips) -> None:
     places, few = np.arange(len(values)), len(values) <= _MANY
     axes.plot(places, values, color=colour(GREY if few else BLUE), linewidth=1)
     if few:
-        area = 160 * weights / max(float(weights.max()), 1e-12)
-        axes.scatter(places, values, s=area, color=colour(BLUE), alpha=0.7, linewidths=0, zorder=3)
+        area = 160 * np.abs(weights) / max(float(np.abs(weights).max()), 1e-12)
+        colours = [colour(BLUE if weight >= 0 else ORANGE) for weight in weights]
+        axes.scatter(places, values, s=area, color=colours, alpha=0.7, linewidths=0, zorder=3)
     axes.set_title(f"{strip.label}{'; dot: weight' if few else ''}", fontsize=9)
     axes.margins(y=0.25)
     axes.tick_params(labelbottom=False)

@@ -9,7 +9,14 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from attnlab.views.png.labels import drawable, label_font
-from attnlab.views.png.style import COLOUR_MAP, LIGHT, axes_at, colour, new_figure
+from attnlab.views.png.style import (
+    COLOUR_MAP,
+    LIGHT,
+    SIGNED_COLOUR_MAP,
+    axes_at,
+    colour,
+    new_figure,
+)
 from attnlab.views.records import BLUE, ORANGE, ImageMap, ImageMaps
 
 _MOST_CHARACTERS = 16
@@ -43,7 +50,9 @@ def _draw(axes: Axes, picture: np.ndarray) -> None:
     axes.spines[:].set_linewidth(0.6)
     style: dict[str, Any] = {"interpolation": "nearest", "aspect": "auto"}
     if picture.ndim == 2:
-        axes.imshow(picture, cmap=COLOUR_MAP, vmin=0, vmax=picture.max() or 1, **style)
+        most, signed = np.abs(picture).max() or 1, picture.min() < 0
+        colours = SIGNED_COLOUR_MAP if signed else COLOUR_MAP
+        axes.imshow(picture, cmap=colours, vmin=-most if signed else 0, vmax=most, **style)
     elif picture.shape[-1] == 1:
         axes.imshow(picture[..., 0], cmap="gray", vmin=0, vmax=255, **style)
     else:

@@ -12,7 +12,7 @@ from matplotlib.cm import ScalarMappable
 from matplotlib.ticker import MaxNLocator
 
 from attnlab.views.png.labels import drawable, label_font, widest
-from attnlab.views.png.style import BLACK, COLOUR_MAP
+from attnlab.views.png.style import BLACK, COLOUR_MAP, SIGNED_COLOUR_MAP
 from attnlab.views.records import Axis, Maps
 
 _FONT = (5.0, 9.0)  # points of labels: the smallest and the largest
@@ -27,7 +27,7 @@ def draw_maps(axes: Axes, record: Maps) -> ScalarMappable:
     picture = axes.imshow(
         record.weights[0],
         aspect="equal" if record.square else "auto",
-        cmap="RdBu_r" if record.signed else COLOUR_MAP,
+        cmap=SIGNED_COLOUR_MAP if _is_signed(record) else COLOUR_MAP,
         interpolation="nearest",
         vmin=low,
         vmax=high,
@@ -59,6 +59,7 @@ def panels(record: Maps) -> list[list[Maps]]:
             weights=record.weights[n : n + 1],
             names=[name],
             limits=limits,
+            signed=_is_signed(record),
             x=record.x._replace(
                 label="", ticks=record.x.ticks if n + across >= count else _hidden(record.x)
             ),
@@ -82,7 +83,15 @@ def natural_size(record: Maps) -> tuple[float, float]:
 
 
 def _limits(record: Maps) -> tuple[float, float]:
-    return record.limits or (0.0, float(np.nanmax(record.weights, initial=0.0)) or 1.0)
+    if record.limits:
+        return record.limits
+    most = float(np.nanmax(np.abs(record.weights), initial=0.0)) or 1.0
+    return -most if _is_signed(record) else 0.0, most
+
+
+def _is_signed(record: Maps) -> bool:
+    below = record.limits is None and np.nanmin(record.weights, initial=0.0) < 0
+    return record.signed or bool(below)
 
 
 def _cell(columns: int) -> float:

@@ -26,6 +26,7 @@ PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", BLACK, "#56B4E9", "#E69F0
 _DASHES: tuple[Literal["-", "--", ":", "-."], ...] = ("-", "--", ":", "-.")
 _MARKERS = ("o", "s", "D", "^", "v", "P", "X")
 COLOUR_MAP = "cividis"
+SIGNED_COLOUR_MAP = "RdBu"  # red below 0, white at 0, blue above, as on pages
 DOTS_PER_INCH = 150
 
 

@@ -61,7 +61,7 @@ def words_figure(title: str, subtitle: str, record: ShadedWords) -> Figure:
 
 def _block(text: ShadedText) -> _Block:
     own = np.nan_to_num(text.weights[0])
-    largest = float(own.max(initial=0.0))
+    largest = float(np.abs(own).max(initial=0.0))
     words = [drawable(word, _MOST_CHARACTERS) for word in text.words]
     lines = _lines(words, own / largest if largest else own)
     first = sum(len(line.words) for line in lines[:_MOST_LINES])
@@ -115,7 +115,9 @@ def _draw(axes: Axes, block: _Block, top: float) -> None:
         for word, place, width, weight in zip(*line, strict=True):
             corner = _MARGIN + place, top + 0.01
             shade = Rectangle(corner, width, _LINE - 0.02, linewidth=0)
-            shade.set(facecolor=colour(BLUE), alpha=DARKEST * weight)
+            shade.set(
+                facecolor=colour(BLUE if weight >= 0 else ORANGE), alpha=DARKEST * abs(weight)
+            )
             axes.add_patch(shade)
             where = _MARGIN + place + width / 2, top + _LINE / 2
             axes.text(*where, word, ha="center", fontproperties=font, **plain)

@@ -51,7 +51,8 @@ def looking(*, late: int = 0, layers: int = 1):
                     weights[row, -1, 0, step + late, words - 1 - step] = 1.0
         return {"cross": weights}
 
-    return SimpleNamespace(fixed_length=None, max_positions=None, attend=attend)
+    parts = {"fixed_length": None, "max_positions": None, "_flatten_layers": list}
+    return SimpleNamespace(attend=attend, **parts)
 
 
 def details(task: Translate, model):

@@ -121,6 +121,18 @@ def test_reading_backwards_changes_nothing(weights):
         np.testing.assert_allclose(measures(turned)[name], value, atol=1e-12)
 
 
+def test_measures_of_weights_that_are_not_shares_are_undefined():
+    weights = np.random.default_rng(2).random((2, 3, 5, 7))
+    shares, positive, signed = (measures(weights, are) for are in ("shares", "positive", "signed"))
+    undefined = {name for name, value in positive.items() if np.isnan(value).all()}
+    assert undefined == {"entropy", "normalised_entropy"}
+    undefined = {name for name, value in signed.items() if np.isnan(value).all()}
+    kept = {"largest_weight", "head_similarity"}
+    assert undefined == {*shares} - kept and not any(np.isnan(x).any() for x in shares.values())
+    for name in kept:
+        np.testing.assert_array_equal(signed[name], shares[name])
+
+
 def test_axes_before_the_steps_stay_in_the_result():
     weights = np.random.default_rng(0).dirichlet(np.ones(7), size=(2, 3, 5))
     values = measures(weights)

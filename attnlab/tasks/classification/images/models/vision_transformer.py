@@ -254,7 +254,8 @@ def rollout(weights: Sequence):
     `R_0 = I`, `R_l = (W_l / 2 + I / 2) R_(l-1)`, with W_l the mean over the heads, and each row of
     the sum divided by its own sum: half of a vector passes through the residual.
 
-    Source: Abnar and Zuidema 2020 (arXiv 2005.00928), section 3. Difference: nothing.
+    Source: Abnar and Zuidema 2020 (arXiv 2005.00928), section 3. Difference: weights below 0,
+    which the paper's models don't have, count by their size.
 
     Args:
         weights: (B, H, T, T) of each layer, the first layer first.
@@ -264,7 +265,7 @@ def rollout(weights: Sequence):
     """
     found = None
     for each in weights:
-        mean = ops.mean(ops.cast(each, "float32"), axis=1)
+        mean = ops.abs(ops.mean(ops.cast(each, "float32"), axis=1))
         mixed = 0.5 * (mean + ops.eye(mean.shape[-1], dtype="float32"))
         mixed = mixed / ops.sum(mixed, axis=-1, keepdims=True)
         found = mixed if found is None else ops.matmul(mixed, found)
