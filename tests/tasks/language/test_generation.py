@@ -1,4 +1,4 @@
-"""Texts go on by a cached model as by one that reads everything again."""
+"""A cached model continues texts as one that reads everything again."""
 
 from __future__ import annotations
 

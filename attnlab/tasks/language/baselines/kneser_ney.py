@@ -61,7 +61,7 @@ class KneserNey:
     P(w|h) = max(c(hw) - D, 0)/c(h) + (D1 N1 + D2 N2 + D3 N3+)(h)/c(h) * P(w|h'), with h' the
     history h without its first token, and N1, N2, N3+ the numbers of different tokens that follow h
     once, twice, more often. At the highest order n, c counts n-grams; below it, the different
-    tokens to the left of an n-gram. Below order 1 stands 1/V. D = Dk for a count of k, D3 from 3
+    tokens to the left of an n-gram. The order below 1 is 1/V. D = Dk for a count of k, D3 from 3
     on: Dk = k - (k + 1) Y n_{k+1}/n_k with Y = n1/(n1 + 2 n2) for each order, where n_k n-grams
     have the count k. If n1, n2 or n3 is 0, or a Dk isn't positive, D is 0.5, 1, 1.5. After a
     history that never occurs, P(w|h) = P(w|h'). At the start of a sequence the history is shorter.

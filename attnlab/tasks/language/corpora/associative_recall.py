@@ -94,10 +94,10 @@ def associative_recall(
 
     With V = `vocabulary`: keys are 1 to V/2 - 1, values V/2 to V - 1, the filler is 0. A row starts
     with K = `pairs` pairs `k1 v1 k2 v2 ...`, in which no key and no value repeats. The rest has
-    S = (length - 2K) / 2 slots of two places. Each key stands once more, in the first place of a
+    S = (length - 2K) / 2 slots of two places. Each key is repeated in the first place of a
     slot of its own: slot j = 0, 1, ... is drawn with a probability proportional to
     (j + 1)^(power - 1), without replacement. The target at such a key is its value, which the row
-    never repeats.
+    doesn't repeat.
 
     Source: Arora et al. 2023 (arXiv 2312.04927), `zoology/data/multiquery_ar.py`. Difference: none.
     """

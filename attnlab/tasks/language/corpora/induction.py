@@ -49,9 +49,9 @@ class Induction(DrawnRows):
 def induction(rng: np.random.Generator, rows: int, *, vocabulary: int, length: int) -> Rows:
     """Draw rows of random symbols with a special one twice; the second is the question.
 
-    Symbols are 0 to V - 2 with V = `vocabulary`, the special one is V - 1. It stands at a random
-    place and at the end of the row. The target there, the only one, is the symbol that followed it
-    the first time.
+    Symbols are 0 to V - 2 with V = `vocabulary`, the special one is V - 1. It is at a random
+    place and at the end of the row. The only target, at the end, is the symbol that followed it the
+    first time.
 
     Source: induction heads, Gu and Dao 2023 (arXiv 2312.00752), section 4.1.2. The paper leaves
     open how places are drawn: here each place with a successor before the end is equally probable.

@@ -1,4 +1,4 @@
-"""Modified Kneser-Ney, held against a plain implementation of its formula."""
+"""Modified Kneser-Ney, compared with a plain implementation of its formula."""
 
 from __future__ import annotations
 

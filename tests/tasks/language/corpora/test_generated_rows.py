@@ -1,4 +1,4 @@
-"""Generated tasks of language models: each is held against its published description."""
+"""Generated tasks of language models: each is compared with its published description."""
 
 from __future__ import annotations
 
