@@ -15,7 +15,7 @@ import numpy as np
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 FIGURES = ROOT / "docs/explanation/figures"
-NAMES = ("delta", "gated_delta", "forgetting")
+NAMES = ("delta", "gated_delta", "forgetting", "differential")
 KEYS, VALUES = "abcd", "123456"
 TEXT = "a 3 b 1 c 5 a 2 d 4 b 6 a b c d".split()
 PAIRS, TEXTS = 6, 20_000

@@ -10,6 +10,7 @@ its class are enough.
 from attnlab.attention.bahdanau import BahdanauAttention
 from attnlab.attention.base import Attention, AttentionOutput, ProjectedMemory
 from attnlab.attention.delta import DeltaAttention
+from attnlab.attention.differential import DifferentialAttention
 from attnlab.attention.forgetting import ForgettingAttention
 from attnlab.attention.functional import causal_mask, padding_mask
 from attnlab.attention.gated_delta import GatedDeltaAttention
@@ -26,6 +27,7 @@ __all__ = [
     "AttentionOutput",
     "BahdanauAttention",
     "DeltaAttention",
+    "DifferentialAttention",
     "ForgettingAttention",
     "GatedDeltaAttention",
     "LinearAttention",

@@ -122,6 +122,7 @@ class Attention(keras.layers.Layer):
         extra_columns: number of last columns of the keys that are neither convolved nor turned,
             such as a gate per memory step.
         heads: H, the number of weights that each query has for a memory step.
+        depth: number of its layer in a stack, from 0; the stack sets it before it builds.
         window: number of memory steps near a query that it sees; None: all.
 
     Raises:
@@ -139,6 +140,7 @@ class Attention(keras.layers.Layer):
     has_queries: ClassVar[bool] = True
     extra_columns: ClassVar[int] = 0
     heads: int = 1
+    depth: int = 0
     window: int | None = None
     # Set by `head_measures.recorded`: gets weights, mask, and whether a sequence looks at itself.
     recorder: Callable[[Any, Any, bool], None] | None = None

@@ -50,15 +50,15 @@ def settings(content: Mapping[str, Any]) -> dict[str, Any]:
 def check_settings(cls: type[Attention], content: Mapping[str, Any]) -> None:
     """YAML and `get_config` have the constructor's settings; each has a rule.
 
-    `normalizer` may be missing in the YAML; `rope` and `short_convolution` must be, since
-    `model.positions` and `model.short_convolution` decide.
+    `normalizer` may be missing in the YAML; `rope`, `short_convolution` and `depth` must
+    be, since `model.positions`, `model.short_convolution` and the stack of layers decide.
     """
     classes = cls.__mro__[: cls.__mro__.index(Attention) + 1]
     made = [vars(each)["__init__"] for each in reversed(classes) if "__init__" in vars(each)]
     parameters = [each for init in made for each in inspect.signature(init).parameters.values()]
     keywords = [each for each in parameters if each.kind is each.KEYWORD_ONLY]
     found = settings(content)
-    of_model = {"seed", "rope", "short_convolution"}
+    of_model = {"seed", "rope", "short_convolution", "depth"}
     not_settings = of_model | {"normalizer"} - ({"normalizer"} & found.keys())
     own = {each.name: each.default for each in keywords if each.name not in not_settings}
     _require(found == own, f"the YAML has {found}, the constructor {own}")

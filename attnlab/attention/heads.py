@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from keras import ops
 
 from attnlab.attention.base import Attention, ProjectedMemory
@@ -22,6 +24,8 @@ class HeadsAttention(Attention):
     Raises:
         RequestError: `heads` doesn't divide `units`.
     """
+
+    maps: ClassVar[int] = 1  # queries and keys of a head
 
     def __init__(self, *, heads: int = 4, units: int | None = None, **kwargs):
         super().__init__(**kwargs)
@@ -48,23 +52,24 @@ class HeadsAttention(Attention):
         """Create the four projections."""
         units = self.units or query_shape[-1]
         self.head_size, self.key_width = self.head_size_of(units), self.key_width_of(units)
-        inner = self.heads * self.key_width
+        inner = self.heads * self.maps * self.key_width
         self.query_kernel = self.add_kernel("query_kernel", (query_shape[-1], inner))
         self.key_kernel = self.add_kernel("key_kernel", (memory_shape[-1], inner))
         self.value_kernel = self.add_kernel("value_kernel", (memory_shape[-1], units))
         self.output_kernel = self.add_kernel("output_kernel", (units, units))
-        keys, values = (self.heads, self.key_width), (self.heads, self.head_size)
+        keys, values = (self.heads * self.maps, self.key_width), (self.heads, self.head_size)
         self.add_short_convolutions(query=keys, keys=keys, values=values)
 
     def project_memory(self, memory) -> ProjectedMemory:
         """Return keys (B, H, S, K) and values (B, H, S, V)."""
         return ProjectedMemory(
-            self.split(memory, self.key_kernel), self.split(memory, self.value_kernel)
+            self.split(memory, self.key_kernel, heads=self.heads * self.maps),
+            self.split(memory, self.value_kernel),
         )
 
     def project_query(self, query):
         """Return each head's query, (B, H, T, K)."""
-        return self.split(query, self.query_kernel)
+        return self.split(query, self.query_kernel, heads=self.heads * self.maps)
 
     def read(self, weights, values, query):
         """Sum each head's values, join the heads and project them: (B, T, units)."""

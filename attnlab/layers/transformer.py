@@ -289,6 +289,8 @@ class EncoderStack:
             **layer: further arguments of `TransformerEncoderLayer`.
         """
         self.positions = positions
+        for number, each in enumerate(attention):
+            each.depth = number
         self.encoder = [
             TransformerEncoderLayer(attention=each, norm=norm, name=f"encoder_{number}", **layer)
             for number, each in enumerate(attention)

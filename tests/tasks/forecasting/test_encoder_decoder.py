@@ -39,6 +39,7 @@ def make(attention: str, inputs: int = 0, **changes):
     """A small forecaster, by default without anchor and normalization."""
     content = option_content("attention", attention)
     own = {key: value for key, value in SMALL.items() if key in content}
+    own |= {"units": 6} if attention == "differential" else {}  # twice the heads
     own |= {key: changes.pop(key) for key in ("alignment",) if key in changes}
     given = {"units": 3, "at_once": AT_ONCE, "normalization": "none", "anchor": False, **changes}
     keras.utils.set_random_seed(53)
@@ -177,7 +178,7 @@ def test_every_step_attends(attention):
     # The Gaussian of predictive local attention takes from the weights.
     most = np.sum(weights, axis=-1)
     np.testing.assert_array_less(most, 1 + 1e-5)
-    assert attention == "luong_local" or np.allclose(most, 1)
+    assert attention in ("luong_local", "differential") or np.allclose(most, 1)
     assert list(model.ahead) == [1, 3, 5]
 
 
