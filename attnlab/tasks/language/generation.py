@@ -36,7 +36,8 @@ class Generator:
 
     def __init__(self, model: LanguageModel, sampler: Sampler) -> None:
         self._model, self._sampler = model, sampler
-        self._read = compiled(self._state_after, jit=False)
+        any_length = [tf.TensorSpec((None, None), tf.int32)]
+        self._read = compiled(self._state_after, jit=False, signature=any_length)
         self._draw = compiled(self._chunk, jit=False)
 
     def continued(
@@ -77,12 +78,12 @@ class Generator:
         The window starts with the last `size` tokens; None: with all.
         """
         read = known[:, -size:] if size else known
-        state = self._model.initial_state(len(known), self._model.longest)
         if read.shape[1] > 1:
-            state = self._read(tf.constant(read[:, :-1]), state)
-        return read.shape[1] - 1, state
+            return read.shape[1] - 1, self._read(tf.constant(read[:, :-1]))
+        return 0, self._model.initial_state(len(known), self._model.longest)
 
-    def _state_after(self, tokens, state) -> Any:
+    def _state_after(self, tokens) -> Any:
+        state = self._model.initial_state(tf.shape(tokens)[0], self._model.longest)
         return self._model.next_vectors(tokens, 0, state)[1]
 
     def _chunk(self, last, index, count, state, seen, uniform) -> tuple[Any, Any, Any, Any]:

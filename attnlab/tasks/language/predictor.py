@@ -63,11 +63,11 @@ class GeneratePredictor(Predictor):
 
     RUN is a run folder, an MLflow run id or its first characters, or `latest`. Prints the prompt
     with its continuation, to a terminal while it is made. Without a prompt, in a terminal, the text
-    starts with a new line. A model reads at most as many tokens
-    as in training; for a longer text it then reads the last half of them again, unless its state
-    has a constant size. The same seed gives the same text. --scores prints one token per line
-    instead: the number of its text and of the token, both from 1, its probability by the model, and
-    the token, with tabs between the columns. --json prints one object per prompt.
+    starts with a new line. A model reads at most as many tokens as in training; for a longer text
+    it then reads the last half of them again, unless its state has a constant size. The same seed
+    gives the same text. --scores prints one token per line instead: the number of its text and of
+    the token, both from 1, its probability by the model, and the token, with tabs between the
+    columns. --json prints one object per prompt.
     """
 
     takes = Inputs("PROMPT", "[PROMPT]...", files="A file that is one prompt; may be repeated.")

@@ -91,8 +91,8 @@ def test_a_state_of_constant_size_reads_on_beyond_the_context():
     for variable in model.trainable_variables:
         variable.assign(8 * variable)
     assert model.longest is None
-    found = tokens_of(Generator(model, Sampler(temperature=0)).continued([3], tokens=40))
-    known = [3]
+    found = tokens_of(Generator(model, Sampler(temperature=0)).continued([3, 1, 7], tokens=40))
+    known = [3, 1, 7]
     for token in found:
         assert token == int(logits_after(model, known).argmax())
         known.append(token)
