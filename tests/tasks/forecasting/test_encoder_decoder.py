@@ -173,7 +173,7 @@ def test_every_step_attends(attention):
     if attention == "none":
         assert weights is None
         return
-    heads = 3 if attention == "multi_head" else 1
+    heads = 3 if attention in ("multi_head", "linear", "differential") else 1
     assert weights.shape == (len(known), heads, STEPS, S)
     # The Gaussian of predictive local attention takes from the weights.
     most = np.sum(weights, axis=-1)
