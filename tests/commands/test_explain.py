@@ -45,7 +45,7 @@ def test_defaults_are_those_of_each_task(capsys):
     assert main(["explain", "trainer.epochs=3"]) == 0
     said = capsys.readouterr().out
     others = "4 with task=answer; 15 with task=classify; "
-    others += "100 with task=digits; 5 with task=ett,masked_words; 3 with task=language; "
+    others += "100 with task=digits; 5 with task=ett,masked_words; 2 with task=language; "
     others += "40 with task=series,sunspots; 12 with task=translate"
     assert said.endswith(f"default 30; {others}\n")
     assert main(["explain", "optimizer.learning_rate"]) == 0
