@@ -91,11 +91,8 @@ BELOW = {
     },
     "tasks.accuracy_tests": {"records", "tasks.base", "tasks.declaration"},
     "tasks.texts": {
-        "tasks.catalog",
-        "tasks.declaration",
-        "tasks.split",
-        "tasks.text_corpus",
-        "text",
+        *("records", "tasks.catalog", "tasks.declaration", "tasks.downloads", "tasks.split"),
+        *("tasks.text_corpus", "text"),
     },
     "tasks.in_memory": {"config", "tasks.base", "tasks.declaration", "text", "training"},
     "tasks.split": {"tasks.base", "tasks.declaration", "tasks.text_corpus"},

@@ -11,6 +11,7 @@ from attnlab.cli import main
 from attnlab.config.options import CONFIG_DIR, option_content, options
 from attnlab.tasks.answering.corpora.corpus_statistics import CATALOG as ANSWERING
 from attnlab.tasks.classification.corpora.corpus_statistics import CATALOG
+from attnlab.tasks.language.corpora.catalog import CATALOG as LANGUAGE
 from attnlab.tasks.texts.corpus_statistics import CATALOG as MASKED_WORDS
 from attnlab.tasks.translation.corpora.corpus_statistics import CATALOG as TRANSLATION
 
@@ -34,6 +35,7 @@ def test_each_kind_lists_its_corpora():
     catalogs = [
         (CATALOG, {"classify", "digits", "images"}),
         (ANSWERING, {"answer"}),
+        (LANGUAGE, {"language"}),
         (MASKED_WORDS, {"masked_words"}),
         (TRANSLATION, {"translate"}),
     ]
@@ -41,7 +43,15 @@ def test_each_kind_lists_its_corpora():
         rules = {name: option_content("data", name)["rules"] for name in options("data")}
         said = [name for name, rule in rules.items() if tasks & {*rule["task.name"]["choices"]}]
         assert said == list(catalog.names())
-    assert sorted(name for catalog, _ in catalogs for name in catalog.names()) == options("data")
+    assert sorted({name for catalog, _ in catalogs for name in catalog.names()}) == options("data")
+
+
+def test_generated_tasks_are_counted(data):
+    code, out, _ = data("list", "associative_recall", "rows=100", "pairs=2", "length=8")
+    assert code == 0 and "rows of 512 symbols" in out
+    assert [line.split() for line in out.splitlines() if line.startswith("answers")] == [
+        ["answers", "200", "2,000", "2,000"]
+    ]
 
 
 def test_the_users_corpus_is_in_the_catalog_of_its_kind(tmp_path, monkeypatch):

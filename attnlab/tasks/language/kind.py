@@ -59,7 +59,7 @@ KIND = Kind(
     ),
     data=KindData(
         takes_corpus=True,
-        catalog="attnlab.tasks.texts.corpus_statistics:CATALOG",
+        catalog=f"{_HERE}.corpora.catalog:CATALOG",
     ),
     views=f"{_HERE}.shown:VIEWS",
 )
