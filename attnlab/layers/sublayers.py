@@ -218,7 +218,7 @@ class ResidualLayer(keras.layers.Layer):
         """Create the weights of the feed-forward network and the norms."""
         if vectors_shape[-1] != self.units:
             raise RequestError(
-                f"{type(self).__name__} with units={self.units} got vectors of width "
+                f"{type(self).__name__}: expected vectors of width units={self.units}, got "
                 f"{vectors_shape[-1]}"
             )
         self.feed_forward.build(vectors_shape)
