@@ -210,8 +210,7 @@ class Answer(TextTask):
         self, model: Any, part: str, count: int
     ) -> tuple[Any, np.ndarray | None]:
         require_part(self.data.parts, part)
-        tokens = self.data.parts[part].rows.tokens[:count]
-        return tokens, np.where(tokens != PAD, tokens, -1)
+        return self.data.parts[part].rows.tokens[:count], None
 
     def report(self, logits: np.ndarray, part: str = "test") -> Report:
         """Score the answers of one part, from its logits (W, 2, 1 + P), and the baselines."""
