@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 import keras
 import numpy as np
-from documents import Documents, document
+from unlabelled import Documents, document
 
 from attnlab.records.run_directory import RunDirectory
 from attnlab.tasks.masked_words.data import MaskedPart, MaskedTexts

@@ -11,9 +11,9 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from compared_runs import on_page
-from documents import SENTENCES, document
 from fillers import task_of
 from run_folders import make_run
+from unlabelled import SENTENCES, document
 
 from attnlab.errors import RequestError
 from attnlab.records.run_directory import RunDirectory

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from documents import Documents
+from unlabelled import Documents
 
 from attnlab.cli import main
 from attnlab.errors import RequestError
