@@ -40,6 +40,12 @@ _CHANGES = "data.test_set=NAME, or a data file such as task.path=FILE"
     help="For translations: score these files instead; UTF-8, plain or .gz, one sentence per line.",
 )
 @click.option("--beam", type=click.IntRange(1, 100), help="For translations: the beam size.")
+@click.option(
+    "--stride",
+    type=click.IntRange(min=1),
+    help="For language models: move the window by N tokens and score the last N of each, so that "
+    "each token has more context. Takes context / N times as long.",
+)
 @form_options("table", "json")
 @runs_option
 def command(
@@ -50,6 +56,7 @@ def command(
     part: str | None,
     files: tuple[str, str] | None,
     beam: int | None,
+    stride: int | None,
     form: str,
     runs: str | None,
 ) -> None:
@@ -65,7 +72,7 @@ def command(
     files_now, others = own_files.parted(key_values(changes, _CHANGES), folder.status.read())
     scored = _one_of({"--part": part, "--files": files, **others})
     paths = files and [existing_file(path, "--files") for path in files]
-    settings = _settings(folder, {"--files": paths, "--beam": beam}, others)
+    settings = _settings(folder, {"--files": paths, "--beam": beam, "--stride": stride}, others)
     from attnlab.run import console
     from attnlab.run.loading import TrainedRun
 

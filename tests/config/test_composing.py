@@ -70,6 +70,7 @@ def test_every_setting_has_a_rule_that_can_be_read(path):
 # Required settings, as a user would give them.
 NEEDED = {"series": ["task.path=numbers.csv"], "book": ["data.path=pairs.pkl"]}
 NEEDED["embeddings"] = ["attention=none"]
+NEEDED |= {name: ["task=language"] for name in ("delta", "gated_delta", "forgetting")}
 
 
 def task_of(path: Path) -> str:
@@ -187,7 +188,7 @@ def test_a_forecasters_settings_are_its_constructors(name):
     # The task gives the horizon, and a Transformer gets as many mechanisms as it has layers; it has
     # no decoder.
     known |= {"layers"}
-    known -= {"at_once"} if name == "transformer" else set()
+    known -= {"at_once"} if name == "transformer" else {"short_convolution"}
     path = conf_folder() / "model" / "settings" / f"forecasting_{name}.yaml"
     assert set(settings(path)) == known - {"attention", "horizon"}
 

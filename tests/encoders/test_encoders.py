@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from same_runs import assert_resumes_to_the_same_bits
 
+from attnlab.config.options import option_content
 from attnlab.encoders.opening import as_the_encoder, open_source, save_source, saved_source
 from attnlab.encoders.tuning import begin
 from attnlab.encoders.vectors import mean_vectors, vectors_by
@@ -87,7 +88,8 @@ def test_the_run_of_a_sweep_with_the_same_seed_is_used(encoder_runs, run):
 def test_the_attention_of_a_configuration_is_the_encoders(run):
     task = {"name": "classify", "encoder": str(run)}
     given = {"task": task, "model": {"name": "pretrained", "path": str(run)}, "seed": 0}
-    defaults = {"name": "multi_head", "heads": 4, "units": None, "book": False, "dropout": 0.0}
+    content = option_content("attention", "multi_head")
+    defaults = {key: content[key] for key in content if key not in ("_target_", "rules")}
     found = as_the_encoder({**given, "attention": defaults})
     assert found["attention"] == {**defaults, "heads": 2}
     assert as_the_encoder(found) == found

@@ -271,7 +271,7 @@ def test_errors():
         encoder(norm="both")
     with pytest.raises(RequestError, match="book=true is a post-norm layer, got norm=pre"):
         decoder(book=True, norm="pre")
-    with pytest.raises(RequestError, match="with units=6 got vectors of width 7"):
+    with pytest.raises(RequestError, match="expected vectors of width units=6, got 7"):
         encoder().build((B, T, 7))
     narrow = encoder(MultiHeadAttention(heads=2, units=4))
     with pytest.raises(RequestError, match="as wide as the vectors, 6; MultiHeadAttention gives 4"):

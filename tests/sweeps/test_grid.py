@@ -39,7 +39,7 @@ def grid(hydra):
         ("model.dropout=range(0.0,0.5,0.25)", ("0.0", "0.25")),
         ("attention=choice(none,bahdanau)", ("none", "bahdanau")),
         ("attention=glob(luong*)", ("luong_global", "luong_local")),
-        ("attention=glob(*,exclude=[luong*,b*,m*,s*])", ("none", "pooling")),
+        ("attention=glob(*,exclude=[luong*,b*,d*,f*,g*,l*,m*,s*])", ("none", "pooling")),
         ("task.path='a b.csv','c=d,e.csv'", ("a b.csv", "c=d,e.csv")),
         ("+task.note=x,y", ("x", "y")),
     ],

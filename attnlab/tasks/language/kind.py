@@ -55,7 +55,9 @@ KIND = Kind(
         summary="how a text goes on",
         predictor=f"{_HERE}.predictor:GeneratePredictor",
         example=f"{_HERE}.task:served_example",
-        next_steps={"": 'attnlab generate {run} "The "; attention={other}, attnlab compare'},
+        next_steps={
+            "": "attnlab generate {run}, or train with attention={other}, then attnlab compare"
+        },
     ),
     data=KindData(
         takes_corpus=True,

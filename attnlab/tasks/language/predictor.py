@@ -6,8 +6,6 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from attnlab.errors import RequestError
 from attnlab.tasks.language.sampler import Sampler
 from attnlab.tasks.language.writing import Writer
@@ -204,6 +202,8 @@ class GeneratePredictor(Predictor):
 
     def draw(self, results: Sequence[Continued], **settings: Any) -> Figure:
         """Draw the attention of all layers on the end of the first text."""
+        import numpy as np
+
         from attnlab.attention.head_measures import recorded
         from attnlab.tasks.language.shown import text_figure
         from attnlab.tasks.shown.run_figures import run_title

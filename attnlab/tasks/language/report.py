@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, cast
 
 import numpy as np
 
@@ -165,8 +165,7 @@ def _of_rows(task: ScoredTask, own: Rows, scores: Scores) -> Report:
         "whole_rows": float(np.where(known, scores.tokens == asked.targets, True).all(1).mean()),
         "loss": scores.loss,
     }
-    train = task.data.parts["train"]
-    assert not isinstance(train, Stream)
+    train = cast("Rows", task.data.parts["train"])
     usual = int(np.bincount(train.targets[train.scored]).argmax())
     baselines: dict[str, Measures] = {"usual": {"accuracy": float(np.mean(answers == usual))}}
     if task.chance is not None:

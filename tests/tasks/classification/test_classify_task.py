@@ -154,7 +154,10 @@ def test_agreement_is_learned_at_the_defaults(lab):
     ("words", "message"),
     [
         (("model=embeddings", "attention=bahdanau"), "a mean of embeddings has no place for att"),
-        (("attention=luong_local", "attention.alignment=monotonic"), "one look has no step to go"),
+        (
+            ("attention=luong_local", "attention.alignment=monotonic"),
+            "so there are no steps to align with",
+        ),
         (("model=transformer", "attention=pooling"), "it has no query"),
         (("data=builtin",), "task.name"),
         (("task.max_length=0",), "task.max_length: expected a whole number at least 1"),

@@ -83,7 +83,7 @@ def test_the_command_line_prints_only_the_error(attnlab):
 
 def test_a_corpus_for_a_task_that_brings_its_own_data(refused):
     line = refused("data=tatoeba", task="fib")
-    tasks = "answer,classify,digits,images,masked_words,translate"
+    tasks = "answer,classify,digits,images,language,masked_words,translate"
     assert line.startswith(f"attnlab: data: goes with task={tasks}; the other tasks bring")
     line = refused("trainer.batch_by=tokens", task="fib")
     assert "trainer.batch_by=tokens: windows have no tokens. Valid: items." in line

@@ -145,5 +145,15 @@ class Sort(_Rewriting):
     name = "sort"
     _rewrite = staticmethod(in_order)
 
-    def __init__(self, *, different: int = 50, **settings: Any) -> None:
-        super().__init__(different=different, **settings)
+    def __init__(
+        self,
+        *,
+        rows: int = 50_000,
+        different: int = 50,
+        shortest: int = 4,
+        longest: int = 20,
+        test_longest: int | None = None,
+        seed: int = 0,
+    ) -> None:
+        lengths = {"shortest": shortest, "longest": longest, "test_longest": test_longest}
+        super().__init__(rows=rows, different=different, seed=seed, **lengths)
