@@ -156,7 +156,7 @@ def test_agreement_is_learned_at_the_defaults(lab):
         (("model=embeddings", "attention=bahdanau"), "a mean of embeddings has no place for att"),
         (
             ("attention=luong_local", "attention.alignment=monotonic"),
-            "so there are no steps to align with",
+            "no steps to align with",
         ),
         (("model=transformer", "attention=pooling"), "it has no query"),
         (("data=builtin",), "task.name"),
