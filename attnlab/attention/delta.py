@@ -24,9 +24,9 @@ class DeltaAttention(StateAttention):
 
     Source: Yang et al. 2024 (arXiv 2406.06484), sections 2.2 and 3. Difference: the paper's
     convolutions of queries, keys and values are `model.short_convolution`. flash-linear-attention
-    divides queries by `sqrt(d)`, which the norm undoes (but for its epsilon of 1e-5).
+    divides queries by `sqrt(d)`, which the norm undoes, except for its epsilon of 1e-5.
 
-    It knows no mask but those of its past and of padding; other masks give wrong results.
+    It knows only the masks of its past and of padding; other masks give wrong results.
 
     Args:
         **kwargs: `heads` and `units` as for `HeadsAttention`, and those of `Attention`.

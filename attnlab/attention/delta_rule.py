@@ -47,7 +47,7 @@ def delta_weights(queries, keys, strength, log_decay, mask, start_index=0):
 def delta_contexts(queries, keys, values, strength, log_decay, state=None):
     """Return contexts (B, H, T, V), and the memory M (B, H, K, V) after the last step.
 
-    Chunks are independent but for the memory M: `M_next = F M + N`, with F and N of the chunk.
+    Chunks are independent except for the memory M: `M_next = F M + N`, with F and N of the chunk.
     """
     steps, size = ops.shape(queries)[2], chunk_size(queries)
     strength = in_chunks(strength[..., None], size)

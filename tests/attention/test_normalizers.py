@@ -1,4 +1,4 @@
-"""What turns scores into weights, held against the papers' definitions and the package entmax."""
+"""What turns scores into weights, compared with the papers' definitions and the package entmax."""
 
 import numpy as np
 import pytest

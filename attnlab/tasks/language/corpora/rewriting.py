@@ -155,5 +155,11 @@ class Sort(_Rewriting):
         test_longest: int | None = None,
         seed: int = 0,
     ) -> None:
-        lengths = {"shortest": shortest, "longest": longest, "test_longest": test_longest}
-        super().__init__(rows=rows, different=different, seed=seed, **lengths)
+        super().__init__(
+            rows=rows,
+            different=different,
+            shortest=shortest,
+            longest=longest,
+            test_longest=test_longest,
+            seed=seed,
+        )
