@@ -49,7 +49,15 @@ VARIANTS = [
 def pytest_generate_tests(metafunc):
     for name, cases in (("mechanism", MECHANISMS), ("variant", VARIANTS)):
         if name in metafunc.fixturenames:
-            metafunc.parametrize(name, cases, ids=[case.name for case in cases])
+            metafunc.parametrize(
+                name, [pytest.param(each, id=each.name, marks=slow(each)) for each in cases]
+            )
+
+
+def slow(case: Mechanism) -> list:
+    """Mark normalizers that the default tests have with `bahdanau` and `multi_head` only."""
+    rare = case.choices.get("normalizer") in ("sparsemax", "entmax15", "softmax_one")
+    return [pytest.mark.slow] if rare and case.option not in ("bahdanau", "multi_head") else []
 
 
 @pytest.fixture(autouse=True)
