@@ -22,21 +22,34 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from measuring import has_torch, learner_of, milliseconds, missed, report, turns
+from measuring import checked, has_torch, learner_of, milliseconds, missed, report, turns
 
-STEPS, TOKENS = 50, 256
-WORDS = ["experiment=shakespeare_cpu", "data=sentences", "data.sentences=4000"]
+STEPS, BATCH, TOKENS = 50, 12, 256
+WORDS = [  # the recipe's model, on a generated text, which changes no time
+    *("task=language", "data.sentences=4000", "schedule=cosine", f"trainer.batch_size={BATCH}"),
+    *("model.units=128", "model.layers=4", "model.feed_forward=512", "model.biases=false"),
+    *("attention.heads=4", "attention.biases=false"),
+]
 
 
 def make_learner(seed: int = 0, words: tuple[str, ...] = ()):
-    """A learner of the recipe; the text is a generated one, which changes no time."""
-    return learner_of([*WORDS, *words, f"task.windows={STEPS * 12}"], seed)
+    """A learner of the recipe."""
+    return learner_of([*WORDS, *words, f"task.windows={STEPS * BATCH}"], seed)
 
 
 def make_epoch(learner) -> Callable[[], Any]:
     """An epoch of `STEPS` steps."""
     (chunk,) = learner.chunks(1)
     return partial(learner.program.train, chunk, np.full(chunk.steps, 1e-3), 0)
+
+
+def make_generate(learner) -> Callable[[], Any]:
+    """Draw tokens after one token, with the cache."""
+    from attnlab.tasks.language.generation import Generator
+    from attnlab.tasks.language.sampler import Sampler
+
+    generator = Generator(learner.model, Sampler())
+    return lambda: [*generator.continued([0], tokens=TOKENS - 1, seed=0)]
 
 
 class Gpt:
@@ -119,9 +132,8 @@ class Gpt:
 
 def peer_of(learner, context: int | None = None) -> Gpt:
     """PyTorch's model of the same sizes."""
-    own = learner.config.model.settings
-    heads = learner.config.attention.settings["heads"]
-    model = learner.model
+    config, model = checked(WORDS), learner.model
+    own, heads = config.model.settings, config.attention.settings["heads"]
     return Gpt(model.vocabulary, context or model.context, own["units"], own["layers"], heads)
 
 
@@ -130,7 +142,7 @@ def bench_step() -> None:
     if not has_torch("a step of a language model against PyTorch"):
         return
     learner = make_learner()
-    peer, batch = peer_of(learner), learner.config.trainer.batch_size
+    peer, batch = peer_of(learner), BATCH
     stream = peer.torch.from_numpy(learner._task.data.parts["train"].tokens.astype("int64"))
 
     def steps() -> None:
@@ -149,12 +161,12 @@ def bench_fit() -> None:
     from attnlab.training.optimizers import make_optimizer
 
     learner, peer = make_learner(), make_learner().model
-    config = learner.config
+    config = checked(WORDS)
     peer.compile(
         make_optimizer(config.optimizer.name, config.optimizer.settings),
         loss=keras.losses.SparseCategoricalCrossentropy(from_logits=True),
     )
-    stream, batch = learner._task.data.parts["train"].tokens, config.trainer.batch_size
+    stream, batch = learner._task.data.parts["train"].tokens, BATCH
     starts = np.random.default_rng(0).integers(0, len(stream) - peer.context, STEPS * batch)
     rows = stream[starts[:, None] + np.arange(peer.context + 1)].astype("int32")
 
@@ -187,9 +199,8 @@ def bench_stack() -> None:
 
 def bench_cache() -> None:
     """A model with a context of 256 tokens continues one token."""
-    from attnlab.tasks.language.generating import continued
-
-    model = make_learner(words=(f"task.context={TOKENS}",)).model
+    learner = make_learner(words=(f"task.context={TOKENS}",))
+    model, generate = learner.model, make_generate(learner)
 
     def again() -> None:
         tokens = np.zeros((1, 1), np.int32)
@@ -197,7 +208,7 @@ def bench_cache() -> None:
             logits = np.asarray(model(tokens, training=False))[0, -1]
             tokens = np.append(tokens, [[int(logits.argmax())]], axis=1).astype(np.int32)
 
-    own, theirs = turns(4, lambda: continued(model, [0], TOKENS - 1, 0), again).T
+    own, theirs = turns(4, generate, again).T
     report("language: read again / cached", theirs / own, 20, True, milliseconds(own, theirs))
 
 
@@ -205,15 +216,9 @@ def bench_generate() -> None:
     """Both draw one token at a time from the softmax."""
     if not has_torch("generating text against PyTorch"):
         return
-    from attnlab.tasks.language.generating import continued
-
     learner = make_learner(words=(f"task.context={TOKENS}",))
     peer = peer_of(learner)
-    own, theirs = turns(
-        9,
-        lambda: continued(learner.model, [0], TOKENS - 1, 0),
-        lambda: peer.generate(TOKENS - 1),
-    ).T
+    own, theirs = turns(9, make_generate(learner), lambda: peer.generate(TOKENS - 1)).T
     report("language: torch cached / ours", theirs / own, 1, True, milliseconds(own, theirs))
 
 

@@ -1,4 +1,4 @@
-"""The options of multi-head attention, compared with formulas in NumPy and other implementations."""
+"""Options of multi-head attention, compared with formulas in NumPy and other implementations."""
 
 from types import SimpleNamespace
 
