@@ -24,7 +24,7 @@ TRANSLATION = (
 )
 CLASSIFICATION = ("task=classify", "data.texts=200", "model.embedding=4", *TINY)
 MASKED_WORDS = ("task=masked_words", "data.sentences=100", *TINY)
-LANGUAGE = ("task=language", "data.sentences=100", "attention.heads=1", *TINY)
+LANGUAGE = ("task=language", "data.sentences=100", *TINY)
 ANSWERING = ("task=answer", "data.questions=100", "trainer.batch_size=50", *TINY)
 
 
