@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import os
 from pathlib import Path
 
 import numpy as np
@@ -349,7 +350,12 @@ PRESETS = [
 @pytest.mark.parametrize("name", PRESETS)
 def test_every_preset_runs(compose, no_figures, tmp_path, name):
     config = compose(f"experiment={name}", *QUICK)
-    if config.task.name == "images":
+    if config.task.name == "language":
+        text = Path(os.environ.get("ATTNLAB_REALDATA", "")) / "shakespeare/input.txt"
+        if not text.is_file():
+            pytest.skip("the text is downloaded")
+        config = compose(f"experiment={name}", *QUICK, f"data.path={text}", "task.windows=24")
+    elif config.task.name == "images":
         config = compose(f"experiment={name}", *QUICK, *small_images(tmp_path))
     elif config.data is not None:
         config = compose(f"experiment={name}", *QUICK, *small_translation(config, tmp_path))
