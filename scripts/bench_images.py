@@ -23,9 +23,9 @@ from measuring import (
     checked,
     has_torch,
     milliseconds,
-    missed,
     report,
     report_compiler,
+    run_parts,
     turns,
 )
 
@@ -163,16 +163,5 @@ def bench_jit() -> None:
 PARTS = {"fit": bench_fit, "torch": bench_torch, "jit": bench_jit}
 
 
-def main(words: list[str]) -> int:
-    """Run the named parts, or all."""
-    unknown = set(words) - set(PARTS)
-    if unknown:
-        print(f"parts: expected some of {', '.join(PARTS)}, got {', '.join(sorted(unknown))}")
-        return 2
-    for part in words or PARTS:
-        PARTS[part]()
-    return 1 if missed else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(run_parts(sys.argv[1:], PARTS))

@@ -22,7 +22,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from measuring import checked, has_torch, learner_of, milliseconds, missed, report, turns
+from measuring import checked, has_torch, learner_of, milliseconds, report, run_parts, turns
 
 STEPS, BATCH, TOKENS = 50, 12, 256
 WORDS = [  # the recipe's model, on a generated text, which changes no time
@@ -231,16 +231,5 @@ PARTS = {
 }
 
 
-def main(words: list[str]) -> int:
-    """Run the named parts, or all."""
-    unknown = set(words) - set(PARTS)
-    if unknown:
-        print(f"parts: expected some of {', '.join(PARTS)}, got {', '.join(sorted(unknown))}")
-        return 2
-    for part in words or PARTS:
-        PARTS[part]()
-    return 1 if missed else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(run_parts(sys.argv[1:], PARTS))

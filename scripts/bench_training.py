@@ -17,9 +17,9 @@ from measuring import (
     checked,
     command,
     milliseconds,
-    missed,
     report,
     report_compiler,
+    run_parts,
     turns,
 )
 
@@ -195,16 +195,5 @@ PARTS = {
 }
 
 
-def main(words: list[str]) -> int:
-    """Run the named parts, or all."""
-    unknown = set(words) - set(PARTS)
-    if unknown:
-        print(f"parts: expected some of {', '.join(PARTS)}, got {', '.join(sorted(unknown))}")
-        return 2
-    for part in words or PARTS:
-        PARTS[part]()
-    return 1 if missed else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(run_parts(sys.argv[1:], PARTS))

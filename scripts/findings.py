@@ -40,7 +40,7 @@ COLUMNS = ("mean", "low", "high", "best", "worst", "n", "ours_n")
 UNKNOWN = "–"
 MOST_TABLES = 3  # of a page
 MOST_LINES = 1  # baselines in a picture: the best
-LOWER = ("rmse", "mse_z", "loss")  # metrics of which a lower value is better
+LOWER = ("rmse", "mse_z", "loss")  # metrics with lower values for better models
 SMALL = 1e-3  # numbers below it have an exponent
 INCOMPLETE = (
     f"*{UNKNOWN} or no interval: the number was not written down when the study ran. "

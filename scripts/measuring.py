@@ -115,6 +115,17 @@ def _is_narrow(seconds: np.ndarray) -> bool:
     return bool(np.all(high - low < NARROW * middle))
 
 
+def run_parts(words: Sequence[str], parts: Mapping[str, Callable[[], object]]) -> int:
+    """Run the named parts of a bench, or all; return its exit code."""
+    unknown = set(words) - set(parts)
+    if unknown:
+        print(f"parts: expected some of {', '.join(parts)}, got {', '.join(sorted(unknown))}")
+        return 2
+    for part in words or parts:
+        parts[part]()
+    return 1 if missed else 0
+
+
 def report_compiler(name: str, xla: bool, chosen: np.ndarray, other: np.ndarray) -> None:
     """Report the other compiler's time over that of the one that `trainer.jit=auto` chooses.
 

@@ -13,6 +13,7 @@ import keras
 import numpy as np
 
 from attnlab.attention.base import Attention
+from attnlab.attention.keras_internals import all_layers
 
 MEASURES = ("entropy", "share", "distance", "first", "previous", "duplicate", "induction")
 
@@ -33,14 +34,20 @@ class Looked(NamedTuple):
     are_shares: bool
 
 
+def attention_layers(model: keras.Model) -> list[Attention]:
+    """Return the attention layers of a model, in the order in which it has them."""
+    return [each for each in all_layers(model) if isinstance(each, Attention)]
+
+
 @contextmanager
 def recorded(model: keras.Model) -> Iterator[dict[str, Looked]]:
     """Record where each attention layer of a model looks while the model is called eagerly.
 
     Yields a mapping that is filled at the end: name of the layer -> `Looked`. A decoder that calls
-    its layer once per step gives all steps.
+    its layer once per step gives all steps. Layers without a context (`attention=none`) are left
+    out.
     """
-    layers = [each for each in model._flatten_layers() if isinstance(each, Attention)]
+    layers = [each for each in attention_layers(model) if each.has_context]
     found: dict[str, Looked] = {}
     steps: dict[str, list[Looked]] = {}
     names = _names(model, layers)
@@ -72,7 +79,7 @@ def recorded(model: keras.Model) -> Iterator[dict[str, Looked]]:
 def _names(model: keras.Model, layers: list[Attention]) -> list[str]:
     """Name each attention layer by the layer that has it, such as `decoder_1 cross_attention`."""
     owners: dict[int, str] = {}
-    for owner in [model, *model._flatten_layers(include_self=False)]:
+    for owner in all_layers(model):
         for key, value in vars(owner).items():
             if isinstance(value, Attention):
                 parts = ("" if owner is model else owner.name, "" if key == "attention" else key)

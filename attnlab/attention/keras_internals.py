@@ -13,6 +13,11 @@ def keras_mask(tensor):
     return getattr(tensor, "_keras_mask", None)
 
 
+def all_layers(model) -> list:
+    """Return a model and all layers below it, in the order in which Keras finds them."""
+    return model._flatten_layers()
+
+
 def without_call_info(error: RequestError) -> RequestError:
     """Return a layer's error without the call's arguments, which Keras has added."""
     plain = RequestError(plain_text(error))

@@ -5,8 +5,8 @@ from __future__ import annotations
 import keras
 from keras import ops
 
-from attnlab.attention.base import require_choice
 from attnlab.attention.functional import causal_mask, widen
+from attnlab.attention.requirements import require_choice
 from attnlab.attention.state import State, StateAttention, chunk_size, in_chunks, joined, only
 
 TINY = 1e-20  # below any sum of similarities; makes the quotient of an empty row 0

@@ -6,8 +6,9 @@ from typing import ClassVar
 
 from keras import ops
 
-from attnlab.attention.base import Attention, ProjectedMemory, require_choice, require_equal_widths
+from attnlab.attention.base import Attention, ProjectedMemory
 from attnlab.attention.functional import additive_score, dot_score
+from attnlab.attention.requirements import require_choice, require_equal_widths
 from attnlab.errors import RequestError
 
 

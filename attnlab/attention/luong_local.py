@@ -5,7 +5,6 @@ from __future__ import annotations
 import keras
 from keras import ops
 
-from attnlab.attention.base import require_choice
 from attnlab.attention.functional import (
     gaussian_window,
     source_length,
@@ -14,6 +13,7 @@ from attnlab.attention.functional import (
     window_mask,
 )
 from attnlab.attention.luong import LuongAttention
+from attnlab.attention.requirements import require_choice
 from attnlab.errors import RequestError
 
 

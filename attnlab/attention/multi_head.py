@@ -8,10 +8,11 @@ import keras
 from keras import ops
 
 from attnlab.attention import head_options
-from attnlab.attention.base import ProjectedMemory, require_choice
+from attnlab.attention.base import ProjectedMemory
 from attnlab.attention.functional import scaled_dot_score
 from attnlab.attention.heads import HeadsAttention
 from attnlab.attention.normalizers import sink_softmax
+from attnlab.attention.requirements import require_choice
 from attnlab.errors import RequestError
 
 GATES = ("none", "headwise", "elementwise")

@@ -7,8 +7,9 @@ from typing import ClassVar
 import keras
 from keras import ops
 
-from attnlab.attention.base import Attention, ProjectedMemory, require_equal_widths
+from attnlab.attention.base import Attention, ProjectedMemory
 from attnlab.attention.functional import scaled_dot_score
+from attnlab.attention.requirements import require_equal_widths
 from attnlab.errors import RequestError
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import keras
 from keras import ops
 
-from attnlab.attention.base import Attention, PositionBias, require_choice
+from attnlab.attention.base import Attention, PositionBias
+from attnlab.attention.requirements import require_choice
 from attnlab.errors import RequestError
 from attnlab.layers.position_biases import BUCKETS, buckets, by_distance, distances, slopes
 from attnlab.layers.sinusoids import sinusoidal, waves

@@ -7,8 +7,8 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from attnlab.attention.base import require_choice
 from attnlab.attention.dropout import Dropout
+from attnlab.attention.requirements import require_choice
 from attnlab.errors import RequestError
 
 

@@ -6,7 +6,7 @@ import keras
 import numpy as np
 import pytest
 
-from attnlab.attention import MultiHeadAttention
+from attnlab.attention import MultiHeadAttention, NoAttention
 from attnlab.attention.head_measures import MEASURES, Looked, measured, recorded
 from attnlab.layers.transformer import TransformerEncoderLayer
 
@@ -118,3 +118,11 @@ def test_a_model_is_recorded_layer_by_layer_and_then_no_more():
         np.testing.assert_array_equal(looked.weights, wanted)
     model(inputs)
     assert len(found) == 2 and layers[0].attention.recorder is None
+
+
+def test_a_layer_without_attention_is_left_out():
+    query, memory = keras.Input((5, 8)), keras.Input((7, 8))
+    model = keras.Model([query, memory], NoAttention()(query, memory).context)
+    with recorded(model) as found:
+        model([np.zeros((1, 5, 8), "float32"), np.zeros((1, 7, 8), "float32")])
+    assert found == {}

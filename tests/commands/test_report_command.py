@@ -17,7 +17,7 @@ from attnlab.records.mlflow.store import Store
 
 
 @pytest.fixture
-def told(tmp_path, monkeypatch, capsys):
+def printed(tmp_path, monkeypatch, capsys):
     """Run the command over untracked runs of two groups and a sweep of them."""
     monkeypatch.setenv("ATTNLAB_RUNS", str(tmp_path))
     off = {"tracking.enabled": False}
@@ -30,15 +30,15 @@ def told(tmp_path, monkeypatch, capsys):
     varying = {"attention": ["none", "bahdanau"], "seed": ["0", "1"], "nothing.known": ["1"]}
     (folder / "sweep.json").write_text(json.dumps({"varying": varying}))
 
-    def told(*words: object) -> tuple[int, str, str]:
+    def printed(*words: object) -> tuple[int, str, str]:
         code = main(["report", *map(str, words)])
         return code, *capsys.readouterr()
 
-    return told
+    return printed
 
 
-def test_the_page_of_a_run_is_in_its_folder(told, tmp_path):
-    code, out, _ = told("latest")
+def test_the_page_of_a_run_is_in_its_folder(printed, tmp_path):
+    code, out, _ = printed("latest")
     (page,) = tmp_path.glob("*/*/*/report.html")
     assert code == 0 and "bahdanau" in page.parts and page.parent.name.endswith("_s1")
     size = page.stat().st_size
@@ -47,15 +47,15 @@ def test_the_page_of_a_run_is_in_its_folder(told, tmp_path):
 
 
 @pytest.mark.parametrize("by_path", [False, True])
-def test_the_page_of_a_sweep_is_in_its_folder_and_groups_by_its_keys(told, tmp_path, by_path):
-    code, out, err = told(tmp_path / "sweeps" / "both" if by_path else "both")
+def test_the_page_of_a_sweep_is_in_its_folder_and_groups_by_its_keys(printed, tmp_path, by_path):
+    code, out, err = printed(tmp_path / "sweeps" / "both" if by_path else "both")
     assert code == 0, err
     text = (tmp_path / "sweeps" / "both" / "report.html").read_text(encoding="utf-8")
     assert "<h1>sunspots by attention</h1>" in text and "4 runs of sweep both" in text
     assert text.count('class="seed"') == 2  # model.units make groups of their own
 
 
-def test_a_sweep_over_horizons_has_a_table_for_each(told, tmp_path):
+def test_a_sweep_over_horizons_has_a_table_for_each(printed, tmp_path):
     for attention, values in (("none", NONE), ("bahdanau", BETTER)):
         for horizon in (1, 24):
             config = {"task.horizon": horizon, "tracking.enabled": False}
@@ -65,40 +65,40 @@ def test_a_sweep_over_horizons_has_a_table_for_each(told, tmp_path):
     folder.mkdir()
     varying = {"task.horizon": ["1", "24"], "attention": ["none", "bahdanau"]}
     (folder / "sweep.json").write_text(json.dumps({"varying": varying}))
-    code, _, err = told("horizons")
+    code, _, err = printed("horizons")
     assert code == 0, err
     text = (folder / "report.html").read_text(encoding="utf-8")
     assert "sunspots (horizon=1)" in text and "sunspots (horizon=24)" in text
     assert "24 / bahdanau" not in text
 
 
-def test_several_runs_have_one_page_in_any_order(told, tmp_path):
+def test_several_runs_have_one_page_in_any_order(printed, tmp_path):
     names = [path.parent for path in sorted(tmp_path.glob("*/*/*/status.json"))]
-    first = told(*names[:3])[1]
-    assert told(names[2], names[0], names[1])[1].split(" (")[0] == first.split(" (")[0]
+    first = printed(*names[:3])[1]
+    assert printed(names[2], names[0], names[1])[1].split(" (")[0] == first.split(" (")[0]
     (page,) = (tmp_path / "reports").iterdir()
     assert page.name.startswith("sunspots-3-runs-")
-    assert told(*names)[1].split(" (")[0] != first.split(" (")[0]
+    assert printed(*names)[1].split(" (")[0] != first.split(" (")[0]
 
 
-def test_a_hostile_task_name_doesnt_change_the_pages_place(told, tmp_path):
+def test_a_hostile_task_name_doesnt_change_the_pages_place(printed, tmp_path):
     away = write_run(tmp_path, "none", 7, 1.0, status={"task": "../../away"})
-    code, out, err = told(away.path, "latest", next(tmp_path.glob("*/bahdanau/*")))
+    code, out, err = printed(away.path, "latest", next(tmp_path.glob("*/bahdanau/*")))
     assert code == 0, err
     assert [path.parent for path in tmp_path.rglob("*away*.html")] == [tmp_path / "reports"]
 
 
-def test_equal_runs_give_equal_pages_except_the_date(told, tmp_path):
+def test_equal_runs_give_equal_pages_except_the_date(printed, tmp_path):
     texts = []
     for name in ("a.html", "b.html"):
-        assert told("both", "--out", tmp_path / "new" / name)[0] == 0
+        assert printed("both", "--out", tmp_path / "new" / name)[0] == 0
         text = (tmp_path / "new" / name).read_text(encoding="utf-8")
         texts.append(re.sub(r"<time>[^<]*</time>", "", text))
     assert texts[0] == texts[1]
 
 
-def test_groups_and_metric_can_be_chosen(told, tmp_path):
-    assert told("both", "--by", "model.units", "--metric", "mae")[0] == 0
+def test_groups_and_metric_can_be_chosen(printed, tmp_path):
+    assert printed("both", "--by", "model.units", "--metric", "mae")[0] == 0
     text = (tmp_path / "sweeps" / "both" / "report.html").read_text(encoding="utf-8")
     assert "<h1>sunspots by model.units</h1>" in text and "mean of test MAE" in text
 
@@ -115,8 +115,8 @@ def test_groups_and_metric_can_be_chosen(told, tmp_path):
         (["latest", "--metric", "rmes"], "--metric: expected one of"),
     ],
 )
-def test_a_wrong_request_is_one_sentence(told, words, said):
-    code, out, err = told(*words)
+def test_a_wrong_request_is_one_sentence(printed, words, said):
+    code, out, err = printed(*words)
     assert code == 2 and said in err and out == ""
 
 
@@ -138,9 +138,9 @@ def test_mlflow_gets_the_page_of_a_run_and_of_its_sweep(tmp_path, monkeypatch, e
         assert "report.html" in {f.path for f in store.client.list_artifacts(each.info.run_id)}
 
 
-def test_an_mlflow_that_does_not_answer_is_only_a_warning(told, tmp_path):
+def test_an_mlflow_that_does_not_answer_is_only_a_warning(printed, tmp_path):
     tracking = {"tracking.enabled": True, "tracking.uri": "http://127.0.0.1:9"}
     run = write_run(tmp_path, "pooling", 0, 1.0, config=tracking)
-    code, out, err = told(run.path)
+    code, out, err = printed(run.path)
     assert code == 0 and out.startswith("report: ")
     assert "warning: the page is not in MLflow" in err and "127.0.0.1:9" in err

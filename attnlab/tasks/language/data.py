@@ -1,4 +1,4 @@
-"""The data of a language model: a stream of tokens, or rows of which places are scored."""
+"""The data of a language model: a stream of tokens, or rows with scored places."""
 
 from __future__ import annotations
 

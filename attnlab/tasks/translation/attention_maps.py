@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import keras
 import numpy as np
 
-from attnlab.attention.base import Attention
+from attnlab.attention.head_measures import attention_layers
 from attnlab.tasks.translation.batches import cut_sources, padded
 from attnlab.tasks.translation.decoding.search import Search
 from attnlab.tasks.translation.map_measures import (
@@ -155,8 +155,8 @@ def _alignment(maps: list[AlignedSentence]) -> dict[str, Any]:
 
 
 def _weights_are(model: keras.Model) -> str:
-    """Return what the weights of a model's mechanisms are, all of which have the same settings."""
-    found = {each.weights_are for each in model._flatten_layers() if isinstance(each, Attention)}
+    """Return what the weights of a model's mechanisms are; the least restricted one decides."""
+    found = {each.weights_are for each in attention_layers(model)}
     return next((each for each in ("signed", "positive") if each in found), "shares")
 
 

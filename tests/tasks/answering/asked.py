@@ -88,7 +88,7 @@ def asked_texts(train: Sequence[Asked], test: Sequence[Asked]) -> AskedTexts:
 
 
 def said(questions: Sequence[Asked], right: float, seed: int = 0) -> list[PredictedAnswer]:
-    """Answers, of which about this share is right; the others are the text's first word."""
+    """Answers: about this share is right; the others are the text's first word."""
     draw = np.random.default_rng(seed)
     found = []
     for each in questions:

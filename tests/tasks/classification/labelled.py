@@ -48,7 +48,7 @@ def some_texts(count: int, seed: int = 0, grouped: bool = False) -> TextPart:
 
 
 def answers(labels: np.ndarray, right: float, seed: int = 0, classes: int = 3) -> np.ndarray:
-    """Probabilities (N, C), of which about this share is right."""
+    """Probabilities (N, C) for the right class in about this share of the rows."""
     random = np.random.default_rng(seed)
     found = random.dirichlet(np.ones(classes), len(labels))
     won = np.flatnonzero(random.random(len(labels)) < right)

@@ -30,7 +30,7 @@ class Text(Corpus):
 
 
 class Echo(RowCorpus):
-    """Rows of which the last tokens repeat the first ones; rows of test are longer."""
+    """Rows whose last tokens repeat the first ones; rows of test are longer."""
 
     name, origin, symbols, chance = "echo", "a test", ("a", "b", "c", "d"), 0.25
 

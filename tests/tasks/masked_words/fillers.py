@@ -50,7 +50,7 @@ def some_rows(words: int = 50, width: int = 30, count: int = 7) -> np.ndarray:
 
 
 def data_of(train: Sequence[str], test: Sequence[str]) -> tuple[MaskedTexts, Tokenizer]:
-    """The task's data for these texts, each of which is a document."""
+    """The task's data for these texts, one document each."""
     tokenizer = Tokenizer.fit(train, kind="word", lowercase=True)
     rows = [[Row(each) for each in tokenizer.encode(texts)] for texts in (train, test)]
     width = max(row.length for part in rows for row in part)

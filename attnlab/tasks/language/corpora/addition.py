@@ -53,10 +53,10 @@ class Addition(DrawnRows):
 
 
 def addition(rng: np.random.Generator, rows: int, *, digits: int, longer_than: int = 0) -> Rows:
-    """Draw rows `37+128=165.`, of which `165.` is scored.
+    """Draw rows `37+128=165.`; `165.` is scored.
 
     The two numbers of digits are uniform on all pairs from 1 to `digits`; with `longer_than`, on
-    those of which at least one exceeds it. A number of k digits is uniform on 10^(k-1) to
+    pairs with at least one larger number. A number of k digits is uniform on 10^(k-1) to
     10^k - 1, one of one digit on 0 to 9. The most significant digit comes first, also in the sum.
     Rows are as long as the longest one can be; shorter ones are padded.
 

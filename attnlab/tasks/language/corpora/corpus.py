@@ -1,4 +1,4 @@
-"""Corpora of rows: tasks such as recall, of which only the answers are scored."""
+"""Corpora of rows, such as recall: only the answers in a row are scored."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ class DrawnRows(RowCorpus):
         return self._draw("train", self.size, [*self._held_out.values()])
 
     def _draw(self, part: str, size: int, others: list[Rows]) -> Rows:
-        """Draw rows, none of which is in other parts."""
+        """Draw rows that are in no other part."""
         rng = np.random.default_rng((self.seed, *part.encode()))
         known = [fingerprints(other.tokens) for other in others]
         drawn: list[Rows] = []

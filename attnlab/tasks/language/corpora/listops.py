@@ -79,7 +79,7 @@ class ListOps(DrawnRows):
 def listops(
     rng: np.random.Generator, rows: int, *, depth: int, arguments: int, shortest: int, longest: int
 ) -> Rows:
-    """Draw rows `[MAX 4 [MIN 2 3 ] 1 ] = 4`, of which the value is scored.
+    """Draw rows `[MAX 4 [MIN 2 3 ] 1 ] = 4`, where the value is scored.
 
     A list is MIN, MAX, MED (the median, truncated) or SM (the sum modulo 10) of 2 to `arguments`
     arguments. An argument is a list with probability .25, otherwise, and always at depth `depth`,

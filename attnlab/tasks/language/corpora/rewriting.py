@@ -26,7 +26,7 @@ def rewritten(
     shortest: int,
     longest: int,
 ) -> Rows:
-    """Draw rows `x1 ... xn ? y1 ... yn END`, of which the answer y and END are scored.
+    """Draw rows `x1 ... xn ? y1 ... yn END`, where the answer y and END are scored.
 
     The length n is uniform on `shortest` to `longest`, each symbol on 0 to `symbols` - 1. Rows have
     2 * `longest` + 1 tokens, shorter ones are padded at the end.

@@ -21,7 +21,7 @@ class LanguageModel(InMemoryModel):
     A subclass defines `vectors`, `initial_state` and `next_vectors`. The logits are `x E'` with the
     embeddings E if `tie_embeddings` (Press and Wolf 2017, arXiv 1608.05859), else `x W`.
 
-    Training data are a stream of tokens, of which rows are the windows' first places; or, with
+    Training data are a stream of tokens, where a row is the first place of a window; or, with
     `asked=K`, rows of T tokens and of the K places that are scored, (N, T + K).
 
     Args:
