@@ -80,17 +80,19 @@ def _rows(trained: Any, part: str, items: int) -> Iterator[dict[str, Any]]:
     task, model = trained.task, trained.model
     inputs, tokens = task.head_inputs(model, part, items)
     given = [(part, inputs, tokens)]
-    if tokens is not None:
-        width = tokens.shape[1] if model.fixed_length else 2 * min(_LONGEST, tokens.shape[1] // 2)
-        words = np.unique(tokens[tokens > END])
-        half = np.random.default_rng(0).choice(words, (items, width // 2))
+    if tokens is not None and tokens.shape[1] > 1 and not model.fixed_length:
+        words = np.unique(tokens[tokens > END]) if tokens.max() > END else np.unique(tokens)
+        shape = items, min(_LONGEST, tokens.shape[1] // 2)
+        half = np.random.default_rng(0).choice(words[words >= 0], shape)
         twice = np.tile(half, 2).astype(inputs.dtype)
-        given += [("repeated", twice, twice)] if twice.shape[1] == width else []
+        given.append(("repeated", twice, twice))
     for name, data, read in given:
         with recorded(model) as found:
             model(data, training=False)
         if not found:
-            raise RequestError(f"RUN: {trained.config.attention.name} has no attention weights.")
+            raise RequestError(
+                "RUN: it has no attention layer of attnlab, so there are no heads to measure."
+            )
         for layer, looked in found.items():
             measures = measured(looked, read)
             for head in range(looked.weights.shape[1]):
