@@ -20,6 +20,7 @@ from attnlab.attention.luong_local import LuongLocalAttention
 from attnlab.attention.multi_head import MultiHeadAttention
 from attnlab.attention.none import NoAttention
 from attnlab.attention.pooling import PoolingAttention
+from attnlab.attention.requirements import require_equal_widths
 from attnlab.attention.scaled_dot_product import ScaledDotProductAttention
 
 __all__ = [
@@ -40,4 +41,5 @@ __all__ = [
     "ScaledDotProductAttention",
     "causal_mask",
     "padding_mask",
+    "require_equal_widths",
 ]
