@@ -18,7 +18,7 @@ import_tensorflow()
 MODELS = ("rnn", "transformer")
 TINY = {
     "rnn": ("model.units=12", "model.embedding=10", "model.maxout_units=6", "model.cell=simple"),
-    "transformer": ("model.units=12", "model.layers=1", "model.feed_forward=20"),
+    "transformer": ("model.units=16", "model.layers=1", "model.feed_forward=20"),
 }
 RATE = 0.01
 EXACT = ("model.dropout=0", "task.label_smoothing=0", "task.score_every=2")
