@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from attnlab.attention.head_measures import measured, recorded
 from attnlab.config.sections import RunConfig
 from attnlab.tasks.in_memory import InMemoryLearner
 from attnlab.tasks.language.data import Stream, asked_rows
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from attnlab.tasks.language.task import LanguageTask
 
 _START, _SAMPLE = 8, 120  # tokens of a sample: of the test text, and drawn
+_MEASURED = 64  # windows on which the heads are measured
 
 
 class LanguageLearner(InMemoryLearner):
@@ -79,7 +81,18 @@ class LanguageLearner(InMemoryLearner):
         steps = Generator(self.model, Sampler()).continued(start, tokens=_SAMPLE, seed=self._seed)
         sample = vocabulary.decode([*start, *(int(step.tokens[0]) for step in steps)])
         notes = [*found.notes, f"a sample: {' '.join(sample.split())}"]
-        return replace(found, notes=notes, details={**found.details, "sample": sample})
+        details = {**found.details, "sample": sample, **self._first_token()}
+        return replace(found, notes=notes, details=details)
+
+    def _first_token(self) -> dict[str, float]:
+        """Return `first_token`, the mean of `first` in `head_measures` over all heads and layers.
+
+        It is missing if no layer attends.
+        """
+        with recorded(self.model) as found:
+            self.model(self._task.asked("test").tokens[:_MEASURED], training=False)
+        first = [measured(looked)["first"].mean() for looked in found.values()]
+        return {"first_token": round(float(np.mean(first)), 5)} if first else {}
 
     def examples(self) -> dict[str, Any] | None:
         """Return attention on the start of a test line; see `examples`."""

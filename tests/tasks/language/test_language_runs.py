@@ -158,6 +158,9 @@ def test_a_run_trains_reports_and_continues_texts(trained):
     assert metrics["metric"] == "bits_per_byte" and len(metrics["by_position"]) == 16
     assert len(metrics["sample"]) == 8 + 120
     assert {*figures(run, metrics)} == {"loss.png", "position.png", "attention.png"}
+    heads = json.loads(trained("heads", "latest", "--format", "json").out)
+    first = [row["first"] for row in heads if row["on"] == "test"]
+    assert metrics["first_token"] == pytest.approx(np.mean(first), abs=1e-4)
     code, out, _ = trained("generate", "latest", "The ", "--tokens", "9")
     assert code == 0 and out.startswith("The ") and len(out) == 4 + 9 + 1
     served = TrainedRun.load(run)
