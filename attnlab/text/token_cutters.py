@@ -8,6 +8,7 @@ from __future__ import annotations
 import functools
 import json
 import os
+from collections import Counter
 from collections.abc import Iterable
 from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -54,11 +55,25 @@ def learned(texts: Iterable[str], *, kind: str, size: int | None, min_count: int
         raise RequestError(
             f"task.tokenizer={kind}: expected texts with words to fit it on, got none."
         )
+    if kind == "char":
+        return Vocabulary(
+            [*SPECIAL_TOKENS, *_characters(chain([first], texts), size, min_count)], []
+        )
     untrained = cutter(kind, Vocabulary(list(SPECIAL_TOKENS), []))
     untrained.train_from_iterator(chain([first], texts), _trainer(kind, size, min_count))
     model = json.loads(untrained.to_str())["model"]
     tokens = sorted(model["vocab"], key=model["vocab"].__getitem__)
     return Vocabulary(tokens, [(left, right) for left, right in model.get("merges", ())])
+
+
+def _characters(texts: Iterable[str], size: int | None, min_count: int) -> list[str]:
+    """Return the characters of texts, the most frequent first, equally frequent ones in order."""
+    counts = Counter[str]()
+    for text in texts:
+        counts.update(text)
+    frequent = (each for each, count in counts.items() if count >= min_count)
+    found = sorted(frequent, key=lambda each: (-counts[each], each))
+    return found if size is None else found[: size - len(SPECIAL_TOKENS)]
 
 
 def check_size(kind: str, size: int | None) -> None:

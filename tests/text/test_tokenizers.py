@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tokenizers import trainers
 
 from attnlab.errors import RequestError
+from attnlab.text.token_cutters import SPECIAL_TOKENS, Vocabulary, cutter, learned
 from attnlab.text.tokenizers import END, PAD, START, UNKNOWN, Tokenizer
 from attnlab.text.words import split_words
 
@@ -284,3 +286,19 @@ def test_a_small_vocabulary_is_shown_whole():
     assert tokenizer.most_frequent(2000) == range(4, tokenizer.size)
     bytes_only = Tokenizer.fit(["a"], kind="bpe", size=260)
     assert len(bytes_only.most_frequent(2000)) == 256
+
+
+def test_characters_are_ordered_as_the_library_orders_words():
+    texts = [*SENTENCES, "\n 😀é́", "zz"]
+    for size, min_count in ((400, 1), (20, 1), (400, 4)):
+        found = learned(texts, kind="char", size=size, min_count=min_count)
+        trained = cutter("char", Vocabulary([*SPECIAL_TOKENS], []))
+        trainer = trainers.WordLevelTrainer(
+            vocab_size=size,
+            min_frequency=min_count,
+            special_tokens=[*SPECIAL_TOKENS],
+            show_progress=False,
+        )
+        trained.train_from_iterator(texts, trainer)
+        numbers = trained.get_vocab()
+        assert found.tokens == sorted(numbers, key=numbers.__getitem__)

@@ -40,8 +40,8 @@ class Stream:
 
     Attributes:
         tokens: (N,) unsigned integers.
-        sizes: (N,) float32, bytes of the text that each token takes.
-        words: number of words in the text, divided by white space.
+        sizes: (N,) numbers, bytes of the text that each token takes.
+        words: number of words in the text by the corpus's convention.
     """
 
     tokens: np.ndarray

@@ -87,8 +87,8 @@ def _of_text(
 def _text_measures(nats: float, part: Stream) -> Measures:
     """Return the measures of a text for the sum of its losses.
 
-    The perplexity per word is exp(nats / words); words are divided by white space, which is
-    predicted, too, but isn't counted.
+    The perplexity per word is exp(nats / words). Words are divided by white space, which is
+    predicted, too, but isn't counted, except the ends of lines of `wikitext2`; see `Corpus.words`.
     """
     loss = nats / (len(part) - 1)
     by_word = nats / part.words if part.words else math.inf

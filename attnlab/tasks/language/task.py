@@ -104,21 +104,21 @@ class LanguageTask(Task):
         self.raw = self.corpus.raw()
         where = f"data={self.corpus.name}"
         tokenizer = fit(self.raw["train"], where, **self._text)
-        others = [text_tokens(tokenizer, text, where)[0] for text in self.raw.values()]
-        has_unknown = any(UNKNOWN in ids for ids in others)
+        cut = {name: text_tokens(tokenizer, text, where) for name, text in self.raw.items()}
+        has_unknown = any(UNKNOWN in ids for ids, _ in cut.values())
         self.vocabulary = TextVocabulary(tokenizer, has_unknown)
         if self.vocabulary.size < 2:
             raise RequestError(f"{where}: expected a text of different tokens, got a single one.")
         found = {}
-        for name, text in self.raw.items():
-            tokens, sizes = self.vocabulary.tokens(text, where)
+        for name, (ids, sizes) in cut.items():
+            tokens = self.vocabulary.tokens(ids)
             least = self.context + 1 if name == "train" else 2
             if len(tokens) < least:
                 raise RequestError(
                     f"{where}: expected at least {least:,} tokens in {name}, one more than "
                     f"{'task.context' if name == 'train' else 'one'}, got {len(tokens):,}."
                 )
-            found[name] = Stream(tokens, sizes, len(text.split()))
+            found[name] = Stream(tokens, sizes, self.corpus.words(self.raw[name]))
         return found
 
     @property

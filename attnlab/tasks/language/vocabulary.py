@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Protocol
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -12,7 +12,9 @@ from attnlab.text.reading import decoded
 from attnlab.text.tokenizers import END, UNKNOWN, Tokenizer
 
 _SPECIAL = END + 1  # PAD, UNKNOWN, START, END
-_TOGETHER = 1 << 16  # lines that are encoded in one call
+_TOGETHER = 1 << 22  # characters that are encoded in one call
+_LONGEST = 1 << 16  # characters of a piece of a line
+_LARGER = (0x80, 0x800, 0x10000)  # the first characters of 2, 3 and 4 bytes
 _BREAK = "↵"  # label of a line break
 
 
@@ -102,14 +104,9 @@ class TextVocabulary:
             )
         return self._numbers[ids].tolist()
 
-    def tokens(self, text: bytes, where: str) -> tuple[np.ndarray, np.ndarray]:
-        """Return the tokens (N,) of a whole text, and the share of its bytes that each takes.
-
-        Raises:
-            RequestError: the text is not UTF-8, which a tokenizer of bytes alone accepts.
-        """
-        ids, sizes = text_tokens(self.tokenizer, text, where)
-        return self._numbers[ids].astype(np.min_scalar_type(self.size - 1)), sizes
+    def tokens(self, ids: np.ndarray) -> np.ndarray:
+        """Return the tokens (N,) of the tokenizer's ids (N,), in the smallest type."""
+        return _looked_up(self._numbers.astype(np.min_scalar_type(self.size - 1)), ids)
 
     def decode(self, tokens: Iterable[int]) -> str:
         """Return the text of tokens; bytes that aren't a character become U+FFFD."""
@@ -138,7 +135,7 @@ def fit(text: bytes, where: str, *, kind: str, size: int, min_count: int) -> Tok
     """
     if kind == "bytes":
         return Tokenizer.fit([], kind=kind, size=size)
-    lines = decoded(text, where).splitlines(keepends=True)
+    lines = (piece.text for piece in _pieces(decoded(text, where)))
     return Tokenizer.fit(lines, kind=kind, size=size, min_count=min_count)
 
 
@@ -159,26 +156,83 @@ def text_tokens(tokenizer: Tokenizer, text: bytes, where: str) -> tuple[np.ndarr
         RequestError: the text is not UTF-8 and the tokens aren't bytes.
     """
     if tokenizer.kind == "bytes":
-        raw = np.frombuffer(text, np.uint8)
-        return raw.astype(int) + _SPECIAL, np.ones(len(raw), np.float32)
+        ids = _looked_up(np.arange(256, dtype=np.uint16) + _SPECIAL, np.frombuffer(text, np.uint8))
+        return ids, np.ones(len(ids), np.uint8)
     if tokenizer.kind == "char":
-        points = np.frombuffer(decoded(text, where).encode("utf-32-le"), np.uint32)
-        different, places = np.unique(points, return_inverse=True)
-        characters = [*map(chr, different)]
-        own = np.array(tokenizer.encode_on(["".join(characters)])[0], int)
-        return own[places], np.array([len(each.encode()) for each in characters])[places]
-    lines = decoded(text, where).splitlines(keepends=True)
-    ids: list[np.ndarray] = []
-    sizes: list[np.ndarray] = []
-    for start in range(0, len(lines), _TOGETHER):
-        some = lines[start : start + _TOGETHER]
-        if tokenizer.kind == "word":
-            cut = [[*line, END] for line in tokenizer.encode(some)]
-        else:
-            cut = tokenizer.encode_on(some)
-        counts = np.array([len(line) for line in cut])
-        shares = np.array([len(line.encode()) for line in some]) / counts
-        own = np.concatenate([np.array(line, int) for line in cut])
-        ids.append(own)
-        sizes.append(np.repeat(shares, counts).astype(np.float32))
+        return _character_tokens(tokenizer, decoded(text, where))
+    found = [_piece_tokens(tokenizer, some) for some in _batches(_pieces(decoded(text, where)))]
+    ids, sizes = zip(*found, strict=True)
     return np.concatenate(ids), np.concatenate(sizes)
+
+
+def _character_tokens(tokenizer: Tokenizer, text: str) -> tuple[np.ndarray, np.ndarray]:
+    """Return the ids of characters and their sizes in bytes, (N,) each."""
+    parts = [text[at : at + _TOGETHER] for at in range(0, len(text), _TOGETHER)]
+    characters = sorted(set[str]().union(*parts))
+    places = np.array([*map(ord, characters)], int)
+    known = np.zeros(places.max(initial=0) + 1, np.min_scalar_type(tokenizer.size - 1))
+    known[places] = tokenizer.encode_on(["".join(characters)])[0]
+    ids, sizes = np.empty(len(text), known.dtype), np.empty(len(text), np.uint8)
+    for number, part in enumerate(parts):
+        points = np.frombuffer(part.encode("utf-32-le"), np.uint32)
+        own = slice(number * _TOGETHER, number * _TOGETHER + len(points))
+        ids[own] = known[points]
+        sizes[own] = 1 + np.searchsorted(_LARGER, points, side="right")
+    return ids, sizes
+
+
+class _Piece(NamedTuple):
+    """A line of a text with its line break, or a piece of a long one."""
+
+    text: str
+    is_end: bool  # whether the line ends with it
+
+
+def _pieces(text: str) -> Iterator[_Piece]:
+    """Yield the lines of a text, long ones in pieces.
+
+    The second and each later piece of a line starts at a space, which no token crosses.
+    """
+    for line in text.splitlines(keepends=True):
+        start = 0
+        while len(line) - start > _LONGEST and (end := line.find(" ", start + _LONGEST)) > 0:
+            yield _Piece(line[start:end], False)
+            start = end
+        yield _Piece(line[start:], True)
+
+
+def _batches(pieces: Iterable[_Piece]) -> Iterator[list[_Piece]]:
+    """Yield pieces that are encoded in one call."""
+    batch, size = list[_Piece](), 0
+    for piece in pieces:
+        batch.append(piece)
+        size += len(piece.text)
+        if size >= _TOGETHER:
+            yield batch
+            batch, size = [], 0
+    if batch:
+        yield batch
+
+
+def _piece_tokens(tokenizer: Tokenizer, pieces: Sequence[_Piece]) -> tuple[np.ndarray, np.ndarray]:
+    """Return the ids of pieces, and how many bytes each takes; see `text_tokens`."""
+    texts = [piece.text for piece in pieces]
+    if tokenizer.kind == "word":
+        rows = [
+            [*row, END] if piece.is_end else row
+            for row, piece in zip(tokenizer.encode(texts), pieces, strict=True)
+        ]
+    else:
+        rows = tokenizer.encode_on(texts)
+    counts = np.array([len(row) for row in rows])
+    shares = np.array([len(text.encode()) for text in texts]) / np.maximum(counts, 1)
+    own = np.concatenate([np.array(row, np.uint32) for row in rows])
+    return own, np.repeat(shares, counts).astype(np.float32)
+
+
+def _looked_up(table: np.ndarray, indices: np.ndarray) -> np.ndarray:
+    """Return table[indices] without a large copy of the indices."""
+    found = np.empty(len(indices), table.dtype)
+    for at in range(0, len(indices), _TOGETHER):
+        found[at : at + _TOGETHER] = table[indices[at : at + _TOGETHER]]
+    return found

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from attnlab.tasks.split import check_shares, hold_out, too_few
 from attnlab.tasks.text_corpus import PARTS, TextCorpus
 from attnlab.text.cleaning import text_key
+
+_BLANK = bytes(byte in b" \t\n\r\v\f" for byte in range(256))  # 1 for white space
 
 
 class Corpus(TextCorpus):
@@ -26,6 +30,14 @@ class Corpus(TextCorpus):
         """
         parts = {part: map(" ".join, self.items(part)) for part in self.own_parts}
         return {part: "".join(f"{each}\n" for each in own).encode() for part, own in parts.items()}
+
+    def words(self, text: bytes) -> int:
+        """Return the number of words of a text, for the perplexity per word.
+
+        Words are divided by white space, unless a corpus has another convention.
+        """
+        blank = np.frombuffer(text.translate(_BLANK), bool)
+        return int(np.count_nonzero(blank[:-1] & ~blank[1:])) + (text[:1].strip() != b"")
 
 
 def divided(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -112,28 +112,7 @@ class TextFiles(Corpus):
             raise RequestError(
                 f"data.path: expected plain text, got {path}: write its texts into a file *.txt."
             )
-        wordless: list[str] = []
-        marks = 0  # documents with marks outside of sentences
-        for text in self._texts():
-            text = _LINE_END.sub("\n", text).strip()
-            documents = _EMPTY_LINES.split(text)
-            if len(documents) == 1:
-                documents = text.split("\n")
-            for document in documents:
-                own = unwrapped(document)
-                found = [own[start:end] for start, end in sentence_spans(own, self.language)]
-                if found:
-                    marks += _size(own) > sum(map(_size, found))
-                    yield found
-                elif own:
-                    wordless.append(own)
-        if wordless:
-            self.note(
-                f"{len(wordless):,} documents without a letter or digit are left out, such as "
-                f"{shortened(wordless[0], 20)!r}."
-            )
-        if marks:
-            self.note(f"In {marks:,} documents, marks that belong to no sentence are left out.")
+        return read_documents(self._texts(), self.language, self.note)
 
     def _content(self) -> Any:
         digest = hashlib.sha256(b"\0".join(_as_utf8(raw) for raw in self._files.values()))
@@ -141,6 +120,40 @@ class TextFiles(Corpus):
 
     def _texts(self) -> list[str]:
         return [decoded(raw, f"data.path: {file}") for file, raw in self._files.items()]
+
+
+def read_documents(
+    texts: Iterable[str], language: str, note: Callable[[str], None]
+) -> Iterator[Sequence[str]]:
+    """Yield the documents of texts, each a list of sentences; see `TextFiles`.
+
+    Args:
+        texts: whole texts.
+        language: the code of their language.
+        note: takes a sentence on what is left out.
+    """
+    wordless: list[str] = []
+    marks = 0  # documents with marks outside of sentences
+    for text in texts:
+        text = _LINE_END.sub("\n", text).strip()
+        documents = _EMPTY_LINES.split(text)
+        if len(documents) == 1:
+            documents = text.split("\n")
+        for document in documents:
+            own = unwrapped(document)
+            found = [own[start:end] for start, end in sentence_spans(own, language)]
+            if found:
+                marks += _size(own) > sum(map(_size, found))
+                yield found
+            elif own:
+                wordless.append(own)
+    if wordless:
+        note(
+            f"{len(wordless):,} documents without a letter or digit are left out, such as "
+            f"{shortened(wordless[0], 20)!r}."
+        )
+    if marks:
+        note(f"In {marks:,} documents, marks that belong to no sentence are left out.")
 
 
 def _as_utf8(raw: bytes) -> bytes:

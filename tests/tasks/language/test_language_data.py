@@ -7,8 +7,9 @@ import pytest
 from language_models import Echo, Text, task_of
 
 from attnlab.errors import RequestError
+from attnlab.tasks.language import vocabulary
 from attnlab.tasks.language.data import PADDING, Stream, asked_rows
-from attnlab.tasks.language.vocabulary import Symbols, TextVocabulary, fit
+from attnlab.tasks.language.vocabulary import Symbols, TextVocabulary, fit, text_tokens
 
 TEXT = "Ein Bär, dann\nnoch ein Bär.\n\nUnd Schluss: der Bär geht.\n" * 7
 KINDS = ("char", "bytes", "bpe", "word")
@@ -21,7 +22,8 @@ def vocabulary_of(kind: str, text: str = TEXT, has_unknown: bool = False) -> Tex
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_text_becomes_tokens_and_back(kind):
     vocabulary = vocabulary_of(kind)
-    tokens, sizes = vocabulary.tokens(TEXT.encode(), "x")
+    ids, sizes = text_tokens(vocabulary.tokenizer, TEXT.encode(), "x")
+    tokens = vocabulary.tokens(ids)
     assert 0 <= tokens.min() and tokens.max() < vocabulary.size
     assert vocabulary.decode(tokens) == TEXT
     assert sizes.sum() == pytest.approx(len(TEXT.encode())) and sizes.shape == tokens.shape
@@ -31,10 +33,26 @@ def test_a_text_becomes_tokens_and_back(kind):
     assert vocabulary.size == sizes.get(kind, vocabulary.size)
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_long_lines_have_the_tokens_of_short_pieces(kind, monkeypatch):
+    text = TEXT + TEXT.replace("\n", " ") + "  weiter\n\nund  😀 Ende"
+    tokenizer = vocabulary_of(kind, text).tokenizer
+    ids, sizes = text_tokens(tokenizer, text.encode(), "x")
+    assert sizes.sum() == pytest.approx(len(text.encode()))
+    for name, value in (("_LONGEST", 9), ("_TOGETHER", 23)):
+        monkeypatch.setattr(vocabulary, name, value)
+    again, shares = text_tokens(tokenizer, text.encode(), "x")
+    assert again.tolist() == ids.tolist() and shares.sum() == pytest.approx(sizes.sum())
+    assert vocabulary_of(kind, text).tokenizer.vocabulary == tokenizer.vocabulary
+
+
 def test_bytes_read_what_is_no_text_and_others_refuse_it():
     raw = bytes(range(256)) * 2
     vocabulary = vocabulary_of("bytes")
-    assert vocabulary.tokens(raw, "x")[0].tolist() == [*range(256)] * 2
+    assert (
+        vocabulary.tokens(text_tokens(vocabulary.tokenizer, raw, "x")[0]).tolist()
+        == [*range(256)] * 2
+    )
     with pytest.raises(RequestError, match="x: expected UTF-8 text, got the byte 0x80"):
         fit(bytes(range(1, 256)), "x", kind="char", size=300, min_count=1)
 
