@@ -92,7 +92,8 @@ def _sections_of_kind(
             parts = list(records(runs))
         except RequestError as error:
             parts = [Text(f"This part is missing: {error}", "warning")]
-        sections.append(Section(f"{title}{name}", [*note, *parts]))
+        if parts:
+            sections.append(Section(f"{title}{name}", [*note, *parts]))
     return sections
 
 

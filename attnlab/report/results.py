@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 
 from attnlab.compare.comparison import Comparison, GroupResult
-from attnlab.compare.curves import baseline_values
+from attnlab.compare.curves import baseline_values, curve_title
 from attnlab.compare.footnotes import footnotes
 from attnlab.compare.metrics import Quantity
 from attnlab.compare.runs import Group
@@ -21,11 +22,13 @@ from attnlab.compare.tables import (
     value_format,
 )
 from attnlab.errors import RequestError
+from attnlab.tasks.kinds import known_kind
 from attnlab.terminal import in_one_format, p_text
-from attnlab.views.records import Intervals, Record, Table, Text
+from attnlab.views.records import GREY, Curve, Curves, Intervals, Record, Table, Text
 
 _MOST = 14  # groups that a chart has room for
 _MOST_CAVEATS = 5
+_APART = 10.0  # largest factor between a baseline and a curve that a chart shows together
 
 
 def result_sentence(comparison: Comparison) -> str:
@@ -104,7 +107,7 @@ def _baseline(comparison: Comparison, value: float) -> str:
 
 def results_records(comparison: Comparison, colours: Mapping[str, int]) -> list[Record]:
     """Charts of means and curves, tables, and notes on how to read them."""
-    curves = group_curves(comparison, colours, _MOST)
+    curves = [_and_baseline(c, comparison) for c in group_curves(comparison, colours, _MOST)]
     parts: list[Record] = [_intervals(comparison, colours), *curves]
     parts += [_with_baselines(comparison), *_further_parts(comparison)]
     differences = differences_table(comparison)
@@ -119,6 +122,20 @@ def results_records(comparison: Comparison, colours: Mapping[str, int]) -> list[
     parts += [Text(text, "note") for text in texts]
     warnings = [*comparison.warnings, *_unreadable(comparison)]
     return parts + [Text(text, "warning") for text in warnings]
+
+
+def _and_baseline(chart: Curves, comparison: Comparison) -> Curves:
+    """Add the best baseline to a chart of the metric by epoch, if both have the same magnitude."""
+    metric, name = comparison.metric, comparison.baseline
+    value = baseline_values(comparison).get(name) if name else None
+    own = curve_title(f"val_{metric.leaf}", known_kind(comparison.task))
+    if value is None or not metric.is_test or chart.title != own:
+        return chart
+    known = [abs(y) for curve in chart.curves for y in curve.y if y]
+    if not known or not max(known) / _APART < abs(value) < min(known) * _APART:
+        return chart
+    line = Curve(f"{name} (test)", [value] * len(chart.x), GREY)
+    return replace(chart, curves=[*chart.curves, line])
 
 
 def _unreadable(comparison: Comparison) -> list[str]:

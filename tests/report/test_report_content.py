@@ -48,6 +48,20 @@ def test_groups_are_listed_above_the_baselines(three_groups):
     assert {row[0]: row[-1] for row in differences.rows}["bahdanau"] == "better"
 
 
+@pytest.mark.parametrize(("baseline", "is_shown"), [(2.0, True), (50.0, False)])
+def test_a_curve_of_the_metric_has_the_best_baseline_if_it_is_near(tmp_path, baseline, is_shown):
+    baselines = {"persistence": {"rmse": baseline}, "mean": {"rmse": 2 * baseline}}
+    run = write_run(tmp_path, "none", 0, 1.5, metrics={"baselines": baselines})
+    (run.path / "history.csv").write_text("epoch,val_loss,val_rmse\n1,3.0,2.0\n2,3.0,1.5\n")
+    loss, rmse = parts(made(tmp_path), "Results", Curves)
+    assert [curve.label for curve in loss.curves] == ["no attention"]
+    lines = {curve.label: list(curve.y) for curve in rmse.curves}
+    assert lines == {
+        "no attention": [2.0, 1.5],
+        **({"persistence (test)": [2.0, 2.0]} if is_shown else {}),
+    }
+
+
 def test_the_sentence_names_the_best_group_the_reference_and_the_baseline(three_groups):
     (sentence,) = made(three_groups).result
     assert 2 * stats.ttest_rel(BETTER, NONE).pvalue < 0.001  # Holm: the smaller one of two

@@ -13,6 +13,7 @@ from attnlab.tasks.language.sampler import Sampler
 from attnlab.tasks.language.sampling import drawn
 from attnlab.training.steps import compiled
 
+_START, _SAMPLE = 8, 120  # tokens of a sample: of the test text, and drawn
 _CHUNK = 16  # tokens drawn in one call; calling a program takes as long as a token of a small model
 
 
@@ -106,3 +107,10 @@ class Generator:
             lambda number, *_: number < count, body, start, parallel_iterations=1
         )
         return tokens.stack(), shares.stack(), state, seen
+
+
+def sample(generator: Generator, task: Any, seed: int) -> np.ndarray:
+    """Return the first tokens of the test text, and the model's continuation."""
+    start = task.asked("test").tokens[0, :_START].tolist()
+    steps = generator.continued(start, tokens=_SAMPLE, seed=seed)
+    return np.array([*start, *(int(step.tokens[0]) for step in steps)], np.int32)

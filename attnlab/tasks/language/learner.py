@@ -11,7 +11,7 @@ from attnlab.attention.head_measures import measured, recorded
 from attnlab.config.sections import RunConfig
 from attnlab.tasks.in_memory import InMemoryLearner
 from attnlab.tasks.language.data import Stream, asked_rows
-from attnlab.tasks.language.generation import Generator
+from attnlab.tasks.language.generation import Generator, sample
 from attnlab.tasks.language.report import bits_per_byte, build_report, examples
 from attnlab.tasks.language.sampler import Sampler
 from attnlab.tasks.language.scoring import Scorer, Scores
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from attnlab.tasks.language.models.model import LanguageModel
     from attnlab.tasks.language.task import LanguageTask
 
-_START, _SAMPLE = 8, 120  # tokens of a sample: of the test text, and drawn
 _MEASURED = 64  # windows on which the heads are measured
+_SHOWN = 48  # tokens on the picture of attention
 
 
 class LanguageLearner(InMemoryLearner):
@@ -53,6 +53,7 @@ class LanguageLearner(InMemoryLearner):
             sizes=(task.context,),
         )
         self._scorer = Scorer(model)
+        self._line: np.ndarray | None = None  # the sample of a text
 
     def chunks(self, epoch: int) -> list[BatchPlan]:
         """Return the epoch's steps, as windows with other first tokens in every epoch."""
@@ -76,12 +77,10 @@ class LanguageLearner(InMemoryLearner):
         found = build_report(self._task, "test", self._scored("test"))
         if not self._places:
             return found
-        vocabulary = self._task.vocabulary
-        start = self._task.first_tokens("test")[:_START].tolist()
-        steps = Generator(self.model, Sampler()).continued(start, tokens=_SAMPLE, seed=self._seed)
-        sample = vocabulary.decode([*start, *(int(step.tokens[0]) for step in steps)])
-        notes = [*found.notes, f"a sample: {' '.join(sample.split())}"]
-        details = {**found.details, "sample": sample, **self._first_token()}
+        self._line = sample(Generator(self.model, Sampler()), self._task, self._seed)
+        text = self._task.vocabulary.decode(self._line)
+        notes = [*found.notes, f"a sample: {' '.join(text.split())}"]
+        details = {**found.details, "sample": text, **self._first_token()}
         return replace(found, notes=notes, details=details)
 
     def _first_token(self) -> dict[str, float]:
@@ -95,8 +94,9 @@ class LanguageLearner(InMemoryLearner):
         return {"first_token": round(float(np.mean(first)), 5)} if first else {}
 
     def examples(self) -> dict[str, Any] | None:
-        """Return attention on the start of a test line; see `examples`."""
-        return examples(self._task, self.program.attend)
+        """Return attention on the sample of `report`, or on a test row; see `examples`."""
+        tokens = self._task.asked("test").tokens[0] if self._line is None else self._line
+        return examples(self._task, tokens[: min(_SHOWN, self._task.context)], self.program.attend)
 
     def _scored(self, part: str) -> Scores:
         self.program.fill_model()  # the scorer reads its variables

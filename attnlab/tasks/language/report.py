@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Protocol, cast
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import numpy as np
 
@@ -34,8 +34,6 @@ class ScoredTask(Protocol):
     chance: float | None
 
     def asked(self, part: str, stride: int | None = None) -> Asked: ...  # noqa: D102
-
-    def first_tokens(self, part: str) -> np.ndarray: ...  # noqa: D102
 
 
 def bits_per_byte(losses: np.ndarray, stream: Stream) -> float:
@@ -80,7 +78,7 @@ def _of_text(
         units="bits per byte",
         metric="bits_per_byte",
         skills=skills,
-        details={"by_position": by_position(asked, scores)},
+        details=by_position(asked, scores),
     )
 
 
@@ -140,14 +138,18 @@ def _windows(task: ScoredTask, asked: Asked, own: Stream, scores: Scores) -> dic
     }
 
 
-def by_position(asked: Asked, scores: Scores) -> list[float]:
-    """Return the mean loss at each place of a window, at most 256 places at equal distances."""
+def by_position(asked: Asked, scores: Scores) -> dict[str, list[Any]]:
+    """Return `by_position`, the mean loss at places of a window, and `tokens_before` each place.
+
+    There are at most 256 places, at equal distances.
+    """
     width = int(asked.places.max()) + 1
     places = asked.places[asked.known]
     sums = np.bincount(places, scores.losses[asked.known].astype(np.float64), width)
     means = sums / np.maximum(np.bincount(places, minlength=width), 1)
     chosen = np.linspace(0, width - 1, min(width, _MOST_POSITIONS)).astype(int)
-    return [round(float(mean), 5) for mean in means[chosen]]
+    losses = [round(float(mean), 5) for mean in means[chosen]]
+    return {"by_position": losses, "tokens_before": (chosen + 1).tolist()}
 
 
 # Rows
@@ -193,14 +195,14 @@ def _of_rows(task: ScoredTask, own: Rows, scores: Scores) -> Report:
 
 
 def examples(
-    task: ScoredTask, attend: Callable[[np.ndarray], np.ndarray | None]
+    task: ScoredTask, tokens: np.ndarray, attend: Callable[[np.ndarray], np.ndarray | None]
 ) -> dict[str, np.ndarray] | None:
-    """Return attention on the start of the test part: `weights` (H, T, T), and `tokens` (T,)."""
-    tokens = task.first_tokens("test")
+    """Return attention on tokens (T,): `weights` (H, T, T), `ids` (T,) and their texts `tokens`."""
     weights = attend(tokens[None])
     if weights is None:
         return None
     return {
         "weights": np.asarray(weights[0], np.float32),
+        "ids": tokens,
         "tokens": np.array(task.vocabulary.labels(tokens)),
     }

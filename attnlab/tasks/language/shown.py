@@ -7,14 +7,17 @@ from typing import Any
 
 import numpy as np
 
+from attnlab.errors import RequestError
 from attnlab.records.run_directory import RunDirectory
 from attnlab.tasks.base import ReportedRun, Views
 from attnlab.tasks.language.kind import KIND
+from attnlab.tasks.language.sampler import Sampler
 from attnlab.tasks.shown.attention_by_epoch import (
     attention_by_epoch,
     attention_by_run,
     map_names,
     mean_and_heads,
+    records_by_run,
 )
 from attnlab.tasks.shown.run_figures import (
     learning_figure,
@@ -34,6 +37,7 @@ from attnlab.views.records import (
     Mark,
     Record,
     Slider,
+    Table,
     Text,
     figure,
 )
@@ -51,6 +55,11 @@ _NOTE = (
     "Each row is a token, after which the model predicts the next one; columns are the tokens that "
     "it looks at, itself included. ↵ is a line break."
 )
+_WRITTEN = "The model of the best epoch wrote this text, except for its first 8 tokens."
+_START_NOTE = (
+    "The first 8 tokens of each text are those of the test part; the model drew the others."
+)
+_MOST_SAMPLES = 10  # epochs
 
 
 # Figures
@@ -66,14 +75,14 @@ def figures(run: RunDirectory, metrics: Mapping[str, Any]) -> dict[str, Figure]:
     result = result_line(metrics, KIND, "loss")
     found = {"loss.png": _learning(run.history.read(), metrics, result)}
     if "by_position" in metrics:
+        position = _positions([Curve("mean", metrics["by_position"])], metrics["tokens_before"])
         found["position.png"] = figure(
-            f"{run_title(metrics)}: loss by position", result, [[_positions(metrics)]], (7.0, 4.0)
+            f"{run_title(metrics)}: loss by position", result, [[position]], (7.0, 4.0)
         )
     if kept := read_attention(run):
-        maps = [_map(kept["weights"], [str(each) for each in kept["tokens"]])]
         title = f"{run_title(metrics)}: attention of the last layer"
-        names = map_names(len(kept["weights"]), len(maps[0].weights))
-        found["attention.png"] = figure(title, names[0], [[AttentionMaps(maps, names, _NAMES)]])
+        labels = [str(each) for each in kept["tokens"]]
+        found["attention.png"] = text_figure(kept["weights"][None], labels, title)
     return found
 
 
@@ -107,17 +116,10 @@ def _best_count(known: Mapping[str, float | None]) -> str | None:
     return min(counts, key=lambda name: counts[name], default=None)
 
 
-def _positions(metrics: Mapping[str, Any]) -> Curves:
-    """Return the mean test loss at each place of a window."""
-    losses = metrics["by_position"]
-    return Curves(
-        "",
-        "tokens before the predicted one in the window",
-        "test loss (nats per token)",
-        list(range(1, len(losses) + 1)),
-        [Curve("mean", losses)],
-        legend="none",
-    )
+def _positions(curves: Sequence[Curve], tokens_before: Sequence[int]) -> Curves:
+    """Return a chart of mean test losses at places of a window."""
+    axes = "tokens before the predicted one in the window", "test loss (nats per token)"
+    return Curves("", *axes, tokens_before, curves, legend="none")
 
 
 def text_figure(weights: np.ndarray, labels: Sequence[str], title: str) -> Figure:
@@ -138,16 +140,37 @@ def _map(weights: np.ndarray, labels: Sequence[str]) -> AttentionMap:
 
 
 def position_records(runs: Sequence[ReportedRun]) -> list[Record]:
-    """Return the loss by position of all runs that read texts."""
-    known = {
-        run.label: (run, run.metrics["by_position"]) for run in runs if "by_position" in run.metrics
-    }
-    if not known:
-        return []
-    longest = max(len(losses) for _, losses in known.values())
-    curves = [Curve(label, losses, run.colour) for label, (run, losses) in known.items()]
-    axes = "tokens before the predicted one in the window", "test loss (nats per token)"
-    return [Curves("", *axes, list(range(1, longest + 1)), curves)]
+    """Return charts of the loss by position, one per length of windows."""
+    charts: dict[tuple[int, ...], list[Curve]] = {}
+    for run in runs:
+        if "by_position" in run.metrics:
+            curve = Curve(run.label, run.metrics["by_position"], run.colour)
+            charts.setdefault(tuple(run.metrics["tokens_before"]), []).append(curve)
+    return [_positions(curves, places) for places, curves in charts.items()]
+
+
+def sample_records(runs: Sequence[ReportedRun]) -> list[Record]:
+    """Return what the model of each run on texts writes, epoch by epoch."""
+    runs = [run for run in runs if "sample" in run.metrics]
+    return [*records_by_run(runs, _samples, "Samples", named=len(runs) > 1)]
+
+
+def _samples(run: ReportedRun) -> list[Record]:
+    from attnlab.tasks.language.generation import Generator, sample
+
+    task: Any = run.task()
+    run.load_data()
+    generator, texts = None, {}
+    for epoch, model in run.models(_MOST_SAMPLES):
+        generator = generator or Generator(model, Sampler())
+        tokens = sample(generator, task, int(run.metrics["seed"]))
+        texts[epoch] = " ".join(task.vocabulary.decode(tokens).split())
+    notes = run.epochs([*texts]).notes
+    rows = [
+        [str(epoch), text, note] for (epoch, text), note in zip(texts.items(), notes, strict=True)
+    ]
+    table = Table("", ["epoch", "text", "validation"], rows, words=3, prose=True)
+    return [Text(_START_NOTE, "note"), table, *run.problems()]
 
 
 def attention_records(runs: Sequence[ReportedRun]) -> list[Record]:
@@ -156,16 +179,21 @@ def attention_records(runs: Sequence[ReportedRun]) -> list[Record]:
 
 
 def _run_records(run: ReportedRun) -> list[Record]:
+    kept = read_attention(run.run)
+    if kept is None:
+        raise RequestError(f"{run.run.name}: its model has no attention weights.")
     task: Any = run.task()
-    run.load_data()
-    tokens = task.first_tokens("test")
-    labels, numbers, frames = task.vocabulary.labels(tokens), [], []
-    for epoch, _, weights in attention_by_epoch(run, tokens[None]):
+    labels, numbers, frames = task.vocabulary.labels(kept["ids"]), [], []
+    for epoch, _, weights in attention_by_epoch(run, kept["ids"][None]):
         numbers.append(epoch)
         frames.append([_map(weights[0], labels)])
     names = map_names(len(weights[0]), len(frames[0][0].weights))
     records = [[AttentionMaps(maps, names, _NAMES)] for maps in frames]
-    return [Text(_NOTE, "note"), Slider(run.epochs(numbers), records), *run.problems()]
+    notes = f"{_NOTE} {_WRITTEN}" if "sample" in run.metrics else _NOTE
+    return [Text(notes, "note"), Slider(run.epochs(numbers), records), *run.problems()]
 
 
-VIEWS = Views(figures, {"Positions": position_records, "Attention": attention_records})
+VIEWS = Views(
+    figures,
+    {"Positions": position_records, "Samples": sample_records, "Attention": attention_records},
+)

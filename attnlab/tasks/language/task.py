@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from attnlab.config.sections import Option
     from attnlab.tasks.language.models.model import LanguageModel
 
-_SHOWN = 48
 _FILE, _TOKENIZER = "language.json", "tokenizer.json"
 
 
@@ -135,10 +134,6 @@ class LanguageTask(Task):
         """Return the windows or rows of a part, with the places that are scored."""
         found = self.data.parts[part]
         return found.asked(self.context, stride) if isinstance(found, Stream) else asked_rows(found)
-
-    def first_tokens(self, part: str) -> np.ndarray:
-        """Return the first tokens of a part, at most 48, for a picture of the attention."""
-        return self.asked(part).tokens[0, :_SHOWN]
 
     def build(self, attention: Callable[..., Attention], model: Option) -> LanguageModel:
         """Build the model with random weights: tokens (B, T) to logits (B, T, V).

@@ -32,17 +32,30 @@ def attention_by_run(
     runs: Sequence[ReportedRun], records: Callable[[ReportedRun], Sequence[Record]]
 ) -> list[Record]:
     """Return the `records` of each run, or a sentence that says why a run has none."""
-    found: list[Record] = []
+    without = [run for run in runs if run.metrics.get("attention") == "none"]
+    others = [run for run in runs if run not in without]
+    notes = [Text(f"{run.label}: the model has no attention.", "note") for run in without]
+    return [*records_by_run(others, records, "The maps", named=len(runs) > 1), *notes]
+
+
+def records_by_run(
+    runs: Sequence[ReportedRun],
+    records: Callable[[ReportedRun], Sequence[Record]],
+    what: str,
+    *,
+    named: bool,
+) -> Sequence[Record]:
+    """Return the `records` of each run; `named`: a single run has a tab, too.
+
+    If those of a run raise `RequestError`, a warning says that `what` is missing.
+    """
     choices: dict[str, Sequence[Record]] = {}
     for run in runs:
-        if run.metrics.get("attention") == "none":
-            found.append(Text(f"{run.label}: the model has no attention.", "note"))
-            continue
         try:
             choices[run.label] = records(run)
         except RequestError as error:
-            choices[run.label] = [Text(f"The maps are missing: {error}", "warning")]
-    return [*tabs(choices, named=len(runs) > 1), *found]
+            choices[run.label] = [Text(f"{what} are missing: {error}", "warning")]
+    return tabs(choices, named=named)
 
 
 class Learned(NamedTuple):

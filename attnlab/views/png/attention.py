@@ -151,7 +151,7 @@ def _label(axes: Axes, block: _Block, sizes: _Sizes, above: bool) -> None:
     for layer in range(layers):
         first = layer * (rows + sizes.gap)
         _label_rows(axes, block.rows, sizes, first)
-        if sizes.named:
+        if sizes.named and layers > 1:
             where = heads * (columns + sizes.gap) - sizes.gap - 0.5 + pad, first + rows / 2 - 0.5
             axes.text(*where, f"layer {layer + 1}", rotation=270, va="center", **small)
     for head in range(heads):

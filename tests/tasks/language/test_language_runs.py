@@ -7,6 +7,7 @@ import math
 
 import numpy as np
 import pytest
+from compared_runs import on_page
 from language_models import Echo, Text, small_model, task_of
 from same_runs import assert_same_run
 
@@ -17,9 +18,15 @@ from attnlab.sweeps.composer import configuration
 from attnlab.tasks.declaration import NoItemTest
 from attnlab.tasks.language.item_test import windows_test
 from attnlab.tasks.language.learner import LanguageLearner
-from attnlab.tasks.language.report import build_report
-from attnlab.tasks.language.scoring import Scorer
-from attnlab.tasks.language.shown import figures
+from attnlab.tasks.language.data import Asked
+from attnlab.tasks.language.report import build_report, by_position
+from attnlab.tasks.language.scoring import Scorer, Scores
+from attnlab.tasks.language.shown import (
+    attention_records,
+    figures,
+    position_records,
+    sample_records,
+)
 
 TEXT = "the old dog sleeps. a cat waits; the birds sing.\n" * 20
 TINY = (
@@ -156,6 +163,7 @@ def test_a_run_trains_reports_and_continues_texts(trained):
     bits = second / math.log(2)
     assert history["val_bits_per_byte"][1] == pytest.approx(bits, rel=1e-4)
     assert metrics["metric"] == "bits_per_byte" and len(metrics["by_position"]) == 16
+    assert metrics["tokens_before"] == [*range(1, 17)]
     assert len(metrics["sample"]) == 8 + 120
     assert {*figures(run, metrics)} == {"loss.png", "position.png", "attention.png"}
     heads = json.loads(trained("heads", "latest", "--format", "json").out)
@@ -166,6 +174,34 @@ def test_a_run_trains_reports_and_continues_texts(trained):
     served = TrainedRun.load(run)
     (text,) = served.task.serve(served.model, ["The ol"])
     assert text.startswith("The ol") and len(text) == 7
+
+
+def test_the_page_has_samples_and_attention_by_epoch(trained):
+    run = RunDirectory(trained.run_folders()[0])
+    metrics = run.read_metrics()
+    shown = on_page(run.path.parents[2])
+    (chart,) = position_records(shown)
+    assert [*chart.x] == metrics["tokens_before"]
+    assert chart.curves[0].y == metrics["by_position"]
+    _, table = sample_records(shown)
+    texts = {row[0]: row[1] for row in table.rows}
+    assert [*texts] == ["1", "2"] and texts["1"] != texts["2"]
+    best = str(metrics["best_epoch"])
+    assert texts[best] == " ".join(metrics["sample"].split())
+    note, slider = attention_records(shown)
+    assert "the best epoch wrote this text" in note.text
+    ((first,),), ((second,),) = ([maps.items for maps in frame] for frame in slider.frames)
+    assert "".join(first.rows).startswith(metrics["sample"][:3]) and len(first.rows) == 16
+    assert first.rows == second.rows and not np.allclose(first.weights, second.weights)
+    assert len(first.weights) == 1 + 2  # the mean and two heads
+
+
+def test_a_long_window_has_fewer_places_than_tokens():
+    asked = Asked(*(np.tile(np.arange(700, dtype=np.int32), (3, 1)) for _ in range(3)))
+    losses = np.tile(np.arange(700, dtype=np.float32), (3, 1))
+    found = by_position(asked, Scores(losses, losses, losses, asked.known))
+    assert len(found["by_position"]) == 256 and found["tokens_before"][-1] == 700
+    assert found["by_position"] == [place - 1 for place in found["tokens_before"]]
 
 
 def test_a_stopped_run_resumes_to_the_same_bits(trained, monkeypatch):
