@@ -16,9 +16,9 @@ from attnlab.records.run_directory import RunDirectory
 from attnlab.run.loading import TrainedRun
 from attnlab.sweeps.composer import configuration
 from attnlab.tasks.declaration import NoItemTest
+from attnlab.tasks.language.data import Asked
 from attnlab.tasks.language.item_test import windows_test
 from attnlab.tasks.language.learner import LanguageLearner
-from attnlab.tasks.language.data import Asked
 from attnlab.tasks.language.report import build_report, by_position
 from attnlab.tasks.language.scoring import Scorer, Scores
 from attnlab.tasks.language.shown import (
