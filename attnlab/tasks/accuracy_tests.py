@@ -80,13 +80,15 @@ def wrong_first(right: np.ndarray, most: int) -> list[int]:
 
 
 def right_answers_tester(
-    kind: Kind, answers: Callable[[Mapping[str, np.ndarray]], Answers]
+    kind: Kind, answers: Callable[[Mapping[str, np.ndarray]], Answers], accuracy: str = ""
 ) -> ItemTester:
     """Make the `ItemTester` of a kind; `answers` reads the columns of predictions.csv.
 
     It always tests right answers, for any metric; see `right_answers_test`. The test is fast, so
-    `always` is ignored.
+    `always` is ignored. `accuracy` is the metric that counts right answers only; "": the reported
+    one.
     """
+    counting = accuracy or kind.scoring.reported
 
     def read(run: RunDirectory) -> Answers:
         try:
@@ -96,7 +98,7 @@ def right_answers_tester(
             raise RequestError(f"{path}: damaged: it has no column {error}") from error
 
     def item_test(metric: str, pairs: Pairs, always: bool | None) -> list[ItemTest]:
-        return right_answers_test(pairs, read, whole=metric == kind.scoring.reported)
+        return right_answers_test(pairs, read, whole=metric == counting)
 
     return item_test
 

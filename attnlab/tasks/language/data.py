@@ -33,6 +33,12 @@ class Asked:
         """Which targets there are, bool."""
         return self.targets != PADDING
 
+    @property
+    def everywhere(self) -> bool:
+        """Whether target t of each window is at place t, as in windows of a text."""
+        every = np.arange(self.tokens.shape[1])
+        return self.places.shape == self.tokens.shape and bool((self.places == every).all())
+
 
 @dataclass(frozen=True, eq=False)
 class Stream:

@@ -63,11 +63,17 @@ def _paired(difference: np.ndarray) -> ItemTest | None:
     return ItemTest("t test", "t test p", _METHOD.format(count=count), count, p, statistic)
 
 
-def _answers(columns: Mapping[str, np.ndarray]) -> Answers:
-    """Return the answers of all rows, and whether the run predicts each correctly."""
-    names = zip(*(columns[name].tolist() for name in ("row", "place", "answer")), strict=True)
-    items = [tuple(map(str, each)) for each in names]
-    return Answers(items, columns["right"] > 0, "answers")
+def _answers(columns: Mapping[str, np.ndarray], longer: bool = False) -> Answers:
+    """Return the answers of the rows, or of the longer ones, and whether each is predicted."""
+    own = (columns["longer"] > 0) == longer if "longer" in columns else slice(None)
+    names = (columns[name][own].tolist() for name in ("row", "place", "answer"))
+    items = [tuple(map(str, each)) for each in zip(*names, strict=True)]
+    return Answers(items, columns["right"][own] > 0, "answers")
 
 
-answers_test = right_answers_tester(KIND, _answers)
+def _longer_answers(columns: Mapping[str, np.ndarray]) -> Answers:
+    return _answers(columns, longer=True)
+
+
+answers_test = right_answers_tester(KIND, _answers, "accuracy")
+longer_answers_test = right_answers_tester(KIND, _longer_answers, "accuracy_longer")

@@ -35,6 +35,8 @@ class ScoredTask(Protocol):
 
     def asked(self, part: str, stride: int | None = None) -> Asked: ...  # noqa: D102
 
+    def lengths(self, part: str) -> np.ndarray | None: ...  # noqa: D102
+
 
 def bits_per_byte(losses: np.ndarray, stream: Stream) -> float:
     """Return the sum of losses in nats / (ln 2 * bytes of all tokens but the first)."""
@@ -50,7 +52,7 @@ def build_report(task: ScoredTask, part: str, scores: Scores, stride: int | None
     own = task.data.parts[part]
     if isinstance(own, Stream):
         return _of_text(task, part, own, scores, stride)
-    return _of_rows(task, own, scores)
+    return _of_rows(task, part, own, scores)
 
 
 # Texts
@@ -155,43 +157,103 @@ def by_position(asked: Asked, scores: Scores) -> dict[str, list[Any]]:
 # Rows
 
 
-def _of_rows(task: ScoredTask, own: Rows, scores: Scores) -> Report:
-    """Report on rows: `accuracy` over all answers is the metric."""
+def _of_rows(task: ScoredTask, part: str, own: Rows, scores: Scores) -> Report:
+    """Report on rows: `accuracy` over all answers is the metric.
+
+    Rows that are longer than all of train have metrics of their own, `accuracy_longer` and
+    `whole_rows_longer`, and count in no other metric.
+    """
     asked = asked_rows(own)
     known = asked.known
-    rows, columns = np.nonzero(known)
-    answers, said = asked.targets[known], scores.tokens[known]
-    right = said == answers
-    metrics: Measures = {
-        "accuracy": float(right.mean()),
-        "whole_rows": float(np.where(known, scores.tokens == asked.targets, True).all(1).mean()),
-        "loss": scores.loss,
-    }
+    right = scores.tokens == asked.targets
+    lengths, trained = task.lengths(part), task.lengths("train")
+    longer = np.zeros(len(known), bool)
+    if lengths is not None and trained is not None:
+        longer = lengths > trained.max()
     train = cast("Rows", task.data.parts["train"])
     usual = int(np.bincount(train.targets[train.scored]).argmax())
-    baselines: dict[str, Measures] = {"usual": {"accuracy": float(np.mean(answers == usual))}}
-    if task.chance is not None:
-        baselines["guess"] = {"accuracy": task.chance}
+    metrics, baselines = _row_measures(task, asked, right, ~longer, usual)
+    metrics["loss"] = float(scores.losses[known & ~longer[:, None]].mean(dtype=np.float64))
+    if longer.any():
+        of_longer = _row_measures(task, asked, right, longer, usual)
+        for name, measures in {"": metrics, **baselines}.items():
+            others = of_longer[1][name] if name else of_longer[0]
+            measures.update({f"{key}_longer": value for key, value in others.items()})
     best = max(reversed(baselines), key=lambda name: baselines[name]["accuracy"] or 0.0)
     skills = {name: skill(metrics, other) for name, other in baselines.items()}
+    rows = np.nonzero(known)[0]
+    predictions = {
+        "row": rows,
+        "place": asked.places[known],
+        "answer": np.array(task.vocabulary.labels(asked.targets[known]), object),
+        "prediction": np.array(task.vocabulary.labels(scores.tokens[known]), object),
+        "right": right[known].astype(int),
+        "p_answer": np.round(np.exp(-scores.losses[known].astype(np.float64)), 6),
+    }
+    if longer.any():
+        predictions["longer"] = longer[rows].astype(int)
     return Report(
         metrics=metrics,
         baselines=baselines,
         best_baseline=best,
         skill=skills[best],
         notes=[*task.data.said],
-        predictions={
-            "row": rows,
-            "place": asked.places[known],
-            "answer": np.array(task.vocabulary.labels(answers), object),
-            "prediction": np.array(task.vocabulary.labels(said), object),
-            "right": right.astype(int),
-            "p_answer": np.round(np.exp(-scores.losses[known].astype(np.float64)), 6),
-        },
+        predictions=predictions,
         units="shares of the answers",
         metric="accuracy",
         skills=skills,
+        details={} if lengths is None else {"by_length": by_length(known, right, lengths, longer)},
     )
+
+
+def _row_measures(
+    task: ScoredTask, asked: Asked, right: np.ndarray, chosen: np.ndarray, usual: int
+) -> tuple[Measures, dict[str, Measures]]:
+    """Return the measures of chosen rows (N,), and those of the baselines.
+
+    Args:
+        task: gives the baseline `guess`.
+        asked: the rows.
+        right: (N, K), which targets are predicted.
+        chosen: (N,) bool.
+        usual: the most frequent answer of train.
+    """
+    known = asked.known & chosen[:, None]
+    whole = (right | ~asked.known).all(axis=1)[chosen]
+    measures: Measures = {"accuracy": float(right[known].mean()), "whole_rows": float(whole.mean())}
+    baselines: dict[str, Measures] = {
+        "usual": {"accuracy": float(np.mean(asked.targets[known] == usual))}
+    }
+    if task.chance is not None:
+        baselines["guess"] = {"accuracy": task.chance}
+    return measures, baselines
+
+
+def by_length(
+    known: np.ndarray, right: np.ndarray, lengths: np.ndarray, longer: np.ndarray
+) -> dict[str, list]:
+    """Return the rows, the accuracy and the share of rows without a fault of each length.
+
+    Args:
+        known: (N, K), where there are targets.
+        right: (N, K), which targets are predicted.
+        lengths: (N,).
+        longer: (N,), whether a row is longer than all of train.
+    """
+    different, numbers, rows = np.unique(lengths, return_inverse=True, return_counts=True)
+    answers = np.bincount(numbers, known.sum(axis=1))
+    whole = np.bincount(numbers, (right | ~known).all(axis=1)) / rows
+    return {
+        "length": different.tolist(),
+        "rows": rows.tolist(),
+        "accuracy": _rounded(np.bincount(numbers, (right & known).sum(axis=1)) / answers),
+        "whole_rows": _rounded(whole),
+        "longer": [bool(each) for each in np.isin(different, lengths[longer])],
+    }
+
+
+def _rounded(shares: np.ndarray) -> list[float]:
+    return [round(float(share), 5) for share in shares]
 
 
 def examples(

@@ -29,7 +29,7 @@ class Scores(NamedTuple):
 
 
 class Scorer:
-    """Scores windows or rows, with one compiled function for all calls.
+    """Scores windows or rows, with a compiled function for each of the two.
 
     Args:
         model: used with its current weights, without dropout.
@@ -38,24 +38,29 @@ class Scorer:
     def __init__(self, model: LanguageModel) -> None:
         self.model = model
         shapes = [tf.TensorSpec((None, None), tf.int32)] * 3
-        self._scores = compiled(self._of_windows, False, shapes)
+        self._everywhere = compiled(self._of_windows, False, shapes)
+        self._at_places = compiled(self._of_rows, False, shapes)
 
     def __call__(self, asked: Asked) -> Scores:
         """Score windows or rows."""
         size = _VALUES // (asked.targets.shape[1] * self.model.vocabulary)
         size = min(max(size, 1), _TOGETHER)
+        scores = self._everywhere if asked.everywhere else self._at_places
         parts = []
         for at in range(0, len(asked.tokens), size):
             given = (each[at : at + size] for each in (asked.tokens, asked.targets, asked.places))
-            parts.append([np.asarray(each) for each in self._scores(*given)])
+            parts.append([np.asarray(each) for each in scores(*given)])
         losses, tokens, shares = map(np.concatenate, zip(*parts, strict=True))
         return Scores(losses, tokens, shares, asked.known)
 
     def _of_windows(self, tokens, targets, places):
-        if self.model.asked:
-            logits = self.model.logits_at(tokens, places, training=False)
-        else:
-            logits = self.model(tokens, training=False)
+        return self._of_logits(self.model(tokens, training=False), targets)
+
+    def _of_rows(self, tokens, targets, places):
+        return self._of_logits(self.model.logits_at(tokens, places, training=False), targets)
+
+    @staticmethod
+    def _of_logits(logits, targets):
         known = tf.cast(targets != PADDING, tf.float32)
         losses = tf.nn.sparse_softmax_cross_entropy_with_logits(tf.maximum(targets, 0), logits)
         best = tf.argmax(logits, axis=-1, output_type=tf.int32)

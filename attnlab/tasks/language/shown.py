@@ -79,6 +79,9 @@ def figures(run: RunDirectory, metrics: Mapping[str, Any]) -> dict[str, Figure]:
         found["position.png"] = figure(
             f"{run_title(metrics)}: loss by position", result, [[position]], (7.0, 4.0)
         )
+    if "by_length" in metrics:
+        title = f"{run_title(metrics)}: results by length"
+        found["length.png"] = figure(title, result, [[_lengths(metrics)]], (7.0, 4.0))
     if kept := read_attention(run):
         title = f"{run_title(metrics)}: attention of the last layer"
         labels = [str(each) for each in kept["tokens"]]
@@ -120,6 +123,28 @@ def _positions(curves: Sequence[Curve], tokens_before: Sequence[int]) -> Curves:
     """Return a chart of mean test losses at places of a window."""
     axes = "tokens before the predicted one in the window", "test loss (nats per token)"
     return Curves("", *axes, tokens_before, curves, legend="none")
+
+
+def _lengths(metrics: Mapping[str, Any]) -> Curves:
+    """Return the accuracy and the share of rows without a fault at each length of a row."""
+    known = metrics["by_length"]
+    curves = [
+        Curve("answers", known["accuracy"], form="line and dots"),
+        Curve("rows without a fault", known["whole_rows"], ORANGE, form="line and dots"),
+    ]
+    return _length_chart(known["length"], curves, known)
+
+
+def _length_chart(
+    lengths: Sequence[int], curves: Sequence[Curve], known: Mapping[str, Any]
+) -> Curves:
+    """Return curves over lengths, with a line at the longest one of train."""
+    first = next(
+        (n for n, longer in zip(known["length"], known["longer"], strict=True) if longer), 0
+    )
+    marks = [Mark(x=first - 0.5, label="longer than in train", dashes="--")] if first else []
+    axes = "length of a row", "share of right answers"
+    return Curves("", *axes, lengths, curves, marks=marks, y_limits=(0.0, 1.02))
 
 
 def text_figure(weights: np.ndarray, labels: Sequence[str], title: str) -> Figure:
@@ -173,6 +198,20 @@ def _samples(run: ReportedRun) -> list[Record]:
     return [Text(_START_NOTE, "note"), table, *run.problems()]
 
 
+def length_records(runs: Sequence[ReportedRun]) -> list[Record]:
+    """Return the accuracy by length of all runs of tasks with rows of several lengths."""
+    known = [(run, run.metrics["by_length"]) for run in runs if "by_length" in run.metrics]
+    if not known:
+        return []
+    lengths = sorted({length for _, own in known for length in own["length"]})
+    curves = []
+    for run, own in known:
+        shares = dict(zip(own["length"], own["accuracy"], strict=True))
+        values = [shares.get(length) for length in lengths]
+        curves.append(Curve(run.label, values, run.colour, form="line and dots"))
+    return [_length_chart(lengths, curves, known[0][1])]
+
+
 def attention_records(runs: Sequence[ReportedRun]) -> list[Record]:
     """Return a slider over the epochs for each run."""
     return attention_by_run(runs, _run_records)
@@ -195,5 +234,10 @@ def _run_records(run: ReportedRun) -> list[Record]:
 
 VIEWS = Views(
     figures,
-    {"Positions": position_records, "Samples": sample_records, "Attention": attention_records},
+    {
+        "Positions": position_records,
+        "Lengths": length_records,
+        "Samples": sample_records,
+        "Attention": attention_records,
+    },
 )

@@ -125,6 +125,12 @@ class LanguageTask(Task):
         """Return the accuracy of guessing in a generated task; None for texts."""
         return self.corpus.chance if isinstance(self.corpus, RowCorpus) else None
 
+    def lengths(self, part: str) -> np.ndarray | None:
+        """Return the length of each row of a part by which results are reported; None: by none."""
+        rows = self.data.parts[part]
+        is_drawn = isinstance(self.corpus, RowCorpus) and not isinstance(rows, Stream)
+        return self.corpus.lengths(rows) if is_drawn else None
+
     @property
     def windows_per_epoch(self) -> int:
         """Return the number of windows of an epoch: the setting, or tokens / context."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -16,14 +17,16 @@ from attnlab.records.run_directory import RunDirectory
 from attnlab.run.loading import TrainedRun
 from attnlab.sweeps.composer import configuration
 from attnlab.tasks.declaration import NoItemTest
+from attnlab.tasks.language.corpora.rewriting import Reversal
 from attnlab.tasks.language.data import Asked
-from attnlab.tasks.language.item_test import windows_test
+from attnlab.tasks.language.item_test import answers_test, longer_answers_test, windows_test
 from attnlab.tasks.language.learner import LanguageLearner
 from attnlab.tasks.language.report import build_report, by_position
 from attnlab.tasks.language.scoring import Scorer, Scores
 from attnlab.tasks.language.shown import (
     attention_records,
     figures,
+    length_records,
     position_records,
     sample_records,
 )
@@ -86,6 +89,9 @@ def test_rows_are_scored_by_their_answers():
     task = task_of(Echo())
     model = small_model(vocabulary=4, context=9, asked=3)
     report = task.evaluate(model, "test")
+    loaded = small_model(vocabulary=4, context=9)  # built without data, as by `attnlab evaluate`
+    loaded.set_weights(model.get_weights())
+    assert task.evaluate(loaded, "test").metrics == report.metrics
     right = report.predictions["right"]
     assert len(right) == 35 and report.metric == "accuracy"
     assert report.metrics["accuracy"] == right.mean()
@@ -94,6 +100,59 @@ def test_rows_are_scored_by_their_answers():
     names = np.array(["a", "b", "c", "d"])
     assert report.predictions["answer"].tolist() == names[rows.targets[rows.scored]].tolist()
     assert report.baselines["guess"] == {"accuracy": 0.25} and "usual" in report.baselines
+
+
+def test_longer_rows_have_metrics_of_their_own():
+    corpus = Reversal(rows=100, different=30, shortest=2, longest=4, test_longest=6)
+    task = task_of(corpus)
+    model = small_model(vocabulary=33, context=13, asked=5)
+    report = task.evaluate(model, "test")
+    columns, found = report.predictions, report.details["by_length"]
+    right, longer = columns["right"], columns["longer"] > 0
+    lengths = corpus.lengths(task.data.parts["test"])[columns["row"]]
+    assert (longer == (lengths > 4)).all()
+    assert report.metrics["accuracy"] == right[~longer].mean()
+    assert report.metrics["accuracy_longer"] == right[longer].mean()
+    assert report.metrics["loss"] == pytest.approx(
+        -np.log(columns["p_answer"])[~longer].mean(), 1e-3
+    )
+    whole = [right[columns["row"] == row].all() for row in range(2000)]
+    assert report.metrics["whole_rows"] == np.mean(whole[:1000])
+    assert report.metrics["whole_rows_longer"] == np.mean(whole[1000:])
+    answers = columns["answer"]
+    usual = report.baselines["usual"]
+    shares = {np.mean(answers[longer] == name) for name in task.vocabulary.names}
+    assert usual["accuracy_longer"] in shares and usual.keys() == {"accuracy", "accuracy_longer"}
+    assert found["length"] == [2, 3, 4, 5, 6] and sum(found["rows"]) == 2000
+    assert found["longer"] == [False, False, False, True, True]
+    expected = [right[lengths == length].mean() for length in found["length"]]
+    assert found["accuracy"] == pytest.approx(expected, abs=1e-5)
+    of_rows = corpus.lengths(task.data.parts["test"])
+    expected = [np.mean(np.array(whole)[of_rows == length]) for length in range(2, 7)]
+    assert found["whole_rows"] == pytest.approx(expected, abs=1e-5)
+    validation = task.evaluate(model, "validation")
+    assert validation.metrics.keys() == {"accuracy", "whole_rows", "loss"}
+    assert validation.details["by_length"]["length"] == [2, 3, 4]
+
+
+def test_the_tests_between_runs_are_of_rows_of_train_lengths_or_longer_ones():
+    def run(name, right):
+        count = len(right)
+        found = Run(name, [0.0] * count)
+        columns = {"row": np.arange(count), "place": np.zeros(count), "answer": np.ones(count)}
+        longer = np.arange(count) >= 6
+        found.columns = {**columns, "right": np.array(right), "longer": longer.astype(int)}
+        return found
+
+    one, base = run("one", [1] * 6 + [0] * 8), run("base", [0] * 6 + [1] * 8)
+    for tester, metric, items, won in (
+        (answers_test, "accuracy", 6, -6.0),
+        (longer_answers_test, "accuracy_longer", 8, 8.0),
+    ):
+        (found,) = tester(metric, [([one], [base])], None)
+        assert (found.items, found.statistic) == (items, won)
+        assert found.p == 2 * 0.5**items
+        assert found.method == f"exact McNemar test over {items} test answers"
 
 
 class Run:
@@ -202,6 +261,28 @@ def test_a_long_window_has_fewer_places_than_tokens():
     found = by_position(asked, Scores(losses, losses, losses, asked.known))
     assert len(found["by_position"]) == 256 and found["tokens_before"][-1] == 700
     assert found["by_position"] == [place - 1 for place in found["tokens_before"]]
+
+
+def test_a_run_with_longer_rows_shows_results_by_length(lab):
+    words = [
+        *("task=language", "data=copy", "data.rows=200", "data.different=4", "data.longest=5"),
+        *("data.test_longest=7", "model.units=8", "model.layers=1", "attention.heads=2"),
+        *("trainer.epochs=1", "trainer.jit=false", "tracking.enabled=false"),
+    ]
+    assert lab(*words).code == 0
+    (folder,) = lab.run_folders()
+    run = RunDirectory(folder)
+    metrics = json.loads((folder / "metrics.json").read_text())
+    assert {"accuracy", "accuracy_longer", "whole_rows_longer"} <= metrics["test"].keys()
+    (row,) = figures(run, metrics)["length.png"].grids[0].rows
+    assert [each.x for each in row] == [[4, 5, 6, 7]] and row[0].marks[0].x == 5.5
+    evaluated = lab("evaluate", "latest", "--format", "json")
+    assert json.loads(evaluated.out)["by_length"] == metrics["by_length"]
+    compared = lab("compare", "--by", "attention", "--metric", "accuracy_longer", "--format", "csv")
+    assert compared.code == 0 and "accuracy_longer" in compared.out, compared.err
+    shown = SimpleNamespace(label="a run", colour=0, metrics=metrics)
+    (chart,) = length_records([shown, shown])
+    assert len(chart.curves) == 2 and chart.curves[0].y == metrics["by_length"]["accuracy"]
 
 
 def test_a_stopped_run_resumes_to_the_same_bits(trained, monkeypatch):

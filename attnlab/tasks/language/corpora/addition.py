@@ -19,8 +19,8 @@ class Addition(DrawnRows):
     Args:
         rows: the number of training rows.
         digits: the most digits of a number; 17 at most, since sums are 64-bit numbers.
-        test_digits: the most digits of a number in the test part, where at least one number has
-            more than `digits` then; None: the test part has the same numbers as the others.
+        test_digits: the most digits of a number in 1,000 further rows of test, in which at least
+            one number has more than `digits`; None: no such rows.
         seed: draws the rows; the run's seed doesn't change them.
 
     Raises:
@@ -28,6 +28,7 @@ class Addition(DrawnRows):
     """
 
     name = "addition"
+    version = 2
     origin = "made by this project, after Kazemnejad et al. (2023)"
 
     def __init__(
@@ -40,14 +41,20 @@ class Addition(DrawnRows):
             )
         super().__init__(rows, seed, digits=digits, test_digits=test_digits)
         self.digits, self.test_digits = digits, test_digits
+        self.tests_longer = test_digits is not None
 
     @property
     def symbols(self) -> Sequence[str]:
         """Return the signs and digits; `_` pads and `.` ends the answer."""
         return SYMBOLS
 
+    def lengths(self, rows: Rows) -> np.ndarray:
+        """Return the digits of the longer of the two numbers, (N,)."""
+        first, both = ((rows.tokens == SYMBOLS.index(sign)).argmax(axis=1) for sign in "+=")
+        return np.maximum(first, both - first - 1)
+
     def _make(self, rng: np.random.Generator, rows: int, part: str) -> Rows:
-        if part == "test" and self.test_digits:
+        if part == "longer":
             return addition(rng, rows, digits=self.test_digits, longer_than=self.digits)
         return addition(rng, rows, digits=self.digits)
 

@@ -52,6 +52,13 @@ class RowCorpus(NamedCorpus):
         """
         raise NotImplementedError
 
+    def lengths(self, rows: Rows) -> np.ndarray | None:
+        """Return the length (N,) of each row by which results are reported; None: by none.
+
+        Rows of test that are longer than all of train are reported apart.
+        """
+        return None
+
     def digest(self) -> str:
         """Return a SHA-256 of every setting that determines the rows."""
         return digest_of({"name": self.name, "content": self._content()})

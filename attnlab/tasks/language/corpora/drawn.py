@@ -19,7 +19,8 @@ class DrawnRows(RowCorpus):
     """Rows that a subclass draws by `_make`: training rows, and 1,000 each to validate and to test.
 
     No row of validation is in test, and no row of train is in either. Rows of one part may repeat
-    each other, where few are possible.
+    each other, where few are possible. If `tests_longer` is set, the test part has 1,000 longer
+    rows at its end, which `_make` draws as the part `longer`.
 
     Args:
         rows: the number of training rows.
@@ -27,6 +28,7 @@ class DrawnRows(RowCorpus):
         settings: the other settings that affect them.
     """
 
+    tests_longer: bool = False
     version: ClassVar[int] = 1  # of the generator; a change makes the rows others
 
     def __init__(self, rows: int, seed: int, **settings: Any) -> None:
@@ -43,7 +45,10 @@ class DrawnRows(RowCorpus):
     @cached_property
     def _held_out(self) -> dict[str, Rows]:
         test = self._draw("test", HELD_OUT, [])
-        return {"validation": self._draw("validation", HELD_OUT, [test]), "test": test}
+        validation = self._draw("validation", HELD_OUT, [test])
+        if self.tests_longer:
+            test = one_after_the_other(test, self._draw("longer", HELD_OUT, []))
+        return {"validation": validation, "test": test}
 
     @cached_property
     def _train(self) -> Rows:
@@ -78,6 +83,19 @@ class DrawnRows(RowCorpus):
             "seed": self.seed,
             **self._settings,
         }
+
+
+def one_after_the_other(first: Rows, second: Rows) -> Rows:
+    """Return the rows of both, padded to the same number of tokens."""
+    width = max(first.tokens.shape[1], second.tokens.shape[1])
+    return Rows(
+        *(
+            np.concatenate(
+                [np.pad(each, ((0, 0), (0, width - each.shape[1]))) for each in (one, other)]
+            )
+            for one, other in zip(first, second, strict=True)
+        )
+    )
 
 
 def answered(whole: np.ndarray, first: np.ndarray, after: np.ndarray) -> Rows:

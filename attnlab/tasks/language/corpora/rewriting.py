@@ -73,8 +73,8 @@ class _Rewriting(DrawnRows):
         different: the number of different symbols.
         shortest: the smallest length of a sequence.
         longest: the largest length of a sequence.
-        test_longest: the largest length in the test part, whose sequences are longer than `longest`
-            then; None: the test part has the same lengths as the others.
+        test_longest: the largest length in 1,000 further rows of test, whose sequences are longer
+            than `longest`; None: no such rows.
         seed: draws the rows; the run's seed doesn't change them.
 
     Raises:
@@ -82,6 +82,7 @@ class _Rewriting(DrawnRows):
     """
 
     origin = "made by this project, after Kazemnejad et al. (2023)"
+    version = 2
     _rewrite: ClassVar[Any]  # a static `Rewrite`
 
     def __init__(
@@ -105,16 +106,22 @@ class _Rewriting(DrawnRows):
             )
         lengths = {"shortest": shortest, "longest": longest, "test_longest": test_longest}
         super().__init__(rows, seed, different=different, **lengths)
-        self.different, self.lengths = different, (shortest, longest)
-        self.test_lengths = (longest + 1, test_longest) if test_longest else self.lengths
+        self.different, self.shortest, self.longest = different, shortest, longest
+        self.test_longest, self.tests_longer = test_longest, test_longest is not None
 
     @property
     def symbols(self) -> Sequence[str]:
         """Return the names of the tokens; `_` pads, `?` asks and `.` ends the answer."""
         return ["_", ".", "?", *map(str, range(self.different))]
 
+    def lengths(self, rows: Rows) -> np.ndarray:
+        """Return the number of symbols of each sequence, (N,)."""
+        return (rows.tokens == ASK).argmax(axis=1)
+
     def _make(self, rng: np.random.Generator, rows: int, part: str) -> Rows:
-        shortest, longest = self.test_lengths if part == "test" else self.lengths
+        shortest, longest = self.shortest, self.longest
+        if part == "longer":
+            shortest, longest = longest + 1, self.test_longest
         return rewritten(
             rng,
             rows,

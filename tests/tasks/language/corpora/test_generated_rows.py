@@ -228,12 +228,19 @@ def test_rewriting_answers_end_with_END_and_padding_follows(made, corpus, rewrit
 
 
 @pytest.mark.parametrize("corpus", [Copy, Reversal, Sort])
-def test_rewriting_tests_longer_rows_on_request(corpus):
-    made = corpus(rows=200, test_longest=40)
-    lengths = {part: (made.rows(part).tokens == 2).argmax(axis=1) for part in ("train", "test")}
-    assert (lengths["train"].min(), lengths["train"].max()) == (4, 20)
-    assert (lengths["test"].min(), lengths["test"].max()) == (21, 40)
-    assert made.rows("test").tokens.shape == (1000, 81)
+def test_rewriting_adds_longer_rows_to_test_on_request(corpus, made):
+    both = corpus(rows=200, test_longest=40)
+    rows = both.rows("test")
+    assert {each.shape for each in rows} == {(2000, 81)} and rows.scored.any(axis=1).all()
+    lengths = both.lengths(rows)
+    assert (lengths[:1000].min(), lengths[:1000].max()) == (4, 20)
+    assert (lengths[1000:].min(), lengths[1000:].max()) == (21, 40)
+    assert (rows.scored.sum(axis=1) == lengths + 1).all()
+    for each, without in zip(rows, made[corpus].rows("test"), strict=True):
+        assert np.array_equal(each[:1000, :41], without) and not each[:1000, 41:].any()
+    for part in ("train", "validation"):
+        without = made[corpus].rows(part).tokens[:200]
+        assert np.array_equal(both.rows(part).tokens[:200], without)
 
 
 def sums(corpus, part):
@@ -262,14 +269,17 @@ def test_addition_is_right_for_every_pair_of_digit_counts(made):
     assert all(near(n, ROWS, 1 / 64) for pair, n in counts.items() if pair != (1, 1))
 
 
-def test_addition_tests_longer_numbers_on_request():
-    sizes = set()
-    for text in sums(Addition(rows=100, digits=4, test_digits=17), "test"):
+def test_addition_adds_longer_numbers_to_test_on_request():
+    sizes, corpus = [], Addition(rows=100, digits=4, test_digits=17)
+    for text in sums(corpus, "test"):
         one, other, total = re.fullmatch(r"(\d+)\+(\d+)=(\d+)\.", text).groups()
         assert int(one) + int(other) == int(total)
-        sizes.add((len(one), len(other)))
-    assert all(4 < max(pair) <= 17 for pair in sizes)
-    assert {pair[0] for pair in sizes} == {*range(1, 18)} == {pair[1] for pair in sizes}
+        sizes.append((len(one), len(other)))
+    assert [max(pair) for pair in sizes] == corpus.lengths(corpus.rows("test")).tolist()
+    assert len(sizes) == 2000 and all(max(pair) <= 4 for pair in sizes[:1000])
+    longer = sizes[1000:]
+    assert all(4 < max(pair) <= 17 for pair in longer)
+    assert {pair[0] for pair in longer} == {*range(1, 18)} == {pair[1] for pair in longer}
 
 
 def value(words):
