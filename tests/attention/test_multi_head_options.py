@@ -112,7 +112,15 @@ def test_the_result_is_that_of_the_formulas(options):
     np.testing.assert_allclose(output.context, context, atol=2e-5)
 
 
-@pytest.mark.parametrize("options", [ALL, {"window": 2}, {"kv_heads": 1, "top_k": 4}], ids=name_of)
+@pytest.mark.parametrize(
+    "options",
+    [
+        ALL,
+        pytest.param({"window": 2}, marks=pytest.mark.slow),
+        pytest.param({"kv_heads": 1, "top_k": 4}, marks=pytest.mark.slow),
+    ],
+    ids=name_of,
+)
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
 def test_the_contract_is_fulfilled(check, options):
     check(lambda **changes: MultiHeadAttention(**{"heads": 4, **options, **changes}))

@@ -27,8 +27,9 @@ def make(request):
     return MAKERS[request.param]
 
 
-@pytest.mark.parametrize("steps", [5, CHUNK, LONG])
-@pytest.mark.parametrize("masked", [False, True])
+@pytest.mark.parametrize(
+    ("steps", "masked"), [(5, True), (CHUNK, True), (LONG, True), (LONG, False)]
+)
 def test_chunks_give_what_the_weights_give(make, steps, masked):
     layer, vectors = with_random_weights(make()), normal(B, steps, W, seed=3)
     mask = np.random.default_rng(5).random((B, steps)) < 0.8
@@ -49,10 +50,20 @@ def assert_agree(one, other):
         np.testing.assert_allclose(one[1][name], value, rtol=0, atol=most, err_msg=name)
 
 
-@pytest.mark.parametrize("jit", [False, True])
-def test_chunks_compile(make, jit):
+# `gated_delta` and `taylor` have all operations of the other two.
+@pytest.mark.parametrize(
+    ("name", "jit"),
+    [
+        *(("gated_delta", False), ("gated_delta", True), ("taylor", False)),
+        pytest.param("taylor", True, marks=pytest.mark.slow),
+        *(pytest.param("delta", jit, marks=pytest.mark.slow) for jit in (False, True)),
+        ("elu", True),
+        pytest.param("elu", False, marks=pytest.mark.slow),
+    ],
+)
+def test_chunks_compile(name, jit):
     """As a graph of unknown length, and by XLA."""
-    layer, vectors = with_random_weights(make()), normal(B, LONG, W, seed=3)
+    layer, vectors = with_random_weights(MAKERS[name]()), normal(B, LONG, W, seed=3)
     unknown = None if jit else [tf.TensorSpec((None, None, W))]
     compiled = tf.function(
         lambda x: own_past(layer, x), input_signature=unknown, jit_compile=jit, autograph=False

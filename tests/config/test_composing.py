@@ -105,14 +105,13 @@ def test_it_composes_and_obeys_its_own_rules(compose, path):
 @of_group("data")
 def test_a_corpus_of_another_kind_is_refused_with_the_reason(compose, path):
     rule = content(path)["rules"]["task.name"]
-    others = {"answer", "classify", "translate"} & {*options("task")} - {*rule["choices"]}
-    for task in others:
-        with pytest.raises(RequestError) as refused:
-            compose(f"task={task}", f"data={path.stem}", *NEEDED.get(path.stem, []))
-        assert str(refused.value) == (
-            f"data={path.stem} can't be combined with task.name={task}: {rule['why']}. "
-            f"Valid: {', '.join(rule['choices'])}."
-        )
+    other = next(task for task in ("answer", "translate") if task not in rule["choices"])
+    with pytest.raises(RequestError) as refused:
+        compose(f"task={other}", f"data={path.stem}", *NEEDED.get(path.stem, []))
+    assert str(refused.value) == (
+        f"data={path.stem} can't be combined with task.name={other}: {rule['why']}. "
+        f"Valid: {', '.join(rule['choices'])}."
+    )
 
 
 @pytest.mark.parametrize(
@@ -153,6 +152,9 @@ def test_every_mechanism_is_read_alike_by_default(compose, task, attention):
     """Every mechanism with a context reads state and context, the others only the state."""
     config = compose(f"task={task}", f"attention={attention}", "model=rnn")
     assert config.model.settings["readout"] == ("state" if attention == "none" else "concat")
+
+
+def test_a_transformer_has_no_readout(compose):
     transformer = compose("task=sunspots", "model=transformer", "attention=multi_head")
     assert "readout" not in transformer.model.settings
 
@@ -221,7 +223,7 @@ def test_an_experiment_composes_and_its_header_has_its_command(compose, name):
     compose(f"experiment={name}")
 
 
-@pytest.mark.parametrize("name", EXPERIMENTS)
+@pytest.mark.parametrize("name", ["book_fib", "vit_tiny"])
 def test_an_experiment_can_still_be_changed(compose, name):
     config = compose(f"experiment={name}", "trainer.epochs=3", "model.units=24", "seed=5")
     assert (config.trainer.epochs, config.model.settings["units"], config.seed) == (3, 24, 5)

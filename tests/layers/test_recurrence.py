@@ -56,9 +56,10 @@ def test_states_and_gradients_are_those_of_keras(given):
     assert_close(own, with_gradients(keras_layer, arguments))
 
 
-@pytest.mark.parametrize("jit", [False, True])
-def test_skipped_steps_change_nothing(given, jit):
+def test_skipped_steps_change_nothing(given):
+    """By XLA for a width, as a graph for the other."""
     cell, _, (sequence, *weights) = given
+    jit = sequence.shape[-1] == 2
 
     def found(taken, sequence):
         def states(*arguments):
@@ -101,9 +102,10 @@ def test_stacked_weights_give_the_results_of_single_ones(given):
         assert_close([each[number] for each in together], expected)
 
 
-@pytest.mark.parametrize("steps", [5, None])
-def test_a_batch_of_unknown_size_works(given, steps):
+def test_a_batch_of_unknown_size_works(given):
+    """With a known number of steps for a width, with any number for the other."""
     cell, _, arguments = given
+    steps = 5 if arguments[0].shape[-1] == 1 else None
     signature = [
         tf.TensorSpec((None, steps, arguments[0].shape[-1])),
         *(tf.TensorSpec(a.shape) for a in arguments[1:]),

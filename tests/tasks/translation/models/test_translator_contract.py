@@ -118,18 +118,15 @@ GRID = [
     for turn, name in enumerate(QUERYING)
     for number, case in enumerate(recurrent(name, turn))
 ]
-IN_LAYERS = ("multi_head", "bahdanau")
+IN_LAYERS, ONE = ("multi_head",), ("layers", 1)
 CHOICES = [(name, choice) for name in QUERYING for choice in variants(name)]
 CASES = [
     *GRID,
-    # How many layers there are is no mechanism's concern: two have the default.
-    *(
-        Case("transformer", name, (), () if name in IN_LAYERS else (("layers", 1),))
-        for name in QUERYING
-    ),
+    # How many layers there are is no mechanism's concern: one has the default.
+    *(Case("transformer", name, (), () if name in IN_LAYERS else (ONE,)) for name in QUERYING),
     # Choices and models are independent, except for those that depend on the source's length.
     *(
-        Case("transformer", name, choice, (("layers", 1),))
+        Case("transformer", name, choice, (ONE,))
         for name, choice in CHOICES
         if choice[0][1] in ("location", "monotonic")
     ),
@@ -141,14 +138,14 @@ CASES = [
     Case("rnn", "luong_local", (), (("layers", 2), ("input_feeding", True), ("cell", "lstm"))),
     Case("rnn", "luong_local", (), (("reverse_source", True), ("reset_after", False))),
     Case("rnn", "luong_global", (), (("output", "maxout"), ("bidirectional", False))),
-    Case("transformer", "bahdanau", (), (("positions", "learned"), ("norm", "post"))),
-    Case("transformer", "multi_head", (), (("tie_embeddings", "none"), ("layers", 1))),
+    Case("transformer", "bahdanau", (), (("positions", "learned"), ("norm", "post"), ONE)),
+    Case("transformer", "multi_head", (), (("tie_embeddings", "none"), ONE)),
     *(
-        Case("transformer", "multi_head", (), (("positions", kind),))
+        Case("transformer", "multi_head", (), (("positions", kind), ONE))
         for kind in KINDS
         if kind not in ("sinusoidal", "learned")
     ),
-    Case("transformer", "multi_head", (), (("positions", "rope"), ("short_convolution", 3))),
+    Case("transformer", "multi_head", (), (("positions", "rope"), ("short_convolution", 3), ONE)),
 ]
 every = pytest.mark.parametrize("case", CASES, ids=str)
 
@@ -237,8 +234,11 @@ IDS = tf.TensorSpec((None, None), tf.int32)
 @pytest.mark.parametrize(
     "case",
     [
-        *(FEW[1], FEW[3], Case("transformer", "bahdanau")),
-        *(pytest.param(case, marks=pytest.mark.slow) for case in (FEW[0], FEW[2])),
+        *(FEW[1], FEW[3]),
+        *(
+            pytest.param(case, marks=pytest.mark.slow)
+            for case in (FEW[0], FEW[2], Case("transformer", "bahdanau"))
+        ),
     ],
     ids=str,
 )
@@ -336,7 +336,7 @@ def test_xla_can_drop(case):
     assert one[0] != other[0]
 
 
-@pytest.mark.parametrize("case", [*FEW, Case("transformer", "bahdanau")], ids=str)
+@few
 def test_mixed_precision_computes_nearly_the_same(case):
     keras.config.set_dtype_policy("mixed_bfloat16")
     try:
