@@ -279,11 +279,17 @@ def series_file(folder: Path) -> str:
 
 # ett is series with borders of its own.
 TASKS = [name for name in options("task") if kind_of(name).name == "forecasting" and name != "ett"]
-# Every mechanism, and every task with some: a task knows nothing of mechanisms, nor they of it.
-PAIRS = [(TASKS[at % len(TASKS)], name) for at, name in enumerate(mechanisms_for("sunspots"))]
+# A task knows nothing of mechanisms, nor they of it: by default, every task with one of them.
+PAIRS = [
+    *(
+        pytest.param(TASKS[at % len(TASKS)], name, marks=[pytest.mark.slow] * (at >= len(TASKS)))
+        for at, name in enumerate(mechanisms_for("sunspots"))
+    ),
+    ("fib_random", "pooling"),
+]
 
 
-@pytest.mark.parametrize(("task", "attention"), dict.fromkeys([*PAIRS, ("fib_random", "pooling")]))
+@pytest.mark.parametrize(("task", "attention"), PAIRS)
 def test_every_forecasting_task_runs_with_every_mechanism(
     compose, no_figures, tmp_path, task, attention
 ):

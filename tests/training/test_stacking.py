@@ -259,11 +259,13 @@ def test_stacks_are_powers_of_two_for_every_thread():
 SMALL = ("task.history=5", "trainer.batch_size=8", "model.units=4")
 FIB = ("task=fib", "task.count=60", *SMALL)
 SIMPLEST = ("attention=none", "model.cell=simple")
+BAHDANAU = ("attention=bahdanau", "model.cell=simple")
 EACH_ITS_OWN_DATA = (
     *("task=fib_random", "task.train_windows=50", "task.validation_windows=20", *SMALL),
     *("task.test_windows=20", "task.extrapolation=null"),
 )
 CONVOLVED = ("attention.score=general", "model.positions=rope", "model.short_convolution=3")
+BIASED = ("model.positions=t5", "model.layers=1")
 LAYERS = ("model.cell=lstm", "model.layers=2", "model.bidirectional=true")
 
 
@@ -312,12 +314,11 @@ OTHERS = ("pooling", "luong_local", "scaled_dot_product", "multi_head")
     "given",
     [
         ("attention=none",),
-        ("attention=bahdanau", "model.cell=simple", "optimizer.clip_norm=1"),
-        ("attention=bahdanau", "model.cell=simple", "model.dropout=0.2", "attention.dropout=0.1"),
+        (*BAHDANAU, "optimizer.clip_norm=1", "model.dropout=0.2", "attention.dropout=0.1"),
         *(pytest.param((f"attention={each}",), marks=slow) for each in OTHERS),
-        pytest.param(("attention=bahdanau", "model.cell=simple", "optimizer=sgd"), marks=slow),
+        pytest.param((*BAHDANAU, "optimizer=sgd"), marks=slow),
         pytest.param(("attention=luong_global", *LAYERS, "model.dropout=0.3"), marks=slow),
-        ("model=transformer", "attention=multi_head", "model.positions=t5", "model.layers=1"),
+        pytest.param(("model=transformer", "attention=multi_head", *BIASED), marks=slow),
         pytest.param(("model=transformer", "attention=luong_global", *CONVOLVED), marks=slow),
         pytest.param(("attention=none", *EACH_ITS_OWN_DATA, "optimizer=adamw"), marks=slow),
     ],
@@ -397,7 +398,7 @@ def test_models_without_recurrence_are_not_stacked(learners):
 
 
 def test_a_run_doesnt_depend_on_its_neighbours_to_the_bit(learners):
-    given = ("attention=bahdanau", "model.cell=simple", "trainer.jit=true")
+    given = (*BAHDANAU, "trainer.jit=true")
     (only,) = learners(*given, seeds=(5,))
     expected = epochs(only, 2, width=4)()  # fills its stack itself
     others = learners(*given, seeds=(1, 5, 2, 3))
