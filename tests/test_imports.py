@@ -68,7 +68,10 @@ BELOW = {
     "sweeps": {"config", "records", "run", "terminal", "views", "views.records", *KIND},
     "run": {"config", "records", "terminal", "training", "views", "views.records", *KIND},
     **{kind: {"attention", *OF_A_KIND} for kind in KINDS},
-    "report": {"compare", "config", "records", "run", "terminal", "views.records", *KIND},
+    "report": {
+        *("attention", "compare", "config", "records", "run", "tasks.shown", "terminal", "text"),
+        *("views.records", *KIND),
+    },
     "studies": {
         *("compare", "config", "records", "report", "tasks.kinds", "terminal"),
         *("views", "views.records"),

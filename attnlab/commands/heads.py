@@ -3,25 +3,39 @@
 from __future__ import annotations
 
 import csv
-import math
 import sys
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from attnlab.commands.finding import find_trained
-from attnlab.commands.options import epoch_options, form_options, run_argument, runs_option
+from attnlab.commands.options import (
+    check_figure,
+    epoch_options,
+    form_options,
+    run_argument,
+    runs_option,
+    save_figure,
+)
+from attnlab.errors import RequestError
 from attnlab.records.files import json_text
 from attnlab.terminal import plain_console, plain_table
 
-_LEFT = ("on", "layer", "head")
-_LONGEST = 25  # random tokens that are said twice
+if TYPE_CHECKING:
+    from attnlab.records.run_directory import RunDirectory
+    from attnlab.run.loading import TrainedRun
 
 
 @click.command("heads")
 @run_argument
 @epoch_options
+@click.option(
+    "--epochs",
+    metavar="EPOCHS",
+    help="A row per epoch and head, for all saved epochs (all) or some (1,2,5).",
+)
 @click.option("--part", default="test", show_default=True, help="Part of the data to read.")
 @click.option(
     "--items",
@@ -30,14 +44,23 @@ _LONGEST = 25  # random tokens that are said twice
     type=click.IntRange(1, 10_000),
     help="Number of items to read, and of rows of random tokens.",
 )
+@click.option(
+    "--plot",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="With --epochs: draw the induction score of each head over epochs, above the validation "
+    "metric. Models that don't read one sequence of tokens: how spread out the weights are.",
+)
 @form_options("table", "csv", "json")
 @runs_option
 def command(
     run: str,
     epoch: str | None,
     average: int | None,
+    epochs: str | None,
     part: str,
     items: int,
+    plot: Path | None,
     form: str,
     runs: str | None,
 ) -> None:
@@ -50,15 +73,25 @@ def command(
     the first and on the previous step. duplicate is the weight on earlier occurrences of the same
     token, induction that on the tokens after them. Where the model reads one sequence of tokens,
     all are also measured on random tokens said twice (`repeated`). A `-` stands for what isn't
-    defined, such as entropy of weights below 0. `attnlab explain induction` says more.
+    defined, such as entropy of weights below 0. `attnlab explain "induction score"` says more.
     """
-    folder = find_trained(run, runs, None, epoch, average)
+    if epochs and (epoch or average):
+        raise RequestError("--epochs: use it without --epoch and --average.")
+    if plot and not epochs:
+        raise RequestError("--plot: it needs epochs, such as --epochs all.")
+    check_figure(plot, "--plot")
+    folder = find_trained(run, runs, None, "last" if epochs else epoch, average)
+    numbers = _numbers(folder, epochs) if epochs else []
+    from attnlab.report.heads import LEFT, head_cells, head_rows, heads_figure
     from attnlab.run.loading import TrainedRun
 
-    trained = TrainedRun.load(folder, epoch, average)
+    trained = TrainedRun.load(folder, "last" if epochs else epoch, average)
     if not trained.load_data(folder):
         click.echo("attnlab: warning: the data has changed since this run was trained", err=True)
-    rows = list(_rows(trained, part, items))
+    if epochs:
+        rows = list(_by_epoch(folder, trained, numbers, part, items))
+    else:
+        rows = list(head_rows(trained.task, trained.model, part, items))
     if form == "json":
         click.echo(json_text(rows))
     elif form == "csv":
@@ -66,46 +99,39 @@ def command(
         writer.writeheader()
         writer.writerows({k: "" if v is None else v for k, v in row.items()} for row in rows)
     else:
-        _print(rows)
+        left = ("epoch", *LEFT) if epochs else LEFT
+        header, cells = head_cells(rows, left)
+        table = plain_table(header, left)
+        for row in cells:
+            table.add_row(*row)
+        plain_console().print(table)
+    if plot:
+        save_figure(heads_figure(folder, rows), plot, "--plot")
 
 
-def _rows(trained: Any, part: str, items: int) -> Iterator[dict[str, Any]]:
-    """Yield the measures of each head, None where one is not defined."""
-    import numpy as np
+def _numbers(run: RunDirectory, text: str) -> Sequence[int]:
+    """Return the epochs that --epochs means."""
+    from attnlab.run.loading import spans
 
-    from attnlab.attention.head_measures import measured, recorded
-    from attnlab.errors import RequestError
-    from attnlab.text.tokenizers import END
-
-    task, model = trained.task, trained.model
-    inputs, tokens = task.head_inputs(model, part, items)
-    given = [(part, inputs, tokens)]
-    if tokens is not None and tokens.shape[1] > 1 and not model.fixed_length:
-        words = np.unique(tokens[tokens > END]) if tokens.max() > END else np.unique(tokens)
-        shape = items, min(_LONGEST, tokens.shape[1] // 2)
-        half = np.random.default_rng(0).choice(words[words >= 0], shape)
-        twice = np.tile(half, 2).astype(inputs.dtype)
-        given.append(("repeated", twice, twice))
-    for name, data, read in given:
-        with recorded(model) as found:
-            model(data, training=False)
-        if not found:
-            raise RequestError(
-                "RUN: it has no attention layer of attnlab, so there are no heads to measure."
-            )
-        for layer, looked in found.items():
-            measures = measured(looked, read)
-            for head in range(looked.weights.shape[1]):
-                values = {key: float(each[head]) for key, each in measures.items()}
-                numbers = {k: None if math.isnan(v) else v for k, v in values.items()}
-                yield {"on": name, "layer": layer, "head": head + 1, **numbers}
+    saved = run.weights_epochs()
+    words = text.replace(" ", "").split(",")
+    numbers = saved if text == "all" else [int(word) for word in words if word.isdecimal()]
+    if not {*numbers} <= {*saved} or (text != "all" and len(numbers) < len(words)):
+        raise RequestError(
+            f"--epochs: expected all, or saved epochs ({spans(saved)}) with commas between them, "
+            f"got {text}."
+        )
+    return sorted({*numbers})
 
 
-def _print(rows: list[dict[str, Any]]) -> None:
-    columns = [name for name in rows[0] if name not in _LEFT]
-    columns = [name for name in columns if any(row[name] is not None for row in rows)]
-    table = plain_table([*_LEFT, *columns], _LEFT)
-    for row in rows:
-        numbers = ("-" if row[name] is None else f"{row[name]:.3f}" for name in columns)
-        table.add_row(*(str(row[name]) for name in _LEFT), *numbers)
-    plain_console().print(table)
+def _by_epoch(
+    run: RunDirectory, trained: TrainedRun, epochs: Sequence[int], part: str, items: int
+) -> Iterator[dict[str, Any]]:
+    """Yield the rows of each epoch; the model gets its weights."""
+    from attnlab.report.heads import head_rows
+    from attnlab.run.loading import load_weights
+
+    for epoch in epochs:
+        load_weights(trained.model, [run.weights_path(epoch)], f"the weights of epoch {epoch}")
+        for row in head_rows(trained.task, trained.model, part, items):
+            yield {"epoch": epoch, **row}

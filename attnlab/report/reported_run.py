@@ -64,6 +64,7 @@ class MedianRun:
         self.label, self.colour, self.room = label, colour, room
         self._record = record
         self._damaged: dict[int, str] = {}
+        self._has_data = False
 
     @property
     def run(self) -> RunDirectory:
@@ -81,8 +82,9 @@ class MedianRun:
 
     def load_data(self) -> None:
         """Load the data of the run's task."""
-        if not self._trained.load_data(self.run):
+        if not self._has_data and not self._trained.load_data(self.run):
             raise RequestError(f"{self.run.name}: the data have changed since it was trained.")
+        self._has_data = True
 
     def models(self, most: int) -> Iterator[tuple[int, keras.Model]]:
         """The run's model with the weights of one epoch after another."""

@@ -4,9 +4,11 @@ import csv
 import json
 
 import pytest
+from compared_runs import on_page
 
 from attnlab.attention.head_measures import MEASURES
-from attnlab.commands import heads
+from attnlab.records.run_directory import RunDirectory
+from attnlab.report.heads import _course, head_rows, heads_records
 
 
 def test_a_recurrent_translator_has_one_head_and_no_sequence_of_its_own(translating):
@@ -23,6 +25,56 @@ def test_forms_have_the_same_numbers(trained):
     assert float(as_csv["entropy"]) == row["entropy"] and as_csv["induction"] == ""
     table = trained.attnlab(*words).out
     assert f"{row['entropy']:.3f}" in table and "induction" not in table
+
+
+def test_each_epoch_has_its_rows(translating):
+    words = ("heads", str(translating.folder), "--items", "5", "--format", "json")
+    rows = json.loads(translating.attnlab(*words, "--epochs", "all").out)
+    saved = RunDirectory(translating.folder).weights_epochs()
+    assert [row.pop("epoch") for row in rows] == saved and len(saved) > 1
+    assert rows[-1:] == json.loads(translating.attnlab(*words, "--epoch", "last").out)
+    assert rows[0]["entropy"] != rows[-1]["entropy"]
+    plot = translating.folder / "heads.png"
+    first = translating.attnlab(*words[:-2], "--epochs", "1", "--plot", str(plot))
+    assert first.out.split()[:2] == ["epoch", "on"] and f"{rows[0]['entropy']:.3f}" in first.out
+    assert plot.stat().st_size > 5000
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--epochs", "1,99"), "--epochs: expected all, or saved epochs (1 to "),
+        (("--epochs", "first"), "with commas between them, got first"),
+        (("--epochs", "all", "--epoch", "1"), "use it without --epoch and --average"),
+        (("--plot", "heads.png"), "--plot: it needs epochs, such as --epochs all."),
+        (("--epochs", "all", "--plot", "heads.txt"), "--plot: expected a file that ends with"),
+    ],
+)
+def test_epochs_that_are_not_there_are_refused(trained, words, said):
+    outcome = trained.attnlab("heads", str(trained.folder), *words)
+    assert outcome.code == 2 and said in outcome.err
+
+
+def test_the_page_has_the_heads_of_each_epoch(trained):
+    course, progress, table, note = heads_records(on_page(trained.folder.parents[2]))
+    (own,) = course.curves
+    saved = RunDirectory(trained.folder).weights_epochs()
+    assert course.x == saved and course.y_label == "entropy / largest entropy"
+    (row,) = table.rows
+    assert row[table.header.index("share")] == f"{own.y[saved.index(int(row[0]))]:.3f}"
+    assert [*progress.x] == saved and "entropy (nats)" in note.text
+
+
+def test_the_chart_has_the_induction_score_on_random_tokens():
+    def row(epoch, on, head, induction):
+        return {"epoch": epoch, "on": on, "layer": "a", "head": head, "induction": induction}
+
+    known = [row(1, "test", 1, 0.7), row(1, "repeated", 1, 0.1), row(1, "repeated", 2, None)]
+    known += [row(4, "repeated", 1, 0.2), row(4, "repeated", 2, 0.9)]
+    chart = _course([{**each, "share": 0.5, "entropy": None} for each in known])
+    assert chart.x == [1, 4] and "random tokens said twice" in chart.title
+    curves = {curve.label: curve.y for curve in chart.curves}
+    assert curves == {"a, head 1": [0.1, 0.2], "a, head 2": [None, 0.9]}
 
 
 def test_a_part_that_is_not_there_is_refused(trained):
@@ -42,8 +94,7 @@ def test_a_part_that_is_not_there_is_refused(trained):
 )
 def test_each_layer_and_head_of_a_transformer_has_a_row(words, learner_of):
     learner = learner_of(*words)
-    trained = type("Trained", (), {"task": learner._task, "model": learner.model, "config": None})
-    rows = list(heads._rows(trained, "test", 3))
+    rows = list(head_rows(learner._task, learner.model, "test", 3))
     count = len(learner.model._flatten_layers()) and rows[-1]["head"]
     layers = {row["layer"] for row in rows}
     reads_tokens = words[0] in ("task=masked_words", "task=classify")
