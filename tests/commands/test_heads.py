@@ -4,6 +4,7 @@ import csv
 import json
 
 import pytest
+from command_line import CommandsHere
 from compared_runs import on_page
 
 from attnlab.attention.head_measures import MEASURES
@@ -11,31 +12,35 @@ from attnlab.records.run_directory import RunDirectory
 from attnlab.report.heads import _course, head_rows, heads_records
 
 
+def heads_of(run, *words):
+    """Run the command in this process."""
+    return CommandsHere(run.attnlab.folder)("heads", str(run.folder), *words)
+
+
 def test_a_recurrent_translator_has_one_head_and_no_sequence_of_its_own(translating):
-    outcome = translating.attnlab("heads", str(translating.folder), "--json", "--items", "5")
-    (row,) = json.loads(outcome.out)
+    (row,) = json.loads(heads_of(translating, "--json", "--items", "5").out)
     assert (row["on"], row["head"]) == ("test", 1)
     assert 0 < row["share"] <= 1 and row["previous"] is None
 
 
 def test_forms_have_the_same_numbers(trained):
-    words = ("heads", str(trained.folder), "--items", "5", "--part", "validation")
-    (row,) = json.loads(trained.attnlab(*words, "--format", "json").out)
-    (as_csv,) = csv.DictReader(trained.attnlab(*words, "--format", "csv").out.splitlines())
+    words = ("--items", "5", "--part", "validation")
+    (row,) = json.loads(heads_of(trained, *words, "--format", "json").out)
+    (as_csv,) = csv.DictReader(heads_of(trained, *words, "--format", "csv").out.splitlines())
     assert float(as_csv["entropy"]) == row["entropy"] and as_csv["induction"] == ""
-    table = trained.attnlab(*words).out
+    table = heads_of(trained, *words).out
     assert f"{row['entropy']:.3f}" in table and "induction" not in table
 
 
 def test_each_epoch_has_its_rows(translating):
-    words = ("heads", str(translating.folder), "--items", "5", "--format", "json")
-    rows = json.loads(translating.attnlab(*words, "--epochs", "all").out)
+    words = ("--items", "5", "--format", "json")
+    rows = json.loads(heads_of(translating, *words, "--epochs", "all").out)
     saved = RunDirectory(translating.folder).weights_epochs()
     assert [row.pop("epoch") for row in rows] == saved and len(saved) > 1
-    assert rows[-1:] == json.loads(translating.attnlab(*words, "--epoch", "last").out)
+    assert rows[-1:] == json.loads(heads_of(translating, *words, "--epoch", "last").out)
     assert rows[0]["entropy"] != rows[-1]["entropy"]
     plot = translating.folder / "heads.png"
-    first = translating.attnlab(*words[:-2], "--epochs", "1", "--plot", str(plot))
+    first = heads_of(translating, *words[:-2], "--epochs", "1", "--plot", str(plot))
     assert first.out.split()[:2] == ["epoch", "on"] and f"{rows[0]['entropy']:.3f}" in first.out
     assert plot.stat().st_size > 5000
 
@@ -51,7 +56,7 @@ def test_each_epoch_has_its_rows(translating):
     ],
 )
 def test_epochs_that_are_not_there_are_refused(trained, words, said):
-    outcome = trained.attnlab("heads", str(trained.folder), *words)
+    outcome = heads_of(trained, *words)
     assert outcome.code == 2 and said in outcome.err
 
 
@@ -78,7 +83,7 @@ def test_the_chart_has_the_induction_score_on_random_tokens():
 
 
 def test_a_part_that_is_not_there_is_refused(trained):
-    outcome = trained.attnlab("heads", str(trained.folder), "--part", "holdout")
+    outcome = heads_of(trained, "--part", "holdout")
     assert outcome.code == 2 and "--part: expected one of train, validation, test" in outcome.err
 
 
@@ -86,7 +91,13 @@ def test_a_part_that_is_not_there_is_refused(trained):
     "words",
     [
         ("task=masked_words", "data.sentences=100", "model.units=8", "model.feed_forward=8"),
-        ("task=classify", "model=transformer", "attention=scaled_dot_product", "model.units=8"),
+        (
+            "task=classify",
+            "model=transformer",
+            "attention=scaled_dot_product",
+            "model.units=8",
+            "data.texts=100",
+        ),
         ("task=answer", "model=transformer", "data.questions=100", "model.units=8"),
         ("task=digits", "model.units=8", "model.layers=1", "model.feed_forward=8"),
     ],

@@ -33,17 +33,17 @@ def logits_after(model, tokens):
     return np.asarray(model(np.array([tokens], np.int32)), np.float64)[0, -1]
 
 
-@pytest.mark.parametrize("length", [1, 2, 7, 12, 13, 29])
+@pytest.mark.parametrize("length", [1, 12, 13, 29])
 def test_cached_tokens_are_those_of_recomputation_over_a_rolling_window(model, length):
     prompt = np.random.default_rng(length).integers(V, size=length).tolist()
     greedy = Generator(model, Sampler(temperature=0))
     window, expected = prompt[-CONTEXT:], []
-    for _ in range(40):
+    for _ in range(20):  # the window moves every seven tokens
         if len(window) > CONTEXT:
             window = window[-(CONTEXT // 2) :]
         expected.append(int(logits_after(model, window).argmax()))
         window = [*window, expected[-1]]
-    assert tokens_of(greedy.continued(prompt, tokens=40)) == expected
+    assert tokens_of(greedy.continued(prompt, tokens=20)) == expected
 
 
 def test_probabilities_are_the_models_before_the_sampler(model):

@@ -40,7 +40,7 @@ TINY = (
 
 
 def test_scores_are_those_of_the_definitions():
-    task = task_of(Text(TEXT), context=8)
+    task = task_of(Text(TEXT[:400]), context=8)
     model = small_model(vocabulary=task.vocabulary.size, context=8)
     scores = Scorer(model)(task.asked("test"))
     report = build_report(task, "test", scores)
@@ -186,7 +186,7 @@ def test_the_test_between_runs_is_scipys_over_windows():
         windows_test("loss", [([Run("a", base, "x")], [Run("b", base)])], None)
 
 
-@pytest.mark.parametrize("jit", [False, True])
+@pytest.mark.parametrize("jit", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_rows_are_learned(jit):
     config = configuration([*TINY, "optimizer.learning_rate=0.01"])
     config = config.with_values({"trainer.jit": jit})

@@ -62,11 +62,14 @@ def test_a_translation_does_not_depend_on_its_batch(name, attention, beam):
 
 
 @pytest.mark.parametrize(
-    "settings",
-    [*({"positions": kind} for kind in KINDS), {"positions": "alibi", "short_convolution": 3}],
-    ids=lambda settings: "-".join(map(str, settings.values())),
+    ("settings", "beam"),
+    [
+        *(({"positions": kind}, 3) for kind in KINDS),
+        ({"positions": "alibi", "short_convolution": 3}, 3),
+        ({"positions": "rope"}, 1),
+    ],
+    ids=str,
 )
-@pytest.mark.parametrize("beam", [1, 3])
 def test_a_search_with_a_cache_scores_as_the_whole_model(settings, beam):
     model = build("transformer", "multi_head", **settings)
     for row, found in zip(
