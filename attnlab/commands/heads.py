@@ -72,8 +72,10 @@ def command(
     distance is how many steps away a head looks on average. first and previous are the weights on
     the first and on the previous step. duplicate is the weight on earlier occurrences of the same
     token, induction that on the tokens after them. Where the model reads one sequence of tokens,
-    all are also measured on random tokens said twice (`repeated`). A `-` stands for what isn't
-    defined, such as entropy of weights below 0. `attnlab explain "induction score"` says more.
+    all are also measured on random tokens said twice (`repeated`). Such rows don't fit models that
+    answer questions, which have fixed places for a question and its text. A `-` stands for what
+    isn't defined, such as entropy of weights below 0. `attnlab explain "induction score"` says
+    more.
     """
     if epochs and (epoch or average):
         raise RequestError("--epochs: use it without --epoch and --average.")
