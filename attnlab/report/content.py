@@ -55,7 +55,7 @@ def runs_page(
 def _results(
     entries: Sequence[ListedRun], options: Options, announce: Announce
 ) -> tuple[list[Section], list[str]]:
-    """The sections about results, and a sentence per task."""
+    """Return the sections about results, and a sentence per task."""
     try:
         found = compare(entries, options)
     except NothingToCompare as error:
@@ -71,7 +71,7 @@ def _results(
 
 
 def _left_out(found: Comparisons, comparison: Comparison) -> list[Record]:
-    """Sentences about runs that are in no comparison; they follow the last comparison."""
+    """Return sentences about runs that are in no comparison; they follow the last comparison."""
     if comparison is not found.tasks[-1]:
         return []
     return [Text(f"left out: {text}", "warning") for text in found.left_out]
@@ -80,7 +80,7 @@ def _left_out(found: Comparisons, comparison: Comparison) -> list[Record]:
 def _sections_of_kind(
     comparison: Comparison, name: str, tasks: int, announce: Announce
 ) -> list[Section]:
-    """The views of a kind of task, and its heads: sections about one run per group."""
+    """Return what a kind shows, and its heads: sections about one run per group."""
     kind = known_kind(comparison.task)
     if kind is None:
         return []
@@ -99,7 +99,7 @@ def _sections_of_kind(
 
 
 def _without_results(entries: Sequence[ListedRun]) -> list[Section]:
-    """Learning curves if no run is completed: a chart per task and loss."""
+    """Return learning curves if no run is completed: a chart per task and loss."""
     parts: list[Record] = []
     for task in sorted({str(entry.status["task"]) for entry in entries}):
         histories = {}

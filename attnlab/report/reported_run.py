@@ -41,7 +41,7 @@ def reported_runs(
 
 
 def which_are_reported(comparison: Comparison) -> str:
-    """A sentence on how runs were chosen; empty if there was no choice."""
+    """Return a sentence on how runs were chosen; empty if there was no choice."""
     results, groups = comparison.results[:_MOST], len(comparison.results)
     best = "best" if comparison.metric.direction else "first"
     left_out = f" of the {best} {_MOST} of {groups} groups" if groups > _MOST else ""
@@ -68,16 +68,16 @@ class MedianRun:
 
     @property
     def run(self) -> RunDirectory:
-        """The run's folder."""
+        """Return the run's folder."""
         return self._record.run
 
     @property
     def metrics(self) -> Mapping[str, Any]:
-        """The content of metrics.json."""
+        """Return the content of metrics.json."""
         return self._record.metrics
 
     def task(self) -> Task:
-        """The run's task as it was saved, without the data."""
+        """Return the run's task as it was saved, without the data."""
         return self._trained.task
 
     def load_data(self) -> None:
@@ -87,7 +87,7 @@ class MedianRun:
         self._has_data = True
 
     def models(self, most: int) -> Iterator[tuple[int, keras.Model]]:
-        """The run's model with the weights of one epoch after another."""
+        """Yield the run's model with the weights of one epoch after another."""
         from attnlab.run.loading import load_weights
 
         is_known = False
@@ -116,7 +116,7 @@ class MedianRun:
         return Epochs(list(numbers), notes, first)
 
     def problems(self) -> list[Text]:
-        """Warnings about epochs that are left out."""
+        """Return warnings about epochs that are left out."""
         from attnlab.run.loading import spans
 
         trained = range(1, self._record.status.get("epoch", 0) + 1)
@@ -130,7 +130,7 @@ class MedianRun:
 
     @cached_property
     def _trained(self) -> TrainedRun:
-        """The run's task and model, with the first weights that can be read."""
+        """Return the run's task and model, with the first weights that can be read."""
         from attnlab.run.loading import TrainedRun
 
         epochs = self.run.weights_epochs()

@@ -54,7 +54,7 @@ def result_sentence(comparison: Comparison) -> str:
 
 
 def _name(comparison: Comparison) -> str:
-    """The metric's name in prose."""
+    """Return the metric's name in prose."""
     metric = comparison.metric
     label = metric.metric.label if metric.metric and metric.is_test else metric.path
     return f"{'test ' if metric.is_test else ''}{label}"
@@ -106,7 +106,7 @@ def _baseline(comparison: Comparison, value: float) -> str:
 
 
 def results_records(comparison: Comparison, colours: Mapping[str, int]) -> list[Record]:
-    """Charts of means and curves, tables, and notes on how to read them."""
+    """Return charts of means and curves, tables, and notes on how to read them."""
     curves = [_and_baseline(c, comparison) for c in group_curves(comparison, colours, _MOST)]
     parts: list[Record] = [_intervals(comparison, colours), *curves]
     parts += [_with_baselines(comparison), *_further_parts(comparison)]
@@ -139,7 +139,7 @@ def _and_baseline(chart: Curves, comparison: Comparison) -> Curves:
 
 
 def _unreadable(comparison: Comparison) -> list[str]:
-    """Warnings about runs whose learning curves are missing."""
+    """Return warnings about runs whose learning curves are missing."""
     found = []
     for group in comparison.groups:
         for record in group.runs.values():
@@ -169,7 +169,7 @@ def _intervals(comparison: Comparison, colours: Mapping[str, int]) -> Intervals:
 
 
 def _with_baselines(comparison: Comparison) -> Table:
-    """A table of the groups, followed by the baselines."""
+    """Return a table of the groups, followed by the baselines."""
     table = results_table(comparison)
     place = table.header.index("geometric mean" if comparison.geometric else "mean")
     rows = list(table.rows)
@@ -183,7 +183,7 @@ def _with_baselines(comparison: Comparison) -> Table:
 
 
 def _further_parts(comparison: Comparison) -> list[Record]:
-    """A table of each group's mean metric on further parts of the data."""
+    """Return a table of each group's mean metric on further parts of the data."""
     runs = [run for group in comparison.groups for run in group.runs.values()]
     names = dict.fromkeys(name for run in runs for name in run.metrics.get("extra") or {})
     if not names or not comparison.metric.is_test:
@@ -208,7 +208,7 @@ def _mean_of(group: Group, quantity: Quantity) -> float | None:
 
 
 def _caveats(comparison: Comparison) -> list[str]:
-    """The notes that runs store in metrics.json."""
+    """Return the notes that runs store in metrics.json."""
     runs = [run for group in comparison.groups for run in group.runs.values()]
     notes = dict.fromkeys(str(note) for run in runs for note in run.metrics.get("notes") or [])
     return list(notes)[:_MOST_CAVEATS]

@@ -21,7 +21,7 @@ _MOST_NAMED = 4
 
 
 def runs_table(entries: Sequence[ListedRun]) -> Table:
-    """A table with a row per run."""
+    """Return a table with a row per run."""
     header = ["task", "attention", "state", "folder", "seed", "epochs", "best", "test", "seconds"]
     return Table("", header, [_row(entry) for entry in entries], words=4)
 
@@ -52,7 +52,7 @@ def _cell(value: Any) -> str:
 
 
 def settings_records(entries: Sequence[ListedRun]) -> list[Record]:
-    """The settings that all runs share, and those in which they differ."""
+    """Return the settings that all runs share, and those in which they differ."""
     known, parts = {}, []
     for entry in entries:
         try:
@@ -63,7 +63,7 @@ def settings_records(entries: Sequence[ListedRun]) -> list[Record]:
 
 
 def versions_records(entries: Sequence[ListedRun]) -> list[Record]:
-    """The versions and machines of all runs, and the commands that made them."""
+    """Return the versions and machines of all runs, and the commands that made them."""
     found = {entry.run.name: entry.run.read_environment() for entry in entries}
     lacking = [name for name, environment in found.items() if environment is None]
     known = {name: _said(each) for name, each in found.items() if each is not None}
@@ -82,7 +82,7 @@ def _said(environment: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _shared(name: str, known: Mapping[str, Mapping[str, str]]) -> list[Record]:
-    """A table of the values that differ among runs, and one of the values that all share."""
+    """Return a table of the values that differ among runs, and one of the values that all share."""
     if not known:
         return []
     keys = dict.fromkeys(key for own in known.values() for key in own)

@@ -58,7 +58,7 @@ class Composer:
         self._whole: dict[str, Override] = {}  # by its key, one whose value is a whole number
 
     def compose(self, overrides: Sequence[str]) -> DictConfig:
-        """The configuration that these overrides make, as Hydra composes it, without `hydra`.
+        """Return the configuration that overrides make, as Hydra composes it, without `hydra`.
 
         Raises `RequestError` where an override fits no key or value.
         """
@@ -80,13 +80,13 @@ class Composer:
             return self._variants[groups, keys].check(values)
 
     def _parted(self, overrides: Sequence[str]) -> tuple[tuple[str, ...], list[Override]]:
-        """The words that choose options, and the overrides that change values."""
+        """Return the words that choose options, and the overrides that change values."""
         found = {word: self._read(word) for word in overrides}
         groups = tuple(word for word in overrides if not _is_value(found[word]))
         return groups, [found[word] for word in overrides if _is_value(found[word])]
 
     def _read(self, word: str) -> Override:
-        """The override in a word; of whole numbers Hydra reads the first one of a key only."""
+        """Return the override in a word; of whole numbers Hydra reads only the first per key."""
         if word not in self._parsed:
             key, _, value = word.partition("=")
             is_whole = _WHOLE.fullmatch(value) is not None
@@ -197,7 +197,7 @@ def _is_plain(override: Override) -> bool:
 
 
 def _references(node: Any, path: str = "") -> Iterator[tuple[str, str]]:
-    """The values that refer to others, by their paths."""
+    """Yield the values that refer to others, by their paths."""
     for key, value in node.items():
         if isinstance(value, dict):
             yield from _references(value, f"{path}{key}.")
@@ -206,7 +206,7 @@ def _references(node: Any, path: str = "") -> Iterator[tuple[str, str]]:
 
 
 def _that_may_change(references: Mapping[str, str], keys: Sequence[str]) -> set[str]:
-    """The paths of references that may change with some keys: they have a word of one in them."""
+    """Return the paths of references that may change with some keys: those with such a word."""
     found = {path for path, text in references.items() if text.count("${") > 1}
     while True:
         words = {word for key in (*keys, *found) for word in key.split(".")}

@@ -31,12 +31,12 @@ class Axis:
 
     @property
     def name(self) -> str:
-        """The key without Hydra's signs."""
+        """Return the key without Hydra's signs."""
         return self.key.lstrip("+~")
 
     @property
     def values(self) -> tuple[str, ...]:
-        """The values, as in a table."""
+        """Return the values, as in a table."""
         return tuple(shown(override) for override in self.overrides)
 
     @property
@@ -67,7 +67,7 @@ class Grid:
 
     @property
     def varying(self) -> tuple[Axis, ...]:
-        """The axes along which jobs differ."""
+        """Return the axes along which jobs differ."""
         return tuple(axis for axis in self.axes if axis.swept)
 
     def points(self) -> list[tuple[str, ...]]:

@@ -54,7 +54,7 @@ def apply_overrides(overrides: Sequence[Override], composed: DictConfig) -> None
 
 @cache
 def keep_workers_safe() -> None:
-    """Have joblib's processes take no modules from the working folder.
+    """Prevent joblib's processes from importing modules from the working folder.
 
     On Python 3.10 alone: later ones go by the variable that `process.set_up` sets.
     """
@@ -97,7 +97,7 @@ def launch(
 
 
 def launch_aside(*arguments: Any) -> list[Any]:
-    """As `launch`, in a process of its own, which ends with it."""
+    """Call `launch` in a process of its own, which ends with it."""
     from joblib.externals.loky import ProcessPoolExecutor
 
     keep_workers_safe()
@@ -114,7 +114,7 @@ def _launch_there(state: Any, *arguments: Any) -> list[Any]:
 
 
 def in_folder(composed: DictConfig, folder: Path) -> DictConfig:
-    """The configuration of a sweep with a folder as Hydra's, where submitit keeps its files."""
+    """Return Hydra's configuration of a sweep with a folder, where submitit stores its files."""
     composed = composed.copy()
     with flag_override(composed.hydra, ["readonly", "struct"], [False, False]):
         composed.hydra.sweep.dir = str(folder)
@@ -123,7 +123,7 @@ def in_folder(composed: DictConfig, folder: Path) -> DictConfig:
 
 
 def by_joblib(composed: DictConfig, processes: int) -> DictConfig:
-    """The configuration of a sweep with joblib's launcher in place of its own."""
+    """Return the configuration of a sweep with joblib's launcher in place of its own."""
     from hydra_plugins.hydra_joblib_launcher.config import JobLibLauncherConf
 
     composed = composed.copy()
@@ -141,7 +141,7 @@ def end_workers() -> None:
 
 @contextmanager
 def every_result() -> Iterator[None]:
-    """Have Hydra's launcher wait for all jobs, also after one that a cluster ended: no result."""
+    """Make Hydra's launcher wait for all jobs; a job that a cluster ended has no result."""
     from hydra.core.utils import JobReturn, JobStatus
     from submitit import Job
     from submitit.core.utils import FailedJobError, UncompletedJobError

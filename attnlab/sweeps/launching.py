@@ -46,7 +46,7 @@ class Launcher:
 
     @property
     def workers(self) -> int:
-        """The number of processes that work at the same time."""
+        """Return the number of processes that work at the same time."""
         settings = self._config.hydra.launcher
         if self._is_joblib:
             import joblib
@@ -56,7 +56,7 @@ class Launcher:
 
     @property
     def threads(self) -> int | None:
-        """The number of threads per joblib process; None for other launchers."""
+        """Return the number of threads per joblib process; None for other launchers."""
         return max(1, processors() // self.workers) if self._is_joblib else None
 
     def __call__(

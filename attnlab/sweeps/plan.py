@@ -32,7 +32,7 @@ class Point:
 
     @cached_property
     def digest(self) -> str:
-        """The digest of its configuration, which identifies its run."""
+        """Return the digest of its configuration, which identifies its run."""
         return self.config.digest
 
 
@@ -78,29 +78,29 @@ class SweepPlan:
 
     @property
     def kind(self) -> str:
-        """Either `GRID` or `SEARCH`."""
+        """Return either `GRID` or `SEARCH`."""
         return GRID if self.search is None else SEARCH
 
     @property
     def judged_by(self) -> str:
-        """What decides the best run: validation, or the metrics of a search."""
+        """Return what decides the best run: validation, or the metrics of a search."""
         metrics = list(self.search.metrics) if self.search else []
         return "validation" if metrics in ([], ["best_value"]) else ", ".join(metrics)
 
     @property
     def fixed(self) -> dict[str, str]:
-        """The keys with one value that can change results; a study checks those of `search`."""
+        """Return keys with one value that can change results; a study checks those of `search`."""
         axes = [axis for axis in self.grid.axes if not axis.swept and axis.decisive]
         return {a.name: a.values[0] for a in axes if a.name.partition(".")[0] != "search"}
 
     @property
     def varying(self) -> dict[str, tuple[str, ...]]:
-        """The keys with several values."""
+        """Return the keys with several values."""
         return {axis.name: axis.values for axis in self.grid.varying}
 
     @property
     def words(self) -> tuple[str, ...]:
-        """The overrides that all trials of a search share."""
+        """Return the overrides that all trials of a search share."""
         return self._words(self.grid.points()[0])
 
     def points(self) -> tuple[list[Point], int]:

@@ -131,7 +131,7 @@ class Progress:
 
     @property
     def _done(self) -> int:
-        """The number of runs that ended; an interrupted run doesn't count."""
+        """Return the number of runs that ended; an interrupted run doesn't count."""
         return self._before + sum(state != KILLED for state in self._ended.values())
 
 

@@ -27,7 +27,7 @@ _CIRCLES = 6
 def positional_figures(
     encoding: np.ndarray, *, dimensions: Sequence[int] | None = None, offset: int = 10
 ) -> dict[str, Figure]:
-    """The figures of an encoding by file name: positional_matrix.png, waves, circles, distances.
+    """Return the figures of an encoding by file name: positional_matrix.png and three others.
 
     `encoding` is (length, units): sines in even columns, cosines in odd ones. `dimensions` are the
     waves to show, see `default_dimensions`; `offset` the steps that the circles show.
@@ -43,13 +43,13 @@ def positional_figures(
 
 
 def default_dimensions(encoding: np.ndarray) -> list[int]:
-    """Six dimensions, sines and cosines, from the fastest wave to the slowest that shows."""
+    """Choose six dimensions, sines and cosines, from the fastest to the slowest visible wave."""
     columns = (column for pair in _pairs(encoding, 3) for column in (2 * pair, 2 * pair + 1))
     return [column for column in columns if column < encoding.shape[1]]
 
 
 def matrix_figure(encoding: np.ndarray) -> Figure:
-    """The code of each position as a row of colours."""
+    """Draw the code of each position as a row of colours."""
     length, units = encoding.shape
     record = Maps(
         [],
@@ -65,7 +65,7 @@ def matrix_figure(encoding: np.ndarray) -> Figure:
 
 
 def waves_figure(encoding: np.ndarray, dimensions: Sequence[int]) -> Figure:
-    """The value of some dimensions along the positions, a panel each."""
+    """Draw the values of some dimensions along the positions, a panel per dimension."""
     subtitle = "each dimension is a wave along the positions; its pair is the same wave shifted"
     last = len(dimensions) - 1
     rows = [[_wave(encoding, column, n < last)] for n, column in enumerate(dimensions)]
@@ -91,7 +91,7 @@ def _wave(encoding: np.ndarray, column: int, same_x: bool) -> Curves:
 
 
 def circles_figure(encoding: np.ndarray, offset: int) -> Figure:
-    """Pairs (sine, cosine) as points on circles, and what `offset` steps do to them.
+    """Draw pairs (sine, cosine) as points on circles, and what `offset` steps do to them.
 
     P(k + offset) is P(k) turned by an angle that is the same for every k: shown from two positions.
     """
@@ -106,7 +106,7 @@ def circles_figure(encoding: np.ndarray, offset: int) -> Figure:
 
 
 def _circle(encoding: np.ndarray, pair: int, offset: int) -> Scatter:
-    """A pair of dimensions, with arrows from the first and from a middle position."""
+    """Draw a pair of dimensions, with arrows from the first and from a middle position."""
     length = len(encoding)
     starts = sorted({0, (length - 1 - offset) // 2})
     angle = math.degrees(_step(encoding, pair) * offset) % 360
@@ -123,7 +123,7 @@ def _circle(encoding: np.ndarray, pair: int, offset: int) -> Scatter:
 
 
 def distances_figure(encoding: np.ndarray) -> Figure:
-    """How far positions are from each other, and how the distance grows with the steps between.
+    """Draw the distances between positions, and how a distance grows with the steps between.
 
     |P(k + o) - P(k)| depends on o alone, because each pair of dimensions only turns; the dot
     product of two codes does too. Both are means over k.
@@ -158,7 +158,7 @@ def distances_figure(encoding: np.ndarray) -> Figure:
 
 
 def _pairs(encoding: np.ndarray, most: int) -> list[int]:
-    """Some pairs of dimensions, from the fastest to the slowest that makes half a turn."""
+    """Choose some pairs of dimensions, from the fastest to the slowest that makes half a turn."""
     length, units = encoding.shape
     known = range(max(units // 2, 1))
     turned = [pair for pair in known if _step(encoding, pair) * (length - 1) >= math.pi]

@@ -299,7 +299,7 @@ Record: TypeAlias = Text | Code | Table | Curves | Intervals | Scatter | Slider 
 
 
 def tabs(choices: Mapping[str, Sequence[Record]], *, named: bool = False) -> Sequence[Record]:
-    """Tabs for groups; the records of a single group without a tab, unless it must be `named`."""
+    """Return tabs for groups; a single group has no tab unless it must be `named`."""
     if len(choices) == 1 and not named:
         return next(iter(choices.values()))
     return [Tabs("group", choices)] if choices else []
@@ -352,5 +352,5 @@ def figure(
     size: tuple[float, float] | None = None,
     heights: Sequence[float] = (),
 ) -> Figure:
-    """A figure of one grid."""
+    """Return a figure of one grid."""
     return Figure(title, subtitle, [Grid(rows, heights)], size)

@@ -18,7 +18,7 @@ _TIME = re.compile(r"\d{4}(-\d\d|$)")  # how a year, a month or a moment starts
 
 
 def look(number: int) -> tuple[int, int]:
-    """The colour and the dashes of a group, by its number."""
+    """Return the colour and the dashes of a group, by its number."""
     return number % COLOURS, number // COLOURS % DASHES
 
 
@@ -29,7 +29,7 @@ def is_wide(values: Iterable[float]) -> bool:
 
 
 def steps_of_decades(low: float, high: float) -> tuple[int, ...]:
-    """At which multiples of powers of 10 a logarithmic axis has ticks."""
+    """Return the multiples of powers of 10 at which a logarithmic axis has ticks."""
     return (1, 2, 5) if high < _FINE * low else (1,)
 
 
@@ -39,14 +39,14 @@ def are_times(names: Sequence[str]) -> bool:
 
 
 def values_of_curves(curves: Iterable[Curve]) -> list[float]:
-    """All finite values of curves, and the edges of their bands."""
+    """Return all finite values of curves, and the edges of their bands."""
     columns = [column for c in curves for column in (c.y, c.low, c.high) if column is not None]
     values = np.array([value for column in columns for value in column], np.float64)
     return values[np.isfinite(values)].tolist()
 
 
 def values_of_intervals(record: Intervals) -> list[float]:
-    """The values of all groups, their means, and the ends of their intervals."""
+    """Return the values of all groups, their means, and the ends of their intervals."""
     known = [v for row in record.rows for v in (*row.values, row.mean, row.low, row.high)]
     return [value for value in known if value is not None]
 
@@ -62,7 +62,7 @@ def _is_lone(record: Intervals) -> bool:
 
 
 def near_lines(record: Intervals) -> tuple[list[tuple[str, float]], list[tuple[str, float]]]:
-    """The lines that leave groups room to differ in, and those too far away to be drawn."""
+    """Separate the lines that leave groups room to differ from those too far away to draw."""
     if _is_lone(record):  # there is nothing else to see
         return list(record.lines), []
     values = [value for row in record.rows for value in row.values]

@@ -48,7 +48,7 @@ def draw_search(study: optuna.Study, metrics: Sequence[str], folder: Path) -> li
 
 
 def _history(done: Sequence[FrozenTrial], number: int, name: str, is_lower_better: bool) -> Figure:
-    """The value of each trial, and the best one so far."""
+    """Draw the value of each trial, and the best one so far."""
     values = np.array([trial.values[number] for trial in done])
     best = (np.minimum if is_lower_better else np.maximum).accumulate(values)
     curves = [
@@ -61,7 +61,7 @@ def _history(done: Sequence[FrozenTrial], number: int, name: str, is_lower_bette
 
 
 def _importance(study: optuna.Study, metrics: Sequence[str]) -> Figure:
-    """How much each setting matters to each metric."""
+    """Draw how much each setting matters to each metric."""
     panels = []
     for number, name in enumerate(metrics):
 
@@ -79,7 +79,7 @@ def _importance(study: optuna.Study, metrics: Sequence[str]) -> Figure:
 def _front(
     done: Sequence[FrozenTrial], best: Sequence[FrozenTrial], metrics: Sequence[str]
 ) -> Figure:
-    """Each pair of metrics, the trials that no other one beats in all metrics apart."""
+    """Draw each pair of metrics, and apart the trials that no other one beats in all metrics."""
     numbers = {trial.number for trial in best}
     kinds = {
         "trial": ([trial for trial in done if trial.number not in numbers], BLUE),

@@ -69,7 +69,7 @@ class Range:
 
     @property
     def size(self) -> int:
-        """The largest number of values that a grid tries."""
+        """Return the largest number of values that a grid tries."""
         if self.points is None and self.step is None and not self.whole:
             return 1  # `grid` refuses it
         return self.points or _steps(self.low, self.high, self.step or 1) + 1
@@ -118,7 +118,7 @@ class Categorical:
 
     @property
     def size(self) -> int:
-        """The number of choices."""
+        """Return the number of choices."""
         return len(self.choices)
 
     def grid(self) -> list[Any]:

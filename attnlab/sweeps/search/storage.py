@@ -51,7 +51,7 @@ def is_url(place: str) -> bool:
 
 
 def location(settings: SearchSettings, folder: Path) -> str:
-    """Path or URL of a search's storage."""
+    """Return the path or URL of a search's storage."""
     return settings.storage or str(folder.absolute() / JOURNAL)
 
 
@@ -98,7 +98,7 @@ def enter(
 
 
 def journal(path: Path) -> BaseStorage:
-    """Optuna's storage in a file, made where it is missing; raises `RequestError`."""
+    """Return Optuna's storage in a file, made if it is missing; raises `RequestError`."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         _require_journal(path)
@@ -143,7 +143,7 @@ def _require_journal(path: Path) -> None:
 
 
 def database(url: str) -> BaseStorage:
-    """Optuna's storage in a database; raises `RequestError` where it can't be used."""
+    """Return Optuna's storage in a database; raises `RequestError` if it can't be used."""
     from sqlalchemy.exc import SQLAlchemyError
 
     failed: Exception | None = None
@@ -190,5 +190,5 @@ def _tables(url: str) -> set[str]:
 
 
 def _engine_options(url: str) -> dict[str, Any]:
-    """SQLite lets one process write at a time: the others wait."""
+    """Return options with which processes wait for each other: SQLite lets one write at a time."""
     return {"connect_args": {"timeout": 60}} if url.startswith("sqlite") else {}

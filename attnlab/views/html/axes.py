@@ -25,7 +25,7 @@ class Scale(NamedTuple):
     logarithmic: bool = False
 
     def at(self, value: float) -> float:
-        """The place of a value."""
+        """Return the place of a value."""
         low, high = self.low, self.high
         if self.logarithmic:
             low, high, value = math.log(low), math.log(high), math.log(value)
@@ -46,7 +46,7 @@ class Scale(NamedTuple):
 
 
 def scale(values: Iterable[float], start: float, end: float, logarithmic: bool = False) -> Scale:
-    """An axis with room for all values; logarithmic if that is allowed and `is_wide`."""
+    """Return an axis with room for all values; logarithmic if that is allowed and `is_wide`."""
     known = [value for value in values if math.isfinite(value)] or [0.0, 1.0]
     low, high = min(known), max(known)
     if logarithmic and is_wide(known):
@@ -70,7 +70,7 @@ def short_number(value: Known, digits: int) -> float | int | None:
 
 
 def digits_of(values: Iterable[Known], least: int) -> int:
-    """How many digits show differences between values with `least` digits; at most float64's."""
+    """Return how many digits show differences between values: `least` or more, up to float64's."""
     known = [value for value in values if is_known(value)]
     size, spread = max(map(abs, known), default=0.0), max(known, default=0) - min(known, default=0)
     if not 0 < spread < math.inf:
@@ -79,7 +79,7 @@ def digits_of(values: Iterable[Known], least: int) -> int:
 
 
 def time_ticks(names: Sequence[str]) -> list[tuple[float, str]]:
-    """Ticks at the first row of a year or month, for rows named by times such as 1983-06-30.
+    """Return ticks at the first row of a year or month; rows are named by times, as 1983-06-30.
 
     Other names get ticks at equal distances.
     """

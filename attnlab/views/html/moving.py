@@ -28,7 +28,7 @@ _FINEST = 32  # the most cells per side of an image's map
 
 
 def spoken(epochs: Epochs) -> list[str]:
-    """The text next to the slider at each epoch."""
+    """Return the text next to the slider at each epoch."""
     return [
         f"epoch {number} of {epochs.numbers[-1]}{f' · {note}' if note else ''}"
         for number, note in zip(epochs.numbers, epochs.notes, strict=True)
@@ -36,7 +36,7 @@ def spoken(epochs: Epochs) -> list[str]:
 
 
 def moving(slider: Slider) -> Iterator[dict[str, Any]]:
-    """The parts below a slider, with what the template and the script need of each."""
+    """Yield the parts below a slider, with what the template and the script need of each."""
     over = slider.over_epochs
     for place, records in enumerate(zip(*slider.frames, strict=True)):
         if place == 1 and over is not None:
@@ -47,7 +47,7 @@ def moving(slider: Slider) -> Iterator[dict[str, Any]]:
 
 
 def _part(records: Sequence[Any], first: int) -> Iterator[dict[str, Any]]:
-    """The parts of one record, given at all epochs."""
+    """Yield the parts of one record, given at all epochs."""
     kind = type(records[0])
     if kind is Strips:
         yield _strips(records, first)
@@ -74,7 +74,7 @@ def _strips(records: Sequence[Strips], first: int) -> dict[str, Any]:
 
 
 def _course(record: Maps) -> dict[str, Any]:
-    """One map with a row per epoch."""
+    """Return one map with a row per epoch."""
     weights = record.weights[0]
     most = largest(weights)
     data = {
@@ -103,7 +103,7 @@ def _maps(records: Sequence[Maps]) -> dict[str, Any]:
 def _canvases(
     names: Sequence[str], weights: np.ndarray, ends: tuple[str, str], note: str
 ) -> dict[str, Any]:
-    """Maps (epochs, maps, rows, columns) next to each other."""
+    """Return maps (epochs, maps, rows, columns) next to each other."""
     most = largest(weights)
     rows, columns = weights.shape[2:]
     data = {**encoded(weights, most), "rows": rows, "columns": columns, "most": most}
@@ -111,7 +111,7 @@ def _canvases(
 
 
 def _image(items: Sequence[ImageMap], maps: Sequence[str]) -> dict[str, Any]:
-    """An image as a map, and those of all epochs, each relative to its largest weight."""
+    """Return an image as a map, and the maps of all epochs, each relative to its largest weight."""
     first = items[0]
     weights = np.nan_to_num(np.array([item.weights for item in items], np.float64))
     rows, columns = weights.shape[2:]
@@ -127,13 +127,13 @@ def _image(items: Sequence[ImageMap], maps: Sequence[str]) -> dict[str, Any]:
 
 
 def image_cell(patch: int, side: int) -> int:
-    """How many cells per side a patch of an image has in a map: a divisor of its pixels."""
+    """Return how many cells per side a patch of an image has in a map: a divisor of its pixels."""
     fitting = [n for n in range(1, patch + 1) if patch % n == 0 and n * side <= _FINEST]
     return max(fitting, default=1)
 
 
 def _as_map(pixels: np.ndarray, rows: int, columns: int) -> np.ndarray:
-    """An image as a map, (rows, columns) from 0 to 1: the means of its pixels, dark ones large."""
+    """Return an image as a map (rows, columns) from 0 to 1: mean pixels, dark ones large."""
     height, width, _ = pixels.shape
     blocks = pixels.reshape(rows, height // rows, columns, width // columns, -1)
     return 1.0 - blocks.mean(axis=(1, 3, 4)) / 255
@@ -158,7 +158,7 @@ def _sentences(
 
 
 def _as_map_of_words(item: AttentionMap | ShadedText) -> AttentionMap:
-    """A shaded text as a map of one row: the model's output looks at the words."""
+    """Return a shaded text as a map of one row: the model's output looks at the words."""
     if isinstance(item, AttentionMap):
         return item
     return AttentionMap(
@@ -171,7 +171,7 @@ def _as_map_of_words(item: AttentionMap | ShadedText) -> AttentionMap:
 
 
 def _sentence(items: Sequence[AttentionMap], first: int, shaded: bool) -> dict[str, Any]:
-    """A text at all epochs."""
+    """Return a text at all epochs."""
     whole = items[0]
     data = {
         "source": list(whole.columns),
@@ -199,7 +199,7 @@ def _have_notes(notes: Mapping[str, str], words: Sequence[str]) -> bool:
 
 
 def _frame(item: AttentionMap, shaded: bool) -> dict[str, Any]:
-    """The rows at an epoch; with the largest weight of each map if texts are shaded."""
+    """Return the rows at an epoch; with the largest weight of each map if texts are shaded."""
     tokens, weights = list(item.rows), np.nan_to_num(item.weights)
     if not shaded:
         scale = max(1.0, round(largest(weights), _DIGITS))
@@ -212,12 +212,12 @@ def _frame(item: AttentionMap, shaded: bool) -> dict[str, Any]:
 
 
 def largest(weights: np.ndarray) -> float:
-    """The largest size of a weight."""
+    """Return the largest size of a weight."""
     return float(np.abs(weights).max(initial=0.0))
 
 
 def encoded(weights: np.ndarray, most: float) -> dict[str, Any]:
-    """Weights in 255 steps up to the largest one, a byte each, in base64.
+    """Encode weights as a byte each, in base64: 255 steps up to the largest one.
 
     If there are weights below 0, in 127 steps up and down, and `signed` says so.
     """

@@ -32,7 +32,7 @@ class _Chart(NamedTuple):
 
 
 def page_text(page: Page) -> str:
-    """The page as HTML."""
+    """Return the page as HTML."""
     style, script = (_file(name) for name in ("page.css", "page.js"))
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     # Only this script runs, even if a text of a run should become markup.
@@ -91,7 +91,7 @@ def _side_by_side(records: Iterable[Record]) -> Iterator[list[Record]]:
 
 
 def _side(number: int, table: Table) -> str:
-    """The classes of a table's column."""
+    """Return the classes of a table's column."""
     if number >= table.words:
         return "number"
     longest = max((len(str(row[number])) for row in table.rows), default=0)
@@ -118,12 +118,12 @@ def _chart(record: Curves) -> _Chart:
 
 
 def _too_far(record: Intervals) -> str:
-    """The lines that are not drawn, as text."""
+    """Return the lines that are not drawn, as text."""
     return ", ".join(f"{name} {value:.4g}" for name, value in near_lines(record)[1])
 
 
 def _json(content: Any) -> Markup:
-    """JSON for the script, in which no text can end the element."""
+    """Return JSON for the script, in which no text can end the element."""
     text = json.dumps(content, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     for sign in "<>&\u2028\u2029":
         text = text.replace(sign, f"\\u{ord(sign):04x}")

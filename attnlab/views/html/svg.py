@@ -27,7 +27,7 @@ _STRIP_TOP = 8
 
 
 def tag(name: str, content: str = "", **attributes: object) -> str:
-    """An element; attributes are escaped, `_` in their names is `-`, None leaves one out."""
+    """Return an element; attributes are escaped, `_` in their names is `-`, None leaves one out."""
     known = "".join(
         f' {key.rstrip("_").replace("_", "-")}="{escape(str(value))}"'
         for key, value in attributes.items()
@@ -37,7 +37,7 @@ def tag(name: str, content: str = "", **attributes: object) -> str:
 
 
 def style_of(colour: int | None) -> str:
-    """The classes of a curve's colour and dashes; None is the colour of text, -1 is grey."""
+    """Return the classes of a curve's colour and dashes; None is the colour of text, -1 is grey."""
     if colour is None or colour < 0:
         return "ink" if colour is None else "grey"
     return "c{} d{}".format(*look(colour))
@@ -104,7 +104,7 @@ def strip_svg(strip: Strip, weights: np.ndarray, most: float) -> Markup:
 
 
 def bars_path(weights: Sequence[float] | np.ndarray, most: float) -> str:
-    """The SVG path of a strip's bars; page.js draws the same path."""
+    """Return the SVG path of a strip's bars; page.js draws the same path."""
     width, height = STRIP
     step = width / len(weights)
     tops = [height - 0.62 * height * abs(float(weight)) / (most or 1.0) for weight in weights]

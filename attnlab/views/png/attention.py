@@ -96,7 +96,7 @@ def _block(item: AttentionMap, record: AttentionMaps) -> _Block:
 
 
 def _sizes(blocks: Sequence[_Block], grid: bool) -> _Sizes:
-    """Cells as large as figures of a sensible size allow, and fonts that fit them."""
+    """Choose the largest cells for a figure of a sensible size, and fonts that fit the cells."""
     shapes = np.array([block.weights.shape for block in blocks])
     layers, heads, rows, columns = shapes.T
     longest = int(shapes[:, 2:].max())
@@ -114,7 +114,7 @@ def _sizes(blocks: Sequence[_Block], grid: bool) -> _Sizes:
 
 
 def _extent(block: _Block, sizes: _Sizes) -> tuple[float, float]:
-    """The width and height of a block's maps in inches."""
+    """Return the width and height of a block's maps in inches."""
     layers, heads, rows, columns = block.weights.shape
     width = (heads * (columns + sizes.gap) - sizes.gap) * sizes.cell
     return width, (layers * (rows + sizes.gap) - sizes.gap) * sizes.cell
@@ -207,7 +207,7 @@ def _frame(axes: Axes, x: float, y: float, width: float, height: float, number: 
 
 
 def _norm(blocks: Sequence[_Block]) -> Normalize:
-    """From 0 to the largest weight; if there are weights below 0, as far below."""
+    """Return a scale from 0 to the largest weight; with weights below 0, as far below."""
     most = max(float(np.abs(block.weights).max(initial=0)) for block in blocks) or 1.0
     signed = any((block.weights < 0).any() for block in blocks)
     return Normalize(-most if signed else 0, most)

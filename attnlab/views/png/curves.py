@@ -49,7 +49,7 @@ def draw_curves(axes: Axes, record: Curves) -> None:
 
 
 def _x_axis(axes: Axes, record: Curves) -> np.ndarray:
-    """The places of the record's x: their dates if all have one. Sets locator and formatter."""
+    """Return the places of the record's x, dates if all have one; set locator and formatter."""
     x, axis = np.asarray(record.x), axes.xaxis
     pairs = zip(record.x, record.names, strict=False)
     if record.x_ticks is not None:
@@ -71,7 +71,7 @@ def _x_axis(axes: Axes, record: Curves) -> np.ndarray:
 
 
 def _dates(names: Sequence[str]) -> np.ndarray | None:
-    """The dates that names are; None if one is something else, such as 1990-W05."""
+    """Return the dates that names are; None if one is something else, such as 1990-W05."""
     if are_times(names):
         with suppress(ValueError):
             return np.array([*names], dtype="datetime64[s]")
@@ -105,7 +105,7 @@ def _edge(edge: Values | None, known: np.ndarray) -> np.ndarray:
 
 
 def _line(curve: Curve, points: int) -> dict[str, Any]:
-    """The width and the dots of a line; a single point is a dot."""
+    """Return the width and the dots of a line; a single point is a dot."""
     width = 0.5 if curve.faint else 1.0 if points > _MANY else 1.5
     found: dict[str, Any] = {"linewidth": width, "linestyle": dashes(curve.colour)}
     if points < 2 or curve.form != "line":

@@ -25,7 +25,7 @@ _NO_GLYPH = "\N{WHITE SQUARE}"
 
 @lru_cache(maxsize=1)
 def _glyphs() -> dict[str, frozenset[int]]:
-    """The code points of each installed family of `_FAMILIES`, in its order."""
+    """Return the code points of each installed family of `_FAMILIES`, in its order."""
     files = {entry.name: entry.fname for entry in reversed(font_manager.fontManager.ttflist)}
     for entry in font_manager.fontManager.ttflist:
         if entry.style == "normal" and entry.weight == 400:
@@ -37,7 +37,7 @@ def _glyphs() -> dict[str, frozenset[int]]:
 
 
 def label_font(size: float) -> FontProperties:
-    """The fonts that labels are drawn with, at a size in points."""
+    """Return the fonts that labels are drawn with, at a size in points."""
     return FontProperties(family=list(_glyphs()), size=size)
 
 
@@ -62,7 +62,7 @@ def _has(character: str) -> bool:
 
 
 def widest(texts: Iterable[str], size: float) -> float:
-    """The width in inches of the widest of some labels of a size in points."""
+    """Return the width in inches of the widest of some labels of a size in points."""
     renderer, font = RendererAgg(1, 1, 72), label_font(size)
     widths = (renderer.get_text_width_height_descent(text, font, False)[0] for text in texts)
     return max(widths, default=0.0) / 72

@@ -49,7 +49,7 @@ def draw_maps(axes: Axes, record: Maps) -> ScalarMappable:
 
 
 def panels(record: Maps) -> list[list[Maps]]:
-    """Rows of records of one map each, with one scale of colours."""
+    """Split maps into rows of records of one map each, with one scale of colours."""
     limits = _limits(record)
     names = record.names or [""] * len(record.weights)
     count, across = len(names), min(len(names), record.across)
@@ -74,7 +74,7 @@ def panels(record: Maps) -> list[list[Maps]]:
 
 
 def natural_size(record: Maps) -> tuple[float, float]:
-    """Inches of a figure of one map whose rows and columns all have labels."""
+    """Return the inches of a figure of one map whose rows and columns all have labels."""
     columns = record.weights.shape[2]
     cell, font = _cell(columns), _font(columns)
     left, below = (widest(_names(axis), font) for axis in (record.y, record.x))

@@ -81,7 +81,7 @@ def draw_points(axes: Axes, record: Scatter) -> ScalarMappable:
 
 
 def _colours_of_groups(count: int) -> np.ndarray:
-    """A colour for each group, (count, 3), from 0 to 1; black is left to text."""
+    """Return a colour for each group, (count, 3), from 0 to 1; black is for text only."""
     known = [each for each in PALETTE if each != BLACK]
     if count <= len(known):
         return np.array([to_rgb(each) for each in known[:count]])
@@ -98,7 +98,7 @@ def _draw_legend(axes: Axes, groups: Sequence[str], colours: np.ndarray) -> None
 
 
 def _limits(values: np.ndarray) -> tuple[float, float]:
-    """The range of values with a margin; the margin is 1 if all values are equal."""
+    """Return the range of values with a margin; the margin is 1 if all values are equal."""
     low, high = float(values.min()), float(values.max())
     margin = 0.06 * (high - low) or 1.0
     return low - margin, high + margin
@@ -138,7 +138,7 @@ def _place_labels(axes: Axes, places: np.ndarray, labels: Sequence[str]) -> int:
 
 
 def _candidates(point: np.ndarray, width: float, height: float) -> tuple[np.ndarray, np.ndarray]:
-    """Boxes (N, 4) around a point: left, bottom, right, top; and how far off each is, from 0."""
+    """Return boxes (N, 4) around a point (left, bottom, right, top), and how far off each is."""
     half, sides = np.array([width, height]) / 2, np.array(_SIDES)
     lengths = np.linalg.norm(sides, axis=1, keepdims=True)
     middles = np.concatenate([point + sides * (half + far / lengths) for far in _DISTANCES])

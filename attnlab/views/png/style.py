@@ -31,26 +31,26 @@ DOTS_PER_INCH = 150
 
 
 def colour(number: Colour) -> str:
-    """A colour by its number; None is that of text, -1 is grey."""
+    """Return a colour by its number; None is that of text, -1 is grey."""
     if number is None:
         return BLACK
     return LIGHT if number < 0 else PALETTE[look(number)[0]]
 
 
 def dashes(number: Colour) -> Literal["-", "--", ":", "-."]:
-    """The dashes of a group's curves."""
+    """Return the dashes of a group's curves."""
     return _DASHES[look(max(number or 0, 0))[1]]
 
 
 def marker(number: Colour) -> str:
-    """The marker of a group's points."""
+    """Return the marker of a group's points."""
     return _MARKERS[(number or 0) % len(_MARKERS)]
 
 
 def new_figure(
     width: float, height: float, title: str, subtitle: str = "", *, placed: bool = False
 ) -> Figure:
-    """An empty figure with a title, in inches; if `placed`, the caller gives axes their places."""
+    """Return an empty figure with a title, in inches; if `placed`, the caller places the axes."""
     figure = Figure(figsize=(width, height), dpi=DOTS_PER_INCH)
     inch = 1 / height
     lines = 0.56 if subtitle else 0.34
@@ -63,7 +63,7 @@ def new_figure(
 
 
 def axes_at(figure: Figure, left: float, top: float, width: float, height: float) -> Axes:
-    """Axes at a place in inches from the upper left corner."""
+    """Return axes at a place in inches from the upper left corner."""
     whole = np.array(figure.get_size_inches())
     x, y = np.array([left, whole[1] - top - height]) / whole
     return figure.add_axes((x, y, *(np.array([width, height]) / whole)))

@@ -81,7 +81,7 @@ def _heading(text: ShadedText, largest: float) -> str:
 
 
 def _lines(words: Sequence[str], weights: np.ndarray) -> list[_Line]:
-    """Words in lines that fit the width."""
+    """Return words in lines that fit the width."""
     lines = [_Line([], [], [], [])]
     place = 0.0
     for word, weight in zip(words, weights.tolist(), strict=True):
