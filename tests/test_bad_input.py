@@ -82,10 +82,12 @@ CONFIGURATIONS = [
     (
         "model=transformer attention=bahdanau model.positions=rope",
         "model.positions=rope: BahdanauAttention can't have rotary positions: ",
+        "Choose another model.positions, such as sinusoidal, or another attention.",
     ),
     (
         "model=transformer attention=multi_head model.units=20 model.positions=rope",
-        "the width of a head must be even, got 5",
+        "model.positions=rope turns pairs of numbers: the width of a head must be even, got 5: ",
+        "change model.units or attention.heads",
     ),
     (
         "model=transformer attention=luong_global attention.score=location "
@@ -99,6 +101,23 @@ CONFIGURATIONS = [
     (
         "task=digits model.positions=rope",
         "one of none, learned, sinusoidal (images have two axes), got rope.",
+    ),
+    ("task=language attention=multi_head attention.kv_heads=3", "(1, 2, 4), got 3."),
+    (
+        "task=language model=rnn attention=multi_head attention.window=3",
+        "attention.window: needs model.name=transformer or vit (it counts the steps of one ",
+    ),
+    (
+        "task=translate model=transformer attention=multi_head attention.window=3",
+        "attention.window=3 counts the steps of one sequence: it can't be a decoder's attention to",
+    ),
+    *(
+        (
+            f"task=translate model={model} attention={name}",
+            f"attention={name} can't be combined with task.name=translate: it reads a sequence's ",
+        )
+        for name in ("forgetting", "delta", "gated_delta")
+        for model in ("rnn", "transformer")
     ),
     ("attention=none model=transformer", "Valid: rnn, embeddings."),
     ("attention.name=pooling", "attention.name=pooling: the name can't be changed without"),

@@ -242,7 +242,8 @@ def rotated(vectors, start_index=0, base=10000.0):
     width = vectors.shape[-1]
     if width % 2:
         raise RequestError(
-            f"rotary positions turn pairs of numbers: the width of a head must be even, got {width}"
+            f"model.positions=rope turns pairs of numbers: the width of a head must be even, got "
+            f"{width}: change model.units or attention.heads"
         )
     steps = ops.arange(ops.shape(vectors)[-2], dtype="int32") + ops.cast(start_index, "int32")
     rates = base ** (-np.arange(0, width, 2, dtype="float32") / width)

@@ -118,7 +118,7 @@ class MultiHeadAttention(HeadsAttention):
         """Why query and memory must be one sequence: a window counts its steps."""
         if self.window is None:
             return super().one_sequence
-        return f"window={self.window} counts the steps of one sequence"
+        return f"attention.window={self.window} counts the steps of one sequence"
 
     @property
     def key_heads(self) -> int:

@@ -11,6 +11,9 @@ if TYPE_CHECKING:
     from attnlab.attention.base import Attention
 
 
+_OTHERS = {"positions": ", such as sinusoidal,", "short_convolution": ", such as 0,"}
+
+
 def self_attention(
     make: Callable[..., Attention], settings: MutableMapping[str, Any]
 ) -> list[Attention]:
@@ -48,6 +51,7 @@ def of_model(
         try:
             make(**{argument: value})
         except RequestError as error:
-            raise RequestError(f"model.{key}={written}: {error}") from None
+            advice = f"Choose another model.{key}{_OTHERS[key]} or another attention."
+            raise RequestError(f"model.{key}={written}: {error}. {advice}") from None
         parts[argument] = value
     return parts

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import keras
@@ -263,6 +263,14 @@ def _build_attention(attention: Attention, vectors_shape, memory_shape) -> None:
         attention.project(keras.KerasTensor((1, 1, memory_shape[-1])))
 
 
+def numbered(mechanisms: Iterable[Attention]) -> list[Attention]:
+    """Return the mechanisms of a stack's layers, each with its layer's number as `depth`."""
+    found = [*mechanisms]
+    for number, each in enumerate(found):
+        each.depth = number
+    return found
+
+
 class EncoderStack:
     """Transformer encoder layers as a base class of models; each layer has its own mechanism.
 
@@ -289,11 +297,9 @@ class EncoderStack:
             **layer: further arguments of `TransformerEncoderLayer`.
         """
         self.positions = positions
-        for number, each in enumerate(attention):
-            each.depth = number
         self.encoder = [
             TransformerEncoderLayer(attention=each, norm=norm, name=f"encoder_{number}", **layer)
-            for number, each in enumerate(attention)
+            for number, each in enumerate(numbered(attention))
         ]
         self.final_norm = None
         if norm == "pre":

@@ -46,7 +46,7 @@ def print_result(metrics: Mapping[str, Any], folder: Path, file: Any = None) -> 
         f"{metrics['parameters']:,} parameters, {metrics['seconds']:.1f} s"
     )
     tries = kind_of(metrics["task"]).predictions.next_steps
-    keys = (metrics["model"], metrics["task"], "")
+    keys = (metrics["model"], metrics["task"], metrics["metric"], "")
     if advice := next((tries[key] for key in keys if key in tries), None):
         other = "luong_global" if metrics["attention"] == "bahdanau" else "bahdanau"
         advice = advice.format(run=RunDirectory(folder).word, other=other)

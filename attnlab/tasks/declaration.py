@@ -188,7 +188,8 @@ class Predictions:
         vectors: whether its tasks have `vectors(model, texts)`, which returns a vector per text,
             (N, W). It reads the first `places_read(model)` tokens of a text and ignores the words
             `unknown(text)`.
-        next_steps: model or task -> the suggestion that is printed after a run; "" is the default.
+        next_steps: model, task or reported metric -> the suggestion that is printed after a run; ""
+            is the default.
             `{run}` is replaced by the run's name and `{other}` by another mechanism.
     """
 

@@ -388,7 +388,9 @@ def test_what_has_no_meaning_is_refused(options, message):
 
 def test_a_window_cant_be_the_attention_to_a_source():
     layers = {name: MultiHeadAttention(window=3) for name in ("self_attention", "cross_attention")}
-    with pytest.raises(RequestError, match="window=3 counts the steps of one sequence: it can't"):
+    with pytest.raises(
+        RequestError, match="attention.window=3 counts the steps of one sequence: it can't"
+    ):
         TransformerDecoderLayer(**layers, units=8, feed_forward=8)
 
 

@@ -64,7 +64,9 @@ KIND = Kind(
         predictor=f"{_HERE}.predictor:GeneratePredictor",
         example=f"{_HERE}.task:served_example",
         next_steps={
-            "": "attnlab generate {run}, or train with attention={other}, then attnlab compare"
+            "accuracy": "attnlab report {run}, or train with attention={other}, then attnlab "
+            "compare",
+            "": "attnlab generate {run}, or train with attention={other}, then attnlab compare",
         },
     ),
     data=KindData(

@@ -143,7 +143,7 @@ class GeneratePredictor(Predictor):
         """Yield each prompt with its continuations, whose tokens are drawn as they are read."""
         vocabulary = self.task.vocabulary
         for prompt in inputs:
-            tokens = vocabulary.encode(prompt or "\n")
+            tokens = vocabulary.encode(prompt or vocabulary.start)
             longest = self.model.longest
             if longest is not None and len(tokens) > longest:
                 self.request.report(

@@ -100,14 +100,20 @@ class LanguageTask(Task):
         return self.data
 
     def _streams(self) -> dict[str, Stream]:
+        if self._text["kind"] != "bytes":
+            try:
+                self.corpus.check_text()
+            except RequestError as error:
+                raise RequestError(f"{str(error).rstrip('.')}, or task.tokenizer=bytes.") from error
         self.raw = self.corpus.raw()
         where = f"data={self.corpus.name}"
         tokenizer = fit(self.raw["train"], where, **self._text)
         cut = {name: text_tokens(tokenizer, text, where) for name, text in self.raw.items()}
         has_unknown = any(UNKNOWN in ids for ids, _ in cut.values())
         self.vocabulary = TextVocabulary(tokenizer, has_unknown)
-        if self.vocabulary.size < 2:
-            raise RequestError(f"{where}: expected a text of different tokens, got a single one.")
+        train = cut["train"][0]
+        if self.vocabulary.size < 2 or (len(train) and (train == train[0]).all()):
+            raise RequestError(f"{where}: expected different tokens in train, got a single one.")
         found = {}
         for name, (ids, sizes) in cut.items():
             tokens = self.vocabulary.tokens(ids)
@@ -209,7 +215,7 @@ class LanguageTask(Task):
             raise RequestError("inputs: expected a list of prompts, got none.")
         found = []
         for prompt in np.asarray(inputs).reshape(-1):
-            tokens = self.vocabulary.encode(str(prompt))
+            tokens = self.vocabulary.encode(str(prompt) or self.vocabulary.start)
             logits = np.asarray(model(np.array([tokens[-self.context :]], np.int32)))[0, -1]
             found.append(self.vocabulary.decode([*tokens, int(logits.argmax())]))
         return np.array(found, dtype=object)

@@ -25,6 +25,10 @@ class Vocabulary(Protocol):
     def size(self) -> int:
         """Return the number of tokens, V."""
 
+    @property
+    def start(self) -> str:
+        """Return the text that stands for an empty prompt."""
+
     def encode(self, text: str) -> list[int]:
         """Return the tokens of a prompt.
 
@@ -51,12 +55,19 @@ class Symbols:
         """Return the number of symbols, V."""
         return len(self.names)
 
+    @property
+    def start(self) -> str:
+        """Return nothing: a row needs a prompt."""
+        return ""
+
     def encode(self, text: str) -> list[int]:
-        """Return the numbers of symbols; see `Vocabulary`."""
+        """Return the numbers of symbols, at least one; see `Vocabulary`."""
         words = text.split()
-        if unknown := [word for word in words if word not in self._ids]:
+        unknown = [word for word in words if word not in self._ids]
+        if unknown or not words:
             some = ", ".join(self.names[:8]) + (", ..." if self.size > 8 else "")
-            raise RequestError(f"PROMPT: expected symbols among {some}, got {unknown[0]!r}.")
+            got = repr(unknown[0]) if unknown else "none"
+            raise RequestError(f"PROMPT: expected symbols among {some}, got {got}.")
         return [self._ids[word] for word in words]
 
     def decode(self, tokens: Iterable[int]) -> str:
@@ -92,6 +103,11 @@ class TextVocabulary:
     def size(self) -> int:
         """Return the number of tokens, V."""
         return len(self._ids)
+
+    @property
+    def start(self) -> str:
+        """Return a line break, or a space if no text has line breaks."""
+        return " " if self.tokenizer.unknown("\n") else "\n"
 
     def encode(self, text: str) -> list[int]:
         """Return the tokens of a prompt; see `Vocabulary`."""

@@ -31,6 +31,9 @@ class Corpus(TextCorpus):
         parts = {part: map(" ".join, self.items(part)) for part in self.own_parts}
         return {part: "".join(f"{each}\n" for each in own).encode() for part, own in parts.items()}
 
+    def check_text(self) -> None:
+        """Raise `RequestError`, which names the file, unless an opened corpus is UTF-8 text."""
+
     def words(self, text: bytes) -> int:
         """Return the number of words of a text, for the perplexity per word.
 

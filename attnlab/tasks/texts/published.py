@@ -61,7 +61,7 @@ class PublishedText(Corpus):
                 self._folder(cache),
                 self.archive,
                 known=known,
-                check=self._files,
+                check=self._check,
                 progress=progress,
             )
         self._parts = self._divided(*self._files(place))
@@ -79,6 +79,9 @@ class PublishedText(Corpus):
 
     def _folder(self, cache: Path) -> Path:
         return cache_folder(cache, self.name, self.url, self.usual_url)
+
+    def _check(self, archive: Path) -> None:
+        self._files(archive)
 
     def _files(self, place: Path) -> list[bytes]:
         """Read the files `members` of an archive or folder; raise `RequestError` on failure."""

@@ -106,6 +106,9 @@ class TextFiles(Corpus):
             whole = between.join(whole.split(between)[: self.limit])
         return by_position(whole + b"\n", self.validation, self.test)
 
+    def check_text(self) -> None:  # noqa: D102
+        self._texts()
+
     def _read(self, part: str) -> Iterator[Sequence[str]]:
         path = Path(str(self.path))
         if path.suffix.lower() in _TABLES:

@@ -6,6 +6,7 @@ import json
 import sys
 
 import pytest
+from command_line import assert_refused
 
 from attnlab.tasks.language.predictor import Continued, GeneratePredictor
 from attnlab.tasks.language.vocabulary import Symbols
@@ -149,3 +150,35 @@ def test_a_terminal_without_a_prompt_starts_a_line(monkeypatch):
     assert predictor.read() == [""]
     monkeypatch.setattr(sys, "stdin", None)
     assert predictor.read() == []
+
+
+def test_an_empty_prompt_for_rows_is_refused_and_the_next_step_is_the_page(lab):
+    words = [
+        *("task=language", "data=copy", "data.rows=100", "model.units=8", "model.layers=1"),
+        *("attention.heads=2", "trainer.epochs=1", "trainer.jit=false", "tracking.enabled=false"),
+    ]
+    code, out, _ = lab(*words)
+    assert code == 0 and "next: attnlab report latest, or train with attention=bahdanau" in out
+    assert_refused(lab("generate", "latest", ""), "PROMPT: expected symbols among _, ., ?, 0, ")
+    assert lab("generate", "latest", "3 4 ?", "--tokens", "2").out.startswith("3 4 ? ")
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        ("The --top-p 0", "--top-p: expected more than 0 and at most 1, got 0.0."),
+        ("The --temperature -1", "--temperature: expected 0 or more, got -1.0."),
+        ("The --min-p 2", "--min-p: expected a number from 0 to 1, got 2.0."),
+        ("The --repetition 0", "--repetition: expected more than 0, got 0.0."),
+        ("The --top-k 0", "'--top-k': 0 is not in the range"),
+        ("The\N{SNOWMAN}", "PROMPT: expected tokens of the model"),
+    ],
+)
+def test_wrong_requests(trained, words, sentence):
+    assert_refused(trained("generate", "latest", *words.split()), sentence)
+
+
+def test_a_prompt_longer_than_the_context_is_a_warning(trained):
+    found, err = generated(trained, "The cat " * 9, "--tokens", "3")
+    assert "warning: the model reads 16 tokens, the last of the 72 of this prompt." in err
+    assert len(found["texts"][0]["tokens"]) == 3

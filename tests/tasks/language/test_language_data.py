@@ -10,6 +10,7 @@ from attnlab.errors import RequestError
 from attnlab.tasks.language import vocabulary
 from attnlab.tasks.language.data import PADDING, Stream, asked_rows
 from attnlab.tasks.language.vocabulary import Symbols, TextVocabulary, fit, text_tokens
+from attnlab.tasks.texts.text import TextFiles
 
 TEXT = "Ein Bär, dann\nnoch ein Bär.\n\nUnd Schluss: der Bär geht.\n" * 7
 KINDS = ("char", "bytes", "bpe", "word")
@@ -71,6 +72,17 @@ def test_symbols_are_names_with_spaces_between():
     assert symbols.encode("go a") == [2, 0] and symbols.decode([2, 0]) == "go a"
     with pytest.raises(RequestError, match="expected symbols among a, b, go, got 'c'"):
         symbols.encode("a c")
+    for empty in (symbols.start, " "):
+        with pytest.raises(RequestError, match="expected symbols among a, b, go, got none"):
+            symbols.encode(empty)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_empty_prompt_is_a_line_break_or_a_space(kind):
+    assert vocabulary_of(kind).start == "\n"
+    of_letters = vocabulary_of(kind, "anarchism originated as a term " * 9)
+    assert of_letters.start == (" " if kind == "char" else "\n")
+    assert of_letters.encode(of_letters.start)
 
 
 # Windows
@@ -128,8 +140,10 @@ def test_unknown_characters_of_other_parts_are_one_token():
             {"context": 64},
             "at least 65 tokens in train, one more than task.context, got 36",
         ),
-        ("a" * 300, {}, "expected a text of different tokens, got a single one"),
+        ("a" * 300, {}, "expected different tokens in train, got a single one"),
         ("ab" * 30, {"context": 4, "tokenizer": "word"}, "at least 5 tokens in train"),
+        ("a" * 250 + "b" * 50, {}, "expected different tokens in train, got a single one"),
+        ("a" * 250 + "b" * 50, {"tokenizer": "bytes"}, "expected different tokens in train"),
         (b"\xff" * 300, {}, "expected UTF-8 text"),
     ],
 )
@@ -147,3 +161,20 @@ def test_a_saved_task_converts_texts_without_its_corpus(tmp_path, corpus):
     assert again.context == task.context
     prompt = "a b" if corpus.name == "echo" else "the"
     assert again.vocabulary.encode(prompt) == task.vocabulary.encode(prompt)
+
+
+def test_files_that_are_no_utf8_are_named_unless_tokens_are_bytes(tmp_path):
+    (tmp_path / "a.txt").write_text("a text\n" * 30)
+    (tmp_path / "b").write_bytes(b"\n" + bytes(range(255, 0, -1)) * 3)
+    (tmp_path / "c.bin").write_bytes(bytes(range(256)))
+    (tmp_path / "d.txt").write_bytes(b"")
+    with pytest.raises(RequestError, match=r"b: .*0xff in line 2.*, or task.tokenizer=bytes\.$"):
+        task_of(TextFiles(path=str(tmp_path)), context=4)
+    task = task_of(TextFiles(path=str(tmp_path)), context=4, tokenizer="bytes")
+    assert sum(task.data.counts().values()) == 30 * 7 + 1 + 3 * 255 + 1
+    left_out, empty = task.data.said
+    assert "c.bin" in left_out and "empty and left out: d.txt" in empty
+    (tmp_path / "more").mkdir()
+    (tmp_path / "c.bin").rename(tmp_path / "more" / "c.bin")
+    with pytest.raises(RequestError, match=r"expected a folder with files \*.txt or \*.md"):
+        task_of(TextFiles(path=str(tmp_path / "more")))

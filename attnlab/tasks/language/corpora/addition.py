@@ -54,7 +54,7 @@ class Addition(DrawnRows):
         return np.maximum(first, both - first - 1)
 
     def _make(self, rng: np.random.Generator, rows: int, part: str) -> Rows:
-        if part == "longer":
+        if part == "longer" and self.test_digits:
             return addition(rng, rows, digits=self.test_digits, longer_than=self.digits)
         return addition(rng, rows, digits=self.digits)
 

@@ -120,7 +120,7 @@ class _Rewriting(DrawnRows):
 
     def _make(self, rng: np.random.Generator, rows: int, part: str) -> Rows:
         shortest, longest = self.shortest, self.longest
-        if part == "longer":
+        if part == "longer" and self.test_longest:
             shortest, longest = longest + 1, self.test_longest
         return rewritten(
             rng,

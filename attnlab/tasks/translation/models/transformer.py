@@ -18,7 +18,11 @@ from attnlab.layers.positional_encoding import PositionalEncoding
 from attnlab.layers.self_attention import of_model
 from attnlab.layers.sinusoids import sinusoidal
 from attnlab.layers.sublayers import LayerNormalization
-from attnlab.layers.transformer import TransformerDecoderLayer, TransformerEncoderLayer
+from attnlab.layers.transformer import (
+    TransformerDecoderLayer,
+    TransformerEncoderLayer,
+    numbered,
+)
 from attnlab.tasks.translation.models.translator import DecoderOutput, StepOutput, Translator
 from attnlab.text.tokenizers import PAD
 from attnlab.training.steps import Border, is_faster_with_xla
@@ -99,12 +103,12 @@ class TransformerTranslator(Translator):
         self.decoder = [
             TransformerDecoderLayer(
                 self_attention=self._self_attention(attention),
-                cross_attention=attention(),
+                cross_attention=crossed,
                 book=self.book,
                 name=f"decoder_{number}",
                 **common,
             )
-            for number in range(settings.layers)
+            for number, crossed in enumerate(numbered(attention() for _ in range(settings.layers)))
         ]
         for side, attention in (
             ("source", self.encoder[0].attention),

@@ -9,6 +9,7 @@ import tensorflow as tf
 
 from attnlab.attention import (
     BahdanauAttention,
+    DifferentialAttention,
     LuongGlobalAttention,
     MultiHeadAttention,
     NoAttention,
@@ -35,6 +36,14 @@ def make(attention=lambda: MultiHeadAttention(heads=HEADS), shake=True, **change
     for number, weight in enumerate(model.trainable_variables if shake else ()):
         weight.assign(weight + normal(*weight.shape, seed=number) / 5)
     return model
+
+
+def test_each_cross_attention_has_its_layers_depth():
+    """l0 = 0.8 - 0.6 exp(-0.3 i) of differential attention depends on the layer i."""
+    model = make(lambda: DifferentialAttention(heads=HEADS), layers=3)
+    crossed = [layer.cross_attention for layer in model.decoder]
+    assert [each.depth for each in crossed] == [0, 1, 2]
+    assert [each.start for each in crossed] == pytest.approx([0.2, 0.355509, 0.470713], abs=1e-6)
 
 
 # --- the paper's stacks ------------------------------------------------------------------------
