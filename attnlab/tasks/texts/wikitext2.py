@@ -45,4 +45,4 @@ class WikiText2(PublishedText):
 
     def _read(self, part: str) -> Iterator[Sequence[str]]:
         text = decoded(self._parts[part], f"data={self.name}")
-        return read_documents([text], "en", self.note)
+        return read_documents([text], "en", lambda said: self.note(f"{part}: {said}"))

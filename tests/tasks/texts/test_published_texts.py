@@ -20,7 +20,7 @@ from attnlab.tasks.texts.wikitext2 import WikiText2
 
 WIKI = {
     "wiki.train.tokens": " \n = One = \n \n The <unk> of 3 @,@ 000 men . It was . \n More . \n",
-    "wiki.valid.tokens": " \n = Two = \n \n Of men . \n",
+    "wiki.valid.tokens": " \n = Two = \n \n Of men . \n \n * \n",
     "wiki.test.tokens": " \n = Three = \n \n The men . \n",
 }
 LETTERS = (" anarchism originated as a term of abuse" * 500)[:10_000].encode()
@@ -115,6 +115,8 @@ def test_wikitext_has_its_own_parts_and_its_words_count_ends_of_lines(tmp_path):
     parts = divided(corpus, 0)  # masked words read sentences
     assert parts["train"][1] == ("The <unk> of 3 @,@ 000 men .", "It was .", "More .")
     assert [len(own) for own in parts.values()] == [2, 2, 2]
+    (note,) = corpus.notes
+    assert note.startswith("validation: 1 documents without a letter or digit are left out")
 
 
 def test_perplexity_per_word_of_wikitext_is_that_of_words_and_ends_of_lines(tmp_path):
