@@ -346,7 +346,10 @@ class Attention(keras.layers.Layer):
         return self.normalize(scores, mask)
 
     def reach(self, query_length, memory_length, start_index, causal):
-        """Return which positions a query can see by their distance: (1, T, S) bool; None: all."""
+        """Return which positions a query can see by their distance: (1, T, S) bool; None: all.
+
+        A query can always see its own position.
+        """
         return causal_mask(query_length, memory_length, start_index) if causal else None
 
     def read(self, weights, values, query):
@@ -405,6 +408,7 @@ class Attention(keras.layers.Layer):
             context = self.direct_context(query, memory, memory_mask, causal, start_index)
         direct = context is not None
         mask = _per_head(require_mask(mask, query, memory.values), memory_mask)
+        may_see_nothing = mask is not None
         reach = self.reach(*lengths, causal)
         if reach is not None:
             reach = reach[:, None]
@@ -422,7 +426,7 @@ class Attention(keras.layers.Layer):
         self._checked("read", context, "(B, T, context_width)", (batch, steps, width))
         if direct:
             context = _where_seeing(memory_mask, causal, start_index, context)
-        elif mask is not None:
+        elif may_see_nothing:
             context = _where_attending(mask, context)
         return AttentionOutput(context, weights)
 

@@ -83,13 +83,16 @@ class HeadsAttention(Attention):
         """Project a sequence and split it over the heads: (B, N, M) to (B, H, N, K)."""
         projected, heads = self.affine(tensor, kernel, bias), heads or self.heads
         batch, steps, width = ops.shape(projected)
+        if projected.shape[1] == 1:  # a step of decoding: nothing to exchange
+            return ops.reshape(projected, (batch, heads, 1, width // heads))
         heads = ops.reshape(projected, (batch, steps, heads, width // heads))
         return ops.transpose(heads, (0, 2, 1, 3))
 
     def side_by_side(self, contexts):
         """Put the heads' contexts next to each other: (B, H, T, V) to (B, T, H V)."""
-        contexts = ops.transpose(contexts, (0, 2, 1, 3))
-        batch, steps, heads, width = ops.shape(contexts)
+        batch, heads, steps, width = ops.shape(contexts)
+        if contexts.shape[2] != 1:
+            contexts = ops.transpose(contexts, (0, 2, 1, 3))
         return ops.reshape(contexts, (batch, steps, heads * width))
 
     def affine(self, tensor, kernel, bias=None):

@@ -156,8 +156,14 @@ class Border(Enum):
     RECURRENT_TRANSLATOR = Largest(256, 64)
     # AVX-512: 1.25 at 128, 1.03 at 256. AVX2: 1.1 at 128 and 256, if all batches have one shape.
     TRANSFORMER_TRANSLATOR = Largest(128, 0)
-    # Operations of a step. AVX-512 (Intel): 1.3 at 3e9, 1.1 at 2e10, 1.2 at 3e10, 0.9 at 3e11.
-    VISION_TRANSFORMER = Largest(4e10, 4e9)
+    # One stack, in `step_operations`. AVX-512 (Intel): 1.3 at 3e9, 1.1 at 2e10, 1.2 at 3e10, 0.9 at
+    # 3e11 for images; 2.1 at 9e7, 1.4 at 1e9, 1.3 at 2e9, 1.1 at 4e9 for language.
+    TRANSFORMER_STACK = Largest(4e10, 4e9)
+
+
+def step_operations(model: keras.Model, vectors: int) -> float:
+    """Return the operations of a training step: about six per parameter and vector of the batch."""
+    return 6.0 * vectors * model.count_params()
 
 
 def is_faster_with_xla(size: float, border: Border) -> bool:

@@ -67,7 +67,9 @@ class Generator:
             uniform[:count] = np.stack([draw.random(count) for draw in draws], axis=1)
             last = tf.constant(known[:, -1])
             numbers = tf.constant(index), tf.constant(count)
-            found, shares, state, seen = self._draw(last, *numbers, state, seen, uniform)
+            # Small operations, each waiting for the one before: other threads only cost time.
+            with tf.experimental.function_executor_type("SINGLE_THREADED_EXECUTOR"):
+                found, shares, state, seen = self._draw(last, *numbers, state, seen, uniform)
             found, shares = found.numpy()[:count], shares.numpy()[:count]
             known = np.concatenate([known, found.T], axis=1)[:, -(most or 1) :]
             index, tokens = index + count, tokens - count

@@ -16,6 +16,7 @@ from attnlab.tasks.language.report import bits_per_byte, build_report, examples
 from attnlab.tasks.language.sampler import Sampler
 from attnlab.tasks.language.scoring import Scorer, Scores
 from attnlab.training.batches import BatchPlan, filled_plan
+from attnlab.training.steps import is_faster_with_xla, step_operations
 
 if TYPE_CHECKING:
     from attnlab.tasks.base import Report
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from attnlab.tasks.language.task import LanguageTask
 
 _MEASURED = 64  # windows on which the heads are measured
+_STEPS_FOR_XLA = 1000  # of a run: XLA compiles for 4 to 8 s and saves 3 to 10 ms of a step
 _SHOWN = 48  # tokens on the picture of attention
 
 
@@ -49,11 +51,22 @@ class LanguageLearner(InMemoryLearner):
             task.loss,
             {"train": inputs},
             {"train": targets},
-            faster_with_xla=model.faster_with_xla,
+            faster_with_xla=self._is_faster_with_xla(config, model, len(targets)),
             sizes=(task.context,),
         )
         self._scorer = Scorer(model)
         self._line: np.ndarray | None = None  # the sample of a text
+
+    def _is_faster_with_xla(self, config: RunConfig, model: LanguageModel, rows: int) -> bool:
+        """Return whether XLA gains more in the steps of a run than compiling costs."""
+        batch, items = config.trainer.batch_size, rows
+        if self._places:
+            items = self._task.windows_per_epoch
+        steps = config.trainer.epochs * -(-items // batch)
+        if model.border is None or steps < _STEPS_FOR_XLA:
+            return False
+        operations = step_operations(model, min(batch, items) * self._task.context)
+        return is_faster_with_xla(operations, model.border)
 
     def chunks(self, epoch: int) -> list[BatchPlan]:
         """Return the epoch's steps, as windows with other first tokens in every epoch."""

@@ -120,14 +120,11 @@ class Images(ClassificationTask):
         return build_vision_transformer(attention, self.shape, **given)
 
     def learning(self, model: VisionTransformer, batch: int) -> dict[str, Any]:
-        """Return arguments of the learner: whether XLA is faster.
+        """Return arguments of the learner: whether XLA is faster."""
+        from attnlab.training.steps import Border, is_faster_with_xla, step_operations
 
-        A training step has about six operations per parameter and vector of the batch.
-        """
-        from attnlab.training.steps import Border, is_faster_with_xla
-
-        operations = 6 * batch * model.steps * model.count_params()
-        return {"faster_with_xla": is_faster_with_xla(operations, Border.VISION_TRANSFORMER)}
+        operations = step_operations(model, batch * model.steps)
+        return {"faster_with_xla": is_faster_with_xla(operations, Border.TRANSFORMER_STACK)}
 
     def examples(self, model: VisionTransformer, inputs: np.ndarray) -> dict[str, np.ndarray]:
         """Return `pixels` (N, height, width, channels), and `positions` (P, P) if learned.

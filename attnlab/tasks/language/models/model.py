@@ -10,7 +10,7 @@ from keras import ops
 
 from attnlab.attention.dropout import Dropout
 from attnlab.training.keras_internals import shapes_are_all
-from attnlab.training.steps import InMemoryModel, gathered
+from attnlab.training.steps import Border, InMemoryModel, gathered
 
 SPREAD = 0.02  # standard deviation of GPT-2's initial weights
 
@@ -33,7 +33,12 @@ class LanguageModel(InMemoryModel):
         asked: places of a training row that are scored; 0: it is trained on a stream.
         spread: standard deviation of the initial embeddings and of an untied output.
         **kwargs: those of every Keras model.
+
+    Attributes:
+        border: up to which size XLA trains it faster; None: never.
     """
+
+    border: Border | None = None
 
     def __init__(
         self,

@@ -9,6 +9,7 @@ from attnlab.attention.base import Attention
 from attnlab.attention.state import StateAttention
 from attnlab.layers.transformer import EncoderStack
 from attnlab.tasks.language.models.model import SPREAD, LanguageModel, redraw
+from attnlab.training.steps import Border
 
 
 class TransformerLanguageModel(EncoderStack, LanguageModel):
@@ -36,6 +37,8 @@ class TransformerLanguageModel(EncoderStack, LanguageModel):
         dropout: share of the embeddings and of each sub-layer's output dropped in training.
         **kwargs: `asked` of `LanguageModel`, and those of every Keras model.
     """
+
+    border = Border.TRANSFORMER_STACK
 
     def __init__(
         self,
