@@ -155,7 +155,10 @@ def _course(rows: Sequence[Row]) -> Curves:
     ]
     where = "random tokens said twice" if on == _REPEATED else f"the {on} part"
     title = f"{_CHARTS[measure]} of each head on {where}"
-    return Curves(title, "epoch", _CHARTS[measure], epochs, curves)
+    values_of_all = [row[measure] for row in rows if row["on"] == on and row[measure] is not None]
+    fits = measure != "entropy" and 0 <= min(values_of_all) and max(values_of_all) <= 1
+    limits = (0.0, 1.0) if fits else None
+    return Curves(title, "epoch", _CHARTS[measure], epochs, curves, y_limits=limits)
 
 
 def _progress(run: RunDirectory) -> Curves:

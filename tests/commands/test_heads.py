@@ -80,6 +80,9 @@ def test_the_chart_has_the_induction_score_on_random_tokens():
     assert chart.x == [1, 4] and "random tokens said twice" in chart.title
     curves = {curve.label: curve.y for curve in chart.curves}
     assert curves == {"a, head 1": [0.1, 0.2], "a, head 2": [None, 0.9]}
+    assert chart.y_limits == (0, 1)
+    known.append(row(5, "repeated", 1, -0.1))  # signed weights
+    assert _course([{**each, "share": 0.5, "entropy": None} for each in known]).y_limits is None
 
 
 def test_a_part_that_is_not_there_is_refused(trained):

@@ -6,6 +6,7 @@ import base64
 import hashlib
 import json
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import numpy as np
@@ -14,7 +15,8 @@ from example_page import HOSTILE, TABLE, WEIGHTS, page, shaded_page
 
 from attnlab.views.html.moving import encoded, largest
 from attnlab.views.html.page import page_text
-from attnlab.views.records import Page, Section, Table
+from attnlab.views.html.svg import curves_svg
+from attnlab.views.records import Curve, Curves, Page, Section, Table
 
 _VOID = {"meta", "input"}
 
@@ -170,3 +172,9 @@ def test_a_tables_rows_keep_their_order_and_look():
     cells = [re.findall(r"<td[^>]*>(.*?)</td>", row) for _, row in rows]
     assert cells[:3] == TABLE
     assert [bool(muted) for muted, _ in rows] == [True, False, False, False]
+
+
+def test_limits_of_a_chart_widen_its_axis():
+    chart = Curves("", "epoch", "share", [1, 2], [Curve("a", [0.4, 0.5])], y_limits=(0.0, 1.0))
+    (narrow, _), (wide, _) = curves_svg(replace(chart, y_limits=None)), curves_svg(chart)
+    assert ">1</text>" in wide and ">0.45</text>" in narrow and ">0.45</text>" not in wide

@@ -47,7 +47,8 @@ def curves_svg(chart: Curves) -> tuple[Markup, Scale]:
     """Draw a chart; returns the SVG and its x axis, which the readout needs."""
     width, height = (_WIDE, _WIDE_HEIGHT) if chart.wide else (_WIDTH, _HEIGHT)
     bottom = height - _BOTTOM
-    y = scale(values_of_curves(chart.curves), bottom, _TOP, chart.logarithmic)
+    values = [*values_of_curves(chart.curves), *(chart.y_limits or ())]
+    y = scale(values, bottom, _TOP, chart.logarithmic)
     upright = y.ticks(44)
     left = 26 + _CHARACTER * max(len(text) for _, text in upright)
     x = _along(chart, left, width - _RIGHT)
