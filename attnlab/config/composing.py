@@ -235,7 +235,7 @@ def _explain_unknown_key(key: str, overrides: list[str]) -> str:
     known = known_keys(overrides)
     top = sorted({path.split(".")[0] for path in known} | {"experiment", "search"})
     if group == "data" and "." not in key:
-        tasks = ",".join(task for task in options("task") if "data" in _of_task(task))
+        tasks = ",".join(task for task in options("task") if "data" in _options_of("task", task))
         return f"data: goes with task={tasks}; the other tasks bring their own data."
     if "." not in key:
         full = " or ".join(path for path in known if path.rpartition(".")[2] == key)
@@ -319,9 +319,9 @@ def known_rules(overrides: Iterable[str]) -> dict[str, Rule]:
     return rules
 
 
-def _of_task(task: str) -> dict[str, str]:
-    """Return the default options of a task by group, such as its corpus."""
-    content = option_content("task", task, whole=True) or {}
+def _options_of(group: str, name: str) -> dict[str, str]:
+    """Return the options that a task or an experiment chooses, by group."""
+    content = option_content(group, name, whole=True) or {}
     entries = [entry for entry in content.get("defaults", []) if isinstance(entry, dict)]
     pairs = [pair for entry in entries for pair in entry.items()]
     return {key.removeprefix("override ").removeprefix("/"): name for key, name in pairs}
@@ -333,7 +333,9 @@ def _chosen(overrides: Iterable[str]) -> dict[str, str]:
     pairs = [pair for entry in defaults if isinstance(entry, dict) for pair in entry.items()]
     chosen = {group: name for group, name in pairs if name and group in OPTION_GROUPS}
     wanted = dict(override.lstrip("+").split("=", 1) for override in overrides if "=" in override)
-    chosen |= _of_task(wanted.get("task", chosen["task"]))
+    preset = wanted.get("experiment")
+    own = _options_of("experiment", preset) if preset in options("experiment") else {}
+    chosen |= _options_of("task", wanted.get("task", own.get("task", chosen["task"]))) | own
     for group in chosen:
         if wanted.get(group) in options(group):
             chosen[group] = wanted[group]

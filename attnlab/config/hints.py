@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -116,6 +116,10 @@ def _meant(words: list[str]) -> _Meant:
     rules = known_rules(chosen)
     for each, own in zip(typed, groups, strict=True):
         found.settings += own or _setting(each, chosen, rules, found)
+    for path, reason in _too_much(chosen, rules):
+        if f"~{path}" not in found.settings:
+            found.blame(reason)
+            found.settings.append(f"~{path}")
     several = [word for word in found.settings if _has_several(word, rules)]
     if several and not _SWEEP & {*found.flags}:
         found.blame(f"{several[0]}: several values need -m")
@@ -232,6 +236,18 @@ def _missing_task(chosen: list[str]) -> str | None:
         return None
     content = option_content("data", groups["data"]) or {"rules": {}}
     return f"task={content['rules']['task.name']['choices'][0]}" if content["rules"] else None
+
+
+def _too_much(chosen: list[str], rules: Mapping[str, Rule]) -> Iterator[tuple[str, str]]:
+    """Yield the settings of an experiment that another option doesn't have, each with a reason."""
+    words = dict(word.split("=", 1) for word in chosen)
+    preset = words.get("experiment", "")
+    content = option_content("experiment", preset) or {}
+    for group in OPTION_GROUPS:
+        option = f"{group}={words.get(group)}"
+        for path in (f"{group}.{key}" for key in content.get(group, {})):
+            if group in words and path not in rules:
+                yield path, f"experiment={preset} sets {path}, which {option} doesn't have"
 
 
 def _alone(value: str, with_typos: Sequence[bool] = (False, True)) -> list[str]:
