@@ -189,7 +189,7 @@ def check_own_past(make: Make) -> None:
         _check_cache(layer, None)
     if not layer.fixed_length or layer.fixed_length > S or layer.rotary:
         _check_cache(layer, S)
-    options = {"rope": "rotary positions", "short_convolution": "a short convolution"}
+    refusals = ("rotary positions", "model.positions=rope", "a short convolution")
     rope, convolution = {"rope": True}, {"short_convolution": 3}
     for settings in ({**rope, **convolution}, rope, convolution):
         try:
@@ -198,8 +198,7 @@ def check_own_past(make: Make) -> None:
             for length in lengths:
                 _check_cache(layer, length, _distances if layer.takes_bias else None)
         except RequestError as error:  # some scores and odd widths can't be turned
-            known = any(options[name] in str(error) for name in settings)
-            _require(known, str(error))
+            _require(any(known in str(error) for known in refusals), str(error))
         else:
             if len(settings) == 2:  # each alone would call nothing else
                 return

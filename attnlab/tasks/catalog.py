@@ -74,9 +74,12 @@ class Catalog:
     settings: tuple[str, ...] | None = None
 
 
-def corpora(base: type) -> list[str]:
-    """Return the names of the options of the group `data` whose classes have this base."""
-    return [name for name in options("data") if issubclass(option_class("data", name), base)]
+def corpora(base: type, **having: Any) -> list[str]:
+    """Return the options of the group `data` whose classes have this base and these attributes."""
+    classes = {name: option_class("data", name) for name in options("data")}
+    own = {name: each for name, each in classes.items() if issubclass(each, base)}
+    wanted = having.items()
+    return [name for name, each in own.items() if all(getattr(each, k) == v for k, v in wanted)]
 
 
 def make_corpus(name: str, given: Mapping[str, Any] | None = None) -> Any:

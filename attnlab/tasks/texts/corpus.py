@@ -17,6 +17,7 @@ class Corpus(TextCorpus):
     """Documents, each a list of sentences; see `TextCorpus`."""
 
     noun = "document"
+    has_sentences = True  # as `items` promises; otherwise an item is a piece of a long text
     validation = 0.05
     test = 0.05
 

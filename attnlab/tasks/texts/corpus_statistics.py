@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
-from attnlab.tasks.catalog import Row, corpus_catalog
+from attnlab.tasks.catalog import Row, corpora, corpus_catalog
 from attnlab.tasks.texts.corpus import Corpus, divided
 from attnlab.text.words import split_words
 
@@ -43,4 +44,5 @@ def _lines(row: Row) -> Iterator[tuple[str, ...]]:
     yield "words not in train", *(f"{100 * part['unknown']:.2f} %" for part in parts)
 
 
-CATALOG = corpus_catalog(Corpus, "without labels", describe, _lines, items="texts")
+TEXTS = corpus_catalog(Corpus, "without labels", describe, _lines, items="texts")
+CATALOG = replace(TEXTS, names=lambda: corpora(Corpus, has_sentences=True))

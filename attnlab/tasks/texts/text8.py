@@ -24,6 +24,7 @@ class Text8(PublishedText):
     """
 
     name = "text8"
+    has_sentences = False
     origin = "Mahoney 2006, mattmahoney.net/dc/textdata, from Wikipedia"
     license = "CC BY-SA 3.0, as Wikipedia; name Wikipedia and Mahoney"
 

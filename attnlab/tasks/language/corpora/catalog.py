@@ -10,7 +10,7 @@ from attnlab.tasks.catalog import Catalog, Row, Sheet, corpora, make_corpus
 from attnlab.tasks.declaration import Progress
 from attnlab.tasks.language.corpora.corpus import RowCorpus
 from attnlab.tasks.text_corpus import PARTS
-from attnlab.tasks.texts.corpus_statistics import CATALOG as TEXTS
+from attnlab.tasks.texts.corpus_statistics import TEXTS
 
 _ROWS = "rows"
 
