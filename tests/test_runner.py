@@ -357,7 +357,7 @@ PRESETS = [
 def test_every_preset_runs(compose, no_figures, tmp_path, name):
     config = compose(f"experiment={name}", *QUICK)
     if config.task.name == "language" and config.data.name == "associative_recall":
-        config = compose(f"experiment={name}", *QUICK, "data.rows=48")
+        config = compose(f"experiment={name}", *QUICK, "data.rows=100")
     elif config.task.name == "language":
         text = Path(os.environ.get("ATTNLAB_REALDATA", "")) / "shakespeare/input.txt"
         if not text.is_file():
