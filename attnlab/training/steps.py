@@ -157,7 +157,7 @@ class Border(Enum):
     # AVX-512: 1.25 at 128, 1.03 at 256. AVX2: 1.1 at 128 and 256, if all batches have one shape.
     TRANSFORMER_TRANSLATOR = Largest(128, 0)
     # One stack, in `step_operations`. AVX-512 (Intel): 1.3 at 3e9, 1.1 at 2e10, 1.2 at 3e10, 0.9 at
-    # 3e11 for images; 2.1 at 9e7, 1.4 at 1e9, 1.3 at 2e9, 1.1 at 4e9 for language.
+    # 3e11 for images; for language, in CPU time, 2.1 at 9e7, 1.4 at 1e9, 1.3 at 2e9, 1.1 at 4e9.
     TRANSFORMER_STACK = Largest(4e10, 4e9)
 
 
