@@ -108,7 +108,11 @@ class LanguageLearner(InMemoryLearner):
 
     def examples(self) -> dict[str, Any] | None:
         """Return attention on the sample of `report`, or on a test row; see `examples`."""
-        tokens = self._task.asked("test").tokens[0] if self._line is None else self._line
+        tokens = self._line
+        if tokens is None:
+            rows = self._task.asked("test")
+            last = int(rows.places[0][rows.known[0]].max())  # padding follows
+            tokens = rows.tokens[0] if self.model.fixed_length else rows.tokens[0, : last + 1]
         return examples(self._task, tokens[: min(_SHOWN, self._task.context)], self.program.attend)
 
     def _scored(self, part: str) -> Scores:

@@ -217,6 +217,9 @@ def test_rows_are_learned(jit):
     assert losses.values[-1] < 0.3
     assert learner.validate(20)["val_accuracy"] > 0.9
     assert learner.report().metrics.keys() == {"accuracy", "whole_rows", "loss"}
+    row = task.asked("test")
+    last = row.places[0][row.known[0]].max()  # what follows is padding
+    assert learner.examples()["ids"].tolist() == row.tokens[0, : last + 1].tolist()
 
 
 @pytest.fixture
