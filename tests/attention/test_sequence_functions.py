@@ -123,6 +123,23 @@ def test_vectors_before_the_sequence_count_as_zero(given):
     np.testing.assert_allclose(found[:, 2:], convolved(vectors[:, 2:], taps), atol=1e-5)
 
 
+@pytest.mark.parametrize("heads", [(), (H,)])
+def test_gradients_of_a_convolution_are_those_of_tensorflow_for_its_formula(heads):
+    vectors, taps = tf.constant(normal(B, *heads, T, D)), tf.constant(normal(N, *heads, D, seed=1))
+    factors = normal(B, *heads, T, D, seed=2)
+    with tf.GradientTape(persistent=True) as tape:
+        tape.watch([vectors, taps])
+        ours = tf.reduce_sum(causal_convolution(vectors, taps) * factors)
+        steps = tf.unstack(
+            tf.concat([tf.zeros_like(vectors)[..., : N - 1, :], vectors], -2), axis=-2
+        )
+        mixed = [tf.add_n([taps[j] * steps[p + j] for j in range(N)]) for p in range(T)]
+        expected = tf.reduce_sum(tf.stack(mixed, axis=-2) * factors)
+    for variable in (vectors, taps):
+        found = tape.gradient(ours, variable)
+        np.testing.assert_allclose(found, tape.gradient(expected, variable), atol=1e-5)
+
+
 def test_results_and_gradients_are_those_of_a_depthwise_convolution_of_pytorch():
     torch = pytest.importorskip("torch")
     vectors, taps, factors = normal(B, T, D), normal(N, D, seed=1), normal(B, T, D, seed=2)

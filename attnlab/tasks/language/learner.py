@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from attnlab.tasks.language.task import LanguageTask
 
 _MEASURED = 64  # windows on which the heads are measured
-_STEPS_FOR_XLA = 1000  # of a run: compiling takes about 10 CPU s, a step 6 to 20 CPU ms less
+_STEPS_FOR_XLA = 500  # of a run: compiling takes about 10 CPU s, a step 6 to 50 CPU ms less
 _SHOWN = 48  # tokens on the picture of attention
 
 
