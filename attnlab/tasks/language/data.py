@@ -33,6 +33,10 @@ class Asked:
         """Which targets there are, bool."""
         return self.targets != PADDING
 
+    def at(self, numbers: np.ndarray) -> Asked:
+        """Return some of the windows or rows."""
+        return Asked(self.tokens[numbers], self.targets[numbers], self.places[numbers])
+
     @property
     def everywhere(self) -> bool:
         """Whether target t of each window is at place t, as in windows of a text."""

@@ -38,11 +38,6 @@ class ScoredTask(Protocol):
     def lengths(self, part: str) -> np.ndarray | None: ...  # noqa: D102
 
 
-def bits_per_byte(losses: np.ndarray, stream: Stream) -> float:
-    """Return the sum of losses in nats / (ln 2 * bytes of all tokens but the first)."""
-    return float(losses.sum(dtype=np.float64) / (math.log(2) * _bytes(stream)))
-
-
 def _bytes(stream: Stream) -> float:
     return float(stream.sizes[1:].sum(dtype=np.float64))
 

@@ -74,6 +74,27 @@ def test_scores_are_those_of_the_definitions():
     assert {"kneser_ney_2", "kneser_ney_7", "xz"} <= report.baselines.keys()
 
 
+def test_validation_scores_some_windows_of_a_long_text(monkeypatch):
+    monkeypatch.setattr("attnlab.tasks.language.learner._VALIDATED", 3)
+    task = task_of(Text(TEXT), context=8)
+    task.windows = 5
+    model = small_model(vocabulary=task.vocabulary.size, context=8)
+    learner = LanguageLearner(configuration(list(TINY)), task, model)
+    found, report = learner.validate(1), task.evaluate(learner.model, "validation")
+    every, windows = (
+        report.predictions,
+        np.arange(5) * 25 // 5,
+    )  # 200 characters, the last one alone
+    assert len(every["nats"]) == 25
+    nats, count = (every[name][windows].sum() for name in ("nats", "tokens"))
+    assert found["val_loss"] == pytest.approx(nats / count, rel=1e-4)
+    bits = nats / every["bytes"][windows].sum() / math.log(2)
+    assert found["val_bits_per_byte"] == pytest.approx(bits, rel=1e-4)
+    task.windows = 100
+    whole = LanguageLearner(configuration(list(TINY)), task, model).validate(1)
+    assert whole["val_loss"] == pytest.approx(report.metrics["loss"], rel=1e-5)
+
+
 def test_a_stride_gives_a_longer_past():
     task = task_of(Text(TEXT), context=8)
     model = small_model(vocabulary=task.vocabulary.size, context=8)

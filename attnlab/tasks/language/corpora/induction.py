@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from attnlab.errors import RequestError
 from attnlab.tasks.language.corpora.corpus import Rows
 from attnlab.tasks.language.corpora.drawn import DrawnRows
 
@@ -17,11 +18,15 @@ class Induction(DrawnRows):
         rows: the number of training rows.
         vocabulary: the number of tokens, the special one included.
         length: tokens of a row.
-        test_length: tokens of a row of the test part; None: `length`.
+        test_length: tokens of each of 1,000 further rows of test; None: no such rows.
         seed: draws the rows; the run's seed doesn't change them.
+
+    Raises:
+        RequestError: `test_length` doesn't exceed `length`.
     """
 
     name = "induction"
+    version = 2
     origin = "made by this project, after the induction heads of Gu and Dao (2023)"
 
     def __init__(
@@ -33,16 +38,26 @@ class Induction(DrawnRows):
         test_length: int | None = None,
         seed: int = 0,
     ) -> None:
+        if test_length is not None and test_length <= length:
+            raise RequestError(
+                f"data.test_length: expected more than data.length={length}, or null, got "
+                f"{test_length}."
+            )
         super().__init__(rows, seed, vocabulary=vocabulary, length=length, test_length=test_length)
         self.vocabulary, self.length, self.test_length = vocabulary, length, test_length
+        self.tests_longer = test_length is not None
 
     @property
     def symbols(self) -> Sequence[str]:
         """Return the numbers of the symbols, and `?` for the special one."""
         return [*map(str, range(self.vocabulary - 1)), "?"]
 
+    def lengths(self, rows: Rows) -> np.ndarray | None:
+        """Return the number of tokens of each row, (N,); None if all rows have the same."""
+        return rows.scored.argmax(axis=1) + 1 if self.tests_longer else None
+
     def _make(self, rng: np.random.Generator, rows: int, part: str) -> Rows:
-        length = self.test_length if part == "test" and self.test_length else self.length
+        length = self.test_length if part == "longer" and self.test_length else self.length
         return induction(rng, rows, vocabulary=self.vocabulary, length=length)
 
 

@@ -12,6 +12,7 @@ import pytest
 from attnlab.errors import RequestError
 from attnlab.tasks.language.corpora.addition import Addition
 from attnlab.tasks.language.corpora.associative_recall import AssociativeRecall
+from attnlab.tasks.language.corpora.corpus import Rows
 from attnlab.tasks.language.corpora.drawn import different
 from attnlab.tasks.language.corpora.in_context_recall import InContextRecall
 from attnlab.tasks.language.corpora.induction import Induction
@@ -147,8 +148,15 @@ def test_recall_replaces_fillers_by_any_token():
 
 def test_induction_asks_at_the_end_for_what_followed_the_special_symbol(made):
     corpus = Induction(rows=ROWS, test_length=300)
-    for part, length in (("train", 64), ("validation", 64), ("test", 300)):
-        rows = corpus.rows(part)
+    test = corpus.rows("test")
+    parts = [
+        (corpus.rows("train"), 64),
+        (corpus.rows("validation"), 64),
+        (Rows(*(each[:1000, :64] for each in test)), 64),
+        (Rows(*(each[1000:] for each in test)), 300),
+    ]
+    assert corpus.lengths(test).tolist() == 1000 * [64] + 1000 * [300]
+    for rows, length in parts:
         special = np.argwhere(rows.tokens == 15)
         assert rows.tokens.shape[1] == length and len(special) == 2 * len(rows.tokens)
         first, last = special[0::2, 1], special[1::2, 1]
@@ -339,6 +347,7 @@ def test_listops_values_are_right_and_sizes_as_set(made):
         (SelectiveCopy, {"length": 32}, r"data\.length: expected at least 33.*got 32"),
         (InContextRecall, {"length": 7}, r"data\.length: expected an even number, got 7"),
         (Copy, {"shortest": 21}, r"data\.shortest: expected at most data\.longest=20, got 21"),
+        (Induction, {"test_length": 64}, r"data\.test_length: expected more than .*=64.*got 64"),
         (Sort, {"test_longest": 20}, r"data\.test_longest: expected more than .*=20.*got 20"),
         (Addition, {"test_digits": 8}, r"data\.test_digits: expected more than .*=8.*got 8"),
         (ListOps, {"shortest": 61}, r"data\.shortest: expected at most data\.longest=60, got 61"),
