@@ -14,9 +14,9 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 import re
 import shutil
-import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 from datetime import date
@@ -322,22 +322,24 @@ def take_over(name: str, source: Path) -> None:
         sys.exit(f"docs/findings/studies.yaml: add `{name}` with its title and answer first.")
     table = source / "table.csv" if source.is_dir() else source
     shutil.copyfile(table, TABLES / f"{name}.csv")
-    commit = subprocess.run(
-        ["git", "rev-parse", "--short", "HEAD"],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-    ).stdout.strip()
+    commits = ", ".join(_commits(name, table.resolve().parents[2]))
     made = date.fromtimestamp(table.stat().st_mtime).isoformat()
     with MADE.open(encoding="utf-8") as lines:
         rows = [row for row in csv.DictReader(lines) if row["study"] != name]
-    rows.append({"study": name, "date": made, "code": f"attnlab {__version__} ({commit})"})
+    code = f"attnlab {__version__}" + (f" ({commits})" if commits else "")
+    rows.append({"study": name, "date": made, "code": code})
     text = io.StringIO()
     writer = csv.DictWriter(text, ["study", "date", "code"], lineterminator="\n")
     writer.writeheader()
     writer.writerows(rows)
     MADE.write_text(text.getvalue(), encoding="utf-8")
+
+
+def _commits(name: str, runs: Path) -> list[str]:
+    """Return the commits of the code that trained a study's runs in the folder `runs`."""
+    files = runs.glob(f"sweeps/study-{name}-*/environment.json")
+    codes = (json.loads(file.read_bytes())["code"] or {} for file in files)
+    return sorted({code["commit"][:8] for code in codes if code.get("commit")})
 
 
 def written() -> dict[Path, str]:

@@ -67,11 +67,19 @@ def test_a_new_table_is_taken_over(findings, tmp_path, monkeypatch):
     (tables / "made.csv").write_text(
         "study,date,code\nreviews,2020-01-01,old\nbook,2020-01-02,old\n"
     )
-    (tmp_path / "table.csv").write_text("study,who\n")
-    findings.take_over("reviews", tmp_path)
+    study = tmp_path / "runs/studies/reviews"
+    for path, text in {
+        study / "table.csv": "study,who\n",
+        tmp_path
+        / "runs/sweeps/study-reviews-1/environment.json": '{"code": {"commit": "12345678ab"}}',
+        tmp_path / "runs/sweeps/study-reviews-2/environment.json": '{"code": null}',
+    }.items():
+        path.parent.mkdir(parents=True)
+        path.write_text(text)
+    findings.take_over("reviews", study)
     assert (tables / "reviews.csv").read_text() == "study,who\n"
     rows = [*csv.DictReader((tables / "made.csv").read_text().splitlines())]
     assert [row["study"] for row in rows] == ["book", "reviews"]
-    assert rows[1]["date"] > "2025" and rows[1]["code"].startswith("attnlab ")
+    assert rows[1]["date"] > "2025" and rows[1]["code"].endswith(" (12345678)")
     with pytest.raises(SystemExit, match="add `nothing`"):
         findings.take_over("nothing", tmp_path)
