@@ -123,6 +123,7 @@ ONLY_IN = {
     "hydra": {"cli", "config", "sweeps"},
     "omegaconf": {"cli", "config", "sweeps"},
     "optuna": {"sweeps"},
+    "ray": {"sweeps"},
     "mlflow": {"records/mlflow"},
     "sentencex": {"text"},
     "sklearn": {"tasks/answering", "tasks/classification", "text"},

@@ -56,7 +56,7 @@ HYDRA_SETTINGS = (
 )
 
 # Launchers that need an extra of this package.
-_OF_AN_EXTRA = {"submitit_slurm": "slurm", "submitit_local": "slurm"}
+_OF_AN_EXTRA = {"submitit_slurm": "slurm", "submitit_local": "slurm", "ray": "ray"}
 # Groups of a command that aren't part of a run's configuration.
 _OTHER_GROUPS = ("experiment", "search", "sweep")
 _NO_SETTINGS = ("rules", "defaults", "_target_")

@@ -124,6 +124,15 @@ class PathsConfig:
         "~/.cache/attnlab", "cache of downloaded data; also $ATTNLAB_DATA", type="str"
     )
 
+    def __post_init__(self) -> None:
+        """Refuse URLs, of which Python would make a folder `s3:`."""
+        for key, value in (("runs", self.runs), ("data", self.data)):
+            if "://" in str(value):
+                raise RequestError(
+                    f"paths.{key}: expected a folder, got {value}. Runs need a file system with "
+                    "locks and renames, which an object store doesn't have."
+                )
+
 
 @dataclass
 class SweepConfig:

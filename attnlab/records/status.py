@@ -22,6 +22,7 @@ _RUNNING = "RUNNING,COMPLETING,SUSPENDED,STOPPED"
 _PATIENCE = 20.0  # seconds for Slurm's answer
 _ANSWER_HOLDS = 10.0  # seconds, so that a list of runs asks Slurm once
 _asked: tuple[float, set[str] | None] | None = None
+_launcher: dict[str, Any] | None = None  # the process with which this one ends
 
 
 class FolderLock:
@@ -87,25 +88,35 @@ def flocked(folder: Path) -> Iterator[None]:
 def this_process() -> dict[str, Any]:
     """Return what identifies this process for `is_running`: host, pid, and on Linux its start.
 
-    Within a Slurm job also the job's number, so that other hosts can ask Slurm about it.
+    Within a Slurm job also the job's number, so that other hosts can ask Slurm about it. In a
+    worker that ends with its launcher also the launcher.
     """
     pid = os.getpid()
     job = variable(_SLURM)
     known = {"host": socket.gethostname(), "pid": pid, "pid_started": _start(pid)}
-    return known | ({"slurm_job": job} if job else {})
+    known |= {"slurm_job": job} if job else {}
+    return known | ({"launcher": _launcher} if _launcher else {})
+
+
+def end_with_launcher(launcher: Mapping[str, Any]) -> None:
+    """Record that this process ends with its launcher, which may be on another host."""
+    global _launcher
+    _launcher = dict(launcher)
 
 
 def is_running(owner: Mapping[str, Any], *, anew: bool = False) -> bool:
     """Return whether the process recorded by `this_process` is alive, as far as this host can tell.
 
-    A process on another host counts as alive, unless it was in a Slurm job that has ended. With
-    `anew` a recent answer of Slurm is not reused. The start time distinguishes the process from a
-    later one with the same pid.
+    A process on another host lives as long as the launcher that it ends with. Without one it counts
+    as alive, unless it was in a Slurm job that has ended. With `anew` a recent answer of Slurm is
+    not reused. The start time distinguishes the process from a later one with the same pid.
     """
     pid = owner.get("pid")
     if not isinstance(pid, int) or os.name == "nt":
         return True
     if owner.get("host") != socket.gethostname():
+        if isinstance(launcher := owner.get("launcher"), Mapping):
+            return launcher == _launcher or is_running(launcher, anew=anew)
         return _is_queued(owner.get("slurm_job"), anew)
     try:
         os.kill(pid, 0)
@@ -187,6 +198,8 @@ class Status:
             if state is not None:
                 status["state"] = state
             if state == "running":
+                for key in ("slurm_job", "launcher"):  # of an earlier process
+                    status.pop(key, None)
                 status.update(this_process())
             status.update(changes, updated=datetime.now(timezone.utc).isoformat())
             files.write_json(self._path, {"format": FORMAT, **status})

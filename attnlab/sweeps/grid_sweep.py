@@ -76,6 +76,8 @@ class GridSweep(Sweep):
         found = [self.index.find(point.digest) for point in todo if point.number in killed]
         self._killed_before = {(run.path, run.status.get("updated")) for run in found if run}
         asked = self.launcher.threads is not None
+        if todo:
+            self.launcher.open()
         if todo and self.launcher.here:
             self._divide()
         if todo or self._is_unfinished(rows):
@@ -86,7 +88,8 @@ class GridSweep(Sweep):
             failed = frozenset(row.path for row in rows if row.state == FAILED and row.path)
             self.launch = dataclasses.replace(self.launch, retry_failed=failed)
         with Progress(self.folder.name, len(rows), len(rows) - len(todo), self.rows) as progress:
-            if todo and asked and any(_trains_together(point) for point in self.points):
+            together = any(_trains_together(point) for point in self.points)
+            if todo and asked and together and not self.launcher.spreads:
                 progress.say(_EACH_FOR_ITSELF)
             if len(todo) < len(rows):
                 progress.say(self._summary(rows, len(todo)))
@@ -97,7 +100,7 @@ class GridSweep(Sweep):
                 more = "; more don't fit into memory" if self._is_short_of_memory else ""
                 most = max(min(len(group), at_a_time(p.config for p in group)) for group in groups)
                 progress.say(f"{most} jobs at a time train together{more}")
-            elif self.launcher.threads and not asked and len(todo) > 1:
+            elif self.launcher.threads and len(todo) > 1 and (self.launcher.spreads or not asked):
                 workers = min(self.launcher.workers, len(todo))
                 progress.say(f"{workers} jobs at a time, each in its own process")
             self._run(todo)
@@ -209,6 +212,8 @@ class GridSweep(Sweep):
 
     def _launch(self, points: Sequence[Point]) -> LauncherDied | None:
         """Launch once; returns the error if the launcher died."""
+        programs = len({point.config.program for point in points})
+        calls = 0 if programs <= MOST_PROGRAMS else MOST_PROGRAMS
         for groups in self._parts(self._groups(points)):
             settings = [group[0].config.digest_of_settings for group in groups]
             configs = {
@@ -217,7 +222,7 @@ class GridSweep(Sweep):
             }
             work = partial(run_points, launch=self.launch, groups=configs)
             try:
-                returned = self.launcher(work, [group[0].overrides for group in groups])
+                returned = self.launcher(work, [group[0].overrides for group in groups], calls)
             except LauncherDied as death:
                 return death
             for group, results in zip(groups, returned, strict=True):
@@ -274,7 +279,7 @@ class GridSweep(Sweep):
         """Return how many points a process may train at a time, if this one is among them."""
         wanted = point.config.trainer.together
         # On a cluster, each point is a job of its own.
-        if wanted == "never" or not _trains_together(point) or not self.launcher.bound:
+        if wanted == "never" or not _trains_together(point) or self.launcher.spreads:
             return 1
         share = -(-points // self.launcher.workers)
         most = min(MOST_TOGETHER, share) if wanted == "auto" else wanted

@@ -6,12 +6,15 @@ launcher for it; tests/sweeps/test_internals.py fails by name if another version
 
 from __future__ import annotations
 
+import itertools
+import os
+import pickle
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +23,7 @@ from hydra.core.config_store import ConfigStore
 from hydra.core.plugins import Plugins
 from hydra.core.singleton import Singleton
 from hydra.core.utils import JobReturn
+from hydra.plugins.launcher import Launcher
 from hydra.plugins.sweeper import Sweeper
 from hydra.types import HydraContext
 from omegaconf import DictConfig, flag_override
@@ -41,6 +45,13 @@ def register_sweeper(sweeper: type[Sweeper]) -> None:
     plugins.class_name_to_class[_TARGET] = sweeper
     store = ConfigStore.instance().store
     store(group="hydra/sweeper", name="attnlab", node={"_target_": _TARGET}, provider="attnlab")
+
+
+def register_launcher(launcher: type[Launcher], target: str, settings: Any) -> None:
+    """Make a class known to Hydra as `hydra/launcher: ray`, with the default settings."""
+    Plugins.instance().class_name_to_class[target] = launcher
+    store = ConfigStore.instance().store
+    store(group="hydra/launcher", name="ray", node=settings, provider="attnlab")
 
 
 def apply_overrides(overrides: Sequence[Override], composed: DictConfig) -> None:
@@ -96,6 +107,50 @@ def launch(
     return [each._return_value for each in returned]
 
 
+_numbers = itertools.count()
+
+
+def launch_stored(
+    context: HydraContext,
+    task_function: Callable[[DictConfig], Any],
+    composed: DictConfig,
+    overrides: Sequence[Sequence[str]],
+    *,
+    keep: bool,
+) -> list[Any]:
+    """Call `launch` with a function that jobs read from a file, once per process.
+
+    Joblib and submitit send the function with each job. It contains the configurations of all jobs,
+    so their messages would grow with the square of the number of jobs. `keep` leaves the file for
+    jobs that outlive this process.
+    """
+    folder = Path(composed.hydra.sweep.dir) / ".jobs"
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"{os.getpid()}-{next(_numbers)}.pickle"
+    path.write_bytes(pickle.dumps(task_function))
+    try:
+        return launch(context, Stored(path), composed, overrides)
+    finally:
+        if not keep:
+            path.unlink(missing_ok=True)
+
+
+class Stored:
+    """A function in a file."""
+
+    def __init__(self, path: Path):
+        self._path = path
+
+    def __call__(self, cfg: DictConfig) -> Any:
+        """Call the function."""
+        return _loaded(self._path)(cfg)
+
+
+@lru_cache(maxsize=1)
+def _loaded(path: Path) -> Any:
+    return pickle.loads(path.read_bytes())
+
+
 def launch_aside(*arguments: Any) -> list[Any]:
     """Call `launch` in a process of its own, which ends with it."""
     from joblib.externals.loky import ProcessPoolExecutor
@@ -119,6 +174,15 @@ def in_folder(composed: DictConfig, folder: Path) -> DictConfig:
     with flag_override(composed.hydra, ["readonly", "struct"], [False, False]):
         composed.hydra.sweep.dir = str(folder)
         composed.hydra.overrides.hydra.append(f"hydra.sweep.dir={quoted(str(folder))}")
+    return composed
+
+
+def with_max_calls(composed: DictConfig, calls: int) -> DictConfig:
+    """Return the configuration of a sweep by Ray with a number of jobs per process, if unset."""
+    composed = composed.copy()
+    with flag_override(composed.hydra, ["readonly", "struct"], [False, False]):
+        if composed.hydra.launcher.max_calls is None:
+            composed.hydra.launcher.max_calls = calls
     return composed
 
 

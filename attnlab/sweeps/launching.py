@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from omegaconf import DictConfig
 
 from attnlab.errors import RequestError
 from attnlab.records.environment import processors
-from attnlab.sweeps import internals
+from attnlab.sweeps import internals, ray_launcher
 from attnlab.sweeps.worker import Room
 
 
@@ -21,7 +22,10 @@ class LauncherDied(Exception):
 
 
 class Launcher:
-    """The launcher of a sweep: this process, joblib's workers, or submitit's."""
+    """The launcher of a sweep: this process, joblib's workers, submitit's, or Ray's.
+
+    Raises `RequestError` if one of its settings is wrong.
+    """
 
     def __init__(self, context: HydraContext, config: DictConfig, folder: Path):
         self._context = context
@@ -36,17 +40,38 @@ class Launcher:
                 "hydra.launcher.n_jobs=0: must be a number of processes, or -1 for one per "
                 "processor."
             )
+        is_ray = target == ray_launcher.TARGET
+        self._ray = ray_launcher.Connection(config.hydra.launcher) if is_ray else None
         # Whether work ends with this process; jobs in a cluster's queue don't.
         self.bound = "submitit" not in target
-        self.here = self.bound and not self._is_joblib  # whether work runs in this process
+        # Whether work runs in this process.
+        self.here = self.bound and not self._is_joblib and not is_ray
+        # Whether each run is a job of its own, which may be on another machine.
+        self.spreads = is_ray or not self.bound
 
     def divide(self, processes: int) -> None:
         """Run work in this many joblib processes instead of in this process."""
         self._use(internals.by_joblib(self._config, processes))
 
+    def open(self) -> None:
+        """Connect to the Ray cluster, if the launcher has one.
+
+        Raises:
+            RequestError: No cluster answers, or a job is larger than any node.
+        """
+        if self._ray is not None:
+            self._ray.open()
+
+    def close(self) -> None:
+        """Disconnect from the Ray cluster."""
+        if self._ray is not None:
+            self._ray.close()
+
     @property
     def workers(self) -> int:
-        """Return the number of processes that work at the same time."""
+        """Return the number of processes that work at the same time; Ray must be open."""
+        if self._ray is not None:
+            return self._ray.slots
         settings = self._config.hydra.launcher
         if self._is_joblib:
             import joblib
@@ -56,35 +81,50 @@ class Launcher:
 
     @property
     def threads(self) -> int | None:
-        """Return the number of threads per joblib process; None for other launchers."""
+        """Return the number of threads per process of joblib or Ray; None for other launchers."""
+        if self._ray is not None:
+            return max(1, int(self._config.hydra.launcher.num_cpus))
         return max(1, processors() // self.workers) if self._is_joblib else None
 
     def __call__(
-        self, work: Callable[[DictConfig], Any], overrides: Sequence[Sequence[str]]
+        self,
+        work: Callable[[DictConfig], Any],
+        overrides: Sequence[Sequence[str]],
+        calls: int = 1,
     ) -> list[Any]:
         """Call `work` for each list of overrides; returns the results, or exceptions.
 
         Once this process has compiled as many programs as it has room for, each further call runs
-        in a new process.
+        in a new process. A process of Ray ends after `calls` jobs; 0 for no limit.
 
         Raises:
             LauncherDied: The launcher failed, or one of its processes ended.
             KeyboardInterrupt: Interrupted.
         """
-        self._room = self._room or Room()
-        aside = self.here and self._room.is_full()
-        launch = internals.launch_aside if aside else internals.launch
+        launch, config = self._launch(), self._config
+        if self._ray is not None:
+            config = internals.with_max_calls(config, calls)
         try:
             with nullcontext() if self.bound else internals.every_result():
-                return launch(self._context, work, self._config, overrides)
+                return launch(self._context, work, config, overrides)
         except Exception as error:
             raise LauncherDied(one_line(error)) from error
         finally:
             if self._is_joblib:
                 internals.end_workers()
 
+    def _launch(self) -> Callable[..., list[Any]]:
+        if self._ray is not None:
+            return internals.launch
+        if not self.here:
+            return partial(internals.launch_stored, keep=not self.bound)
+        self._room = self._room or Room()
+        return internals.launch_aside if self._room.is_full() else internals.launch
+
     def was_ended(self, result: object) -> bool:
         """Whether a result is missing because the system ended the job's process."""
+        if isinstance(result, ray_launcher.JobLost):
+            return True
         return not self.bound and internals.was_ended(result)
 
 

@@ -13,7 +13,8 @@ from omegaconf import DictConfig
 
 from attnlab.config import composing as config
 from attnlab.errors import RequestError
-from attnlab.sweeps.internals import register_sweeper
+from attnlab.sweeps.internals import register_launcher, register_sweeper
+from attnlab.sweeps.ray_launcher import TARGET, RayConf, RayLauncher
 
 
 class AttnlabSweeper(Sweeper):
@@ -58,9 +59,10 @@ class AttnlabSweeper(Sweeper):
 
 
 def register(overrides: Sequence[str]) -> None:
-    """Register the sweeper with Hydra, and pass it the overrides."""
+    """Register the sweeper and the Ray launcher with Hydra, and pass the sweeper the overrides."""
     AttnlabSweeper.overrides, AttnlabSweeper.error = list(overrides), None
     register_sweeper(AttnlabSweeper)
+    register_launcher(RayLauncher, TARGET, RayConf)
 
 
 def raise_error() -> None:

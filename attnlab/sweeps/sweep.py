@@ -88,8 +88,10 @@ class Sweep(ABC):
                 wait_for_finishes()
             except (KeyboardInterrupt, StoppedEarly) as error:
                 stop = error
-                if not self.launcher.bound:  # a cluster's queue may still have jobs
+                if self.launcher.spreads:  # a cluster's queue may still have jobs
                     self.launch.stop()
+            finally:
+                self.launcher.close()
             rows = self.rows()
             if rows:
                 try:

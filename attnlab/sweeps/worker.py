@@ -26,7 +26,7 @@ from attnlab.config.sections import RunConfig
 from attnlab.errors import Pruned, RequestError, RunBusy, RunFailed, plain_text
 from attnlab.process import set_up
 from attnlab.records.environment import processors
-from attnlab.records.status import is_running, this_process
+from attnlab.records.status import end_with_launcher, is_running, this_process
 from attnlab.run.command import check_for_interrupt, listen_for_interrupts
 from attnlab.run.find_or_run import COMPLETED, FAILED, PRUNED, RUNNING
 from attnlab.sweeps.sweep_folder import SweepFolder
@@ -64,6 +64,11 @@ class Launch:
     bound: bool = True  # whether work ends with the process that launched it
     fail_fast: bool = False  # whether the first run that fails stops the others
     retry_failed: Collection[Path] = ()  # folders of failed runs to run again
+
+    def is_owner(self) -> bool:
+        """Whether this process launched the work."""
+        this = this_process()
+        return all(this[key] == self.owner.get(key) for key in ("host", "pid"))
 
     def is_active(self) -> bool:
         """Whether more work may start: the launch isn't stopped, and a needed owner is alive."""
@@ -154,7 +159,7 @@ def run_together(
         if alone
         else together(works, programs, launch.threads or processors(), at_a_time)
     )
-    if os.getpid() != launch.owner.get("pid"):  # the owner may end this process at any time
+    if not launch.is_owner():  # the owner may end this process at any time
         wait_for_finishes()
     return found
 
@@ -194,7 +199,7 @@ def stop_early(launch: Launch, outcome: Outcome) -> None:
 
 def prepare_process(launch: Launch) -> None:
     """Set up a worker process; the process that launched the work is not changed."""
-    if os.getpid() == launch.owner.get("pid"):
+    if launch.is_owner():
         return
     set_up()
     if launch.threads:
@@ -209,6 +214,7 @@ def prepare_process(launch: Launch) -> None:
 def end_with(owner: Mapping[str, Any]) -> None:
     """Interrupt this process when the process that launched it has ended, as by `kill -9`."""
     global _guarded
+    end_with_launcher(owner)
     if _guarded or threading.current_thread() is not threading.main_thread():
         return
     _guarded = True

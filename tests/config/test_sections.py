@@ -56,6 +56,12 @@ def test_a_rule_accepts_and_refuses(rule, good, bad):
             check_rule("k", value, rule)
 
 
+@pytest.mark.parametrize("key", ["runs", "data"])
+def test_a_url_is_no_folder(key):
+    with pytest.raises(RequestError, match=f"^paths.{key}: expected a folder, got s3://b/runs"):
+        parse(document(paths={key: "s3://b/runs"}), {})
+
+
 def test_the_sentence_names_key_expectation_reason_value_and_the_did_you_mean_choice():
     rule = Rule(**{"choices": ["simple", "gru", "lstm"], "why": "no others"})
     with pytest.raises(RequestError) as e:

@@ -60,6 +60,25 @@ def test_a_process_on_another_host_counts_as_living(tmp_path):
         FolderLock(tmp_path).acquire()
 
 
+def test_a_worker_on_another_host_lives_as_long_as_its_launcher(tmp_path, holder, monkeypatch):
+    launcher = json.loads((tmp_path / "lock.json").read_text())
+    worker = {"host": "node7", "pid": 1, "slurm_job": "77", "launcher": launcher}
+    monkeypatch.setenv("SLURM_JOB_ID", "77")  # Ray's nodes may be in one job of Slurm
+    assert is_running(worker)
+    holder.kill()
+    holder.wait()
+    assert not is_running(worker)
+    monkeypatch.setattr(status, "_launcher", launcher)  # for another worker of the same launcher
+    assert is_running(worker) and this_process()["launcher"] == launcher
+
+
+def test_a_run_forgets_the_launcher_of_an_earlier_process(tmp_path):
+    run = RunDirectory.create(tmp_path, "fib", "none", 0)
+    run.status.write(launcher={"host": "node7", "pid": 1}, slurm_job="5")
+    run.status.write("running")
+    assert not {"launcher", "slurm_job"} & set(run.status.read())
+
+
 def test_a_damaged_lock_can_be_taken_over(tmp_path):
     (tmp_path / "lock.json").write_text("{")
     FolderLock(tmp_path).acquire()

@@ -7,6 +7,7 @@ submitit 1.5.4 and Optuna 5.0.0.
 from __future__ import annotations
 
 import os
+import pickle
 
 import optuna
 import pytest
@@ -72,6 +73,35 @@ def test_hydras_launcher_returns_the_result_of_each_call(hydra, tmp_path, launch
     found = internals.launch(context, work, composed, [["seed=0"], ["seed=1"], ["seed=2"]])
     assert [each[0] for each in (found[0], found[2])] == [0, 2]
     assert isinstance(found[1], ValueError)
+
+
+class Large:
+    """Work that is large when pickled."""
+
+    def __init__(self):
+        self.data = os.urandom(50_000)
+
+    def __call__(self, cfg):
+        return cfg.seed, len(self.data)
+
+
+def test_jobs_read_their_work_from_a_file(hydra, tmp_path, monkeypatch):
+    context, load = hydra
+    sent = []
+
+    def launch(context, work, composed, overrides):
+        sent.append(len(pickle.dumps(work)))
+        return original(context, work, composed, overrides)
+
+    original = internals.launch
+    monkeypatch.setattr(internals, "launch", launch)
+    composed = internals.in_folder(load(), tmp_path)
+    for keep in (True, False):
+        words = [["seed=4"], ["seed=5"]]
+        found = internals.launch_stored(context, Large(), composed, words, keep=keep)
+        assert found == [(4, 50_000), (5, 50_000)]
+        assert len([*tmp_path.glob(".jobs/*")]) == 1
+    assert max(sent) < 500
 
 
 def test_joblibs_workers_are_ended():

@@ -11,12 +11,13 @@ from omegaconf import OmegaConf
 
 from attnlab.records.status import FolderLock, this_process
 from attnlab.run import find_or_run
-from attnlab.sweeps import internals, launching, worker
+from attnlab.sweeps import internals, launching, ray_launcher, worker
 from attnlab.sweeps.launching import Launcher, LauncherDied
 from attnlab.sweeps.worker import Launch, StoppedEarly, prepare_process, run_or_find, run_points
 
 JOBLIB = {"_target_": "hydra_plugins.x.JoblibLauncher", "n_jobs": 3}
 BASIC = {"_target_": "hydra._internal.core_plugins.basic_launcher.BasicLauncher"}
+RAY = {"_target_": ray_launcher.TARGET, "address": None, "num_cpus": 2.5, "num_gpus": 0}
 SLURM = {"_target_": "hydra_plugins.hydra_submitit_launcher.x.SlurmLauncher"}
 
 
@@ -35,10 +36,18 @@ def test_threads_are_divided_between_the_workers_of_one_machine(tmp_path, monkey
     assert make(tmp_path, {**SLURM, "array_parallelism": 9}).workers == 9
 
 
-def test_only_cluster_jobs_outlive_the_command(tmp_path):
-    launchers = [make(tmp_path, launcher) for launcher in (BASIC, JOBLIB, SLURM)]
-    assert [each.bound for each in launchers] == [True, True, False]
-    assert [each.here for each in launchers] == [True, False, False]
+def test_only_cluster_jobs_outlive_the_command(tmp_path, monkeypatch):
+    monkeypatch.setattr(ray_launcher, "find_spec", lambda name: name)
+    launchers = [make(tmp_path, launcher) for launcher in (BASIC, JOBLIB, RAY, SLURM)]
+    assert [each.bound for each in launchers] == [True, True, True, False]
+    assert [each.here for each in launchers] == [True, False, False, False]
+    assert [each.spreads for each in launchers] == [False, False, True, True]
+
+
+def test_a_job_of_ray_has_the_threads_of_its_processors(tmp_path, monkeypatch):
+    monkeypatch.setattr(ray_launcher, "find_spec", lambda name: name)
+    assert make(tmp_path, RAY).threads == 2
+    assert make(tmp_path, {**RAY, "num_cpus": 0.5}).threads == 1
 
 
 def test_a_launcher_is_divided_into_processes(tmp_path, monkeypatch):
@@ -74,6 +83,11 @@ def test_a_worker_gets_its_threads_unless_the_user_set_them(tmp_path, monkeypatc
     prepare_process(Launch(tmp_path, 1, {**this_process(), "pid": 1}, threads=3))
     assert os.environ["TF_NUM_INTRAOP_THREADS"] == "3"
     assert os.environ["OMP_NUM_THREADS"] == "5"
+
+
+def test_a_process_of_another_host_with_an_equal_pid_is_a_worker(tmp_path):
+    assert Launch(tmp_path, 1).is_owner()
+    assert not Launch(tmp_path, 1, {**this_process(), "host": "node7"}).is_owner()
 
 
 @pytest.fixture

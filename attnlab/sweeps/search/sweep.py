@@ -75,6 +75,7 @@ class SearchSweep(Sweep):
         states = [trial.state for trial in study.trials()]
         self.before, told = states.count(COMPLETED), len(states) - states.count(RUNNING)
         if left := study.left():
+            self.launcher.open()
             self.start_parents([self.plan.first])
         most = self._most_together()
         with Progress(self.folder.name, self._settings.trials, told, self.rows) as progress:
@@ -211,7 +212,7 @@ def run_trials(
     prepare_process(launch)
     assert plan.search is not None
     study = Study.open(plan.search, plan.folder.path, plan.folder.name)
-    owner = {**this_process(), "launcher": dict(launch.owner) if launch.bound else None}
+    owner = {"launcher": dict(launch.owner) if launch.bound else None, **this_process()}
     busy: set[int] = set()
     room = Room()
     while launch.is_active() and not room.is_full():

@@ -1,0 +1,288 @@
+"""Hydra's launcher `ray`: each job is a task of a Ray cluster.
+
+Unlike hydra-ray-launcher, it takes one result at a time, so a lost worker or node costs only its
+own job. Ray itself retries nothing: the same command resumes what was lost.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import shutil
+import signal
+import socket
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from hydra.core.hydra_config import HydraConfig
+from hydra.core.singleton import Singleton
+from hydra.core.utils import JobReturn, JobStatus, run_job, setup_globals
+from hydra.plugins.launcher import Launcher
+from hydra.types import HydraContext, TaskFunction
+from omegaconf import DictConfig, open_dict
+
+from attnlab.errors import RequestError
+from attnlab.process import set_up, variable
+from attnlab.records.environment import processors
+from attnlab.run.command import check_for_interrupt
+
+TARGET = "hydra_plugins.attnlab.RayLauncher"
+LOCAL = "local"
+# Variables that jobs need from the process that launches them; nodes have their own others.
+_SENT = ("ATTNLAB_", "MLFLOW_", "TF_", "XLA_", "KERAS_", "HYDRA_")
+_MOST_SUBMITTED = 256  # tasks that Ray knows at a time, so that each wait looks at few
+_SECONDS_TO_ANSWER, _SECONDS_BETWEEN_LOOKS, _SECONDS_TO_STOP = 5.0, 1.0, 20.0
+
+
+@dataclass
+class RayConf:
+    """The settings `hydra.launcher` of `hydra/launcher=ray`."""
+
+    _target_: str = TARGET
+    address: str | None = None  # HOST:PORT, auto or local; None for $RAY_ADDRESS, else local
+    num_cpus: float = 1.0  # processors per job
+    num_gpus: float = 0.0  # GPUs per job; Ray lets a job see only its own
+    max_calls: int | None = None  # jobs per worker process, 0 for no limit; None: attnlab chooses
+
+
+class JobLost(Exception):
+    """A job has no result, because its process or its node ended."""
+
+
+class RayLauncher(Launcher):
+    """Runs each job as a Ray task; `connected` must be open."""
+
+    def __init__(self, **settings: Any):
+        self._settings = settings
+
+    def setup(
+        self, *, hydra_context: HydraContext, task_function: TaskFunction, config: DictConfig
+    ) -> None:
+        """Store what the jobs need."""
+        self._shared = (hydra_context, config, task_function)
+
+    def launch(
+        self, job_overrides: Sequence[Sequence[str]], initial_job_idx: int
+    ) -> Sequence[JobReturn]:
+        """Run all jobs; the result of a lost job is a `JobLost`.
+
+        Raises the error of a job that stops the sweep. Running jobs are then interrupted, as by
+        Ctrl-C, and may write a checkpoint.
+        """
+        import ray
+
+        setup_globals()
+        sent = {k: v for k, v in os.environ.items() if k.startswith(_SENT)}
+        # A reference inside a list stays one, so a worker reads what jobs share only once.
+        shared = [ray.put((Singleton.get_state(), *self._shared, os.getcwd(), sent))]
+        calls = {key: self._settings[key] for key in ("num_cpus", "num_gpus", "max_calls")}
+        task = ray.remote(max_retries=0, **calls)(_job)
+        waiting = [(initial_job_idx + i, list(w)) for i, w in enumerate(job_overrides)][::-1]
+        running: dict[Any, int] = {}
+        found: dict[int, JobReturn] = {}
+        try:
+            while waiting or running:
+                while waiting and len(running) < _MOST_SUBMITTED:
+                    number, words = waiting.pop()
+                    running[task.remote(shared, number, words)] = number
+                ended, _ = ray.wait([*running], timeout=_SECONDS_BETWEEN_LOOKS)
+                check_for_interrupt()
+                for reference in ended:
+                    found[running.pop(reference)] = _result(reference)
+        except BaseException:
+            _interrupt([*running])
+            raise
+        return [found[number] for number in sorted(found)]
+
+
+_read: dict[Any, Any] = {}  # what the jobs of the current launch share, in a worker
+
+
+def _job(shared: Sequence[Any], number: int, words: list[str]) -> JobReturn | BaseException:
+    """Run a job in a Ray worker; returns an error that stops the sweep."""
+    import ray
+
+    (reference,) = shared
+    if reference not in _read:
+        _read.clear()
+        _read[reference] = ray.get(reference)
+    state, context, config, function, folder, environment = _read[reference]
+    os.chdir(folder)
+    os.environ.update(environment)
+    set_up()
+    setup_globals()
+    Singleton.set_state(state)
+    composed = context.config_loader.load_sweep_config(config, words)
+    with open_dict(composed.hydra.job) as job:
+        job.id, job.num = f"{job.name}_{number}", number
+    HydraConfig.instance().set_config(composed)
+    keys = {"job_dir_key": "hydra.sweep.dir", "job_subdir_key": "hydra.sweep.subdir"}
+    try:
+        return run_job(function, composed, hydra_context=context, **keys)
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
+        return error
+
+
+def _result(reference: Any) -> JobReturn:
+    """Return the result of a task that has ended; raises an error that stops the sweep."""
+    import ray
+
+    try:
+        found = ray.get(reference)
+    except ray.exceptions.RayTaskError as error:
+        return JobReturn(status=JobStatus.FAILED, _return_value=error.cause or error)
+    except ray.exceptions.RayError as error:
+        lost = JobLost(f"{type(error).__name__}: {str(error).strip().splitlines()[0]}")
+        return JobReturn(status=JobStatus.FAILED, _return_value=lost)
+    if isinstance(found, BaseException):
+        raise found
+    return found
+
+
+def _interrupt(references: list[Any]) -> None:
+    """Interrupt tasks; end those that have not stopped after some seconds."""
+    import ray
+
+    with suppress(ray.exceptions.RayError):
+        for reference in references:
+            ray.cancel(reference)
+        if references:
+            _, left = ray.wait(references, num_returns=len(references), timeout=_SECONDS_TO_STOP)
+            for reference in left:
+                ray.cancel(reference, force=True)
+
+
+class Connection:
+    """The connection of a sweep to a Ray cluster; a local cluster starts and ends with it.
+
+    Raises `RequestError` if Ray isn't installed, or a setting is wrong.
+    """
+
+    def __init__(self, settings: DictConfig):
+        if find_spec("ray") is None:
+            raise RequestError(
+                "hydra/launcher=ray: Ray is not installed. It comes with pip install "
+                "'attnlab[ray]'."
+            )
+        self._address = settings.address or variable("RAY_ADDRESS") or LOCAL
+        self._cpus, self._gpus = float(settings.num_cpus), float(settings.num_gpus)
+        self._folder: Path | None = None
+        if self._cpus <= 0:
+            raise RequestError(f"hydra.launcher.num_cpus={settings.num_cpus}: must be above 0.")
+        if self._gpus < 0:
+            raise RequestError(f"hydra.launcher.num_gpus={settings.num_gpus}: must be at least 0.")
+        if self._address.startswith("ray://"):
+            raise RequestError(
+                f"hydra.launcher.address={self._address}: expected HOST:PORT, auto or local, and "
+                "a command that runs on a node of the cluster."
+            )
+
+    def open(self) -> None:
+        """Connect, or start a local cluster; does nothing if that is done.
+
+        Raises:
+            RequestError: no cluster answers, or no node is large enough for a job.
+        """
+        if self._folder is not None:
+            return
+        if self._address not in (LOCAL, "auto"):
+            self._require_answer()
+        import ray
+
+        own = {"num_cpus": processors(), "include_dashboard": False}
+        with self._quiet() as folder:
+            try:
+                ray.init(
+                    address=self._address,
+                    log_to_driver=False,
+                    configure_logging=False,
+                    **({**own, "_temp_dir": folder} if self._address == LOCAL else {}),
+                )
+            except (ConnectionError, RuntimeError, ValueError, TimeoutError) as error:
+                self.close()
+                raise RequestError(self._no_cluster(error)) from error
+        if not self.slots:
+            nodes = self._nodes()
+            self.close()
+            raise RequestError(self._too_large(nodes))
+
+    def close(self) -> None:
+        """Disconnect, and end a local cluster."""
+        if self._folder is None:
+            return
+        import ray
+
+        folder, self._folder = self._folder, None
+        try:
+            ray.shutdown()
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+
+    @property
+    def slots(self) -> int:
+        """Return how many jobs the cluster runs at the same time, with the current nodes."""
+        return sum(self._jobs_on(node) for node in self._nodes())
+
+    def _jobs_on(self, node: tuple[float, float]) -> int:
+        cpus, gpus = node
+        most = int(cpus // self._cpus)
+        return min(most, int(gpus // self._gpus)) if self._gpus else most
+
+    def _nodes(self) -> list[tuple[float, float]]:
+        """Return processors and GPUs of each node."""
+        import ray
+
+        found = [node["Resources"] for node in ray.nodes() if node["Alive"]]
+        return [(each.get("CPU", 0.0), each.get("GPU", 0.0)) for each in found]
+
+    @contextmanager
+    def _quiet(self) -> Iterator[str]:
+        """Yield a new folder, for a local cluster's files, and restore what `ray.init` changes.
+
+        Ray lets workers import from the working folder, where a file random.py would replace
+        Python's own; so the working folder is empty meanwhile. The path is short, because that of a
+        socket may have only 107 bytes.
+        """
+        self._folder = Path(tempfile.mkdtemp(prefix="attnlab-ray-", dir="/tmp"))
+        before, handler = os.getcwd(), signal.getsignal(signal.SIGTERM)
+        logger = logging.getLogger("ray")
+        level = logger.level
+        logger.setLevel(logging.ERROR)
+        os.chdir(self._folder)
+        try:
+            yield str(self._folder)
+        finally:
+            os.chdir(before)
+            logger.setLevel(level)
+            signal.signal(signal.SIGTERM, handler)
+
+    def _require_answer(self) -> None:
+        host, _, port = self._address.rpartition(":")
+        if not host or not port.isdigit():
+            raise RequestError(
+                f"hydra.launcher.address={self._address}: expected HOST:PORT, auto or local."
+            )
+        try:
+            socket.create_connection((host.strip("[]"), int(port)), _SECONDS_TO_ANSWER).close()
+        except (OSError, OverflowError) as error:
+            raise RequestError(self._no_cluster(error)) from error
+
+    def _no_cluster(self, error: Exception) -> str:
+        reason = " ".join(str(error).split())[:200] or type(error).__name__
+        return (
+            f"hydra.launcher.address={self._address}: no Ray cluster answers: {reason.rstrip('.')}."
+        )
+
+    def _too_large(self, nodes: list[tuple[float, float]]) -> str:
+        listed = ", ".join(f"{cpus:g} CPUs and {gpus:g} GPUs" for cpus, gpus in sorted({*nodes}))
+        return (
+            f"hydra.launcher.num_cpus={self._cpus:g} hydra.launcher.num_gpus={self._gpus:g}: no "
+            f"node of the Ray cluster is large enough. The nodes have {listed}."
+        )
