@@ -75,7 +75,7 @@ def together(
 
 def find_run(config: RunConfig) -> ListedRun | None:
     """Return the run of a configuration in its current state; see `RunIndex.find`."""
-    return _index(runs_folder(config)).refresh().find(config.digest)
+    return _index(runs_folder(config)).refresh(config.digest).find(config.digest)
 
 
 def runs_folder(config: RunConfig) -> Path:
@@ -90,23 +90,30 @@ _ORDER = (COMPLETED, RUNNING, KILLED, FAILED)
 
 
 class RunIndex:
-    """Finds runs by digest. `refresh` reads only the status files that have changed."""
+    """Finds runs by digest. `refresh` reads only the status files that have changed.
+
+    A sweep looks before each job, so `refresh` for one digest asks the disk only about new folders
+    and the runs of that digest.
+    """
 
     def __init__(self, runs: Path):
         self._runs = Path(runs).absolute()
         self._read: dict[Path, tuple[tuple[int, int], ListedRun]] = {}
         self._by_digest: dict[str, list[ListedRun]] = {}
 
-    def refresh(self) -> RunIndex:
-        """Read what has changed since the last call; returns itself."""
+    def refresh(self, digest: str | None = None) -> RunIndex:
+        """Read what has changed since the last call, of one digest or of all; returns itself."""
         known, read, changed = self._read, {}, False
         for folder in run_folders(self._runs):
+            entry = known.get(folder)
+            if digest and entry and entry[1].status.get("config_hash", digest) != digest:
+                read[folder] = entry
+                continue
             try:
                 found = os.stat(folder / "status.json")
             except OSError:
                 continue
             stamp = (found.st_mtime_ns, found.st_ino)
-            entry = known.get(folder)
             if entry is None or entry[0] != stamp:
                 entry, changed = (stamp, _read(folder)), True
             read[folder] = entry

@@ -194,11 +194,12 @@ class GridSweep(Sweep):
         self._launched = True
         waiting = list(points)
         while waiting:
-            before = {point.digest: self._stamp(point) for point in waiting}
+            before = self._stamps(waiting)
             death = self._launch(waiting)
             if death is None:
                 return
-            begun = [point for point in waiting if self._stamp(point) != before[point.digest]]
+            after = self._stamps(waiting)
+            begun = [point for point in waiting if after[point.digest] != before[point.digest]]
             if not begun:
                 raise SweepFailed(f"the launcher failed: {death}") from death
             # One run that exhausts memory ends all: run each alone to find which one it was.
@@ -291,10 +292,14 @@ class GridSweep(Sweep):
         self._is_short_of_memory |= most < wanted
         return most
 
-    def _stamp(self, point: Point) -> tuple[Any, ...]:
-        """Return a value that changes as soon as a process starts or resumes the run of a point."""
-        found = self.index.refresh().find(point.digest, noted=True)
-        return (found.path, found.status.get("updated")) if found else ()
+    def _stamps(self, points: Sequence[Point]) -> dict[str, tuple[Any, ...]]:
+        """Return a value per digest that changes when a process starts or resumes its run."""
+        self.index.refresh()
+        found = {p.digest: self.index.find(p.digest, noted=True) for p in points}
+        return {
+            digest: (run.path, run.status.get("updated")) if run else ()
+            for digest, run in found.items()
+        }
 
     def _killed(self, point: Point) -> ListedRun | None:
         found = self.index.refresh().find(point.digest)

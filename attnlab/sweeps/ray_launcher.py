@@ -118,12 +118,13 @@ def _job(shared: Sequence[Any], number: int, words: list[str]) -> JobReturn | Ba
     setup_globals()
     Singleton.set_state(state)
     composed = context.config_loader.load_sweep_config(config, words)
-    with open_dict(composed.hydra.job) as job:
+    job = composed.hydra.job
+    with open_dict(job):
         job.id, job.num = f"{job.name}_{number}", number
     HydraConfig.instance().set_config(composed)
-    keys = {"job_dir_key": "hydra.sweep.dir", "job_subdir_key": "hydra.sweep.subdir"}
+    folders = ("hydra.sweep.dir", "hydra.sweep.subdir")
     try:
-        return run_job(function, composed, hydra_context=context, **keys)
+        return run_job(function, composed, *folders, hydra_context=context)
     except KeyboardInterrupt:
         raise
     except BaseException as error:
@@ -196,14 +197,17 @@ class Connection:
             self._require_answer()
         import ray
 
-        own = {"num_cpus": processors(), "include_dashboard": False}
+        own: dict[str, Any] = {}
+        if self._address == LOCAL:
+            own = {"num_cpus": processors(), "include_dashboard": False}
         with self._quiet() as folder:
             try:
                 ray.init(
                     address=self._address,
                     log_to_driver=False,
                     configure_logging=False,
-                    **({**own, "_temp_dir": folder} if self._address == LOCAL else {}),
+                    **own,
+                    _temp_dir=folder if own else None,
                 )
             except (ConnectionError, RuntimeError, ValueError, TimeoutError) as error:
                 self.close()

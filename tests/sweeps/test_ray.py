@@ -6,6 +6,7 @@ import json
 import os
 import signal
 import socket
+from pathlib import Path
 
 import pytest
 from command_line import ROOT, CommandLine, assert_refused
@@ -111,6 +112,12 @@ def is_alive(pid: int) -> bool:
     return True
 
 
+def descendants(pid: int) -> list[str]:
+    """The processes that a process has started, directly or by way of others."""
+    own = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    return own + [other for child in own for other in descendants(int(child))]
+
+
 @pytest.mark.slow
 def test_a_job_larger_than_any_node_is_refused(attnlab, on_cluster):
     words = ("-m", *SMALL, "seed=0,1", *on_cluster, "hydra.launcher.num_cpus=2")
@@ -161,3 +168,21 @@ def test_a_lost_node_costs_its_own_job_which_the_same_command_resumes(attnlab, c
     assert code == 0, err
     assert attnlab.run_folders() == folders
     assert states(attnlab) == ["completed"] * 2
+
+
+@pytest.mark.slow
+def test_a_local_cluster_ends_with_the_command(attnlab):
+    pytest.importorskip("ray")
+    before = {*Path("/tmp").glob("attnlab-ray-*")}
+    attnlab.environment["RAY_worker_niceness"] = "0"
+    command = ("-m", *SMALL, *ENDLESS, "seed=0,1", UNTRACKED, RAY, "hydra.launcher.num_cpus=0.5")
+    with attnlab.start(*command) as process:
+        wait_for(lambda: started(attnlab) == 2, process)
+        children = [int(pid) for pid in descendants(process.pid)]
+        assert len(children) > 3
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=60)
+    assert process.returncode == 130, err
+    assert states(attnlab) == ["killed"] * 2
+    wait_for(lambda: not any(map(is_alive, children)), seconds=20)
+    assert {*Path("/tmp").glob("attnlab-ray-*")} <= before
