@@ -18,6 +18,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Sequence
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 from bench_translation import SIZES, Size, built_in_pairs, make_model, padded
@@ -101,67 +102,19 @@ def trained_model(size: Size, sources, targets, steps: int):
 
 
 def save_for_ctranslate2(model, size: Size, folder: str) -> None:
-    """Save the weights of a pre-norm Transformer in CTranslate2's format.
+    """Save the weights of a translator in CTranslate2's format; words are our tokens' numbers."""
+    from attnlab.export.ctranslate2_model import save
+    from attnlab.tasks.translation.decoding.exported import transformer
 
-    Words are the numbers of our tokens, except the four special ones, which CTranslate2 names.
-    """
-    from ctranslate2.specs import TransformerSpec
-
-    from attnlab.layers.positional_encoding import sinusoidal
-
-    spec = TransformerSpec.from_config(size.layers, size.heads)
-    spec.config.layer_norm_epsilon = 1e-6
-    spec.config.decoder_start_token = spec.config.bos_token
-    words = ["<blank>", "<unk>", "<s>", "</s>", *map(str, range(4, size.vocabulary))]
-    spec.register_source_vocabulary(words)
-    spec.register_target_vocabulary(words)
-    codes = sinusoidal(256, size.units).astype(np.float32)
-    embeddings = model.source_embedding, model.target_embedding
-    sides = (spec.encoder, model.encoder, "source"), (spec.decoder, model.decoder, "target")
-    for (part, layers, side), table in zip(sides, embeddings, strict=True):
-        embedding = part.embeddings[0] if side == "source" else part.embeddings
-        embedding.weight = table.embeddings.numpy()
-        part.position_encodings.encodings = codes
-        _set_norm(part.layer_norm, model.norms[side])
-        for own, layer in zip(part.layer, layers, strict=True):
-            _set_layer(own, layer)
-    _set_linear(spec.decoder.projection, [model.vocabulary.kernel], [model.vocabulary.bias])
-    spec.validate()
-    spec.save(folder)
-
-
-def _set_layer(spec, layer) -> None:
-    """Those of a layer of either stack."""
-    cross = getattr(layer, "cross_attention", None)
-    attentions = [(spec.self_attention, layer.self_attention if cross else layer.attention)]
-    attentions += [(spec.attention, cross)] if cross else []
-    for norm, (own, attention) in zip(layer.norms, attentions, strict=False):
-        _set_norm(own.layer_norm, norm)
-        groups = (("query", "key", "value"),) if own is spec.self_attention else ()
-        groups = groups or (("query",), ("key", "value"))
-        for linear, names in zip(own.linear, (*groups, ("output",)), strict=True):
-            kernels = [getattr(attention, f"{name}_kernel") for name in names]
-            _set_linear(linear, kernels, [getattr(attention, f"{name}_bias") for name in names])
-    _set_norm(spec.ffn.layer_norm, layer.norms[-1])
-    for linear, name in ((spec.ffn.linear_0, "expand"), (spec.ffn.linear_1, "contract")):
-        dense = getattr(layer.feed_forward, name)
-        _set_linear(linear, [dense.kernel], [dense.bias])
-
-
-def _set_linear(spec, kernels, biases) -> None:
-    spec.weight = np.concatenate([kernel.numpy().T for kernel in kernels])
-    spec.bias = np.concatenate([bias.numpy() for bias in biases])
-
-
-def _set_norm(spec, norm) -> None:
-    spec.gamma, spec.beta = norm.gamma.numpy(), norm.beta.numpy()
+    words = [(str(number), number) for number in range(size.vocabulary)]
+    save(transformer(model, words, words, longest=256), Path(folder))
 
 
 def peers(folder: str, rows: Sequence[np.ndarray], beam: int) -> list[Callable[[], list]]:
     """CTranslate2 on all processors: a batch on all of them, and a batch on each."""
     import ctranslate2
 
-    count, words = os.cpu_count() or 1, [[*map(str, row[:-1]), "</s>"] for row in rows]
+    count, words = os.cpu_count() or 1, [[*map(str, row)] for row in rows]
 
     def peer(batches: int) -> Callable[[], list]:
         translator = ctranslate2.Translator(

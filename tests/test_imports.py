@@ -26,6 +26,7 @@ OF_A_KIND = {
         "tasks.catalog",
         "tasks.declaration",
         "tasks.downloads",
+        "tasks.exported",
         "text",
         "views.records",
     ),
@@ -57,6 +58,7 @@ BELOW = {
             "compare",
             "config",
             "encoders",
+            "export",
             "layers",
             "records",
             "report",
@@ -68,6 +70,7 @@ BELOW = {
     "sweeps": {"config", "records", "run", "terminal", "views", "views.records", *KIND},
     "run": {"config", "records", "terminal", "training", "views", "views.records", *KIND},
     **{kind: {"attention", *OF_A_KIND} for kind in KINDS},
+    "export": {"attention", "layers", "records", "run", "tasks.exported", "text", *KIND},
     "report": {
         *("attention", "compare", "config", "records", "run", "tasks.shown", "terminal", "text"),
         *("views.records", *KIND),
@@ -87,6 +90,7 @@ BELOW = {
     "tasks.catalog": {"config", "tasks.declaration"},
     "tasks.models": {"attention", "encoders", "layers", "tasks.base", "tasks.declaration"},
     "tasks.predictor": {"records", "text", "views.records"},
+    "tasks.exported": {"text"},
     "tasks.downloads": {"records", "tasks.base", "tasks.declaration"},
     "tasks.shown": {
         *("config", "records", "tasks.accuracy_tests", "tasks.base", "tasks.declaration"),
@@ -113,7 +117,16 @@ BELOW = {
     "process": set(),
     "__init__": set(),
 }
-TENSOR_ROOMS = {"attention", "encoders", "layers", "training", "run", "tasks.in_memory", *KINDS}
+TENSOR_ROOMS = {
+    "attention",
+    "encoders",
+    "export",
+    "layers",
+    "training",
+    "run",
+    "tasks.in_memory",
+    *KINDS,
+}
 ONLY_IN = {
     "tensorflow": TENSOR_ROOMS,
     "keras": TENSOR_ROOMS,
@@ -125,6 +138,9 @@ ONLY_IN = {
     "optuna": {"sweeps"},
     "ray": {"sweeps"},
     "mlflow": {"records/mlflow"},
+    "ctranslate2": {"export"},
+    "onnxruntime": {"export"},
+    "tf2onnx": {"export"},
     "sentencex": {"text"},
     "sklearn": {"tasks/answering", "tasks/classification", "text"},
     "pandas": {"api", "tasks/forecasting/data"},

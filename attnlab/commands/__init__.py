@@ -22,11 +22,13 @@ _VERBS = {
     "heads": "what each attention head looks at",
     "vocabulary": "which words a run knows, and the nearest to unknown words",
     "plot": "draw a run's figures again, and other figures",
+    "export": "a run's model in a folder that works without attnlab",
     "data": "list, count and download data",
     "summarize": "the most important sentences of a text; needs no run",
     "explain": "what a setting, a metric or a column means",
     "check-mechanism": "whether your own mechanism satisfies the contract",
     "env": "versions and machine, as text for a bug report",
+    "serve": "MLflow's model server for a run, on this machine",
     "ui": "open the MLflow UI on this project's store",
 }
 

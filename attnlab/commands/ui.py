@@ -2,32 +2,19 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
-import signal
-import socket
-import subprocess
-import tempfile
 from pathlib import Path
 
 import click
 
 from attnlab.commands.options import runs_folder, runs_option
+from attnlab.commands.servers import check_port, run_server
 from attnlab.config.parsing import absolute_uri
 from attnlab.errors import RequestError
-from attnlab.process import child_environment, python_command
+from attnlab.process import python_command
 from attnlab.records.mlflow import store_check
 from attnlab.records.mlflow.internals import newest_page
-from attnlab.records.mlflow.settings import QUIET_ENVIRONMENT, default_uri, sqlite_path
+from attnlab.records.mlflow.settings import default_uri, sqlite_path
 from attnlab.records.run_directory import list_runs
-
-# MLflow's job execution starts seven processes that outlive the server, and is not needed here.
-_ENVIRONMENT = {
-    **QUIET_ENVIRONMENT,
-    "MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false",
-    "PYTHONWARNINGS": "ignore",
-}
-_SECONDS_TO_END = 5
 
 
 @click.command("ui")
@@ -48,7 +35,7 @@ def command(host: str, port: int, runs: str | None) -> int:
     store = sqlite_path(uri)
     page = newest_page(store) if store else ""
     click.echo(f"MLflow UI at http://{host}:{port}{page} (Ctrl-C stops it)")
-    return _serve(server_command(uri, folder, host, port))
+    return run_server(server_command(uri, folder, host, port))
 
 
 def check_store(uri: str, runs: Path) -> None:
@@ -68,23 +55,6 @@ def check_store(uri: str, runs: Path) -> None:
     store_check.check_store(uri, writing=False)
 
 
-def check_port(host: str, port: int) -> None:
-    """Raise `RequestError` if a server can't listen on this address."""
-    try:
-        family, *_, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-    except OSError as error:
-        raise RequestError(
-            f"--host={host}: unknown host. Name this machine, as in --host=localhost."
-        ) from error
-    try:
-        socket.create_server(address[:2], family=family).close()
-    except OSError as error:
-        reason = os.strerror(error.errno) if error.errno else error
-        raise RequestError(
-            f"--port={port}: can't be used on {host} ({reason}). Name another port or host."
-        ) from error
-
-
 def server_command(uri: str, runs: Path, host: str, port: int) -> list[str]:
     """Return the command line of the MLflow server."""
     return [
@@ -93,33 +63,3 @@ def server_command(uri: str, runs: Path, host: str, port: int) -> list[str]:
         *("--artifacts-destination", (runs / "artifacts").as_uri()),
         *("--workers", "1", "--uvicorn-opts", "--log-level warning"),
     ]
-
-
-def _serve(words: list[str]) -> int:
-    """Run the server until it ends or this process gets a signal; returns 1 if it failed."""
-    environment = {**_ENVIRONMENT, **child_environment()}
-    # In an empty folder, because its child processes import modules from the working folder.
-    with tempfile.TemporaryDirectory() as empty:
-        # In its own session: otherwise Ctrl-C would reach it, too, and it would print a traceback.
-        server = subprocess.Popen(words, env=environment, cwd=empty, start_new_session=True)
-        for name in ("SIGTERM", "SIGHUP"):
-            if hasattr(signal, name):
-                signal.signal(getattr(signal, name), signal.default_int_handler)
-        try:
-            return min(abs(server.wait()), 1)
-        except KeyboardInterrupt:
-            return 0
-        finally:
-            _end(server)
-
-
-def _end(server: subprocess.Popen[bytes]) -> None:
-    """Stop the server and its child processes."""
-    for number in (signal.SIGTERM, getattr(signal, "SIGKILL", signal.SIGTERM)):
-        if hasattr(os, "killpg"):
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(server.pid, number)
-        else:
-            server.terminate()
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            server.wait(_SECONDS_TO_END)

@@ -184,6 +184,8 @@ class Predictions:
         predictor: path of the kind's `Predictor`, which defines the command.
         example: path of a function from a configuration (plain mappings) to an example input and
             output of the served MLflow model: `{"values": nested lists, "dtype": name}`.
+        exported: path of a function from a `TrainedRun` whose data are loaded, and a number of
+            test items, to `tasks.exported.Exported`; None: runs can't be exported.
         settings: names of the keyword arguments that `Task.serve` takes after the inputs.
         vectors: whether its tasks have `vectors(model, texts)`, which returns a vector per text,
             (N, W). It reads the first `places_read(model)` tokens of a text and ignores the words
@@ -198,6 +200,7 @@ class Predictions:
     summary: str
     predictor: str
     example: str
+    exported: str | None = None
     settings: tuple[str, ...] = ()
     vectors: bool = False
     next_steps: Mapping[str, str] = field(default_factory=dict)

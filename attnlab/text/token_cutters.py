@@ -99,7 +99,7 @@ def cutter(kind: str, vocabulary: Vocabulary) -> tokenizers.Tokenizer:
     from tokenizers import models, pre_tokenizers
 
     ids = {token: number for number, token in enumerate(vocabulary.tokens)}
-    split = pre_tokenizers.Split(tokenizers.Regex(_pattern(kind)), "isolated")
+    split = pre_tokenizers.Split(tokenizers.Regex(pattern(kind)), "isolated")
     if kind in ("bpe", "bytes"):
         result = tokenizers.Tokenizer(models.BPE(ids, vocabulary.merges))
         as_bytes = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
@@ -120,7 +120,7 @@ def bytes_of(piece: str) -> bytes:
 
 
 @functools.cache
-def _pattern(kind: str) -> str:
+def pattern(kind: str) -> str:
     """Return the regular expression of the pieces that tokens never cross."""
     if kind in ("char", "bytes"):
         return r"[\s\S]"

@@ -14,8 +14,9 @@ from pathlib import Path
 import pytest
 
 from attnlab.cli import main
-from attnlab.commands import ui
-from attnlab.commands.ui import check_port, check_store
+from attnlab.commands import servers, ui
+from attnlab.commands.servers import check_port
+from attnlab.commands.ui import check_store
 from attnlab.errors import RequestError
 
 
@@ -57,7 +58,7 @@ def test_ui_and_its_servers_dont_import_from_the_working_folder(tmp_path, monkey
     """Uvicorn looks for modules in the working folder, even if Python doesn't."""
     (tmp_path / "random.py").write_text("raise SystemExit(3)")
     monkeypatch.chdir(tmp_path)
-    assert ui._serve([sys.executable, "-m", "random"]) == 0
+    assert servers.run_server([sys.executable, "-m", "random"]) == 0
 
 
 @pytest.mark.slow

@@ -118,7 +118,7 @@ def _run_snapshot(run: RunDirectory, status: Document, config: Document, state: 
         # A run that failed before its data were prepared has no dataset.
         dataset={**data, "digest": digest} if data and digest else None,
         reported=f"test_{metrics['metric']}" if metrics else None,
-        model=None if best is None or weights == "none" else _model(run, best),
+        model=None if best is None or weights == "none" else model_of(run, best),
         sweep=run.path.parents[2] / "sweeps" / sweep if sweep else None,
         missing=missing,
     )
@@ -245,7 +245,7 @@ def _files(run: RunDirectory, weights: str, best: int | None, under_way: bool) -
     return {name: path for name, path in found.items() if path.name[0] != "." and path.is_file()}
 
 
-def _model(run: RunDirectory, best: int) -> Model | None:
+def model_of(run: RunDirectory, best: int) -> Model | None:
     """Return the best weights, and the files that `attnlab.run.loading` needs to load them."""
     weights = run.weights_path(best)
     if not weights.is_file() or not run.assets.is_dir():

@@ -38,6 +38,7 @@ class Ett(Series):
     """
 
     name = "ett"
+    license = EttFiles.license
     cache = Path("~/.cache/attnlab")  # of downloads; a run sets its own
 
     def __init__(

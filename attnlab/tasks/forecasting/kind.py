@@ -56,6 +56,7 @@ KIND = Kind(
         summary="the next values of a series",
         predictor=f"{_HERE}.predictor:ForecastPredictor",
         example=f"{_HERE}.task:served_example",
+        exported=f"{_HERE}.models.exported:exported",
         settings=("steps", "id"),
         next_steps={
             "fib": "attnlab task=translate attention=bahdanau (minutes): its plots/attention_1.png "

@@ -37,6 +37,7 @@ class ForecastingTask(Forecasts, Task):
     monitor: ClassVar[tuple[str, str]] = ("val_loss", "min")  # selects the best epoch
     series_units: str | None = None  # units of the raw series; None: `units`
     oracles: ClassVar[tuple[str, ...]] = ()  # baselines that know the rule; the skill ignores them
+    license: ClassVar[str] = ""  # of the data; "" if unknown
 
     def load(self, seed: int = 0, progress: Progress | None = None) -> Splits:
         """Read or generate the data, split them, and fit the scaling.

@@ -63,6 +63,7 @@ KIND = Kind(
         summary="continue a text with a language model",
         predictor=f"{_HERE}.predictor:GeneratePredictor",
         example=f"{_HERE}.task:served_example",
+        exported=f"{_HERE}.models.exported:exported",
         next_steps={
             "accuracy": "attnlab report {run}, or train with attention={other}, then attnlab "
             "compare",

@@ -105,6 +105,11 @@ class TextVocabulary:
         return len(self._ids)
 
     @property
+    def ids(self) -> np.ndarray:
+        """Return the tokenizer's id of each token, (V,)."""
+        return self._ids
+
+    @property
     def start(self) -> str:
         """Return a line break, or a space if no text has line breaks."""
         return " " if self.tokenizer.unknown("\n") else "\n"

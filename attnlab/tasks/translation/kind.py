@@ -67,6 +67,7 @@ KIND = Kind(
         summary="sentences from arguments or standard input",
         predictor=f"{_HERE}.predictor:TranslationPredictor",
         example=f"{_HERE}.task:served_example",
+        exported=f"{_HERE}.decoding.exported:exported",
         settings=("beam",),
         next_steps={
             "": 'attnlab translate {run} "...", or train with attention={other}, then '

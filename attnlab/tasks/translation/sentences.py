@@ -20,7 +20,7 @@ from attnlab.text.unknown import unknown_warning
 
 # Attention needs memory proportional to the square of the source length. Longer sources would need
 # more than most machines have.
-_MOST_TOKENS = 2048
+MOST_TOKENS = 2048
 # Characters that would split a line or a column of the output.
 _BREAKS = re.compile("[\t\n\x0b\x0c\r\x1c-\x1e\x85\u2028\u2029]")
 
@@ -119,7 +119,7 @@ class SentenceTranslator:
         """Return source rows, END included, cut to the length that the model can read."""
         encoded = self.source_tokenizer.encode([self._clean(line) for line in lines])
         rows = [np.array([*tokens, END], np.int32) for tokens in encoded]
-        most = min(longest_source(self.model) or _MOST_TOKENS, _MOST_TOKENS)
+        most = min(longest_source(self.model) or MOST_TOKENS, MOST_TOKENS)
         self._warn_of_length(max(map(len, rows), default=0), most)
         if self.warn and any(UNKNOWN in tokens for tokens in encoded):
             words = chain.from_iterable(map(self.unknown, lines))

@@ -88,6 +88,24 @@ class Search:
                 self.progress(done, len(rows))
         return found
 
+    def best(self, source):
+        """Return the best translation of sources (B, S): tokens (B, T), PAD after the last one.
+
+        A part of a TensorFlow graph, without the batches and threads of a call.
+        """
+        lengths = tf.reduce_sum(tf.cast(tf.not_equal(source, PAD), tf.int32), axis=1)
+        limits = tf.maximum(lengths + self.extra_length, 1)
+        if self.model.max_positions:
+            limits = tf.minimum(limits, self.model.max_positions)
+        found = self._decode(source, limits)
+        lengths = tf.cast(found.lengths + 1, tf.float32)
+        scores = penalized(found.log_probabilities, lengths, self.settings.length_penalty)
+        place = tf.argmax(scores, axis=1)
+        tokens, length = (
+            tf.gather(part, place, batch_dims=1) for part in (found.tokens, found.lengths)
+        )
+        return tokens * tf.sequence_mask(length, tf.shape(tokens)[1], tf.int32)
+
     def _decoded(self, rows: Sequence[np.ndarray]) -> Iterator[tuple[np.ndarray, Decoded]]:
         """Yield the places of each batch's rows with its hypotheses, as batches get done."""
         plan = plan_batches([len(row) for row in rows], self.batch_size, self.settings.beam)

@@ -1,0 +1,102 @@
+"""`attnlab export RUN`: write a run's model into a folder that works without attnlab."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from attnlab.commands.finding import find_trained
+from attnlab.commands.options import epoch_options, run_argument, runs_option
+from attnlab.errors import RequestError
+from attnlab.export.exporting import export, require_exportable, require_free
+from attnlab.export.formats import FORMATS
+from attnlab.records.mlflow.settings import own_uri
+from attnlab.records.run_directory import RunDirectory
+
+
+@click.command("export")
+@run_argument
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice([*FORMATS]),
+    help="; ".join(f"{name}: {each.about}" for name, each in FORMATS.items()) + ".",
+)
+@epoch_options
+@click.option(
+    "--quantize",
+    type=click.Choice(["int8"]),
+    help="With ctranslate2: store the weights as 8-bit whole numbers.",
+)
+@click.option(
+    "--out",
+    metavar="DIR",
+    type=click.Path(path_type=Path),
+    help="Folder to write.  [default: export_FORMAT in the run folder]",
+)
+@click.option(
+    "--register",
+    metavar="NAME",
+    help="Register the model of the best epoch under this name in MLflow, in the run's own store.",
+)
+@runs_option
+def command(
+    run: str,
+    form: str | None,
+    epoch: str | None,
+    average: int | None,
+    quantize: str | None,
+    out: Path | None,
+    register: str | None,
+    runs: str | None,
+) -> None:
+    """Write the model of RUN into a folder that works without attnlab.
+
+    RUN is a run folder, an MLflow run id or its first characters, or `latest`.
+
+    The folder has the model, its tokenizer, example.py and a model card, README.md. The outputs of
+    the exported model are compared with attnlab's own on 100 test items, so the data of RUN must
+    be there.
+    """
+    if form is None and register is None:
+        raise RequestError(f"--format: expected one of {', '.join(FORMATS)}, got none.")
+    if form is not None:
+        if quantize and not FORMATS[form].quantizes:
+            raise RequestError(f"--quantize={quantize}: not for --format {form}.")
+        FORMATS[form].require()
+    folder = find_trained(run, runs, None, epoch, average)
+    if form is not None:
+        _export(folder, form, epoch, average, quantize, out)
+    if register is not None:
+        _register(folder, register)
+
+
+def _export(
+    folder: RunDirectory,
+    form: str,
+    epoch: str | None,
+    average: int | None,
+    quantize: str | None,
+    out: Path | None,
+) -> None:
+    require_exportable(folder)
+    out = out.expanduser() if out else folder.path / f"export_{form}"
+    require_free(out)
+    from attnlab.run.loading import TrainedRun
+
+    trained = TrainedRun.load(folder, epoch, average)
+    if not trained.load_data(folder):
+        click.echo("attnlab: warning: the data has changed since this run was trained", err=True)
+    for line in export(folder, trained, form, out, quantize):
+        click.echo(line)
+    click.echo(f"exported: {out}")
+
+
+def _register(folder: RunDirectory, name: str) -> None:
+    from attnlab.records.mlflow.registry import register
+    from attnlab.records.mlflow.store import Store
+
+    store = Store(own_uri(folder.path, folder.read_config()), folder.path.parents[2] / "artifacts")
+    version = register(folder, store, name)
+    click.echo(f"registered: models:/{name}/{version}")

@@ -1,0 +1,124 @@
+"""Export a run: write the model, check it, add the example and the model card."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from tempfile import mkdtemp
+from typing import Any
+
+import numpy as np
+
+from attnlab import __version__
+from attnlab.errors import RequestError, RunFailed, explained
+from attnlab.export.card import Origin, card, example
+from attnlab.export.check import Checked, compare
+from attnlab.export.formats import Writer
+from attnlab.records.files import write_text
+from attnlab.records.run_directory import RunDirectory
+from attnlab.run.loading import TrainedRun
+from attnlab.tasks.declaration import load
+from attnlab.tasks.exported import Exported
+from attnlab.tasks.kinds import kind_of
+
+ITEMS = 100
+
+
+def require_exportable(run: RunDirectory) -> str:
+    """Return the path of the kind's `exported`; raises `RequestError` if it has none."""
+    kind = kind_of(run.read_task())
+    if kind.predictions.exported is None:
+        raise RequestError(f"RUN: expected a run that can be exported, got one of {kind.name}.")
+    return kind.predictions.exported
+
+
+def require_free(folder: Path) -> None:
+    """Raise `RequestError` if a folder exists and isn't empty, or isn't a folder."""
+    with explained(f"--out={folder}: can't be read"):
+        if folder.exists() and not (folder.is_dir() and not any(folder.iterdir())):
+            raise RequestError(
+                f"--out={folder}: exists already. Remove it, or name another folder by --out."
+            )
+
+
+def export(
+    run: RunDirectory, trained: TrainedRun, name: str, out: Path, quantize: str | None = None
+) -> list[str]:
+    """Export a run's loaded weights; the folder appears only when it is complete.
+
+    Args:
+        run: its folder.
+        trained: its weights; its data are loaded.
+        name: one of `FORMATS`.
+        out: the folder to write.
+        quantize: `int8`, or None.
+
+    Returns:
+        The result of the check, in sentences.
+
+    Raises:
+        RequestError: the format has no counterpart of this model, or the folder can't be written.
+        RunFailed: the exported model's outputs differ.
+    """
+    exported: Exported = load(require_exportable(run))(trained, ITEMS)
+    writer = Writer(name)
+    writer.check(exported, quantize)
+    with explained(f"--out={out}: can't be written"):
+        out.parent.mkdir(parents=True, exist_ok=True)
+        scratch = Path(mkdtemp(prefix=f".{out.name}-", dir=out.parent))
+        try:
+            writer.write(exported, scratch, quantize)
+            checked = compare(exported, writer.outputs(exported, scratch))
+            said = _passed(checked, quantize)
+            _add_texts(exported, scratch)
+            write_text(scratch / "example.py", example(exported, name, writer.code(exported)))
+            origin = _origin(run, trained)
+            write_text(scratch / "README.md", card(exported, name, origin, said))
+            scratch.chmod(0o755)
+            scratch.replace(out)
+        finally:
+            shutil.rmtree(scratch, ignore_errors=True)
+    return said
+
+
+def _passed(checked: Checked, quantize: str | None) -> list[str]:
+    said = checked.lines(score=quantize is not None)
+    if quantize is None and not checked.passed:
+        raise RunFailed(f"the exported model differs from attnlab's own: {' '.join(said)}")
+    return said
+
+
+def _add_texts(exported: Exported, folder: Path) -> None:
+    """Write the tokenizers, and the first test item if the example reads it."""
+    for name, tokenizer in exported.tokenizers.items():
+        write_text(folder / name, tokenizer.text())
+    if any("sample.npz" in line for line in exported.example.before):
+        first = {
+            name: np.asarray(exported.items[name], kind)[: 1 if shape else None]
+            for name, (shape, kind) in exported.inputs.items()
+        }
+        np.savez(folder / "sample.npz", **first)
+
+
+def _origin(run: RunDirectory, trained: TrainedRun) -> Origin:
+    environment = run.read_environment() or {}
+    return Origin(
+        name=run.name,
+        epoch=trained.epoch,
+        config=run.read_config(),
+        data=run.status.read().get("data") or {},
+        command=str(environment.get("command") or ""),
+        report=_report(run, trained),
+        version=__version__,
+    )
+
+
+def _report(run: RunDirectory, trained: TrainedRun) -> Mapping[str, Any]:
+    """Return the run's result; for other weights than the best epoch's it is computed."""
+    if run.status.state == "completed":
+        metrics = run.read_metrics()
+        if trained.epoch == str(metrics.get("best_epoch")):
+            return metrics
+    report = trained.task.evaluate(trained.model)
+    return {"test": report.metrics, **report.scores(), "notes": report.notes}

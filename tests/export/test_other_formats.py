@@ -1,0 +1,99 @@
+"""ONNX and CTranslate2: tiny models with drawn weights, whose outputs must be attnlab's."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from attnlab.errors import RequestError
+from attnlab.export.check import MOST_APART, compare
+from attnlab.tasks.declaration import load
+
+ITEMS = 12
+SMALL = ("model=transformer", "model.units=16", "model.layers=2", "model.feed_forward=24")
+TRANSLATE = ("task=translate", "data=reverse", "data.pairs=100", "attention=multi_head", *SMALL)
+LANGUAGE = ("task=language", "data=sentences", "attention=multi_head", *SMALL)
+
+
+@pytest.fixture
+def exported(compose, tmp_path):
+    """A function from overrides to what a model with drawn weights exports."""
+
+    def exported(*overrides: str):
+        from attnlab.run.building import make_model, make_task
+
+        config = compose(f"paths.data={tmp_path / 'cache'}", *overrides)
+        task = make_task(config)
+        task.load(config.seed)
+        model, draw = make_model(config, task), np.random.default_rng(1)
+        for variable in model.trainable_variables:
+            variable.assign(variable + draw.normal(0, 0.1, variable.shape))
+        trained = SimpleNamespace(task=task, model=model, config=config)
+        return load(task.kind.predictions.exported)(trained, ITEMS)
+
+    return exported
+
+
+def by_ctranslate2(made, folder, quantize=None):
+    from attnlab.export import ctranslate2_model
+
+    ctranslate2_model.check(made, quantize)
+    ctranslate2_model.write(made, folder, quantize)
+    made = replace(made, own=made.transformer.own)
+    return compare(made, ctranslate2_model.outputs(made, folder))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "words",
+    [
+        (*TRANSLATE, "model.norm=post", "model.activation=gelu"),
+        (*TRANSLATE, "model.positions=rope", "attention.kv_heads=2", "model.tie_embeddings=none"),
+        (*LANGUAGE, "model.positions=alibi", "model.norm=rms", "model.activation=swiglu"),
+        (*LANGUAGE, "task.tokenizer=word", "model.tie_embeddings=false", "model.biases=false"),
+    ],
+    ids=lambda words: " ".join(words[len(TRANSLATE) :]),
+)
+def test_ctranslate2_has_the_same_tokens(exported, tmp_path, words):
+    pytest.importorskip("ctranslate2")
+    checked = by_ctranslate2(exported(*words), tmp_path)
+    assert checked.equal == {"tokens": ITEMS}
+    assert all(value <= MOST_APART for value in checked.apart.values())
+    assert all(same == count for same, count in checked.texts.values())
+
+
+@pytest.mark.slow
+def test_what_ctranslate2_lacks_is_named(exported):
+    from attnlab.export import ctranslate2_model
+
+    for words, said in (
+        ((*TRANSLATE, "attention.gate=headwise"), "attention.gate=headwise has no counterpart"),
+        ((*TRANSLATE, "model.positions=t5"), "model.positions=t5 has no counterpart"),
+    ):
+        with pytest.raises(RequestError, match=said):
+            ctranslate2_model.check(exported(*words), None)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("task=fib", "attention=bahdanau", "model.units=4"),
+        ("task=fib_random", "attention=multi_head", *SMALL),
+        ("task=digits", "attention=multi_head", "model.units=16", "model.layers=1"),
+        ("task=classify", "data=agreement", "attention=luong_global", "model.units=8"),
+    ],
+    ids=lambda words: words[0],
+)
+def test_onnx_has_the_same_outputs(exported, tmp_path, words):
+    pytest.importorskip("tf2onnx")
+    from attnlab.export import onnx_model, saved_model
+
+    made = exported(*words)
+    for module in (onnx_model, saved_model):
+        module.check(made, None)
+        module.write(made, tmp_path, None)
+        assert compare(made, module.outputs(made, tmp_path)).passed
