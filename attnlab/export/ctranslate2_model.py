@@ -284,7 +284,7 @@ def code(exported: Exported) -> Code:
 
 
 _TRANSLATE = (
-    "[tokenizer.encode(text).tokens]",
+    "[tokenizer.encode(text).tokens], beam_size=1",
     'outputs = {"tokens": [[*map(target.token_to_id, found[0].hypotheses[0])]]}',
 )
 _GENERATE = (

@@ -40,6 +40,7 @@ class Format:
         needed: the packages that writing and checking imports.
         extra: the extra that installs them; "" if attnlab needs them anyway.
         quantizes: whether `--quantize` is possible.
+        greedy: whether its outputs are compared with `Transformer.own`.
     """
 
     about: str
@@ -48,6 +49,7 @@ class Format:
     needed: tuple[str, ...] = ()
     extra: str = ""
     quantizes: bool = False
+    greedy: bool = False
 
     def require(self) -> None:
         """Raise `RequestError` if a package is missing."""
@@ -79,6 +81,7 @@ FORMATS = {
         needed=("ctranslate2",),
         extra="ctranslate2",
         quantizes=True,
+        greedy=True,
     ),
 }
 

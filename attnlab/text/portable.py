@@ -156,7 +156,9 @@ def _decoder(tokenizer: Tokenizer, clean: str | None) -> Any:
     space = "" if tokenizer.kind in ("char", "bytes") else " "
     end = "\n" if clean is None and tokenizer.kind == "word" else ""
     texts = {PAD: "", UNKNOWN: space + UNKNOWN_TEXT, START: "", END: end}
-    steps = [decoders.Replace(SPECIAL_TOKENS[token], text) for token, text in texts.items()]
+    steps: list[Any] = [
+        decoders.Replace(SPECIAL_TOKENS[token], text) for token, text in texts.items()
+    ]
     if tokenizer.kind == "bert_wordpiece":
         steps.append(decoders.WordPiece(tokenizer.manner.suffix))  # type: ignore[union-attr]
     elif tokenizer.kind in ("word", "char"):

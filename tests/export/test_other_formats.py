@@ -15,7 +15,7 @@ from attnlab.tasks.declaration import load
 ITEMS = 12
 SMALL = ("model=transformer", "model.units=16", "model.layers=2", "model.feed_forward=24")
 TRANSLATE = ("task=translate", "data=reverse", "data.pairs=100", "attention=multi_head", *SMALL)
-LANGUAGE = ("task=language", "data=sentences", "attention=multi_head", *SMALL)
+LANGUAGE = ("task=language", "data.sentences=200", "attention=multi_head", *SMALL)
 
 
 @pytest.fixture
@@ -84,7 +84,9 @@ def test_what_ctranslate2_lacks_is_named(exported):
         ("task=fib", "attention=bahdanau", "model.units=4"),
         ("task=fib_random", "attention=multi_head", *SMALL),
         ("task=digits", "attention=multi_head", "model.units=16", "model.layers=1"),
-        ("task=classify", "data=agreement", "attention=luong_global", "model.units=8"),
+        ("task=classify", "data.texts=200", "attention=luong_global", "model.units=8"),
+        ("task=answer", "data.questions=200", "attention=bahdanau", "model.units=4"),
+        ("task=masked_words", "data.sentences=200", "attention=multi_head", "model.units=16"),
     ],
     ids=lambda words: words[0],
 )
