@@ -36,22 +36,19 @@ def command(run: str, port: int, runs: str | None) -> int:
     """
     check_port(_HOST, port)
     folder = find_trained(run, runs, None, None)
-    from attnlab.records.mlflow.registry import write_model
+    from attnlab.records.mlflow.registry import model_server, write_model
 
     with tempfile.TemporaryDirectory(prefix="attnlab-") as scratch:
         request = write_model(folder, Path(scratch, "model"))
         line = curl_line(port, request)
-        words = python_command(
-            *("mlflow", "models", "serve", "--model-uri", str(Path(scratch, "model"))),
-            *("--env-manager", "local", "--host", _HOST, "--port", str(port), "--workers", "1"),
-        )
+        words, more = model_server(Path(scratch, "model"), _HOST, port)
 
         def started(server: subprocess.Popen[bytes]) -> None:
             if wait_for(f"http://{_HOST}:{port}/ping", server):
                 click.echo(f"serving {folder.name} at http://{_HOST}:{port} (Ctrl-C stops it)")
                 click.echo(line)
 
-        return run_server(words, started, quiet=True)
+        return run_server(python_command("uvicorn", *words), started, more)
 
 
 def curl_line(port: int, request: object) -> str:

@@ -8,7 +8,8 @@ import signal
 import socket
 import subprocess
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 
 from attnlab.errors import RequestError
 from attnlab.process import child_environment
@@ -43,23 +44,20 @@ def check_port(host: str, port: int) -> None:
 def run_server(
     words: list[str],
     started: Callable[[subprocess.Popen[bytes]], None] | None = None,
-    quiet: bool = False,
+    variables: Mapping[str, str] = MappingProxyType({}),
 ) -> int:
     """Run a server until it ends or this process gets a signal; returns 1 if it failed.
 
     Args:
         words: its command line.
         started: called once the process runs; may wait until the server answers.
-        quiet: whether to hide its output.
+        variables: further environment variables.
     """
-    stream = subprocess.DEVNULL if quiet else None
-    environment = {**_ENVIRONMENT, **child_environment()}
+    environment = {**_ENVIRONMENT, **child_environment(), **variables}
     # In an empty folder, because its child processes import modules from the working folder.
     with tempfile.TemporaryDirectory() as empty:
         # In its own session: otherwise Ctrl-C would reach it, too, and it would print a traceback.
-        server = subprocess.Popen(
-            words, env=environment, cwd=empty, start_new_session=True, stdout=stream, stderr=stream
-        )
+        server = subprocess.Popen(words, env=environment, cwd=empty, start_new_session=True)
         for name in ("SIGTERM", "SIGHUP"):
             if hasattr(signal, name):
                 signal.signal(getattr(signal, name), signal.default_int_handler)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import shlex
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -27,6 +29,19 @@ def write_model(run: RunDirectory, folder: Path) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as scratch:
         save_model(model, None, folder, Path(scratch, "data"))
     return {"inputs": model.served[0]["values"] if model.served else []}
+
+
+def model_server(folder: Path, host: str, port: int) -> tuple[list[str], dict[str, str]]:
+    """Return arguments of uvicorn for MLflow's model server, and variables that it needs.
+
+    `mlflow models serve` runs the same, but only where uvicorn is on the path.
+    """
+    from mlflow.pyfunc import scoring_server
+
+    command, environment = scoring_server.get_cmd(str(folder), port, host, nworkers=1)
+    own = {key: value for key, value in environment.items() if os.environ.get(key) != value}
+    own["TF_CPP_MIN_LOG_LEVEL"] = "3"
+    return [*shlex.split(command)[1:], "--log-level", "error"], own
 
 
 def register(run: RunDirectory, store: Store, name: str) -> str:
