@@ -276,19 +276,20 @@ def _padded(rows: Sequence[Sequence[int]]) -> np.ndarray:
 def code(exported: Exported) -> Code:
     """Return the lines of an example."""
     assert exported.transformer is not None  # checked before
-    name, call, run = "Generator", "generate_batch", _GENERATE
+    name, call, settings, tokens = "Generator", "generate_batch", _GENERATE, _GENERATED
     if exported.transformer.encoder:
-        name, call, run = "Translator", "translate_batch", _TRANSLATE
-    first = f'model = ctranslate2.{name}(str(here / "{FOLDER}"))'
-    return Code(("import ctranslate2",), (first, f"found = model.{call}({run[0]})", run[1]))
+        name, call, tokens = "Translator", "translate_batch", _TRANSLATED
+        most = min(_MOST_TOKENS, exported.transformer.longest - 1)
+        settings = f"beam_size=1, max_decoding_length={most}"
+    lines = (
+        f'model = ctranslate2.{name}(str(here / "{FOLDER}"))',
+        f"found = model.{call}([tokenizer.encode(text).tokens], {settings})",
+        tokens,
+    )
+    return Code(("import ctranslate2",), lines)
 
 
-_TRANSLATE = (
-    "[tokenizer.encode(text).tokens], beam_size=1",
-    'outputs = {"tokens": [[*map(target.token_to_id, found[0].hypotheses[0])]]}',
-)
-_GENERATE = (
-    '[tokenizer.encode(text).tokens], max_length=inputs["count"].item(), end_token=[],\n'
-    "    include_prompt_in_result=False",
-    'outputs = {"tokens": [found[0].sequences_ids[0]]}',
-)
+_MOST_TOKENS = 256  # CTranslate2's default
+_GENERATE = 'max_length=inputs["count"].item(), end_token=[],\n    include_prompt_in_result=False'
+_TRANSLATED = 'outputs = {"tokens": [[*map(target.token_to_id, found[0].hypotheses[0])]]}'
+_GENERATED = 'outputs = {"tokens": [found[0].sequences_ids[0]]}'

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import logging
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -30,11 +32,35 @@ def write(exported: Exported, folder: Path, quantize: str | None) -> None:
     import tf2onnx
 
     logging.getLogger("tf2onnx").setLevel(logging.ERROR)
+    _add_erfc()
     function = traced(exported)
     model, _ = tf2onnx.convert.from_function(
         function, input_signature=function.input_signature, opset=_OPSET
     )
     (folder / FILE).write_bytes(model.SerializeToString())
+
+
+@functools.cache
+def _add_erfc() -> None:
+    """Teach tf2onnx `erfc(x) = 1 - erf(x)`, which the activation gelu has."""
+    from tf2onnx.handler import tf_op
+
+    @tf_op("Erfc")
+    class Erfc:
+        @classmethod
+        def version_9(cls, ctx: Any, node: Any, **_: Any) -> None:
+            shape, kind = ctx.get_shape(node.output[0]), ctx.get_dtype(node.output[0])
+            ctx.remove_node(node.name)
+            one = ctx.make_const(f"{node.name}_one", np.array(1, np.float32)).output[0]
+            erf = ctx.make_node("Erf", node.input[:1]).output[0]
+            ctx.make_node(
+                "Sub",
+                [one, erf],
+                name=node.name,
+                outputs=node.output,
+                shapes=[shape],
+                dtypes=[kind],
+            )
 
 
 def outputs(exported: Exported, folder: Path) -> Arrays:

@@ -78,7 +78,8 @@ class Exported:
     """A function from arrays to arrays, test items on which it is checked, and an example.
 
     Attributes:
-        function: from TensorFlow's tensors, by name, to tensors by name. It can be traced.
+        function: from TensorFlow's tensors, by name, to tensors by name. It can be traced, and has
+            no tensors of its own except variables: ONNX would make them inputs.
         inputs: the shape and the type of each input; None: any size.
         items: inputs of test items; the first axis of an array is that of the items.
         own: computes this package's own outputs for the items, by the usual way of its commands.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import tensorflow as tf
 
 from attnlab.tasks.exported import SAMPLE, Example, Exported
@@ -20,7 +21,7 @@ def exported(trained: Any, count: int) -> Exported:
     part = task.data.parts["test"]
     rows, asked = part.rows.tokens[:count], part.questions[:count]
     made = portable(task.tokenizer)
-    known = tf.constant(made.known if made else range(task.tokenizer.size), tf.int32)
+    known = np.array(made.known if made else range(task.tokenizer.size), np.int32)
     texts = [normalized(each.question) for each in asked]
     cut = task.tokenizer.encode(texts)
 

@@ -54,7 +54,7 @@ def _texts(
 ) -> Exported:
     tokens, texts = part.tokens[:count], [*part.texts[:count]]
     made = portable(task.tokenizer, most=task.length, width=task.length)
-    known = tf.constant(made.known if made else range(task.tokenizer.size), tf.int32)
+    known = np.array(made.known if made else range(task.tokenizer.size), np.int32)
     before = one_text(one_line(texts[0])) if made else (SAMPLE,)
     return Exported(
         function=lambda tokens: {"probabilities": _shares(model, tf.gather(known, tokens))},

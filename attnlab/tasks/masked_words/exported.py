@@ -31,7 +31,7 @@ def exported(trained: Any, count: int) -> Exported:
         task.tokenizer, frame=(True, True), most=task.width, width=task.width, mask=MASK
     )
     assert made is not None  # the tokenizer is fitted
-    numbers = tf.constant(made.known, tf.int32)
+    numbers = np.array(made.known, np.int32)
 
     def function(tokens: Any) -> dict[str, Any]:
         logits = model(tf.gather(numbers, tokens), training=False)

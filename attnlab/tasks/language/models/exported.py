@@ -35,8 +35,8 @@ def exported(trained: Any, count: int) -> Exported:
     read = np.maximum(windows[:, :size], 0)
     numbers = np.zeros(max(made.known) + 1, np.int32)
     numbers[ids] = np.arange(len(ids))
-    model_tokens = tf.constant(numbers[made.known])
-    written = tf.constant(ids, tf.int32)
+    model_tokens = numbers[made.known]
+    written = ids.astype(np.int32)
     prompt = one_text(made.made.decode(ids[read[0]].tolist(), skip_special_tokens=False))
     prompt += (f'inputs["count"] = np.array({most}, np.int32)',)
 

@@ -39,7 +39,7 @@ def exported(trained: Any, count: int) -> Exported:
     made = portable(task.source_tokenizer, most=most, **frame)
     target = portable(task.target_tokenizer)
     assert made and target  # the tokenizers are fitted
-    known = tf.constant(made.known, tf.int32)
+    known = np.array(made.known, np.int32)
     language = task.corpus.target_language
 
     def bleu(found: Any) -> float:
@@ -52,7 +52,7 @@ def exported(trained: Any, count: int) -> Exported:
         sides = rows_of(made, made.known), rows_of(target, target.known)
         form = replace(
             transformer(model, *sides, most + task.extra_length),
-            limits=[len(row) + task.extra_length for row in read],
+            limits=[min(len(row) + task.extra_length, model.max_positions or most) for row in read],
             own=lambda: {"tokens": padded([best[0].tokens for best in greedy(read)])},
         )
     return Exported(
