@@ -52,7 +52,10 @@ def exported(trained: Any, count: int) -> Exported:
         sides = rows_of(made, made.known), rows_of(target, target.known)
         form = replace(
             transformer(model, *sides, most + task.extra_length),
-            limits=[min(len(row) + task.extra_length, model.max_positions or most) for row in read],
+            limits=[
+                min(len(row) + task.extra_length, model.max_positions or most + task.extra_length)
+                for row in read
+            ],
             own=lambda: {"tokens": padded([best[0].tokens for best in greedy(read)])},
         )
     return Exported(
