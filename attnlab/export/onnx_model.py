@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from attnlab.errors import RequestError
+from attnlab.errors import RequestError, RunFailed
 from attnlab.export.formats import Code
 from attnlab.export.saved_model import traced
 from attnlab.tasks.exported import Arrays, Exported
@@ -67,12 +67,18 @@ def outputs(exported: Exported, folder: Path) -> Arrays:
     """Return the outputs of onnxruntime for the test items."""
     import onnxruntime
 
-    session = onnxruntime.InferenceSession(str(folder / FILE))
     items = {
         name: np.asarray(exported.items[name], kind) for name, (_, kind) in exported.inputs.items()
     }
-    names = [output.name for output in session.get_outputs()]
-    return dict(zip(names, session.run(None, items), strict=True))
+    try:
+        session = onnxruntime.InferenceSession(str(folder / FILE))
+        found = session.run(None, items)
+    except Exception as error:  # onnxruntime has a dozen kinds
+        reason = str(error).splitlines()[0][:200]
+        raise RunFailed(
+            f"onnxruntime can't run the converted model, use --format saved_model: {reason}"
+        ) from error
+    return dict(zip([each.name for each in session.get_outputs()], found, strict=True))
 
 
 def code(exported: Exported) -> Code:
