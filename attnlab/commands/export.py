@@ -9,7 +9,6 @@ import click
 from attnlab.commands.finding import find_trained
 from attnlab.commands.options import epoch_options, run_argument, runs_option
 from attnlab.errors import RequestError
-from attnlab.export.exporting import export, require_exportable, require_free
 from attnlab.export.formats import FORMATS
 from attnlab.records.mlflow.settings import own_uri
 from attnlab.records.run_directory import RunDirectory
@@ -80,6 +79,8 @@ def _export(
     quantize: str | None,
     out: Path | None,
 ) -> None:
+    from attnlab.export.exporting import export, require_exportable, require_free
+
     require_exportable(folder)
     out = out.expanduser() if out else folder.path / f"export_{form}"
     require_free(out)

@@ -6,11 +6,13 @@ import importlib.util
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from attnlab.errors import RequestError
 from attnlab.tasks.declaration import load
-from attnlab.tasks.exported import Arrays, Exported
+
+if TYPE_CHECKING:
+    from attnlab.tasks.exported import Arrays, Exported
 
 
 class Code(NamedTuple):
