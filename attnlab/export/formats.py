@@ -65,7 +65,7 @@ class Format:
 
 FORMATS = {
     "saved_model": Format(
-        "TensorFlow's SavedModel, for every run",
+        "TensorFlow's SavedModel",
         "attnlab.export.saved_model",
         packages=("tensorflow",),
     ),

@@ -84,8 +84,6 @@ def test_what_ctranslate2_lacks_is_named(exported):
         ("task=fib", "attention=bahdanau", "model.units=4"),
         ("task=fib_random", "attention=multi_head", *SMALL),
         ("task=digits", "attention=multi_head", "model.units=16", "model.layers=1"),
-        ("task=classify", "data.texts=200", "attention=multi_head", *SMALL),
-        ("task=masked_words", "data.sentences=200", "attention=multi_head", "model.units=16"),
     ],
     ids=lambda words: words[0],
 )
