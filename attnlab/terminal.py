@@ -69,6 +69,8 @@ _FAR_APART = 1000.0
 _MOST_DIGITS = 7  # if the largest number needs more digits, all get an exponent
 _MOST_DECIMALS = 9
 _SMALLEST_P = 0.001
+_UNITS = (("s", 1.0), ("min", 60.0), ("h", 3600.0), ("days", 86_400.0))
+_MOST_OF_A_UNIT = 100.0  # from this number of a unit of time on, the next larger unit is used
 
 Write = Callable[[float], str]
 
@@ -126,6 +128,20 @@ def distinct(values: Iterable[float | None], line: float, write: Write) -> Write
     if decimals > _MOST_DECIMALS:
         return lambda value: f"{value:.{decimals + 1 if line else 3}g}"
     return _with_decimals(decimals)
+
+
+def duration(seconds: float | None) -> str:
+    """Write a time in seconds, minutes, hours or days, with two digits; `-` for None."""
+    if seconds is None:
+        return NOTHING
+    fits = ((name, size) for name, size in _UNITS if seconds < _MOST_OF_A_UNIT * size)
+    name, size = next(fits, _UNITS[-1])
+    return f"{rounded(seconds / size, 2)} {name}"
+
+
+def rounded(value: float, digits: int) -> str:
+    """Write a number with this many digits, large ones as whole numbers; never as 1e5."""
+    return f"{value:,.0f}" if value >= 10**digits - 0.5 else f"{value:.{digits}g}"
 
 
 def p_text(p: float | None) -> str:

@@ -9,7 +9,7 @@ from attnlab.config.options import options
 
 # Commands by purpose; commands that are not listed here are predictions of the kinds.
 _WANTS = {
-    "Train": "train resume study plan",
+    "Train": "train resume study plan estimate",
     "Look": "runs compare report plot heads evaluate ui",
     "Predict": "vocabulary summarize export serve",
     "Set up": "data explain check-mechanism env",

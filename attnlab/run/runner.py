@@ -48,7 +48,7 @@ def run(config: RunConfig, finish: bool = True) -> Path:
     """
     started = time.perf_counter()
     with screen() as shown:
-        task, data = _prepared(config, shown)
+        task, data = prepared(config, shown)
         folder = new_folder(config)
         with FolderLock(folder.path):
             metrics = execute_session(Session(config, task, data, folder, started, shown))
@@ -78,14 +78,14 @@ def run_in(folder: RunDirectory, config: RunConfig, sweep: SweepMember) -> Path:
     started = time.perf_counter()
     with FolderLock(folder.path), screen(quiet=True) as shown:
         with _closing(folder.status.write):
-            task, data = _prepared(config, shown)
+            task, data = prepared(config, shown)
         execute_session(Session(config, task, data, folder, started, shown, sweep))
     require_stored(folder)
     return folder.path
 
 
 @spent("preparing")
-def _prepared(config: RunConfig, shown: Screen) -> tuple[Task, TaskData]:
+def prepared(config: RunConfig, shown: Screen) -> tuple[Task, TaskData]:
     """Return the task and its data; refuse settings that don't fit before a folder is made."""
     task = make_task(config)
     check_model(config, task)

@@ -160,6 +160,9 @@ class Chunk(Protocol):
     def steps(self) -> int:
         """Return the number of steps."""
 
+    def first(self, steps: int) -> Chunk:
+        """Return the first steps; all if there are fewer."""
+
 
 class Learner(Protocol):
     """Trains a model on the data of its task; every kind has a subclass.

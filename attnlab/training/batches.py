@@ -34,6 +34,10 @@ class BatchPlan:
         """(steps,) number of real rows in each step."""
         return self.weights.sum(axis=1)
 
+    def first(self, steps: int) -> BatchPlan:
+        """Return the first steps."""
+        return BatchPlan(self.indices[:steps], self.weights[:steps])
+
 
 def shuffled_plan(rows: np.ndarray, batch_size: int, seed: int, epoch: int) -> BatchPlan:
     """Return a plan with each of `rows` once, in an order drawn from (seed, epoch).

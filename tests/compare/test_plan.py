@@ -19,6 +19,7 @@ from attnlab.compare.planning.power import power
 from attnlab.compare.selection import Filters
 from attnlab.errors import RequestError
 from attnlab.records.run_directory import list_runs
+from attnlab.terminal import duration
 
 
 @pytest.fixture
@@ -278,4 +279,4 @@ def test_the_table_fits_the_terminal(three_groups, monkeypatch, columns):
     ],
 )
 def test_times_are_written_in_units_that_fit(seconds, written):
-    assert formats._time(seconds) == written
+    assert duration(seconds) == written

@@ -14,12 +14,17 @@ from attnlab.compare.planning.power import MOST_SEEDS, Spread
 from attnlab.compare.statistics import exp
 from attnlab.compare.tables import heading, naming
 from attnlab.compare.text_tables import Section, TextTable, print_left_out, print_section
-from attnlab.terminal import NOTHING, distinct, number_format, plain_console
+from attnlab.terminal import (
+    NOTHING,
+    distinct,
+    duration,
+    number_format,
+    plain_console,
+    rounded,
+)
 
 # Columns that are dropped on a narrow terminal, in this order.
 _LEFT_OUT_WHEN_NARROW = ("s/seed", "runs", "detects")
-_UNITS = (("s", 1.0), ("min", 60.0), ("h", 3600.0), ("days", 86_400.0))
-_LARGEST = 100.0  # from this number of a unit of time on, the next larger unit is used
 
 
 def print_plans(found: Plans, file: Any = None) -> None:
@@ -123,8 +128,8 @@ def _table(plan: TaskPlan) -> TextTable:
             _spread(each.spread),
             _seeds(each.needed),
             NOTHING if each.missing is None else f"{each.missing:,}",
-            NOTHING if each.seconds_per_seed is None else _rounded(each.seconds_per_seed, 3),
-            _time(each.seconds),
+            NOTHING if each.seconds_per_seed is None else rounded(each.seconds_per_seed, 3),
+            duration(each.seconds),
             _detects(each, plan.geometric),
         ]
         for each in plan.plans
@@ -172,7 +177,7 @@ def _total(plan: TaskPlan) -> str:
     if not plan.missing:
         return "no run is missing"
     runs = "1 run" if plan.missing == 1 else f"{plan.missing:,} runs"
-    return f"missing in total: {runs}, {_time(plan.seconds)}"
+    return f"missing in total: {runs}, {duration(plan.seconds)}"
 
 
 def _spread(found: Spread | None) -> str:
@@ -187,19 +192,6 @@ def _seeds(needed: Needed | None) -> str:
         return NOTHING
     seeds, low, high = (f">{MOST_SEEDS:,}" if each is None else f"{each:,}" for each in needed)
     return f"{seeds} ({low} to {high})"
-
-
-def _time(seconds: float | None) -> str:
-    if seconds is None:
-        return NOTHING
-    fits = ((name, size) for name, size in _UNITS if seconds < _LARGEST * size)
-    name, size = next(fits, _UNITS[-1])
-    return f"{_rounded(seconds / size, 2)} {name}"
-
-
-def _rounded(value: float, digits: int) -> str:
-    """Write a number with this many digits, large ones as whole numbers; never as 1e5."""
-    return f"{value:,.0f}" if value >= 10**digits - 0.5 else f"{value:.{digits}g}"
 
 
 def _ratio(value: float) -> str:

@@ -43,6 +43,10 @@ class Batches(list[np.ndarray]):
         """Number of gradient steps."""
         return len(self)
 
+    def first(self, steps: int) -> Batches:
+        """Return the first steps."""
+        return Batches(self[:steps])
+
 
 class _Compiled(NamedTuple):
     """The compiled programs of a translator, with its variables; see `program_cache`."""
