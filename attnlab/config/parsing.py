@@ -136,31 +136,32 @@ def absolute_uri(uri: str) -> str:
 
 
 def changed(config: RunConfig, changes: Mapping[str, str]) -> RunConfig:
-    """Return the configuration of a resumed run, in which only `trainer.epochs` may change.
+    """Return the configuration of a resumed run: only epochs and devices may change.
 
     `changes` are dotted keys and their values as YAML.
 
     Raises:
-        RequestError: there is no such key, or a setting other than `trainer.epochs` gets another
-            value.
+        RequestError: there is no such key, or a setting other than `trainer.epochs` and
+            `trainer.devices` gets another value.
     """
-    epochs = {}
+    allowed = {}
     for key, text in changes.items():
         new, old = read_value(key, text), lookup(config.document, key)
+        if key in ("trainer.epochs", "trainer.devices"):
+            allowed[key] = new
+            continue
         if isinstance(old, float) and isinstance(new, str):  # YAML reads 1e-3 as text
             with suppress(ValueError):
                 new = float(new)
         if old is None and not _has(config.document, key):
             raise RequestError(f"{key}: the run's configuration has no such key.")
         old = old.get("name") if isinstance(old, Mapping) else old
-        if key == "trainer.epochs":
-            epochs[key] = new
-        elif new != old:
+        if new != old:
             raise RequestError(
                 f"{key}={yaml_text(new)}: the run started with {key}={yaml_text(old)}. Only "
-                "trainer.epochs may change when a run is resumed."
+                "trainer.epochs and trainer.devices may change when a run is resumed."
             )
-    return parse(config.with_values(epochs).document, {})
+    return parse(config.with_values(allowed).document, {})
 
 
 def _has(document: Mapping[str, Any], key: str) -> bool:

@@ -42,6 +42,13 @@ class TrainerConfig:
         min=1,
     )
     batch_by: str = ruled("items", "what batch_size counts", choices=["items", "tokens"])
+    accumulate: int = ruled(
+        1,
+        "batches of batch_size whose gradients a step adds, one after another: equal to a batch as "
+        "many times as large, in the memory of one",
+        type="int",
+        min=1,
+    )
     patience: int | None = ruled(
         None,
         "early stopping: epochs with a score but no better monitored value; null: never stop",
@@ -59,6 +66,14 @@ class TrainerConfig:
         type="float",
         min=0,
         optional=True,
+    )
+    devices: Any = ruled(
+        1,
+        "devices that each compute a part of every batch: GPUs, without a GPU shares of the "
+        "processors; auto: all GPUs; results don't depend on it, up to rounding",
+        type="int",
+        min=1,
+        words=["auto"],
     )
     precision: str = ruled(
         "float32",
@@ -82,10 +97,19 @@ class TrainerConfig:
         words=["auto", "never"],
     )
 
+    def __post_init__(self) -> None:
+        if self.devices != 1:  # a run with several devices trains alone
+            self.together = "never"
+
+    @property
+    def step_size(self) -> int:
+        """Items or tokens per gradient step."""
+        return self.batch_size * self.accumulate
+
 
 _OF_EACH_RUN = ("learning_rate", "clip_norm", "clip_value", "weight_decay")
 # Settings and sections that don't influence results.
-_IDLE = ("trainer.checkpoint_every_seconds", "trainer.together")
+_IDLE = ("trainer.checkpoint_every_seconds", "trainer.together", "trainer.devices")
 _IDLE_SECTIONS = ("paths", "tracking", "sweep", "search", "hydra")
 
 
@@ -292,6 +316,7 @@ class RunConfig:
             [self.model.name, model],
             [self.optimizer.name, optimizer],
             [trainer.batch_size, trainer.batch_by, trainer.precision, trainer.jit],
+            trainer.accumulate,
         ]
         return json.dumps(parts, sort_keys=True, default=str)
 
@@ -299,7 +324,7 @@ class RunConfig:
     def digest(self) -> str:
         """SHA-256 of everything that decides the result.
 
-        `paths`, `tracking`, the frequency of checkpoints and stacking don't.
+        `paths`, `tracking`, the frequency of checkpoints, stacking and the number of devices don't.
         """
         return self._digest(self.beyond_settings)
 
@@ -330,6 +355,8 @@ class RunConfig:
         decisive = {key: part for key, part in self.document.items() if decides_result(key)}
         trainer = self.document.get("trainer", {})
         own = {name: value for name, value in trainer.items() if decides_result(f"trainer.{name}")}
+        if own.get("accumulate") == 1:  # runs of earlier versions don't have it
+            del own["accumulate"]
         decisive |= {"trainer": own, **more}
         return hashlib.sha256(json.dumps(decisive, sort_keys=True).encode()).hexdigest()
 

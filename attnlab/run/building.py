@@ -54,6 +54,15 @@ def check_model(config: RunConfig, task: Task) -> None:
         task.check(partial(_construct, "attention", config.attention), config.option("model"))
 
 
+def check_devices(config: RunConfig) -> None:
+    """Check that the machine has the run's devices, before TensorFlow computes; `RequestError`."""
+    if config.trainer.devices != 1:
+        import_tensorflow()
+        from attnlab.training.devices import devices_for
+
+        devices_for(config.trainer)
+
+
 def make_model(config: RunConfig, task: Task) -> keras.Model:
     """Return the model with initial weights; Keras's global state doesn't change."""
     import_tensorflow()

@@ -53,7 +53,7 @@ def run_once(config: RunConfig, sweep: SweepMember) -> Path:
     if state == RUNNING:
         raise RunBusy(f"{found.path}: process {found.status.get('pid')} is training this run.")
     try:
-        return resume(found.run, sweep=sweep)
+        return resume(found.run, {"trainer.devices": str(config.trainer.devices)}, sweep=sweep)
     except CannotResume as error:  # `sweep.retry_failed` trains it again
         found.run.status.write(FAILED, error=f"RequestError: {error}")
         raise

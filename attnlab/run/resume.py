@@ -16,7 +16,7 @@ from attnlab.records.checkpoints import Checkpoints
 from attnlab.records.run_directory import REPORT, RunDirectory
 from attnlab.records.status import FolderLock, actual_state, this_process
 from attnlab.run import console
-from attnlab.run.building import make_task
+from attnlab.run.building import check_devices, make_task
 from attnlab.run.console import screen
 from attnlab.run.loading import require_best_saved, require_readable
 from attnlab.run.loop import Session, SweepMember
@@ -38,7 +38,7 @@ def resume(
     Raises:
         RunBusy: another process writes the run.
         RequestError: its data have changed, `changes` contain another setting than
-            `trainer.epochs`, or a required file is missing or damaged.
+            `trainer.epochs` and `trainer.devices`, or a required file is missing or damaged.
         RunFailed, Pruned, KeyboardInterrupt: as in `run_in`.
     """
     started = time.perf_counter()
@@ -88,6 +88,7 @@ def _go_on(
 ) -> dict[str, Any]:
     with screen(quiet=sweep is not None) as shown:
         task = make_task(config)
+        check_devices(config)
         own_files.require_found(config)
         data = task.load(config.seed, shown.working)
         own_files.require_same(config, folder.status.read(), data.digest)

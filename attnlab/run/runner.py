@@ -23,7 +23,7 @@ from attnlab.records.mlflow.tracker import Tracker
 from attnlab.records.run_directory import RunDirectory
 from attnlab.records.status import FolderLock
 from attnlab.run import console
-from attnlab.run.building import check_model, make_task, refuse_what_does_not_fit
+from attnlab.run.building import check_devices, check_model, make_task, refuse_what_does_not_fit
 from attnlab.run.command import spent
 from attnlab.run.console import Screen, screen
 from attnlab.run.figures import Drawing
@@ -88,6 +88,7 @@ def run_in(folder: RunDirectory, config: RunConfig, sweep: SweepMember) -> Path:
 def prepared(config: RunConfig, shown: Screen) -> tuple[Task, TaskData]:
     """Return the task and its data; refuse settings that don't fit before a folder is made."""
     task = make_task(config)
+    check_devices(config)
     check_model(config, task)
     data = task.load(config.seed, shown.working)
     _require_validation(config, data)

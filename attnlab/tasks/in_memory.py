@@ -11,6 +11,7 @@ from attnlab.config.sections import RunConfig
 from attnlab.tasks.base import Learner, Losses
 from attnlab.text.tokenizers import PAD
 from attnlab.training.batches import BatchPlan, shuffled_plan, similar_plan
+from attnlab.training.devices import devices_for
 from attnlab.training.epoch_program import Compiled, Loss, Program
 from attnlab.training.optimizers import make_optimizer
 from attnlab.training.program_cache import shared_program
@@ -46,7 +47,9 @@ class InMemoryLearner(Learner):
         lengths: dict[str, np.ndarray] | None = None,
         sizes: tuple[int, ...] = (),
     ) -> None:
-        self._seed, self._batch_size = config.seed, config.trainer.batch_size
+        self._seed, self._batch_size = config.seed, config.trainer.step_size
+        devices = devices_for(config.trainer)
+        self._parts = devices.parts(config.trainer.accumulate)
         # All parts in one array, so that one compiled program serves them.
         ends = np.cumsum([len(part) for part in targets.values()])
         numbers = np.split(np.arange(ends[-1]), ends[:-1])
@@ -57,12 +60,16 @@ class InMemoryLearner(Learner):
         self._lengths = None if lengths is None else np.concatenate([*lengths.values()])
         parts = model, make_optimizer(settings.name, settings.settings), loss
         shapes = (*(array.shape for array in data), self._batch_size, *sizes)
-        compiled = shared_program(config, model, lambda: Compiled(*parts, jit=jit), *shapes)
+
+        def make() -> Compiled:
+            return Compiled(*parts, jit=jit, parts=self._parts, strategy=devices.strategy)
+
+        compiled = shared_program(config, model, make, *shapes, devices.number)
         own = {"lengths": self._lengths, "seed": config.seed}
         self.program = Program(*parts, *data, **own, compiled=compiled)
         batch = min(self._batch_size, len(self.rows["train"]))
         # TensorFlow's own kernels round by position in the stack: other runs would change results.
-        self.stackable = model.stackable(batch) if jit else 1
+        self.stackable = model.stackable(batch) if jit and devices.number == 1 else 1
 
     @property
     def model(self) -> InMemoryModel:
@@ -85,7 +92,7 @@ class InMemoryLearner(Learner):
 
     @width.setter
     def width(self, width: int) -> None:
-        self.program.width = width
+        self.program.width = width if self._parts.devices == 1 else 1
 
     def chunks(self, epoch: int) -> list[BatchPlan]:
         """Return the epoch as one chunk, or a long epoch as several."""
@@ -94,13 +101,13 @@ class InMemoryLearner(Learner):
             plan = shuffled_plan(rows, *drawn)
         else:
             plan = similar_plan(rows, self._lengths[rows], *drawn)
-        return self.parts(plan)
+        return self.in_chunks(plan)
 
-    @staticmethod
-    def parts(plan: BatchPlan) -> list[BatchPlan]:
-        """Return a plan as one chunk, or a long one as several."""
-        parts = [slice(first, first + _CHUNK) for first in range(0, plan.steps, _CHUNK)]
-        return [BatchPlan(plan.indices[part], plan.weights[part]) for part in parts]
+    def in_chunks(self, plan: BatchPlan) -> list[BatchPlan]:
+        """Return a plan as one chunk, or a long one as several, with batches of equal parts."""
+        arrays = [self._parts.filled(array, 0) for array in (plan.indices, plan.weights)]
+        steps = [slice(first, first + _CHUNK) for first in range(0, plan.steps, _CHUNK)]
+        return [BatchPlan(*(array[own] for array in arrays)) for own in steps]
 
     def train(self, chunk: BatchPlan, rates: np.ndarray, first_step: int) -> Losses:
         """Run the gradient steps of a chunk of an epoch; see `Program.train`."""

@@ -17,13 +17,16 @@ import keras
 import numpy as np
 import tensorflow as tf
 
+from attnlab.attention.draws import rows_of
 from attnlab.training.batches import BatchPlan, filled_plan
+from attnlab.training.devices import Copies
 from attnlab.training.keras_internals import (
     OptimizerFunction,
     dropout_rates,
     dropouts,
     substituted_values,
 )
+from attnlab.training.parts import WHOLE, Parts
 from attnlab.training.stacking import submit
 from attnlab.training.steps import InMemoryModel, RandomStates, compiled, gathered
 from attnlab.training.tensorflow_internals import vectorize_draws
@@ -83,19 +86,33 @@ class Compiled:
         optimizer: a Keras optimizer; only its formula is used, with a rate per step.
         loss: `loss(target, output) -> (B,)`, one value per item.
         jit: compile with XLA; false keeps a TensorFlow graph.
+        parts: of each step; they divide the rows of the plans.
+        strategy: of several devices, without XLA; None for one device.
     """
 
     def __init__(
-        self, model: InMemoryModel, optimizer: keras.Optimizer, loss: Loss, *, jit: bool = True
+        self,
+        model: InMemoryModel,
+        optimizer: keras.Optimizer,
+        loss: Loss,
+        *,
+        jit: bool = True,
+        parts: Parts = WHOLE,
+        strategy: tf.distribute.Strategy | None = None,
     ) -> None:
-        self.model, self.loss, self._jit = model, loss, jit
+        self.model, self.loss, self._jit, self._parts = model, loss, jit, parts
         self.generators = RandomStates(model)
         variables = model.trainable_variables
         not_decayed = [each for each in variables if not model.is_decayed(each)]
         self._update = OptimizerFunction(optimizer, variables, model.rate_factors, not_decayed)
         self._dropouts = dropouts(model)
         self.optimizer = self._update.optimizer
-        self._train = compiled(self._train_loop, jit)
+        self._copies = None
+        if strategy is None:
+            self._train = compiled(self._train_loop, jit)
+        else:
+            self._copies = Copies(strategy, [*variables, *self.optimizer.variables])
+            self._train = compiled(self._train_loop_on_devices, jit=False)
         self._predict = compiled(self._predict_batch, jit)
         self._predict_together = compiled(self._predict_batches, jit)
         self._attend = compiled(self._attend_batch, jit=False)
@@ -118,21 +135,30 @@ class Compiled:
             plans = [(*plan, run.widths) for plan, run in zip(plans, runs, strict=True)]
         rates = np.asarray([run.rates for run in runs], np.float32)
         # Everything that differs is a tensor: constants would cause a new compilation every epoch.
-        losses, values, states = self._train(
+        given = (
             [tf.stack(arrays) for arrays in zip(*data, strict=True)],
-            _stacked([run.values for run in runs]),
-            _stacked([run.states for run in runs]),
             tf.stack([run.seeds for run in runs]),
             _stacked(plans),
             tf.constant(rates),
             tf.constant([run.first_step for run in runs], tf.int64),
             tf.constant(np.stack([run.settings for run in runs])),
         )
+        if self._copies is not None:
+            return [self._train_on_devices(self._copies, *runs, given)]
+        values = (_stacked([run.values for run in runs]), _stacked([run.states for run in runs]))
+        losses, values, states = self._train(*values, *given)
         parts = [losses.numpy(), [v.numpy() for v in values], [v.numpy() for v in states]]
         return [
             TrainResult(parts[0][:, at], [v[at] for v in parts[1]], [v[at] for v in parts[2]])
             for at in range(len(runs))
         ]
+
+    def _train_on_devices(self, copies: Copies, run: TrainRequest, given: Any) -> TrainResult:
+        """Take the steps of a run on several devices."""
+        copies.fill([*run.values, *run.states])
+        losses, count = self._train(*given).numpy(), len(run.values)
+        values = copies.read()
+        return TrainResult(losses, values[:count], values[count:])
 
     def widths(self, plan: BatchPlan, lengths: np.ndarray | None) -> np.ndarray | None:
         """Return (steps,) the longest real row of each step; None if steps read whole rows."""
@@ -163,7 +189,7 @@ class Compiled:
         weights = self._attend([tf.constant(value) for value in values], tf.constant(inputs))
         return None if weights is None else weights.numpy()
 
-    def _train_loop(self, data, values, states, seeds, plans, rates, first_step, settings):
+    def _train_loop(self, values, states, data, seeds, plans, rates, first_step, settings):
         """Return losses (steps, runs), and values and states (runs, ...), for stacked arguments."""
         runs, steps = rates.shape
         alone = runs == 1
@@ -172,18 +198,8 @@ class Compiled:
         each = (lambda function, parts: function(parts)) if alone else tf.vectorized_map
 
         def body(step, losses, values, states):
-            # tf.gather, not slicing: slicing makes the order a compile-time constant.
-            rows, weights, *widths = (tf.gather(part, step, axis=1) for part in plans)
-            batch, expected = self.model.batch(data, rows)
-            if widths:
-                batch = batch[:, :, : tf.reduce_max(widths)]
-            now = first_step + tf.cast(step, tf.int64)
-            given = [batch, expected, weights, tf.gather(rates, step, axis=1), settings]
-            draws = [self.generators.at(seeds[run], now[run]) for run in range(runs)]
-            draws = [tf.stack(states) for states in zip(*draws, strict=True)]
-            if alone:
-                given, draws = ([part[0] for part in parts] for parts in (given, draws))
-            loss, values, states = self._step(each, values, states, draws, *given)
+            given = self._given(step, data, seeds, plans, rates, first_step, settings)
+            loss, values, states = self._step(each, values, states, *given)
             losses = tf.tensor_scatter_nd_update(losses, [[step]], [tf.reshape(loss, (runs,))])
             return step + 1, losses, values, states
 
@@ -193,30 +209,77 @@ class Compiled:
             values, states = ([v[None] for v in part] for part in (values, states))
         return losses, values, states
 
+    def _train_loop_on_devices(self, data, seeds, plans, rates, first_step, settings):
+        """Return the losses (steps,) of one run, whose values and states are in the copies."""
+        copies, steps = self._copies, rates.shape[1]
+
+        def step_on_device(*given):
+            values, states = copies.own(len(self.model.trainable_variables))
+            apply = lambda function, parts: function(parts)  # noqa: E731
+            loss, values, states = self._step(apply, values, states, *given)
+            copies.assign([*values, *states])
+            return loss
+
+        def body(step, losses):
+            given = self._given(step, data, seeds, plans, rates, first_step, settings)
+            # TensorFlow refuses a loop over steps inside of `run`.
+            loss = copies.first(copies.strategy.run(step_on_device, given))
+            return step + 1, tf.tensor_scatter_nd_update(losses, [[step]], [loss])
+
+        start = tf.constant(0), tf.zeros((steps,))
+        return tf.while_loop(lambda step, _: step < steps, body, start)[1]
+
+    def _given(self, step, data, seeds, plans, rates, first_step, settings):
+        """Return the arguments of `_step` after the states; a single run has no axis of runs."""
+        runs = rates.shape[0]
+        # tf.gather, not slicing: slicing makes the order a compile-time constant.
+        rows, weights, *widths = (tf.gather(part, step, axis=1) for part in plans)
+        batch, expected = self.model.batch(data, rows)
+        if widths:
+            batch = batch[:, :, : tf.reduce_max(widths)]
+        now = first_step + tf.cast(step, tf.int64)
+        given = [batch, expected, weights, tf.gather(rates, step, axis=1), settings]
+        draws = [self.generators.at(seeds[run], now[run]) for run in range(runs)]
+        draws = [tf.stack(states) for states in zip(*draws, strict=True)]
+        if runs == 1:
+            given, draws = ([part[0] for part in parts] for parts in (given, draws))
+        return draws, *given
+
     def _step(self, each, values, states, draws, batch, expected, weights, rate, settings):
         """Return each run's mean loss over real rows, and its values and states after a step."""
         drop, settings = tf.split(settings, [len(self._dropouts), -1], axis=-1)
+        total, data = tf.reduce_sum(weights, axis=-1), (batch, expected, weights)
+
+        def gradients(part):
+            own = data if part is None else [rows_of(part, each, total.shape.rank) for each in data]
+            return self._gradients(each, values, draws, drop, *own, total)
+
+        loss, gradients = self._parts.summed(gradients, (total, values))
+        parts = (states, rate, settings, gradients, values)
+        values, states = each(lambda parts: self._update(*parts), parts)
+        return loss, list(values), list(states)
+
+    def _gradients(self, each, values, draws, drop, batch, expected, weights, total):
+        """Return each run's loss, summed over rows by their share of `total`, and gradients."""
         with tf.GradientTape() as tape, self._substituted(values, draws, drop):
             tape.watch(values)
             encoded = self.model.encode(batch, training=True)
 
         def loss(parts):
-            values, draws, drop, encoded, expected, weights = parts
+            values, draws, drop, encoded, expected, weights, total = parts
             with tf.GradientTape() as tape, self._substituted(values, draws, drop):
                 # Token numbers have no gradient.
                 known = tf.nest.flatten(encoded)
                 tape.watch([*values, *(part for part in known if part.dtype.is_floating)])
                 losses = self.loss(expected, self.model.decode(encoded, training=True))
-                loss = tf.reduce_sum(losses * weights) / tf.reduce_sum(weights)
+                loss = tf.reduce_sum(losses * weights) / total
             return loss, tape.gradient(loss, [values, encoded], unconnected_gradients="zero")
 
         # The gradient is inside the map: outside, XLA would compile again for every value.
-        loss, (gradients, through) = each(loss, (values, draws, drop, encoded, expected, weights))
+        parts = (values, draws, drop, encoded, expected, weights, total)
+        loss, (gradients, through) = each(loss, parts)
         through = tape.gradient(encoded, values, through, unconnected_gradients="zero")
-        gradients = [tf.add(*pair) for pair in zip(gradients, through, strict=True)]
-        parts = (states, rate, settings, gradients, values)
-        values, states = each(lambda parts: self._update(*parts), parts)
-        return loss, list(values), list(states)
+        return loss, [tf.add(*pair) for pair in zip(gradients, through, strict=True)]
 
     @contextmanager
     def _substituted(self, values, draws, rates):

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 import keras
 import numpy as np
+from keras.src import backend
 from keras.src.backend import config
 from keras.src.backend.common import global_state
 from keras.src.backend.common.stateless_scope import in_stateless_scope
@@ -47,6 +48,24 @@ def dropout_rates(layers: Sequence[Any], rates: Sequence[Any]) -> Iterator[None]
     finally:
         for layer, rate in zip(layers, before, strict=True):
             layer.rate = rate
+
+
+@contextmanager
+def replaced_dropout(drawn: Callable[[Callable, Sequence], Any]) -> Iterator[None]:
+    """Make Keras's own dropout draw by `attention.draws.drawn` while the body is traced."""
+    before = backend.random.dropout
+
+    def dropout(inputs, rate, noise_shape=None, seed=None):
+        def factors(shape):
+            return before(keras.ops.ones(shape, inputs.dtype), rate, noise_shape, seed)
+
+        return inputs * drawn(factors, keras.ops.shape(inputs))
+
+    backend.random.dropout = dropout
+    try:
+        yield
+    finally:
+        backend.random.dropout = before
 
 
 @contextmanager
@@ -90,6 +109,23 @@ def substituted_values(
                 (variable, value)
             )  # as an argument of the scope, shapes would be checked
         yield scope
+
+
+@contextmanager
+def stored_in(variables: Sequence[keras.Variable], others: Sequence[Any]) -> Iterator[None]:
+    """Let TensorFlow's variables hold the values of Keras's, also for code in a `StatelessScope`.
+
+    What a loop over time steps assigns would get lost in a `StatelessScope`.
+    """
+    before = [variable._value for variable in variables]
+    for variable, other in zip(variables, others, strict=True):
+        variable._value, variable.assign = other, other.assign
+    try:
+        yield
+    finally:
+        for variable, value in zip(variables, before, strict=True):
+            variable._value = value
+            del variable.assign
 
 
 class _Functional:

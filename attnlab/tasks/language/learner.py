@@ -65,7 +65,7 @@ class LanguageLearner(InMemoryLearner):
         batch, items = config.trainer.batch_size, rows
         if self._places:
             items = self._task.windows_per_epoch
-        steps = config.trainer.epochs * -(-items // batch)
+        steps = config.trainer.epochs * -(-items // config.trainer.step_size)
         if model.border is None or steps < _STEPS_FOR_XLA:
             return False
         operations = step_operations(model, min(batch, items) * self._task.context)
@@ -77,7 +77,7 @@ class LanguageLearner(InMemoryLearner):
             return super().chunks(epoch)
         random = np.random.default_rng([self._seed, epoch])
         starts = random.integers(0, self._places, self._task.windows_per_epoch)
-        return self.parts(filled_plan(starts, min(self._batch_size, len(starts))))
+        return self.in_chunks(filled_plan(starts, min(self._batch_size, len(starts))))
 
     def validate(self, epoch: int) -> dict[str, float]:
         """Return `val_loss` (nats per token) and `val_bits_per_byte`; of rows `val_accuracy`."""

@@ -17,6 +17,7 @@ from attnlab.tasks.translation.program import TranslationProgram
 from attnlab.tasks.translation.report import search_rows
 from attnlab.tasks.translation.scores import score
 from attnlab.training.batches import token_plan
+from attnlab.training.devices import devices_for
 from attnlab.training.program_cache import cached_program
 from attnlab.training.steps import has_gpu, trains_with_xla
 
@@ -72,15 +73,18 @@ class TranslationLearner(Learner):
         if jit:
             self._multiple = 1 if one_shape else _WIDTH_STEP
         search_jit = jit and has_gpu()  # a CPU decodes faster as a graph
-        loss = task.loss
+        loss, devices = task.loss, devices_for(config.trainer)
+        self._parts = devices.parts(config.trainer.accumulate)
+
+        split = {"parts": self._parts, "strategy": devices.strategy}
 
         def compile(model: keras.Model, optimizer: keras.Optimizer) -> _Compiled:
-            program = TranslationProgram(model, optimizer, loss=loss, jit=jit)
+            program = TranslationProgram(model, optimizer, loss=loss, jit=jit, **split)
             search = Search(model, extra_length=task.extra_length, jit=search_jit)
             return _Compiled(model, optimizer, program, search)
 
         lengths = model.fixed_length, model.max_positions, task.extra_length
-        shared = cached_program(self, config, model, compile, jit, lengths)
+        shared = cached_program(self, config, model, compile, jit, lengths, devices.number)
         self.model, self.optimizer = shared.model, shared.optimizer
         self._program, self._search = shared.program, shared.search
         self._program.reseed(config.seed)
@@ -100,7 +104,7 @@ class TranslationLearner(Learner):
         """Return the epoch's batches in chunks of 16 steps."""
         plan = token_plan(
             *self._lengths,
-            size=self._trainer.batch_size,
+            size=self._trainer.step_size,
             by=self._trainer.batch_by,
             seed=self._seed,
             epoch=epoch,
@@ -110,7 +114,8 @@ class TranslationLearner(Learner):
 
     def train(self, chunk: Batches, rates: np.ndarray, first_step: int) -> Losses:
         """Run the steps of a chunk; see `TranslationProgram.train`."""
-        batches = [padded(self.model, self._train, rows, self._multiple) for rows in chunk]
+        filled = (self._parts.filled(rows, padding=-1) for rows in chunk)
+        batches = [padded(self.model, self._train, rows, self._multiple) for rows in filled]
         return Losses(*self._program.train(batches, rates, first_step))
 
     def validate(self, epoch: int) -> dict[str, float]:

@@ -10,8 +10,12 @@ import keras
 import numpy as np
 import tensorflow as tf
 
+from attnlab.attention.draws import rows_of
 from attnlab.tasks.translation.models.translator import Translator
 from attnlab.text.tokenizers import PAD
+from attnlab.training.devices import Copies
+from attnlab.training.keras_internals import OptimizerFunction, stored_in, substituted_values
+from attnlab.training.parts import WHOLE, Parts
 from attnlab.training.steps import RandomStates, compiled
 
 Batches = Sequence[tuple[np.ndarray, np.ndarray]]
@@ -82,6 +86,8 @@ class TranslationProgram:
 
     A step is one program, because batches differ in shape. `jit` compiles it with XLA once per
     shape, so callers should use few shapes; without `jit` one TensorFlow graph serves all shapes.
+    `parts` are those of each step; they divide the rows of the batches. With a `strategy`, several
+    devices train, without XLA.
     """
 
     def __init__(
@@ -92,13 +98,25 @@ class TranslationProgram:
         loss: Callable[[tf.Tensor, tf.Tensor], tf.Tensor] = token_losses,
         seed: int = 0,
         jit: bool = False,
+        parts: Parts = WHOLE,
+        strategy: tf.distribute.Strategy | None = None,
     ) -> None:
         self.model, self.optimizer = model, optimizer
-        self.loss, self.jit = loss, jit
+        self.loss, self.jit, self.parts = loss, jit, parts
+        # Gradients of embeddings have a row per token. Keras's norm would count tokens, not rows.
+        clips = optimizer.global_clipnorm is not None or optimizer.clipvalue is not None
+        self._sums = clips or parts.number > 1
         self.generators = RandomStates(model)
         if not optimizer.built:
             optimizer.build(model.trainable_variables)
-        self._train = compiled(self._train_step, jit, None if jit else (*_BATCH, *_STEP))
+        self._copies = None
+        if strategy is None:
+            self._train = compiled(self._train_step, jit, None if jit else (*_BATCH, *_STEP))
+        else:
+            self._update = OptimizerFunction(optimizer, model.trainable_variables)
+            self._copies = Copies(strategy, self._trained())
+            self._draws = Copies(strategy, self.generators.states)
+            self._train = compiled(self._train_on_devices, False, (*_BATCH, *_STEP))
         self._evaluate = compiled(self._evaluate_batch, jit, None if jit else _BATCH)
         self.reseed(seed)
 
@@ -116,11 +134,20 @@ class TranslationProgram:
             diverged; (steps,) int64, the number of these tokens.
         """
         results = []
+        if self._copies is not None:
+            self._copies.fill([variable.value for variable in self._trained()])
         for step, (batch, rate) in enumerate(zip(batches, rates, strict=True), first_step):
             scalars = tf.constant(rate, tf.float32), tf.constant(step, tf.int64)
             results.append(self._train(*_tensors(*batch), *scalars, self.seeds))
+        if self._copies is not None:
+            for variable, value in zip(self._trained(), self._copies.read(), strict=True):
+                variable.assign(value)
         losses = np.array([loss.numpy() for loss, _ in results], np.float64)
         return losses, np.array([count.numpy() for _, count in results], np.int64)
+
+    def _trained(self) -> list[keras.Variable]:
+        """Return everything that a step changes."""
+        return [*self.model.trainable_variables, *self.optimizer.variables]
 
     def evaluate(self, batches: Batches) -> TokenScores:
         """Return the scores of all real target tokens, without dropout and label smoothing."""
@@ -132,16 +159,53 @@ class TranslationProgram:
         return TokenScores(loss / max(tokens, 1), hits / max(tokens, 1), int(tokens))
 
     def _train_step(self, source, target, rate, step, seeds):
-        self.generators.set(seeds, step, self.model.draws(tf.shape(target)[1] - 1))
-        self.optimizer.learning_rate = rate
         variables = self.model.trainable_variables
-        with tf.GradientTape() as tape:
-            losses, _, real = self._predict(source, target, self.loss, training=True)
-            count = tf.reduce_sum(real)
-            loss = tf.reduce_sum(losses * real) / tf.maximum(count, 1.0)
-        gradients = tape.gradient(loss, [variable.value for variable in variables])
+        count = tf.reduce_sum(tf.cast(target[:, 1:] != PAD, tf.float32))
+        like = tf.zeros(()), [variable.value for variable in variables]
+
+        def gradients(part):
+            self.generators.set(seeds, step, self.model.draws(tf.shape(target)[1] - 1))
+            if part is None:
+                return self._gradients(source, target, count)
+            return self._gradients(rows_of(part, source), rows_of(part, target), count)
+
+        loss, gradients = self.parts.summed(gradients, like)
+        self.optimizer.learning_rate = rate
         self.optimizer.apply(gradients, variables)
         return loss, count
+
+    def _train_on_devices(self, *given):
+        return self._copies.first(self._copies.strategy.run(self._step_on_device, given))
+
+    def _step_on_device(self, source, target, rate, step, seeds):
+        """Do what `_train_step` does, but with the values of this device's copies."""
+        variables = self.model.trainable_variables
+        values, states = self._copies.own(len(variables))
+        count = tf.reduce_sum(tf.cast(target[:, 1:] != PAD, tf.float32))
+
+        def gradients(part):
+            own = stored_in(self.generators.states, self._draws.variables)
+            with own, substituted_values(variables, values):
+                self.generators.set(seeds, step, self.model.draws(tf.shape(target)[1] - 1))
+                return self._gradients(rows_of(part, source), rows_of(part, target), count)
+
+        loss, gradients = self.parts.summed(gradients, (tf.zeros(()), values))
+        settings = tf.constant(self._update.settings(self.optimizer))
+        values, states = self._update(states, rate, settings, gradients, values)
+        self._copies.assign([*values, *states])
+        return loss, count
+
+    def _gradients(self, source, target, count):
+        """Return the sum of the losses of real tokens divided by `count`, and its gradients."""
+        values = [variable.value for variable in self.model.trainable_variables]
+        with tf.GradientTape() as tape:
+            tape.watch(values)
+            losses, _, real = self._predict(source, target, self.loss, training=True)
+            loss = tf.reduce_sum(losses * real) / tf.maximum(count, 1.0)
+        gradients = tape.gradient(loss, values)
+        if self._sums:
+            gradients = [tf.convert_to_tensor(each) for each in gradients]
+        return loss, gradients
 
     def _evaluate_batch(self, source, target):
         losses, hits, real = self._predict(source, target, token_losses, training=False)

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import keras
 from keras import ops
 
+from attnlab.attention.draws import drawn
 from attnlab.layers.text_encoder import TextEncoder
 from attnlab.tasks.masked_words.masking import MASKED, REPLACED, SHARE
 from attnlab.text.tokenizers import END
@@ -115,17 +116,20 @@ class MaskedWordModel(InMemoryModel):
         most = ops.maximum(ops.cast(ops.round(SHARE * ops.cast(width, "float32")), "int32"), 1)
         if isinstance(width, int):  # XLA has to know it
             most = max(round(SHARE * width), 1)
-        ranks = keras.random.uniform(ops.shape(tokens), seed=self.choices)
+        ranks = self._drawn(keras.random.uniform, ops.shape(tokens))
         _, places = ops.top_k(ops.where(words, ranks, -1.0), most)
         numbers = ops.sum(ops.cast(words, "int32"), axis=1)
         counts = ops.cast(ops.round(SHARE * ops.cast(numbers, "float32")), "int32")
         return ops.cast(places, "int32"), ops.minimum(ops.maximum(counts, 1), numbers)
 
+    def _drawn(self, draw, shape, **limits):
+        return drawn(lambda shape: draw(shape, seed=self.choices, **limits), shape)
+
     def _hidden(self, tokens, places, counts):
         """Return rows whose tokens at chosen places are masked, replaced, or stay."""
         shape = ops.shape(places)
-        draws = keras.random.uniform(shape, seed=self.choices)
-        words = keras.random.randint(shape, END + 1, self.mask, seed=self.choices)
+        draws = self._drawn(keras.random.uniform, shape)
+        words = self._drawn(keras.random.randint, shape, minval=END + 1, maxval=self.mask)
         own = ops.take_along_axis(tokens, places, axis=1)
         read = ops.where(draws < MASKED + REPLACED, ops.cast(words, own.dtype), own)
         read = ops.where(draws < MASKED, ops.cast(self.mask, own.dtype), read)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import keras
 import tensorflow as tf
 
+from attnlab.attention.draws import drawn
+
 
 class Augmentation(keras.layers.Layer):
     """Mirrors and shifts images at random in training.
@@ -43,8 +45,11 @@ class Augmentation(keras.layers.Layer):
 
     def _draw(self, images, least: int, below: int):
         """Draw a whole number for each image, (B, 1, 1, 1)."""
-        shape = (tf.shape(images)[0], 1, 1, 1)
-        return keras.random.randint(shape, least, below, dtype="int32", seed=self.seed_generator)
+
+        def draw(shape):
+            return keras.random.randint(shape, least, below, "int32", seed=self.seed_generator)
+
+        return drawn(draw, (tf.shape(images)[0], 1, 1, 1))
 
     def _shifted(self, images, axis: int):
         """Shift images along an axis, with black pixels at the border."""

@@ -1,0 +1,87 @@
+"""Runs on several devices: the numbers of one device, and what is refused."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import tensorflow as tf
+import trained
+from same_runs import weights
+
+from attnlab.config.sections import TrainerConfig
+from attnlab.errors import RequestError
+from attnlab.training import devices
+from attnlab.training.devices import devices_for
+
+KINDS = ("forecaster", "recurrent_translator", "transformer_translator", "classifier", "language")
+SMALL = (
+    *("task=fib", "task.count=61", "task.history=5", "model.units=3", "trainer.batch_size=8"),
+    *("attention=bahdanau", "model.dropout=0.3", "tracking.enabled=false"),
+)
+
+
+@pytest.fixture
+def processors(monkeypatch):
+    monkeypatch.setattr(devices, "processors", lambda: 4)
+
+
+@pytest.mark.usefixtures("processors")
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"devices": 5}, "trainer.devices=5: this machine has no GPU, and 4 processors."),
+        ({"devices": 3}, "trainer.batch_size=32: 3 devices take equal shares of a batch"),
+        ({"devices": 2, "jit": True}, "XLA computes on one device: leave trainer.jit=true out"),
+    ],
+)
+def test_refused_devices(settings, message):
+    with pytest.raises(RequestError, match=message):
+        devices_for(TrainerConfig(**settings))
+
+
+@pytest.mark.usefixtures("processors")
+def test_a_process_that_computes_on_one_device_refuses_two():
+    tf.constant(0)
+    with pytest.raises(RequestError, match="start the run in a new process"):
+        devices_for(TrainerConfig(devices=2))
+
+
+def test_auto_is_one_device_without_a_gpu():
+    assert devices_for(TrainerConfig(devices="auto")).strategy is None
+
+
+def test_devices_decide_nothing_and_accumulation_does(compose):
+    one, two = compose(), compose("trainer.devices=2")
+    assert one.digest == two.digest != compose("trainer.accumulate=2").digest
+    assert two.trainer.together == "never"
+
+
+@pytest.mark.slow
+def test_two_devices_train_to_the_weights_of_one():
+    command = [sys.executable, "-W", "ignore", trained.__file__, *KINDS]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert found.keys() == {*KINDS} and max(found.values()) < 1e-5, found
+
+
+@pytest.mark.slow
+def test_a_run_resumes_on_another_number_of_devices(commands):
+    code, _, err = commands(*SMALL, "trainer.epochs=3")
+    assert code == 0, err
+    (whole,) = commands.run_folders()
+    code, _, err = commands(*SMALL, "trainer.epochs=2", "trainer.devices=2")
+    assert code == 0, err
+    (resumed,) = {*commands.run_folders()} - {whole}
+    code, _, err = commands("resume", resumed, "trainer.epochs=3", "trainer.devices=1")
+    assert code == 0, err
+    for epoch in (2, 3):
+        name = Path("weights", f"epoch_{epoch:03d}.weights.h5")
+        found, expected = weights(resumed / name), weights(whole / name)
+        for key, array in expected.items():
+            np.testing.assert_allclose(found[key], array, atol=1e-5)
