@@ -109,6 +109,12 @@ def _escaped(error: UnicodeError) -> tuple[str, int]:
 codecs.register_error("attnlab", _escaped)
 
 
+def processors() -> int:
+    """Return how many processors this process may use."""
+    has_affinity = hasattr(os, "sched_getaffinity")
+    return len(os.sched_getaffinity(0)) if has_affinity else os.cpu_count() or 1
+
+
 def variable(name: str) -> str | None:
     """Return an environment variable; None if it is unset or only white space."""
     value = os.environ.get(name, "")

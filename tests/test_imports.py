@@ -83,7 +83,7 @@ BELOW = {
     "views": {"records", "views.records"},
     "views.records": set(),
     "terminal": set(),
-    "training": {"config"},
+    "training": {"attention", "config"},
     "tasks.kinds": {"config", "tasks", "tasks.base", "tasks.declaration"},
     "tasks.base": {"attention", "config", "records", "tasks.declaration", "views.records"},
     "tasks.declaration": {"records"},

@@ -15,7 +15,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from attnlab.process import variable
+from attnlab.process import processors, variable
 
 # The variable with the typed command, which a sweep's processes inherit.
 TYPED = "ATTNLAB_COMMAND"
@@ -56,12 +56,6 @@ def user() -> str | None:
     with suppress(OSError, KeyError, ImportError):
         return getpass.getuser()
     return None
-
-
-def processors() -> int:
-    """Return how many processors this process may use."""
-    has_affinity = hasattr(os, "sched_getaffinity")
-    return len(os.sched_getaffinity(0)) if has_affinity else os.cpu_count() or 1
 
 
 def has_gpu() -> bool:

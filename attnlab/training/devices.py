@@ -15,7 +15,7 @@ import tensorflow as tf
 
 from attnlab.config.sections import TrainerConfig
 from attnlab.errors import RequestError
-from attnlab.records.environment import processors
+from attnlab.process import processors
 from attnlab.training.parts import Parts
 
 
