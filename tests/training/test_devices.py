@@ -71,14 +71,14 @@ def test_two_devices_train_to_the_weights_of_one():
 
 
 @pytest.mark.slow
-def test_a_run_resumes_on_another_number_of_devices(commands):
-    code, _, err = commands(*SMALL, "trainer.epochs=3")
+def test_a_run_resumes_on_another_number_of_devices(attnlab):
+    code, _, err = attnlab(*SMALL, "trainer.epochs=3")
     assert code == 0, err
-    (whole,) = commands.run_folders()
-    code, _, err = commands(*SMALL, "trainer.epochs=2", "trainer.devices=2")
+    (whole,) = attnlab.run_folders()
+    code, _, err = attnlab(*SMALL, "trainer.epochs=2", "trainer.devices=2")
     assert code == 0, err
-    (resumed,) = {*commands.run_folders()} - {whole}
-    code, _, err = commands("resume", resumed, "trainer.epochs=3", "trainer.devices=1")
+    (resumed,) = {*attnlab.run_folders()} - {whole}
+    code, _, err = attnlab("resume", resumed, "trainer.epochs=3", "trainer.devices=1")
     assert code == 0, err
     for epoch in (2, 3):
         name = Path("weights", f"epoch_{epoch:03d}.weights.h5")
