@@ -38,7 +38,8 @@ def model_server(folder: Path, host: str, port: int) -> tuple[list[str], dict[st
     """
     from mlflow.pyfunc import scoring_server
 
-    command, environment = scoring_server.get_cmd(str(folder), port, host, nworkers=1)
+    # MLflow annotates the host as a number.
+    command, environment = scoring_server.get_cmd(str(folder), port, host, nworkers=1)  # type: ignore[arg-type]
     own = {key: value for key, value in environment.items() if os.environ.get(key) != value}
     own["TF_CPP_MIN_LOG_LEVEL"] = "3"
     return [*shlex.split(command)[1:], "--log-level", "error"], own
