@@ -248,7 +248,11 @@ def outputs(exported: Exported, folder: Path) -> Arrays:
         for row, limit in zip(rows, form.limits, strict=True):
             read = [words[token] for token in row if token]
             (found,) = translator.translate_batch(
-                [read], beam_size=1, max_decoding_length=limit - 1, max_input_length=0
+                [read],
+                beam_size=1,
+                min_decoding_length=0,
+                max_decoding_length=limit - 1,
+                max_input_length=0,
             )
             written.append([numbers[word] for word in found.hypotheses[0]])
         return {"tokens": _padded(written)}
@@ -280,7 +284,7 @@ def code(exported: Exported) -> Code:
     if exported.transformer.encoder:
         name, call, tokens = "Translator", "translate_batch", _TRANSLATED
         most = min(_MOST_TOKENS, exported.transformer.longest - 1)
-        settings = f"beam_size=1, max_decoding_length={most}"
+        settings = f"beam_size=1,\n    min_decoding_length=0, max_decoding_length={most}"
     lines = (
         f'model = ctranslate2.{name}(str(here / "{FOLDER}"))',
         f"found = model.{call}([tokenizer.encode(text).tokens], {settings})",
