@@ -120,7 +120,25 @@ def resolved(cfg: DictConfig) -> Resolved:
     rules = {group: _pop_rules(group, document) for group in groups}
     if document.get("model", {}).get("name") == PLAIN:  # the rules of a mechanism don't apply
         rules["attention"] = {k: v for k, v in rules["attention"].items() if k[:6] != "model."}
+    _drop_settings_of_the_task(document, rules)
     return Resolved(document, rules, kind_of_task(document["task"].get("name")))
+
+
+def _drop_settings_of_the_task(
+    document: dict[str, Any], rules: Mapping[str, Mapping[str, Any]]
+) -> None:
+    """Drop what the task sets for its own optimizer and schedule if the chosen ones lack it.
+
+    So `task=language optimizer=sgd` needs no `~optimizer.beta_2`. `schedule=constant` keeps the
+    warm-up.
+    """
+    task = option_content("task", document["task"].get("name"), whole=True) or {}
+    for group in ("optimizer", "schedule"):
+        own = document.get(group, {})
+        always = {"warmup"} if own.get("name") == "constant" else {}
+        for key, value in task.get(group, {}).items():
+            if key not in (*rules.get(group, {}), *always) and own.get(key) == value:
+                del own[key]
 
 
 def checked(found: Resolved) -> RunConfig:

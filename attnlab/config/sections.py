@@ -77,8 +77,9 @@ class TrainerConfig:
     )
     precision: str = ruled(
         "float32",
-        "of the computation; mixed_bfloat16 for GPUs that support it",
-        choices=["float32", "mixed_bfloat16"],
+        "of the computation, with weights in float32; mixed_bfloat16 for GPUs that support it, "
+        "mixed_float16 with a dynamic scale of the loss for older ones",
+        choices=["float32", "mixed_bfloat16", "mixed_float16"],
     )
     jit: Any = ruled(
         "auto",

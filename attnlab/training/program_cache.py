@@ -83,7 +83,11 @@ def cached_program(
     program, owner = _cache.pop(key, (None, None))
     if program is None or owner() is not None or _layout(program.model) != _layout(model):
         settings = config.optimizer
-        program = _counted(compile(model, make_optimizer(settings.name, settings.settings)))
+        program = _counted(
+            compile(
+                model, make_optimizer(settings.name, settings.settings, config.trainer.precision)
+            )
+        )
     else:
         _start_anew(program, model, config.optimizer.settings["learning_rate"])
     return _keep(key, program, weakref.ref(user))
@@ -126,6 +130,8 @@ def _start_anew(program: Cacheable, model: keras.Model, learning_rate: float) ->
         variable.assign(initial)
     for variable in program.optimizer.variables:
         variable.assign(ops.zeros_like(variable))
+    if isinstance(program.optimizer, keras.optimizers.LossScaleOptimizer):
+        program.optimizer.dynamic_scale.assign(program.optimizer.initial_scale)
     program.optimizer.learning_rate = learning_rate
 
 

@@ -17,6 +17,7 @@ from attnlab.config.rules import Rule
 from attnlab.config.sections import OPTION_GROUPS, SweepConfig, TrainerConfig
 from attnlab.errors import RequestError
 from attnlab.sweeps.search.settings import SearchSettings
+from attnlab.training.schedules import Monitor, learning_rates
 
 GROUPS = [group for group in (*OPTION_GROUPS, "data") if group != "model"]
 FILES = sorted(path for group in GROUPS for path in (conf_folder() / group).glob("*.yaml"))
@@ -234,6 +235,28 @@ def test_a_tasks_training_defaults_reach_the_trainer(compose, path):
     wanted = yaml.safe_load(path.read_text(encoding="utf-8"))["trainer"]
     config = compose(f"task={path.stem}", *NEEDED.get(path.stem, []))
     assert {key: getattr(config.trainer, key) for key in wanted} == wanted
+
+
+@pytest.mark.parametrize("task", ["language", "masked_words"])
+@pytest.mark.parametrize("schedule", options("schedule"))
+def test_any_schedule_replaces_the_one_of_a_task(compose, task, schedule):
+    chosen = compose(f"task={task}", f"schedule={schedule}").schedule
+    monitor = Monitor("val_loss", "min", 0.0)
+    given = {"peak": 1.0, "first_step": 0, "steps": 4, "total_steps": 40, "monitor": monitor}
+    rates = learning_rates(chosen.name, chosen.settings, **given)
+    assert rates.shape == (4,) and (rates > 0).all()
+
+
+@pytest.mark.parametrize("optimizer", options("optimizer"))
+def test_any_optimizer_replaces_the_one_of_a_task(compose, optimizer):
+    chosen = compose("task=language", f"optimizer={optimizer}").optimizer
+    assert chosen.settings.keys() == settings(conf_folder() / f"optimizer/{optimizer}.yaml").keys()
+    assert chosen.settings["clip_norm"] == 1.0
+
+
+def test_what_a_user_sets_for_another_optimizer_is_refused(compose):
+    with pytest.raises(RequestError, match=r"optimizer\.beta_2: there is no such key"):
+        compose("task=language", "optimizer=sgd", "optimizer.beta_2=0.5")
 
 
 def test_the_typed_sections_have_the_defaults_of_the_main_file(compose):

@@ -104,8 +104,10 @@ class TranslationProgram:
         self.model, self.optimizer = model, optimizer
         self.loss, self.jit, self.parts = loss, jit, parts
         # Gradients of embeddings have a row per token. Keras's norm would count tokens, not rows.
-        clips = optimizer.global_clipnorm is not None or optimizer.clipvalue is not None
-        self._sums = clips or parts.number > 1
+        self._scaled = isinstance(optimizer, keras.optimizers.LossScaleOptimizer)
+        inner = optimizer.inner_optimizer if self._scaled else optimizer
+        clips = inner.global_clipnorm is not None or inner.clipvalue is not None
+        self._sums = clips or parts.number > 1 or self._scaled
         self.generators = RandomStates(model)
         if not optimizer.built:
             optimizer.build(model.trainable_variables)
@@ -162,12 +164,13 @@ class TranslationProgram:
         variables = self.model.trainable_variables
         count = tf.reduce_sum(tf.cast(target[:, 1:] != PAD, tf.float32))
         like = tf.zeros(()), [variable.value for variable in variables]
+        scale = self.optimizer.dynamic_scale.value if self._scaled else None
 
         def gradients(part):
             self.generators.set(seeds, step, self.model.draws(tf.shape(target)[1] - 1))
             if part is None:
-                return self._gradients(source, target, count)
-            return self._gradients(rows_of(part, source), rows_of(part, target), count)
+                return self._gradients(source, target, count, scale)
+            return self._gradients(rows_of(part, source), rows_of(part, target), count, scale)
 
         loss, gradients = self.parts.summed(gradients, like)
         self.optimizer.learning_rate = rate
@@ -181,13 +184,14 @@ class TranslationProgram:
         """Do what `_train_step` does, but with the values of this device's copies."""
         variables = self.model.trainable_variables
         values, states = self._copies.own(len(variables))
+        scale = self._update.loss_scale(states)
         count = tf.reduce_sum(tf.cast(target[:, 1:] != PAD, tf.float32))
 
         def gradients(part):
             own = stored_in(self.generators.states, self._draws.variables)
             with own, substituted_values(variables, values):
                 self.generators.set(seeds, step, self.model.draws(tf.shape(target)[1] - 1))
-                return self._gradients(rows_of(part, source), rows_of(part, target), count)
+                return self._gradients(rows_of(part, source), rows_of(part, target), count, scale)
 
         loss, gradients = self.parts.summed(gradients, (tf.zeros(()), values))
         settings = tf.constant(self._update.settings(self.optimizer))
@@ -195,14 +199,18 @@ class TranslationProgram:
         self._copies.assign([*values, *states])
         return loss, count
 
-    def _gradients(self, source, target, count):
-        """Return the sum of the losses of real tokens divided by `count`, and its gradients."""
+    def _gradients(self, source, target, count, scale):
+        """Return the sum of the losses of real tokens divided by `count`, and its gradients.
+
+        The gradients are those of the loss times `scale` (None: 1).
+        """
         values = [variable.value for variable in self.model.trainable_variables]
         with tf.GradientTape() as tape:
             tape.watch(values)
             losses, _, real = self._predict(source, target, self.loss, training=True)
             loss = tf.reduce_sum(losses * real) / tf.maximum(count, 1.0)
-        gradients = tape.gradient(loss, values)
+            scaled = loss if scale is None else loss * scale
+        gradients = tape.gradient(scaled, values)
         if self._sums:
             gradients = [tf.convert_to_tensor(each) for each in gradients]
         return loss, gradients
