@@ -226,9 +226,8 @@ def picture(finding: Finding) -> Figure | None:
     grid = [panels[at : at + across] for at in range(0, len(panels), across)]
     most = max(len(panel.rows) for panel in panels)
     size = (max(6.4, 4.6 * across), len(grid) * (1.4 + 0.36 * most))
-    return figure(
-        f"{finding.name}: means and 95 % intervals", "dashed: the best baseline", grid, size
-    )
+    legend = "dashed: the best baseline" if any(panel.lines for panel in panels) else ""
+    return figure(f"{finding.name}: means and 95 % intervals", legend, grid, size)
 
 
 def known(text: str) -> float | None:
