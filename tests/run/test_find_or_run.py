@@ -58,7 +58,7 @@ def trained(monkeypatch):
     monkeypatch.setattr(
         find_or_run,
         "resume",
-        lambda folder, sweep: calls.append(("on", folder.path)) or folder.path,
+        lambda folder, changes, sweep: calls.append(("on", folder.path)) or folder.path,
     )
     return calls
 

@@ -40,8 +40,16 @@ class Fake:
 
     def __init__(self, *plans, bound=True):
         self.plans, self.bound, self.launched = list(plans), bound, []
+        self.spreads, self.is_open = not bound, False
 
-    def __call__(self, work, overrides):
+    def open(self):
+        self.is_open = True
+
+    def close(self):
+        self.is_open = False
+
+    def __call__(self, work, overrides, calls=1):
+        assert self.is_open
         self.launched.append([words[0] for words in overrides] if overrides[0] else len(overrides))
         return self.plans.pop(0)(work, overrides) if self.plans else [None] * len(overrides)
 

@@ -40,7 +40,8 @@ def model_server(folder: Path, host: str, port: int) -> tuple[list[str], dict[st
 
     # MLflow annotates the host as a number.
     command, environment = scoring_server.get_cmd(str(folder), port, host, nworkers=1)  # type: ignore[arg-type]
-    own = {key: value for key, value in environment.items() if os.environ.get(key) != value}
+    before = dict(os.environ)
+    own = {key: value for key, value in environment.items() if before.get(key) != value}
     own["TF_CPP_MIN_LOG_LEVEL"] = "3"
     return [*shlex.split(command)[1:], "--log-level", "error"], own
 

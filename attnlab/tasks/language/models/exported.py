@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import tensorflow as tf
@@ -117,7 +117,7 @@ def _tokenizer(task: Any) -> tuple[Portable, np.ndarray, tuple[list[str], list[l
     if isinstance(vocabulary, Symbols):
         made = _of_symbols(vocabulary)
         return made, np.arange(vocabulary.size), (vocabulary.names, [[n] for n in made.known])
-    assert isinstance(vocabulary, TextVocabulary)
+    vocabulary = cast(TextVocabulary, vocabulary)
     made_of_text = portable(vocabulary.tokenizer, clean=None)
     assert made_of_text is not None  # the tokenizer is fitted
     text = task.raw["test"][:20_000].decode("utf-8", "ignore")
