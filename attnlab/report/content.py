@@ -88,7 +88,7 @@ def _sections_of_kind(
     note = [Text(text, "note") for text in [which_are_reported(comparison)] if text]
     sections = []
     for title, records in {**load(kind.views).sections, "Heads": heads_records}.items():
-        announce(f"{title.lower()}{name}")
+        announce(f"computing {title.lower()}{name}")
         try:
             parts = list(records(runs))
         except RequestError as error:
