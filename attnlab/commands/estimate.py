@@ -78,7 +78,7 @@ def _rows(found: Estimate) -> list[tuple[str, str]]:
             f"{duration(found.step)}, {found.compiler}, median of {found.measured_steps:,} steps",
         ),
         ("validation", f"{duration(found.validation)} per epoch"),
-        ("before training", duration(found.preparing)),
-        ("in all", f"{duration(found.seconds)}, without scoring the test part"),
-        ("memory", memory),
+        ("preparing", f"{duration(found.preparing)}, with compiling"),
+        ("total", f"{duration(found.seconds)}, without scoring the test part"),
+        ("main memory", memory),
     ]

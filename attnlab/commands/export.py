@@ -60,6 +60,12 @@ def command(
     """
     if form is None and register is None:
         raise RequestError(f"--format: expected one of {', '.join(FORMATS)}, got none.")
+    if form is None:
+        given = {"--quantize": quantize, "--out": out, "--epoch": epoch, "--average": average}
+        if unused := [option for option, value in given.items() if value is not None]:
+            raise RequestError(f"{unused[0]}: needs --format. --register takes the best epoch.")
+    elif register is not None and (epoch is not None or average is not None):
+        raise RequestError("--register: takes the best epoch, so leave out --epoch and --average.")
     if form is not None:
         if quantize and not FORMATS[form].quantizes:
             raise RequestError(f"--quantize={quantize}: not for --format {form}.")

@@ -43,6 +43,8 @@ def command(run: str, port: int, runs: str | None) -> int:
         line = curl_line(port, request)
         words, more = model_server(Path(scratch, "model"), _HOST, port)
 
+        check_port(_HOST, port)  # writing the model took a while
+
         def started(server: subprocess.Popen[bytes]) -> None:
             if wait_for(f"http://{_HOST}:{port}/ping", server):
                 click.echo(f"serving {folder.name} at http://{_HOST}:{port} (Ctrl-C stops it)")
@@ -54,15 +56,18 @@ def command(run: str, port: int, runs: str | None) -> int:
 def curl_line(port: int, request: object) -> str:
     """Return a command that sends a request to the server."""
     url, kind = f"http://{_HOST}:{port}/invocations", "Content-Type: application/json"
-    return shlex.join(["curl", "-s", url, "-H", kind, "-d", json.dumps(request)])
+    return shlex.join(
+        ["curl", "-s", "--noproxy", _HOST, url, "-H", kind, "-d", json.dumps(request)]
+    )
 
 
 def wait_for(url: str, server: subprocess.Popen[bytes]) -> bool:
     """Wait until a server answers; returns False if it ends before."""
+    direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     while server.poll() is None:
         try:
-            with urllib.request.urlopen(url, timeout=5):
-                return True
+            with direct.open(url, timeout=5):
+                return server.poll() is None
         except (urllib.error.URLError, OSError):
             time.sleep(_SECONDS_BETWEEN)
     return False

@@ -37,7 +37,7 @@ def check_port(host: str, port: int) -> None:
     except OSError as error:
         reason = os.strerror(error.errno) if error.errno else error
         raise RequestError(
-            f"--port={port}: can't be used on {host} ({reason}). Name another port or host."
+            f"--port={port}: can't be used on {host} ({reason}). Name another port."
         ) from error
 
 

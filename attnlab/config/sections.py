@@ -69,8 +69,8 @@ class TrainerConfig:
     )
     devices: Any = ruled(
         1,
-        "devices that each compute a part of every batch: GPUs, without a GPU shares of the "
-        "processors; auto: all GPUs; results don't depend on it, up to rounding",
+        "devices that each compute a part of every batch: GPUs, without a GPU virtual "
+        "devices on the CPU, for tests; auto: all GPUs; results don't depend on it, up to rounding",
         type="int",
         min=1,
         words=["auto"],

@@ -33,8 +33,9 @@ class Checked:
 
     @property
     def passed(self) -> bool:
-        """Whether whole numbers are equal and others differ by at most 1e-4."""
+        """Whether whole numbers and the tokens of texts are equal, and others within 1e-4."""
         near = all(value <= MOST_APART for value in self.apart.values())
+        near = near and all(same == count for same, count in self.texts.values())
         return near and all(count == self.items for count in self.equal.values())
 
     def lines(self, score: bool) -> list[str]:

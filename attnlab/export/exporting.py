@@ -68,17 +68,19 @@ def export(
     with explained(f"--out={out}: can't be written"):
         out.parent.mkdir(parents=True, exist_ok=True)
         scratch = Path(mkdtemp(prefix=f".{out.name}-", dir=out.parent))
-        try:
+    try:
+        with explained(f"--out={out}: can't be written"):
             writer.write(exported, scratch, quantize)
-            said = _passed(_compared(exported, name, writer.outputs(exported, scratch)), quantize)
+        said = _passed(_compared(exported, name, writer.outputs(exported, scratch)), quantize)
+        text = card(exported, name, _origin(run, trained), said)
+        with explained(f"--out={out}: can't be written"):
             _add_texts(exported, scratch)
             write_text(scratch / "example.py", example(exported, name, writer.code(exported)))
-            origin = _origin(run, trained)
-            write_text(scratch / "README.md", card(exported, name, origin, said))
+            write_text(scratch / "README.md", text)
             scratch.chmod(0o755)
             scratch.replace(out)
-        finally:
-            shutil.rmtree(scratch, ignore_errors=True)
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
     return said
 
 

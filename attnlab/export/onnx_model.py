@@ -34,9 +34,12 @@ def write(exported: Exported, folder: Path, quantize: str | None) -> None:
     logging.getLogger("tf2onnx").setLevel(logging.ERROR)
     _add_erfc()
     function = traced(exported)
-    model, _ = tf2onnx.convert.from_function(
-        function, input_signature=function.input_signature, opset=_OPSET
-    )
+    try:
+        model, _ = tf2onnx.convert.from_function(
+            function, input_signature=function.input_signature, opset=_OPSET
+        )
+    except Exception as error:  # tf2onnx has no error class of its own
+        raise _impossible("tf2onnx can't convert the model", error) from error
     (folder / FILE).write_bytes(model.SerializeToString())
 
 
@@ -74,11 +77,13 @@ def outputs(exported: Exported, folder: Path) -> Arrays:
         session = onnxruntime.InferenceSession(str(folder / FILE))
         found = session.run(None, items)
     except Exception as error:  # onnxruntime has a dozen kinds
-        reason = str(error).splitlines()[0][:200]
-        raise RunFailed(
-            f"onnxruntime can't run the converted model, use --format saved_model: {reason}"
-        ) from error
+        raise _impossible("onnxruntime can't run the converted model", error) from error
     return dict(zip([each.name for each in session.get_outputs()], found, strict=True))
+
+
+def _impossible(what: str, error: Exception) -> RunFailed:
+    reason = " ".join(str(error).split())[:200] or type(error).__name__
+    return RunFailed(f"{what}, use --format saved_model: {reason}")
 
 
 def code(exported: Exported) -> Code:

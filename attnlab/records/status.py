@@ -244,6 +244,16 @@ def actual_state(status: Mapping[str, Any]) -> str:
     return "killed" if state == "running" and not is_running(status) else state
 
 
+def write_killed(folder: Path) -> None:
+    """Record that a run's process has ended, in status.json and by removing lock.json.
+
+    Other hosts can't see whether a process of this or of a lost host is alive.
+    """
+    with flocked(folder):
+        Status(folder / "status.json").write("killed")
+        (folder / "lock.json").unlink(missing_ok=True)
+
+
 def shown_state(status: Mapping[str, Any]) -> str:
     """Return the state as users see it: `pruned` if a search stopped the run."""
     state = actual_state(status)

@@ -58,9 +58,9 @@ def check_devices(config: RunConfig) -> None:
     """Check that the machine has the run's devices, before TensorFlow computes; `RequestError`."""
     if config.trainer.devices != 1:
         import_tensorflow()
-        from attnlab.training.devices import devices_for
+        from attnlab.training import devices
 
-        devices_for(config.trainer)
+        devices.check_devices(config.trainer)
 
 
 def make_model(config: RunConfig, task: Task) -> keras.Model:

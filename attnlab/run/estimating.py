@@ -32,7 +32,7 @@ class Estimate(NamedTuple):
     step: float  # a gradient step
     validation: float  # after an epoch, by an untrained model
     preparing: float  # reading the data, building and compiling the model
-    memory: int | None  # the most that this process had; None where the system doesn't say
+    memory: int | None  # the most main memory of this process; None where the system doesn't say
     memory_there: int | None
 
     @property
@@ -64,7 +64,7 @@ def estimate(config: RunConfig, seconds: float) -> Estimate:
         parameters=learner.model.count_params(),
         epochs=config.trainer.epochs,
         steps_per_epoch=sum(chunk.steps for chunk in chunks),
-        compiler="XLA" if learner.jit else "graph",
+        compiler="XLA" if learner.jit and config.trainer.devices == 1 else "graph",
         measured_steps=steps.count,
         step=steps.seconds,
         validation=validation,

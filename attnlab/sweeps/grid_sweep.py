@@ -14,7 +14,7 @@ from attnlab.errors import SweepFailed
 from attnlab.records import files, logs
 from attnlab.records.environment import has_gpu, processors
 from attnlab.records.run_directory import ListedRun, RunDirectory
-from attnlab.records.status import this_process
+from attnlab.records.status import this_process, write_killed
 from attnlab.run.building import most_that_fit
 from attnlab.run.find_or_run import COMPLETED, FAILED, KILLED, RUNNING
 from attnlab.sweeps.launching import Launcher, LauncherDied, one_line
@@ -73,7 +73,12 @@ class GridSweep(Sweep):
         todo = [point for point in self.points if point.number in numbers]
         self.before = sum(row.state == COMPLETED for row in rows)
         killed = {row.number for row in rows if row.state == KILLED}
-        found = [self.index.find(point.digest) for point in todo if point.number in killed]
+        lost = [point.digest for point in todo if point.number in killed]
+        if self.launcher.spreads:
+            for run in filter(None, map(self.index.find, lost)):
+                write_killed(run.path)
+            self.index.refresh()
+        found = [*map(self.index.find, lost)]
         self._killed_before = {(run.path, run.status.get("updated")) for run in found if run}
         asked = self.launcher.threads is not None
         if todo:

@@ -6,8 +6,6 @@ launcher for it; tests/sweeps/test_internals.py fails by name if another version
 
 from __future__ import annotations
 
-import itertools
-import os
 import pickle
 import sys
 import warnings
@@ -17,6 +15,7 @@ from dataclasses import asdict
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from uuid import uuid4
 
 from hydra._internal.config_loader_impl import ConfigLoaderImpl
 from hydra.core.config_store import ConfigStore
@@ -107,9 +106,6 @@ def launch(
     return [each._return_value for each in returned]
 
 
-_numbers = itertools.count()
-
-
 def launch_stored(
     context: HydraContext,
     task_function: Callable[[DictConfig], Any],
@@ -126,7 +122,7 @@ def launch_stored(
     """
     folder = Path(composed.hydra.sweep.dir) / ".jobs"
     folder.mkdir(parents=True, exist_ok=True)
-    path = folder / f"{os.getpid()}-{next(_numbers)}.pickle"
+    path = folder / f"{uuid4().hex}.pickle"  # several commands may use the folder
     path.write_bytes(pickle.dumps(task_function))
     try:
         return launch(context, Stored(path), composed, overrides)

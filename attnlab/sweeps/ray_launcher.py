@@ -35,7 +35,7 @@ TARGET = "hydra_plugins.attnlab.RayLauncher"
 LOCAL = "local"
 # Variables that jobs need from the process that launches them; nodes have their own others.
 _SENT = ("ATTNLAB_", "MLFLOW_", "TF_", "XLA_", "KERAS_", "HYDRA_")
-_MOST_SUBMITTED = 256  # tasks that Ray knows at a time, so that each wait looks at few
+_MOST_WAITING = 256  # tasks that Ray knows beyond those that run, so that each wait looks at few
 _SECONDS_TO_ANSWER, _SECONDS_BETWEEN_LOOKS, _SECONDS_TO_STOP = 5.0, 1.0, 20.0
 
 
@@ -58,7 +58,7 @@ class RayLauncher(Launcher):
     """Runs each job as a Ray task; `connected` must be open."""
 
     def __init__(self, **settings: Any):
-        self._settings = settings
+        self._settings, self._cpus = settings, float(settings["num_cpus"])
 
     def setup(
         self, *, hydra_context: HydraContext, task_function: TaskFunction, config: DictConfig
@@ -81,13 +81,16 @@ class RayLauncher(Launcher):
         # A reference inside a list stays one, so a worker reads what jobs share only once.
         shared = [ray.put((Singleton.get_state(), *self._shared, os.getcwd(), sent))]
         calls = {key: self._settings[key] for key in ("num_cpus", "num_gpus", "max_calls")}
+        if self._settings["num_gpus"]:
+            calls["max_calls"] = 1  # TensorFlow holds a GPU until its process ends
         task = ray.remote(max_retries=0, **calls)(_job)
         waiting = [(initial_job_idx + i, list(w)) for i, w in enumerate(job_overrides)][::-1]
         running: dict[Any, int] = {}
         found: dict[int, JobReturn] = {}
         try:
             while waiting or running:
-                while waiting and len(running) < _MOST_SUBMITTED:
+                most = _MOST_WAITING + int(ray.cluster_resources().get("CPU", 0) / self._cpus)
+                while waiting and len(running) < most:
                     number, words = waiting.pop()
                     running[task.remote(shared, number, words)] = number
                 ended, _ = ray.wait([*running], timeout=_SECONDS_BETWEEN_LOOKS)
@@ -140,7 +143,8 @@ def _result(reference: Any) -> JobReturn:
     except ray.exceptions.RayTaskError as error:
         return JobReturn(status=JobStatus.FAILED, _return_value=error.cause or error)
     except ray.exceptions.RayError as error:
-        lost = JobLost(f"{type(error).__name__}: {str(error).strip().splitlines()[0]}")
+        reason = str(error).strip().partition("\n")[0]
+        lost = JobLost(f"{type(error).__name__}: {reason}")
         return JobReturn(status=JobStatus.FAILED, _return_value=lost)
     if isinstance(found, BaseException):
         raise found
@@ -254,7 +258,9 @@ class Connection:
         Python's own; so the working folder is empty meanwhile. The path is short, because that of a
         socket may have only 107 bytes.
         """
-        self._folder = Path(tempfile.mkdtemp(prefix="attnlab-ray-", dir="/tmp"))
+        self._folder = Path(
+            tempfile.mkdtemp(prefix="attnlab-ray-", dir="/tmp" if os.name == "posix" else None)
+        )
         before, handler = os.getcwd(), signal.getsignal(signal.SIGTERM)
         logger = logging.getLogger("ray")
         level = logger.level

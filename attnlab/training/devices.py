@@ -34,28 +34,47 @@ def devices_for(trainer: TrainerConfig) -> Devices:
     """Return the devices of a run; TensorFlow can't have computed before with fewer processors.
 
     Raises:
-        RequestError: there are fewer devices, or the other settings don't suit several devices.
+        RequestError: there are fewer devices, or they can't share a batch equally.
     """
-    if trainer.devices == 1:
-        return Devices()
-    gpus = len(tf.config.list_physical_devices("GPU"))
-    number = (gpus or 1) if trainer.devices == "auto" else trainer.devices
-    if number > (gpus or processors()):
-        there = f"{gpus} GPUs" if gpus else f"no GPU, and {processors()} processors"
-        raise RequestError(f"trainer.devices={number}: this machine has {there}.")
+    number = _number(trainer)
     if number == 1:
         return Devices()
-    if trainer.jit is True:
-        raise RequestError(
-            f"trainer.devices={number}: XLA computes on one device: leave trainer.jit=true out, or "
-            "use trainer.devices=1."
-        )
     if trainer.batch_by == "items" and trainer.batch_size % number:
         raise RequestError(
             f"trainer.batch_size={trainer.batch_size}: {number} devices take equal shares of a "
             f"batch: use a multiple of {number}."
         )
-    return _here(number, bool(gpus))
+    return _here(number, _gpus() > 0)
+
+
+def check_devices(trainer: TrainerConfig) -> None:
+    """Raise the errors of `devices_for`, and one if the user wants XLA on several devices.
+
+    `devices_for` allows XLA, because a resumed run may have trained with it on one device.
+    """
+    number = _number(trainer)
+    if number > 1 and trainer.jit is True:
+        raise RequestError(
+            f"trainer.devices={number}: XLA computes on one device: leave trainer.jit=true out, or "
+            "use trainer.devices=1."
+        )
+    devices_for(trainer)
+
+
+def _number(trainer: TrainerConfig) -> int:
+    """Return the number of devices; raises `RequestError` if there are fewer."""
+    if trainer.devices == 1:
+        return 1
+    gpus = _gpus()
+    number = (gpus or 1) if trainer.devices == "auto" else trainer.devices
+    if number > (gpus or processors()):
+        there = f"{gpus} GPUs" if gpus else f"no GPU, and {processors()} processors"
+        raise RequestError(f"trainer.devices={number}: this machine has {there}.")
+    return number
+
+
+def _gpus() -> int:
+    return len(tf.config.list_physical_devices("GPU"))
 
 
 @cache

@@ -61,7 +61,7 @@ class Parts(NamedTuple):
             return at + 1, tf.nest.map_structure(tf.add, sums, found)
 
         start = tf.constant(0), tf.nest.map_structure(tf.zeros_like, like)
-        # Parts at the same time would need the memory of the whole batch.
+        # Parallel iterations would need the memory of the whole batch.
         _, sums = tf.while_loop(
             lambda at, _: at < self.on_device, body, start, parallel_iterations=1
         )

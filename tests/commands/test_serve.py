@@ -30,7 +30,13 @@ def test_a_port_in_use_and_an_unfinished_run(trained, tmp_path):
 
 def test_the_line_for_curl_is_quoted():
     words = shlex.split(curl_line(5001, {"inputs": ["it's"]}))
-    assert words[:3] == ["curl", "-s", "http://127.0.0.1:5001/invocations"]
+    assert words[:5] == [
+        "curl",
+        "-s",
+        "--noproxy",
+        "127.0.0.1",
+        "http://127.0.0.1:5001/invocations",
+    ]
     assert json.loads(words[-1]) == {"inputs": ["it's"]}
 
 

@@ -66,6 +66,21 @@ def test_ctranslate2_has_the_same_tokens(exported, tmp_path, words):
 
 
 @pytest.mark.slow
+def test_int8_weights_are_smaller_and_the_change_of_the_score_is_said(exported, tmp_path):
+    pytest.importorskip("ctranslate2")
+    made, sizes = exported(*LANGUAGE), {}
+    for quantize in (None, "int8"):
+        folder = tmp_path / str(quantize)
+        folder.mkdir()
+        checked = by_ctranslate2(made, folder, quantize)
+        sizes[quantize] = (folder / "model/model.bin").stat().st_size
+    assert sizes["int8"] < 0.6 * sizes[None]
+    name, own, other = checked.scores
+    assert name == "accuracy of the next token" and 0 <= min(own, other)
+    assert f"{name} on {ITEMS} test items: " in " ".join(checked.lines(score=True))
+
+
+@pytest.mark.slow
 def test_what_ctranslate2_lacks_is_named(exported):
     from attnlab.export import ctranslate2_model
 

@@ -72,6 +72,20 @@ def test_a_worker_on_another_host_lives_as_long_as_its_launcher(tmp_path, holder
     assert is_running(worker) and this_process()["launcher"] == launcher
 
 
+def test_other_hosts_learn_that_a_run_was_killed(tmp_path, monkeypatch):
+    own, lock = status.Status(tmp_path / "status.json"), FolderLock(tmp_path)
+    monkeypatch.setattr(status.socket, "gethostname", lambda: "lost")
+    lock.acquire()
+    own.write("running")
+    monkeypatch.setattr(status.socket, "gethostname", lambda: "third")
+    with pytest.raises(RunBusy):
+        lock.acquire()
+    assert own.state() == "running"
+    status.write_killed(tmp_path)
+    assert own.state() == "killed"
+    lock.acquire()
+
+
 def test_a_run_forgets_the_launcher_of_an_earlier_process(tmp_path):
     run = RunDirectory.create(tmp_path, "fib", "none", 0)
     run.status.write(launcher={"host": "node7", "pid": 1}, slurm_job="5")

@@ -16,7 +16,7 @@ from same_runs import weights
 from attnlab.config.sections import TrainerConfig
 from attnlab.errors import RequestError
 from attnlab.training import devices
-from attnlab.training.devices import devices_for
+from attnlab.training.devices import check_devices, devices_for
 
 KINDS = ("forecaster", "recurrent_translator", "transformer_translator", "classifier", "language")
 SMALL = (
@@ -43,7 +43,7 @@ def processors(monkeypatch):
 )
 def test_refused_devices(settings, message):
     with pytest.raises(RequestError, match=message):
-        devices_for(TrainerConfig(**settings))
+        check_devices(TrainerConfig(**settings))
 
 
 @pytest.mark.usefixtures("processors")
@@ -73,14 +73,16 @@ def test_two_devices_train_to_the_weights_of_one():
 
 
 @pytest.mark.slow
-def test_a_run_resumes_on_another_number_of_devices(attnlab):
+@pytest.mark.parametrize(("first", "then"), [(2, 1), (1, 2)])
+def test_a_run_resumes_on_another_number_of_devices(attnlab, first, then):
     code, _, err = attnlab(*SMALL, "trainer.epochs=3")
     assert code == 0, err
     (whole,) = attnlab.run_folders()
-    code, _, err = attnlab(*SMALL, "trainer.epochs=2", "trainer.devices=2")
+    begun = ["trainer.epochs=2", f"trainer.devices={first}"] + ["trainer.jit=true"] * (first == 1)
+    code, _, err = attnlab(*SMALL, *begun)
     assert code == 0, err
     (resumed,) = {*attnlab.run_folders()} - {whole}
-    code, _, err = attnlab("resume", resumed, "trainer.epochs=3", "trainer.devices=1")
+    code, _, err = attnlab("resume", resumed, "trainer.epochs=3", f"trainer.devices={then}")
     assert code == 0, err
     for epoch in (2, 3):
         name = Path("weights", f"epoch_{epoch:03d}.weights.h5")
