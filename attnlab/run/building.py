@@ -54,13 +54,20 @@ def check_model(config: RunConfig, task: Task) -> None:
         task.check(partial(_construct, "attention", config.attention), config.option("model"))
 
 
-def check_devices(config: RunConfig) -> None:
-    """Check that the machine has the run's devices, before TensorFlow computes; `RequestError`."""
+def check_devices(config: RunConfig, *, resumed: bool = False) -> None:
+    """Check that the machine has the run's devices, before TensorFlow computes.
+
+    A new run on several devices can't ask for XLA; a resumed one may have trained with it.
+
+    Raises:
+        RequestError: it hasn't, or the settings don't fit several devices.
+    """
     if config.trainer.devices != 1:
         import_tensorflow()
         from attnlab.training import devices
 
-        devices.check_devices(config.trainer)
+        check = devices.devices_for if resumed else devices.check_devices
+        check(config.trainer)
 
 
 def make_model(config: RunConfig, task: Task) -> keras.Model:

@@ -88,7 +88,7 @@ def _go_on(
 ) -> dict[str, Any]:
     with screen(quiet=sweep is not None) as shown:
         task = make_task(config)
-        check_devices(config)
+        check_devices(config, resumed=True)
         own_files.require_found(config)
         data = task.load(config.seed, shown.working)
         own_files.require_same(config, folder.status.read(), data.digest)
