@@ -61,7 +61,7 @@ def test_the_study_of_the_guide_can_be_read(tmp_path, monkeypatch):
 def test_a_recipe_is_a_valid_request(recipe, mechanism_folder, tmp_path, monkeypatch):
     monkeypatch.setenv("ATTNLAB_RUNS", str(tmp_path))
     monkeypatch.chdir(tmp_path)
-    words = shlex.split(recipe)
+    words = shlex.split(recipe.replace("range(1000)", "range(3)"))
     if words[0] in verbs():
         if "--config-dir" in words:  # every command accepts it and ignores it
             at = words.index("--config-dir")

@@ -106,21 +106,20 @@ def test_stacked_runs_have_scales_of_their_own():
 @pytest.mark.parametrize(
     "words",
     [
-        ("task=fib", "attention=bahdanau", "model.units=4"),
-        ("task=translate", "data=reverse", "data.pairs=300", "model.units=8", "model.layers=1"),
-        ("task=language", "data.sentences=200", "model.units=8", "attention.heads=2"),
+        ("task=translate", "data=reverse", "data.pairs=100", "model.units=4", "task.beam=1"),
+        ("task=language", "data.sentences=100", "model.units=8", "attention.heads=2"),
     ],
     ids=lambda words: words[0],
 )
 def test_runs_in_float16_resume_to_the_same_bits(tmp_path, words):
     own = (*words, "trainer.precision=mixed_float16", "tracking.enabled=false")
     whole, parted = (CommandLine(tmp_path / name) for name in ("whole", "parted"))
-    for lab, epochs in ((whole, 3), (parted, 2)):
+    for lab, epochs in ((whole, 2), (parted, 1)):
         lab.folder.mkdir()
         assert lab(*own, f"trainer.epochs={epochs}", "schedule=constant").code == 0
-    assert parted("resume", "latest", "trainer.epochs=3").code == 0
+    assert parted("resume", "latest", "trainer.epochs=2").code == 0
     folders = [next(lab.runs.glob("*/*/2*")) for lab in (whole, parted)]
     rows = [json.loads((folder / "metrics.json").read_text())["test"] for folder in folders]
     assert rows[0] == rows[1] and all(np.isfinite(each) for each in rows[0].values() if each)
-    files = [(folder / "weights/epoch_003.weights.h5").read_bytes() for folder in folders]
+    files = [(folder / "weights/epoch_002.weights.h5").read_bytes() for folder in folders]
     assert files[0] == files[1]
