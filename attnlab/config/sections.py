@@ -150,7 +150,7 @@ class PathsConfig:
     )
 
     def __post_init__(self) -> None:
-        """Refuse URLs, of which Python would make a folder `s3:`."""
+        """Refuse URLs: Python would read `s3://...` as a folder named `s3:`."""
         for key, value in (("runs", self.runs), ("data", self.data)):
             if "://" in str(value):
                 raise RequestError(

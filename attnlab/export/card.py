@@ -69,7 +69,7 @@ def card(exported: Exported, name: str, origin: Origin, checked: Sequence[str]) 
     parts = [
         f"# {what}, seed {config['seed']}",
         f"Exported from the run `{origin.name}` by attnlab {origin.version}, weights of epoch "
-        f"{origin.epoch}, as {FORMATS[name].about}.",
+        f"{origin.epoch}, as {FORMATS[name].about.partition(',')[0]}.",
         f"    pip install {' '.join(packages(exported, name))}\n    python example.py",
         "## Inputs and outputs",
         _bullets([*_inputs(exported), *exported.notes]),

@@ -17,7 +17,7 @@ from attnlab.errors import RequestError
 from attnlab.export.formats import Code
 from attnlab.layers.sinusoids import sinusoidal
 from attnlab.layers.sublayers import RMSNormalization
-from attnlab.tasks.exported import Arrays, Exported, Stack, Transformer
+from attnlab.tasks.exported import Arrays, Exported, Stack, Transformer, padded
 from attnlab.text.tokenizers import END, START, UNKNOWN
 
 FOLDER = "model"
@@ -255,7 +255,7 @@ def outputs(exported: Exported, folder: Path) -> Arrays:
                 max_input_length=0,
             )
             written.append([numbers[word] for word in found.hypotheses[0]])
-        return {"tokens": _padded(written)}
+        return {"tokens": padded(written)}
     generator = ctranslate2.Generator(place, intra_threads=2)
     kept = np.flatnonzero(_written(form))
     kept = kept[np.argsort(_rows(form.decoder)[kept])]
@@ -267,14 +267,7 @@ def outputs(exported: Exported, folder: Path) -> Arrays:
         written.append(found.sequences_ids[0])
         logits = np.asarray(generator.forward_batch([read], return_log_probs=True))[0, -1]
         shares.append(np.exp(logits[kept]))
-    return {"tokens": _padded(written), "probabilities": np.array(shares)}
-
-
-def _padded(rows: Sequence[Sequence[int]]) -> np.ndarray:
-    whole = np.zeros((len(rows), max([1, *map(len, rows)])), np.int32)
-    for own, row in zip(whole, rows, strict=True):
-        own[: len(row)] = row
-    return whole
+    return {"tokens": padded(written), "probabilities": np.array(shares)}
 
 
 def code(exported: Exported) -> Code:

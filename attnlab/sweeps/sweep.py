@@ -197,8 +197,7 @@ class Sweep(ABC):
             if not rows:
                 raise KeyboardInterrupt
             raise KeyboardInterrupt(
-                f"{counts[COMPLETED]} of {total} jobs are done; the same command goes on with the "
-                "others"
+                f"{counts[COMPLETED]} of {total} jobs are done; the same command runs the others"
             )
         if failed := counts[FAILED]:
             advice = "; sweep.retry_failed=true runs them again"
@@ -223,9 +222,9 @@ _COUNTED = {
     NOT_RUN: NOT_RUN,
 }
 _UNDONE = {
-    KILLED: "were interrupted; the same command goes on",
+    KILLED: "were interrupted; the same command resumes them",
     RUNNING: "are still running in another process; run the same command later for their results",
-    NOT_RUN: "were not run; the same command goes on",
+    NOT_RUN: "were not run; the same command runs them",
 }
 
 

@@ -6,7 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from attnlab.text.portable import Portable
+from attnlab.text.tokenizers import PAD
 
 Arrays = Mapping[str, Any]  # arrays by name
 
@@ -118,6 +121,14 @@ def rows_of(made: Portable, numbers: Sequence[int]) -> list[tuple[str, int]]:
         assert text is not None
         found.append((text, int(number)))
     return found
+
+
+def padded(rows: Sequence[Sequence[int]]) -> np.ndarray:
+    """Return rows of tokens as (N, T) int32, padded with PAD."""
+    whole = np.full((len(rows), max([1, *map(len, rows)])), PAD, np.int32)
+    for own, row in zip(whole, rows, strict=True):
+        own[: len(row)] = row
+    return whole
 
 
 def one_text(text: str, tokenizer: str = "tokenizer.json") -> tuple[str, ...]:

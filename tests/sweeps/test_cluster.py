@@ -54,7 +54,7 @@ def test_a_job_killed_by_the_system_stops_no_other(attnlab):
         out, err = process.communicate(timeout=120)
     assert process.returncode == 1
     assert sorted(row["state"] for row in table(sweep_folder(attnlab))) == ["completed", "killed"]
-    assert err.endswith("1 of 2 jobs were interrupted; the same command goes on\n")
+    assert err.endswith("1 of 2 jobs were interrupted; the same command resumes them\n")
 
 
 @pytest.mark.slow

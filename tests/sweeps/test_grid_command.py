@@ -411,9 +411,7 @@ def test_an_interrupted_sweep_keeps_completed_runs(attnlab):
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=120)
     assert process.returncode == 130, err
-    assert err.endswith(
-        "interrupted: 0 of 2 jobs are done; the same command goes on with the others\n"
-    )
+    assert err.endswith("interrupted: 0 of 2 jobs are done; the same command runs the others\n")
     assert "1 interrupted, 1 not run" in out
     assert states(attnlab) == ["killed"]
     assert [row["state"] for row in table(sweep_folder(attnlab))] == ["killed", "not run"]

@@ -136,7 +136,7 @@ def test_ctrl_c_interrupts_the_jobs_and_a_second_launch_is_refused(attnlab, on_c
         out, err = process.communicate(timeout=60)
     assert process.returncode == 130, err
     assert states(attnlab) == ["killed"] * 2
-    assert "0 of 2 jobs are done; the same command goes on with the others" in err
+    assert "0 of 2 jobs are done; the same command runs the others" in err
     wait_for(lambda: not any(map(is_alive, workers)), seconds=20)
 
 
@@ -162,7 +162,7 @@ def test_a_lost_node_costs_its_own_job_which_the_same_command_resumes(attnlab, c
         out, err = process.communicate(timeout=240)
     assert process.returncode == 1, err
     assert sorted(row["state"] for row in table(sweep_folder(attnlab))) == ["completed", "killed"]
-    assert err.endswith("1 of 2 jobs were interrupted; the same command goes on\n")
+    assert err.endswith("1 of 2 jobs were interrupted; the same command resumes them\n")
     folders = attnlab.run_folders()
     code, out, err = attnlab(*command)
     assert code == 0, err

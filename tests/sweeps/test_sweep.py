@@ -272,7 +272,7 @@ def test_queued_jobs_see_that_their_launch_was_stopped(grid, error):
         stopped.execute()
     assert not stopped.launch.is_active()
     later = grid(lambda *_: [Outcome("new")], bound=False)
-    with pytest.raises(SweepFailed, match="1 of 1 jobs were not run; the same command goes on"):
+    with pytest.raises(SweepFailed, match="1 of 1 jobs were not run; the same command runs them"):
         later.execute()
     assert later.launch.is_active() and not stopped.launch.is_active()
 
@@ -479,7 +479,9 @@ def test_failed_trials_are_counted_and_retried_on_request(search, training, caps
 def test_an_interrupted_trial_is_free_for_the_next_command(search, training):
     training(lambda number: KeyboardInterrupt() if number == 1 else "completed")
     sweep = search(at_work, trials=3)
-    with pytest.raises(KeyboardInterrupt, match="1 of 3 jobs are done; the same command goes on"):
+    with pytest.raises(
+        KeyboardInterrupt, match="1 of 3 jobs are done; the same command runs the others"
+    ):
         sweep.execute()
     values = [row.varying for row in sweep.rows()]
     training(lambda number: "completed")

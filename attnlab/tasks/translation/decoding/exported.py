@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from attnlab.tasks.exported import Example, Exported, Stack, Transformer, one_text, rows_of
+from attnlab.tasks.exported import Example, Exported, Stack, Transformer, one_text, padded, rows_of
 from attnlab.tasks.translation.batches import cut_sources, longest_source
 from attnlab.tasks.translation.decoding.search import Search
 from attnlab.tasks.translation.models.transformer import TransformerTranslator
@@ -98,11 +98,3 @@ def transformer(
         never=(PAD, START),
         refused="model.book=true has no counterpart" if model.book else "",
     )
-
-
-def padded(rows: Any) -> np.ndarray:
-    """Return rows as (N, T) int32, padded with PAD."""
-    whole = np.full((len(rows), max([1, *map(len, rows)])), PAD, np.int32)
-    for own, row in zip(whole, rows, strict=True):
-        own[: len(row)] = row
-    return whole
