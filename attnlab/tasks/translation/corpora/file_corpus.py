@@ -8,8 +8,15 @@ from typing import Any
 
 import numpy as np
 
+from attnlab.errors import explained
 from attnlab.tasks.translation.corpora.corpus import Corpus
-from attnlab.tasks.translation.corpora.splitting import PARTS, hashed, held_out
+from attnlab.tasks.translation.corpora.splitting import (
+    PARTS,
+    changed,
+    hashed,
+    held_out,
+    with_labels,
+)
 from attnlab.tasks.translation.corpora.text_files import PartFiles
 from attnlab.tasks.translation.pair import Pair
 from attnlab.text.cleaning import normalized
@@ -36,8 +43,10 @@ class FileCorpus(Corpus):
         self.files = {part: paths.laid_out(self._columns(paths)) for part, paths in files.items()}
         self._taken: tuple[Callable[[str], str] | None, np.ndarray] | None = None
         self._digests: dict[str, list[str]] = {}
+        self._states: dict[str, list[tuple[int, ...]]] = {}  # of the files when they were opened
         self.lines: dict[str, int] = {}
         for part, paths in self.files.items():
+            self._states[part] = _states(paths)
             scans = paths.scanned()
             self._digests[part] = [found.digest for found in scans]
             self.lines[part] = scans[0].lines
@@ -57,13 +66,20 @@ class FileCorpus(Corpus):
 
     def _read(self, part: str | None, dropped: Counter[str]) -> Iterator[Pair]:
         if part in self.files and not (part == "train" and self._missing):
-            return self.files[part].read(dropped)
+            return self._pairs_in_files(part, dropped)
         is_held_out = part is not None and part == self._missing
         # The train files are read for two parts, but what is left out counts once.
-        pairs = self.files["train"].read(Counter() if is_held_out else dropped)
+        pairs = self._pairs_in_files("train", Counter() if is_held_out else dropped)
         if part is None:
             return pairs
-        return (p for p, taken in zip(pairs, self._mask(), strict=True) if taken == is_held_out)
+        labelled = with_labels(pairs, self._mask(), self.name)
+        return (pair for pair, taken in labelled if taken == is_held_out)
+
+    def _pairs_in_files(self, part: str, dropped: Counter[str]) -> Iterator[Pair]:
+        """Yield the pairs in a part's files; raise `RequestError` if a file has changed since."""
+        yield from self.files[part].read(dropped)
+        if _states(self.files[part]) != self._states[part]:
+            raise changed(self.name)
 
     def _held_out_share(self) -> int | float:
         share = self.validation if self._missing == "validation" else self.test
@@ -73,7 +89,7 @@ class FileCorpus(Corpus):
         """Return which pairs of the train files are held out; the run's seed doesn't matter."""
         if self._taken is None or self._taken[0] is not self.clean:
             clean = self.clean or normalized
-            read = self.files["train"].read(Counter())
+            read = self._pairs_in_files("train", Counter())
             sources = (pair.target if self.reverse else pair.source for pair in read)
             keys = hashed(clean(source) for source in sources)
             share = self._held_out_share()
@@ -81,3 +97,10 @@ class FileCorpus(Corpus):
             count = share if isinstance(share, int) else round(share * pairs)
             self._taken = self.clean, held_out(keys, count, seed=0)
         return self._taken[1]
+
+
+def _states(files: PartFiles) -> list[tuple[int, ...]]:
+    """Return what changes when files are written: their sizes, times and numbers."""
+    with explained("data: expected files that stay, but one can't be read any more"):
+        found = [path.stat() for path in files.present()]
+    return [(each.st_size, each.st_mtime_ns, each.st_ino) for each in found]

@@ -9,7 +9,8 @@ from __future__ import annotations
 from array import array
 from collections.abc import Callable, Iterable, Iterator
 from hashlib import blake2b
-from typing import NamedTuple
+from itertools import zip_longest
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
@@ -19,6 +20,8 @@ from attnlab.tasks.text_corpus import PARTS
 from attnlab.tasks.translation.corpora.corpus import Corpus
 from attnlab.tasks.translation.pair import Pair
 from attnlab.text.cleaning import normalized
+
+Label = TypeVar("Label")
 
 
 def pairs_by_part(
@@ -33,8 +36,31 @@ def pairs_by_part(
         corpus.clean = clean
         return None, ((part, pair) for part in corpus.own_parts for pair in corpus.pairs(part))
     codes = assign_parts(corpus, seed=seed, clean=clean)
-    names = (PARTS[code] for code in codes.tobytes())
-    return len(codes), zip(names, corpus.pairs(), strict=True)
+    labelled = with_labels(corpus.pairs(), codes.tobytes(), corpus.name)
+    return len(codes), ((PARTS[code], pair) for pair, code in labelled)
+
+
+def with_labels(
+    pairs: Iterable[Pair], labels: Iterable[Label], corpus: str
+) -> Iterator[tuple[Pair, Label]]:
+    """Yield pairs with the labels that an earlier pass over the corpus found.
+
+    Raises:
+        RequestError: there are more or fewer pairs than labels, so a file has changed.
+    """
+    missing = object()
+    for pair, label in zip_longest(pairs, labels, fillvalue=missing):
+        if pair is missing or label is missing:
+            raise changed(corpus)
+        yield pair, label  # type: ignore[misc]
+
+
+def changed(corpus: str) -> RequestError:
+    """Return the error for files that changed between two passes over them."""
+    return RequestError(
+        f"data={corpus}: expected files that stay as they are, but one changed while it was read: "
+        "run the command again."
+    )
 
 
 def assign_parts(

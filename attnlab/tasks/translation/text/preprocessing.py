@@ -1,35 +1,42 @@
 """Turn a corpus into token files in three passes: clean, fit the tokenizers, encode.
 
-Each pass streams: memory grows by some tens of bytes per pair, not by the size of the text.
+Each pass streams: memory grows by some tens of bytes per pair, not by the size of the text. What a
+pass has written is used again if a later one is interrupted.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import suppress
 from dataclasses import asdict, dataclass
-from itertools import islice
+from itertools import pairwise
 from pathlib import Path
-from typing import Any
-
-import numpy as np
+from typing import Any, NamedTuple
 
 from attnlab.errors import RequestError
-from attnlab.records.files import write_json
+from attnlab.records.files import read_json, write_json
 from attnlab.tasks.declaration import Progress
 from attnlab.tasks.translation.corpora.corpus import Corpus
-from attnlab.tasks.translation.corpora.splitting import DuplicateCounter, pairs_by_part
+from attnlab.tasks.translation.corpora.splitting import pairs_by_part
 from attnlab.tasks.translation.corpora.text_files import PartFiles
-from attnlab.tasks.translation.pair import Pair
-from attnlab.tasks.translation.text.token_files import write_tokens
+from attnlab.tasks.translation.text.cleaned_text import (
+    SIDES,
+    CleanedPart,
+    lines_between,
+    lines_of,
+    shorten,
+    text_file,
+    write_cleaned,
+)
+from attnlab.tasks.translation.text.token_files import Block, encoded, write_blocks
 from attnlab.text.cleaning import cleaner
 from attnlab.text.tokenizers import Tokenizer
 
-SIDES = ("source", "target")
 STATISTICS = "statistics.json"
 EXAMPLES = 100  # training pairs whose text is stored
 MOST_FITTED = 1_000_000  # sentences per language from which a vocabulary is made
+_CLEANED = "cleaned.json"  # the result of the first pass
 _REPORT_EVERY = 4096
 
 
@@ -53,45 +60,33 @@ class TextSettings:
 def preprocess(
     folder: Path, corpus: Corpus, settings: TextSettings, seed: int, progress: Progress
 ) -> None:
-    """Write the files of a tokenized corpus into an empty folder.
+    """Write the files of a tokenized corpus into a folder.
+
+    The folder is empty, or has what an earlier call wrote before it was interrupted.
 
     Raises:
         RequestError: the corpus can't be read, has a part without pairs, or the settings are wrong.
         OSError: a file can't be written.
     """
-    if not corpus.own_parts:
-        progress(0, None, "dividing")
-    total, stream = pairs_by_part(corpus, seed, cleaner(settings.clean, settings.lowercase))
-    parts = _clean_pairs(stream, total, settings, folder, progress)
-    if not all(part.pairs for part in parts.values()):
-        counts = ", ".join(f"{part.pairs} in {name}" for name, part in parts.items())
-        raise RequestError(
-            f"data={corpus.name}: expected pairs in each part that have words on both sides "
-            f"after cleaning (task.clean={settings.clean}), got {counts}."
-        )
-    train = parts["train"]
+    cleaned = _read_cleaned(folder) or _clean(folder, corpus, settings, seed, progress)
+    parts = cleaned.parts
     sides = (SIDES,) if settings.shared_vocabulary else (SIDES[:1], SIDES[1:])
-    fitted = [_fit(train, each, settings, progress) for each in sides]
-    for side, tokenizer in zip(SIDES, fitted, strict=False):
-        tokenizer.save(tokenizer_file(folder, side))
+    fitted = [_fit(folder, parts["train"], each, settings, progress) for each in sides]
     tokenizers = dict(zip(SIDES, (fitted[0], fitted[-1]), strict=True))
-    encoded = _encode_parts(parts, tokenizers, settings.max_length, folder, progress)
-    train_sources = np.unique(train.duplicates.sources())
+    encoded = _encode_parts(folder, parts, tokenizers, settings.max_length, progress)
     statistics: dict[str, Any] = {
         "corpus": corpus.name,
         "languages": [corpus.source_language, corpus.target_language],
-        "notes": list(corpus.notes),
-        "left_out": dict(corpus.dropped),
+        "notes": cleaned.notes,
+        "left_out": cleaned.left_out,
         "text": asdict(settings),
         "vocabulary": {side: tokenizer.size for side, tokenizer in tokenizers.items()},
-        "fitted_on": min(train.pairs, MOST_FITTED),
-        "parts": {
-            name: {**part.counts(train_sources), **encoded[name]} for name, part in parts.items()
-        },
+        "fitted_on": min(parts["train"].pairs, MOST_FITTED),
+        "parts": {name: {**part.counts, **encoded[name]} for name, part in parts.items()},
     }
-    for part in parts.values():
-        part.shorten(EXAMPLES if part is train else None)
     write_json(folder / STATISTICS, statistics)
+    shorten(folder, "train", parts["train"], EXAMPLES)
+    (folder / _CLEANED).unlink()
 
 
 def encode_files(
@@ -111,7 +106,7 @@ def encode_files(
     """
     lines = files.scanned()[0].lines
     stream = ((name, pair) for pair in files.read(Counter()))
-    parts = _clean_pairs(stream, lines, settings, folder, _untold)
+    parts = write_cleaned(stream, lines, settings.clean, settings.lowercase, folder, _untold)
     pairs = sum(part.pairs for part in parts.values())
     if not pairs:
         raise RequestError(
@@ -119,8 +114,7 @@ def encode_files(
             f"cleaning (task.clean={settings.clean}), got none in {lines:,} lines."
         )
     sides = dict(zip(SIDES, tokenizers, strict=True))
-    encoded = _encode_parts(parts, sides, settings.max_length, folder, _untold)
-    parts[name].shorten(None)
+    encoded = _encode_parts(folder, parts, sides, settings.max_length, _untold)
     notes = notes_on(name, {"pairs": pairs, **encoded[name]}, settings.max_length)
     left_out = f"{lines - pairs:,} of {lines:,} pairs are left out, because a side is empty."
     return [left_out, *notes] if pairs < lines else notes
@@ -154,21 +148,9 @@ def notes_on(name: str, counts: Mapping[str, Any], most: int | None) -> list[str
     return notes
 
 
-def text_file(folder: Path, part: str, kind: str) -> Path:
-    """Return the path of a part's sentences or links."""
-    return folder / f"{part}.{kind}.txt"
-
-
 def tokenizer_file(folder: Path, side: str) -> Path:
     """Return the path of a tokenizer; a shared one is under the name of the source."""
     return folder / f"{side}_tokenizer.json"
-
-
-def lines_of(path: Path) -> Iterator[str]:
-    """Yield the lines of a text file that this module wrote."""
-    with open(path, encoding="utf-8", newline="\n") as stream:
-        for line in stream:
-            yield line.rstrip("\n")
 
 
 def evenly(items: Iterable[str], count: int, most: int) -> Iterator[str]:
@@ -182,116 +164,113 @@ def _untold(done: int, total: int | None, what: str) -> None:
     """Report no progress, for work that is too short."""
 
 
-class _CleanedPart:
-    """Writes the cleaned pairs of one part to files, which `stack` closes, and counts them."""
+class _Cleaned(NamedTuple):
+    """The result of the first pass."""
 
-    def __init__(self, folder: Path, name: str, stack: ExitStack) -> None:
-        self.pairs = self.empty = self.linked = self.links_left_out = 0
-        self.duplicates = DuplicateCounter()
-        self.files = {kind: text_file(folder, name, kind) for kind in (*SIDES, "links")}
-        self._streams = [
-            stack.enter_context(open(path, "w", encoding="utf-8", newline="\n"))
-            for path in self.files.values()
-        ]
-
-    def add(self, pair: Pair) -> None:
-        """Write a pair; if a side is empty, only count it."""
-        if not pair.source or not pair.target:
-            self.empty += 1
-            return
-        self.pairs += 1
-        self.linked += pair.links is not None
-        self.duplicates.add(pair)
-        for stream, text in zip(self._streams, pair, strict=True):
-            stream.write(f"{text or ''}\n")
-
-    def shorten(self, count: int | None) -> None:
-        """Delete the text after the first `count` pairs, and the file of links if it is empty."""
-        if not self.linked:
-            self.files.pop("links").unlink()
-        for path in self.files.values() if count is not None else ():
-            kept = list(islice(lines_of(path), count))
-            path.write_text("".join(f"{line}\n" for line in kept), encoding="utf-8", newline="\n")
-
-    def counts(self, train_sources: np.ndarray) -> dict[str, int]:
-        """Return the numbers of pairs and repetitions; `train_sources` are unique hashes."""
-        repeated = self.duplicates.result()
-        return {
-            "pairs": self.pairs,
-            "dropped": self.empty,
-            "duplicates": repeated.pairs,
-            "repeated_sources": self.pairs - repeated.sources,
-            "sources_in_train": int(np.isin(self.duplicates.sources(), train_sources).sum()),
-            **({"links_left_out": self.links_left_out} if self.links_left_out else {}),
-        }
+    parts: dict[str, CleanedPart]
+    notes: list[str]  # of the corpus
+    left_out: dict[str, int]  # pairs by reason
 
 
-def _clean_pairs(
-    stream: Iterable[tuple[str, Pair]],
-    total: int | None,
-    settings: TextSettings,
-    folder: Path,
-    progress: Progress,
-) -> dict[str, _CleanedPart]:
-    """Clean a stream of (part, pair), and write the text of each part."""
-    clean = cleaner(settings.clean, settings.lowercase)
-    links = settings.clean == "none"  # the book's cleaning removes words, so numbers don't fit
-    parts: dict[str, _CleanedPart] = {}
-    with ExitStack() as stack:
-        for done, (name, pair) in enumerate(stream):
-            if name not in parts:
-                parts[name] = _CleanedPart(folder, name, stack)
-            source, target = clean(pair.source), clean(pair.target)
-            parts[name].add(Pair(source, target, pair.links if links else None))
-            parts[name].links_left_out += pair.links is not None and not links
-            if done % _REPORT_EVERY == 0:
-                progress(done, total, "reading")
-    return parts
+def _clean(
+    folder: Path, corpus: Corpus, settings: TextSettings, seed: int, progress: Progress
+) -> _Cleaned:
+    for path in folder.iterdir():  # of an earlier call that was interrupted here
+        path.unlink()
+    if not corpus.own_parts:
+        progress(0, None, "dividing")
+    cleaning = settings.clean, settings.lowercase
+    total, stream = pairs_by_part(corpus, seed, cleaner(*cleaning))
+    parts = write_cleaned(stream, total, *cleaning, folder, progress)
+    if not all(part.pairs for part in parts.values()):
+        counts = ", ".join(f"{part.pairs} in {name}" for name, part in parts.items())
+        raise RequestError(
+            f"data={corpus.name}: expected pairs in each part that have words on both sides "
+            f"after cleaning (task.clean={settings.clean}), got {counts}."
+        )
+    cleaned = _Cleaned(parts, list(corpus.notes), dict(corpus.dropped))
+    content = {name: part._asdict() for name, part in parts.items()}
+    write_json(folder / _CLEANED, {**cleaned._asdict(), "parts": content})
+    return cleaned
+
+
+def _read_cleaned(folder: Path) -> _Cleaned | None:
+    """Return what `_clean` wrote in an earlier call; None if it was interrupted."""
+    try:
+        content = read_json(folder / _CLEANED)
+    except RequestError:
+        return None
+    parts = {name: CleanedPart(**part) for name, part in content.pop("parts").items()}
+    for name, part in parts.items():
+        for kind, blocks in part.blocks.items():
+            path = text_file(folder, name, kind)
+            if not path.exists() or path.stat().st_size != blocks[-1]:
+                return None
+    return _Cleaned(parts, **content)
 
 
 def _fit(
-    train: _CleanedPart, sides: tuple[str, ...], settings: TextSettings, progress: Progress
+    folder: Path,
+    train: CleanedPart,
+    sides: tuple[str, ...],
+    settings: TextSettings,
+    progress: Progress,
 ) -> Tokenizer:
-    """Fit the tokenizer of one language, or of both."""
+    """Fit the tokenizer of one language, or of both, unless its file is there."""
+    path = tokenizer_file(folder, sides[0])
+    with suppress(RequestError):
+        return Tokenizer.load(path)
 
     def sentences() -> Iterator[str]:
         for side in sides:
-            lines = evenly(lines_of(train.files[side]), train.pairs, MOST_FITTED)
+            lines = evenly(lines_of(text_file(folder, "train", side)), train.pairs, MOST_FITTED)
             for done, text in enumerate(lines):
                 if done % _REPORT_EVERY == 0:
                     progress(done, min(train.pairs, MOST_FITTED), f"fitting on {side}")
                 yield text
 
-    return Tokenizer.fit(
+    tokenizer = Tokenizer.fit(
         sentences(),
         kind=settings.tokenizer,
         size=settings.vocabulary,
         min_count=settings.min_count,
         lowercase=settings.lowercase,
     )
+    tokenizer.save(path)
+    return tokenizer
 
 
 def _encode_parts(
-    parts: dict[str, _CleanedPart],
-    tokenizers: dict[str, Tokenizer],
-    longest: int | None,
     folder: Path,
+    parts: Mapping[str, CleanedPart],
+    tokenizers: Mapping[str, Tokenizer],
+    longest: int | None,
     progress: Progress,
 ) -> dict[str, dict[str, dict[str, float]]]:
     """Write all tokens; return the counts of each part and side."""
-    done, total = 0, 2 * sum(part.pairs for part in parts.values())
+    done, total = 0, len(tokenizers) * sum(part.pairs for part in parts.values())
+    progress(done, total, "encoding")
 
-    def report(count: int) -> None:
+    def blocks(name: str, side: str) -> Iterator[Block]:
         nonlocal done
-        done += count
-        progress(done, total, "encoding")
+        text, ends = text_file(folder, name, side), [*pairwise(parts[name].blocks[side])]
+        for number, (start, end) in enumerate(ends):
+            path = folder / f"{name}.{side}.{number:06d}.npz"
+            block = Block.load(path)
+            if block is None:
+                lines, is_target = lines_between(text, start, end), side == "target"
+                block = encoded(lines, tokenizers[side], longest, start=is_target)
+                if len(ends) > 1:
+                    block.save(path)
+            done += len(block.lengths)
+            progress(done, total, "encoding")
+            yield block
 
-    report(0)
     counts: dict[str, dict[str, dict[str, float]]] = {name: {} for name in parts}
-    for name, part in parts.items():
-        for side, tokenizer in tokenizers.items():
-            path, texts = folder / f"{name}.{side}", lines_of(part.files[side])
-            counts[name][side] = write_tokens(
-                texts, tokenizer, path, longest, start=side == "target", report=report
-            )
+    for name, own in counts.items():
+        for side in tokenizers:
+            path = folder / f"{name}.{side}"
+            own[side] = write_blocks(blocks(name, side), path, start=side == "target")
+    for path in folder.glob("*.npz"):
+        path.unlink()
     return counts

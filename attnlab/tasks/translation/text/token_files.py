@@ -1,15 +1,18 @@
-"""Files of token ids: written from a stream of sentences, read through memory maps."""
+"""Files of token ids: written in blocks of sentences, read through memory maps."""
 
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Iterable, Iterator
+import zipfile
+from collections.abc import Iterable, Iterator
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
+from attnlab.records.files import replacing
 from attnlab.text.tokenizers import END, START, UNKNOWN, Tokenizer
 
 _CHUNK_ROWS, _CHUNK_LETTERS = 8192, 1 << 21
@@ -30,7 +33,7 @@ class Ragged:
 
     @classmethod
     def open(cls, path: Path) -> Ragged:
-        """Open the files that `write_tokens` wrote under a path.
+        """Open the files that `write_blocks` wrote under a path.
 
         Raises:
             OSError: a file can't be read.
@@ -86,39 +89,70 @@ class Ragged:
         return result
 
 
-def write_tokens(
-    texts: Iterable[str],
-    tokenizer: Tokenizer,
-    path: Path,
-    longest: int | None = None,
-    *,
-    start: bool,
-    report: Callable[[int], None],
-) -> dict[str, float]:
-    """Write the tokens of some sentences, with END after each, in bounded memory.
+class Block(NamedTuple):
+    """The tokens of consecutive sentences, each with END, and counts."""
 
-    If the vocabulary has at most 65,536 tokens, an id takes two bytes. The files' names start with
-    `path`, see `Ragged.open`. Sentences with more tokens than `longest`, START and END not counted,
-    lose their end. `start` puts START in front. `report` is called with the number of sentences
-    written since its last call. Returns counts, JSON-ready; lengths are without START and END.
-    Raises `OSError`.
+    tokens: np.ndarray  # all tokens, the least of uint16 and int32 that holds the vocabulary
+    lengths: np.ndarray  # (N,) int32, tokens of each sentence without START and END
+    truncated: int  # sentences that lost their end
+    unknown: int  # tokens
+
+    def save(self, path: Path) -> None:
+        """Write the block atomically; raises `OSError`."""
+        with replacing(path) as temporary, open(temporary, "wb") as file:
+            np.savez(file, **self._asdict())
+
+    @classmethod
+    def load(cls, path: Path) -> Block | None:
+        """Read a block that `save` wrote; None if there is none, or if it is damaged."""
+        try:
+            with open(path, "rb") as file, np.load(file, allow_pickle=False) as arrays:
+                tokens, lengths, *counts = (arrays[name] for name in cls._fields)
+                return cls(tokens, lengths, *map(int, counts))
+        except (OSError, KeyError, ValueError, zipfile.BadZipFile):
+            return None
+
+
+def encoded(
+    texts: Iterable[str], tokenizer: Tokenizer, longest: int | None = None, *, start: bool
+) -> Block:
+    """Return the tokens of sentences.
+
+    Args:
+        texts: the sentences.
+        tokenizer: a fitted tokenizer. If its vocabulary has at most 65,536 tokens, an id takes two
+            bytes.
+        longest: sentences with more tokens lose their end. START and END don't count.
+        start: whether START is in front of each sentence.
     """
     before = (START,) if start else ()
     dtype = np.dtype("<u2" if tokenizer.size <= 1 << 16 else "<i4")
-    all_lengths, truncated, unknown = [np.zeros(0, np.int32)], 0, 0
+    tokens, all_lengths, truncated = [np.zeros(0, dtype)], [np.zeros(0, np.int32)], 0
+    for chunk in _chunks(texts):
+        whole = tokenizer.encode(chunk)
+        rows = [row[:longest] for row in whole]
+        truncated += sum(len(row) < len(every) for row, every in zip(rows, whole, strict=True))
+        lengths = np.fromiter(map(len, rows), np.int32, len(rows))
+        framed = chain.from_iterable((*before, *row, END) for row in rows)
+        tokens.append(np.fromiter(framed, dtype, (lengths + 1 + start).sum()))
+        all_lengths.append(lengths)
+    ids = np.concatenate(tokens)
+    return Block(ids, np.concatenate(all_lengths), truncated, int((ids == UNKNOWN).sum()))
+
+
+def write_blocks(blocks: Iterable[Block], path: Path, *, start: bool) -> dict[str, float]:
+    """Write blocks one after the other; the files' names start with `path`, see `Ragged.open`.
+
+    Returns counts, JSON-ready; lengths are without START and END. Raises `OSError`.
+    """
+    all_lengths, truncated, unknown, dtype = [np.zeros(0, np.int32)], 0, 0, np.dtype("<u2")
     with open(f"{path}.tokens.npy", "wb") as file:
         file.write(_header(dtype, 0))
-        for chunk in _chunks(texts):
-            whole = tokenizer.encode(chunk)
-            rows = [row[:longest] for row in whole]
-            truncated += sum(len(row) < len(every) for row, every in zip(rows, whole, strict=True))
-            lengths = np.fromiter(map(len, rows), np.int32, len(rows))
-            framed = chain.from_iterable((*before, *row, END) for row in rows)
-            ids = np.fromiter(framed, dtype, (lengths + 1 + start).sum())
-            unknown += int((ids == UNKNOWN).sum())
-            all_lengths.append(lengths)
-            file.write(ids.tobytes())
-            report(len(chunk))
+        for block in blocks:
+            dtype = block.tokens.dtype
+            all_lengths.append(block.lengths)
+            truncated, unknown = truncated + block.truncated, unknown + block.unknown
+            file.write(block.tokens.tobytes())
         lengths = np.concatenate(all_lengths)
         offsets = np.zeros(len(lengths) + 1, "<i8")
         np.cumsum(lengths + 1 + start, out=offsets[1:])

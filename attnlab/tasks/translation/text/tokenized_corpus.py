@@ -4,41 +4,32 @@ from __future__ import annotations
 
 import hashlib
 import json
-import logging
-import os
-import shutil
-import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 from attnlab.errors import RequestError, explained
-from attnlab.records.files import write_json
+from attnlab.records.prepared import checked_digest, prepared
 from attnlab.tasks.declaration import Progress
 from attnlab.tasks.translation.corpora.corpus import Corpus
 from attnlab.tasks.translation.corpora.text_files import PartFiles
+from attnlab.tasks.translation.text.cleaned_text import SIDES, lines_of, text_file
 from attnlab.tasks.translation.text.preprocessing import (
-    SIDES,
     STATISTICS,
     TextSettings,
     corpus_notes,
     encode_files,
-    lines_of,
     notes_on,
     preprocess,
-    text_file,
     tokenizer_file,
 )
 from attnlab.tasks.translation.text.token_files import Ragged
 from attnlab.text.tokenizers import Tokenizer
 
 _FORMAT = 2
-_LIST = "files.json"
-_ABANDONED = 24 * 3600.0  # seconds after which a temporary folder is no longer in use
-log = logging.getLogger(__name__)
 
 
 class TokenizedPart:
@@ -95,7 +86,7 @@ class TokenizedCorpus:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.digest = _checked(folder)
+        self.digest = checked_digest(folder)
         try:
             self.statistics: dict[str, Any] = json.loads((folder / STATISTICS).read_bytes())
             self.source_tokenizer = Tokenizer.load(tokenizer_file(folder, "source"))
@@ -124,36 +115,20 @@ def tokenize_corpus(
 ) -> TokenizedCorpus:
     """Return a corpus in tokens: from the cache, or after reading and tokenizing it.
 
-    The cache has a folder for each content, division and text settings. One process at a time
-    writes a folder; a damaged folder is written again. Tokenizers are fitted on the training part
-    only. The seed divides a corpus that has no parts of its own.
+    The cache has a folder for each content, division and text settings; see `prepared`.
+    Tokenizers are fitted on the training part only. The seed divides a corpus that has no parts of
+    its own.
 
     Raises:
         RequestError: the corpus can't be read or is too small, a setting doesn't suit it, or the
             cache can't be written.
     """
-    import filelock
+    folder = Path(cache).expanduser() / "prepared" / f"{corpus.name}-{_key(corpus, settings, seed)}"
 
-    root = Path(cache).expanduser() / "prepared"
-    folder = root / f"{corpus.name}-{_key(corpus, settings, seed)}"
-    try:
-        return TokenizedCorpus(folder)
-    except RequestError as error:
-        if folder.exists():
-            log.warning("%s It is made again.", error)
-    try:
-        root.mkdir(parents=True, exist_ok=True)
-        with filelock.FileLock(root / f".{folder.name}.lock"):
-            with suppress(RequestError):  # another process may have written it meanwhile
-                return TokenizedCorpus(folder)
-            with _temporary(folder) as temporary:
-                preprocess(temporary, corpus, settings, seed, progress or (lambda *_: None))
-    except OSError as error:
-        reason = error.strerror or type(error).__name__
-        raise RequestError(
-            f"paths.data: the tokenized corpus can't be written to {root}: {reason}."
-        ) from error
-    return TokenizedCorpus(folder)
+    def make(unfinished: Path) -> None:
+        preprocess(unfinished, corpus, settings, seed, progress or (lambda *_: None))
+
+    return prepared(folder, TokenizedCorpus, make, "the tokenized corpus")
 
 
 @contextmanager
@@ -180,45 +155,3 @@ def _key(corpus: Corpus, settings: TextSettings, seed: int) -> str:
         "seed": None if corpus.own_parts else seed,
     }
     return hashlib.sha256(json.dumps(decisive, sort_keys=True).encode()).hexdigest()[:16]
-
-
-@contextmanager
-def _temporary(folder: Path) -> Iterator[Path]:
-    """Yield a new folder that replaces `folder` at the end, unless the body raises."""
-    for left in folder.parent.glob(".tmp-*"):  # left by processes that were killed
-        with suppress(OSError):
-            if time.time() - left.stat().st_mtime > _ABANDONED:
-                shutil.rmtree(left, ignore_errors=True)
-    temporary = folder.with_name(f".tmp-{os.getpid()}-{folder.name}")
-    shutil.rmtree(temporary, ignore_errors=True)
-    temporary.mkdir()
-    try:
-        yield temporary
-        files = {path.name: _digest(path) for path in sorted(temporary.iterdir())}
-        write_json(temporary / _LIST, {"format": _FORMAT, "files": files})
-        shutil.rmtree(folder, ignore_errors=True)
-        os.rename(temporary, folder)
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
-
-
-def _checked(folder: Path) -> str:
-    """Return the digest of a folder's files; refuse one that differs from its recorded digest."""
-    try:
-        listed = json.loads((folder / _LIST).read_bytes())
-        for name, digest in listed["files"].items():
-            if _digest(folder / name) != digest:
-                raise RequestError(f"{folder / name}: damaged.")
-        return hashlib.sha256(json.dumps(listed, sort_keys=True).encode()).hexdigest()
-    except RequestError:
-        raise
-    except (OSError, AttributeError, KeyError, TypeError, ValueError) as error:
-        raise RequestError(f"{folder}: damaged: {error}.") from error
-
-
-def _digest(path: Path) -> str:
-    state = hashlib.sha256()
-    with open(path, "rb") as stream:
-        while chunk := stream.read(1 << 20):
-            state.update(chunk)
-    return state.hexdigest()

@@ -58,7 +58,8 @@ def test_its_own_parts(folder):
 
 @pytest.mark.parametrize("reverse", [False, True])
 def test_val_replaces_the_test_part_and_validation_is_held_out(folder, reverse):
-    corpus = opened(folder(["train", "val"]), test_set="val", reverse=reverse)
+    path = folder(["train", "val"])
+    corpus = opened(path, test_set="val", reverse=reverse)
     found = counts(corpus)
     assert found["test"] == 5
     assert found["validation"] == 5  # one of the two-line sources has a single line
@@ -66,7 +67,7 @@ def test_val_replaces_the_test_part_and_validation_is_held_out(folder, reverse):
     sources = [{pair.source for pair in corpus.pairs(part)} for part in ("train", "validation")]
     assert not sources[0] & sources[1]
     assert "The test part is val, and about 5 pairs of train are held out" in corpus.notes[0]
-    again = opened(folder(["train", "val"]), test_set="val", reverse=reverse)
+    again = opened(path, test_set="val", reverse=reverse)
     assert list(again.pairs("validation")) == list(corpus.pairs("validation"))
 
 

@@ -154,3 +154,31 @@ def test_every_file_changes_the_digest(files):
         other = {**contents, key: contents[key].replace("0", "1")}
         digests.append(files(**other).digest())
     assert len(set(digests)) == 4
+
+
+@pytest.mark.parametrize("change", ["append", "replace", "shorten", "delete"])
+@pytest.mark.parametrize("at", [0, 1, 39])
+def test_a_file_that_changes_while_it_is_read_is_one_sentence(files, tmp_path, change, at):
+    corpus = files(path=tabs("s"))
+    path = tmp_path / "path"
+    _, stream = pairs_by_part(corpus, 0)
+    for _ in range(at):
+        next(stream)
+    if change == "append":
+        path.write_text(tabs("s") + "new\tx\n")
+    elif change == "replace":
+        path.write_text(tabs("t"))
+    elif change == "shorten":
+        path.write_text(tabs("s", 30))
+    else:
+        path.unlink()
+    with pytest.raises(RequestError, match="changed while|can't be read"):
+        list(stream)
+
+
+def test_a_file_that_changes_is_noticed_in_a_part_held_out_from_train(files, tmp_path):
+    corpus = files(path=tabs("s"), test_path=tabs("u", 4))
+    list(corpus.pairs("train"))
+    (tmp_path / "path").write_text(tabs("s", 41))
+    with pytest.raises(RequestError, match="changed while it was read"):
+        list(corpus.pairs("validation"))

@@ -20,6 +20,7 @@ from attnlab.tasks.translation.corpora.text_files import PartFiles
 from attnlab.tasks.translation.pair import Pair
 from attnlab.tasks.translation.text import preprocessing
 from attnlab.tasks.translation.text.preprocessing import TextSettings
+from attnlab.tasks.translation.text.token_files import encoded
 from attnlab.tasks.translation.text.tokenized_corpus import tokenize_corpus, tokenized_files
 from attnlab.text.cleaning import normalized
 from attnlab.text.tokenizers import END, START, UNKNOWN
@@ -321,26 +322,63 @@ def entries(cache):
 
 
 KILLED = """
-import os, signal, sys
+import os, signal
 from test_tokenized_corpus import Counting, Path, tokenized
+from attnlab.tasks.translation.text import cleaned_text
+cleaned_text._BLOCK_PAIRS = 20
 def progress(done, total, what):
-    if what == {what!r}:
+    if (what, done >= {done}) == ({what!r}, True):
         os.kill(os.getpid(), signal.SIGKILL)
 tokenized(Counting(), Path({cache!r}), progress=progress)
 """
 
 
-@pytest.mark.parametrize("what", ["reading", "fitting on target", "encoding"])
-def test_a_killed_preparation_leaves_nothing_half_done(what, tmp_path):
-    code = KILLED.format(what=what, cache=str(tmp_path))
-    done = subprocess.run([sys.executable, "-c", code], cwd=HERE, timeout=120)
-    assert done.returncode == -signal.SIGKILL
-    assert list((tmp_path / "prepared").glob("counting*")) == []
-    assert len(tokenized(Counting(), tmp_path).parts) == 3
+def killed(cache, what, done=0):
+    """Kill a preparation at a moment of its progress; return its unfinished folder."""
+    code = KILLED.format(what=what, done=done, cache=str(cache))
+    ended = subprocess.run([sys.executable, "-c", code], cwd=HERE, timeout=120)
+    assert ended.returncode == -signal.SIGKILL
+    assert list((cache / "prepared").glob("counting*")) == []
+    return next((cache / "prepared").glob(".unfinished-*"))
 
 
-def test_abandoned_temporary_folders_are_removed(tmp_path):
-    old, new = (tmp_path / "prepared" / f".tmp-{age}" for age in ("old", "new"))
+@pytest.mark.parametrize(
+    ("what", "done", "passes"),
+    [("reading", 0, 2), ("fitting on target", 0, 0), ("encoding", 0, 0), ("encoding", 60, 0)],
+)
+def test_a_killed_preparation_continues_after_its_last_complete_pass(what, done, passes, tmp_path):
+    killed(tmp_path / "killed", what, done)
+    corpus = Counting()
+    found = tokenized(corpus, tmp_path / "killed")
+    assert corpus.reads == passes  # one divides, one reads
+    assert found.digest == tokenized(Counting(), tmp_path / "whole").digest
+    assert entries(tmp_path / "killed") == entries(tmp_path / "whole")
+
+
+@pytest.mark.parametrize("name", ["train.source.000001.npz", "train.target.txt", "cleaned.json"])
+def test_damage_to_what_a_killed_preparation_left_is_made_good(name, tmp_path):
+    unfinished = killed(tmp_path / "killed", "encoding", done=180)
+    _cut(unfinished / name)
+    found = tokenized(Counting(), tmp_path / "killed")
+    assert found.digest == tokenized(Counting(), tmp_path / "whole").digest
+
+
+def test_blocks_that_are_there_are_not_encoded_again(tmp_path, monkeypatch):
+    unfinished = killed(tmp_path, "encoding", done=60)
+    assert sorted(path.name for path in unfinished.glob("*.npz")) == [
+        f"train.source.00000{number}.npz" for number in range(3)
+    ]
+    texts = []
+    monkeypatch.setattr(
+        "attnlab.tasks.translation.text.preprocessing.encoded",
+        lambda lines, *rest, **more: texts.append(len(lines)) or encoded(lines, *rest, **more),
+    )
+    tokenized(Counting(), tmp_path)
+    assert sum(texts) == 2 * 101 - 60
+
+
+def test_abandoned_folders_are_removed(tmp_path):
+    old, new = (tmp_path / "prepared" / f".unfinished-{age}" for age in ("old", "new"))
     old.mkdir(parents=True)
     new.mkdir()
     os.utime(old, (0, 0))
@@ -348,7 +386,7 @@ def test_abandoned_temporary_folders_are_removed(tmp_path):
     assert (old.exists(), new.exists()) == (False, True)
 
 
-def test_a_full_disk_is_one_sentence_and_leaves_nothing(tmp_path):
+def test_a_full_disk_is_one_sentence_and_the_next_call_continues(tmp_path):
     """A limit on file size simulates it: writing fails in the middle in the same way."""
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     ignored = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
@@ -361,7 +399,9 @@ def test_a_full_disk_is_one_sentence_and_leaves_nothing(tmp_path):
         signal.signal(signal.SIGXFSZ, ignored)
     assert f"tokenized corpus can't be written to {tmp_path / 'prepared'}: " in str(error.value)
     assert "\n" not in str(error.value)
-    assert entries(tmp_path) == []
+    assert "Run the command again to continue." in str(error.value)
+    found = tokenized(Counting(1000, digits=3), tmp_path)
+    assert entries(tmp_path) == [found.folder.name]
 
 
 def test_a_cache_that_is_a_file(tmp_path):
