@@ -17,7 +17,8 @@ class BatchPlan:
     """The steps of one epoch, all of one shape.
 
     Attributes:
-        indices: (steps, batch) int32 rows of the data; an incomplete batch is padded with row 0.
+        indices: (steps, batch) rows of the data, int32, or int64 if a number needs it; an
+            incomplete batch is padded with row 0.
         weights: (steps, batch) float32, 1 for a real row and 0 for padding.
     """
 
@@ -74,7 +75,8 @@ def similar_plan(
 def filled_plan(rows: np.ndarray, batch_size: int) -> BatchPlan:
     """Return a plan with `rows` in their order; the last batch is padded."""
     steps = -(-len(rows) // batch_size)
-    indices = np.zeros(steps * batch_size, np.int32)
+    is_large = np.max(rows, initial=0) > np.iinfo(np.int32).max
+    indices = np.zeros(steps * batch_size, np.int64 if is_large else np.int32)
     indices[: len(rows)] = rows
     weights = np.zeros(steps * batch_size, np.float32)
     weights[: len(rows)] = 1.0

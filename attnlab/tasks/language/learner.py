@@ -21,7 +21,7 @@ from attnlab.training.batches import BatchPlan, filled_plan
 from attnlab.training.steps import is_faster_with_xla, step_operations
 
 if TYPE_CHECKING:
-    from attnlab.tasks.base import Report
+    from attnlab.tasks.base import Losses, Report
     from attnlab.tasks.language.models.model import LanguageModel
     from attnlab.tasks.language.task import LanguageTask
 
@@ -35,7 +35,8 @@ class LanguageLearner(InMemoryLearner):
     """Trains a model on windows of a stream, or on rows; see `Learner`.
 
     An epoch of a stream has `task.windows` windows, whose first tokens are drawn with replacement
-    from (seed, epoch), as in nanoGPT.
+    from (seed, epoch), as in nanoGPT. The compiled program gets the windows of a chunk one after
+    the other, so a stream may be larger than memory.
     """
 
     def __init__(self, config: RunConfig, task: LanguageTask, model: LanguageModel) -> None:
@@ -43,7 +44,7 @@ class LanguageLearner(InMemoryLearner):
         self._places = 0  # possible first tokens of a window
         if isinstance(train, Stream):
             self._places = len(train) - task.context
-            inputs = targets = train.tokens
+            inputs = targets = np.zeros(config.trainer.step_size, train.tokens.dtype)
         else:
             asked = asked_rows(train)
             inputs = np.concatenate([asked.tokens, asked.places], axis=1)
@@ -78,6 +79,17 @@ class LanguageLearner(InMemoryLearner):
         random = np.random.default_rng([self._seed, epoch])
         starts = random.integers(0, self._places, self._task.windows_per_epoch)
         return self.in_chunks(filled_plan(starts, min(self._batch_size, len(starts))))
+
+    def train(self, chunk: BatchPlan, rates: np.ndarray, first_step: int) -> Losses:
+        """Run the steps of a chunk; see `InMemoryLearner.train`."""
+        if not self._places:
+            return super().train(chunk, rates, first_step)
+        train, width = self._task.data.parts["train"], self._task.context + 1
+        windows = train.tokens[chunk.indices[..., None] + np.arange(width)]
+        self.program.feed(windows.reshape(-1), windows[0, 0])
+        firsts = np.arange(chunk.indices.size, dtype=np.int32) * width
+        plan = BatchPlan(firsts.reshape(chunk.indices.shape), chunk.weights)
+        return super().train(plan, rates, first_step)
 
     def validate(self, epoch: int) -> dict[str, float]:
         """Return `val_loss` (nats per token) and `val_bits_per_byte`; of rows `val_accuracy`."""
