@@ -26,10 +26,13 @@ def encoding_of(raw: bytes) -> str:
     return "utf-8-sig" if raw.startswith(codecs.BOM_UTF8) else "utf-8"
 
 
-def decoded(raw: bytes, where: str, encoding: str | None = None, key: str = "") -> str:
+def decoded(
+    raw: bytes, where: str, encoding: str | None = None, key: str = "", first_line: int = 1
+) -> str:
     """Decode bytes: by `encoding`, or as UTF-8, or as UTF-16 with a byte order mark.
 
-    `key` is the setting of the encoding, for messages.
+    `key` is the setting of the encoding, for messages, and `first_line` the number of the bytes'
+    first line.
 
     Raises:
         RequestError: the bytes aren't such a text; the message starts with `where`.
@@ -38,7 +41,7 @@ def decoded(raw: bytes, where: str, encoding: str | None = None, key: str = "") 
     try:
         text = raw.decode(codec)
     except UnicodeDecodeError as error:
-        line = raw[: error.start].count(b"\n") + 1
+        line = first_line + raw[: error.start].count(b"\n")
         hint = f"; {key} names another encoding" if key else "; save it as UTF-8"
         name, byte = encoding or _NAMES[codec], raw[error.start]
         raise RequestError(

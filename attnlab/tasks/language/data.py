@@ -12,6 +12,7 @@ from attnlab.tasks.base import TaskData
 from attnlab.tasks.language.corpora.corpus import Rows
 
 PADDING = -1  # target of a place that isn't scored
+_BLOCK = 1 << 20  # tokens that are counted at once, which limits memory
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,11 +53,13 @@ class Stream:
         tokens: (N,) unsigned integers.
         sizes: (N,) numbers, bytes of the text that each token takes.
         words: number of words in the text by the corpus's convention.
+        size: bytes of the text.
     """
 
     tokens: np.ndarray
     sizes: np.ndarray
     words: int
+    size: int
 
     def __len__(self) -> int:
         return len(self.tokens)
@@ -81,6 +84,18 @@ class Stream:
         tokens = self.tokens.astype(np.int32)
         own = np.broadcast_to(np.arange(context, dtype=np.int32), places.shape)
         return Asked(tokens[places], np.where(scored, tokens[places + 1], PADDING), own)
+
+    @property
+    def is_constant(self) -> bool:
+        """Return whether all tokens are equal."""
+        blocks = range(0, len(self.tokens), _BLOCK)
+        return all((self.tokens[i : i + _BLOCK] == self.tokens[0]).all() for i in blocks)
+
+    def counts(self, size: int) -> np.ndarray:
+        """Count each token below `size`: (size,) int64."""
+        blocks = range(0, len(self.tokens), _BLOCK)
+        found = (np.bincount(self.tokens[i : i + _BLOCK], minlength=size) for i in blocks)
+        return sum(found, np.zeros(size, np.int64))
 
     def bytes_of(self, asked: Asked) -> np.ndarray:
         """Return the bytes of the targets of each window of `asked`, (N,)."""
@@ -123,7 +138,7 @@ class LanguageData(TaskData):
     def describe(self) -> dict[str, Any]:
         """Return the number of tokens and bytes, or of rows and scored places, per part."""
         return {
-            name: {"tokens": len(part), "bytes": round(float(part.sizes.sum(dtype=np.float64)))}
+            name: {"tokens": len(part), "bytes": part.size}
             if isinstance(part, Stream)
             else {"rows": len(part.tokens), "scored": int(part.scored.sum())}
             for name, part in self.parts.items()

@@ -14,6 +14,7 @@ from attnlab.tasks.language.baselines.compressors import compressed
 from attnlab.tasks.language.baselines.kneser_ney import kneser_ney
 from attnlab.tasks.language.data import Asked, LanguageData, Stream, asked_rows
 from attnlab.text.cleaning import shortened
+from attnlab.text.raw_text import RawText
 
 if TYPE_CHECKING:
     from attnlab.tasks.language.corpora.corpus import Rows
@@ -30,7 +31,7 @@ class ScoredTask(Protocol):
 
     data: LanguageData
     vocabulary: Vocabulary
-    raw: Mapping[str, bytes]
+    raw: Mapping[str, RawText]
     chance: float | None
 
     def asked(self, part: str, stride: int | None = None) -> Asked: ...  # noqa: D102
@@ -107,8 +108,8 @@ def _text_baselines(
     `unigram` predicts each token by its frequency in train, 1 added to each count. Compressors have
     bits per byte alone; they have read train before.
     """
-    train, size = task.data.parts["train"].tokens, task.vocabulary.size
-    counts = np.bincount(train, minlength=size) + 1.0
+    stream, size = cast("Stream", task.data.parts["train"]), task.vocabulary.size
+    train, counts = stream.tokens, stream.counts(size) + 1.0
     nats = {"unigram": -np.log(counts / counts.sum())[own.tokens]}
     counted, notes = kneser_ney([train], [own.tokens], size)
     found = {

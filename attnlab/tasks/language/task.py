@@ -21,11 +21,13 @@ from attnlab.tasks.language.data import (
     asked_rows,
 )
 from attnlab.tasks.language.kind import KIND
-from attnlab.tasks.language.vocabulary import Symbols, TextVocabulary, Vocabulary, fit, text_tokens
+from attnlab.tasks.language.streams import Reading
+from attnlab.tasks.language.vocabulary import Symbols, TextVocabulary, Vocabulary
 from attnlab.tasks.models import build_model
 from attnlab.tasks.text_corpus import digest_of
 from attnlab.tasks.texts.corpus import Corpus
-from attnlab.text.tokenizers import UNKNOWN, Tokenizer
+from attnlab.text.raw_text import RawText
+from attnlab.text.tokenizers import Tokenizer
 
 if TYPE_CHECKING:
     import keras
@@ -46,7 +48,7 @@ class LanguageTask(Task):
         data: the tokens, set by `load`.
         context: tokens of a window or of the longest row, T.
         vocabulary: the tokens' texts.
-        raw: the bytes of the parts of a text, for baselines; set by `load`.
+        raw: the text of each part, for baselines; set by `load`.
 
     The settings are those of conf/task/language.yaml; `cache` is the folder of downloads.
     """
@@ -56,7 +58,7 @@ class LanguageTask(Task):
     monitor: ClassVar[tuple[str, str]] = ("val_loss", "min")
     data: LanguageData
     vocabulary: Vocabulary
-    raw: Mapping[str, bytes]
+    raw: Mapping[str, RawText]
 
     def __init__(
         self,
@@ -88,7 +90,7 @@ class LanguageTask(Task):
             self.vocabulary = Symbols(self.corpus.symbols)
             self.context = max(part.tokens.shape[1] for part in parts.values())
         else:
-            parts = self._streams()
+            parts = self._streams(progress or (lambda *_: None))
         self.data = LanguageData(
             name=self.corpus.name,
             source=self.corpus.origin,
@@ -99,31 +101,19 @@ class LanguageTask(Task):
         )
         return self.data
 
-    def _streams(self) -> dict[str, Stream]:
-        if self._text["kind"] != "bytes":
-            try:
-                self.corpus.check_text()
-            except RequestError as error:
-                raise RequestError(f"{str(error).rstrip('.')}, or task.tokenizer=bytes.") from error
-        self.raw = self.corpus.raw()
-        where = f"data={self.corpus.name}"
-        tokenizer = fit(self.raw["train"], where, **self._text)
-        cut = {name: text_tokens(tokenizer, text, where) for name, text in self.raw.items()}
-        has_unknown = any(UNKNOWN in ids for ids, _ in cut.values())
-        self.vocabulary = TextVocabulary(tokenizer, has_unknown)
-        train = cut["train"][0]
-        if self.vocabulary.size < 2 or (len(train) and (train == train[0]).all()):
-            raise RequestError(f"{where}: expected different tokens in train, got a single one.")
-        found = {}
-        for name, (ids, sizes) in cut.items():
-            tokens = self.vocabulary.tokens(ids)
+    def _streams(self, progress: Progress) -> dict[str, Stream]:
+        reading, where = Reading(self.corpus, self._text, progress), f"data={self.corpus.name}"
+        self.raw = reading.raw
+        self.vocabulary, found = reading.streams(self.cache)
+        for name, part in found.items():
             least = self.context + 1 if name == "train" else 2
-            if len(tokens) < least:
+            if len(part) < least:
                 raise RequestError(
                     f"{where}: expected at least {least:,} tokens in {name}, one more than "
-                    f"{'task.context' if name == 'train' else 'one'}, got {len(tokens):,}."
+                    f"{'task.context' if name == 'train' else 'one'}, got {len(part):,}."
                 )
-            found[name] = Stream(tokens, sizes, self.corpus.words(self.raw[name]))
+        if self.vocabulary.size < 2 or found["train"].is_constant:
+            raise RequestError(f"{where}: expected different tokens in train, got a single one.")
         return found
 
     @property

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 from typing import NamedTuple, Protocol
 
 import numpy as np
 
 from attnlab.errors import RequestError
+from attnlab.text.raw_text import RawText
 from attnlab.text.reading import decoded
 from attnlab.text.tokenizers import END, UNKNOWN, Tokenizer
 
@@ -15,6 +17,7 @@ _SPECIAL = END + 1  # PAD, UNKNOWN, START, END
 _TOGETHER = 1 << 22  # characters that are encoded in one call
 _LONGEST = 1 << 16  # characters of a piece of a line
 _LARGER = (0x80, 0x800, 0x10000)  # the first characters of 2, 3 and 4 bytes
+_MOST_FITTED = 200_000_000  # bytes on which a tokenizer is fitted
 _BREAK = "↵"  # label of a line break
 
 
@@ -148,16 +151,29 @@ class TextVocabulary:
         ]
 
 
-def fit(text: bytes, where: str, *, kind: str, size: int, min_count: int) -> Tokenizer:
+def fit(text: RawText, where: str, *, kind: str, size: int, min_count: int) -> Tokenizer:
     """Fit a tokenizer on a text, whose line breaks are tokens, too.
+
+    Of a long text, blocks at equal distances are read, 200 MB in all.
 
     Raises:
         RequestError: the text is not UTF-8, or `size` is too small.
     """
     if kind == "bytes":
         return Tokenizer.fit([], kind=kind, size=size)
-    lines = (piece.text for piece in _pieces(decoded(text, where)))
+    blocks = (decoded(block, where) for block in _spread(text))
+    lines = (piece.text for block in blocks for piece in _pieces(block))
     return Tokenizer.fit(lines, kind=kind, size=size, min_count=min_count)
+
+
+def _spread(text: RawText) -> Iterator[bytes]:
+    """Yield all blocks of a text, or those of a long text at equal distances."""
+    share, seen, found = min(_MOST_FITTED / max(len(text), 1), 1.0), 0, 0
+    for block in text.blocks():
+        seen += len(block)
+        if found < share * seen:
+            found += len(block)
+            yield block
 
 
 def token_ids(tokenizer: Tokenizer, text: str) -> np.ndarray:
@@ -168,20 +184,28 @@ def token_ids(tokenizer: Tokenizer, text: str) -> np.ndarray:
     return np.array([token for line in lines for token in line][:-1], int)
 
 
-def text_tokens(tokenizer: Tokenizer, text: bytes, where: str) -> tuple[np.ndarray, np.ndarray]:
-    """Return the tokenizer's ids (N,) of a text, and how many of its bytes each takes, (N,).
+def token_blocks(
+    tokenizer: Tokenizer, text: RawText, where: str, first: int = 0
+) -> Iterator[tuple[bytes, np.ndarray, np.ndarray]]:
+    """Yield each block of a text, the tokenizer's ids (N,), and how many bytes each takes, (N,).
 
-    The bytes of a line are divided equally among its words or pieces.
+    The bytes of a line are divided equally among its words or pieces. The blocks before number
+    `first` are left out.
 
     Raises:
         RequestError: the text is not UTF-8 and the tokens aren't bytes.
     """
+    for block in islice(text.blocks(), first, None):
+        yield block, *_block_tokens(tokenizer, block, where)
+
+
+def _block_tokens(tokenizer: Tokenizer, block: bytes, where: str) -> tuple[np.ndarray, np.ndarray]:
     if tokenizer.kind == "bytes":
-        ids = _looked_up(np.arange(256, dtype=np.uint16) + _SPECIAL, np.frombuffer(text, np.uint8))
-        return ids, np.ones(len(ids), np.uint8)
+        known = np.arange(256, dtype=np.uint16) + _SPECIAL
+        return _looked_up(known, np.frombuffer(block, np.uint8)), np.ones(len(block), np.uint8)
     if tokenizer.kind == "char":
-        return _character_tokens(tokenizer, decoded(text, where))
-    found = [_piece_tokens(tokenizer, some) for some in _batches(_pieces(decoded(text, where)))]
+        return _character_tokens(tokenizer, decoded(block, where))
+    found = [_piece_tokens(tokenizer, some) for some in _batches(_pieces(decoded(block, where)))]
     ids, sizes = zip(*found, strict=True)
     return np.concatenate(ids), np.concatenate(sizes)
 
@@ -236,7 +260,7 @@ def _batches(pieces: Iterable[_Piece]) -> Iterator[list[_Piece]]:
 
 
 def _piece_tokens(tokenizer: Tokenizer, pieces: Sequence[_Piece]) -> tuple[np.ndarray, np.ndarray]:
-    """Return the ids of pieces, and how many bytes each takes; see `text_tokens`."""
+    """Return the ids of pieces, and how many bytes each takes; see `token_blocks`."""
     texts = [piece.text for piece in pieces]
     if tokenizer.kind == "word":
         rows = [

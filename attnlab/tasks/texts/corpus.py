@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 import numpy as np
 
 from attnlab.tasks.split import check_shares, hold_out, too_few
 from attnlab.tasks.text_corpus import PARTS, TextCorpus
 from attnlab.text.cleaning import text_key
+from attnlab.text.raw_text import RawText
 
 _BLANK = bytes(byte in b" \t\n\r\v\f" for byte in range(256))  # 1 for white space
 
@@ -21,7 +23,7 @@ class Corpus(TextCorpus):
     validation = 0.05
     test = 0.05
 
-    def raw(self) -> dict[str, bytes]:
+    def raw(self) -> dict[str, RawText]:
         """Return the whole text of each part of an opened corpus, for a model that reads on.
 
         It is UTF-8, with a line per document, unless a corpus says otherwise.
@@ -30,13 +32,19 @@ class Corpus(TextCorpus):
             RequestError: the corpus can't be read or divided.
         """
         parts = {part: map(" ".join, self.items(part)) for part in self.own_parts}
-        return {part: "".join(f"{each}\n" for each in own).encode() for part, own in parts.items()}
+        return {
+            part: RawText("".join(f"{each}\n" for each in own).encode())
+            for part, own in parts.items()
+        }
 
     def check_text(self) -> None:
         """Raise `RequestError`, which names the file, unless an opened corpus is UTF-8 text."""
 
+    def check_unchanged(self) -> None:
+        """Raise `RequestError` if a file has changed since the corpus was opened."""
+
     def words(self, text: bytes) -> int:
-        """Return the number of words of a text, for the perplexity per word.
+        """Return the number of words of whole lines, for the perplexity per word.
 
         Words are divided by white space, unless a corpus has another convention.
         """
@@ -83,16 +91,13 @@ def divided(
     return {part: parts[part] for part in PARTS}
 
 
-def by_position(text: bytes, validation: float, test: float) -> dict[str, bytes]:
+def by_position(text: RawText, validation: float, test: float) -> dict[str, RawText]:
     """Cut a text into train, validation and test, in this order, by their shares of its bytes.
 
     A character of several bytes is not cut.
     """
-    ends = [round(len(text) * (1 - validation - test)), round(len(text) * (1 - test))]
-    for number, end in enumerate(ends):
-        while end > 0 and end < len(text) and 0x80 <= text[end] < 0xC0:
-            end -= 1
-        ends[number] = end
-    return dict(
-        zip(PARTS, (text[: ends[0]], text[ends[0] : ends[1]], text[ends[1] :]), strict=True)
-    )
+    size = len(text)
+    ends = [round(size * (1 - validation - test)), round(size * (1 - test))]
+    ends = [text.character_start(end) for end in ends]
+    cuts = pairwise([0, *ends, size])
+    return {part: text.cut(*cut) for part, cut in zip(PARTS, cuts, strict=True)}

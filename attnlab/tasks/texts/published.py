@@ -13,6 +13,7 @@ from attnlab.tasks.declaration import Progress
 from attnlab.tasks.downloads import cache_folder, fetch
 from attnlab.tasks.text_corpus import PARTS
 from attnlab.tasks.texts.corpus import Corpus
+from attnlab.text.raw_text import RawText
 
 _MOST_BYTES = 1_000_000_000  # of an unpacked file
 
@@ -34,7 +35,7 @@ class PublishedText(Corpus):
 
     def __init__(self, path: str | None, url: str) -> None:
         self.path, self.url = path, url
-        self._parts: dict[str, bytes] = {}
+        self._parts: dict[str, RawText] = {}
 
     def location(self, cache: Path) -> Path | None:
         """Return the archive or the folder; None if it isn't downloaded yet."""
@@ -64,18 +65,18 @@ class PublishedText(Corpus):
                 check=self._check,
                 progress=progress,
             )
-        self._parts = self._divided(*self._files(place))
+        self._parts = self._divided(*map(RawText, self._files(place)))
 
-    def raw(self) -> dict[str, bytes]:
-        """Return the bytes of each part, unchanged."""
+    def raw(self) -> dict[str, RawText]:
+        """Return the text of each part, unchanged."""
         return self._parts
 
-    def _divided(self, *files: bytes) -> dict[str, bytes]:
-        """Return the bytes of each part of the files `members`."""
+    def _divided(self, *files: RawText) -> dict[str, RawText]:
+        """Return the text of each part of the files `members`."""
         raise NotImplementedError
 
     def _content(self) -> Any:
-        return {part: hashlib.sha256(text).hexdigest() for part, text in self._parts.items()}
+        return {part: hashlib.sha256(bytes(text)).hexdigest() for part, text in self._parts.items()}
 
     def _folder(self, cache: Path) -> Path:
         return cache_folder(cache, self.name, self.url, self.usual_url)

@@ -10,6 +10,7 @@ from attnlab.records.files import existing_file
 from attnlab.tasks.declaration import Progress
 from attnlab.tasks.downloads import cache_folder, fetch
 from attnlab.tasks.texts.text import TextFiles
+from attnlab.text.raw_text import RawText
 
 URL = "https://raw.githubusercontent.com/karpathy/char-rnn/master/data/tinyshakespeare/input.txt"
 SHA256 = "86c4e6aa9db7c042ec79f339dcb96d42b0075e16b8fc2e86bf0ca57e2dc565ed"
@@ -71,14 +72,15 @@ class Shakespeare(TextFiles):
         except OSError as error:
             raise RequestError(f"data.path: {file} can't be read: {error.strerror}.") from error
 
-    def raw(self) -> dict[str, bytes]:
-        """Return the bytes of each part; see `TextFiles.raw` and the class."""
+    def raw(self) -> dict[str, RawText]:
+        """Return the text of each part; see `TextFiles.raw` and the class."""
         if self.split == "three":
             return super().raw()
-        (whole,) = self._files.values()
+        whole = RawText(*self._files.values())
         end = int(len(whole) * 0.9)
         self.note("Validation and test are the same part, as in nanoGPT (data.split=nanogpt).")
-        return {"train": whole[:end], "validation": whole[end:], "test": whole[end:]}
+        held_out = whole.cut(end, len(whole))
+        return {"train": whole.cut(0, end), "validation": held_out, "test": held_out}
 
     def _content(self) -> dict[str, str]:
         return {**super()._content(), "split": self.split}

@@ -14,20 +14,25 @@ from attnlab.tasks.split import check_shares
 from attnlab.tasks.text_corpus import left_out, listed, shown
 from attnlab.tasks.texts.corpus import Corpus, by_position
 from attnlab.text.cleaning import shortened, unwrapped
+from attnlab.text.raw_text import RawText, changed
 from attnlab.text.reading import decoded, encoding_of, is_hidden, is_text_name
 from attnlab.text.sentences import sentence_spans
 
 _LINE_END = re.compile(r"\r\n?")
 _TABLES = (".csv", ".tsv", ".json", ".jsonl", ".xlsx", ".parquet", ".html", ".xml")
-_MOST_BYTES = 1_000_000_000
+_MOST_BYTES = 1_000_000_000  # of texts that are read as documents
+# Of a longer text, so many bytes are held out for validation, and for the test.
+_MOST_HELD_OUT = 10_000_000
+_MARK = b"\xef\xbb\xbf"
 _EMPTY_LINES = re.compile(r"\n[^\S\n]*\n\s*")
 
 
 class TextFiles(Corpus):
     """The text of a file, or of all text files below a folder (see `is_text_name`), UTF-8.
 
-    Empty lines end a document; in a file without empty lines, each line is a document. Sentences
-    are found by the rules of the language; a line break doesn't end a sentence.
+    A language model reads text of any size, other models at most a gigabyte. Empty lines end a
+    document; in a file without empty lines, each line is a document. Sentences are found by the
+    rules of the language; a line break doesn't end a sentence.
 
     Args:
         path: the file, or the folder.
@@ -53,7 +58,8 @@ class TextFiles(Corpus):
     ) -> None:
         self.path, self.language, self.limit = path, language, limit
         self.validation, self.test = validation, test
-        self._files: dict[Path, bytes] = {}
+        self._files: dict[Path, bytes | Path] = {}  # a file of much text stays on the disk
+        self._states: dict[Path, tuple[int, ...]] = {}
 
     def open(self, cache: Path, progress: Progress | None = None) -> None:
         """Read the files; see `Corpus.open`."""
@@ -71,43 +77,64 @@ class TextFiles(Corpus):
             raise RequestError(
                 f"data.path: expected a folder with files *.txt or *.md, got {path}."
             )
-        if (size := sum(file.stat().st_size for file in files if file.exists())) > _MOST_BYTES:
-            most = f"{_MOST_BYTES:,} bytes"
-            raise RequestError(
-                f"data.path: expected at most {most} of text, got {size:,} in {path}."
-            )
-        self._files = {}
-        for done, file in enumerate(files):
-            with explained(f"data.path: {file} can't be read"):
-                self._files[file] = file.read_bytes()
-            if progress:
-                progress(done, len(files), "files")
-        empty = [file for file, raw in self._files.items() if not raw.strip()]
+        with explained(f"data.path: {path} can't be read"):
+            self._states = {file: _state(file) for file in files}
+            is_long = sum(size for size, *_ in self._states.values()) > _MOST_BYTES
+            for done, file in enumerate(files):
+                self._files[file] = file if is_long else file.read_bytes()
+                if progress:
+                    progress(done, len(files), "files")
+        empty = [file for file, content in self._files.items() if _is_blank(content)]
         if len(empty) == len(files):
             raise RequestError(f"data.path: {path}: expected text, got only empty files.")
         if empty:
             are = "1 file is" if len(empty) == 1 else f"{len(empty):,} files are"
             self.note(f"{are} empty and left out: {listed(shown(each, path) for each in empty)}.")
 
-    def raw(self) -> dict[str, bytes]:
+    def raw(self) -> dict[str, RawText]:
         """Return the bytes of each part: the files one after the other, cut by the shares.
 
         The parts follow each other: train, validation, test. A line break ends each file. Files in
-        UTF-16 become UTF-8.
+        UTF-16 become UTF-8. Of more than a gigabyte, at most 10 MB each are held out.
 
         Raises:
             RequestError: the shares leave nothing to train on, or UTF-16 is damaged.
         """
         check_shares(self, ("validation", "test"), "text")
-        texts = (_as_utf8(raw).removesuffix(b"\n") for raw in self._files.values() if raw.strip())
-        whole = b"\n".join(texts)
+        texts = []
+        for file, content in self._files.items():
+            if not _is_blank(content):
+                text = _as_utf8(content, f"data.path: {file}")
+                texts.append(text)
+                if bytes(text.cut(len(text) - 1, len(text))) != b"\n":
+                    texts.append(RawText(b"\n"))
+        whole = RawText.joined(texts)
         if self.limit:
-            between = b"\n\n" if b"\n\n" in whole else b"\n"
-            whole = between.join(whole.split(between)[: self.limit])
-        return by_position(whole + b"\n", self.validation, self.test)
+            start = bytes(whole.cut(0, _MOST_BYTES)).removesuffix(b"\n")
+            between = b"\n\n" if b"\n\n" in start else b"\n"
+            whole = RawText(between.join(start.split(between)[: self.limit]), b"\n")
+        shares = [self.validation, self.test]
+        if len(whole) > _MOST_BYTES:
+            shares = [min(share, _MOST_HELD_OUT / len(whole)) for share in shares]
+            validation, test = (f"{round(share * len(whole)):,}" for share in shares)
+            self.note(
+                f"Of {len(whole):,} bytes of text, {validation} are held out for validation and "
+                f"{test} for the test."
+            )
+        return by_position(whole, *shares)
 
     def check_text(self) -> None:  # noqa: D102
-        self._texts()
+        for file, content in self._files.items():
+            where, line = f"data.path: {file}", 1
+            for block in _as_utf8(content, where).blocks():
+                decoded(block, where, first_line=line)
+                line += block.count(b"\n")
+
+    def check_unchanged(self) -> None:  # noqa: D102
+        for file, state in self._states.items():
+            with explained(f"data.path: {file} can't be read any more"):
+                if _state(file) != state:
+                    raise changed(file)
 
     def _read(self, part: str) -> Iterator[Sequence[str]]:
         path = Path(str(self.path))
@@ -115,14 +142,25 @@ class TextFiles(Corpus):
             raise RequestError(
                 f"data.path: expected plain text, got {path}: write its texts into a file *.txt."
             )
-        return read_documents(self._texts(), self.language, self.note)
+        if (size := sum(size for size, *_ in self._states.values())) > _MOST_BYTES:
+            raise RequestError(
+                f"data.path: expected at most {_MOST_BYTES:,} bytes of text for task=masked_words, "
+                f"got {size:,} in {path}."
+            )
+        texts = (
+            decoded(content, f"data.path: {file}")
+            for file, content in self._files.items()
+            if isinstance(content, bytes)
+        )
+        return read_documents(texts, self.language, self.note)
 
     def _content(self) -> Any:
-        digest = hashlib.sha256(b"\0".join(_as_utf8(raw) for raw in self._files.values()))
+        digest = hashlib.sha256()
+        for number, (file, content) in enumerate(self._files.items()):
+            digest.update(b"\0" * (number > 0))
+            for block in _as_utf8(content, f"data.path: {file}").blocks():
+                digest.update(block)
         return {"texts": digest.hexdigest(), "language": self.language}
-
-    def _texts(self) -> list[str]:
-        return [decoded(raw, f"data.path: {file}") for file, raw in self._files.items()]
 
 
 def read_documents(
@@ -159,9 +197,23 @@ def read_documents(
         note(f"In {marks:,} documents, marks that belong to no sentence are left out.")
 
 
-def _as_utf8(raw: bytes) -> bytes:
+def _as_utf8(content: bytes | Path, where: str) -> RawText:
     """Return a text without its byte order mark; UTF-16 becomes UTF-8, other bytes stay."""
-    return decoded(raw, "data.path").encode() if encoding_of(raw) != "utf-8" else raw
+    text = RawText(content)
+    encoding = encoding_of(bytes(text.cut(0, len(_MARK))))
+    if encoding == "utf-16":
+        return RawText(decoded(bytes(text), where).encode())
+    return text.cut(len(_MARK), len(text)) if encoding == "utf-8-sig" else text
+
+
+def _is_blank(content: bytes | Path) -> bool:
+    return all(not block.strip() for block in RawText(content).blocks())
+
+
+def _state(file: Path) -> tuple[int, ...]:
+    """Return what changes when a file is written: its size, its time, its number."""
+    found = file.stat()
+    return found.st_size, found.st_mtime_ns, found.st_ino
 
 
 def _size(text: str) -> int:

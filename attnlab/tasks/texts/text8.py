@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from attnlab.tasks.texts.corpus import by_position
 from attnlab.tasks.texts.published import PublishedText
+from attnlab.text.raw_text import RawText
 
 URL = "http://mattmahoney.net/dc/text8.zip"
 _DOCUMENT = 6000  # characters
@@ -36,11 +37,11 @@ class Text8(PublishedText):
     def __init__(self, *, path: str | None = None, url: str = URL) -> None:
         super().__init__(path, url)
 
-    def _divided(self, *files: bytes) -> dict[str, bytes]:
+    def _divided(self, *files: RawText) -> dict[str, RawText]:
         return by_position(files[0], 0.05, 0.05)
 
     def _read(self, part: str) -> Iterator[Sequence[str]]:
-        text, start = self._parts[part], 0
+        text, start = bytes(self._parts[part]), 0
         while start < len(text):
             end = text.find(b" ", start + _DOCUMENT)
             end = len(text) if end < 0 else end

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from attnlab.tasks.text_corpus import PARTS
 from attnlab.tasks.texts.published import PublishedText
 from attnlab.tasks.texts.text import read_documents
+from attnlab.text.raw_text import RawText
 from attnlab.text.reading import decoded
 
 URL = "https://wikitext.smerity.com/wikitext-2-v1.zip"
@@ -37,12 +38,12 @@ class WikiText2(PublishedText):
         super().__init__(path, url)
 
     def words(self, text: bytes) -> int:
-        """Return the number of words of a text, ends of lines included."""
+        """Return the number of words of whole lines, their ends included."""
         return super().words(text) + text.count(b"\n")
 
-    def _divided(self, *files: bytes) -> dict[str, bytes]:
+    def _divided(self, *files: RawText) -> dict[str, RawText]:
         return dict(zip(PARTS, files, strict=True))
 
     def _read(self, part: str) -> Iterator[Sequence[str]]:
-        text = decoded(self._parts[part], f"data={self.name}")
+        text = decoded(bytes(self._parts[part]), f"data={self.name}")
         return read_documents([text], "en", lambda said: self.note(f"{part}: {said}"))

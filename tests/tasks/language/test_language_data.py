@@ -4,26 +4,29 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from language_models import Echo, Text, task_of
+from language_models import Echo, Text, task_of, text_tokens
 
 from attnlab.errors import RequestError
 from attnlab.tasks.language import vocabulary
 from attnlab.tasks.language.data import PADDING, Stream, asked_rows
-from attnlab.tasks.language.vocabulary import Symbols, TextVocabulary, fit, text_tokens
+from attnlab.tasks.language.vocabulary import Symbols, TextVocabulary, fit
 from attnlab.tasks.texts.text import TextFiles
+from attnlab.text.raw_text import RawText
 
 TEXT = "Ein Bär, dann\nnoch ein Bär.\n\nUnd Schluss: der Bär geht.\n" * 7
 KINDS = ("char", "bytes", "bpe", "word")
 
 
 def vocabulary_of(kind: str, text: str = TEXT, has_unknown: bool = False) -> TextVocabulary:
-    return TextVocabulary(fit(text.encode(), "x", kind=kind, size=300, min_count=1), has_unknown)
+    return TextVocabulary(
+        fit(RawText(text.encode()), "x", kind=kind, size=300, min_count=1), has_unknown
+    )
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_text_becomes_tokens_and_back(kind):
     vocabulary = vocabulary_of(kind)
-    ids, sizes = text_tokens(vocabulary.tokenizer, TEXT.encode(), "x")
+    ids, sizes = text_tokens(vocabulary.tokenizer, TEXT.encode())
     tokens = vocabulary.tokens(ids)
     assert 0 <= tokens.min() and tokens.max() < vocabulary.size
     assert vocabulary.decode(tokens) == TEXT
@@ -38,11 +41,11 @@ def test_a_text_becomes_tokens_and_back(kind):
 def test_long_lines_have_the_tokens_of_short_pieces(kind, monkeypatch):
     text = TEXT + TEXT.replace("\n", " ") + "  weiter\n\nund  😀 Ende"
     tokenizer = vocabulary_of(kind, text).tokenizer
-    ids, sizes = text_tokens(tokenizer, text.encode(), "x")
+    ids, sizes = text_tokens(tokenizer, text.encode())
     assert sizes.sum() == pytest.approx(len(text.encode()))
     for name, value in (("_LONGEST", 9), ("_TOGETHER", 23)):
         monkeypatch.setattr(vocabulary, name, value)
-    again, shares = text_tokens(tokenizer, text.encode(), "x")
+    again, shares = text_tokens(tokenizer, text.encode())
     assert again.tolist() == ids.tolist() and shares.sum() == pytest.approx(sizes.sum())
     assert vocabulary_of(kind, text).tokenizer.vocabulary == tokenizer.vocabulary
 
@@ -51,11 +54,10 @@ def test_bytes_read_what_is_no_text_and_others_refuse_it():
     raw = bytes(range(256)) * 2
     vocabulary = vocabulary_of("bytes")
     assert (
-        vocabulary.tokens(text_tokens(vocabulary.tokenizer, raw, "x")[0]).tolist()
-        == [*range(256)] * 2
+        vocabulary.tokens(text_tokens(vocabulary.tokenizer, raw)[0]).tolist() == [*range(256)] * 2
     )
     with pytest.raises(RequestError, match="x: expected UTF-8 text, got the byte 0x80"):
-        fit(bytes(range(1, 256)), "x", kind="char", size=300, min_count=1)
+        fit(RawText(bytes(range(1, 256))), "x", kind="char", size=300, min_count=1)
 
 
 def test_a_character_outside_of_the_vocabulary_is_refused_in_a_prompt():
@@ -92,7 +94,7 @@ def test_an_empty_prompt_is_a_line_break_or_a_space(kind):
     ("count", "context", "stride"), [(23, 5, None), (23, 5, 2), (21, 5, 5), (4, 7, 3)]
 )
 def test_windows_score_each_token_but_the_first_once(count, context, stride):
-    stream = Stream(np.arange(count, dtype=np.uint8), np.arange(count, dtype=np.float32), 1)
+    stream = Stream(np.arange(count, dtype=np.uint8), np.arange(count, dtype=np.float32), 1, 0)
     asked = stream.asked(context, stride)
     assert sorted(asked.targets[asked.known].tolist()) == [*range(1, count)]
     assert (asked.targets == asked.tokens + 1)[asked.known].all()

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from language_models import text_tokens
 
-from attnlab.tasks.language.vocabulary import Symbols, TextVocabulary, fit, text_tokens
+from attnlab.tasks.language.vocabulary import Symbols, TextVocabulary, fit
 from attnlab.tasks.language.writing import Writer
+from attnlab.text.raw_text import RawText
 
 TEXT = "der Bär läuft,\nund läuft 🙂 fort.\n" * 3
 
 
 def vocabulary(kind):
-    tokenizer = fit(TEXT.encode(), "here", kind=kind, size=300, min_count=1)
+    tokenizer = fit(RawText(TEXT.encode()), "here", kind=kind, size=300, min_count=1)
     return TextVocabulary(tokenizer, has_unknown=False)
 
 
@@ -23,7 +25,7 @@ def written(writer, tokens):
 @pytest.mark.parametrize("kind", ["bytes", "char", "bpe", "word"])
 def test_pieces_make_the_text_that_follows_the_prompt(kind):
     words = vocabulary(kind)
-    tokens = words.tokens(text_tokens(words.tokenizer, TEXT.encode(), "here")[0]).tolist()
+    tokens = words.tokens(text_tokens(words.tokenizer, TEXT.encode())[0]).tolist()
     whole = words.decode(tokens)
     for cut in (0, 1, 3, 7):
         writer = Writer(words, tokens[:cut])

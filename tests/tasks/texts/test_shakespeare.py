@@ -27,7 +27,7 @@ def test_it_is_downloaded_once_and_split_by_position(server, tmp_path):
         corpus = Shakespeare(url=url)
         corpus.open(tmp_path)
     assert len(server.requests) == 1 and corpus.location(tmp_path).is_file()
-    parts = corpus.raw()
+    parts = {part: bytes(text) for part, text in corpus.raw().items()}
     assert b"".join(parts.values()) == TEXT
     assert [*map(len, parts.values())] == [round(len(TEXT) * 0.9), 92, len(TEXT) - 1748]
     assert "Line 0 of the play." in next(corpus.items())[0]  # masked words read sentences
@@ -38,7 +38,7 @@ def test_nanogpts_split_has_no_part_for_the_test(server, tmp_path):
     corpus, other = Shakespeare(url=url, split="nanogpt"), Shakespeare(url=url)
     for each in (corpus, other):
         each.open(tmp_path)
-    parts = corpus.raw()
+    parts = {part: bytes(text) for part, text in corpus.raw().items()}
     end = int(len(TEXT) * 0.9)
     assert parts == {"train": TEXT[:end], "validation": TEXT[end:], "test": TEXT[end:]}
     assert "same part" in corpus.notes[0] and corpus.digest() != other.digest()
@@ -56,6 +56,6 @@ def test_the_usual_address_accepts_only_the_published_file(server, tmp_path, mon
 def test_the_real_file_has_nanogpts_numbers(realdata):
     corpus = Shakespeare(path=str(realdata / "shakespeare" / "input.txt"), split="nanogpt")
     corpus.open(Path("."))
-    parts = corpus.raw()
+    parts = {part: bytes(text) for part, text in corpus.raw().items()}
     assert [len(parts[part]) for part in ("train", "validation")] == [1_003_854, 111_540]
     assert len({*parts["train"].decode()}) == 65

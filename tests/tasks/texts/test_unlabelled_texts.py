@@ -10,6 +10,7 @@ from unlabelled import Documents
 from attnlab.cli import main
 from attnlab.errors import RequestError
 from attnlab.tasks.classification.corpora.agreement import Agreement
+from attnlab.tasks.texts import text
 from attnlab.tasks.texts.corpus import divided
 from attnlab.tasks.texts.corpus_statistics import describe
 from attnlab.tasks.texts.sentences import Sentences
@@ -217,7 +218,7 @@ def test_the_raw_text_keeps_line_breaks_and_is_cut_by_position(tmp_path):
     corpus.open(tmp_path)
     assert corpus.notes == ("1 file is empty and left out: b.txt.",)
     # Ten bytes, of which a share of 0.8 would end within the last letter.
-    parts = corpus.raw()
+    parts = {part: bytes(text) for part, text in corpus.raw().items()}
     assert parts == {"train": "á\r\nb".encode(), "validation": b"\n\n", "test": "ü\n".encode()}
 
 
@@ -225,26 +226,50 @@ def test_bytes_that_are_no_text_are_for_models_of_bytes_alone(tmp_path):
     (tmp_path / "a.txt").write_bytes(bytes(range(256)))
     corpus = TextFiles(path=str(tmp_path / "a.txt"), validation=0.25, test=0.25)
     corpus.open(tmp_path)
-    assert b"".join(corpus.raw().values()) == bytes(range(256)) + b"\n"
+    assert b"".join(map(bytes, corpus.raw().values())) == bytes(range(256)) + b"\n"
     with pytest.raises(RequestError, match="expected UTF-8 text, got the byte 0x80"):
         [*corpus.items()]
 
 
-def test_files_of_more_than_a_gigabyte_are_refused_unread(tmp_path):
+def test_more_than_a_gigabyte_is_for_language_models_alone(tmp_path):
     with open(tmp_path / "a.txt", "wb") as file:
         file.truncate(2 * 10**9)
-    with pytest.raises(RequestError, match="at most 1,000,000,000 bytes of text, got 2,000"):
-        TextFiles(path=str(tmp_path / "a.txt")).open(tmp_path)
+    corpus = TextFiles(path=str(tmp_path / "a.txt"))
+    corpus.open(tmp_path)
+    assert [*map(len, corpus.raw().values())] == [2 * 10**9 + 1 - 2 * 10**7, 10**7, 10**7]
+    assert corpus.notes == (
+        "Of 2,000,000,001 bytes of text, 10,000,000 are held out for validation and 10,000,000 for "
+        "the test.",
+    )
+    with pytest.raises(RequestError, match="at most 1,000,000,000 bytes of text .*, got 2,000"):
+        [*corpus.items()]
+
+
+@pytest.mark.parametrize("change", ["write", "truncate", "delete"])
+def test_a_file_that_changes_after_it_is_opened_is_noticed(change, tmp_path, monkeypatch):
+    monkeypatch.setattr(text, "_MOST_BYTES", 100)
+    (tmp_path / "a.txt").write_text("some words\n" * 20)
+    corpus = TextFiles(path=str(tmp_path / "a.txt"))
+    corpus.open(tmp_path)
+    corpus.check_unchanged()
+    train = corpus.raw()["train"]
+    if change == "delete":
+        (tmp_path / "a.txt").unlink()
+    else:
+        (tmp_path / "a.txt").write_text("other words\n" * (20 if change == "write" else 2))
+    with pytest.raises(RequestError, match="a.txt.*(changed while it was read|can't be read)"):
+        bytes(train)
+        corpus.check_unchanged()
 
 
 def test_a_limit_counts_documents_of_the_raw_text(tmp_path):
     (tmp_path / "a.txt").write_text("a\nb\n\nc\n\nd\n")
     corpus = TextFiles(path=str(tmp_path / "a.txt"), limit=2, validation=0.1, test=0.1)
     corpus.open(tmp_path)
-    assert b"".join(corpus.raw().values()) == b"a\nb\n\nc\n"
+    assert b"".join(map(bytes, corpus.raw().values())) == b"a\nb\n\nc\n"
 
 
 def test_sentences_are_lines_of_the_raw_text():
     corpus = Sentences(sentences=100)
-    lines = corpus.raw()["train"].decode().splitlines()
+    lines = bytes(corpus.raw()["train"]).decode().splitlines()
     assert lines == [document[0] for document in corpus.items("train")]

@@ -6,6 +6,8 @@ import lzma
 from collections.abc import Callable
 from typing import NamedTuple
 
+from attnlab.text.raw_text import RawText
+
 MOST_BYTES = {"xz": 5_000_000, "ppmd": 20_000_000}  # about 20 seconds each on one core
 
 
@@ -17,7 +19,7 @@ class BitsPerByte(NamedTuple):
     continued: float
 
 
-def compressed(train: bytes, text: bytes) -> tuple[dict[str, BitsPerByte], list[str]]:
+def compressed(train: RawText, text: RawText) -> tuple[dict[str, BitsPerByte], list[str]]:
     """Compress a text by `xz` and `ppmd`; also return a sentence for each that is left out.
 
     xz: LZMA2 with preset 9e, in its container. ppmd: PPMd, variant H of order 6 with 64 MiB,
@@ -39,10 +41,11 @@ def compressed(train: bytes, text: bytes) -> tuple[dict[str, BitsPerByte], list[
                 f"The baseline {name} is left out: it takes too long for {size:,} bytes, more than "
                 f"{MOST_BYTES[name]:,}."
             )
-        elif text:
-            grown = compress(train + text) - compress(train)
-            bits = 8 / len(text)
-            found[name] = BitsPerByte(bits * compress(text), bits * grown)
+        elif len(text):
+            before, own = bytes(train), bytes(text)
+            grown = compress(before + own) - compress(before)
+            bits = 8 / len(own)
+            found[name] = BitsPerByte(bits * compress(own), bits * grown)
     return found, notes
 
 
