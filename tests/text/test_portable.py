@@ -6,7 +6,7 @@ import pytest
 import tokenizers
 from command_line import some_pairs
 
-from attnlab.tasks.language.vocabulary import token_ids
+from attnlab.tasks.language.text.vocabulary import token_ids
 from attnlab.text.cleaning import cleaner
 from attnlab.text.portable import portable
 from attnlab.text.tokenizers import Tokenizer

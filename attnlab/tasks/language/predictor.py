@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from attnlab.errors import RequestError
 from attnlab.tasks.language.sampler import Sampler
-from attnlab.tasks.language.writing import Writer
+from attnlab.tasks.language.text.writing import Writer
 from attnlab.tasks.predictor import Inputs, Predictor, Request, Setting
 
 if TYPE_CHECKING:

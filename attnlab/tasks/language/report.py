@@ -19,7 +19,7 @@ from attnlab.text.raw_text import RawText
 if TYPE_CHECKING:
     from attnlab.tasks.language.corpora.corpus import Rows
     from attnlab.tasks.language.scoring import Scores
-    from attnlab.tasks.language.vocabulary import Vocabulary
+    from attnlab.tasks.language.text.vocabulary import Vocabulary
 
 Measures = dict[str, float | None]
 _CHARACTERS = 60  # of a window in predictions.csv

@@ -21,8 +21,8 @@ from attnlab.tasks.language.data import (
     asked_rows,
 )
 from attnlab.tasks.language.kind import KIND
-from attnlab.tasks.language.streams import Reading
-from attnlab.tasks.language.vocabulary import Symbols, TextVocabulary, Vocabulary
+from attnlab.tasks.language.text.streams import Reading
+from attnlab.tasks.language.text.vocabulary import Symbols, TextVocabulary, Vocabulary
 from attnlab.tasks.models import build_model
 from attnlab.tasks.text_corpus import digest_of
 from attnlab.tasks.texts.corpus import Corpus

@@ -10,7 +10,7 @@ from attnlab.attention.multi_head import MultiHeadAttention
 from attnlab.tasks.language.corpora.corpus import RowCorpus, Rows
 from attnlab.tasks.language.models.transformer import TransformerLanguageModel
 from attnlab.tasks.language.task import LanguageTask
-from attnlab.tasks.language.vocabulary import token_blocks
+from attnlab.tasks.language.text.vocabulary import token_blocks
 from attnlab.tasks.texts.corpus import Corpus, by_position
 from attnlab.text.raw_text import RawText
 from attnlab.text.tokenizers import Tokenizer

@@ -9,8 +9,8 @@ import pytest
 from command_line import assert_refused
 
 from attnlab.tasks.language.predictor import Continued, GeneratePredictor
-from attnlab.tasks.language.vocabulary import Symbols
-from attnlab.tasks.language.writing import Writer
+from attnlab.tasks.language.text.vocabulary import Symbols
+from attnlab.tasks.language.text.writing import Writer
 
 TINY = (
     *("task=language", "data.sentences=100", "task.context=16", "model.units=16"),

@@ -7,9 +7,9 @@ import pytest
 from language_models import Echo, Text, task_of, text_tokens
 
 from attnlab.errors import RequestError
-from attnlab.tasks.language import vocabulary
 from attnlab.tasks.language.data import PADDING, Stream, asked_rows
-from attnlab.tasks.language.vocabulary import Symbols, TextVocabulary, fit
+from attnlab.tasks.language.text import vocabulary
+from attnlab.tasks.language.text.vocabulary import Symbols, TextVocabulary, fit
 from attnlab.tasks.texts.text import TextFiles
 from attnlab.text.raw_text import RawText
 

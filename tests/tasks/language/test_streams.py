@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 from attnlab.errors import RequestError
-from attnlab.tasks.language import streams, vocabulary
-from attnlab.tasks.language.streams import Reading
+from attnlab.tasks.language.text import streams, vocabulary
+from attnlab.tasks.language.text.streams import Reading
 from attnlab.tasks.texts.text import TextFiles
 from attnlab.text import raw_text
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from language_models import text_tokens
 
-from attnlab.tasks.language.vocabulary import Symbols, TextVocabulary, fit
-from attnlab.tasks.language.writing import Writer
+from attnlab.tasks.language.text.vocabulary import Symbols, TextVocabulary, fit
+from attnlab.tasks.language.text.writing import Writer
 from attnlab.text.raw_text import RawText
 
 TEXT = "der Bär läuft,\nund läuft 🙂 fort.\n" * 3

@@ -17,6 +17,7 @@ from attnlab.tasks.texts.corpus import divided
 from attnlab.tasks.texts.published import PublishedText
 from attnlab.tasks.texts.text8 import Text8
 from attnlab.tasks.texts.wikitext2 import WikiText2
+from attnlab.tasks.texts.wikitext103 import WikiText103
 from attnlab.text.raw_text import RawText
 
 WIKI = {
@@ -37,9 +38,10 @@ def packed(files: dict[str, bytes]) -> bytes:
 
 FILES = {
     WikiText2: {f"wikitext-2/{name}": text.encode() for name, text in WIKI.items()},
+    WikiText103: {f"wikitext-103/{name}": text.encode() for name, text in WIKI.items()},
     Text8: {"text8": LETTERS},
 }
-CORPORA = pytest.mark.parametrize("corpus", [WikiText2, Text8])
+CORPORA = pytest.mark.parametrize("corpus", [WikiText2, WikiText103, Text8])
 
 
 @pytest.fixture

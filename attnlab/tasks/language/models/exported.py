@@ -11,7 +11,7 @@ from attnlab.tasks.exported import Example, Exported, Stack, Transformer, one_te
 from attnlab.tasks.language.generation import Generator
 from attnlab.tasks.language.models.transformer import TransformerLanguageModel
 from attnlab.tasks.language.sampler import Sampler
-from attnlab.tasks.language.vocabulary import Symbols, TextVocabulary, token_ids
+from attnlab.tasks.language.text.vocabulary import Symbols, TextVocabulary, token_ids
 from attnlab.text.portable import Portable, portable
 
 _FILE = "tokenizer.json"

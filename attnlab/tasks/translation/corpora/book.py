@@ -13,9 +13,9 @@ from attnlab.errors import RequestError
 from attnlab.records.files import existing_file
 from attnlab.tasks.declaration import Progress
 from attnlab.tasks.translation.corpora.corpus import Corpus
-from attnlab.tasks.translation.corpora.safe_pickle import read_string_array
 from attnlab.tasks.translation.corpora.text_files import EMPTY_SIDE, scan, shortened
 from attnlab.tasks.translation.pair import Pair
+from attnlab.text.safe_pickle import read_string_array
 
 _COLUMNS = (2, 3)
 

@@ -21,8 +21,8 @@ from pathlib import Path
 from typing import BinaryIO, NamedTuple, cast
 
 from attnlab.errors import RequestError
-from attnlab.tasks.translation.corpora.columns import Layout, layout
 from attnlab.tasks.translation.pair import Pair
+from attnlab.text.columns import Layout, layout
 from attnlab.text.words import is_unspaced, word_spans
 
 LONGEST_LINE = 1 << 20  # bytes; a file with a longer line doesn't contain sentences

@@ -107,7 +107,9 @@ def test_unequal_files_are_refused_at_once(folder):
 
 @pytest.mark.parametrize("name", ["train.en", "missing"])
 def test_a_path_that_is_not_a_folder_is_refused(folder, name):
-    with pytest.raises(RequestError, match=r"data\.path: expected a folder with Multi30k"):
+    with pytest.raises(
+        RequestError, match=r"data\.path: expected a folder with the files of multi30k"
+    ):
         opened(folder() / name)
 
 
@@ -155,7 +157,7 @@ def test_another_test_set_is_downloaded_into_the_same_folder(server, tmp_path):
 
 
 def test_other_files_than_the_known_ones_are_refused(server, tmp_path, monkeypatch):
-    monkeypatch.setattr("attnlab.tasks.translation.corpora.multi30k.URL", f"{server.url}/raw")
+    monkeypatch.setattr(Multi30k, "usual_url", f"{server.url}/raw")
     with pytest.raises(RequestError, match=f"SHA-256 {KNOWN['train.en.gz']}, got"):
         Multi30k(url=f"{server.url}/raw").open(tmp_path)
 

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from attnlab.errors import RequestError
-from attnlab.tasks.translation.corpora.safe_pickle import read_string_array
+from attnlab.text.safe_pickle import read_string_array
 
 PAIRS = np.array([["go", "geh"], ["hi äß", "grüß €😀"], ["", "x"]])
 PROTOCOLS = range(pickle.HIGHEST_PROTOCOL + 1)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from attnlab.tasks.language.vocabulary import Vocabulary
+    from attnlab.tasks.language.text.vocabulary import Vocabulary
 
 _WINDOW = 32  # tokens before a new one that can change how it is written
 _LONGEST = 4  # tokens of one byte that a character has at most

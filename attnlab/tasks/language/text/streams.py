@@ -15,7 +15,7 @@ from attnlab.records.files import read_json, write_json
 from attnlab.records.prepared import checked_digest, prepared
 from attnlab.tasks.declaration import Progress
 from attnlab.tasks.language.data import Stream
-from attnlab.tasks.language.vocabulary import TextVocabulary, fit, token_blocks
+from attnlab.tasks.language.text.vocabulary import TextVocabulary, fit, token_blocks
 from attnlab.tasks.text_corpus import digest_of
 from attnlab.tasks.texts.corpus import Corpus
 from attnlab.text.tokenizers import UNKNOWN, Tokenizer

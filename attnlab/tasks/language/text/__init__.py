@@ -1,0 +1,1 @@
+"""A language model's text: its tokens, and the text of tokens."""
