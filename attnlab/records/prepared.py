@@ -74,6 +74,8 @@ def _make(folder: Path, make: Callable[[Path], None]) -> None:
     except RequestError:
         shutil.rmtree(unfinished, ignore_errors=True)
         raise
+    for left in unfinished.glob(".tmp-*"):  # files that a killed process didn't complete
+        left.unlink()
     files = {path.name: _digest(path) for path in sorted(unfinished.iterdir())}
     write_json(unfinished / _LIST, {"format": _FORMAT, "files": files})
     shutil.rmtree(folder, ignore_errors=True)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
-from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -12,6 +10,7 @@ import numpy as np
 
 from attnlab.errors import RequestError
 from attnlab.records.files import read_json, write_json
+from attnlab.records.growing_arrays import GrowingArrays
 from attnlab.records.prepared import checked_digest, prepared
 from attnlab.tasks.declaration import Progress
 from attnlab.tasks.language.data import Stream
@@ -105,60 +104,21 @@ class Reading:
         done, total = 0, sum(map(len, self.raw.values()))
         has_unknown = tokenizer.kind == "word"
         for name, text in self.raw.items():
-            part = _PartFiles(folder, name)
+            part = GrowingArrays(folder, name)
             done += part.counts["bytes"]
-            blocks = token_blocks(tokenizer, text, self._where, first=part.counts["blocks"])
+            blocks = token_blocks(tokenizer, text, self._where, first=part.blocks)
             for block, ids, sizes in blocks:
-                tokens = vocabulary.tokens(ids)
-                part.add(block, tokens, sizes, self._corpus.words(block), UNKNOWN in ids)
+                part.add(
+                    {"tokens": vocabulary.tokens(ids), "sizes": sizes},
+                    bytes=len(block),
+                    words=self._corpus.words(block),
+                    unknown=int(np.count_nonzero(ids == UNKNOWN)),
+                )
                 done += len(block)
                 self._progress(done, total, "encoding")
-            has_unknown = has_unknown or part.counts["unknown"]
+            has_unknown = has_unknown or part.counts["unknown"] > 0
         self._corpus.check_unchanged()
         write_json(folder / _PARTS, {"parts": [*self.raw], "has_unknown": has_unknown})
-
-
-class _PartFiles:
-    """The growing files of a part's tokens, and of their sizes in bytes.
-
-    `counts` says what is complete: a killed process may have written more.
-    """
-
-    def __init__(self, folder: Path, name: str) -> None:
-        self._counts = folder / f"{name}.json"
-        self._paths = [folder / f"{name}.tokens", folder / f"{name}.sizes"]
-        self.counts: dict[str, Any] = {
-            **{"blocks": 0, "bytes": 0, "words": 0, "tokens": 0, "unknown": False},
-            "types": ["|u1", "|u1"],
-        }
-        with suppress(RequestError):
-            known = read_json(self._counts)
-            widths = [known["tokens"] * np.dtype(each).itemsize for each in known["types"]]
-            sizes = [path.stat().st_size if path.exists() else 0 for path in self._paths]
-            if all(size >= width for size, width in zip(sizes, widths, strict=True)):
-                self.counts = known
-        for path, each in zip(self._paths, self.counts["types"], strict=True):
-            with open(path, "ab") as file:
-                file.truncate(self.counts["tokens"] * np.dtype(each).itemsize)
-
-    def add(
-        self, block: bytes, tokens: np.ndarray, sizes: np.ndarray, words: int, unknown: bool
-    ) -> None:
-        """Add the N tokens of a block, and their sizes; raises `OSError`."""
-        arrays = tokens, sizes
-        for path, array in zip(self._paths, arrays, strict=True):
-            with open(path, "ab") as file:
-                file.write(array.tobytes())
-                os.fsync(file.fileno())
-        self.counts = {
-            "blocks": self.counts["blocks"] + 1,
-            "bytes": self.counts["bytes"] + len(block),
-            "words": self.counts["words"] + words,
-            "tokens": self.counts["tokens"] + len(tokens),
-            "unknown": self.counts["unknown"] or unknown,
-            "types": [array.dtype.str for array in arrays],
-        }
-        write_json(self._counts, self.counts)
 
 
 def _opened(folder: Path) -> Streams:
@@ -170,9 +130,5 @@ def _opened(folder: Path) -> Streams:
 
 
 def _stream(folder: Path, name: str) -> Stream:
-    counts = read_json(folder / f"{name}.json")
-    arrays = [
-        np.memmap(folder / f"{name}.{kind}", dtype, "r") if counts["tokens"] else np.zeros(0, dtype)
-        for kind, dtype in zip(("tokens", "sizes"), counts["types"], strict=True)
-    ]
-    return Stream(*arrays, counts["words"], counts["bytes"])
+    part = GrowingArrays(folder, name)
+    return Stream(part["tokens"], part["sizes"], part.counts["words"], part.counts["bytes"])

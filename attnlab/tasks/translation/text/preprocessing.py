@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 from attnlab.errors import RequestError
 from attnlab.records.files import read_json, write_json
+from attnlab.records.growing_arrays import GrowingArrays
 from attnlab.tasks.declaration import Progress
 from attnlab.tasks.translation.corpora.corpus import Corpus
 from attnlab.tasks.translation.corpora.splitting import pairs_by_part
@@ -29,7 +30,7 @@ from attnlab.tasks.translation.text.cleaned_text import (
     text_file,
     write_cleaned,
 )
-from attnlab.tasks.translation.text.token_files import Block, encoded, write_blocks
+from attnlab.tasks.translation.text.token_files import encoded, write_tokens
 from attnlab.text.cleaning import cleaner
 from attnlab.text.tokenizers import Tokenizer
 
@@ -250,27 +251,26 @@ def _encode_parts(
     """Write all tokens; return the counts of each part and side."""
     done, total = 0, len(tokenizers) * sum(part.pairs for part in parts.values())
     progress(done, total, "encoding")
-
-    def blocks(name: str, side: str) -> Iterator[Block]:
-        nonlocal done
-        text, ends = text_file(folder, name, side), [*pairwise(parts[name].blocks[side])]
-        for number, (start, end) in enumerate(ends):
-            path = folder / f"{name}.{side}.{number:06d}.npz"
-            block = Block.load(path)
-            if block is None:
-                lines, is_target = lines_between(text, start, end), side == "target"
-                block = encoded(lines, tokenizers[side], longest, start=is_target)
-                if len(ends) > 1:
-                    block.save(path)
-            done += len(block.lengths)
-            progress(done, total, "encoding")
-            yield block
-
+    written = []
     counts: dict[str, dict[str, dict[str, float]]] = {name: {} for name in parts}
-    for name, own in counts.items():
-        for side in tokenizers:
-            path = folder / f"{name}.{side}"
-            own[side] = write_blocks(blocks(name, side), path, start=side == "target")
-    for path in folder.glob("*.npz"):
-        path.unlink()
+    for name, part in parts.items():
+        for side, tokenizer in tokenizers.items():
+            text, is_target = text_file(folder, name, side), side == "target"
+            found = GrowingArrays(folder, f"{name}.{side}.unfinished")
+            done += found.counts["sentences"]
+            for start, end in [*pairwise(part.blocks[side])][found.blocks :]:
+                lines = lines_between(text, start, end)
+                block = encoded(lines, tokenizer, longest, start=is_target)
+                found.add(
+                    {"tokens": block.tokens, "lengths": block.lengths},
+                    sentences=len(lines),
+                    truncated=block.truncated,
+                    unknown=block.unknown,
+                )
+                done += len(lines)
+                progress(done, total, "encoding")
+            counts[name][side] = write_tokens(found, folder / f"{name}.{side}", start=is_target)
+            written.append(found)
+    for found in written:
+        found.remove()
     return counts

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import zipfile
 from collections.abc import Iterable, Iterator
 from functools import cached_property
 from itertools import chain
@@ -12,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from attnlab.records.files import replacing
+from attnlab.records.growing_arrays import GrowingArrays
 from attnlab.text.tokenizers import END, START, UNKNOWN, Tokenizer
 
 _CHUNK_ROWS, _CHUNK_LETTERS = 8192, 1 << 21
@@ -33,7 +32,7 @@ class Ragged:
 
     @classmethod
     def open(cls, path: Path) -> Ragged:
-        """Open the files that `write_blocks` wrote under a path.
+        """Open the files that `write_tokens` wrote under a path.
 
         Raises:
             OSError: a file can't be read.
@@ -97,21 +96,6 @@ class Block(NamedTuple):
     truncated: int  # sentences that lost their end
     unknown: int  # tokens
 
-    def save(self, path: Path) -> None:
-        """Write the block atomically; raises `OSError`."""
-        with replacing(path) as temporary, open(temporary, "wb") as file:
-            np.savez(file, **self._asdict())
-
-    @classmethod
-    def load(cls, path: Path) -> Block | None:
-        """Read a block that `save` wrote; None if there is none, or if it is damaged."""
-        try:
-            with open(path, "rb") as file, np.load(file, allow_pickle=False) as arrays:
-                tokens, lengths, *counts = (arrays[name] for name in cls._fields)
-                return cls(tokens, lengths, *map(int, counts))
-        except (OSError, KeyError, ValueError, zipfile.BadZipFile):
-            return None
-
 
 def encoded(
     texts: Iterable[str], tokenizer: Tokenizer, longest: int | None = None, *, start: bool
@@ -140,26 +124,20 @@ def encoded(
     return Block(ids, np.concatenate(all_lengths), truncated, int((ids == UNKNOWN).sum()))
 
 
-def write_blocks(blocks: Iterable[Block], path: Path, *, start: bool) -> dict[str, float]:
-    """Write blocks one after the other; the files' names start with `path`, see `Ragged.open`.
+def write_tokens(found: GrowingArrays, path: Path, *, start: bool) -> dict[str, float]:
+    """Write the arrays of all `Block`s; the files' names start with `path`, see `Ragged.open`.
 
     Returns counts, JSON-ready; lengths are without START and END. Raises `OSError`.
     """
-    all_lengths, truncated, unknown, dtype = [np.zeros(0, np.int32)], 0, 0, np.dtype("<u2")
+    tokens, lengths = found["tokens"], found["lengths"]
     with open(f"{path}.tokens.npy", "wb") as file:
-        file.write(_header(dtype, 0))
-        for block in blocks:
-            dtype = block.tokens.dtype
-            all_lengths.append(block.lengths)
-            truncated, unknown = truncated + block.truncated, unknown + block.unknown
-            file.write(block.tokens.tobytes())
-        lengths = np.concatenate(all_lengths)
-        offsets = np.zeros(len(lengths) + 1, "<i8")
-        np.cumsum(lengths + 1 + start, out=offsets[1:])
-        file.seek(0)
-        file.write(_header(dtype, int(offsets[-1])))
+        file.write(_header(tokens.dtype, len(tokens)))
+        for at in range(0, len(tokens), _BLOCK):
+            file.write(tokens[at : at + _BLOCK].tobytes())
+    offsets = np.zeros(len(lengths) + 1, "<i8")
+    np.cumsum(lengths + 1 + start, out=offsets[1:])
     np.save(f"{path}.offsets.npy", offsets)
-    return _counts(lengths, truncated, unknown)
+    return _counts(lengths, found.counts["truncated"], found.counts["unknown"])
 
 
 def _counts(lengths: np.ndarray, truncated: int, unknown: int) -> dict[str, float]:
@@ -187,7 +165,7 @@ def _chunks(texts: Iterable[str]) -> Iterator[list[str]]:
 
 
 def _header(dtype: np.dtype, count: int) -> bytes:
-    """Return the header of a .npy file; NumPy pads it, so its length is the same for any count."""
+    """Return the header of a .npy file."""
     content = io.BytesIO()
     description = {"descr": dtype.str, "fortran_order": False, "shape": (count,)}
     np.lib.format.write_array_header_1_0(content, description)

@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 from attnlab.errors import RequestError
+from attnlab.records.growing_arrays import GrowingArrays
 from attnlab.tasks.translation.corpora.corpus import Corpus
 from attnlab.tasks.translation.corpora.text_files import PartFiles
 from attnlab.tasks.translation.pair import Pair
@@ -347,7 +348,8 @@ def killed(cache, what, done=0):
     [("reading", 0, 2), ("fitting on target", 0, 0), ("encoding", 0, 0), ("encoding", 60, 0)],
 )
 def test_a_killed_preparation_continues_after_its_last_complete_pass(what, done, passes, tmp_path):
-    killed(tmp_path / "killed", what, done)
+    unfinished = killed(tmp_path / "killed", what, done)
+    (unfinished / ".tmp-1-1-cleaned.json").write_text("{")
     corpus = Counting()
     found = tokenized(corpus, tmp_path / "killed")
     assert corpus.reads == passes  # one divides, one reads
@@ -355,7 +357,9 @@ def test_a_killed_preparation_continues_after_its_last_complete_pass(what, done,
     assert entries(tmp_path / "killed") == entries(tmp_path / "whole")
 
 
-@pytest.mark.parametrize("name", ["train.source.000001.npz", "train.target.txt", "cleaned.json"])
+@pytest.mark.parametrize(
+    "name", ["train.source.unfinished.tokens", "train.target.txt", "cleaned.json"]
+)
 def test_damage_to_what_a_killed_preparation_left_is_made_good(name, tmp_path):
     unfinished = killed(tmp_path / "killed", "encoding", done=180)
     _cut(unfinished / name)
@@ -365,9 +369,8 @@ def test_damage_to_what_a_killed_preparation_left_is_made_good(name, tmp_path):
 
 def test_blocks_that_are_there_are_not_encoded_again(tmp_path, monkeypatch):
     unfinished = killed(tmp_path, "encoding", done=60)
-    assert sorted(path.name for path in unfinished.glob("*.npz")) == [
-        f"train.source.00000{number}.npz" for number in range(3)
-    ]
+    found = GrowingArrays(unfinished, "train.source.unfinished")
+    assert (found.blocks, found.counts["sentences"]) == (3, 60)
     texts = []
     monkeypatch.setattr(
         "attnlab.tasks.translation.text.preprocessing.encoded",

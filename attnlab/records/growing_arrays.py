@@ -1,0 +1,83 @@
+"""Arrays in files that grow block by block; a killed process loses its latest block at most."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from attnlab.errors import RequestError
+from attnlab.records.files import read_json, write_json
+
+
+class GrowingArrays:
+    """Named arrays of one dimension, to which blocks are added.
+
+    NAME.json says what is complete, and NAME.ARRAY has the numbers of an array. What a killed
+    process wrote after its last complete block is removed; if a file is damaged, all are.
+
+    Args:
+        folder: the folder of the files.
+        name: the start of their names.
+
+    Attributes:
+        blocks: number of blocks.
+        counts: sums of the counts given to `add`.
+    """
+
+    def __init__(self, folder: Path, name: str) -> None:
+        self._path, self._file = folder / f"{name}.json", folder / name
+        self.blocks = 0
+        self.counts: Counter[str] = Counter()
+        self._types: dict[str, str] = {}
+        self._lengths: Counter[str] = Counter()
+        with suppress(RequestError, KeyError, TypeError):
+            self._read(read_json(self._path))
+        for path in folder.glob(f"{name}.*"):
+            array = path.name.removeprefix(f"{name}.")
+            if array in self._types:
+                os.truncate(path, self._bytes(array))
+            elif path != self._path:
+                path.unlink()
+
+    def _read(self, known: Mapping[str, Any]) -> None:
+        types, lengths = known["types"], known["lengths"]
+        sizes = {each: lengths[each] * np.dtype(types[each]).itemsize for each in types}
+        files = {each: self._of(each) for each in types}
+        if all(path.exists() and path.stat().st_size >= sizes[n] for n, path in files.items()):
+            self.blocks, self.counts = known["blocks"], Counter(known["counts"])
+            self._types, self._lengths = types, Counter(lengths)
+
+    def _of(self, array: str) -> Path:
+        return self._file.with_name(f"{self._file.name}.{array}")
+
+    def _bytes(self, array: str) -> int:
+        return self._lengths[array] * np.dtype(self._types[array]).itemsize
+
+    def add(self, arrays: Mapping[str, np.ndarray], **counts: int) -> None:
+        """Add a block; its arrays have the names and types of all blocks. Raises `OSError`."""
+        for name, array in arrays.items():
+            with open(self._of(name), "ab") as file:
+                file.write(array.tobytes())
+                os.fsync(file.fileno())
+            self._types[name] = array.dtype.str
+            self._lengths[name] += len(array)
+        self.blocks += 1
+        self.counts.update(counts)
+        state = {"blocks": self.blocks, "types": self._types, "lengths": self._lengths}
+        write_json(self._path, {**state, "counts": self.counts})
+
+    def __getitem__(self, array: str) -> np.ndarray:
+        """Return an array as a memory map; raises `KeyError` if no block has it."""
+        dtype, size = np.dtype(self._types[array]), self._lengths[array]
+        return np.memmap(self._of(array), dtype, "r", shape=(size,)) if size else np.zeros(0, dtype)
+
+    def remove(self) -> None:
+        """Delete the files."""
+        for path in (*map(self._of, self._types), self._path):
+            path.unlink(missing_ok=True)
