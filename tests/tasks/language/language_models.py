@@ -10,7 +10,7 @@ from attnlab.attention.multi_head import MultiHeadAttention
 from attnlab.tasks.language.corpora.corpus import RowCorpus, Rows
 from attnlab.tasks.language.models.transformer import TransformerLanguageModel
 from attnlab.tasks.language.task import LanguageTask
-from attnlab.tasks.language.text.vocabulary import token_blocks
+from attnlab.tasks.language.text.vocabulary import block_tokens
 from attnlab.tasks.texts.corpus import Corpus, by_position
 from attnlab.text.raw_text import RawText
 from attnlab.text.tokenizers import Tokenizer
@@ -18,8 +18,7 @@ from attnlab.text.tokenizers import Tokenizer
 
 def text_tokens(tokenizer: Tokenizer, text: bytes) -> tuple[np.ndarray, np.ndarray]:
     """Return the tokenizer's ids of a text, and how many bytes each takes."""
-    _, ids, sizes = zip(*token_blocks(tokenizer, RawText(text), "x"), strict=True)
-    return np.concatenate(ids), np.concatenate(sizes)
+    return block_tokens(text, tokenizer, "x")
 
 
 class Text(Corpus):

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from attnlab.errors import RequestError
+from attnlab.records import worker_processes
 from attnlab.tasks.language.text import streams, vocabulary
 from attnlab.tasks.language.text.streams import Reading
 from attnlab.tasks.texts.text import TextFiles
@@ -26,6 +27,7 @@ TEXT = "".join(f"Zeile {number} über {number % 7} Bären,\nund weiter.\n" for n
 @pytest.fixture(autouse=True)
 def _short_blocks(monkeypatch):
     monkeypatch.setattr(raw_text, "_BLOCK", 500)
+    monkeypatch.setattr(worker_processes, "processors", lambda: 1)
 
 
 @pytest.fixture
@@ -64,6 +66,15 @@ def test_files_have_the_tokens_of_memory(corpus, tmp_path, monkeypatch, kind):
         monkeypatch.setattr(streams, "fit", None)
 
 
+def test_two_processes_find_what_one_finds(corpus, tmp_path, monkeypatch):
+    monkeypatch.setattr(streams, "_IN_MEMORY", 0)
+    read(corpus, tmp_path, "bpe")
+    monkeypatch.setattr(worker_processes, "processors", lambda: 2)
+    (tmp_path / "two").mkdir()
+    read(corpus, tmp_path / "two", "bpe")
+    assert files_of(tmp_path / "two") == files_of(tmp_path)
+
+
 def test_unknown_characters_are_tokens_if_they_occur(tmp_path, monkeypatch):
     monkeypatch.setattr(streams, "_IN_MEMORY", 0)
     corpus = opened(tmp_path, TEXT + "☃")
@@ -81,8 +92,9 @@ def test_a_tokenizer_is_fitted_on_blocks_from_all_over_a_long_text(monkeypatch):
 
 KILLED = """
 import os, signal
-from test_streams import Path, opened, raw_text, read, streams
+from test_streams import Path, opened, raw_text, read, streams, worker_processes
 raw_text._BLOCK, streams._IN_MEMORY = 500, 0
+worker_processes.processors = lambda: 1
 def progress(done, total, what):
     if (what, done >= {done}) == ({what!r}, True):
         os.kill(os.getpid(), signal.SIGKILL)
@@ -121,9 +133,9 @@ def test_a_killed_preparation_continues_after_its_last_block(
             stream.write(b"half")
     monkeypatch.setattr(streams, "_IN_MEMORY", 0)
     blocks = []
-    encode = vocabulary._block_tokens
+    encode = vocabulary.block_tokens
     monkeypatch.setattr(
-        vocabulary, "_block_tokens", lambda *args: blocks.append(args[1]) or encode(*args)
+        streams, "block_tokens", lambda block, **kw: blocks.append(block) or encode(block, **kw)
     )
     read(opened(tmp_path), tmp_path, kind)
     resumed, blocks[:] = len(blocks), []

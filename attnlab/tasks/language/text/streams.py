@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -12,9 +14,10 @@ from attnlab.errors import RequestError
 from attnlab.records.files import read_json, write_json
 from attnlab.records.growing_arrays import GrowingArrays
 from attnlab.records.prepared import checked_digest, prepared
+from attnlab.records.worker_processes import in_order
 from attnlab.tasks.declaration import Progress
 from attnlab.tasks.language.data import Stream
-from attnlab.tasks.language.text.vocabulary import TextVocabulary, fit, token_blocks
+from attnlab.tasks.language.text.vocabulary import TextVocabulary, block_tokens, fit
 from attnlab.tasks.text_corpus import digest_of
 from attnlab.tasks.texts.corpus import Corpus
 from attnlab.text.tokenizers import UNKNOWN, Tokenizer
@@ -76,9 +79,9 @@ class Reading:
         tokenizer = fit(self.raw["train"], self._where, **self._settings)
         cut, words = {}, {}
         for name, text in self.raw.items():
-            found = [*token_blocks(tokenizer, text, self._where)]
-            none = b"", np.zeros(0, np.uint8), np.zeros(0, np.uint8)
-            blocks, ids, sizes = zip(*(found or [none]), strict=True)
+            blocks = [*text.blocks()]
+            found = [block_tokens(block, tokenizer, self._where) for block in blocks or [b""]]
+            ids, sizes = zip(*found, strict=True)
             cut[name] = np.concatenate(ids), np.concatenate(sizes)
             words[name] = sum(map(self._corpus.words, blocks))
         has_unknown = any(UNKNOWN in ids for ids, _ in cut.values())
@@ -103,11 +106,12 @@ class Reading:
         vocabulary = TextVocabulary(tokenizer, has_unknown=True)
         done, total = 0, sum(map(len, self.raw.values()))
         has_unknown = tokenizer.kind == "word"
+        encode = partial(block_tokens, tokenizer=tokenizer, where=self._where)
         for name, text in self.raw.items():
             part = GrowingArrays(folder, name)
             done += part.counts["bytes"]
-            blocks = token_blocks(tokenizer, text, self._where, first=part.blocks)
-            for block, ids, sizes in blocks:
+            blocks = islice(text.blocks(), part.blocks, None)
+            for block, (ids, sizes) in in_order(encode, blocks):
                 part.add(
                     {"tokens": vocabulary.tokens(ids), "sizes": sizes},
                     bytes=len(block),

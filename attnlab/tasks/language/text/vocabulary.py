@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -184,22 +183,14 @@ def token_ids(tokenizer: Tokenizer, text: str) -> np.ndarray:
     return np.array([token for line in lines for token in line][:-1], int)
 
 
-def token_blocks(
-    tokenizer: Tokenizer, text: RawText, where: str, first: int = 0
-) -> Iterator[tuple[bytes, np.ndarray, np.ndarray]]:
-    """Yield each block of a text, the tokenizer's ids (N,), and how many bytes each takes, (N,).
+def block_tokens(block: bytes, tokenizer: Tokenizer, where: str) -> tuple[np.ndarray, np.ndarray]:
+    """Return the tokenizer's ids of a block of a text (N,), and how many bytes each takes (N,).
 
-    The bytes of a line are divided equally among its words or pieces. The blocks before number
-    `first` are left out.
+    The bytes of a line are divided equally among its words or pieces.
 
     Raises:
         RequestError: the text is not UTF-8 and the tokens aren't bytes.
     """
-    for block in islice(text.blocks(), first, None):
-        yield block, *_block_tokens(tokenizer, block, where)
-
-
-def _block_tokens(tokenizer: Tokenizer, block: bytes, where: str) -> tuple[np.ndarray, np.ndarray]:
     if tokenizer.kind == "bytes":
         known = np.arange(256, dtype=np.uint16) + _SPECIAL
         return _looked_up(known, np.frombuffer(block, np.uint8)), np.ones(len(block), np.uint8)
@@ -222,7 +213,7 @@ def _character_tokens(tokenizer: Tokenizer, text: str) -> tuple[np.ndarray, np.n
         points = np.frombuffer(part.encode("utf-32-le"), np.uint32)
         own = slice(number * _TOGETHER, number * _TOGETHER + len(points))
         ids[own] = known[points]
-        sizes[own] = 1 + np.searchsorted(_LARGER, points, side="right")
+        sizes[own] = 1 + sum((points >= first).astype(np.uint8) for first in _LARGER)
     return ids, sizes
 
 
@@ -260,7 +251,7 @@ def _batches(pieces: Iterable[_Piece]) -> Iterator[list[_Piece]]:
 
 
 def _piece_tokens(tokenizer: Tokenizer, pieces: Sequence[_Piece]) -> tuple[np.ndarray, np.ndarray]:
-    """Return the ids of pieces, and how many bytes each takes; see `token_blocks`."""
+    """Return the ids of pieces, and how many bytes each takes; see `block_tokens`."""
     texts = [piece.text for piece in pieces]
     if tokenizer.kind == "word":
         rows = [

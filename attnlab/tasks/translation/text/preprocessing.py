@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -17,6 +18,7 @@ from typing import Any, NamedTuple
 from attnlab.errors import RequestError
 from attnlab.records.files import read_json, write_json
 from attnlab.records.growing_arrays import GrowingArrays
+from attnlab.records.worker_processes import in_order
 from attnlab.tasks.declaration import Progress
 from attnlab.tasks.translation.corpora.corpus import Corpus
 from attnlab.tasks.translation.corpora.splitting import pairs_by_part
@@ -30,7 +32,7 @@ from attnlab.tasks.translation.text.cleaned_text import (
     text_file,
     write_cleaned,
 )
-from attnlab.tasks.translation.text.token_files import encoded, write_tokens
+from attnlab.tasks.translation.text.token_files import Block, encoded, write_tokens
 from attnlab.text.cleaning import cleaner
 from attnlab.text.tokenizers import Tokenizer
 
@@ -38,6 +40,7 @@ STATISTICS = "statistics.json"
 EXAMPLES = 100  # training pairs whose text is stored
 MOST_FITTED = 1_000_000  # sentences per language from which a vocabulary is made
 _CLEANED = "cleaned.json"  # the result of the first pass
+_FEW = 3  # blocks that this process encodes faster than it starts others
 _REPORT_EVERY = 4096
 
 
@@ -258,19 +261,29 @@ def _encode_parts(
             text, is_target = text_file(folder, name, side), side == "target"
             found = GrowingArrays(folder, f"{name}.{side}.unfinished")
             done += found.counts["sentences"]
-            for start, end in [*pairwise(part.blocks[side])][found.blocks :]:
-                lines = lines_between(text, start, end)
-                block = encoded(lines, tokenizer, longest, start=is_target)
+            encode = partial(
+                _block, text=text, tokenizer=tokenizer, longest=longest, start=is_target
+            )
+            ends = [*pairwise(part.blocks[side])][found.blocks :]
+            for _, block in in_order(encode, ends, alone=len(ends) <= _FEW):
+                sentences = len(block.lengths)
                 found.add(
                     {"tokens": block.tokens, "lengths": block.lengths},
-                    sentences=len(lines),
+                    sentences=sentences,
                     truncated=block.truncated,
                     unknown=block.unknown,
                 )
-                done += len(lines)
+                done += sentences
                 progress(done, total, "encoding")
             counts[name][side] = write_tokens(found, folder / f"{name}.{side}", start=is_target)
             written.append(found)
     for found in written:
         found.remove()
     return counts
+
+
+def _block(
+    ends: tuple[int, int], text: Path, tokenizer: Tokenizer, longest: int | None, start: bool
+) -> Block:
+    """Return the tokens of the lines between two bytes of a text file."""
+    return encoded(lines_between(text, *ends), tokenizer, longest, start=start)

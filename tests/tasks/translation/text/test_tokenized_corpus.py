@@ -15,11 +15,12 @@ import numpy as np
 import pytest
 
 from attnlab.errors import RequestError
+from attnlab.records import worker_processes
 from attnlab.records.growing_arrays import GrowingArrays
 from attnlab.tasks.translation.corpora.corpus import Corpus
 from attnlab.tasks.translation.corpora.text_files import PartFiles
 from attnlab.tasks.translation.pair import Pair
-from attnlab.tasks.translation.text import preprocessing
+from attnlab.tasks.translation.text import cleaned_text, preprocessing
 from attnlab.tasks.translation.text.preprocessing import TextSettings
 from attnlab.tasks.translation.text.token_files import encoded
 from attnlab.tasks.translation.text.tokenized_corpus import tokenize_corpus, tokenized_files
@@ -325,8 +326,10 @@ def entries(cache):
 KILLED = """
 import os, signal
 from test_tokenized_corpus import Counting, Path, tokenized
+from attnlab.records import worker_processes
 from attnlab.tasks.translation.text import cleaned_text
 cleaned_text._BLOCK_PAIRS = 20
+worker_processes.processors = lambda: 1
 def progress(done, total, what):
     if (what, done >= {done}) == ({what!r}, True):
         os.kill(os.getpid(), signal.SIGKILL)
@@ -367,11 +370,19 @@ def test_damage_to_what_a_killed_preparation_left_is_made_good(name, tmp_path):
     assert found.digest == tokenized(Counting(), tmp_path / "whole").digest
 
 
+def test_several_processes_write_what_one_writes(tmp_path, monkeypatch):
+    expected = tokenized(Counting(), tmp_path / "one").digest
+    monkeypatch.setattr(cleaned_text, "_BLOCK_PAIRS", 10)
+    monkeypatch.setattr(worker_processes, "processors", lambda: 2)
+    assert tokenized(Counting(), tmp_path / "two").digest == expected
+
+
 def test_blocks_that_are_there_are_not_encoded_again(tmp_path, monkeypatch):
     unfinished = killed(tmp_path, "encoding", done=60)
     found = GrowingArrays(unfinished, "train.source.unfinished")
     assert (found.blocks, found.counts["sentences"]) == (3, 60)
     texts = []
+    monkeypatch.setattr(worker_processes, "processors", lambda: 1)
     monkeypatch.setattr(
         "attnlab.tasks.translation.text.preprocessing.encoded",
         lambda lines, *rest, **more: texts.append(len(lines)) or encoded(lines, *rest, **more),
