@@ -15,7 +15,8 @@ from attnlab.process import processors
 
 _WAITING = 2  # jobs per process that are done or wait, which limits memory
 _SECONDS = 1.0  # between two looks at whether the first process is still there
-Job, Result = TypeVar("Job"), TypeVar("Result")
+Job = TypeVar("Job")
+Result = TypeVar("Result")
 
 
 def in_order(

@@ -97,12 +97,15 @@ class InMemoryLearner(Learner):
 
     def chunks(self, epoch: int) -> list[BatchPlan]:
         """Return the epoch as one chunk, or a long epoch as several."""
-        rows, drawn = self.rows["train"], (self._batch_size, self._seed, epoch)
-        if self._lengths is None:
-            plan = shuffled_plan(rows, *drawn)
-        else:
-            plan = similar_plan(rows, self._lengths[rows], *drawn)
-        return self.in_chunks(plan)
+        rows = self.rows["train"]
+        return self.planned(rows, None if self._lengths is None else self._lengths[rows], epoch)
+
+    def planned(self, rows: np.ndarray, lengths: np.ndarray | None, epoch: int) -> list[BatchPlan]:
+        """Return the chunks of an epoch that takes each row once; rows may differ in length."""
+        drawn = self._batch_size, self._seed, epoch
+        if lengths is None:
+            return self.in_chunks(shuffled_plan(rows, *drawn))
+        return self.in_chunks(similar_plan(rows, lengths, *drawn))
 
     def in_chunks(self, plan: BatchPlan) -> list[BatchPlan]:
         """Return a plan as one chunk, or a long one as several, with batches of equal parts."""

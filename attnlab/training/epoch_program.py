@@ -357,13 +357,13 @@ class Program:
         self.compiled = compiled or Compiled(model, optimizer, loss, jit=jit)
         self._settings = self.compiled.settings(model, optimizer)
         self.width = 1  # of the stacks that its requests join
-        self.feed(inputs, targets)
-        self._lengths = lengths
+        self.feed(inputs, targets, lengths)
         self.seeds = self.compiled.generators.seeds(seed)
 
-    def feed(self, inputs: Any, targets: Any) -> None:
+    def feed(self, inputs: Any, targets: Any, lengths: np.ndarray | None = None) -> None:
         """Replace the data, for example by those of the next steps only."""
         self.inputs, self.targets = tf.convert_to_tensor(inputs), tf.convert_to_tensor(targets)
+        self._lengths = lengths
 
     @property
     def model(self) -> InMemoryModel:

@@ -8,12 +8,14 @@ import numpy as np
 
 from attnlab.config.sections import RunConfig
 from attnlab.tasks.in_memory import InMemoryLearner, text_settings
+from attnlab.tasks.masked_words.data import StoredPart
 from attnlab.tasks.masked_words.report import build_report, chosen_words
 from attnlab.tasks.masked_words.scoring import Scorer, WordPredictions
 from attnlab.text.tokenizers import PAD
+from attnlab.training.batches import BatchPlan
 
 if TYPE_CHECKING:
-    from attnlab.tasks.base import Report
+    from attnlab.tasks.base import Losses, Report
     from attnlab.tasks.masked_words.models.model import MaskedWordModel
     from attnlab.tasks.masked_words.task import MaskedWords
 
@@ -22,16 +24,34 @@ class MaskedWordLearner(InMemoryLearner):
     """Trains a model on its corpus; see `Learner`."""
 
     def __init__(self, config: RunConfig, task: MaskedWords, model: MaskedWordModel) -> None:
-        self._task = task
-        parts = task.data.parts.items()
-        inputs = {name: part.tokens for name, part in parts}
-        targets = {
-            name: np.concatenate([part.follows[:, None], part.tokens], axis=1)
-            for name, part in parts
-        }
+        self._task, train = task, task.data.parts["train"]
+        self._stored = train if isinstance(train, StoredPart) else None
+        rows, follows = train.tokens, train.follows
+        if self._stored is not None:  # `train` gives the program the rows of each chunk
+            rows = np.zeros((config.trainer.step_size, task.width), np.int32)
+            follows = rows[:, 0]
+        inputs, targets = {"train": rows}, {"train": _targets(rows, follows)}
         given = text_settings(model, inputs)
         super().__init__(config, model, task.loss, inputs, targets, **given)
         self._scorer = Scorer(model, task.width)
+
+    def chunks(self, epoch: int) -> list[BatchPlan]:
+        """Return the epoch's steps; see `InMemoryLearner.chunks`."""
+        if self._stored is None:
+            return super().chunks(epoch)
+        lengths = None if self._lengths is None else self._stored.lengths
+        return self.planned(np.arange(len(self._stored)), lengths, epoch)
+
+    def train(self, chunk: BatchPlan, rates: np.ndarray, first_step: int) -> Losses:
+        """Run the steps of a chunk, whose rows may be on the disk."""
+        if self._stored is None:
+            return super().train(chunk, rates, first_step)
+        numbers = chunk.indices.reshape(-1)
+        rows = self._stored.rows(numbers)
+        lengths = None if self._lengths is None else self._stored.lengths[numbers]
+        self.program.feed(rows, _targets(rows, np.ones(len(rows), np.int32)), lengths)
+        places = np.arange(len(numbers), dtype=np.int32).reshape(chunk.indices.shape)
+        return super().train(BatchPlan(places, chunk.weights), rates, first_step)
 
     def validate(self, epoch: int) -> dict[str, float]:
         """Return `val_loss` (nats) and `val_accuracy` over words, `val_follows` over text pairs."""
@@ -80,3 +100,8 @@ class MaskedWordLearner(InMemoryLearner):
     def _predicted(self, part: str) -> WordPredictions:
         self.program.fill_model()  # the scorer reads its variables
         return self._scorer(self._task.data.parts[part])
+
+
+def _targets(rows: np.ndarray, follows: np.ndarray) -> np.ndarray:
+    """Return (N, 1 + S): whether a row's second text follows its first one, and the row."""
+    return np.concatenate([follows[:, None], rows], axis=1)

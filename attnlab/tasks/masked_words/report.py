@@ -55,7 +55,8 @@ def build_report(task: WordTask, part: str, predicted: WordPredictions) -> Repor
     metrics = _measures(predicted.words == right, predicted.losses)
     if predicted.follows is not None:
         metrics["follows"] = float(np.mean((predicted.follows > 0.5) == own.follows))
-    rules = baselines(data.parts["train"].tokens, own.asked, right, task.tokenizer.size)
+    counted = data.parts["train"].counted
+    rules = baselines(counted, own.asked, right, task.tokenizer.size)
     others = {name: _measures(said == right, losses) for name, (said, losses) in rules.items()}
     if predicted.follows is not None:
         usual = data.parts["train"].follows.mean() >= 0.5

@@ -12,7 +12,7 @@ import numpy as np
 from attnlab.errors import RequestError
 from attnlab.tasks.base import Report, require_part
 from attnlab.tasks.declaration import Kind, Progress
-from attnlab.tasks.masked_words.data import MaskedPart, MaskedTexts
+from attnlab.tasks.masked_words.data import MaskedPart, MaskedTexts, StoredPart
 from attnlab.tasks.masked_words.filling import (
     Guess,
     best_words,
@@ -22,6 +22,7 @@ from attnlab.tasks.masked_words.filling import (
     tokens_of,
 )
 from attnlab.tasks.masked_words.kind import KIND
+from attnlab.tasks.masked_words.long_texts import read_long_texts
 from attnlab.tasks.masked_words.masking import MASK, choose
 from attnlab.tasks.masked_words.rows import Row, filled, packed, paired
 from attnlab.tasks.text_corpus import digest_of
@@ -93,6 +94,26 @@ class MaskedWords(TextTask):
             RequestError: the corpus is missing, damaged or too small.
         """
         self.corpus.open(self.cache, progress)
+        if self.corpus.is_long:
+            counts, found = self._read_long(seed, progress or (lambda *_: None))
+        else:
+            counts, found = self._read(seed)
+        decisive = [self.corpus.digest(), self.text, seed]
+        self.data = MaskedTexts(
+            name=self.corpus.name,
+            source=self.corpus.origin,
+            digest=digest_of(decisive),
+            parts=found,
+            width=self.width,
+            **counts,
+            paired=self.next_sentence,
+            said=self.corpus.notes,
+            left_out=self.corpus.left_out,
+        )
+        return self.data
+
+    def _read(self, seed: int) -> tuple[dict[str, int], dict[str, MaskedPart]]:
+        """Return the numbers of rows that are cut and of unknown tokens, and the parts."""
         parts = divided(self.corpus, seed, ignore_case=self.ignores_case(seed))
         self.find_tokenizer(chain.from_iterable(parts["train"]), seed)
         rows, cut = {}, 0
@@ -101,21 +122,28 @@ class MaskedWords(TextTask):
             cut += count
         longest = max(row.length for part in rows.values() for row in part)
         self.width = min(longest, self.text["max_length"])
-        found = {part: self._part(part, own) for part, own in rows.items()}
+        found = {
+            name: self._part(name, filled(own, self.width), [row.follows for row in own])
+            for name, own in rows.items()
+        }
         unknown = sum(int(np.sum(part.tokens == UNKNOWN)) for part in found.values())
-        decisive = [self.corpus.digest(), self.text, seed]
-        self.data = MaskedTexts(
-            name=self.corpus.name,
-            source=self.corpus.origin,
-            digest=digest_of(decisive),
-            parts=found,
-            cut=cut,
-            unknown=unknown,
-            paired=self.next_sentence,
-            said=self.corpus.notes,
-            left_out=self.corpus.left_out,
-        )
-        return self.data
+        return {"cut": cut, "unknown": unknown}, found
+
+    def _read_long(
+        self, seed: int, progress: Progress
+    ) -> tuple[dict[str, int], dict[str, MaskedPart]]:
+        """Return the same of a text whose rows are on the disk."""
+        read = read_long_texts(self.corpus, self.text, seed, self.cache, progress)
+        self.tokenizer = read.tokenizer
+        self.width = max(int(rows.lengths.max()) for rows in read.parts.values())
+        found: dict[str, MaskedPart] = {}
+        for name, rows in read.parts.items():
+            if name == "train":
+                found[name] = StoredPart(rows, self.width)
+            else:
+                tokens = rows.padded(np.arange(len(rows)), self.width)
+                found[name] = self._part(name, tokens, [True] * len(rows))
+        return {name: read.counts[name] for name in ("cut", "unknown")}, found
 
     def _rows(self, documents: Sequence[Sequence[str]], seed: int) -> tuple[list[Row], int]:
         sentences = [normalized(each) for document in documents for each in document]
@@ -137,8 +165,7 @@ class MaskedWords(TextTask):
             raise RequestError(f"data={self.corpus.name}: expected {what} in each part, got none.")
         return rows, count
 
-    def _part(self, name: str, rows: Sequence[Row]) -> MaskedPart:
-        tokens = filled(rows, self.width)
+    def _part(self, name: str, tokens: np.ndarray, follows: Sequence[bool]) -> MaskedPart:
         # The same words for every seed of a run, so that runs can be compared word by word.
         asked = None if name == "train" else choose(tokens, self.mask, seed=0)
         if asked and not asked.counts.any():
@@ -146,7 +173,7 @@ class MaskedWords(TextTask):
                 f"data={self.corpus.name}: expected words of the vocabulary in each part, got none "
                 f"in {name}."
             )
-        return MaskedPart(tokens, np.array([row.follows for row in rows], np.int32), asked)
+        return MaskedPart(tokens, np.array(follows, np.int32), asked)
 
     def build(self, attention: Callable[..., Attention], model: Option) -> MaskedWordModel:
         """Build the model with random weights: rows (B, S) to logits (B, S, V).
@@ -213,7 +240,8 @@ class MaskedWords(TextTask):
         self, model: Any, part: str, count: int
     ) -> tuple[Any, np.ndarray | None]:
         require_part(self.data.parts, part)
-        tokens = self.data.parts[part].tokens[:count]
+        own = self.data.parts[part]
+        tokens = own.rows(np.arange(min(count, len(own))))
         return tokens, np.where(tokens != PAD, tokens, -1)
 
     def vectors(self, model: MaskedWordModel, texts: Sequence[str]) -> np.ndarray:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
+from typing import Protocol
 
 import numpy as np
 
@@ -15,11 +16,22 @@ from attnlab.text.raw_text import RawText
 _BLANK = bytes(byte in b" \t\n\r\v\f" for byte in range(256))  # 1 for white space
 
 
+class Piece(Protocol):
+    """Whole documents of a long text; it can be pickled."""
+
+    @property
+    def text(self) -> bytes: ...  # noqa: D102
+
+    def documents(self) -> list[Sequence[str]]:
+        """Return the documents, each a list of sentences; raises `RequestError`."""
+
+
 class Corpus(TextCorpus):
     """Documents, each a list of sentences; see `TextCorpus`."""
 
     noun = "document"
     has_sentences = True  # as `items` promises; otherwise an item is a piece of a long text
+    is_long = False  # whether `pieces` is to be read in place of `items`
     validation = 0.05
     test = 0.05
 
@@ -36,6 +48,19 @@ class Corpus(TextCorpus):
             part: RawText("".join(f"{each}\n" for each in own).encode())
             for part, own in parts.items()
         }
+
+    @property
+    def text_size(self) -> int:
+        """Return the number of bytes of all parts of a long text."""
+        raise NotImplementedError
+
+    def pieces(self, part: str) -> Iterator[Piece]:
+        """Yield the documents of one of `own_parts` of a long text, many at a time.
+
+        Raises:
+            RequestError: a file can't be read.
+        """
+        raise NotImplementedError
 
     def check_text(self) -> None:
         """Raise `RequestError`, which names the file, unless an opened corpus is UTF-8 text."""

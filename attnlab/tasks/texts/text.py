@@ -6,7 +6,7 @@ import hashlib
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 from attnlab.errors import RequestError, explained
 from attnlab.tasks.declaration import Progress
@@ -20,19 +20,19 @@ from attnlab.text.sentences import sentence_spans
 
 _LINE_END = re.compile(r"\r\n?")
 _TABLES = (".csv", ".tsv", ".json", ".jsonl", ".xlsx", ".parquet", ".html", ".xml")
-_MOST_BYTES = 1_000_000_000  # of texts that are read as documents
+_MOST_BYTES = 1_000_000_000  # of texts that are read into memory
 # Of a longer text, so many bytes are held out for validation, and for the test.
 _MOST_HELD_OUT = 10_000_000
 _MARK = b"\xef\xbb\xbf"
+_EMPTY_LINE = re.compile(rb"\n[^\S\n]*\n\s*")
 _EMPTY_LINES = re.compile(r"\n[^\S\n]*\n\s*")
 
 
 class TextFiles(Corpus):
     """The text of a file, or of all text files below a folder (see `is_text_name`), UTF-8.
 
-    A language model reads text of any size, other models at most a gigabyte. Empty lines end a
-    document; in a file without empty lines, each line is a document. Sentences are found by the
-    rules of the language; a line break doesn't end a sentence.
+    Empty lines end a document; in a file without empty lines, each line is a document. Sentences
+    are found by the rules of the language; a line break doesn't end a sentence.
 
     Args:
         path: the file, or the folder.
@@ -79,7 +79,7 @@ class TextFiles(Corpus):
             )
         with explained(f"data.path: {path} can't be read"):
             self._states = {file: _state(file) for file in files}
-            is_long = sum(size for size, *_ in self._states.values()) > _MOST_BYTES
+            is_long = self.text_size > _MOST_BYTES
             for done, file in enumerate(files):
                 self._files[file] = file if is_long else file.read_bytes()
                 if progress:
@@ -142,17 +142,31 @@ class TextFiles(Corpus):
             raise RequestError(
                 f"data.path: expected plain text, got {path}: write its texts into a file *.txt."
             )
-        if (size := sum(size for size, *_ in self._states.values())) > _MOST_BYTES:
-            raise RequestError(
-                f"data.path: expected at most {_MOST_BYTES:,} bytes of text for task=masked_words, "
-                f"got {size:,} in {path}."
-            )
+        if self._is_on_disk:
+            return (each for piece in self.pieces(part) for each in piece.documents())
         texts = (
             decoded(content, f"data.path: {file}")
             for file, content in self._files.items()
             if isinstance(content, bytes)
         )
         return read_documents(texts, self.language, self.note)
+
+    @property
+    def _is_on_disk(self) -> bool:
+        return any(isinstance(content, Path) for content in self._files.values())
+
+    @property
+    def is_long(self) -> bool:  # type: ignore[override]  # noqa: D102
+        return self._is_on_disk and self.limit is None
+
+    @property
+    def text_size(self) -> int:  # noqa: D102
+        return sum(size for size, *_ in self._states.values())
+
+    def pieces(self, part: str) -> Iterator[Piece]:  # noqa: D102
+        for file, content in self._files.items():
+            where = f"data.path: {file}"
+            yield from pieces_of(_as_utf8(content, where), self.language, where)
 
     def _content(self) -> Any:
         digest = hashlib.sha256()
@@ -163,8 +177,35 @@ class TextFiles(Corpus):
         return {"texts": digest.hexdigest(), "language": self.language}
 
 
+class Piece(NamedTuple):
+    """Whole documents of a long text; see `corpus.Piece`."""
+
+    text: bytes
+    by_line: bool  # whether each line is a document
+    language: str
+    where: str  # for messages
+
+    def documents(self) -> list[Sequence[str]]:  # noqa: D102
+        texts = [decoded(self.text, self.where)]
+        return [*read_documents(texts, self.language, lambda said: None, self.by_line)]
+
+
+def pieces_of(text: RawText, language: str, where: str) -> Iterator[Piece]:
+    """Yield a long text, cut between documents."""
+    by_line = not any(_EMPTY_LINE.search(block) for block in text.blocks())
+    held = b""
+    for block in text.blocks():
+        held += block
+        ends = [len(held)] if by_line else [found.end() for found in _EMPTY_LINE.finditer(held)]
+        if ends:
+            yield Piece(held[: ends[-1]], by_line, language, where)
+            held = held[ends[-1] :]
+    if held:
+        yield Piece(held, by_line, language, where)
+
+
 def read_documents(
-    texts: Iterable[str], language: str, note: Callable[[str], None]
+    texts: Iterable[str], language: str, note: Callable[[str], None], by_line: bool | None = None
 ) -> Iterator[Sequence[str]]:
     """Yield the documents of texts, each a list of sentences; see `TextFiles`.
 
@@ -172,13 +213,14 @@ def read_documents(
         texts: whole texts.
         language: the code of their language.
         note: takes a sentence on what is left out.
+        by_line: whether each line is a document; None: in texts without empty lines.
     """
     wordless: list[str] = []
     marks = 0  # documents with marks outside of sentences
     for text in texts:
         text = _LINE_END.sub("\n", text).strip()
-        documents = _EMPTY_LINES.split(text)
-        if len(documents) == 1:
+        documents = text.split("\n") if by_line else _EMPTY_LINES.split(text)
+        if len(documents) == 1 and by_line is None:
             documents = text.split("\n")
         for document in documents:
             own = unwrapped(document)

@@ -8,8 +8,8 @@ import numpy as np
 from scipy import sparse
 
 if TYPE_CHECKING:
+    from attnlab.records.ragged import Ragged
     from attnlab.tasks.translation.attention_maps import Tokenizers
-    from attnlab.tasks.translation.text.token_files import Ragged
     from attnlab.tasks.translation.text.tokenized_corpus import TokenizedPart
 
 # Training pairs that are searched, and the number of queries compared with them at once.

@@ -61,7 +61,8 @@ def data_of(train: Sequence[str], test: Sequence[str]) -> tuple[MaskedTexts, Tok
         "train": MaskedPart(tokens[0], ones[0], None),
         "test": MaskedPart(tokens[1], ones[1], asked),
     }
-    return MaskedTexts("documents", "a test", "0" * 64, parts, 0, 0, False), tokenizer
+    width = parts["train"].tokens.shape[1]
+    return MaskedTexts("documents", "a test", "0" * 64, parts, width, 0, 0, False), tokenizer
 
 
 TRAIN = [" ".join(document(number)) for number in range(12)]

@@ -15,6 +15,7 @@ from attnlab.tasks.texts.corpus import divided
 from attnlab.tasks.texts.corpus_statistics import describe
 from attnlab.tasks.texts.sentences import Sentences
 from attnlab.tasks.texts.text import TextFiles
+from attnlab.text import raw_text
 from attnlab.text.agreement import held_out
 from attnlab.text.cleaning import text_key
 
@@ -231,18 +232,41 @@ def test_bytes_that_are_no_text_are_for_models_of_bytes_alone(tmp_path):
         [*corpus.items()]
 
 
-def test_more_than_a_gigabyte_is_for_language_models_alone(tmp_path):
+def test_more_than_a_gigabyte_stays_on_the_disk(tmp_path):
     with open(tmp_path / "a.txt", "wb") as file:
+        file.write(b"One sentence. Another one.\nA document.\n")
         file.truncate(2 * 10**9)
     corpus = TextFiles(path=str(tmp_path / "a.txt"))
     corpus.open(tmp_path)
+    assert corpus.is_long and corpus.text_size == 2 * 10**9
     assert [*map(len, corpus.raw().values())] == [2 * 10**9 + 1 - 2 * 10**7, 10**7, 10**7]
     assert corpus.notes == (
         "Of 2,000,000,001 bytes of text, 10,000,000 are held out for validation and 10,000,000 for "
         "the test.",
     )
-    with pytest.raises(RequestError, match="at most 1,000,000,000 bytes of text .*, got 2,000"):
-        [*corpus.items()]
+
+
+@pytest.mark.parametrize("between", ["\n", "\n\n", " \n \n\n"])
+def test_pieces_have_the_documents_of_the_whole(between, tmp_path, monkeypatch):
+    documents = [f"Document {n} begins. It goes on\nhere. It ends." for n in range(40)]
+    if between == "\n":
+        documents = [each.replace("\n", " ") for each in documents]
+    path = tmp_path / "a.txt"
+    path.write_text(between.join(documents))
+    corpus = TextFiles(path=str(path))
+    corpus.open(tmp_path)
+    expected = [*corpus.items()]
+    assert len(expected) == 40 and len(expected[0]) == 3
+    monkeypatch.setattr(text, "_MOST_BYTES", 100)
+    monkeypatch.setattr(raw_text, "_BLOCK", 150)
+    corpus.open(tmp_path)
+    pieces = [*corpus.pieces("train")]
+    assert len(pieces) > 5
+    assert [each for piece in pieces for each in piece.documents()] == expected
+    assert [*corpus.items()] == expected
+    few = TextFiles(path=str(path), limit=3)
+    few.open(tmp_path)
+    assert [*few.items()] == expected[:3] and not few.is_long
 
 
 @pytest.mark.parametrize("change", ["write", "truncate", "delete"])

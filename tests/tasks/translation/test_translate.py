@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from attnlab.errors import RequestError
+from attnlab.records.ragged import Ragged
 from attnlab.tasks.translation.baselines import nearest_rows
 from attnlab.tasks.translation.batches import cut_sources, padded
 from attnlab.tasks.translation.corpora.corpus import Corpus
 from attnlab.tasks.translation.pair import Pair
 from attnlab.tasks.translation.task import Translate
-from attnlab.tasks.translation.text.token_files import Ragged
 from attnlab.text.tokenizers import END, PAD, START
 
 PAIRS = [
@@ -203,7 +203,7 @@ def test_the_nearest_pair_is_the_one_of_the_largest_cosine():
 
 def test_tokens_are_counted_in_all_rows(monkeypatch):
     rows = ragged([5, 6, 7, 3], [6, 3], [9, 9, 6, 3])
-    monkeypatch.setattr("attnlab.tasks.translation.text.token_files._BLOCK", 3)
+    monkeypatch.setattr("attnlab.records.ragged._BLOCK", 3)
     np.testing.assert_array_equal(rows.counts(11), [0, 0, 0, 3, 0, 1, 3, 1, 0, 2, 0])
 
 

@@ -36,7 +36,7 @@ class Multi30k(PublishedPairs):
     origin = "github.com/multi30k/dataset, task 1; cite Elliott et al. 2016 (arXiv 1605.00459)"
     license = "research use; the pictures' descriptions come from Flickr30k"
     usual_url, known = URL, KNOWN
-    validation_stem, ending, _check = "val", ".gz", staticmethod(check_gzip)
+    validation_stem, ending = "val", ".gz"
 
     url: str = URL
     test_set: str = "test_2016_flickr"
@@ -53,6 +53,9 @@ class Multi30k(PublishedPairs):
             f"The test part is val, and about {self.held_out_pairs:,} pairs of train are held out "
             "for validation.",
         )
+
+    def _check(self, path: Path) -> None:
+        check_gzip(path)
 
     def _instead(self, stem: str) -> str:
         is_test = stem.startswith("test_")

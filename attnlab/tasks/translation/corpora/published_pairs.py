@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import ClassVar
@@ -81,8 +81,8 @@ class PublishedPairs(FileCorpus):
             fetch(url, folder, name, known=known, check=check, progress=progress)
         return folder
 
-    # Raises `RequestError` unless a finished download is complete.
-    _check: ClassVar[Callable[[Path], None] | None] = None
+    def _check(self, path: Path) -> None:
+        """Raise `RequestError` unless a finished download is complete."""
 
     def _names(self) -> list[str]:
         stems = dict.fromkeys(["train", self.validation_stem, self.test_set])

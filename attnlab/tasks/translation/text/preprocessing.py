@@ -7,7 +7,7 @@ pass has written is used again if a later one is interrupted.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from functools import partial
@@ -261,7 +261,7 @@ def _encode_parts(
             text, is_target = text_file(folder, name, side), side == "target"
             found = GrowingArrays(folder, f"{name}.{side}.unfinished")
             done += found.counts["sentences"]
-            encode = partial(
+            encode: Callable[[tuple[int, int]], Block] = partial(
                 _block, text=text, tokenizer=tokenizer, longest=longest, start=is_target
             )
             ends = [*pairwise(part.blocks[side])][found.blocks :]

@@ -13,6 +13,7 @@ from typing import Any
 
 from attnlab.errors import RequestError, explained
 from attnlab.records.prepared import checked_digest, prepared
+from attnlab.records.ragged import Ragged
 from attnlab.tasks.declaration import Progress
 from attnlab.tasks.translation.corpora.corpus import Corpus
 from attnlab.tasks.translation.corpora.text_files import PartFiles
@@ -26,7 +27,6 @@ from attnlab.tasks.translation.text.preprocessing import (
     preprocess,
     tokenizer_file,
 )
-from attnlab.tasks.translation.text.token_files import Ragged
 from attnlab.text.tokenizers import Tokenizer
 
 _FORMAT = 2
