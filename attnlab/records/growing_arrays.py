@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mmap
 import os
 from collections import Counter
 from collections.abc import Mapping
@@ -73,9 +74,19 @@ class GrowingArrays:
         write_json(self._path, {**state, "counts": self.counts})
 
     def __getitem__(self, array: str) -> np.ndarray:
-        """Return an array as a memory map; raises `KeyError` if no block has it."""
+        """Return an array as a memory map, for reads at random places.
+
+        Raises:
+            KeyError: no block has it.
+        """
         dtype, size = np.dtype(self._types[array]), self._lengths[array]
-        return np.memmap(self._of(array), dtype, "r", shape=(size,)) if size else np.zeros(0, dtype)
+        if not size:
+            return np.zeros(0, dtype)
+        with open(self._of(array), "rb") as file:
+            mapped = mmap.mmap(file.fileno(), self._bytes(array), access=mmap.ACCESS_READ)
+        if hasattr(mmap, "MADV_RANDOM"):  # otherwise the system reads 128 KiB at each place
+            mapped.madvise(mmap.MADV_RANDOM)
+        return np.frombuffer(mapped, dtype)
 
     def remove(self) -> None:
         """Delete the files."""
