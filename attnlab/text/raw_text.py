@@ -76,18 +76,18 @@ class RawText:
         found._pieces = [piece for text in texts for piece in text._pieces]
         return found
 
-    def blocks(self) -> Iterator[bytes]:
-        """Yield the text in blocks of about 16 MiB, which end with a line break.
+    def blocks(self, size: int | None = None) -> Iterator[bytes]:
+        """Yield the text in blocks of about `size` bytes, or 16 MiB, which end with a line break.
 
         The last block may end without one. Lines longer than 128 MiB are cut before a space if they
         have any, and never within a character.
         """
-        held, length = list[bytes](), 0
+        size, held, length = size or _BLOCK, list[bytes](), 0
         for piece in self._pieces:
-            for at in range(0, piece.end - piece.start, _BLOCK):
-                held.append(piece.read(at, at + _BLOCK))
+            for at in range(0, piece.end - piece.start, size):
+                held.append(piece.read(at, at + size))
                 length += len(held[-1])
-                if length >= _BLOCK:
+                if length >= size:
                     whole = b"".join(held)
                     if end := _end(whole):
                         yield whole[:end]

@@ -8,6 +8,7 @@ from typing import Protocol
 
 import numpy as np
 
+from attnlab.errors import RequestError
 from attnlab.tasks.split import check_shares, hold_out, too_few
 from attnlab.tasks.text_corpus import PARTS, TextCorpus
 from attnlab.text.cleaning import text_key
@@ -95,6 +96,11 @@ def divided(
     Raises:
         RequestError: there are too few documents, or one can't be read.
     """
+    if corpus.is_long:
+        raise RequestError(
+            f"data={corpus.name}: expected a text that fits into memory, got {corpus.text_size:,} "
+            "bytes."
+        )
     parts = {part: list(corpus.items(part)) for part in corpus.own_parts}
     missing = [part for part in PARTS if part not in parts]  # validation is filled first
     different = dict.fromkeys(map(tuple, parts["train"]))

@@ -21,7 +21,6 @@ from attnlab.tasks.masked_words.rows import packed
 from attnlab.tasks.masked_words.task import MaskedWords
 from attnlab.tasks.texts import text
 from attnlab.tasks.texts.text import TextFiles
-from attnlab.text import raw_text
 from attnlab.text.cleaning import normalized
 
 HERE = Path(__file__).parent
@@ -39,7 +38,7 @@ DOCUMENTS = [  # each occurs twice
 @pytest.fixture(autouse=True)
 def _small(monkeypatch):
     monkeypatch.setattr(text, "_MOST_BYTES", 1000)
-    monkeypatch.setattr(raw_text, "_BLOCK", 2000)
+    monkeypatch.setattr(text, "_PIECE", 2000)
     monkeypatch.setattr(worker_processes, "processors", lambda: 1)
 
 
@@ -107,8 +106,8 @@ def test_two_processes_find_what_one_finds_and_the_cache_is_used(tmp_path, monke
 
 KILLED = """
 import os, signal, sys
-from test_long_texts import Path, raw_text, read, text, worker_processes
-text._MOST_BYTES, raw_text._BLOCK, worker_processes.processors = 1000, 2000, lambda: 1
+from test_long_texts import Path, read, text, worker_processes
+text._MOST_BYTES, text._PIECE, worker_processes.processors = 1000, 2000, lambda: 1
 def progress(done, total, what):
     if (what, done >= {done}) == ({what!r}, True):
         os.kill(os.getpid(), signal.SIGKILL)

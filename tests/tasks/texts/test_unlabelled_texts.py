@@ -15,7 +15,6 @@ from attnlab.tasks.texts.corpus import divided
 from attnlab.tasks.texts.corpus_statistics import describe
 from attnlab.tasks.texts.sentences import Sentences
 from attnlab.tasks.texts.text import TextFiles
-from attnlab.text import raw_text
 from attnlab.text.agreement import held_out
 from attnlab.text.cleaning import text_key
 
@@ -239,6 +238,8 @@ def test_more_than_a_gigabyte_stays_on_the_disk(tmp_path):
     corpus = TextFiles(path=str(tmp_path / "a.txt"))
     corpus.open(tmp_path)
     assert corpus.is_long and corpus.text_size == 2 * 10**9
+    with pytest.raises(RequestError, match="fits into memory, got 2,000,000,000 bytes"):
+        divided(corpus, seed=0)
     assert [*map(len, corpus.raw().values())] == [2 * 10**9 + 1 - 2 * 10**7, 10**7, 10**7]
     assert corpus.notes == (
         "Of 2,000,000,001 bytes of text, 10,000,000 are held out for validation and 10,000,000 for "
@@ -258,7 +259,7 @@ def test_pieces_have_the_documents_of_the_whole(between, tmp_path, monkeypatch):
     expected = [*corpus.items()]
     assert len(expected) == 40 and len(expected[0]) == 3
     monkeypatch.setattr(text, "_MOST_BYTES", 100)
-    monkeypatch.setattr(raw_text, "_BLOCK", 150)
+    monkeypatch.setattr(text, "_PIECE", 150)
     corpus.open(tmp_path)
     pieces = [*corpus.pieces("train")]
     assert len(pieces) > 5
