@@ -25,13 +25,14 @@ class GrowingArrays:
     Args:
         folder: the folder of the files.
         name: the start of their names.
+        read_only: leave the files as they are; nothing can be added.
 
     Attributes:
         blocks: number of blocks.
         counts: sums of the counts given to `add`.
     """
 
-    def __init__(self, folder: Path, name: str) -> None:
+    def __init__(self, folder: Path, name: str, *, read_only: bool = False) -> None:
         self._path, self._file = folder / f"{name}.json", folder / name
         self.blocks = 0
         self.counts: Counter[str] = Counter()
@@ -39,7 +40,7 @@ class GrowingArrays:
         self._lengths: Counter[str] = Counter()
         with suppress(RequestError, KeyError, TypeError):
             self._read(read_json(self._path))
-        for path in folder.glob(f"{name}.*"):
+        for path in [] if read_only else folder.glob(f"{name}.*"):
             array = path.name.removeprefix(f"{name}.")
             if array in self._types:
                 os.truncate(path, self._bytes(array))

@@ -62,3 +62,13 @@ def test_remove_leaves_files_of_others(tmp_path):
     (tmp_path / "ab.tokens").write_text("x")
     grown(tmp_path).remove()
     assert [path.name for path in tmp_path.iterdir()] == ["ab.tokens"]
+
+
+def test_reading_changes_no_file(tmp_path):
+    grown(tmp_path)
+    with open(tmp_path / "a.tokens", "ab") as file:
+        file.write(b"more")
+    before = {path: (path.stat().st_mtime_ns, path.stat().st_size) for path in tmp_path.iterdir()}
+    assert GrowingArrays(tmp_path, "a", read_only=True)["tokens"].tolist() == [0, 0, 1, 0, 1, 2]
+    after = {path: (path.stat().st_mtime_ns, path.stat().st_size) for path in tmp_path.iterdir()}
+    assert after == before

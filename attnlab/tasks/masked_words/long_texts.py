@@ -128,7 +128,7 @@ def _write(
 
 def _opened(folder: Path) -> LongTexts:
     checked_digest(folder)
-    arrays = {part: GrowingArrays(folder, part) for part in PARTS}
+    arrays = {part: GrowingArrays(folder, part, read_only=True) for part in PARTS}
     parts = {
         part: Ragged.of_lengths(each["tokens"], each["lengths"]) for part, each in arrays.items()
     }

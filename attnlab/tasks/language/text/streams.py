@@ -134,5 +134,5 @@ def _opened(folder: Path) -> Streams:
 
 
 def _stream(folder: Path, name: str) -> Stream:
-    part = GrowingArrays(folder, name)
+    part = GrowingArrays(folder, name, read_only=True)
     return Stream(part["tokens"], part["sizes"], part.counts["words"], part.counts["bytes"])
