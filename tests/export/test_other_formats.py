@@ -7,6 +7,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from exported_examples import example_of
 
 from attnlab.errors import RequestError
 from attnlab.export.check import MOST_APART, compare
@@ -99,6 +100,8 @@ def test_what_ctranslate2_lacks_is_named(exported):
         ("task=fib", "attention=bahdanau", "model.units=4"),
         ("task=fib_random", "attention=multi_head", *SMALL),
         ("task=digits", "attention=multi_head", "model.units=16", "model.layers=1"),
+        ("task=masked_words", "data.sentences=200", "attention=multi_head", *SMALL),
+        ("task=answer", "data.questions=100", "model=transformer", "attention=multi_head", *SMALL),
     ],
     ids=lambda words: words[0],
 )
@@ -111,3 +114,27 @@ def test_onnx_has_the_same_outputs(exported, tmp_path, words):
         module.check(made, None)
         module.write(made, tmp_path, None)
         assert compare(made, module.outputs(made, tmp_path)).passed
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("task=masked_words", "data.sentences=200", "task.tokenizer=bpe", *SMALL),
+        ("task=answer", "data.questions=100", "attention=bahdanau", "model=rnn", "model.units=8"),
+        ("task=classify", "data=agreement", "data.texts=100", "attention=bahdanau", "model=rnn"),
+        LANGUAGE,
+    ],
+    ids=lambda words: words[0],
+)
+def test_a_saved_model_has_the_same_outputs_and_its_example_runs(exported, tmp_path, words):
+    from attnlab.export import saved_model
+    from attnlab.export.card import example
+    from attnlab.export.exporting import _add_texts
+
+    made = exported(*words)
+    saved_model.write(made, tmp_path, None)
+    assert compare(made, saved_model.outputs(made, tmp_path)).passed
+    _add_texts(made, tmp_path)
+    (tmp_path / "example.py").write_text(example(made, "saved_model", saved_model.code(made)))
+    assert len(example_of(tmp_path).splitlines()) >= 1

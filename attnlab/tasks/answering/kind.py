@@ -58,6 +58,7 @@ KIND = Kind(
         summary="questions about a text",
         predictor=f"{_HERE}.predictor:AnswerPredictor",
         example=f"{_HERE}.task:served_example",
+        exported=f"{_HERE}.exported:exported",
         vectors=True,
         next_steps={
             "pretrained": f"{_ASK}, or train with model.start=drawn, then attnlab compare",

@@ -47,6 +47,7 @@ KIND = Kind(
         summary="the words for [MASK] in a text",
         predictor=f"{_HERE}.predictor:FillPredictor",
         example=f"{_HERE}.task:served_example",
+        exported=f"{_HERE}.models.exported:exported",
         vectors=True,
         next_steps={
             "": 'attnlab fill {run} "The [MASK] ...", or train with attention={other}, then '
