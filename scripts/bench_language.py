@@ -41,7 +41,7 @@ def make_learner(seed: int = 0, words: tuple[str, ...] = ()):
 def make_epoch(learner) -> Callable[[], Any]:
     """An epoch of `STEPS` steps."""
     (chunk,) = learner.chunks(1)
-    return partial(learner.program.train, chunk, np.full(chunk.steps, 1e-3), 0)
+    return partial(learner.train, chunk, np.full(chunk.steps, 1e-3), 0)
 
 
 def make_generate(learner) -> Callable[[], Any]:
