@@ -25,15 +25,19 @@ def kneser_ney(
 
     Returns:
         `kneser_ney_2` and so on, with -ln P of each of the part's N tokens (N,); and a sentence if
-        they are left out, because train has more than `MOST_TOKENS` tokens.
+        train has more than `MOST_TOKENS` tokens, of which only the last ones are counted then.
     """
+    notes, left, counted = [], MOST_TOKENS, list[np.ndarray]()
     if (size := sum(map(len, train))) > MOST_TOKENS:
-        return {}, [
-            f"The baselines by Kneser-Ney are left out: they take too long for {size:,} tokens, "
-            f"more than {MOST_TOKENS:,}."
-        ]
-    nats = KneserNey(train, highest, tokens).nats(part)
-    return {f"kneser_ney_{order}": nats[order - 1] for order in range(2, highest + 1)}, []
+        notes.append(
+            f"The baselines by Kneser-Ney are counted on the last {MOST_TOKENS:,} of {size:,} "
+            "tokens of train: all would take too long."
+        )
+    for sequence in reversed(train):
+        counted.insert(0, sequence[max(len(sequence) - left, 0) :])
+        left -= len(counted[0])
+    nats = KneserNey(counted, highest, tokens).nats(part)
+    return {f"kneser_ney_{order}": nats[order - 1] for order in range(2, highest + 1)}, notes
 
 
 class _Counts(NamedTuple):

@@ -129,9 +129,17 @@ def test_named_baselines_have_an_order_each(monkeypatch):
     assert [*found] == [f"kneser_ney_{order}" for order in range(2, 8)] and not notes
     every = KneserNey(TRAIN, 7, V).nats(part)
     assert all(np.array_equal(found[f"kneser_ney_{n}"], every[n - 1]) for n in range(2, 8))
-    monkeypatch.setattr(module, "MOST_TOKENS", 282)
-    found, notes = kneser_ney(TRAIN, part, V)
-    assert not found and "283 tokens, more than 282" in notes[0]
+    size = sum(map(len, TRAIN))
+    for most in (size - 1, len(TRAIN[-1]) + 3, 5):
+        monkeypatch.setattr(module, "MOST_TOKENS", most)
+        found, notes = kneser_ney(TRAIN, part, V)
+        assert f"counted on the last {most} of {size} tokens of train" in notes[0]
+        left, last = most, []
+        for sequence in TRAIN[::-1]:
+            last = [*([sequence[-left:]] if left > 0 else []), *last]
+            left -= len(sequence)
+        every = KneserNey(last, 7, V).nats(part)
+        assert np.array_equal(found["kneser_ney_7"], every[6])
 
 
 @pytest.mark.realdata
