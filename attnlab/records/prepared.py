@@ -27,8 +27,8 @@ def prepared(
 ) -> Opened:
     """Open a folder of the cache, which is made first if it is missing or damaged.
 
-    One process at a time makes a folder; others wait for it. What a killed process has made, or one
-    without room on the disk, stays in a folder beside it, where the next call continues.
+    One process at a time makes a folder; others wait for it. If that process is killed, or the disk
+    is full, its files stay in the folder `.unfinished-NAME`, where the next call continues.
 
     Args:
         folder: the folder; its name says everything that determines its content.

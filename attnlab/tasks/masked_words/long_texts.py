@@ -70,7 +70,7 @@ def read_long_texts(
         text: the task's settings of tokenization.
         seed: the run's.
         cache: the folder of caches.
-        progress: is told the number of bytes read.
+        progress: gets the number of bytes read, and of all.
 
     Raises:
         RequestError: the text can't be read, a part has no words, or the cache can't be written.

@@ -249,7 +249,7 @@ def test_more_than_a_gigabyte_stays_on_the_disk(tmp_path):
 
 @pytest.mark.parametrize("between", ["\n", "\n\n", " \n \n\n"])
 def test_pieces_have_the_documents_of_the_whole(between, tmp_path, monkeypatch):
-    documents = [f"Document {n} begins. It goes on\nhere. It ends." for n in range(40)]
+    documents = [f"Document {n} begins. It continues\nhere. It ends." for n in range(40)]
     if between == "\n":
         documents = [each.replace("\n", " ") for each in documents]
     path = tmp_path / "a.txt"

@@ -25,7 +25,7 @@ def kneser_ney(
 
     Returns:
         `kneser_ney_2` and so on, with -ln P of each of the part's N tokens (N,); and a sentence if
-        train has more than `MOST_TOKENS` tokens, of which only the last ones are counted then.
+        train has more than `MOST_TOKENS` tokens: then only the last `MOST_TOKENS` are counted.
     """
     notes, left, counted = [], MOST_TOKENS, list[np.ndarray]()
     if (size := sum(map(len, train))) > MOST_TOKENS:

@@ -40,7 +40,7 @@ class Reading:
     Args:
         corpus: its part `train` fits the tokenizer.
         settings: of the tokenizer: `kind`, `size`, `min_count`.
-        progress: is told the number of bytes read.
+        progress: gets the number of bytes read, and of all.
 
     Attributes:
         raw: the text of each part.
