@@ -101,6 +101,12 @@ def changed(path: Path) -> RequestError:
     return RequestError(f"{path}: changed while it was read: run the command again.")
 
 
+def state_of(file: Path) -> tuple[int, ...]:
+    """Return what changes when a file is written: its size, its time, its number."""
+    found = file.stat()
+    return found.st_size, found.st_mtime_ns, found.st_ino
+
+
 def _character_start(text: bytes, at: int) -> int:
     while 0 < at < len(text) and 0x80 <= text[at] < 0xC0:
         at -= 1

@@ -14,7 +14,7 @@ from attnlab.tasks.split import check_shares
 from attnlab.tasks.text_corpus import left_out, listed, shown
 from attnlab.tasks.texts.corpus import Corpus, by_position
 from attnlab.text.cleaning import shortened, unwrapped
-from attnlab.text.raw_text import RawText, changed
+from attnlab.text.raw_text import RawText, changed, state_of
 from attnlab.text.reading import decoded, encoding_of, is_hidden, is_text_name
 from attnlab.text.sentences import sentence_spans
 
@@ -79,7 +79,7 @@ class TextFiles(Corpus):
                 f"data.path: expected a folder with files *.txt or *.md, got {path}."
             )
         with explained(f"data.path: {path} can't be read"):
-            self._states = {file: _state(file) for file in files}
+            self._states = {file: state_of(file) for file in files}
             is_long = self.text_size > _MOST_BYTES
             for done, file in enumerate(files):
                 self._files[file] = file if is_long else file.read_bytes()
@@ -134,7 +134,7 @@ class TextFiles(Corpus):
     def check_unchanged(self) -> None:  # noqa: D102
         for file, state in self._states.items():
             with explained(f"data.path: {file} can't be read any more"):
-                if _state(file) != state:
+                if state_of(file) != state:
                     raise changed(file)
 
     def _read(self, part: str) -> Iterator[Sequence[str]]:
@@ -251,12 +251,6 @@ def _as_utf8(content: bytes | Path, where: str) -> RawText:
 
 def _is_blank(content: bytes | Path) -> bool:
     return all(not block.strip() for block in RawText(content).blocks())
-
-
-def _state(file: Path) -> tuple[int, ...]:
-    """Return what changes when a file is written: its size, its time, its number."""
-    found = file.stat()
-    return found.st_size, found.st_mtime_ns, found.st_ino
 
 
 def _size(text: str) -> int:

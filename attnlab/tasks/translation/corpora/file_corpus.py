@@ -20,6 +20,7 @@ from attnlab.tasks.translation.corpora.splitting import (
 from attnlab.tasks.translation.corpora.text_files import PartFiles
 from attnlab.tasks.translation.pair import Pair
 from attnlab.text.cleaning import normalized
+from attnlab.text.raw_text import state_of
 
 
 class FileCorpus(Corpus):
@@ -100,7 +101,5 @@ class FileCorpus(Corpus):
 
 
 def _states(files: PartFiles) -> list[tuple[int, ...]]:
-    """Return what changes when files are written: their sizes, times and numbers."""
     with explained("data: expected files that stay, but one can't be read any more"):
-        found = [path.stat() for path in files.present()]
-    return [(each.st_size, each.st_mtime_ns, each.st_ino) for each in found]
+        return [state_of(path) for path in files.present()]
