@@ -297,8 +297,9 @@ def _job(cfg: DictConfig, arguments: list[str]) -> int:
     try:
         checked = config.from_hydra(cfg)
         from attnlab.run import runner
+        from attnlab.run.several_hosts import on_all_hosts
 
-        runner.run(checked)
+        on_all_hosts(checked.trainer, lambda: runner.run(checked))
     except Exception as error:
         return _report(hinted(error, arguments))
     return DONE

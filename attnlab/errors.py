@@ -35,6 +35,10 @@ class RunFailed(RuntimeError):
     """The run itself failed, for example on a loss that is not finite. Exit code 1."""
 
 
+class HostLost(RunFailed):
+    """Another host of the run has ended or can't be reached."""
+
+
 class Pruned(Exception):
     """A search stopped the run early; its folder stays, and it is neither completed nor failed."""
 

@@ -33,7 +33,7 @@ class Pair:
         import keras
 
         from attnlab.run.building import make_model, make_task, start_afresh
-        from attnlab.run.loop import make_learner
+        from attnlab.run.building import make_learner
         from attnlab.training.optimizers import make_optimizer
 
         config = checked(overrides)

@@ -46,8 +46,7 @@ RUNS = {
 
 def trained(config, epochs: int = 3) -> list[np.ndarray]:
     """The values of all variables after some epochs with a constant learning rate."""
-    from attnlab.run.building import make_task, start_afresh
-    from attnlab.run.loop import make_learner
+    from attnlab.run.building import make_learner, make_task, start_afresh
 
     task = make_task(config)
     task.load(config.seed)
@@ -67,15 +66,22 @@ def difference(first: list[np.ndarray], second: list[np.ndarray]) -> float:
 
 
 def main(kinds: list[str]) -> None:
-    """Print how far two devices are from one, by kind, as JSON; a process of its own."""
-    from attnlab.run.building import check_devices
+    """Print how far two devices are from one, by kind, as JSON; a process of its own.
+
+    The devices are hosts if `TF_CONFIG` names some.
+    """
+    from attnlab.run.building import import_tensorflow
     from attnlab.sweeps.composer import configuration
 
     found = {}
     for kind in kinds:
         words = [*SMALL, *RUNS[kind], "tracking.enabled=false"]
         configs = [configuration([*words, f"trainer.devices={number}"]) for number in (2, 1)]
-        check_devices(configs[0])
+        import_tensorflow()
+        from attnlab.training import devices
+
+        devices.hosts_for(configs[0].trainer)
+        devices.devices_for(configs[0].trainer)
         found[kind] = float(difference(*map(trained, configs)))
     print(json.dumps(found))
 

@@ -26,8 +26,7 @@ RUNS = {
 
 def validation_losses(words: tuple[str, ...]) -> list[float]:
     """`val_loss` after the first steps of each of two epochs."""
-    from attnlab.run.building import make_task, start_afresh
-    from attnlab.run.loop import make_learner
+    from attnlab.run.building import make_learner, make_task, start_afresh
     from attnlab.sweeps.composer import configuration
 
     config = configuration([*words, *SMALL])

@@ -13,7 +13,8 @@ from attnlab.config.rules import lookup
 from attnlab.config.sections import Option, RunConfig
 from attnlab.errors import RequestError
 from attnlab.run.command import spent
-from attnlab.tasks.base import Task, TaskData
+from attnlab.tasks.base import Learner, Task, TaskData
+from attnlab.tasks.declaration import load
 from attnlab.tasks.kinds import kind_of
 from attnlab.training import tensorflow_internals
 
@@ -82,6 +83,12 @@ def make_model(config: RunConfig, task: Task) -> keras.Model:
         return task.build(partial(_construct, "attention", config.attention), model)
     finally:
         keras.config.set_dtype_policy(before)
+
+
+@spent("building")
+def make_learner(config: RunConfig, task: Task) -> Learner:
+    """Return the learner of the task's kind with a new model; the task's data are loaded."""
+    return load(task.kind.models.learner)(config, task, make_model(config, task))
 
 
 def counted_model(config: RunConfig, task: Task) -> keras.Model:

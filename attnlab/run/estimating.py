@@ -10,9 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from attnlab.config.sections import RunConfig
-from attnlab.run.building import memory, start_afresh
+from attnlab.run.building import make_learner, memory, start_afresh
 from attnlab.run.console import screen
-from attnlab.run.loop import make_learner
 from attnlab.run.runner import prepared
 from attnlab.tasks.base import Chunk, Learner
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import math
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -18,13 +18,13 @@ from attnlab.records.checkpoints import Checkpoint, Checkpoints
 from attnlab.records.logs import in_words
 from attnlab.records.run_directory import RunDirectory
 from attnlab.run import figures
-from attnlab.run.building import make_model, start_afresh
+from attnlab.run.building import make_learner, start_afresh
 from attnlab.run.command import check_for_interrupt, spent
 from attnlab.run.console import Screen, about_losses
 from attnlab.run.loading import load_weights
 from attnlab.run.recorder import Recorder
-from attnlab.tasks.base import Learner, Report, Task, TaskData
-from attnlab.tasks.declaration import load
+from attnlab.run.several_hosts import Workers
+from attnlab.tasks.base import Learner, Report, Task, TaskData, assign
 from attnlab.training.schedules import Monitor, learning_rates
 from attnlab.training.stacking import runs_here, width_of
 
@@ -96,6 +96,7 @@ class Session:
 
     def __post_init__(self) -> None:
         self.state = TrainingState()
+        self.workers = Workers.here()
         self._monitor = Monitor(*self.task.monitor, self.config.trainer.min_delta)
         self._checkpoints = Checkpoints(self.folder.checkpoint)
         self._best_values: list[np.ndarray] = []  # of the model's variables
@@ -108,9 +109,11 @@ class Session:
         self.recorder.write_request(self.task, self.data)
         self.screen.say(self.data.summary())
         checkpoint = self._checkpoints.newest() if self.resumed else None
+        config = self._as_compiled()
+        self.workers.prepare(config, self.data)
         start_afresh(self.config.seed)
         done = checkpoint.state["history"] if checkpoint else []
-        learner = make_learner(self._as_compiled(), self.task)
+        learner = make_learner(config, self.task)
         learner.progress = self.screen.working
         self._fix_program(learner, checkpoint)
         self._best_values = learner.values()
@@ -120,7 +123,7 @@ class Session:
         self.screen.training(self.config.trainer.epochs, len(done), self.task.kind.scoring.bars)
         figures.start()
         self._train(learner)
-        _assign(learner.model.variables, self._best_values)
+        assign(learner.model.variables, self._best_values)
         self.screen.working(0, None, "scoring the test part")
         metrics, report = self._evaluate(learner)
         self.recorder.write_results(learner, metrics, report)
@@ -131,7 +134,7 @@ class Session:
 
     def _as_compiled(self) -> RunConfig:
         """Return the configuration with the compiler that the run started with, if it has."""
-        xla = self.folder.status.read().get("xla")
+        xla = self.folder.status.read().get("xla", self.workers.compiler)
         if xla is None:
             return self.config
         return self.config.with_values({"trainer.jit": xla})
@@ -200,9 +203,11 @@ class Session:
         for chunk in chunks[state.chunks_done :]:
             done = state.steps_in_epoch
             own_rates = rates[done : done + chunk.steps]
-            with spent("training" if state.steps_taken + done else "first steps"):
-                losses = learner.train(chunk, own_rates, state.steps_taken + done)
-            if state.steps_taken + done == 0:
+            first = state.steps_taken + done
+            self.workers.take_steps(learner, epoch, state.chunks_done, own_rates, first)
+            with spent("training" if first else "first steps"):
+                losses = learner.train(chunk, own_rates, first)
+            if first == 0:
                 took = time.perf_counter() - self._epoch_started
                 log.debug("the first %d steps took %.2f s with compilation", chunk.steps, took)
             _require_finite(losses.values, epoch, done)
@@ -253,7 +258,7 @@ class Session:
         content["seconds"] += started - self.started
         if state.chunks_done:
             content["epoch_seconds"] = self._seconds_in_epoch()
-        arrays = [variable.numpy() for variable in _variables(learner)]
+        arrays = learner.trained_values()
         with self.recorder.writing("a checkpoint"):
             self._checkpoints.save(step, content, [*arrays, *state.losses, *state.sizes])
         self._saved, self._saved_at = (state.epochs, step), time.perf_counter()
@@ -268,9 +273,9 @@ class Session:
         if checkpoint is None:
             self.recorder.rewind([])
             return
-        variables, saved = _variables(learner), checkpoint.state
-        arrays, rest = checkpoint.arrays[: len(variables)], checkpoint.arrays[len(variables) :]
-        shapes = [tuple(variable.shape) for variable in variables]
+        trained, saved = learner.trained_variables(), checkpoint.state
+        arrays, rest = checkpoint.arrays[: len(trained)], checkpoint.arrays[len(trained) :]
+        shapes = [tuple(variable.shape) for variable in trained]
         if [array.shape for array in arrays] != shapes or len(rest) != 2 * saved["chunks_done"]:
             raise CannotResume(
                 f"{self.folder.checkpoint}: the variables of the checkpoint and of the model have "
@@ -286,7 +291,7 @@ class Session:
             except RequestError as error:
                 raise CannotResume(str(error)) from error
             self._best_values = learner.values()
-        _assign(variables, arrays)
+        learner.assign(arrays)
         log.info("resumed after epoch %d, chunk %d", self.state.epochs, half)
 
     # The result
@@ -318,22 +323,6 @@ class Session:
             "notes": notes,
         }
         return metrics, report
-
-
-@spent("building")
-def make_learner(config: RunConfig, task: Task) -> Learner:
-    """Return the learner of the task's kind with a new model; the task's data are loaded."""
-    return load(task.kind.models.learner)(config, task, make_model(config, task))
-
-
-def _variables(learner: Learner) -> list[Any]:
-    """Everything that training changes, in an order that the configuration determines."""
-    return [*learner.model.variables, *learner.optimizer.variables]
-
-
-def _assign(variables: Sequence[Any], values: Sequence[np.ndarray]) -> None:
-    for variable, value in zip(variables, values, strict=True):
-        variable.assign(value)
 
 
 def _require_finite(losses: np.ndarray, epoch: int, before: int) -> None:

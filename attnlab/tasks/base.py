@@ -191,6 +191,18 @@ class Learner(Protocol):
 
         return [np.array(variable) for variable in self.model.variables]
 
+    def trained_variables(self) -> list[Any]:
+        """Return everything that training changes; the configuration determines the order."""
+        return [*self.model.variables, *self.optimizer.variables]
+
+    def trained_values(self) -> list[np.ndarray]:
+        """Return the values of `trained_variables`."""
+        return [variable.numpy() for variable in self.trained_variables()]
+
+    def assign(self, values: Sequence[np.ndarray]) -> None:
+        """Assign values to `trained_variables`."""
+        assign(self.trained_variables(), values)
+
     def chunks(self, epoch: int) -> Sequence[Chunk]:
         """Return the steps of an epoch in order, as chunks.
 
@@ -227,6 +239,12 @@ class Learner(Protocol):
     def epoch_figures(self, epoch: int) -> Mapping[str, Figure]:
         """Return figures by file name to show during training; most epochs have none."""
         return {}
+
+
+def assign(variables: Sequence[Any], values: Sequence[np.ndarray]) -> None:
+    """Assign values to variables."""
+    for variable, value in zip(variables, values, strict=True):
+        variable.assign(value)
 
 
 def require_part(parts: Collection[str], part: str) -> None:

@@ -315,6 +315,7 @@ OTHERS = ("pooling", "luong_local", "scaled_dot_product", "multi_head")
     [
         ("attention=none",),
         (*BAHDANAU, "optimizer.clip_norm=1", "model.dropout=0.2", "attention.dropout=0.1"),
+        (*BAHDANAU, "trainer.accumulate=2", "model.dropout=0.2"),
         *(pytest.param((f"attention={each}",), marks=slow) for each in OTHERS),
         pytest.param((*BAHDANAU, "optimizer=sgd"), marks=slow),
         pytest.param(("attention=luong_global", *LAYERS, "model.dropout=0.3"), marks=slow),

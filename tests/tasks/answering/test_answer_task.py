@@ -11,9 +11,8 @@ from run_folders import make_run
 
 from attnlab.errors import RequestError
 from attnlab.records.run_directory import RunDirectory
-from attnlab.run.building import make_task, start_afresh
+from attnlab.run.building import make_learner, make_task, start_afresh
 from attnlab.run.loading import TrainedRun
-from attnlab.run.loop import make_learner
 from attnlab.tasks.answering.corpora.questions import Questions
 from attnlab.tasks.answering.task import Answer
 from attnlab.text.tokenizers import Tokenizer

@@ -13,8 +13,7 @@ from download_server import serving
 
 from attnlab.cli import main
 from attnlab.errors import RequestError
-from attnlab.run.building import make_task
-from attnlab.run.loop import make_learner
+from attnlab.run.building import make_learner, make_task
 from attnlab.tasks.forecasting import ett
 from attnlab.tasks.forecasting.data import baselines, ett_files
 from attnlab.tasks.forecasting.ett import Ett

@@ -11,9 +11,8 @@ import pytest
 
 from attnlab.cli import main
 from attnlab.records.run_directory import RunDirectory
-from attnlab.run.building import import_tensorflow
+from attnlab.run.building import import_tensorflow, make_learner
 from attnlab.run.loading import ServedModel, TrainedRun
-from attnlab.run.loop import make_learner
 from attnlab.run.runner import run
 
 import_tensorflow()
