@@ -10,7 +10,7 @@ from __future__ import annotations
 import dataclasses
 import sys
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -123,9 +123,10 @@ class Workers:
         self._epoch = epoch
 
     def end(self) -> None:
-        """Let the workers end."""
+        """Let the workers end; the run is complete without them."""
         if self._messages is not None:
-            self._messages.send([_END])
+            with suppress(HostLost), self.required():
+                self._messages.send([_END])
 
 
 def _help(messages: Messages) -> None:
