@@ -278,7 +278,7 @@ def published_table(finding: Finding) -> Iterator[str]:
 
 def where(row: Row) -> str:
     """The settings of the group that a published number is about."""
-    names = [name for name in row if name in ("task", "attention") or "." in name]
+    names = [name for name in row if name in ("task", "data", "attention") or "." in name]
     return ", ".join(f"`{name.rpartition('.')[2]}={row[name]}`" for name in names if row[name])
 
 

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 import tensorflow as tf
 
-from attnlab.errors import HostLost, RequestError, explained
+from attnlab.errors import HostLost, RequestError, explained, plain_text
 from attnlab.process import variable
 from attnlab.training.tensorflow_internals import slurm_hosts, slurm_tasks_per_host
 
@@ -63,16 +63,24 @@ class Hosts(NamedTuple):
         resolver = tf.distribute.cluster_resolver.SimpleClusterResolver(
             cluster, num_accelerators={"GPU": gpus}, **place
         )
-        with _own_signals():
-            return tf.distribute.MultiWorkerMirroredStrategy(resolver)
+        try:
+            with _own_signals():
+                return tf.distribute.MultiWorkerMirroredStrategy(resolver)
+        except tf.errors.OpError as error:
+            raise RequestError(
+                f"trainer.devices: {self.addresses[self.index]} can't be used: {plain_text(error)}"
+            ) from error
 
     def _meet(self) -> None:
         """Wait until all hosts are here: TensorFlow would wait for ever, and ignore Ctrl-C."""
-        end = time.monotonic() + PATIENCE
+        end, port = time.monotonic() + PATIENCE, int(self.addresses[self.index].rpartition(":")[2])
+        with explained(f"trainer.devices: port {port} of this host can't be used"):
+            server = socket.create_server(("", port))
         try:
-            if self.is_chief:
-                self._welcome(end)
-            else:
+            with server:
+                if self.is_chief:
+                    self._welcome(server, end)
+            if not self.is_chief:
                 self._greet(end)
         except TimeoutError:
             raise RequestError(
@@ -80,13 +88,9 @@ class Hosts(NamedTuple):
                 f"{PATIENCE:.0f} s: start the same command on each host."
             ) from None
 
-    def _welcome(self, end: float) -> None:
+    def _welcome(self, server: socket.socket, end: float) -> None:
         """Wait for a greeting from each worker, then answer all."""
-        port = int(self.addresses[0].rpartition(":")[2])
-        with explained(f"trainer.devices: port {port} of this host can't be used"):
-            server = socket.create_server(("", port))
         with ExitStack() as open_ones:
-            open_ones.enter_context(server)
             here: dict[int, socket.socket] = {}
             while len(here) < len(self.addresses) - 1:
                 server.settimeout(max(end - time.monotonic(), 0.001))
@@ -95,7 +99,8 @@ class Hosts(NamedTuple):
                 with suppress(OSError, ValueError):  # it is no worker, or has ended
                     here[int(worker.recv(_LONGEST))] = worker
             for worker in here.values():
-                worker.sendall(b"all")
+                with suppress(OSError):  # it has ended
+                    worker.sendall(b"all")
 
     def _greet(self, end: float) -> None:
         """Tell the chief that this worker is here, as soon as it listens; wait for its answer."""
@@ -139,23 +144,38 @@ def _of_tensorflow(text: str) -> Hosts:
         raise RequestError(f"{_CONFIG}: names no hosts: add cluster.worker, or unset {_CONFIG}.")
     if other := next((job for job in [*jobs, place] if job not in ("chief", "worker")), None):
         raise RequestError(f"{_CONFIG}: expected jobs named chief or worker, got {other}.")
+    if wrong := next((each for each in addresses if not _is_address(each)), None):
+        raise RequestError(f"{_CONFIG}: expected addresses HOST:PORT, got {wrong}.")
     if not 0 <= index < len(jobs.get(place, [])):
         raise RequestError(f"{_CONFIG}: task {place} {index} is not in its cluster.")
     return Hosts(addresses, index + (len(jobs.get("chief", [])) if place == "worker" else 0))
 
 
+def _is_address(text: Any) -> bool:
+    host, _, port = str(text).rpartition(":")
+    return bool(host) and port.isdigit()
+
+
 def _of_slurm(environment: Mapping[str, str]) -> Hosts | None:
     """Return the tasks of a job step, each a host; None outside of a step with several."""
-    if int(environment.get(f"{_STEP}NUM_TASKS") or 1) == 1:
+    if environment.get(f"{_STEP}NUM_TASKS", "1") == "1":
         return None
-    names = slurm_hosts(environment[f"{_STEP}NODELIST"])
-    tasks = slurm_tasks_per_host(environment[f"{_STEP}TASKS_PER_NODE"])
-    places = [(name, at) for name, count in zip(names, tasks, strict=True) for at in range(count)]
-    index = int(environment["SLURM_PROCID"])
-    if places[index][1] != int(environment["SLURM_LOCALID"]):
+    try:
+        names = slurm_hosts(environment[f"{_STEP}NODELIST"])
+        tasks = slurm_tasks_per_host(environment[f"{_STEP}TASKS_PER_NODE"])
+        places = [
+            (name, at) for name, count in zip(names, tasks, strict=True) for at in range(count)
+        ]
+        index, step = int(environment["SLURM_PROCID"]), int(environment.get(f"{_STEP}ID", "0"))
+        job, on_host = int(environment["SLURM_JOB_ID"]), int(environment["SLURM_LOCALID"])
+        is_in_place = places[index][1] == on_host
+    except (LookupError, ValueError) as error:
+        raise RequestError(
+            f"{_STEP}*: expected the variables that srun sets for each task, but {error!r}."
+        ) from error
+    if not is_in_place:
         raise RequestError("trainer.devices: start the tasks in blocks: srun --distribution=block.")
-    number = int(environment["SLURM_JOB_ID"]) * 16 + int(environment.get(f"{_STEP}ID") or 0)
-    first = _FIRST_PORT + number % _PORTS
+    first = _FIRST_PORT + (job * 16 + step) % _PORTS
     return Hosts(tuple(f"{name}:{first + at}" for name, at in places), index)
 
 

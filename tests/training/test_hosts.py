@@ -79,6 +79,7 @@ def test_one_host_is_none(monkeypatch):
         ("[]", "expected JSON such as"),
         ('{"cluster": {"worker": 3}}', "expected JSON such as"),
         ('{"cluster": {"ps": ["c:3"], "worker": ["a:1"]}}', "chief or worker, got ps"),
+        ('{"cluster": {"worker": ["a:1", "b"]}}', "expected addresses HOST:PORT, got b"),
         ('{"cluster": {"worker": ["a:1"]}, "task": {"index": 1}}', "task worker 1 is not in"),
     ],
 )
@@ -210,6 +211,13 @@ def test_a_run_goes_on_after_the_loss_of_any_host(attnlab):
     found, whole_run = weights(alone / name), weights(expected / name)
     for key, array in whole_run.items():
         np.testing.assert_allclose(found[key], array, atol=1e-5)
+
+
+def test_wrong_variables_of_slurm(monkeypatch):
+    for name, value in (SLURM | {"SLURM_PROCID": "3"}).items():
+        monkeypatch.setenv(name, value)
+    with pytest.raises(RequestError, match="expected the variables that srun sets"):
+        hosts_of_this_run()
 
 
 class Heard:
