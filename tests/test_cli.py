@@ -20,6 +20,7 @@ from attnlab import __version__
 from attnlab.cli import _job, main
 from attnlab.commands import verbs
 from attnlab.config.options import options
+from attnlab.config.sections import RunConfig
 from attnlab.run.building import import_tensorflow
 from attnlab.run.console import Screen, bars
 from attnlab.terminal import plain_console
@@ -126,7 +127,8 @@ def test_a_run_completes_even_if_nobody_reads_its_result(monkeypatch):
     read, write = os.pipe()
     os.close(read)
     with os.fdopen(write, "w") as gone, monkeypatch.context() as patch:
-        patch.setattr("attnlab.config.composing.from_hydra", lambda cfg: cfg)
+        checked = RunConfig({})
+        patch.setattr("attnlab.config.composing.from_hydra", lambda cfg: checked)
         patch.setattr("attnlab.run.runner.run", _broken)
         patch.setattr(sys, "stdout", gone)
         assert _job(None, []) == 0

@@ -39,6 +39,7 @@ def in_order(
     if alone or count == 1:
         yield from ((job, function(job)) for job in jobs)
         return
+    from concurrent.futures import wait
     from concurrent.futures.process import BrokenProcessPool
 
     from joblib.externals.loky import ProcessPoolExecutor  # needs no `if __name__ == "__main__"`
@@ -58,6 +59,8 @@ def in_order(
     except BrokenProcessPool as error:
         raise OSError(errno.ENOMEM, "a process ended, perhaps for lack of memory") from error
     finally:
+        # A job that loky still holds back when it kills its processes costs it a KeyError.
+        wait([future for _, future in waiting if future.cancel()], timeout=_SECONDS)
         pool.shutdown(kill_workers=True)
 
 
