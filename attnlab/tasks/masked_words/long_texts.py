@@ -22,11 +22,11 @@ from attnlab.tasks.split import rank
 from attnlab.tasks.text_corpus import PARTS, digest_of
 from attnlab.tasks.texts.corpus import Corpus, Piece
 from attnlab.text.cleaning import normalized, text_key
+from attnlab.text.raw_text import fitted
 from attnlab.text.tokenizers import END, START, UNKNOWN, Tokenizer
 
 _FORMAT = 1
 _TOKENIZER, _PARTS = "tokenizer.json", "parts.json"
-_MOST_FITTED = 200_000_000  # bytes of text on which a tokenizer is fitted
 _MOST_HELD_OUT = 10_000_000  # bytes of text in validation, and in the test
 _FIELDS = ("rows", "cut", "unknown", "tokens")
 
@@ -136,17 +136,9 @@ def _opened(folder: Path) -> LongTexts:
 
 
 def _sentences(corpus: Corpus, division: _Division) -> Iterator[str]:
-    """Yield sentences of train: all, or those of pieces at equal distances."""
-
-    def chosen() -> Iterator[Piece]:
-        share, seen, found = min(_MOST_FITTED / corpus.text_size, 1.0), 0, 0
-        for piece in corpus.pieces("train"):
-            seen += len(piece.text)
-            if found < share * seen:
-                found += len(piece.text)
-                yield piece
-
-    for _, sentences in in_order(partial(_sentences_of, division=division), chosen()):
+    """Yield sentences of train on which a tokenizer is fitted."""
+    pieces = fitted(corpus.pieces("train"), corpus.text_size, lambda piece: len(piece.text))
+    for _, sentences in in_order(partial(_sentences_of, division=division), pieces):
         yield from sentences
 
 

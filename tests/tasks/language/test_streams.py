@@ -83,9 +83,9 @@ def test_unknown_characters_are_tokens_if_they_occur(tmp_path, monkeypatch):
 
 
 def test_a_tokenizer_is_fitted_on_blocks_from_all_over_a_long_text(monkeypatch):
-    monkeypatch.setattr(vocabulary, "_MOST_FITTED", 1500)
+    monkeypatch.setattr(raw_text, "_MOST_FITTED", 1500)
     text = raw_text.RawText(TEXT.encode())
-    found = [*vocabulary._spread(text)]
+    found = [*raw_text.fitted(text.blocks(), len(text))]
     assert 1000 <= sum(map(len, found)) <= 2500
     assert b"Zeile 0" in found[0] and b"Zeile 6" in found[-1]
 

@@ -8,7 +8,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from attnlab.errors import RequestError
-from attnlab.text.raw_text import RawText
+from attnlab.text.raw_text import RawText, fitted
 from attnlab.text.reading import decoded
 from attnlab.text.tokenizers import END, UNKNOWN, Tokenizer
 
@@ -16,7 +16,6 @@ _SPECIAL = END + 1  # PAD, UNKNOWN, START, END
 _TOGETHER = 1 << 22  # characters that are encoded in one call
 _LONGEST = 1 << 16  # characters of a piece of a line
 _LARGER = (0x80, 0x800, 0x10000)  # the first characters of 2, 3 and 4 bytes
-_MOST_FITTED = 200_000_000  # bytes on which a tokenizer is fitted
 _BREAK = "↵"  # label of a line break
 
 
@@ -160,19 +159,9 @@ def fit(text: RawText, where: str, *, kind: str, size: int, min_count: int) -> T
     """
     if kind == "bytes":
         return Tokenizer.fit([], kind=kind, size=size)
-    blocks = (decoded(block, where) for block in _spread(text))
+    blocks = (decoded(block, where) for block in fitted(text.blocks(), len(text)))
     lines = (piece.text for block in blocks for piece in _pieces(block))
     return Tokenizer.fit(lines, kind=kind, size=size, min_count=min_count)
-
-
-def _spread(text: RawText) -> Iterator[bytes]:
-    """Yield all blocks of a text, or those of a long text at equal distances."""
-    share, seen, found = min(_MOST_FITTED / max(len(text), 1), 1.0), 0, 0
-    for block in text.blocks():
-        seen += len(block)
-        if found < share * seen:
-            found += len(block)
-            yield block
 
 
 def token_ids(tokenizer: Tokenizer, text: str) -> np.ndarray:
