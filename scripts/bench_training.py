@@ -32,8 +32,7 @@ class Pair:
     def __init__(self, overrides: list[str]) -> None:
         import keras
 
-        from attnlab.run.building import make_model, make_task, start_afresh
-        from attnlab.run.building import make_learner
+        from attnlab.run.building import make_learner, make_model, make_task, start_afresh
         from attnlab.training.optimizers import make_optimizer
 
         config = checked(overrides)
