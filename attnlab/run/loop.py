@@ -21,6 +21,7 @@ from attnlab.run import figures
 from attnlab.run.building import make_learner, start_afresh
 from attnlab.run.command import check_for_interrupt, spent
 from attnlab.run.console import Screen, about_losses
+from attnlab.run.device_memory import memory_errors_explained
 from attnlab.run.loading import load_weights
 from attnlab.run.recorder import Recorder
 from attnlab.run.several_hosts import Workers
@@ -205,7 +206,8 @@ class Session:
             own_rates = rates[done : done + chunk.steps]
             first = state.steps_taken + done
             self.workers.take_steps(learner, epoch, state.chunks_done, own_rates, first)
-            with spent("training" if first else "first steps"):
+            explained = memory_errors_explained(self.config, self.task)
+            with spent("training" if first else "first steps"), explained:
                 losses = learner.train(chunk, own_rates, first)
             if first == 0:
                 took = time.perf_counter() - self._epoch_started

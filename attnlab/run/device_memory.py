@@ -1,0 +1,70 @@
+"""A device that runs out of memory while it trains: which smaller batch fits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import numpy as np
+
+from attnlab.config.sections import RunConfig
+from attnlab.errors import RequestError
+from attnlab.run.building import make_learner
+from attnlab.tasks.base import Task
+
+
+@contextmanager
+def memory_errors_explained(config: RunConfig, task: Task) -> Iterator[None]:
+    """Turn TensorFlow's error about memory in the body into one that names a batch that fits.
+
+    Raises:
+        RequestError: the device is out of memory.
+    """
+    try:
+        yield
+    except Exception as error:
+        if not _is_about_memory(error):
+            raise
+        size = config.trainer.batch_size
+        start = f"trainer.batch_size={size}: the device is out of memory."
+        if config.trainer.devices != 1:
+            advice = "Use a smaller batch and a larger trainer.accumulate."
+        elif fits := _fitting(config, task):
+            accumulate = config.trainer.accumulate * size // fits
+            advice = (
+                f"trainer.batch_size={fits} trainer.accumulate={accumulate} fits, with the same "
+                "result up to rounding."
+            )
+        else:
+            advice = "No smaller batch fits: use a smaller model."
+        raise RequestError(f"{start} {advice}") from error
+
+
+def _fitting(config: RunConfig, task: Task) -> int | None:
+    """Return the size of a smaller batch with which a step can be computed; None if none can.
+
+    It divides the present size, so accumulated batches have as many rows as one has now.
+    """
+    size = config.trainer.batch_size
+    tried = size
+    for smaller in [each for each in range(size // 2, 0, -1) if size % each == 0]:
+        if smaller > tried // 2:
+            continue
+        tried = smaller
+        accumulate = config.trainer.accumulate * size // smaller
+        values = {"trainer.batch_size": smaller, "trainer.accumulate": accumulate}
+        try:
+            learner = make_learner(config.with_values(values), task)
+            step = learner.chunks(1)[0].first(1)
+            learner.train(step, np.zeros(1, np.float32), 0)
+            return smaller
+        except Exception as error:
+            if not _is_about_memory(error):
+                raise
+    return None
+
+
+def _is_about_memory(error: Exception) -> bool:
+    from tensorflow.errors import ResourceExhaustedError
+
+    return isinstance(error, ResourceExhaustedError)
