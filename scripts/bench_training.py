@@ -161,7 +161,7 @@ import_tensorflow()
 from attnlab.training import weights_file
 figures.start = runner.wait_for_finishes = lambda: None
 runner._finish_in_background = lambda recorder: None
-weights_file.WeightsFiles.next = lambda files, scratch: b""
+weights_file.WeightsFiles.next = lambda files, values, scratch: b""
 sys.exit(cli.main(sys.argv[1:]))
 """
 
