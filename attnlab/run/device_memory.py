@@ -45,12 +45,9 @@ def _fitting(config: RunConfig, task: Task) -> int | None:
 
     It divides the present size, so accumulated batches have as many rows as one has now.
     """
-    size = config.trainer.batch_size
-    tried = size
-    for smaller in [each for each in range(size // 2, 0, -1) if size % each == 0]:
-        if smaller > tried // 2:
-            continue
-        tried = smaller
+    size = smaller = config.trainer.batch_size
+    while smaller > 1:
+        smaller = next(each for each in range(smaller // 2, 0, -1) if size % each == 0)
         accumulate = config.trainer.accumulate * size // smaller
         values = {"trainer.batch_size": smaller, "trainer.accumulate": accumulate}
         try:

@@ -223,21 +223,20 @@ def test_wrong_variables_of_slurm(monkeypatch):
 class Heard:
     """In place of `Messages`: stores what this host tells the others."""
 
-    told: list[bool] = []
+    flags: tuple[bool, ...] = ()
 
     def failed(self, here):
-        self.told = [*self.told, here]
+        self.flags = (*self.flags, here)
 
 
 @pytest.mark.parametrize(("digest", "failed"), [("other", True), (None, False)])
 def test_a_worker_needs_the_same_data(compose, digest, failed):
     config, messages = compose("task=fib", "attention=none"), Heard()
     digest = digest or make_task(config).load(config.seed).digest
-    with (
-        pytest.raises(RequestError, match="other data than the first") if failed else nullcontext()
-    ):
+    refused = pytest.raises(RequestError, match="other data than the first")
+    with refused if failed else nullcontext():
         several_hosts._loaded(messages, dataclasses.asdict(config), digest)
-    assert messages.told == [failed]
+    assert messages.flags == (failed,)
 
 
 @pytest.mark.slow
