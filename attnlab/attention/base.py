@@ -350,7 +350,7 @@ class Attention(Stepwise, keras.layers.Layer):
             memory_mask = None if isinstance(memory_mask, ProjectedMemory) else memory_mask
         else:
             memory = self.project(memory)
-        if self.causal_only and not causal and query.shape[1] != 1:
+        if self.causal_only and not causal:
             raise RequestError(
                 f"{type(self).__name__} reads a sequence's own past: call it with causal=True"
             )

@@ -227,7 +227,7 @@ def _distances(steps, memory_steps, start_index):
 def _check_cache(layer: Attention, length: int | None, bias: Any = None) -> None:
     together, at = layer(MEMORY, MEMORY, causal=True, position_bias=bias).context, 0
     cache = layer.empty_cache(B, length, W)
-    for steps in (2, 1, 1, S - 4):
+    for steps in (1, 2, 1, S - 4):
         vectors = MEMORY[:, at : at + steps]
         settings = {"start_index": at, "position_bias": bias}
         output, cache = layer.attend_to_past(vectors, cache, **settings)

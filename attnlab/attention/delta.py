@@ -24,7 +24,8 @@ class DeltaAttention(StateAttention):
 
     Source: Yang et al. 2024 (arXiv 2406.06484), sections 2.2 and 3. Difference: the paper's
     convolutions of queries, keys and values are `model.short_convolution`. flash-linear-attention
-    divides queries by `sqrt(d)`, which the norm undoes, except for its epsilon of 1e-5.
+    applies SiLU to values, too, and divides queries by `sqrt(d)`, which the norm undoes, except for
+    its epsilon of 1e-5.
 
     It knows only the masks of its past and of padding; other masks give wrong results.
 

@@ -58,7 +58,7 @@ class ForgettingAttention(HeadsAttention):
         seen = keys if mask is None else only(keys, ops.any(mask, axis=-2))
         sums = ops.cumsum(widen(seen[..., -1]), axis=-1)
         steps = start_index + ops.arange(ops.shape(query)[1])
-        now = ops.take(sums, ops.minimum(steps, ops.shape(keys)[-2] - 1), axis=-1)
+        now = ops.take(sums, ops.clip(steps, 0, ops.shape(keys)[-2] - 1), axis=-1)
         forgotten = ops.minimum(now[..., None] - sums[..., None, :], 0.0)
         bias = forgotten if bias is None else forgotten + ops.cast(bias, forgotten.dtype)
         return super().align(query, keys, mask, start_index, bias)

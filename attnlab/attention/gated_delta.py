@@ -25,8 +25,8 @@ class GatedDeltaAttention(DeltaAttention):
 
     Source: Yang et al. 2024 (arXiv 2412.06464), sections 3.1 and 3.4. Difference: no output gate,
     so that it differs from `DeltaAttention` by the decay alone; the paper's convolutions are
-    `model.short_convolution`. As there, masks other than those of past and padding give wrong
-    results.
+    `model.short_convolution`; no SiLU of values, as there. Masks other than those of past and
+    padding give wrong results.
 
     Args:
         **kwargs: as for `DeltaAttention`.

@@ -118,6 +118,8 @@ def measured(looked: Looked, tokens: np.ndarray | None = None) -> dict[str, np.n
         attends = attends & np.diagonal(admitted, 0, -2, -1)
     if tokens is not None and tokens.shape != (batch, queries):
         tokens = None
+    if tokens is not None:
+        attends = attends & (tokens >= 0)[:, None]
     nothing = np.full(heads, np.nan)
     found = dict.fromkeys(MEASURES, nothing)
     if looked.are_shares:
@@ -138,7 +140,7 @@ def measured(looked: Looked, tokens: np.ndarray | None = None) -> dict[str, np.n
     if tokens is None:
         return found
     same = (tokens[:, :, None] == tokens[:, None]) & (steps[:, None] > steps)
-    same = (same & (tokens >= 0)[:, :, None])[:, None]
+    same = same[:, None]
     after = np.zeros_like(same)
     after[..., 1:] = same[..., :-1]
     repeated = later & same.any(-1)

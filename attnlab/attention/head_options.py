@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from keras import ops
 
-from attnlab.attention.functional import LOWEST, dtype_of, widen, widen_scores
+from attnlab.attention.functional import LOWEST, dtype_of, rms_normalized, widen_scores
 
 
 class Blocks(NamedTuple):
@@ -45,9 +45,7 @@ def by_head(tensor, heads: int):
 
 def unit_rms(vectors, scale, epsilon: float = 1e-6):
     """Return `scale x / sqrt(mean(x^2) + epsilon)` over the last axis, computed in float32."""
-    wide = widen(vectors)
-    square = ops.mean(ops.square(wide), axis=-1, keepdims=True)
-    return ops.cast(wide * ops.rsqrt(square + epsilon), dtype_of(vectors)) * scale
+    return ops.cast(rms_normalized(vectors, epsilon=epsilon), dtype_of(vectors)) * scale
 
 
 def capped(scores, cap: float):

@@ -57,7 +57,10 @@ class LinearAttention(StateAttention):
 
     def activate(self, name, tensor):
         """Return queries and keys with their features for "elu", which are as wide."""
-        return ops.elu(tensor) + 1 if name != "values" and self.feature_map == "elu" else tensor
+        if name == "values" or self.feature_map != "elu":
+            return tensor
+        # elu(x) + 1 without rounding e^x - 1, of which nothing is left in half precision.
+        return ops.where(tensor > 0, tensor + 1, ops.exp(ops.minimum(tensor, 0)))
 
     def features(self, vectors):
         """Return phi of queries or keys as `activate` returned them: (..., K) to (..., F)."""

@@ -34,8 +34,9 @@ class LuongGlobalAttention(LuongAttention):
     Call arguments, returns: see `Attention`.
 
     Raises:
-        RequestError: an unknown score; dot scores of unequal widths; location scores without any
-            length to go by, with a short convolution, or a memory longer than they reach.
+        RequestError: an unknown score; `units` or `max_length` without effect; dot scores of
+            unequal widths; location scores without any length to go by, with a short convolution,
+            or a memory longer than they reach.
     """
 
     scores: ClassVar[tuple[str, ...]] = ("dot", "general", "concat", "location")
@@ -52,6 +53,10 @@ class LuongGlobalAttention(LuongAttention):
         super().__init__(score=score, units=units, **kwargs)
         if score == "location" and self.short_convolution:
             raise RequestError("score=location can't have a short convolution: it has no keys")
+        if score != "location" and max_length is not None:
+            raise RequestError(f"max_length={max_length} has no effect without score=location")
+        if score != "concat" and units is not None:
+            raise RequestError(f"units={units} has no effect without score=concat")
         self.max_length = max_length
 
     @property

@@ -44,7 +44,8 @@ class LuongLocalAttention(LuongAttention):
     Call arguments, returns: see `Attention`.
 
     Raises:
-        RequestError: an unknown alignment or score; a window below 1; dot scores of unequal widths.
+        RequestError: an unknown alignment or score; a window below 1; `units` without effect; dot
+            scores of unequal widths.
     """
 
     def __init__(
@@ -60,6 +61,10 @@ class LuongLocalAttention(LuongAttention):
         self.alignment = require_choice("alignment", alignment, ("monotonic", "predictive"))
         if window < 1:
             raise RequestError(f"window must be at least 1, got {window!r}")
+        if units is not None and alignment == "monotonic" and score != "concat":
+            raise RequestError(
+                f"units={units} has no effect without alignment=predictive or score=concat"
+            )
         self.window = window
 
     def build(self, query_shape, memory_shape):

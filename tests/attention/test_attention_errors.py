@@ -31,6 +31,12 @@ from attnlab.errors import RequestError
         (lambda: LuongLocalAttention(window=0), "window must be at least 1, got 0"),
         (lambda: PoolingAttention(dropout=1.0), "dropout must be at least 0 and below 1, got 1.0"),
         (lambda: ScaledDotProductAttention(units=3), "units=3 has no effect without project=true"),
+        (lambda: LuongGlobalAttention(units=3), "units=3 has no effect without score=concat"),
+        (lambda: LuongGlobalAttention(max_length=9), "max_length=9 .* without score=location"),
+        (
+            lambda: LuongLocalAttention(alignment="monotonic", units=3),
+            "units=3 has no effect without alignment=predictive or score=concat",
+        ),
         (lambda: MultiHeadAttention(heads=3, units=7), "heads = 3 must divide units = 7"),
         (
             lambda: MultiHeadAttention(heads=4, units=8, book=True),

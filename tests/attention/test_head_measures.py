@@ -52,12 +52,13 @@ def by_hand(looked, tokens, head):
     return {name: np.mean(values) for name, values in found.items()}
 
 
+@pytest.mark.parametrize("masked", [True, False])
 @pytest.mark.parametrize("causal", [True, False])
-def test_measures_are_the_sums_of_their_definitions(causal):
+def test_measures_are_the_sums_of_their_definitions(causal, masked):
     looked, tokens = sequence(causal=causal)
     tokens[1, 5:] = -1  # padding: neither a query nor a token that comes again
     admitted = looked.admitted.copy()
-    admitted[1, ..., 5:] = False
+    admitted[1, ..., 5:] &= not masked
     weights = looked.weights * admitted
     weights /= weights.sum(-1, keepdims=True)
     looked = looked._replace(weights=weights, admitted=admitted)

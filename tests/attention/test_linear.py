@@ -1,5 +1,6 @@
 """Linear attention against plain loops over the papers' equations, and against fla's code."""
 
+import keras
 import numpy as np
 import pytest
 from torch_references import (
@@ -44,6 +45,17 @@ def test_weights_and_context_are_the_formula(feature_map, causal):
         contexts[b, t, h] = row @ v
     expected = contexts.reshape(2, T, W) @ layer.get_weights()[3]
     np.testing.assert_allclose(found.context, expected, atol=2e-5)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float16"])
+def test_features_far_below_zero_keep_their_ratio(dtype):
+    """In float32 `elu(-20) + 1` is 0."""
+    vectors = np.array([-20.0, -9.0, -5.0, 0.5], "float32")[: 4 if dtype == "float32" else None]
+    vectors = keras.ops.cast(vectors if dtype == "float32" else vectors[1:], dtype)
+    found = LinearAttention(heads=H).activate("query", vectors)
+    expected = np.where(vectors > 0, np.float64(vectors) + 1, np.exp(np.float64(vectors)))
+    rtol = {"float32": 1e-6, "bfloat16": 2**-8, "float16": 2**-9}[dtype]
+    np.testing.assert_allclose(np.float64(found), expected, rtol=rtol)
 
 
 @pytest.mark.parametrize("steps", [T, 67])

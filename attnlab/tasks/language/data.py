@@ -34,7 +34,7 @@ class Asked:
         """Which targets there are, bool."""
         return self.targets != PADDING
 
-    def at(self, numbers: np.ndarray) -> Asked:
+    def at(self, numbers: np.ndarray | slice) -> Asked:
         """Return some of the windows or rows."""
         return Asked(self.tokens[numbers], self.targets[numbers], self.places[numbers])
 
@@ -73,7 +73,7 @@ class Stream:
                 first scores its last `stride` tokens, so they have a context of at least T -
                 stride + 1 tokens.
         """
-        step = min(stride or context, context)
+        step = stride or context
         count = len(self.tokens) - 1  # targets
         starts = np.arange(0, max(count - context, 0) + step, step)
         starts = starts[(starts == 0) | (starts + context - step < count)]

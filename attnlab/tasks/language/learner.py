@@ -137,9 +137,10 @@ class LanguageLearner(InMemoryLearner):
 
         It is missing if no layer attends.
         """
+        inputs, tokens = self._task.head_inputs(self.model, "test", _MEASURED)
         with recorded(self.model) as found:
-            self.model(self._task.asked("test").tokens[:_MEASURED], training=False)
-        first = [measured(looked)["first"].mean() for looked in found.values()]
+            self.model(inputs, training=False)
+        first = [measured(looked, tokens)["first"].mean() for looked in found.values()]
         return {"first_token": round(float(np.mean(first)), 5)} if first else {}
 
     def examples(self) -> dict[str, Any] | None:

@@ -122,6 +122,13 @@ class GeneratePredictor(Predictor):
         **sampling: Any,
     ) -> None:
         self._sampler = Sampler(**sampling)
+        if number > 1 and self._sampler.temperature == 0:
+            raise RequestError(
+                "--number: expected 1 with --temperature 0, where all texts are equal, got "
+                f"{number}."
+            )
+        if "" in stop:
+            raise RequestError("--stop: expected a text, got none.")
         self._tokens, self._seed, self._number = tokens, seed, number
         self._stops, self._scores = stop, scores
         super().__init__(request)
@@ -143,7 +150,7 @@ class GeneratePredictor(Predictor):
         """Yield each prompt with its continuations, whose tokens are drawn as they are read."""
         vocabulary = self.task.vocabulary
         for prompt in inputs:
-            tokens = vocabulary.encode(prompt or vocabulary.start)
+            tokens = vocabulary.encode(prompt)
             longest = self.model.longest
             if longest is not None and len(tokens) > longest:
                 self.request.report(

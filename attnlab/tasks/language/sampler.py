@@ -15,7 +15,7 @@ class Sampler:
     `sampling.drawn` takes the steps.
 
     Attributes:
-        repetition: r > 0; tokens that occurred before, in the prompt too, get x / r if x > 0, else
+        repetition: r; tokens that occurred before, in the prompt too, get x / r if x > 0, else
             x * r (Keskar et al. 2019, arXiv 1909.05858). 1 changes nothing.
         temperature: x / temperature; 0 chooses the most probable token, the first one of equals.
         top_k: the k largest x stay, with all that equal the k-th; None: all stay.
@@ -25,7 +25,7 @@ class Sampler:
             arXiv 2407.01082); None: all stay.
 
     Raises:
-        RequestError: a value is out of its range.
+        RequestError: a value is out of its range, or has no effect.
     """
 
     temperature: float = 1.0
@@ -35,14 +35,24 @@ class Sampler:
     repetition: float = 1.0
 
     def __post_init__(self) -> None:
-        _check("temperature", self.temperature, "0 or more", self.temperature >= 0)
-        _check("repetition", self.repetition, "more than 0", self.repetition > 0)
+        # Smaller or larger numbers would be lost in rounding.
+        fits = self.temperature == 0 or self.temperature >= 1e-6
+        _check("temperature", self.temperature, "0, or 1e-6 or more", fits)
+        _check("repetition", self.repetition, "0.01 to 100", 0.01 <= self.repetition <= 100)
         if self.top_k is not None:
             _check("top-k", self.top_k, "1 or more", self.top_k >= 1)
         if self.top_p is not None:
             _check("top-p", self.top_p, "more than 0 and at most 1", 0 < self.top_p <= 1)
         if self.min_p is not None:
             _check("min-p", self.min_p, "a number from 0 to 1", 0 <= self.min_p <= 1)
+        if self.temperature == 0:
+            for name in ("top_k", "top_p", "min_p"):
+                if getattr(self, name) is not None:
+                    option = name.replace("_", "-")
+                    raise RequestError(
+                        f"--{option}: it has no effect with --temperature 0, which takes the most "
+                        "probable token."
+                    )
 
 
 def _check(option: str, value: float, expected: str, is_right: bool) -> None:

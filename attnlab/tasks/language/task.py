@@ -38,6 +38,14 @@ if TYPE_CHECKING:
     from attnlab.tasks.language.models.model import LanguageModel
 
 _FILE, _TOKENIZER = "language.json", "tokenizer.json"
+# Settings that rows don't have, with their usual values.
+_OF_TEXTS = {
+    "tokenizer": "char",
+    "vocabulary": 4000,
+    "min_count": 1,
+    "context": 64,
+    "windows": None,
+}
 
 
 class LanguageTask(Task):
@@ -108,9 +116,10 @@ class LanguageTask(Task):
         for name, part in found.items():
             least = self.context + 1 if name == "train" else 2
             if len(part) < least:
+                reason = ", one more than task.context" if name == "train" else ""
                 raise RequestError(
-                    f"{where}: expected at least {least:,} tokens in {name}, one more than "
-                    f"{'task.context' if name == 'train' else 'one'}, got {len(part):,}."
+                    f"{where}: expected at least {least:,} tokens in {name}{reason}, got "
+                    f"{len(part):,}."
                 )
         if self.vocabulary.size < 2 or found["train"].is_constant:
             raise RequestError(f"{where}: expected different tokens in train, got a single one.")
@@ -133,9 +142,22 @@ class LanguageTask(Task):
         return self.windows or max(len(self.data.parts["train"].tokens) // self.context, 1)
 
     def asked(self, part: str, stride: int | None = None) -> Asked:
-        """Return the windows or rows of a part, with the places that are scored."""
+        """Return the windows or rows of a part, with the places that are scored.
+
+        Raises:
+            RequestError: rows have no stride, or it is larger than a window.
+        """
         found = self.data.parts[part]
-        return found.asked(self.context, stride) if isinstance(found, Stream) else asked_rows(found)
+        if isinstance(found, Stream):
+            if stride is not None and stride > self.context:
+                raise RequestError(
+                    f"--stride: expected at most {self.context:,}, the tokens of a window, got "
+                    f"{stride:,}."
+                )
+            return found.asked(self.context, stride)
+        if stride is not None:
+            raise RequestError(f"--stride: data={self.data.name} has rows, not windows of a text.")
+        return asked_rows(found)
 
     def build(self, attention: Callable[..., Attention], model: Option) -> LanguageModel:
         """Build the model with random weights: tokens (B, T) to logits (B, T, V).
@@ -151,7 +173,16 @@ class LanguageTask(Task):
         return self._build(attention, model, sizes)
 
     def check(self, attention: Callable[..., Attention], model: Option) -> None:
-        """Raise the errors of `build` that don't depend on the corpus."""
+        """Raise the errors of `build` that don't depend on the corpus, and of vain settings."""
+        if isinstance(self.corpus, RowCorpus):
+            kind, size, min_count = self._text.values()
+            given = (kind, size, min_count, self.context, self.windows)
+            for (name, usual), value in zip(_OF_TEXTS.items(), given, strict=True):
+                if value != usual:
+                    raise RequestError(
+                        f"task.{name}={value}: it has no effect with data={self.corpus.name}, "
+                        "whose rows are made of symbols."
+                    )
         self._build(attention, model, {"vocabulary": 8, "context": 4})
 
     def _build(
@@ -192,8 +223,10 @@ class LanguageTask(Task):
         self, model: Any, part: str, count: int
     ) -> tuple[Any, np.ndarray | None]:
         require_part([*self.data.parts], part)
-        tokens = self.asked(part).tokens[:count]
-        return tokens, tokens
+        asked = self.asked(part).at(slice(count))
+        last = np.where(asked.known, asked.places, -1).max(axis=1, keepdims=True)
+        is_read = np.arange(asked.tokens.shape[1]) <= last
+        return asked.tokens, np.where(is_read, asked.tokens, PADDING)
 
     def serve(self, model: keras.Model, inputs: Any = None) -> np.ndarray:
         """Return N prompts, (N,) or a column, each with the most probable next token, (N,).
@@ -205,7 +238,7 @@ class LanguageTask(Task):
             raise RequestError("inputs: expected a list of prompts, got none.")
         found = []
         for prompt in np.asarray(inputs).reshape(-1):
-            tokens = self.vocabulary.encode(str(prompt) or self.vocabulary.start)
+            tokens = self.vocabulary.encode(str(prompt))
             logits = np.asarray(model(np.array([tokens[-self.context :]], np.int32)))[0, -1]
             found.append(self.vocabulary.decode([*tokens, int(logits.argmax())]))
         return np.array(found, dtype=object)

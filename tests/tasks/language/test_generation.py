@@ -9,6 +9,7 @@ from language_models import small_model
 
 from attnlab.attention.linear import LinearAttention
 from attnlab.tasks.language.generation import Generator
+from attnlab.tasks.language.models.recurrent import RecurrentLanguageModel
 from attnlab.tasks.language.models.transformer import TransformerLanguageModel
 from attnlab.tasks.language.sampler import Sampler
 
@@ -95,6 +96,17 @@ def test_a_state_of_constant_size_reads_on_beyond_the_context():
     known = [3, 1, 7]
     for token in found:
         assert token == int(logits_after(model, known).argmax())
+        known.append(token)
+    recurrent = RecurrentLanguageModel(
+        attention=LinearAttention(heads=3), vocabulary=V, context=CONTEXT, units=12
+    )
+    recurrent.build((None, CONTEXT))
+    for variable in recurrent.trainable_variables:
+        variable.assign(3 * variable)
+    found = tokens_of(Generator(recurrent, Sampler(temperature=0)).continued([3, 1], tokens=40))
+    known = [3, 1]
+    for token in found:
+        assert token == int(logits_after(recurrent, known).argmax())
         known.append(token)
     learned = TransformerLanguageModel(attention=[LinearAttention(heads=3)], **settings)
     learned.build((None, CONTEXT))

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from language_models import Echo, Text, task_of, text_tokens
 
+from attnlab.attention.none import NoAttention
+from attnlab.config.sections import Option
 from attnlab.errors import RequestError
+from attnlab.tasks.language.corpora.corpus import Rows
 from attnlab.tasks.language.data import PADDING, Stream, asked_rows
+from attnlab.tasks.language.task import LanguageTask
 from attnlab.tasks.language.text import vocabulary
 from attnlab.tasks.language.text.vocabulary import Symbols, TextVocabulary, fit
 from attnlab.tasks.texts.text import TextFiles
@@ -15,6 +21,15 @@ from attnlab.text.raw_text import RawText
 
 TEXT = "Ein Bär, dann\nnoch ein Bär.\n\nUnd Schluss: der Bär geht.\n" * 7
 KINDS = ("char", "bytes", "bpe", "word")
+
+
+class Padded(Echo):
+    """Rows of five tokens whose last one is padding."""
+
+    def rows(self, part: str) -> Rows:
+        tokens = np.arange(400 * 5).reshape(400, 5) % 4
+        scored = np.broadcast_to(np.arange(5) == 3, tokens.shape)
+        return Rows(tokens.astype(np.int32), tokens.astype(np.int32), scored)
 
 
 def vocabulary_of(kind: str, text: str = TEXT, has_unknown: bool = False) -> TextVocabulary:
@@ -74,7 +89,7 @@ def test_symbols_are_names_with_spaces_between():
     assert symbols.encode("go a") == [2, 0] and symbols.decode([2, 0]) == "go a"
     with pytest.raises(RequestError, match="expected symbols among a, b, go, got 'c'"):
         symbols.encode("a c")
-    for empty in (symbols.start, " "):
+    for empty in ("", " "):
         with pytest.raises(RequestError, match="expected symbols among a, b, go, got none"):
             symbols.encode(empty)
 
@@ -84,7 +99,9 @@ def test_an_empty_prompt_is_a_line_break_or_a_space(kind):
     assert vocabulary_of(kind).start == "\n"
     of_letters = vocabulary_of(kind, "anarchism originated as a term " * 9)
     assert of_letters.start == (" " if kind == "char" else "\n")
-    assert of_letters.encode(of_letters.start)
+    assert of_letters.encode("") == of_letters.encode(of_letters.start) != []
+    if kind == "word":
+        assert of_letters.encode(" \t") == of_letters.encode("")
 
 
 # Windows
@@ -128,6 +145,31 @@ def test_a_task_of_rows_has_the_corpus_symbols_and_its_longest_row():
     assert task.data.describe()["train"] == {"rows": 400, "scored": 1200}
 
 
+def test_rows_have_no_settings_of_texts():
+    task = LanguageTask(corpus=Echo(), cache=Path("."), tokenizer="bpe")
+    with pytest.raises(RequestError, match=r"task.tokenizer=bpe: .* no effect with data=echo"):
+        task.check(NoAttention, Option("rnn", {}))
+
+
+def test_a_stride_fits_the_windows():
+    task = task_of(Text("abcdef" * 50), context=8)
+    with pytest.raises(RequestError, match="--stride: expected at most 8, .* got 9"):
+        task.asked("test", 9)
+    with pytest.raises(RequestError, match="--stride: data=echo has rows"):
+        task_of(Echo()).asked("test", 1)
+
+
+def test_heads_are_measured_up_to_the_last_scored_place():
+    task = task_of(Text("abcdef" * 50), context=8)
+    inputs, tokens = task.head_inputs(None, "test", 99)
+    count = task.asked("test").known.sum()
+    assert (tokens[:-1] == inputs[:-1]).all() and (tokens >= 0).sum() == count < inputs.size
+    rows = task_of(Padded())
+    inputs, tokens = rows.head_inputs(None, "test", 3)
+    assert inputs.shape == tokens.shape == (3, 5)
+    assert (tokens[:, :4] == inputs[:, :4]).all() and (tokens[:, 4] == PADDING).all()
+
+
 def test_unknown_characters_of_other_parts_are_one_token():
     task = task_of(Text("abcabcabcabcabcxyc" + "ab"), context=4)
     assert task.vocabulary.size == 4 and task.vocabulary.has_unknown
@@ -144,6 +186,8 @@ def test_unknown_characters_of_other_parts_are_one_token():
         ),
         ("a" * 300, {}, "expected different tokens in train, got a single one"),
         ("ab" * 30, {"context": 4, "tokenizer": "word"}, "at least 5 tokens in train"),
+        ("hello there", {"context": 4, "tokenizer": "word"}, "at least 5 tokens in train"),
+        ("x", {"context": 2, "tokenizer": "bpe"}, "at least"),
         ("a" * 250 + "b" * 50, {}, "expected different tokens in train, got a single one"),
         ("a" * 250 + "b" * 50, {"tokenizer": "bytes"}, "expected different tokens in train"),
         (b"\xff" * 300, {}, "expected UTF-8 text"),

@@ -9,9 +9,12 @@ import tensorflow as tf
 from language_models import small_model
 
 from attnlab.attention.bahdanau import BahdanauAttention
+from attnlab.attention.linear import LinearAttention
 from attnlab.attention.luong_global import LuongGlobalAttention
 from attnlab.attention.multi_head import MultiHeadAttention
 from attnlab.attention.none import NoAttention
+from attnlab.attention.pooling import PoolingAttention
+from attnlab.errors import RequestError
 from attnlab.tasks.language.models.recurrent import RecurrentLanguageModel
 from attnlab.tasks.language.models.transformer import TransformerLanguageModel
 
@@ -115,6 +118,7 @@ def test_matrices_alone_are_decayed():
     model = small_model()
     decayed = {len(each.shape) for each in model.variables if model.is_decayed(each)}
     assert decayed == {2}
+    assert not model.is_decayed(keras.Variable(np.zeros((3, 1, 1))))  # a sink per head
 
 
 @pytest.mark.parametrize("runs", [1, 2])
@@ -163,6 +167,17 @@ def test_a_recurrent_model_steps_as_it_reads_the_whole(mechanism, cell):
     changed[:, 7:] = (changed[:, 7:] + 1) % 11
     other = np.asarray(model(changed))
     assert np.array_equal(whole[:, :7], other[:, :7]) and not np.allclose(whole, other)
+
+
+def test_a_recurrent_model_of_constant_size_reads_on():
+    for mechanism in (NoAttention(), LinearAttention(heads=3)):
+        assert recurrent(mechanism).longest is None
+    assert recurrent(LuongGlobalAttention()).longest == 13
+
+
+def test_a_recurrent_model_needs_queries():
+    with pytest.raises(RequestError, match="a mechanism with a query, .* got PoolingAttention"):
+        recurrent(PoolingAttention())
 
 
 def test_a_recurrent_model_without_attention_is_a_keras_lstm():

@@ -67,7 +67,7 @@ def test_min_p_is_a_share_of_the_largest_probability():
 def test_temperature_0_takes_the_first_most_probable_token():
     logits = tf.constant([[1.0, 4.0, 4.0], [3.0, 1.0, 2.0]])
     never, uniform = tf.zeros((2, 3), tf.bool), tf.constant([0.9, 0.9], tf.float64)
-    greedy = Sampler(temperature=0, top_p=0.1)
+    greedy = Sampler(temperature=0)
     assert sampling.drawn(greedy, logits, never, uniform).numpy().tolist() == [1, 0]
     seen = tf.constant([[False, True, True], [True, False, False]])
     found = sampling.drawn(Sampler(temperature=0, repetition=5), logits, seen, uniform)
@@ -142,14 +142,15 @@ def test_the_same_tokens_stay_as_in_transformers(settings, dtype):
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"temperature": -0.1}, r"--temperature: expected 0 or more, got -0\.1"),
+        ({"temperature": -0.1}, r"--temperature: expected 0, or 1e-6 or more, got -0\.1"),
         ({"temperature": math.nan}, r"--temperature: .*got nan"),
         ({"temperature": math.inf}, r"--temperature: .*got inf"),
         ({"top_k": 0}, r"--top-k: expected 1 or more, got 0"),
         ({"top_p": 0.0}, r"--top-p: expected more than 0 and at most 1, got 0\.0"),
         ({"top_p": 1.1}, r"--top-p: .*got 1\.1"),
         ({"min_p": -0.1}, r"--min-p: expected a number from 0 to 1, got -0\.1"),
-        ({"repetition": 0.0}, r"--repetition: expected more than 0, got 0\.0"),
+        ({"repetition": 0.0}, r"--repetition: expected 0.01 to 100, got 0\.0"),
+        ({"temperature": 0, "min_p": 0.1}, "--min-p: it has no effect"),
     ],
 )
 def test_values_out_of_range_are_refused(settings, message):

@@ -57,7 +57,7 @@ def test_bytes_that_are_no_character_are_written_in_the_end():
         (["\n"], "der Bär läuft,"),
         (["und", "Bär l"], "der "),
         (["Bär f", "nie"], "der Bär läuft,\nund"),
-        (["", "nie"], "der Bär läuft,\nund"),
+        (["nie"], "der Bär läuft,\nund"),
         ([",\nund"], "der Bär läuft"),
     ],
 )

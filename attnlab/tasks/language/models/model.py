@@ -143,8 +143,11 @@ class LanguageModel(InMemoryModel):
         return self.logits_at(inputs[:, : -self.asked], inputs[:, -self.asked :], training)
 
     def is_decayed(self, variable) -> bool:
-        """Return whether a variable has two axes or more, as in GPT-2's successors."""
-        return len(variable.shape) > 1
+        """Return whether a variable is a matrix, as in GPT-2's successors.
+
+        Axes of length 1 don't count: a number per head, shaped to be broadcast, is no matrix.
+        """
+        return sum(size > 1 for size in variable.shape) > 1
 
 
 def redraw(variables, spread: float) -> None:

@@ -8,6 +8,8 @@ from keras import ops
 
 from attnlab.attention.base import Attention
 from attnlab.attention.dropout import Dropout
+from attnlab.attention.state import StateAttention
+from attnlab.errors import RequestError
 from attnlab.layers.recurrent import AttentionReadout, recurred
 from attnlab.layers.recurrent_cells import StackedCells
 from attnlab.tasks.language.models.model import LanguageModel
@@ -34,6 +36,9 @@ class RecurrentLanguageModel(AttentionReadout, LanguageModel):
         tie_embeddings: see `LanguageModel`.
         dropout: share dropped of the embeddings, between the cells and before the output.
         **kwargs: `asked` of `LanguageModel`, and those of every Keras model.
+
+    Raises:
+        RequestError: the mechanism has no query.
     """
 
     def __init__(
@@ -49,6 +54,11 @@ class RecurrentLanguageModel(AttentionReadout, LanguageModel):
         dropout: float = 0.0,
         **kwargs,
     ) -> None:
+        if attention.has_context and not attention.has_queries:
+            raise RequestError(
+                "attention: expected a mechanism with a query, so that each place has weights of "
+                f"its own, got {type(attention).__name__}."
+            )
         own = {"width": units, "tie_embeddings": tie_embeddings, "dropout": dropout}
         sizes = {"vocabulary": vocabulary, "context": context, "spread": _SPREAD}
         super().__init__(**sizes, **own, **kwargs)
@@ -77,6 +87,12 @@ class RecurrentLanguageModel(AttentionReadout, LanguageModel):
         embedded = self.embedding(tokens)
         states, _ = self._through(embedded, self._empty(ops.shape(tokens)[0]), False)
         return self.attention(states, states, causal=True).weights
+
+    @property
+    def longest(self) -> int | None:
+        """See `LanguageModel.longest`; None if the whole state has a constant size."""
+        constant = self.reads == "state" or isinstance(self.attention, StateAttention)
+        return None if constant else self.context
 
     def initial_state(self, batch, length: int | None) -> tuple[tuple, Any]:
         """Return the cells' states and an empty cache; see `LanguageModel.initial_state`."""

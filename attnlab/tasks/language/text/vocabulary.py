@@ -26,12 +26,8 @@ class Vocabulary(Protocol):
     def size(self) -> int:
         """Return the number of tokens, V."""
 
-    @property
-    def start(self) -> str:
-        """Return the text that stands for an empty prompt."""
-
     def encode(self, text: str) -> list[int]:
-        """Return the tokens of a prompt.
+        """Return the tokens of a prompt, at least one.
 
         Raises:
             RequestError: the vocabulary lacks a part of it.
@@ -56,13 +52,8 @@ class Symbols:
         """Return the number of symbols, V."""
         return len(self.names)
 
-    @property
-    def start(self) -> str:
-        """Return nothing: a row needs a prompt."""
-        return ""
-
     def encode(self, text: str) -> list[int]:
-        """Return the numbers of symbols, at least one; see `Vocabulary`."""
+        """Return the numbers of symbols; see `Vocabulary`. A row needs a prompt."""
         words = text.split()
         unknown = [word for word in words if word not in self._ids]
         if unknown or not words:
@@ -112,12 +103,14 @@ class TextVocabulary:
 
     @property
     def start(self) -> str:
-        """Return a line break, or a space if no text has line breaks."""
+        """Return what an empty prompt means: a line break, or a space if no text has them."""
         return " " if self.tokenizer.unknown("\n") else "\n"
 
     def encode(self, text: str) -> list[int]:
         """Return the tokens of a prompt; see `Vocabulary`."""
         ids = token_ids(self.tokenizer, text)
+        if not len(ids):
+            ids = token_ids(self.tokenizer, self.start)
         if UNKNOWN in ids and not (self.tokenizer.kind == "word" and self.has_unknown):
             some = " ".join(self.labels(range(min(self._known, 40))))
             missing = self.tokenizer.unknown(text)[0]
@@ -186,7 +179,7 @@ def block_tokens(block: bytes, tokenizer: Tokenizer, where: str) -> tuple[np.nda
     if tokenizer.kind == "char":
         return _character_tokens(tokenizer, decoded(block, where))
     found = [_piece_tokens(tokenizer, some) for some in _batches(_pieces(decoded(block, where)))]
-    ids, sizes = zip(*found, strict=True)
+    ids, sizes = zip(*found or [(np.zeros(0, np.uint32), np.zeros(0, np.float32))], strict=True)
     return np.concatenate(ids), np.concatenate(sizes)
 
 

@@ -22,7 +22,7 @@ class Writer:
     Args:
         vocabulary: converts tokens to text.
         prompt: the tokens before; with words, they decide whether a space follows.
-        stops: texts that end the continuation; none of them is written.
+        stops: texts that end the continuation, none of them empty; none of them is written.
 
     Attributes:
         text: what is written so far.
@@ -33,7 +33,7 @@ class Writer:
     def __init__(
         self, vocabulary: Vocabulary, prompt: Sequence[int], stops: Sequence[str] = ()
     ) -> None:
-        self._vocabulary, self._stops = vocabulary, [stop for stop in stops if stop]
+        self._vocabulary, self._stops = vocabulary, stops
         self._window, self._new = list(prompt[-_WINDOW:]), list[int]()
         self._held = ""  # decoded, not yet written
         self.text, self.tokens, self.stopped = "", list[int](), False

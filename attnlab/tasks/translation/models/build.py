@@ -7,7 +7,6 @@ from typing import Any
 
 from attnlab.attention.base import Attention
 from attnlab.attention.none import NoAttention
-from attnlab.attention.pooling import PoolingAttention
 from attnlab.errors import RequestError
 from attnlab.tasks.translation.models.recurrent import RecurrentTranslator
 from attnlab.tasks.translation.models.recurrent_decoder import RecurrentSettings
@@ -46,10 +45,10 @@ def build_translator(
 def _check_translation(name: str, settings: Mapping, attention: Attention, shared: bool) -> None:
     if name not in ("rnn", "transformer"):
         raise RequestError(f"model.name: expected rnn or transformer, got {name}.")
-    if isinstance(attention, PoolingAttention):
+    if attention.has_context and not attention.has_queries:
         raise RequestError(
-            "attention=pooling: expected a mechanism with a query, because without one all target "
-            "words would have the same weights on the source."
+            "attention: expected a mechanism with a query, because without one all target words "
+            f"would have the same weights on the source, got {type(attention).__name__}."
         )
     if isinstance(attention, NoAttention) and name == "transformer":
         raise RequestError(

@@ -12,7 +12,7 @@ from keras import ops
 from attnlab.attention.base import Attention
 from attnlab.attention.dropout import Dropout
 from attnlab.attention.functional import padding_mask
-from attnlab.attention.multi_head import MultiHeadAttention
+from attnlab.attention.multi_head import OWN, MultiHeadAttention
 from attnlab.errors import RequestError
 from attnlab.layers.positional_encoding import PositionalEncoding
 from attnlab.layers.self_attention import of_model
@@ -137,7 +137,7 @@ class TransformerTranslator(Translator):
         """Return multi-head attention, with the settings of `attention` if that is multi-head."""
         own, settings = attention(), {}
         if isinstance(own, MultiHeadAttention):
-            settings = {"book": own.book, "dropout": own.dropout}
+            settings = {name: getattr(own, name) for name in (*OWN, "normalizer", "dropout")}
         return MultiHeadAttention(heads=self.heads, **settings, **self._of_model)
 
     def build(self, *_) -> None:

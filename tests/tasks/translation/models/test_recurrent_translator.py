@@ -275,7 +275,7 @@ def test_tied_embeddings_are_one_matrix():
 @pytest.mark.parametrize(
     "attention, changes, words",
     [
-        (PoolingAttention, {}, "attention=pooling: expected a mechanism with a query"),
+        (PoolingAttention, {}, "attention: expected a mechanism with a query"),
         (BahdanauAttention, {"input_feeding": True}, "false .with model.placement=before_step"),
         (NoAttention, {"input_feeding": True}, "attention=none has no attentional state"),
         (

@@ -154,10 +154,12 @@ def test_self_attention_is_multi_head_with_every_cross_attention():
     for layer in model.decoder:
         assert isinstance(layer.self_attention, MultiHeadAttention)
         assert layer.self_attention.heads == HEADS
-    model = make(lambda: MultiHeadAttention(heads=4, dropout=0.25))
+    options = {"dropout": 0.25, "normalizer": "sparsemax", "kv_heads": 1, "gate": "headwise"}
+    model = make(lambda: MultiHeadAttention(heads=4, **options))
     layer = model.decoder[0]
     assert (layer.cross_attention.heads, layer.self_attention.heads) == (4, HEADS)
-    assert layer.self_attention.dropout == model.encoder[0].attention.dropout == 0.25
+    for each in (layer.cross_attention, layer.self_attention, model.encoder[0].attention):
+        assert {name: getattr(each, name) for name in options} == options
 
 
 def test_embeddings_have_the_length_of_one_before_they_are_scaled():
@@ -204,7 +206,7 @@ def test_the_cache_has_the_requested_length():
     "attention, changes, words",
     [
         (NoAttention, {}, "attention=none: expected model=rnn"),
-        (PoolingAttention, {}, "attention=pooling: expected a mechanism with a query"),
+        (PoolingAttention, {}, "attention: expected a mechanism with a query"),
         (None, {"tie_embeddings": "all"}, "tie_embeddings=all: expected one vocabulary"),
         (None, {"book": True, "tie_embeddings": "output"}, "model.book=true: expected model.tie"),
         (None, {"book": True, "norm": "pre"}, "book=true is a post-norm layer, got norm=pre"),

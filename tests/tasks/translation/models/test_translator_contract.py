@@ -146,6 +146,8 @@ CASES = [
         if kind not in ("sinusoidal", "learned")
     ),
     Case("transformer", "multi_head", (), (("positions", "rope"), ("short_convolution", 3), ONE)),
+    Case("transformer", "multi_head", (("kv_heads", 1), ("query_key_norm", True)), (ONE,)),
+    Case("transformer", "multi_head", (("sink", True), ("gate", "elementwise")), (ONE,)),
 ]
 every = pytest.mark.parametrize("case", CASES, ids=str)
 
