@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from attnlab.errors import plain_text
 from attnlab.export.formats import Code
 from attnlab.tasks.exported import Arrays, Exported
 
@@ -37,7 +38,10 @@ def write(exported: Exported, folder: Path, quantize: str | None) -> None:
     module = tf.Module()
     function = traced(exported)
     module.weights = [*function.get_concrete_function().variables]
-    tf.saved_model.save(module, str(folder / FOLDER), function)
+    try:
+        tf.saved_model.save(module, str(folder / FOLDER), function)
+    except tf.errors.OpError as error:  # of the file system, such as a full disk
+        raise OSError(plain_text(error)) from error
 
 
 def outputs(exported: Exported, folder: Path) -> Arrays:

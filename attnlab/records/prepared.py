@@ -27,8 +27,9 @@ def prepared(
 ) -> Opened:
     """Open a folder of the cache, which is made first if it is missing or damaged.
 
-    One process at a time makes a folder; others wait for it. If that process is killed, or the disk
-    is full, its files stay in the folder `.unfinished-NAME`, where the next call continues.
+    One process at a time makes a folder; others wait for it. If that process is killed, the disk is
+    full or a source can't be read, its files stay in the folder `.unfinished-NAME`, where the next
+    call continues.
 
     Args:
         folder: the folder; its name says everything that determines its content.
@@ -63,16 +64,17 @@ def prepared(
 
 
 def _make(folder: Path, make: Callable[[Path], None]) -> None:
+    unfinished = folder.with_name(f".unfinished-{folder.name}")
     for left in folder.parent.glob(".unfinished-*"):
         with suppress(OSError):
-            if time.time() - left.stat().st_mtime > _ABANDONED:
+            if left != unfinished and time.time() - left.stat().st_mtime > _ABANDONED:
                 shutil.rmtree(left, ignore_errors=True)
-    unfinished = folder.with_name(f".unfinished-{folder.name}")
     unfinished.mkdir(exist_ok=True)
     try:
         make(unfinished)
-    except RequestError:
-        shutil.rmtree(unfinished, ignore_errors=True)
+    except RequestError as error:
+        if not isinstance(error.__cause__, OSError):  # else it may be possible to read on later
+            shutil.rmtree(unfinished, ignore_errors=True)
         raise
     for left in unfinished.glob(".tmp-*"):  # files that a killed process didn't complete
         left.unlink()

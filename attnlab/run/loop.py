@@ -205,9 +205,12 @@ class Session:
             done = state.steps_in_epoch
             own_rates = rates[done : done + chunk.steps]
             first = state.steps_taken + done
-            self.workers.take_steps(learner, epoch, state.chunks_done, own_rates, first)
-            explained = memory_errors_explained(self.config, self.task)
-            with spent("training" if first else "first steps"), explained:
+            place = epoch, state.chunks_done
+            with (
+                spent("training" if first else "first steps"),
+                memory_errors_explained(self.config, self.task, place),
+                self.workers.taking_steps(learner, *place, own_rates, first),
+            ):
                 losses = learner.train(chunk, own_rates, first)
             if first == 0:
                 took = time.perf_counter() - self._epoch_started
@@ -225,7 +228,7 @@ class Session:
         values, sizes = map(np.concatenate, (state.losses, state.sizes))
         loss = np.average(values.astype(np.float64), weights=sizes)
         row = {"epoch": epoch, "seconds": 0.0, "learning_rate": float(rates[-1])}
-        with spent("validating"):
+        with spent("validating"), memory_errors_explained(self.config, self.task):
             row |= {"train_loss": float(loss), **learner.validate(epoch)}
         row["seconds"] = round(self._seconds_in_epoch(), 6)
         return row

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import dataclasses
 import sys
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext, suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from attnlab.training.hosts import Messages
 
 _RUN, _STEPS, _END = "run", "steps", "end"
-_messages: Messages | None = None  # to the workers, if this process is the chief of some
 
 
 def on_all_hosts(trainer: TrainerConfig, run: Callable[[], Any]) -> None:
@@ -35,7 +34,7 @@ def on_all_hosts(trainer: TrainerConfig, run: Callable[[], Any]) -> None:
         RequestError: the hosts can't be connected, or this one can't load the same data.
         HostLost: another host has ended.
     """
-    global _messages
+    global _workers
     messages = None if trainer.devices == 1 else _connected(trainer)
     if messages is None:
         run()
@@ -43,15 +42,15 @@ def on_all_hosts(trainer: TrainerConfig, run: Callable[[], Any]) -> None:
     if not messages.hosts.is_chief:
         _help(messages)
         return
-    _messages = messages
+    _workers = Workers(messages)
     try:
         run()
     except HostLost:
         raise
     except Exception:
-        Workers.here().end()
+        _workers.end()
         raise
-    Workers.here().end()
+    _workers.end()
 
 
 def _connected(trainer: TrainerConfig) -> Messages | None:
@@ -73,11 +72,12 @@ class Workers:
     def __init__(self, messages: Messages | None) -> None:
         self._messages = messages
         self._epoch = 0  # of the values that the workers have
+        self._computing = False  # whether they take steps, for which they need this process
 
-    @classmethod
-    def here(cls) -> Workers:
+    @staticmethod
+    def here() -> Workers:
         """Return the workers of this process."""
-        return cls(_messages)
+        return _workers
 
     @property
     def compiler(self) -> bool | None:
@@ -104,10 +104,11 @@ class Workers:
         if failed := self._messages.failed(False):
             raise RunFailed(f"{', '.join(failed)} can't compute the run, and says why.")
 
-    def take_steps(
+    @contextmanager
+    def taking_steps(
         self, learner: Learner, epoch: int, chunk: int, rates: np.ndarray, first_step: int
-    ) -> None:
-        """Let the workers call `Learner.train`; this process must do so at the same time.
+    ) -> Iterator[None]:
+        """Let the workers call `Learner.train`, as this process does in the body.
 
         Args:
             learner: of this process.
@@ -117,16 +118,26 @@ class Workers:
             first_step: number of gradient steps of the run before the chunk.
         """
         if self._messages is None:
+            yield
             return
         values = learner.trained_values() if epoch != self._epoch else []
+        self._computing = True
         self._messages.send([_STEPS, epoch, chunk, first_step], [rates, *values])
         self._epoch = epoch
+        yield
+        self._computing = False
 
     def end(self) -> None:
-        """Let the workers end; the run is complete without them."""
-        if self._messages is not None:
+        """Let the workers end; the run is complete without them.
+
+        If they compute, they wait for this process and would not hear it: they end when it does.
+        """
+        if self._messages is not None and not self._computing:
             with suppress(HostLost), self.required():
                 self._messages.send([_END])
+
+
+_workers = Workers(None)
 
 
 def _help(messages: Messages) -> None:

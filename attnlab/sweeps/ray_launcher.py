@@ -7,6 +7,7 @@ own job. Ray itself retries nothing: the same command resumes what was lost.
 from __future__ import annotations
 
 import logging
+import math
 import os
 import shutil
 import signal
@@ -37,6 +38,7 @@ LOCAL = "local"
 _SENT = ("ATTNLAB_", "MLFLOW_", "TF_", "XLA_", "KERAS_", "HYDRA_")
 _MOST_WAITING = 256  # tasks that Ray knows beyond those that run, so that each wait looks at few
 _SECONDS_TO_ANSWER, _SECONDS_BETWEEN_LOOKS, _SECONDS_TO_STOP = 5.0, 1.0, 20.0
+log = logging.getLogger(__name__)
 
 
 @dataclass
@@ -87,6 +89,7 @@ class RayLauncher(Launcher):
         waiting = [(initial_job_idx + i, list(w)) for i, w in enumerate(job_overrides)][::-1]
         running: dict[Any, int] = {}
         found: dict[int, JobReturn] = {}
+        lacks_nodes = False
         try:
             while waiting or running:
                 most = _MOST_WAITING + int(ray.cluster_resources().get("CPU", 0) / self._cpus)
@@ -95,6 +98,12 @@ class RayLauncher(Launcher):
                     running[task.remote(shared, number, words)] = number
                 ended, _ = ray.wait([*running], timeout=_SECONDS_BETWEEN_LOOKS)
                 check_for_interrupt()
+                if not (ended or lacks_nodes or _slots(self._cpus, self._settings["num_gpus"])):
+                    lacks_nodes = True
+                    log.warning(
+                        "No node of the Ray cluster is large enough for the jobs any more: they "
+                        "wait for one. Ctrl-C ends the sweep."
+                    )
                 for reference in ended:
                     found[running.pop(reference)] = _result(reference)
         except BaseException:
@@ -164,6 +173,22 @@ def _interrupt(references: list[Any]) -> None:
                 ray.cancel(reference, force=True)
 
 
+def _nodes() -> list[tuple[float, float]]:
+    """Return processors and GPUs of each node."""
+    import ray
+
+    found = [node["Resources"] for node in ray.nodes() if node["Alive"]]
+    return [(each.get("CPU", 0.0), each.get("GPU", 0.0)) for each in found]
+
+
+def _slots(cpus: float, gpus: float) -> int:
+    """Return how many jobs that need so much the nodes run at the same time."""
+    return sum(
+        int(min(has // cpus, gpus_there // gpus if gpus else math.inf))
+        for has, gpus_there in _nodes()
+    )
+
+
 class Connection:
     """The connection of a sweep to a Ray cluster; a local cluster starts and ends with it.
 
@@ -217,7 +242,7 @@ class Connection:
                 self.close()
                 raise RequestError(self._no_cluster(error)) from error
         if not self.slots:
-            nodes = self._nodes()
+            nodes = _nodes()
             self.close()
             raise RequestError(self._too_large(nodes))
 
@@ -236,19 +261,7 @@ class Connection:
     @property
     def slots(self) -> int:
         """Return how many jobs the cluster runs at the same time, with the current nodes."""
-        return sum(self._jobs_on(node) for node in self._nodes())
-
-    def _jobs_on(self, node: tuple[float, float]) -> int:
-        cpus, gpus = node
-        most = int(cpus // self._cpus)
-        return min(most, int(gpus // self._gpus)) if self._gpus else most
-
-    def _nodes(self) -> list[tuple[float, float]]:
-        """Return processors and GPUs of each node."""
-        import ray
-
-        found = [node["Resources"] for node in ray.nodes() if node["Alive"]]
-        return [(each.get("CPU", 0.0), each.get("GPU", 0.0)) for each in found]
+        return _slots(self._cpus, self._gpus)
 
     @contextmanager
     def _quiet(self) -> Iterator[str]:

@@ -118,9 +118,9 @@ class RawText:
             yield b"".join(held)
 
 
-def changed(path: Path) -> RequestError:
-    """Return the error for a file that changed while it was read."""
-    return RequestError(f"{path}: changed while it was read: run the command again.")
+def changed(what: object) -> RequestError:
+    """Return the error for a file, or a corpus, that changed while it was read."""
+    return RequestError(f"{what}: changed while it was read: run the command again.")
 
 
 def state_of(file: Path) -> tuple[int, ...]:

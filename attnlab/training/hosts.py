@@ -33,6 +33,7 @@ PATIENCE = 300.0
 # Seconds between two attempts to reach the chief, and seconds within which a greeting comes.
 _PAUSE, _SECONDS_PER_ANSWER = 0.2, 5.0
 _LONGEST = 16  # bytes of a greeting
+_ALL = b"all"  # the chief's answer, when all are here
 # Slurm's jobs use ports from here on, by their number, because several jobs may share a host.
 _FIRST_PORT, _PORTS = 20_000, 10_000
 
@@ -92,15 +93,16 @@ class Hosts(NamedTuple):
         """Wait for a greeting from each worker, then answer all."""
         with ExitStack() as open_ones:
             here: dict[int, socket.socket] = {}
-            while len(here) < len(self.addresses) - 1:
+            while not here.keys() >= {*range(1, len(self.addresses))}:
                 server.settimeout(max(end - time.monotonic(), 0.001))
                 worker, _ = server.accept()
                 open_ones.enter_context(worker).settimeout(_SECONDS_PER_ANSWER)
                 with suppress(OSError, ValueError):  # it is no worker, or has ended
                     here[int(worker.recv(_LONGEST))] = worker
+                here = {index: each for index, each in here.items() if _is_open(each)}
             for worker in here.values():
                 with suppress(OSError):  # it has ended
-                    worker.sendall(b"all")
+                    worker.sendall(_ALL)
 
     def _greet(self, end: float) -> None:
         """Tell the chief that this worker is here, as soon as it listens; wait for its answer."""
@@ -112,9 +114,22 @@ class Hosts(NamedTuple):
             with suppress(OSError):
                 with socket.create_connection((name, int(port)), timeout=left) as chief:
                     chief.sendall(str(self.index).encode())
-                    if chief.recv(_LONGEST):
+                    if chief.recv(_LONGEST) == _ALL:
                         return
             time.sleep(_PAUSE)
+
+
+def _is_open(connection: socket.socket) -> bool:
+    """Return whether the other side, which waits for an answer, has not ended."""
+    connection.setblocking(False)
+    try:
+        return bool(connection.recv(1, socket.MSG_PEEK))
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
+    finally:
+        connection.settimeout(_SECONDS_PER_ANSWER)
 
 
 def hosts_of_this_run() -> Hosts | None:
@@ -153,7 +168,7 @@ def _of_tensorflow(text: str) -> Hosts:
 
 def _is_address(text: Any) -> bool:
     host, _, port = str(text).rpartition(":")
-    return bool(host) and port.isdigit()
+    return bool(host) and port.isdecimal() and 0 < int(port) < 1 << 16
 
 
 def _of_slurm(environment: Mapping[str, str]) -> Hosts | None:

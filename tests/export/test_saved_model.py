@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+import tensorflow as tf
 from command_line import CommandsHere, assert_refused
 from exported_examples import example_of
 
@@ -33,6 +34,17 @@ def test_wrong_requests(trained, tmp_path):
     assert_refused(done, "--quantize=int8: not for --format saved_model.")
     done = here("export", trained.folder, *form, "--epoch", "9")
     assert_refused(done, "--epoch: expected best, last or one of the saved epochs")
+
+
+def test_a_full_disk_is_one_sentence(trained, tmp_path, monkeypatch):
+    def full(*_, **__):
+        raise tf.errors.ResourceExhaustedError(None, None, "No space left on device")
+
+    monkeypatch.setattr(tf.saved_model, "save", full)
+    here, out = CommandsHere(trained.attnlab.folder), tmp_path / "out"
+    done = here("export", trained.folder, "--format", "saved_model", "--out", out)
+    assert_refused(done, f"--out={out}: can't be written (No space left on device")
+    assert [*tmp_path.iterdir()] == []
 
 
 @pytest.mark.slow

@@ -6,7 +6,9 @@ import json
 import os
 import signal
 import socket
+import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from command_line import ROOT, CommandLine, assert_refused
@@ -15,7 +17,7 @@ from sweep_examples import ENDLESS, SMALL, UNTRACKED, states, sweep_folder, tabl
 
 from attnlab.errors import RequestError
 from attnlab.sweeps import ray_launcher
-from attnlab.sweeps.ray_launcher import Connection, RayConf
+from attnlab.sweeps.ray_launcher import Connection, RayConf, RayLauncher
 
 RAY = "hydra/launcher=ray"
 
@@ -60,11 +62,30 @@ def test_an_address_that_does_not_answer_is_refused_at_once(installed):
 
 
 def test_ray_runs_as_many_jobs_as_fit_onto_each_node(installed, monkeypatch):
-    monkeypatch.setattr(Connection, "_nodes", lambda self: [(3.0, 0.0), (4.0, 2.0)])
+    monkeypatch.setattr(ray_launcher, "_nodes", lambda: [(3.0, 0.0), (4.0, 2.0)])
     assert Connection(settings()).slots == 7
     assert Connection(settings(num_cpus=2)).slots == 3
     assert Connection(settings(num_cpus=0.5, num_gpus=1)).slots == 2
     assert Connection(settings(num_cpus=5)).slots == 0
+
+
+def test_jobs_that_no_node_can_run_any_more_are_a_warning(monkeypatch, caplog):
+    waits = iter([([], ["job"]), ([], ["job"]), (["job"], [])])
+    ray = SimpleNamespace(
+        put=lambda value: value,
+        get=lambda reference: reference,
+        remote=lambda **_: lambda _: SimpleNamespace(remote=lambda *_: "job"),
+        cluster_resources=dict,
+        wait=lambda *_, **__: next(waits),
+        nodes=lambda: [{"Alive": True, "Resources": {"CPU": 1.0}}],
+    )
+    monkeypatch.setitem(sys.modules, "ray", ray)
+    monkeypatch.setattr(ray_launcher, "setup_globals", lambda: None)
+    launcher = RayLauncher(num_cpus=2, num_gpus=0, max_calls=0)
+    launcher.setup(hydra_context=None, task_function=None, config=None)
+    assert launcher.launch([["seed=0"]], 0) == ["job"]
+    (record,) = caplog.records
+    assert "No node of the Ray cluster is large enough for the jobs any more" in record.message
 
 
 def test_settings_of_ray_are_composed(attnlab):

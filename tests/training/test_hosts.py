@@ -9,6 +9,7 @@ import socket
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from pathlib import Path
 
@@ -80,6 +81,7 @@ def test_one_host_is_none(monkeypatch):
         ('{"cluster": {"worker": 3}}', "expected JSON such as"),
         ('{"cluster": {"ps": ["c:3"], "worker": ["a:1"]}}', "chief or worker, got ps"),
         ('{"cluster": {"worker": ["a:1", "b"]}}', "expected addresses HOST:PORT, got b"),
+        ('{"cluster": {"worker": ["a:1", "b:99999"]}}', "expected addresses HOST:PORT, got b"),
         ('{"cluster": {"worker": ["a:1"]}, "task": {"index": 1}}', "task worker 1 is not in"),
     ],
 )
@@ -245,6 +247,66 @@ def test_a_wrong_setting_ends_both_hosts(attnlab):
     chief, worker = two_hosts.run(attnlab, *words)
     assert chief.code == 2 and "task.history" in chief.err
     assert (worker.code, worker.out, worker.err) == (0, "", "")
+
+
+FAILING = """
+import tensorflow as tf
+from attnlab.tasks.in_memory import InMemoryLearner
+def train(*_):
+    raise tf.errors.ResourceExhaustedError(None, None, "OOM when allocating")
+InMemoryLearner.train = train
+from attnlab.cli import run
+run()
+"""
+
+
+@pytest.mark.slow
+def test_an_error_of_the_chief_in_a_step_ends_both_hosts(attnlab):
+    """The worker waits in the step, where it would not hear that it should end."""
+    configs = two_hosts.tf_configs()
+    programs = ("-c", FAILING), ("-m", "attnlab")
+    hosts = [
+        subprocess.Popen(
+            [sys.executable, *program, *RUN],
+            env={**attnlab.environment, "TF_CONFIG": config},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for program, config in zip(programs, configs, strict=True)
+    ]
+    chief, worker = two_hosts.ended(hosts)
+    assert chief.code == 2
+    assert "the device is out of memory. Use a smaller batch" in chief.err.splitlines()[-1]
+    assert worker.code == 1 and "the first host, 127.0.0.1:" in worker.err
+
+
+def greeting(port: int, index: int) -> socket.socket:
+    """A worker that has told the chief that it is here."""
+    end = time.monotonic() + 10
+    while True:
+        try:
+            worker = socket.create_connection(("127.0.0.1", port), timeout=10)
+        except OSError:
+            assert time.monotonic() < end
+            time.sleep(0.02)
+        else:
+            worker.sendall(str(index).encode())
+            return worker
+
+
+def test_a_worker_that_ends_before_all_are_here_is_waited_for_again():
+    address = json.loads(two_hosts.tf_configs()[0])["cluster"]["worker"][0]
+    port = int(address.rpartition(":")[2])
+    with ThreadPoolExecutor(1) as pool:
+        meeting = pool.submit(Hosts((address, "b:1", "c:1"), 0)._meet)
+        greeting(port, 1).close()
+        with greeting(port, 2) as second:
+            time.sleep(0.3)
+            assert not meeting.done()
+            with greeting(port, 1) as first:
+                assert first.recv(9) == second.recv(9) == b"all"
+        meeting.result(10)
 
 
 @pytest.mark.slow

@@ -20,14 +20,13 @@ from attnlab.tasks.declaration import Progress
 from attnlab.tasks.masked_words.rows import packed
 from attnlab.tasks.split import rank
 from attnlab.tasks.text_corpus import PARTS, digest_of
-from attnlab.tasks.texts.corpus import Corpus, Piece
+from attnlab.tasks.texts.corpus import MOST_HELD_OUT, Corpus, Piece
 from attnlab.text.cleaning import normalized, text_key
 from attnlab.text.raw_text import fitted
 from attnlab.text.tokenizers import END, START, UNKNOWN, Tokenizer
 
 _FORMAT = 1
 _TOKENIZER, _PARTS = "tokenizer.json", "parts.json"
-_MOST_HELD_OUT = 10_000_000  # bytes of text in validation, and in the test
 _FIELDS = ("rows", "cut", "unknown", "tokens")
 
 
@@ -48,6 +47,8 @@ class _Division(NamedTuple):
 
     def part(self, document: Sequence[str]) -> str:
         """Return the part of one of train's documents."""
+        if not self.shares:
+            return "train"
         key = text_key(" ".join(document), ignore_case=self.ignore_case)
         left = int.from_bytes(rank(key, self.seed)[:8], "little") / 2**64
         for part, share in self.shares.items():
@@ -80,7 +81,8 @@ def read_long_texts(
             "task.next_sentence: expected false for a long text, whose documents aren't all in "
             "memory, got true."
         )
-    decisive = digest_of([_FORMAT, corpus.digest(), dict(text), seed])
+    divides = set(corpus.own_parts) < {*PARTS}
+    decisive = digest_of([_FORMAT, corpus.digest(), dict(text), seed if divides else None])
     folder = cache / "prepared" / f"{corpus.name}-rows-{decisive[:16]}"
     make = partial(_write, corpus=corpus, text=text, seed=seed, progress=progress)
     return prepared(folder, _opened, make, "the tokens")
@@ -91,7 +93,7 @@ def _write(
 ) -> None:
     size, path = corpus.text_size, folder / _TOKENIZER
     missing = [part for part in PARTS if part not in corpus.own_parts]
-    shares = {part: min(corpus.share(part), _MOST_HELD_OUT / size) for part in missing}
+    shares = {part: min(corpus.share(part), MOST_HELD_OUT / size) for part in missing}
     division = _Division(shares, text["lowercase"], seed)
     if path.exists():
         tokenizer = Tokenizer.load(path)

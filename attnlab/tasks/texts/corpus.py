@@ -14,6 +14,7 @@ from attnlab.tasks.text_corpus import PARTS, TextCorpus
 from attnlab.text.cleaning import text_key
 from attnlab.text.raw_text import RawText
 
+MOST_HELD_OUT = 10_000_000  # bytes of a long text in validation, and in the test
 _BLANK = bytes(byte in b" \t\n\r\v\f" for byte in range(256))  # 1 for white space
 
 

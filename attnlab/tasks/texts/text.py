@@ -12,7 +12,7 @@ from attnlab.errors import RequestError, explained
 from attnlab.tasks.declaration import Progress
 from attnlab.tasks.split import check_shares
 from attnlab.tasks.text_corpus import left_out, listed, shown
-from attnlab.tasks.texts.corpus import Corpus, by_position
+from attnlab.tasks.texts.corpus import MOST_HELD_OUT, Corpus, by_position
 from attnlab.text.cleaning import shortened, unwrapped
 from attnlab.text.raw_text import RawText, changed, state_of
 from attnlab.text.reading import decoded, encoding_of, is_hidden, is_text_name
@@ -21,10 +21,9 @@ from attnlab.text.sentences import sentence_spans
 _LINE_END = re.compile(r"\r\n?")
 _TABLES = (".csv", ".tsv", ".json", ".jsonl", ".xlsx", ".parquet", ".html", ".xml")
 _MOST_BYTES = 1_000_000_000  # of texts that are read into memory
-# Of a longer text, so many bytes are held out for validation, and for the test.
-_MOST_HELD_OUT = 10_000_000
 _PIECE = 1 << 22  # bytes of a piece: as Python's objects, its words take some 50 times as many
 _MARK = b"\xef\xbb\xbf"
+_LONGEST_DOCUMENT = 1 << 26  # bytes
 _EMPTY_LINE = re.compile(rb"\n[^\S\n]*\n\s*")
 _EMPTY_LINES = re.compile(r"\n[^\S\n]*\n\s*")
 
@@ -116,7 +115,7 @@ class TextFiles(Corpus):
             whole = RawText(between.join(start.split(between)[: self.limit]), b"\n")
         shares = [self.validation, self.test]
         if len(whole) > _MOST_BYTES:
-            shares = [min(share, _MOST_HELD_OUT / len(whole)) for share in shares]
+            shares = [min(share, MOST_HELD_OUT / len(whole)) for share in shares]
             validation, test = (f"{round(share * len(whole)):,}" for share in shares)
             self.note(
                 f"Of {len(whole):,} bytes of text, {validation} are held out for validation and "
@@ -192,17 +191,34 @@ class Piece(NamedTuple):
 
 
 def pieces_of(text: RawText, language: str, where: str) -> Iterator[Piece]:
-    """Yield a long text, cut between documents."""
-    by_line = not any(_EMPTY_LINE.search(block) for block in text.blocks())
+    """Yield a long text, cut between documents; one of over 64 MiB is cut at a line break."""
+    by_line = not _has_empty_line(text)
     held = b""
     for block in text.blocks(_PIECE):
-        held += block
-        ends = [len(held)] if by_line else [found.end() for found in _EMPTY_LINE.finditer(held)]
-        if ends:
-            yield Piece(held[: ends[-1]], by_line, language, where)
-            held = held[ends[-1] :]
+        whole = held + block
+        end = len(whole)
+        if not by_line:
+            # What was held has no empty line, but may end with the beginning of one.
+            first = len(held.rstrip())
+            ends = [found.end() for found in _EMPTY_LINE.finditer(whole, first)]
+            end = ends[-1] if ends else len(whole) if len(whole) > _LONGEST_DOCUMENT else 0
+        if end:
+            yield Piece(whole[:end], by_line, language, where)
+        held = whole[end:]
     if held:
         yield Piece(held, by_line, language, where)
+
+
+def _has_empty_line(text: RawText) -> bool:
+    """Return whether an empty line is between two lines that aren't empty."""
+    space, begun = b"", False  # white space at the end of what was read
+    for block in text.blocks():
+        block = space + block if begun else block.lstrip()
+        found = block.rstrip()
+        if _EMPTY_LINE.search(found):
+            return True
+        space, begun = block[len(found) :], begun or bool(found)
+    return False
 
 
 def read_documents(

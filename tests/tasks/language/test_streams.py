@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from attnlab.errors import RequestError
+from attnlab.errors import RequestError, explained
 from attnlab.records import worker_processes
 from attnlab.tasks.language.text import streams, vocabulary
 from attnlab.tasks.language.text.streams import Reading
@@ -162,6 +162,25 @@ def test_a_shorter_file_of_a_killed_preparation_is_written_again(tmp_path, monke
     monkeypatch.setattr(streams, "_IN_MEMORY", 0)
     read(opened(tmp_path), tmp_path)
     assert len(files_of(tmp_path)["train.tokens"]) > 2000
+
+
+def test_a_source_that_cannot_be_read_for_a_while_leaves_what_is_done(tmp_path, monkeypatch):
+    monkeypatch.setattr(streams, "_IN_MEMORY", 0)
+    corpus = opened(tmp_path)
+
+    def lost(done, total, what):
+        if (what, done > 2000) == ("encoding", True):
+            with explained("a.txt can't be read"):
+                raise OSError(5, "Input/output error")
+
+    with pytest.raises(RequestError, match="a.txt can't be read .Input/output error"):
+        read(corpus, tmp_path, progress=lost)
+    (unfinished,) = (tmp_path / "prepared").glob(".unfinished-*")
+    assert (unfinished / "train.tokens").stat().st_size > 0
+    read(corpus, tmp_path)
+    (tmp_path / "whole").mkdir()
+    read(opened(tmp_path / "whole"), tmp_path / "whole")
+    assert files_of(tmp_path) == files_of(tmp_path / "whole")
 
 
 def test_a_file_that_changes_meanwhile_leaves_nothing(tmp_path, monkeypatch):

@@ -84,9 +84,28 @@ def test_the_tokenizer_is_fitted_on_train_alone(tmp_path):
 
 
 def test_a_text_is_held_out_up_to_a_limit(tmp_path, monkeypatch):
-    monkeypatch.setattr(long_texts, "_MOST_HELD_OUT", len("\n\n".join(DOCUMENTS)) * 0.05)
+    monkeypatch.setattr(long_texts, "MOST_HELD_OUT", len("\n\n".join(DOCUMENTS)) * 0.05)
     sizes = {part: len(rows) for part, rows in read(tmp_path).parts.items()}
     assert 0 < sizes["test"] < 0.12 * sizes["train"]
+
+
+class Divided(TextFiles):
+    """A corpus with parts of its own."""
+
+    own_parts = ("train", "validation", "test")
+
+
+def test_the_seed_matters_only_if_it_divides_the_text(tmp_path, monkeypatch):
+    (tmp_path / "a.txt").write_text("\n\n".join(DOCUMENTS))
+    corpus = Divided(path=str(tmp_path / "a.txt"))
+    corpus.open(tmp_path)
+    for seed in (0, 1):
+        read_long_texts(corpus, SETTINGS, seed, tmp_path, lambda *_: None)
+    (one,) = (tmp_path / "prepared").glob("text-*")
+    corpus = opened(tmp_path)
+    for seed in (0, 1):
+        read_long_texts(corpus, SETTINGS, seed, tmp_path, lambda *_: None)
+    assert len([*(tmp_path / "prepared").glob("text-*")]) == 3 and one.exists()
 
 
 def files_of(cache: Path) -> dict[str, bytes]:

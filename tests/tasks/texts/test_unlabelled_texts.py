@@ -247,13 +247,14 @@ def test_more_than_a_gigabyte_stays_on_the_disk(tmp_path):
     )
 
 
+@pytest.mark.parametrize("around", ["", " \n\n"])
 @pytest.mark.parametrize("between", ["\n", "\n\n", " \n \n\n"])
-def test_pieces_have_the_documents_of_the_whole(between, tmp_path, monkeypatch):
+def test_pieces_have_the_documents_of_the_whole(between, around, tmp_path, monkeypatch):
     documents = [f"Document {n} begins. It continues\nhere. It ends." for n in range(40)]
     if between == "\n":
         documents = [each.replace("\n", " ") for each in documents]
     path = tmp_path / "a.txt"
-    path.write_text(between.join(documents))
+    path.write_text(around + between.join(documents) + around)
     corpus = TextFiles(path=str(path))
     corpus.open(tmp_path)
     expected = [*corpus.items()]
@@ -268,6 +269,18 @@ def test_pieces_have_the_documents_of_the_whole(between, tmp_path, monkeypatch):
     few = TextFiles(path=str(path), limit=3)
     few.open(tmp_path)
     assert [*few.items()] == expected[:3] and not few.is_long
+
+
+def test_a_document_larger_than_memory_is_cut_between_lines(tmp_path, monkeypatch):
+    monkeypatch.setattr(text, "_MOST_BYTES", 100)
+    monkeypatch.setattr(text, "_PIECE", 50)
+    monkeypatch.setattr(text, "_LONGEST_DOCUMENT", 200)
+    (tmp_path / "a.txt").write_text("A title.\n\n" + "One of many lines.\n" * 100)
+    corpus = TextFiles(path=str(tmp_path / "a.txt"))
+    corpus.open(tmp_path)
+    pieces = [piece.text for piece in corpus.pieces("train")]
+    assert b"".join(pieces) == (tmp_path / "a.txt").read_bytes()
+    assert max(map(len, pieces)) < 300 and all(each.endswith(b"\n") for each in pieces)
 
 
 @pytest.mark.parametrize("change", ["write", "truncate", "delete"])

@@ -92,9 +92,13 @@ class Corpus(NamedCorpus):
         for pair in itertools.islice(self._read(part, counts), limit):
             empty = False
             yield reversed_pair(pair) if self.reverse else pair
+        self._check_unchanged()
         if empty:
             where = f"{self.name}, part {part}" if part else self.name
             raise RequestError(f"{where}: expected pairs of sentences, got an empty corpus.")
+
+    def _check_unchanged(self) -> None:
+        """Raise `RequestError` if a file has changed since `open`."""
 
     def _dropped(self) -> dict[str | None, Counter[str]]:
         return self.__dict__.setdefault("_dropped_by_part", {})

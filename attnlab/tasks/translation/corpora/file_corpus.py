@@ -12,15 +12,15 @@ from attnlab.errors import explained
 from attnlab.tasks.translation.corpora.corpus import Corpus
 from attnlab.tasks.translation.corpora.splitting import (
     PARTS,
-    changed,
     hashed,
     held_out,
+    held_out_pairs,
     with_labels,
 )
 from attnlab.tasks.translation.corpora.text_files import PartFiles
 from attnlab.tasks.translation.pair import Pair
 from attnlab.text.cleaning import normalized
-from attnlab.text.raw_text import state_of
+from attnlab.text.raw_text import changed, state_of
 
 
 class FileCorpus(Corpus):
@@ -67,20 +67,19 @@ class FileCorpus(Corpus):
 
     def _read(self, part: str | None, dropped: Counter[str]) -> Iterator[Pair]:
         if part in self.files and not (part == "train" and self._missing):
-            return self._pairs_in_files(part, dropped)
+            return self.files[part].read(dropped)
         is_held_out = part is not None and part == self._missing
         # The train files are read for two parts, but what is left out counts once.
-        pairs = self._pairs_in_files("train", Counter() if is_held_out else dropped)
+        pairs = self.files["train"].read(Counter() if is_held_out else dropped)
         if part is None:
             return pairs
         labelled = with_labels(pairs, self._mask(), self.name)
         return (pair for pair, taken in labelled if taken == is_held_out)
 
-    def _pairs_in_files(self, part: str, dropped: Counter[str]) -> Iterator[Pair]:
-        """Yield the pairs in a part's files; raise `RequestError` if a file has changed since."""
-        yield from self.files[part].read(dropped)
-        if _states(self.files[part]) != self._states[part]:
-            raise changed(self.name)
+    def _check_unchanged(self) -> None:
+        for part, files in self.files.items():
+            if _states(files) != self._states[part]:
+                raise changed(f"data={self.name}")
 
     def _held_out_share(self) -> int | float:
         share = self.validation if self._missing == "validation" else self.test
@@ -90,13 +89,15 @@ class FileCorpus(Corpus):
         """Return which pairs of the train files are held out; the run's seed doesn't matter."""
         if self._taken is None or self._taken[0] is not self.clean:
             clean = self.clean or normalized
-            read = self._pairs_in_files("train", Counter())
+            read = self.files["train"].read(Counter())
             sources = (pair.target if self.reverse else pair.source for pair in read)
             keys = hashed(clean(source) for source in sources)
+            self._check_unchanged()
             share = self._held_out_share()
             pairs = min(len(keys), self.limit or len(keys))
-            count = share if isinstance(share, int) else round(share * pairs)
-            self._taken = self.clean, held_out(keys, count, seed=0)
+            if not isinstance(share, int):
+                share = held_out_pairs(self, str(self._missing), share, pairs)
+            self._taken = self.clean, held_out(keys, share, seed=0)
         return self._taken[1]
 
 

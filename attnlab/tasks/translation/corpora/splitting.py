@@ -20,8 +20,10 @@ from attnlab.tasks.text_corpus import PARTS
 from attnlab.tasks.translation.corpora.corpus import Corpus
 from attnlab.tasks.translation.pair import Pair
 from attnlab.text.cleaning import normalized
+from attnlab.text.raw_text import changed
 
 Label = TypeVar("Label")
+_MANY, _MOST_HELD_OUT = 1_000_000, 10_000  # pairs
 
 
 def pairs_by_part(
@@ -51,16 +53,8 @@ def with_labels(
     missing = object()
     for pair, label in zip_longest(pairs, labels, fillvalue=missing):
         if pair is missing or label is missing:
-            raise changed(corpus)
+            raise changed(f"data={corpus}")
         yield pair, label  # type: ignore[misc]
-
-
-def changed(corpus: str) -> RequestError:
-    """Return the error for files that changed between two passes over them."""
-    return RequestError(
-        f"data={corpus}: expected files that stay as they are, but one changed while it was read: "
-        "run the command again."
-    )
 
 
 def assign_parts(
@@ -85,8 +79,8 @@ def assign_parts(
         keys = np.arange(sum(1 for _ in corpus.pairs()), dtype=np.uint64)
     codes = np.zeros(len(keys), dtype=np.uint8)
     order = _Order(keys, seed)
-    codes[order.take(round(corpus.test * len(keys)))] = PARTS.index("test")
-    codes[order.take(round(corpus.validation * len(keys)))] = PARTS.index("validation")
+    for part, share in (("test", corpus.test), ("validation", corpus.validation)):
+        codes[order.take(held_out_pairs(corpus, part, share, len(keys)))] = PARTS.index(part)
     _check_sizes(corpus, codes)
     return codes
 
@@ -99,6 +93,15 @@ def _check_sizes(corpus: Corpus, codes: np.ndarray) -> None:
                 f"data.validation={corpus.validation:g} and data.test={corpus.test:g}, "
                 f"got {len(codes)}."
             )
+
+
+def held_out_pairs(corpus: Corpus, part: str, share: float, pairs: int) -> int:
+    """Return how many of a corpus's pairs a share is: of over a million, at most 10,000."""
+    count = round(share * pairs)
+    if pairs <= _MANY or count <= _MOST_HELD_OUT:
+        return count
+    corpus.note(f"Of {pairs:,} pairs, {_MOST_HELD_OUT:,} are held out for {part}.")
+    return _MOST_HELD_OUT
 
 
 def held_out(keys: np.ndarray, count: int, seed: int) -> np.ndarray:

@@ -17,12 +17,14 @@ import zipfile
 import zlib
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from itertools import zip_longest
 from pathlib import Path
 from typing import BinaryIO, NamedTuple, cast
 
 from attnlab.errors import RequestError
 from attnlab.tasks.translation.pair import Pair
 from attnlab.text.columns import Layout, layout
+from attnlab.text.raw_text import changed
 from attnlab.text.words import is_unspaced, word_spans
 
 LONGEST_LINE = 1 << 20  # bytes; a file with a longer line doesn't contain sentences
@@ -136,7 +138,7 @@ class PartFiles(NamedTuple):
             RequestError: a line has too few columns, an empty source or target, or bad links; the
                 message names the line.
         """
-        lines = zip(*map(read_lines, self.present()), strict=True)
+        lines = _together(self.present())
         is_header = self.layout.header
         for number, (first, *others) in enumerate(lines, 1):
             if is_header and first.strip():
@@ -152,6 +154,14 @@ class PartFiles(NamedTuple):
                 continue
             pair = Pair(source, target)
             yield _linked(pair, others[-1], f"{self.links}:{number}") if self.links else pair
+
+
+def _together(paths: Sequence[Path]) -> Iterator[tuple[str, ...]]:
+    """Yield equal lines of files, which were scanned before."""
+    for lines in zip_longest(*map(read_lines, paths)):
+        if None in lines:
+            raise changed(paths[lines.index(None)])
+        yield lines
 
 
 def shortened(text: str) -> str:

@@ -29,7 +29,7 @@ from attnlab.tasks.translation.text.preprocessing import (
 )
 from attnlab.text.tokenizers import Tokenizer
 
-_FORMAT = 2
+_FORMAT = 3
 
 
 class TokenizedPart:

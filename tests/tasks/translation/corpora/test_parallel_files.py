@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import pytest
 
 from attnlab.errors import RequestError
+from attnlab.tasks.translation.corpora import splitting
 from attnlab.tasks.translation.corpora.parallel_files import ParallelFiles
 from attnlab.tasks.translation.corpora.splitting import pairs_by_part
 
@@ -174,6 +177,36 @@ def test_a_file_that_changes_while_it_is_read_is_one_sentence(files, tmp_path, c
         path.unlink()
     with pytest.raises(RequestError, match="changed while|can't be read"):
         list(stream)
+
+
+def test_a_file_that_changes_behind_the_limit_is_noticed(files, tmp_path):
+    corpus = files(path=tabs("s"), test_path=tabs("u", 4))
+    corpus.limit = 3
+    pairs = corpus.pairs("train")
+    next(pairs)
+    (tmp_path / "path").write_text(tabs("t"))
+    with pytest.raises(RequestError, match="data=files: changed while it was read"):
+        list(pairs)
+
+
+def test_of_many_pairs_a_part_is_no_larger_than_needed(files, monkeypatch):
+    monkeypatch.setattr(splitting, "_MANY", 100)
+    monkeypatch.setattr(splitting, "_MOST_HELD_OUT", 7)
+    corpus = files(path=tabs("s", 1000))
+    counts = Counter(part for part, _ in pairs_by_part(corpus, 0)[1])
+    assert counts == {"train": 986, "validation": 7, "test": 7}
+    assert corpus.notes == tuple(
+        f"Of 1,000 pairs, 7 are held out for {part}." for part in ("test", "validation")
+    )
+    corpus = files(path=tabs("s", 1000), test_path=tabs("u", 4))
+    assert len(list(corpus.pairs("validation"))) == 7
+
+
+def test_one_of_two_files_that_gets_shorter_is_named(files, tmp_path):
+    corpus = files(source="a\n" * 9, target="b\n" * 9)
+    (tmp_path / "target").write_text("b\n" * 5)
+    with pytest.raises(RequestError, match="target: changed while it was read"):
+        list(corpus.pairs())
 
 
 def test_a_file_that_changes_is_noticed_in_a_part_held_out_from_train(files, tmp_path):
