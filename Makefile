@@ -40,7 +40,7 @@ $(VENV)/.installed-dev: $(VENV)/.installed-test
 install: $(VENV)/.installed  ## Create .venv and install attnlab into it
 
 RECALL := task=translate data=recall attention=bahdanau schedule=constant trainer.epochs=4
-demo: install  ## Two runs in a minute: the book's Fibonacci task, then one that needs attention
+demo: install  ## Two runs: the book's Fibonacci task, then one that needs attention
 	$(BIN)/attnlab task=fib attention=bahdanau
 	@echo; echo "Now a task that needs attention: read keys with values, then write each key's value."
 	$(BIN)/attnlab $(RECALL)

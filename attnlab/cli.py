@@ -131,9 +131,13 @@ def _help(arguments: list[str], known: Mapping[str, str]) -> int:
     """Print help for a verb, a topic or a setting (`--help model.units`), or the first screen."""
     from attnlab.config.help import group_of, overview, topic
     from attnlab.config.rules import did_you_mean
+    from attnlab.config.settings import GROUPS
 
     others = ("help", "train")
     asked = [w for w in arguments if w[:1] not in "-+~" and "=" not in w and w not in others]
+    options = [word for word in arguments if word.partition("=")[0] in GROUPS and "=" in word]
+    if not asked and options:
+        return _verb("explain", options)
     if not asked:
         print(overview(known))
     elif text := topic(asked[0], known):

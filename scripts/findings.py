@@ -43,8 +43,8 @@ MOST_LINES = 1  # baselines in a picture: the best
 LOWER = ("rmse", "mse_z", "loss")  # metrics with lower values for better models
 SMALL = 1e-3  # numbers below it have an exponent
 INCOMPLETE = (
-    f"*{UNKNOWN} or no interval: the number was not written down when the study ran. "
-    "Its next run writes all of them.*"
+    f"*{UNKNOWN}, no interval or no means: they were not written down when the study ran. "
+    "The next run writes them.*"
 )
 Row = Mapping[str, str]
 
@@ -186,6 +186,8 @@ def group_tables(finding: Finding) -> Iterator[str]:
             header.pop()
         else:
             rows = [[*row, text] for row, text in zip_longest(rows, verdicts, fillvalue="")]
+        if all(row[2] == UNKNOWN for row in rows):
+            header, *rows = ([*row[:2], *row[3:]] for row in (header, *rows))
         if many:
             header.insert(0, "data")
             rows = [[row["data"], *cells] for row, cells in zip(own + base, rows, strict=True)]

@@ -39,7 +39,7 @@ def command(name: str) -> int:
         checks.append((check, [functools.partial(check, make) for make in makes]))
     said: set[str] = set()
     failed = sum(_has_failed(_promise(check), calls, said) for check, calls in checks)
-    click.echo(f"{name} keeps {len(checks) - failed} of {len(checks)} promises")
+    click.echo(f"{name} satisfies {len(checks) - failed} of {len(checks)} rules of the contract")
     return 1 if failed else 0
 
 

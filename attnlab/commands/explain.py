@@ -32,16 +32,19 @@ def _wrapped(line: str) -> str:
 def command(words: tuple[str, ...], markdown: bool) -> None:
     """Explain a setting, a metric or a column of a table.
 
-    KEY is a setting (trainer.epochs, or its last part epochs), a group such as attention, whose
-    options are listed, or a metric or column such as skill, MASE, n or "DM p". For a setting, its
-    valid values and its default are printed, too. Without KEY, the keys of all settings are listed.
+    KEY is a setting (trainer.epochs, or its last part epochs), an option (task=language) or a group
+    (trainer), whose settings are explained, a group of options (attention), which are listed, or a
+    metric or column such as skill, MASE, n or "DM p". For a setting, its valid values and its
+    default are printed, too. Without KEY, the keys of all settings are listed.
     """
     if markdown:
         return click.echo(settings.markdown(), nl=False)
     if len(words) > 1 and glossary.explained(" ".join(words)):  # `DM p`, without quotes
         words = (" ".join(words),)
     for word in words:
-        click.echo("\n".join(map(_wrapped, settings.explained(word.partition("=")[0]))))
+        key = word.partition("=")[0]
+        asked = word if key in settings.GROUPS else key
+        click.echo("\n".join(map(_wrapped, settings.explained(asked))))
     if not words:
         click.echo("\n".join(dict.fromkeys(each.key for each in settings.settings())))
     return None

@@ -148,11 +148,17 @@ def find_trained(
 
 
 def _counted(listed: Sequence[ListedRun]) -> str:
-    """Count runs in words: `2 completed of forecasting, 1 failed of translation`."""
+    """Count runs in words: `2 completed runs of forecasting, 1 failed run of translation`."""
     kinds = [known_kind(entry.status["task"]) for entry in listed]
     counts = Counter(
-        f"{shown_state(entry.status)} of {kind.name if kind else entry.status['task']}"
-        f"{'' if entry.run.weights_epochs() else ' without weights'}"
+        (
+            shown_state(entry.status),
+            kind.name if kind else entry.status["task"],
+            "" if entry.run.weights_epochs() else " without weights",
+        )
         for entry, kind in zip(listed, kinds, strict=True)
     )
-    return ", ".join(f"{count} {words}" for words, count in counts.items())
+    return ", ".join(
+        f"{count} {state} run{'s' * (count > 1)} of {name}{weights}"
+        for (state, name, weights), count in counts.items()
+    )

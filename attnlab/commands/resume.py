@@ -18,8 +18,8 @@ def command(run: str, changes: tuple[str, ...], runs: str | None) -> None:
     On a CPU, the final weights have the same bits as those of a run that was never interrupted.
     For a finished run, the result is printed again; with a larger trainer.epochs it is trained
     longer. If you moved a data file of RUN, give the new path by its setting, such as
-    task.path=FILE; its content must be the same. No other setting may change. -q prints only the
-    run folder, -v prints details.
+    task.path=FILE; its content must be the same. trainer.devices may change, too, and no other
+    setting. -q prints only the run folder, -v prints details.
 
     RUN is a run folder, an MLflow run id or its first characters, or `latest`: the newest run that
     was interrupted or that failed with a checkpoint, else the newest completed run. With

@@ -241,6 +241,11 @@ def _explain_missing_option(error: MissingConfigException) -> str:
     valid = [option for option in error.options or [] if option]
     if not group or not valid:
         return f"There is no configuration file {missing!r}."
+    if group == "model/settings":
+        kind, _, model = name.rpartition("_")
+        known = [each.removeprefix(f"{kind}_") for each in valid if each.startswith(f"{kind}_")]
+        kind = kind.replace("_", " ")
+        return f"model={model}: there is none for tasks of {kind}. Valid: {', '.join(known)}."
     hint = did_you_mean(name, valid)
     if name in _OF_AN_EXTRA:
         hint = f" It comes with pip install 'attnlab[{_OF_AN_EXTRA[name]}]'."
@@ -259,11 +264,19 @@ def _explain_unknown_key(key: str, overrides: list[str]) -> str:
         full = " or ".join(path for path in known if path.rpartition(".")[2] == key)
         hint = f" Did you mean {full}?" if full else did_you_mean(group, top)
         return f"{key}: there is no such key.{hint} Valid: {', '.join(top)}."
-    hint = did_you_mean(key, known)
-    section = key.rpartition(".")[0]
+    section, _, name = key.rpartition(".")
+    owners = [each for each in options(section) if _has_rule(section, each, name)]
+    if owners and section != "model":
+        hint = f" It is a setting of {section}={','.join(owners)}."
+    else:
+        hint = did_you_mean(key, known)
     siblings = sorted(p.rpartition(".")[2] for p in known if p.rpartition(".")[0] == section)
     valid = f" {section} has: {', '.join(siblings)}." if siblings else ""
     return f"{key}: there is no such key.{hint}{valid}"
+
+
+def _has_rule(group: str, option: str, name: str) -> bool:
+    return name in (option_content(group, option) or {}).get("rules", {})
 
 
 def _explain_unreadable(override: str, reason: str, overrides: list[str]) -> str:

@@ -14,7 +14,7 @@ _WANTS = {
     "Predict": "vocabulary summarize export serve",
     "Set up": "data explain check-mechanism env",
 }
-_TOPICS = {"tasks": "task", "mechanisms": "attention", "presets": "experiment"}
+_TOPICS = {"tasks": "task", "mechanisms": "attention", "corpora": "data", "presets": "experiment"}
 _TRAIN = "one run, as attnlab KEY=VALUE ..."
 _TEXT = """\
 attnlab: train attention mechanisms, see where they look, compare them fairly.
@@ -31,7 +31,7 @@ attnlab: train attention mechanisms, see where they look, compare them fairly.
 
 A run is OPTION=NAME and KEY=VALUE, such as attention=luong_local
 attention.window=6 trainer.epochs=50. More: attnlab COMMAND --help;
-attnlab --help commands | tasks | mechanisms | data | model | optimizer |
+attnlab --help commands | tasks | mechanisms | corpora | model | optimizer |
 schedule | presets | search | settings | KEY
 """
 _SETTINGS = """\

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
@@ -17,6 +18,9 @@ from attnlab.errors import RequestError
 GROUPS = (*OPTION_GROUPS, "data")
 _PRESETS = ("experiment", "search")
 _FILES = {"model": "model/settings"}
+# OmegaConf's spelling of the value of another setting, the first one with a default.
+_DEFAULTED = re.compile(r"\$\{oc\.select:([\w.]+),(\w+)\}")
+_REFERENCE = re.compile(r"(\$\{)([\w.]+)\}")
 
 
 def own_setting(document: Mapping[str, Any], key: str, text: str) -> Any:
@@ -67,7 +71,7 @@ def settings() -> list[Setting]:
 
 def _of_option(group: str, name: str) -> Iterator[Setting]:
     content = option_content(_FILES.get(group, group), name) or {}
-    kind, _, architecture = name.partition("_")
+    kind, _, architecture = name.rpartition("_")
     option = f"{group}={name}" if group != "model" else f"model={architecture} ({kind})"
     for key, value in content.items():
         if key in content.get("rules", {}) and key != "name":
@@ -89,11 +93,15 @@ def _defaults(section: str, name: str, default: Any) -> str:
 
 
 def _text(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value)
+    if not isinstance(value, str):
+        return json.dumps(value)
+    return _REFERENCE.sub(r"\2", _DEFAULTED.sub(r"\1, else \2", value))
 
 
 def explained(word: str) -> list[str]:
-    """Explain a key, its last part, a group, a metric or a column, in lines of text.
+    """Explain a setting, an option or a group of them, a metric or a column, in lines of text.
+
+    A setting is named by its key or the key's last part, an option such as `task=language`.
 
     Raises:
         RequestError: there is no such setting or term.
@@ -110,7 +118,7 @@ def explained(word: str) -> list[str]:
             )
         ]
     known = settings()
-    found = [setting for setting in known if word in (setting.key, setting.key.partition(".")[2])]
+    found = [each for each in known if word in _names(each)]
     meaning = glossary.explained(word)
     if not found and not meaning:
         keys = list(dict.fromkeys(setting.key for setting in known))
@@ -128,6 +136,13 @@ def explained(word: str) -> list[str]:
         )
     lines = [line for setting in found for line in _lines(setting)]
     return lines + ([f"{word}, in results", *meaning] if meaning else [])
+
+
+def _names(setting: Setting) -> tuple[str, ...]:
+    """Return what `explained` knows a setting by."""
+    section, _, name = setting.key.partition(".")
+    option = setting.option.partition(" ")[0]
+    return setting.key, name, option or section
 
 
 def _lines(setting: Setting) -> list[str]:

@@ -46,7 +46,7 @@ def test_it_describes_each_failed_check(here, folder):
     code, out, err = here("check-mechanism", "wry", "--config-dir", folder)
     lines = out.splitlines()
     failed = [line.removeprefix("failed ") for line in lines if line.startswith("failed")]
-    assert (code, err, lines[-1]) == (1, "", "wry keeps 11 of 15 promises")
+    assert (code, err, lines[-1]) == (1, "", "wry satisfies 11 of 15 rules of the contract")
     assert [text.split()[0] for text in failed] == ["YAML", "All", "`from_config`", "Unequal"]
     assert "        - get_config has {'dropout': 0.0}, the constructor " in out
     (unfinite,) = [line for line in lines if "not finite" in line]

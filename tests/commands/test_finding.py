@@ -97,8 +97,8 @@ def test_without_a_usable_run_the_message_lists_the_runs(tmp_path):
         find_trained("latest", str(tmp_path), TRANSLATION, None)
     assert str(refused.value) == (
         "RUN: latest: expected a completed run of translation with saved weights in "
-        f"{str(tmp_path)!r}, which has 1 failed of forecasting, 1 completed of translation without "
-        "weights. Another folder of runs: --runs FOLDER or ATTNLAB_RUNS=FOLDER names it."
+        f"{str(tmp_path)!r}, which has 1 failed run of forecasting, 1 completed run of translation "
+        "without weights. Another folder of runs: --runs FOLDER or ATTNLAB_RUNS=FOLDER names it."
     )
 
 
