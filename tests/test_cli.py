@@ -62,6 +62,25 @@ def test_help_has_topics(capsys, topic, line):
         assert line in capsys.readouterr().out.splitlines()
 
 
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (
+            ("task=fib", "attention=bahdanau", "attention.window=3"),
+            "attention.window: there is no such key. It is a setting of "
+            "attention=luong_local,multi_head. attention has: dropout, ",
+        ),
+        (
+            ("task=masked_words", "model=rnn"),
+            "model=rnn: there is none for tasks of masked words. Valid: transformer.",
+        ),
+    ],
+)
+def test_a_setting_or_a_model_of_others_is_named(capsys, words, sentence):
+    assert main([*words]) == 2
+    assert sentence in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("words", [["task.path=s\udce9.csv"], ["-m", "task.path=s\udce9.csv"]])
 def test_a_name_that_is_not_utf8_is_refused_before_anything_is_composed(capsys, words):
     assert main(["task=series", *words]) == 2

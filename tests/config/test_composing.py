@@ -283,14 +283,6 @@ def test_the_runs_folder_comes_from_the_environment(monkeypatch):
         (["attention.name=pooling"], "attention.name=pooling: the name can't be changed without"),
         (["optimizer.name=adan"], "optimizer=NAME chooses an option"),
         (["+attention.width=3"], "attention.width: there is no such key."),
-        (
-            ["attention=bahdanau", "attention.window=3"],
-            "It is a setting of attention=luong_local,multi_head. attention has: dropout",
-        ),
-        (
-            ["task=masked_words", "model=rnn"],
-            "model=rnn: there is none for tasks of masked words. Valid: transformer.",
-        ),
         (["~model.units"], "model.units: expected a whole number at least 1, got null"),
         (["model.cell=${model.cel}"], "model.cel"),
         (["trainer.min_delta=inf"], "trainer.min_delta: expected a number at least 0, got inf"),
