@@ -126,8 +126,11 @@ def filled(text: str, finding: Finding) -> str:
 def identity(finding: Finding, row: Row) -> set[str]:
     """The cells that say which row it is."""
     names = ("who", "task", "data", "metric", "name", *finding.keys)
-    cells = {row.get(name) or "" for name in (*names, *(name for name in row if "." in name))}
-    return {part for cell in cells for part in (cell, *re.split(r", |=", cell)) if part}
+    dotted = [name for name in row if "." in name and row[name]]
+    cells = {row.get(name) or "" for name in (*names, *dotted)}
+    named = {f"{name.rpartition('.')[2]}={row[name]}" for name in dotted}  # such as `units=64`
+    parts = {part for cell in cells for part in (*cell.split(", "), *re.split(r", |=", cell))}
+    return {*filter(None, cells | named | parts)}
 
 
 def page(finding: Finding) -> str:
