@@ -29,6 +29,7 @@ import yaml
 from attnlab import __version__
 from attnlab.errors import RequestError
 from attnlab.studies import study as studies
+from attnlab.tasks.kinds import kind_of
 from attnlab.views.png.figure import save
 from attnlab.views.records import BLUE, Figure, IntervalRow, Intervals, figure
 
@@ -40,7 +41,6 @@ COLUMNS = ("mean", "low", "high", "best", "worst", "n", "ours_n")
 UNKNOWN = "–"
 MOST_TABLES = 3  # of a page
 MOST_LINES = 1  # baselines in a picture: the best
-LOWER = ("rmse", "mse_z", "loss")  # metrics with lower values for better models
 SMALL = 1e-3  # numbers below it have an exponent
 INCOMPLETE = (
     f"*{UNKNOWN}, no interval or no means: they were not written down when the study ran. "
@@ -218,13 +218,14 @@ def picture(finding: Finding) -> Figure | None:
         ]
         baselines = [row for row in finding.of("baseline") if place(row) == key and row["mean"]]
         lines = [(row["name"], float(row["mean"])) for row in baselines]
-        lines.sort(key=lambda line: line[1], reverse=own[0]["metric"] not in LOWER)
+        scoring = kind_of(own[0]["task"]).scoring
+        lines.sort(key=lambda x: x[1], reverse=not scoring.is_lower_better(own[0]["metric"]))
         shown = [value for row in rows for value in row[2:5] if value is not None]
         # A baseline far away would press the groups together.
         room = 2 * (max(shown) - min(shown)) + 0.02 * abs(max(shown))
-        near = [line for line in lines if min(shown) - room < line[1] < max(shown) + room]
+        best = [x for x in lines[:MOST_LINES] if min(shown) - room < x[1] < max(shown) + room]
         title = " ".join(filter(None, key[:2])) if len(places) > 1 else ""
-        panels.append(Intervals(title, own[0]["metric"], rows, lines=near[:MOST_LINES]))
+        panels.append(Intervals(title, own[0]["metric"], rows, lines=best))
     if not panels:
         return None
     across = min(len(panels), 2)
