@@ -134,12 +134,11 @@ class Stepwise:
             pairs, first = zip(cache, new, strict=True), start_index + known
             cache = ProjectedMemory(*(_written(old, part, first) for old, part in pairs))
         # A single step sees all of a cache that ends with it, unless there is a window.
+        sees_all = vectors.shape[1] == 1 and isinstance(cache, GrowingCache) and not self.window
         attended = self(
             vectors,
             ProjectedMemory(*cache),
-            causal=bool(
-                vectors.shape[1] != 1 or not isinstance(cache, GrowingCache) or self.window
-            ),
+            causal=self.causal_only or not sees_all,
             position_bias=position_bias,
             start_index=start_index,
             training=training,

@@ -163,7 +163,7 @@ def test_location_takes_the_length_of_the_memory_by_default():
     layer.build((B, T, Q), (B, S, M))
     assert layer.fixed_length == S and layer.count_params() == Q * S
     assert LuongGlobalAttention(score="location", max_length=17).fixed_length == 17
-    assert LuongGlobalAttention(score="dot", max_length=17).fixed_length is None
+    assert LuongGlobalAttention(score="dot").fixed_length is None
 
 
 def test_pooling_is_the_formula_of_chapter_9():

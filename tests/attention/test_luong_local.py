@@ -68,7 +68,8 @@ def loop(layer, query, memory, mask):
     ],
 )
 def test_weights_and_context_equal_the_loop(alignment, score, window, masked, query, memory):
-    layer = LuongLocalAttention(alignment=alignment, score=score, window=window, units=U)
+    units = U if alignment == "predictive" or score == "concat" else None
+    layer = LuongLocalAttention(alignment=alignment, score=score, window=window, units=units)
     mask = MASK if masked else np.ones_like(MASK)
     context, weights = layer(query, memory, mask=mask if masked else None, start_index=START)
     expected = loop(layer, query, memory, mask)
@@ -78,8 +79,9 @@ def test_weights_and_context_equal_the_loop(alignment, score, window, masked, qu
 
 @pytest.mark.parametrize("score", SCORES)
 def test_monotonic_equals_global_when_the_window_spans_the_source(score, query, memory):
-    local = LuongLocalAttention(alignment="monotonic", score=score, window=S, units=U)
-    wide = LuongGlobalAttention(score=score, units=U)
+    units = U if score == "concat" else None
+    local = LuongLocalAttention(alignment="monotonic", score=score, window=S, units=units)
+    wide = LuongGlobalAttention(score=score, units=units)
     for layer in (local, wide):
         layer.build(query.shape, memory.shape)
     wide.set_weights(local.get_weights())

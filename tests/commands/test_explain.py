@@ -39,8 +39,8 @@ def test_a_setting_is_explained(capsys, words):
         "    D: number of memory steps on each side of the centre",
         "    a whole number at least 1; default 10",
         "attention.window  (attention=multi_head)",
-        "    steps that a query sees: the last ones and its own, or, where it sees both sides, so "
-        "many on each; null: all",
+        "    number of steps that a query sees, its own included; without a causal mask, that many "
+        "on each side; null: all",
         "    a whole number at least 1, or null; default null",
     ]
 

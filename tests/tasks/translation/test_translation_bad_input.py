@@ -23,7 +23,7 @@ REQUESTS = [
     ("task.beam=0", "task.beam: expected a whole number at least 1"),
     ("task.vocabulary=4", "task.vocabulary: expected a whole number at least 5"),
     ("attention=none model=transformer", "attention=none can't be combined with model.name="),
-    (f"{SMALL} attention=pooling", "pooling"),
+    (f"{SMALL} attention=pooling", "a mechanism with a query", "got PoolingAttention"),
     (
         "attention=multi_head attention.heads=3",
         "attention.heads: expected a divisor of model.units",
