@@ -20,7 +20,7 @@ _PRESETS = ("experiment", "search")
 _FILES = {"model": "model/settings"}
 # OmegaConf's spelling of the value of another setting, the first one with a default.
 _DEFAULTED = re.compile(r"\$\{oc\.select:([\w.]+),(\w+)\}")
-_REFERENCE = re.compile(r"(\$\{)([\w.]+)\}")
+_REFERENCE = re.compile(r"\$\{([\w.]+)\}")
 
 
 def own_setting(document: Mapping[str, Any], key: str, text: str) -> Any:
@@ -95,7 +95,7 @@ def _defaults(section: str, name: str, default: Any) -> str:
 def _text(value: Any) -> str:
     if not isinstance(value, str):
         return json.dumps(value)
-    return _REFERENCE.sub(r"\2", _DEFAULTED.sub(r"\1, else \2", value))
+    return _REFERENCE.sub(r"\1", _DEFAULTED.sub(r"\1, else \2", value))
 
 
 def explained(word: str) -> list[str]:
