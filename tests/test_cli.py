@@ -52,6 +52,7 @@ def test_help_fits_a_terminal_and_has_every_command(capsys, words):
         ("corpora", "data=shakespeare"),
         ("trainer", "trainer.precision"),
         ("task=fib", "task.count  (task=fib)"),
+        ("schedule=constant", "schedule=constant"),
         ("model=transformer", "model.layers  (model=transformer (masked_words))"),
         ("settings", "attnlab explain                    every setting"),
     ],

@@ -1,6 +1,6 @@
 """The contract of mechanisms: checks for the tests and for `attnlab check-mechanism`.
 
-A check gets `make`, which makes the layer with some settings changed; its docstring is the promise.
+A check gets `make`, which makes the layer with some settings changed; its docstring is the rule.
 It raises `AssertionError` with the reason, or the layer's own error.
 """
 

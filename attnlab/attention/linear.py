@@ -59,7 +59,7 @@ class LinearAttention(StateAttention):
         """Return queries and keys with their features for "elu", which are as wide."""
         if name == "values" or self.feature_map != "elu":
             return tensor
-        # elu(x) + 1 without rounding e^x - 1, of which nothing is left in half precision.
+        # elu(x) + 1 in another form: far below 0, e^x - 1 is rounded to -1.
         return ops.where(tensor > 0, tensor + 1, ops.exp(ops.minimum(tensor, 0)))
 
     def features(self, vectors):

@@ -19,7 +19,7 @@ from attnlab.errors import RequestError, plain_text
 def command(name: str) -> int:
     """Check that all variants of the mechanism NAME satisfy the contract of attention mechanisms.
 
-    Prints one line for each promise of the contract, and below it what fails. The exit code is 1 if
+    Prints one line for each rule of the contract, and below it what fails. The exit code is 1 if
     anything fails.
 
     With --config-dir FOLDER, which every command takes, NAME may be your own mechanism: it needs
@@ -38,19 +38,19 @@ def command(name: str) -> int:
         makes = (functools.partial(cls, **each) for each in made)
         checks.append((check, [functools.partial(check, make) for make in makes]))
     said: set[str] = set()
-    failed = sum(_has_failed(_promise(check), calls, said) for check, calls in checks)
+    failed = sum(_has_failed(_rule(check), calls, said) for check, calls in checks)
     click.echo(f"{name} satisfies {len(checks) - failed} of {len(checks)} rules of the contract")
     return 1 if failed else 0
 
 
-def _promise(check: Callable[..., Any]) -> str:
+def _rule(check: Callable[..., Any]) -> str:
     """Return the first line of a check's docstring or, under `python -OO`, its name."""
     name = check.__name__.removeprefix("check_").replace("_", " ")
     return (check.__doc__ or name).partition("\n")[0]
 
 
-def _has_failed(promise: str, calls: Sequence[Callable[[], Any]], said: set[str]) -> bool:
-    """Run the checks of a promise and print the result; returns whether any failed.
+def _has_failed(rule: str, calls: Sequence[Callable[[], Any]], said: set[str]) -> bool:
+    """Run the checks of a rule and print the result; returns whether any failed.
 
     Each failure is printed in full once; when it comes again, as `as above`.
     """
@@ -61,7 +61,7 @@ def _has_failed(promise: str, calls: Sequence[Callable[[], Any]], said: set[str]
         except Exception as error:
             is_a_sentence = isinstance(error, AssertionError | RequestError)
             failures.append(plain_text(error) if is_a_sentence else failure(error))
-    click.echo(f"{'failed' if failures else 'ok':<8}{promise}")
+    click.echo(f"{'failed' if failures else 'ok':<8}{rule}")
     for text in dict.fromkeys(failures):
         click.echo(f"{'':<8}- {'as above' if text in said else text}")
     said.update(failures)

@@ -109,18 +109,13 @@ def explained(word: str) -> list[str]:
     if not word:
         raise RequestError("KEY: expected a setting such as trainer.epochs, got an empty word.")
     if word in (*GROUPS, *_PRESETS):
-        return [
-            line
-            for name in options(word)
-            for line in (
-                f"{word}={name}",
-                *(f"    {text}" for text in option_description(word, name)),
-            )
-        ]
+        return [line for name in options(word) for line in _described(word, name)]
+    group, _, chosen = word.partition("=")
+    option = _described(group, chosen) if chosen and chosen in options(group) else []
     known = settings()
     found = [each for each in known if word in _names(each)]
     meaning = glossary.explained(word)
-    if not found and not meaning:
+    if not (found or meaning or option):
         keys = list(dict.fromkeys(setting.key for setting in known))
         leaves = [key for key in keys if key.rpartition(".")[2].startswith(word)]
         from attnlab.config.hints import other_name
@@ -134,8 +129,13 @@ def explained(word: str) -> list[str]:
             f"{word}: there is no such setting, metric or column.{hint} attnlab explain lists all "
             "settings."
         )
-    lines = [line for setting in found for line in _lines(setting)]
+    lines = option + [line for setting in found for line in _lines(setting)]
     return lines + ([f"{word}, in results", *meaning] if meaning else [])
+
+
+def _described(group: str, name: str) -> list[str]:
+    """Return an option and its description in lines."""
+    return [f"{group}={name}", *(f"    {text}" for text in option_description(group, name))]
 
 
 def _names(setting: Setting) -> tuple[str, ...]:

@@ -282,7 +282,7 @@ def test_an_error_of_the_chief_in_a_step_ends_both_hosts(attnlab):
 
 
 def greeting(port: int, index: int) -> socket.socket:
-    """A worker that has told the chief that it is here."""
+    """A worker that has greeted the chief."""
     end = time.monotonic() + 10
     while True:
         try:

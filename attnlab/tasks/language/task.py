@@ -173,7 +173,7 @@ class LanguageTask(Task):
         return self._build(attention, model, sizes)
 
     def check(self, attention: Callable[..., Attention], model: Option) -> None:
-        """Raise the errors of `build` that don't depend on the corpus, and of vain settings."""
+        """Raise the errors of `build` without a corpus, and those of settings without effect."""
         if isinstance(self.corpus, RowCorpus):
             kind, size, min_count = self._text.values()
             given = (kind, size, min_count, self.context, self.windows)

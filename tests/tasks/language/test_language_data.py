@@ -9,8 +9,10 @@ import pytest
 from language_models import Echo, Text, task_of, text_tokens
 
 from attnlab.attention.none import NoAttention
+from attnlab.config.options import option_content
 from attnlab.config.sections import Option
 from attnlab.errors import RequestError
+from attnlab.tasks.language import task as language_task
 from attnlab.tasks.language.corpora.corpus import Rows
 from attnlab.tasks.language.data import PADDING, Stream, asked_rows
 from attnlab.tasks.language.task import LanguageTask
@@ -146,6 +148,8 @@ def test_a_task_of_rows_has_the_corpus_symbols_and_its_longest_row():
 
 
 def test_rows_have_no_settings_of_texts():
+    content = option_content("task", "language")
+    assert {name: content[name] for name in language_task._OF_TEXTS} == language_task._OF_TEXTS
     task = LanguageTask(corpus=Echo(), cache=Path("."), tokenizer="bpe")
     with pytest.raises(RequestError, match=r"task.tokenizer=bpe: .* no effect with data=echo"):
         task.check(NoAttention, Option("rnn", {}))
