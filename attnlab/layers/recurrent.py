@@ -10,6 +10,7 @@ from keras import ops
 
 from attnlab.attention.base import Attention
 from attnlab.attention.dropout import Dropout
+from attnlab.attention.keras_internals import all_layers
 from attnlab.layers import recurrence
 
 _CELLS = {"simple": keras.layers.SimpleRNN, "gru": keras.layers.GRU, "lstm": keras.layers.LSTM}
@@ -46,7 +47,12 @@ class RecurrentEncoder(keras.layers.Layer):
         reset_after: for a GRU, whether the reset gate is applied after the matrix product with the
             state, as in fast kernels, or before it, as in Cho et al. (2014).
         **kwargs: of every Keras layer.
+
+    Attributes:
+        stops_at_padding: whether loops end with the longest real sequence of the batch.
     """
+
+    stops_at_padding = True
 
     def __init__(
         self,
@@ -110,8 +116,8 @@ class RecurrentEncoder(keras.layers.Layer):
 
         Axes before the batch are those of stacked weights. `lengths` None: all sequences are full.
         """
-        # The loop ends with the longest real sequence of the batch.
-        taken = None if lengths is None else ops.maximum(ops.max(lengths), 1)
+        stops = self.stops_at_padding and lengths is not None
+        taken = ops.maximum(ops.max(lengths), 1) if stops else None
         if not self.bidirectional:
             states = recurred(self.cell, layer.cell, sequence, taken=taken)
             return states[0], (_ends(states, lengths),)
@@ -148,6 +154,17 @@ class RecurrentEncoder(keras.layers.Layer):
             if number < len(self.dropouts):
                 states = self.dropouts[number](states, training=training)
         return LayerStates(states, tuple(last))
+
+
+def with_whole_loops(model):
+    """Return a model whose recurrent layers compute all steps, those of padding too.
+
+    An exported loop returns the states of computed steps only.
+    """
+    for layer in all_layers(model):
+        if isinstance(layer, RecurrentEncoder):
+            layer.stops_at_padding = False
+    return model
 
 
 def has_own_loop(cell: str, reset_after: bool) -> bool:

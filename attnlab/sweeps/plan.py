@@ -120,7 +120,8 @@ class SweepPlan:
         for number, words in enumerate(points, start=1):
             pairs = zip(self.grid.axes, words, strict=True)
             varying = {axis.name: shown(word) for axis, word in pairs if axis.swept}
-            point = Point(number, self._words(words), varying, self.composer.check(words))
+            own = self._words(words)
+            point = Point(number, own, varying, self.composer.check(own))
             found.setdefault(point.digest, point)
             progress(number)
         return list(found.values()), len(points) - len(found)

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import re
+
+_WIDE_SPACE = re.compile(r"[^\S\x00-\x7f]")  # white space of several bytes
+
 
 def sentence_spans(text: str, language: str = "en") -> list[tuple[int, int]]:
     """Return (start, end) in `text` of each sentence, without surrounding white space, in order.
@@ -17,9 +21,9 @@ def sentence_spans(text: str, language: str = "en") -> list[tuple[int, int]]:
     from sentencex import get_sentence_boundaries
 
     spans = []
-    # sentencex crashes on a capital before white space of several bytes, so white space becomes
-    # " ", which doesn't change positions.
-    plain = "".join(" " if each.isspace() and not each.isascii() else each for each in text)
+    # sentencex crashes on a capital before white space of several bytes, so it becomes " ", which
+    # doesn't change positions.
+    plain = _WIDE_SPACE.sub(" ", text)
     for found in get_sentence_boundaries(language, plain):
         start, end = found["start_index"], found["end_index"]
         piece = text[start:end]

@@ -16,6 +16,7 @@ from attnlab.tasks.declaration import load
 ITEMS = 12
 SMALL = ("model=transformer", "model.units=16", "model.layers=2", "model.feed_forward=24")
 TRANSLATE = ("task=translate", "data=reverse", "data.pairs=100", "attention=multi_head", *SMALL)
+CLASSIFY = ("task=classify", "data=agreement", "data.texts=100")
 LANGUAGE = ("task=language", "data.sentences=200", "attention=multi_head", *SMALL)
 
 
@@ -102,8 +103,11 @@ def test_what_ctranslate2_lacks_is_named(exported):
         ("task=digits", "attention=multi_head", "model.units=16", "model.layers=1"),
         ("task=masked_words", "data.sentences=200", "attention=multi_head", *SMALL),
         ("task=answer", "data.questions=100", "model=transformer", "attention=multi_head", *SMALL),
+        ("task=answer", "data.questions=100", "model=rnn", "attention=bahdanau", "model.units=8"),
+        (*CLASSIFY, "model=transformer", "attention=multi_head", "model.units=8", "model.layers=1"),
+        (*CLASSIFY, "model=rnn", "attention=luong_global", "model.units=8", "model.cell=lstm"),
     ],
-    ids=lambda words: words[0],
+    ids=lambda words: " ".join(words[:3]),
 )
 def test_onnx_has_the_same_outputs(exported, tmp_path, words):
     pytest.importorskip("tf2onnx")

@@ -12,6 +12,7 @@ from attnlab.config.composing import from_hydra
 from attnlab.errors import RequestError
 from attnlab.sweeps.composer import Composer, configuration
 from attnlab.sweeps.grid import Grid
+from attnlab.sweeps.plan import SweepPlan
 
 
 @pytest.fixture(scope="module")
@@ -122,6 +123,26 @@ def test_a_choice_of_groups_is_composed_once(hydra, monkeypatch):
     words = ["attention=none,pooling", "seed=range(5)", "trainer.epochs=1,2"]
     digests = {composer.check(point).digest for point in Grid.parse(words, loader).points()}
     assert (len(digests), len(composed)) == (20, 2)
+
+
+def test_a_named_sweep_is_resolved_once(hydra, monkeypatch, tmp_path):
+    loader, master = hydra
+    words = [f"paths.runs={tmp_path}", "sweep.name=seeds", "seed=range(5)", "trainer.epochs=1,2"]
+    plan, resolved = SweepPlan.read(words, loader, master), []
+    monkeypatch.setattr(config, "resolved", counted(config.resolved, resolved))
+    points, repeated = plan.points()
+    assert (len(points), repeated, len(resolved)) == (10, 0, 1)
+    assert not any(word.startswith("sweep.") for point in points for word in point.overrides)
+
+
+def counted(function, calls):
+    """Return a function that adds its arguments to `calls` first."""
+
+    def counting(*arguments):
+        calls.append(arguments)
+        return function(*arguments)
+
+    return counting
 
 
 def test_a_key_may_exist_in_some_jobs_only(hydra):

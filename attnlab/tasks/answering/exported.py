@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from attnlab.layers.recurrent import with_whole_loops
 from attnlab.tasks.exported import SAMPLE, Example, Exported
 from attnlab.text.cleaning import normalized, one_line
 from attnlab.text.portable import portable
@@ -17,7 +18,7 @@ _FILE = "tokenizer.json"
 
 def exported(trained: Any, count: int) -> Exported:
     """Return the reader of a run; a text longer than a window needs several rows."""
-    task, model = trained.task, trained.model
+    task, model = trained.task, with_whole_loops(trained.model)
     part = task.data.parts["test"]
     rows, asked = part.rows.tokens[:count], part.questions[:count]
     made = portable(task.tokenizer)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from attnlab.layers.recurrent import with_whole_loops
 from attnlab.tasks.exported import SAMPLE, Example, Exported, one_text
 from attnlab.text.cleaning import one_line
 from attnlab.text.portable import portable
@@ -27,7 +28,7 @@ def exported(trained: Any, count: int) -> Exported:
     common = {"notes": [f"Columns of `probabilities`: {classes}."]}
     common["license"] = task.corpus.license
     common["score"] = "accuracy", lambda found: _accuracy(found, part.labels)
-    return form(task, trained.model, part, count, after, common)
+    return form(task, with_whole_loops(trained.model), part, count, after, common)
 
 
 def _accuracy(found: Any, labels: np.ndarray) -> float:

@@ -71,7 +71,7 @@ class TransformerClassifier(EncoderStack, Classifier):
             first = ops.cast(self.class_token, vectors.dtype)
             first = ops.broadcast_to(first, (ops.shape(vectors)[0], 1, self.units))
             vectors = ops.concatenate([first, vectors], axis=1)
-            real = ops.pad(real, [[0, 0], [1, 0]], constant_values=True)
+            real = ops.concatenate([ops.ones_like(real[:, :1]), real], axis=1)
         vectors = self.position(vectors)
         vectors, output = self.through_stack(vectors, real[:, None], training)
         vectors = self.normed(vectors)
