@@ -166,7 +166,7 @@ def test_pairs_of_sentences_are_refused(tmp_path):
         read(tmp_path, next_sentence=True)
 
 
-@pytest.mark.parametrize("jit", ["true", "false"])
+@pytest.mark.parametrize("jit", [pytest.param("true", marks=pytest.mark.slow), "false"])
 def test_training_from_the_disk_has_the_bits_of_training_from_memory(
     tmp_path, monkeypatch, learner_of, jit
 ):
