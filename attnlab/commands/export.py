@@ -85,14 +85,14 @@ def _export(
     quantize: str | None,
     out: Path | None,
 ) -> None:
-    from attnlab.export.exporting import export, require_exportable, require_free
+    from attnlab.export.exporting import PRECISION, export, require_exportable, require_free
 
     require_exportable(folder)
     out = out.expanduser() if out else folder.path / f"export_{form}"
     require_free(out)
     from attnlab.run.loading import TrainedRun
 
-    trained = TrainedRun.load(folder, epoch, average)
+    trained = TrainedRun.load(folder, epoch, average, precision=PRECISION)
     if not trained.load_data(folder):
         click.echo("attnlab: warning: the data has changed since this run was trained", err=True)
     for line in export(folder, trained, form, out, quantize):

@@ -24,6 +24,7 @@ from attnlab.tasks.exported import Arrays, Exported
 from attnlab.tasks.kinds import kind_of
 
 ITEMS = 100
+PRECISION = "float32"  # of exported models: other libraries compute their weights in it
 
 
 def require_exportable(run: RunDirectory) -> str:
@@ -50,7 +51,7 @@ def export(
 
     Args:
         run: its folder.
-        trained: its weights; its data are loaded.
+        trained: its weights, in a model of `PRECISION`; its data are loaded.
         name: one of `FORMATS`.
         out: the folder to write.
         quantize: `int8`, or None.
@@ -63,6 +64,9 @@ def export(
         RunFailed: the exported model's outputs differ.
     """
     exported: Exported = load(require_exportable(run))(trained, ITEMS)
+    if (own := trained.config.trainer.precision) != PRECISION:
+        note = f"The run computed in {own}, and so its metrics; the exported model in {PRECISION}."
+        exported = replace(exported, notes=[*exported.notes, note])
     writer = Writer(name)
     writer.check(exported, quantize)
     with explained(f"--out={out}: can't be written"):

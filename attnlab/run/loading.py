@@ -48,6 +48,7 @@ class TrainedRun:
         epoch: str | None = None,
         average: int | None = None,
         files: Mapping[str, str] | None = None,
+        precision: str | None = None,
     ) -> TrainedRun:
         """Load a run's weights.
 
@@ -59,6 +60,7 @@ class TrainedRun:
                 `epoch="best"`, else those up to `epoch`. None: only `epoch` (five epochs with
                 `epoch="average"`).
             files: current paths of the user's own files, by the settings that name them.
+            precision: that of the model, such as `float32`; None: the run's.
 
         Raises:
             RequestError: no such epoch, or a file is missing or damaged.
@@ -69,16 +71,24 @@ class TrainedRun:
         name = words if len(numbers) == 1 else f"mean of {words}"
         config = located(parse(run.read_config(), {}), run.status.read(), files or {})
         try:
-            return cls._load(config, run.assets, paths, name)
+            return cls._load(config, run.assets, paths, name, precision)
         except WeightsDamaged as error:
             others = f"; {_others(run, numbers[0])}" if len(numbers) == 1 else ""
             raise RequestError(f"{str(error).rstrip('.')}{others}.") from error
 
     @classmethod
-    def _load(cls, config: RunConfig, assets: Path, weights: list[Path], epoch: str) -> TrainedRun:
+    def _load(
+        cls,
+        config: RunConfig,
+        assets: Path,
+        weights: list[Path],
+        epoch: str,
+        precision: str | None = None,
+    ) -> TrainedRun:
         task = make_task(config)
         task.load_from(assets)
-        model = make_model(config, task)
+        changes = {"trainer.precision": precision} if precision else {}
+        model = make_model(config.with_values(changes), task)
         load_weights(model, weights, "this run's weights")
         return cls(config, task, model, epoch)
 

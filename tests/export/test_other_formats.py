@@ -121,6 +121,16 @@ def test_onnx_has_the_same_outputs(exported, tmp_path, words):
 
 
 @pytest.mark.slow
+def test_a_run_of_mixed_precision_is_exported_in_float32(here, tmp_path):
+    pytest.importorskip("tf2onnx")
+    words = ("task=digits", "data.limit=200", "model.units=8", "model.layers=1", "trainer.epochs=1")
+    assert here(*words, "trainer.precision=mixed_bfloat16", "tracking.enabled=false").code == 0
+    done = here("export", "latest", "--format", "onnx", "--out", tmp_path / "out")
+    assert done.code == 0, done.err
+    assert "The run computed in mixed_bfloat16" in (tmp_path / "out/README.md").read_text()
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "words",
     [

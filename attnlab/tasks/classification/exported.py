@@ -24,7 +24,7 @@ def exported(trained: Any, count: int) -> Exported:
         'shares = outputs["probabilities"][0]',
         "print(classes[shares.argmax()], shares.max())",
     )
-    classes = ", ".join(f"{number} {name}" for number, name in enumerate(task.classes))
+    classes = ", ".join(f"{number} {one_line(name)}" for number, name in enumerate(task.classes))
     common = {"notes": [f"Columns of `probabilities`: {classes}."]}
     common["license"] = task.corpus.license
     common["score"] = "accuracy", lambda found: _accuracy(found, part.labels)
