@@ -213,6 +213,7 @@ def train(arguments: list[str], job: Callable[[DictConfig], int] | None = None) 
     Raises:
         RequestError: An argument is wrong.
         SweepFailed: Jobs of the sweep failed.
+        Exception: what `job` raised.
     """
     import hydra
 
@@ -223,9 +224,13 @@ def train(arguments: list[str], job: Callable[[DictConfig], int] | None = None) 
     # Makes Hydra raise errors, instead of printing them and exiting with 1.
     os.environ["HYDRA_FULL_ERROR"] = "1"
     codes: list[int] = []
+    raised: list[Exception] = []
 
     def noted(cfg: DictConfig) -> None:
-        codes.append(job(cfg) if job else _job(cfg, arguments))
+        try:
+            codes.append(job(cfg) if job else _job(cfg, arguments))
+        except Exception as error:  # Hydra would print a line of its own
+            raised.append(error)
 
     before = sys.argv
     try:
@@ -245,6 +250,8 @@ def train(arguments: list[str], job: Callable[[DictConfig], int] | None = None) 
         raise hinted(RequestError(config.explain(error, arguments)), arguments) from error
     finally:
         sys.argv = before
+    if raised:
+        raise hinted(raised[0], arguments)
     if _MULTIRUN & set(arguments) or "hydra.mode=MULTIRUN" in arguments:
         from attnlab.sweeps.plugin import raise_error
 

@@ -50,22 +50,17 @@ def train(words: list[str], lists: list[str], as_sweep: str) -> Path:
         config = configuration(words)
     if config is not None:
         return runner.run(config, finish=False)
-    results: list[Path | Exception] = []
+    results: list[Path] = []
 
     @spent()
     def job(cfg: Any) -> int:
-        try:
-            results.append(runner.run(composing.from_hydra(cfg), finish=False))
-        except Exception as error:  # Hydra would report it as an error in the words
-            results.append(cli.hinted(error, words))
+        results.append(runner.run(composing.from_hydra(cfg), finish=False))
         return cli.DONE
 
     with suppress(SystemExit):  # raised by flags such as --cfg
         cli.train(words, job)
     if not results:
         raise RequestError(f"{words[0]}: expected settings, got a word that only shows something.")
-    if isinstance(results[0], Exception):
-        raise results[0]
     return results[0]
 
 

@@ -18,6 +18,7 @@ from attnlab.tasks.base import Chunk, Learner
 _FEW = 2  # steps of the first measurement
 _AIM = 2.0  # seconds that a measurement of more steps should take
 _REPEATS = 3  # of a measurement, if there is time
+_COMPILING = 10.0  # seconds; a first validation that took less may be mostly compiling
 
 
 class Estimate(NamedTuple):
@@ -57,7 +58,7 @@ def estimate(config: RunConfig, seconds: float) -> Estimate:
         shown.working(0, None, "measuring")
         steps = _measured(learner, chunks[0], seconds)
         validation = _took(lambda: learner.validate(1))
-        if validation < seconds / 2:  # without compiling
+        if validation < max(seconds / 2, _COMPILING):
             validation = _took(lambda: learner.validate(1))
     return Estimate(
         parameters=learner.model.count_params(),
