@@ -159,7 +159,7 @@ def choose_epochs(run: RunDirectory, epoch: str, average: int | None = None) -> 
         if average > last:
             which = "that were trained" if epoch == "last" else f"up to {last}"
             raise RequestError(
-                f"--average: expected at most the {last} epochs {which}, got {average}."
+                f"--average: expected at most {last}, the number of epochs {which}, got {average}."
             )
         chosen = trained[last - average : last]
     for number in chosen:

@@ -223,7 +223,7 @@ REFUSED = [
     (["--beam", "3", "--n-best", "4", "one"], "--n-best=4: must be", "--beam=3."),
     (["--n-best", "0", "one"], "'--n-best'"),
     (["--epoch", "7", "one"], "--epoch: expected best, last or one of the saved epochs 1 to 2"),
-    (["--average", "3", "one"], "--average: expected at most the 2 epochs"),
+    (["--average", "3", "one"], "--average: expected at most 2, the number of epochs"),
     (["--head", 2, "one"], "--layer, --head, --all-heads: needs --attention FILE.png."),
     (["--beams", "2", "one"], "--beams"),
 ]

@@ -133,8 +133,11 @@ def test_the_model_in_mlflow_translates_as_the_run_does(translating, monkeypatch
     [
         ("forecast latest", "forecasting"),
         ("evaluate latest --part dev", "--part: expected one of "),
-        ("evaluate latest --average 3", "--average: expected at most the 2 epochs"),
-        ("evaluate latest --epoch 1 --average 2", "--average: expected at most the 1 epochs"),
+        ("evaluate latest --average 3", "--average: expected at most 2, the number of epochs"),
+        (
+            "evaluate latest --epoch 1 --average 2",
+            "--average: expected at most 1, the number of epochs",
+        ),
     ],
 )
 def test_impossible_requests_are_refused(command, words, sentence):
