@@ -180,6 +180,7 @@ def group_tables(finding: Finding) -> Iterator[str]:
     for key in [None] if many else tables:
         own = [row for row in ours if key in (None, place(row))]
         reference = next((row["reference"] for row in own if row.get("reference")), "")
+        reference = reference.replace(" / -", "")  # a key that the group doesn't have
         header = ["group", "n", f"{own[0]['metric']} [95 %]", f"compared with `{reference}`"]
         rows = [[f"`{label(finding, row)}`", row["n"], finding.interval(row)] for row in own]
         verdicts = [verdict(row, reference, finding) for row in own]
