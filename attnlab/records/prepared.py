@@ -78,6 +78,7 @@ def _make(folder: Path, make: Callable[[Path], None]) -> None:
         raise
     for left in unfinished.glob(".tmp-*"):  # files that a killed process didn't complete
         left.unlink()
+    (unfinished / _LIST).unlink(missing_ok=True)  # of a process that was killed before the rename
     files = {path.name: _digest(path) for path in sorted(unfinished.iterdir())}
     write_json(unfinished / _LIST, {"format": _FORMAT, "files": files})
     shutil.rmtree(folder, ignore_errors=True)

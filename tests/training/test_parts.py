@@ -6,7 +6,7 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
-from trained import RUNS, SMALL, difference, trained
+from trained import RUNS, SGD, SMALL, difference, trained
 
 from attnlab.attention.draws import Part, drawn, part_of_batch
 from attnlab.attention.dropout import Dropout
@@ -50,6 +50,15 @@ def test_parts_pad_batches_to_equal_sizes():
 @pytest.mark.parametrize("jit", ["false", "true"])
 def test_accumulated_batches_of_a_forecaster_equal_a_larger_one(compose, jit):
     assert accumulated(compose, "forecaster", f"trainer.jit={jit}") < 1e-6
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("optimizer", ["rmsprop", "adadelta"])
+def test_the_gradients_of_an_embedding_are_summed_before_they_are_squared(compose, optimizer):
+    words = (*SMALL, *RUNS["recurrent_translator"][len(SGD) :], f"optimizer={optimizer}")
+    words += ("optimizer.clip_norm=null", "optimizer.epsilon=0.01")
+    parts = trained(compose(*words, "trainer.accumulate=3"))
+    assert difference(parts, trained(compose(*words, "trainer.batch_size=24"))) < 1e-6
 
 
 @pytest.mark.slow

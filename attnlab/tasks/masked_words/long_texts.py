@@ -99,6 +99,7 @@ def _write(
         tokenizer = Tokenizer.load(path)
     else:
         progress(0, None, "fitting")
+        corpus.check_text()
         tokenizer = Tokenizer.fit(
             _sentences(corpus, division),
             kind=text["tokenizer"],

@@ -103,11 +103,13 @@ class TranslationProgram:
     ) -> None:
         self.model, self.optimizer = model, optimizer
         self.loss, self.jit, self.parts = loss, jit, parts
-        # Gradients of embeddings have a row per token. Keras's norm would count tokens, not rows.
+        # Gradients of embeddings have a row per token. Keras would square, or take the norm, of the
+        # gradients of tokens and not of rows.
         self._scaled = isinstance(optimizer, keras.optimizers.LossScaleOptimizer)
         inner = optimizer.inner_optimizer if self._scaled else optimizer
         clips = inner.global_clipnorm is not None or inner.clipvalue is not None
-        self._sums = clips or parts.number > 1 or self._scaled
+        squares = not isinstance(inner, keras.optimizers.SGD)
+        self._sums = squares or clips or parts.number > 1 or self._scaled
         self.generators = RandomStates(model)
         if not optimizer.built:
             optimizer.build(model.trainable_variables)

@@ -104,6 +104,8 @@ def plain_training(model, smoothing, steps):
         with tf.GradientTape() as tape:
             loss = plain_losses(model, pairs, smoothing, training=True)
         gradients = tape.gradient(loss, [v.value for v in model.trainable_variables])
+        # Those of an embedding are summed over its tokens before they are squared.
+        gradients = [tf.convert_to_tensor(each) for each in gradients]
         optimizer.apply(gradients, model.trainable_variables)
         losses.append(float(loss))
     return losses
