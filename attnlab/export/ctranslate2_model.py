@@ -276,8 +276,10 @@ def code(exported: Exported) -> Code:
     name, call, settings, tokens = "Generator", "generate_batch", _GENERATE, _GENERATED
     if exported.transformer.encoder:
         name, call, tokens = "Translator", "translate_batch", _TRANSLATED
-        most = min(_MOST_TOKENS, exported.transformer.longest - 1)
-        settings = f"beam_size=1,\n    min_decoding_length=0, max_decoding_length={most}"
+        counts = np.count_nonzero(exported.items["tokens"], axis=1)
+        more, most = max(exported.transformer.limits - counts) - 1, exported.transformer.longest - 1
+        limit = f'min(inputs["tokens"].size + {more}, {most})'
+        settings = f"beam_size=1,\n    min_decoding_length=0, max_decoding_length={limit}"
     lines = (
         f'model = ctranslate2.{name}(str(here / "{FOLDER}"))',
         f"found = model.{call}([tokenizer.encode(text).tokens], {settings})",
@@ -286,7 +288,6 @@ def code(exported: Exported) -> Code:
     return Code(("import ctranslate2",), lines)
 
 
-_MOST_TOKENS = 256  # CTranslate2's default
 _GENERATE = 'max_length=inputs["count"].item(), end_token=[],\n    include_prompt_in_result=False'
 _TRANSLATED = 'outputs = {"tokens": [[*map(target.token_to_id, found[0].hypotheses[0])]]}'
 _GENERATED = 'outputs = {"tokens": [found[0].sequences_ids[0]]}'

@@ -22,6 +22,7 @@ from attnlab.run.loading import TrainedRun
 from attnlab.tasks.declaration import load
 from attnlab.tasks.exported import Arrays, Exported
 from attnlab.tasks.kinds import kind_of
+from attnlab.text.reading import is_utf8, printable
 
 ITEMS = 100
 PRECISION = "float32"  # of exported models: other libraries compute their weights in it
@@ -36,7 +37,9 @@ def require_exportable(run: RunDirectory) -> str:
 
 
 def require_free(folder: Path) -> None:
-    """Raise `RequestError` if a folder exists and isn't empty, or isn't a folder."""
+    """Raise `RequestError` if a folder exists and isn't empty, or can't be one."""
+    if not is_utf8(str(folder)):
+        raise RequestError(f"--out={printable(str(folder))}: is not UTF-8: use another name.")
     with explained(f"--out={folder}: can't be read"):
         if folder.exists() and not (folder.is_dir() and not any(folder.iterdir())):
             raise RequestError(
@@ -65,13 +68,14 @@ def export(
     """
     exported: Exported = load(require_exportable(run))(trained, ITEMS)
     if (own := trained.config.trainer.precision) != PRECISION:
-        note = f"The run computed in {own}, and so its metrics; the exported model in {PRECISION}."
+        note = f"The run computed in {own}, the exported model computes in {PRECISION}."
         exported = replace(exported, notes=[*exported.notes, note])
     writer = Writer(name)
     writer.check(exported, quantize)
     with explained(f"--out={out}: can't be written"):
-        out.parent.mkdir(parents=True, exist_ok=True)
-        scratch = Path(mkdtemp(prefix=f".{out.name}-", dir=out.parent))
+        place = out.resolve()  # of a link too
+        place.parent.mkdir(parents=True, exist_ok=True)
+        scratch = Path(mkdtemp(prefix=f".{place.name}-", dir=place.parent))
     try:
         with explained(f"--out={out}: can't be written"):
             writer.write(exported, scratch, quantize)
@@ -82,7 +86,7 @@ def export(
             write_text(scratch / "example.py", example(exported, name, writer.code(exported)))
             write_text(scratch / "README.md", text)
             scratch.chmod(0o755)
-            scratch.replace(out)
+            scratch.replace(place)
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
     return said

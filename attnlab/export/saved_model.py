@@ -59,9 +59,7 @@ def code(exported: Exported) -> Code:
     return Code(
         ("import tensorflow as tf",),
         (
-            f'model = tf.saved_model.load(str(here / "{FOLDER}"))',
-            "tensors = {name: tf.constant(value) for name, value in inputs.items()}",
-            f'found = model.signatures["{SIGNATURE}"](**tensors)',
-            "outputs = {name: value.numpy() for name, value in found.items()}",
+            f'model = tf.saved_model.load(str(here / "{FOLDER}")).signatures["{SIGNATURE}"]',
+            "outputs = {name: value.numpy() for name, value in model(**inputs).items()}",
         ),
     )

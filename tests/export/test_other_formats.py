@@ -11,6 +11,7 @@ from exported_examples import example_of
 
 from attnlab.errors import RequestError
 from attnlab.export.check import MOST_APART, compare
+from attnlab.tasks.answering.spans import best_spans
 from attnlab.tasks.declaration import load
 
 ITEMS = 12
@@ -21,10 +22,10 @@ LANGUAGE = ("task=language", "data.sentences=200", "attention=multi_head", *SMAL
 
 
 @pytest.fixture
-def exported(compose, tmp_path):
-    """A function from overrides to what a model with drawn weights exports."""
+def drawn(compose, tmp_path):
+    """A function from overrides to a task, and a model with drawn weights."""
 
-    def exported(*overrides: str):
+    def drawn(*overrides: str):
         from attnlab.run.building import make_model, make_task
 
         config = compose(f"paths.data={tmp_path / 'cache'}", *overrides)
@@ -33,10 +34,30 @@ def exported(compose, tmp_path):
         model, draw = make_model(config, task), np.random.default_rng(1)
         for variable in model.trainable_variables:
             variable.assign(variable + draw.normal(0, 0.1, variable.shape))
-        trained = SimpleNamespace(task=task, model=model, config=config)
-        return load(task.kind.predictions.exported)(trained, ITEMS)
+        return SimpleNamespace(task=task, model=model, config=config)
 
-    return exported
+    return drawn
+
+
+@pytest.fixture
+def exported(drawn):
+    """A function from overrides to what a model with drawn weights exports."""
+    return lambda *overrides: exported_of(drawn(*overrides))
+
+
+def exported_of(trained):
+    return load(trained.task.kind.predictions.exported)(trained, ITEMS)
+
+
+def printed(made, module, folder, form):
+    """What the example of a written model prints."""
+    from attnlab.export.card import example
+    from attnlab.export.exporting import _add_texts
+
+    module.write(made, folder, None)
+    _add_texts(made, folder)
+    (folder / "example.py").write_text(example(made, form, module.code(made)))
+    return example_of(folder)
 
 
 def by_ctranslate2(made, folder, quantize=None):
@@ -65,6 +86,19 @@ def test_ctranslate2_has_the_same_tokens(exported, tmp_path, words):
     assert checked.equal == {"tokens": ITEMS}
     assert all(value <= MOST_APART for value in checked.apart.values())
     assert all(same == count for same, count in checked.texts.values())
+
+
+@pytest.mark.slow
+def test_the_example_of_a_translator_stops_where_attnlab_stops(exported, tmp_path):
+    pytest.importorskip("ctranslate2")
+    from attnlab.export import ctranslate2_model
+
+    made = exported(*TRANSLATE)
+    said = printed(made, ctranslate2_model, tmp_path, "ctranslate2")
+    own = [token for token in made.transformer.own()["tokens"][0] if token]
+    tokenizer = made.tokenizers["target_tokenizer.json"].made
+    assert said == f"{tokenizer.decode(own, skip_special_tokens=False)}\n"
+    assert len(own) > 50  # it doesn't end by itself
 
 
 @pytest.mark.slow
@@ -143,12 +177,53 @@ def test_a_run_of_mixed_precision_is_exported_in_float32(here, tmp_path):
 )
 def test_a_saved_model_has_the_same_outputs_and_its_example_runs(exported, tmp_path, words):
     from attnlab.export import saved_model
-    from attnlab.export.card import example
-    from attnlab.export.exporting import _add_texts
 
     made = exported(*words)
-    saved_model.write(made, tmp_path, None)
+    assert len(printed(made, saved_model, tmp_path, "saved_model").splitlines()) >= 1
     assert compare(made, saved_model.outputs(made, tmp_path)).passed
-    _add_texts(made, tmp_path)
-    (tmp_path / "example.py").write_text(example(made, "saved_model", saved_model.code(made)))
-    assert len(example_of(tmp_path).splitlines()) >= 1
+
+
+@pytest.mark.slow
+def test_the_examples_of_a_reader_give_attnlabs_answers(drawn, tmp_path):
+    from attnlab.export import saved_model
+
+    words = ("task=answer", "data.questions=100", "attention=bahdanau", "model=rnn")
+    trained = drawn(*words, "model.units=8", "task.max_answer=3")
+    asked, outputs = trained.task.data.parts["test"].questions, exported_of(trained).own()
+    said = trained.task.answer(trained.model, asked[0].question, asked[0].text)[0].text
+    assert printed(exported_of(trained), saved_model, tmp_path, "saved_model").strip() == said
+    found = []
+    for row in range(ITEMS):
+        known = {"np": np, "outputs": {name: each[row : row + 1] for name, each in outputs.items()}}
+        exec("\n".join(exported_of(trained).example.after[:3]), known)
+        found.append((known["first"], known["last"]))
+    logits = trained.model.predict(trained.task.data.parts["test"].rows.tokens, verbose=0)
+    expected = spans_of(trained.task, logits)[:ITEMS]
+    assert found == expected and len({*found}) > 1
+
+
+def spans_of(task, logits):
+    own = task.data.parts["test"]
+    lengths = [len(text.tokens) for text in own.texts]
+    return [spans[0].tokens for spans in best_spans(logits, own.rows, lengths, longest=3)]
+
+
+@pytest.mark.slow
+def test_the_example_of_masked_words_fills_each_mask(exported, tmp_path):
+    from attnlab.export import saved_model
+
+    made = exported("task=masked_words", "data.sentences=200", "attention=multi_head", *SMALL)
+    texts = made.texts["tokenizer.json"][0]
+    row = next(row for row, text in enumerate(texts) if text.count("[MASK]") > 1)
+    before = f"text = {texts[row]!r}"
+    lines = [before if line.startswith("text = ") else line for line in made.example.before]
+    made = replace(made, example=made.example._replace(before=lines))
+    said = printed(made, saved_model, tmp_path, "saved_model")
+    tokenizer = made.tokenizers["tokenizer.json"].made
+    places = np.flatnonzero(made.items["tokens"][row] == tokenizer.token_to_id("[MASK]"))
+    expected = texts[row]
+    for word in made.own()["words"][row, places]:
+        expected = expected.replace(
+            "[MASK]", tokenizer.decode([word], skip_special_tokens=False), 1
+        )
+    assert said.startswith(f"{expected} [")

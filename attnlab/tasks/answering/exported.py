@@ -39,7 +39,7 @@ def exported(trained: Any, count: int) -> Exported:
         inputs={"tokens": ((None, rows.shape[1]), "int32")},
         items={"tokens": rows},
         own=own,
-        example=_example(task, asked[0]) if made else Example("Find a span", (SAMPLE,), _SPAN),
+        example=_example(task, asked[0]) if made else _example_of_tokens(task),
         tokenizers={_FILE: made} if made else {},
         texts={_FILE: (texts, cut)} if made else {},
         license=task.corpus.license,
@@ -52,10 +52,21 @@ def exported(trained: Any, count: int) -> Exported:
     )
 
 
-_SPAN = (
-    'first, last = (int(outputs[name][0, 1:].argmax()) for name in ("start", "end"))',
-    'print("tokens", first, "to", last)',
-)
+def _after(task: Any, answer: str) -> tuple[str, ...]:
+    """Return lines that print the answer from `first` to `last`, or none, as `best_spans` would."""
+    if task.nullable:
+        least = f"spans.max() * np.exp({task.null_threshold})"
+        answer = f'"no answer" if shares[0, 0] > {least} else {answer}'
+    return (
+        'shares = np.triu(np.outer(outputs["start"], outputs["end"]))  # of spans; 0, 0: no answer',
+        f"spans = np.tril(shares[1:, 1:], {task.max_answer - 1})",
+        "first, last = np.unravel_index(spans.argmax(), spans.shape)",
+        f"print({answer})",
+    )
+
+
+def _example_of_tokens(task: Any) -> Example:
+    return Example("Find a span", (SAMPLE,), _after(task, 'f"tokens {first} to {last}"'))
 
 
 def _example(task: Any, asked: Any) -> Example:
@@ -67,5 +78,5 @@ def _example(task: Any, asked: Any) -> Example:
         f"row = [{START}, *asked, {END}] + [0] * ({places - 1} - len(asked)) + cut.ids",
         f'inputs = {{"tokens": np.array([(row + [0] * {width})[:{width}]], np.int32)}}',
     )
-    after = (_SPAN[0], "print(text[cut.offsets[first][0] : cut.offsets[last][1]].strip())")
+    after = _after(task, "text[cut.offsets[first][0] : cut.offsets[last][1]].strip()")
     return Example("Find the answer to a question in a text", before, after)

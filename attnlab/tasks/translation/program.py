@@ -103,13 +103,7 @@ class TranslationProgram:
     ) -> None:
         self.model, self.optimizer = model, optimizer
         self.loss, self.jit, self.parts = loss, jit, parts
-        # Gradients of embeddings have a row per token. Keras would square, or take the norm, of the
-        # gradients of tokens and not of rows.
         self._scaled = isinstance(optimizer, keras.optimizers.LossScaleOptimizer)
-        inner = optimizer.inner_optimizer if self._scaled else optimizer
-        clips = inner.global_clipnorm is not None or inner.clipvalue is not None
-        squares = not isinstance(inner, keras.optimizers.SGD)
-        self._sums = squares or clips or parts.number > 1 or self._scaled
         self.generators = RandomStates(model)
         if not optimizer.built:
             optimizer.build(model.trainable_variables)
@@ -212,10 +206,8 @@ class TranslationProgram:
             losses, _, real = self._predict(source, target, self.loss, training=True)
             loss = tf.reduce_sum(losses * real) / tf.maximum(count, 1.0)
             scaled = loss if scale is None else loss * scale
-        gradients = tape.gradient(scaled, values)
-        if self._sums:
-            gradients = [tf.convert_to_tensor(each) for each in gradients]
-        return loss, gradients
+        # An embedding's gradient has a row per token, and Keras would square each row by itself.
+        return loss, [tf.convert_to_tensor(each) for each in tape.gradient(scaled, values)]
 
     def _evaluate_batch(self, source, target):
         losses, hits, real = self._predict(source, target, token_losses, training=False)

@@ -161,6 +161,27 @@ def test_a_killed_preparation_continues(tmp_path, monkeypatch, what, done, is_da
     assert resumed == len(pieces) - skipped
 
 
+def test_a_preparation_that_was_killed_before_its_last_step_is_not_damaged(tmp_path, monkeypatch):
+    with monkeypatch.context() as patched, pytest.raises(RequestError, match="can't be written"):
+        patched.setattr("os.rename", lambda *_: (_ for _ in ()).throw(OSError(28, "full")))
+        read(tmp_path)
+    read(tmp_path)
+    monkeypatch.setattr(long_texts, "_write", lambda *_, **__: pytest.fail("made again"))
+    read(tmp_path)
+
+
+def test_bytes_that_are_not_utf8_are_found_first_with_their_line(tmp_path, monkeypatch):
+    monkeypatch.setattr(f"{__name__}.DOCUMENTS", [*DOCUMENTS, "bad"])
+    corpus, said = opened(tmp_path), []
+    content = (tmp_path / "a.txt").read_bytes()
+    (tmp_path / "a.txt").write_bytes(content.replace(b"bad", b"b\xffd"))
+    line = content.count(b"\n") + 1
+    corpus.open(tmp_path)
+    with pytest.raises(RequestError, match=f"line {line}"):
+        read_long_texts(corpus, SETTINGS, 0, tmp_path, lambda *found: said.append(found[2]))
+    assert {*said} == {"fitting"}
+
+
 def test_pairs_of_sentences_are_refused(tmp_path):
     with pytest.raises(RequestError, match="task.next_sentence: expected false for a long text"):
         read(tmp_path, next_sentence=True)

@@ -14,9 +14,10 @@ from attnlab.text.tokenizers import END
 
 _FILE = "tokenizer.json"
 _AFTER = (
-    'place = int((inputs["tokens"][0] == tokenizer.token_to_id("[MASK]")).argmax())',
-    'word, share = outputs["words"][0, place], outputs["probabilities"][0, place]',
-    'print(text.replace("[MASK]", tokenizer.decode([word], skip_special_tokens=False)), share)',
+    'places = np.flatnonzero(inputs["tokens"][0] == tokenizer.token_to_id("[MASK]"))',
+    'for word in outputs["words"][0, places]:',
+    '    text = text.replace("[MASK]", tokenizer.decode([word], skip_special_tokens=False), 1)',
+    'print(text, outputs["probabilities"][0, places])',
 )
 
 
