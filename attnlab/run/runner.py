@@ -127,7 +127,6 @@ def execute_session(session: Session) -> dict[str, Any]:
         tracker = Tracker(
             own_uri(folder.path, config.document) if config.tracking.enabled else None,
             folder.path,
-            resumed=session.resumed,
             timeout=config.tracking.timeout,
             on_run_id=lambda run_id: folder.status.write(mlflow_run_id=run_id),
         )

@@ -116,7 +116,6 @@ class Sweep(ABC):
                 config.tracking.uri or default_uri(Path(config.paths.runs).expanduser()),
                 self.folder.path,
                 task=task,
-                resumed=True,
                 timeout=config.tracking.timeout,
                 on_run_id=partial(self.folder.add_parent, task),
             )

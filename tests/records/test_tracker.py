@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from command_line import ROOT
@@ -17,7 +18,7 @@ from run_folders import add_epoch, locked, make_run, write_metrics
 
 from attnlab.records.files import read_json, write_json
 from attnlab.records.mlflow import tracker as tracking
-from attnlab.records.mlflow.folder_copy import sync_run
+from attnlab.records.mlflow.folder_copy import FolderCopy, sync_run
 from attnlab.records.mlflow.internals import TAG, view
 from attnlab.records.mlflow.settings import default_uri, store_uri
 from attnlab.records.mlflow.store import Store, first_cause
@@ -164,7 +165,7 @@ def test_a_resumed_run_continues_its_mlflow_run_with_every_step_once(runs, clien
     config = run.read_config()
     config["trainer"] = {"epochs": 3, "new": 1}
     run.write_config(config)
-    second = start(run, resumed=True)
+    second = start(run)
     until(lambda: client.get_run(run_id).info.status == "RUNNING")
     run.history.replace([{"epoch": 1, "seconds": 0.5, "val_loss": 1.0}])  # back to the checkpoint
     for epoch in (2, 3):
@@ -188,7 +189,7 @@ def test_an_epoch_that_was_trained_again_has_one_value(runs, client):
     first = start(run)
     assert end(run, first, "killed")
     run.status.write("running")
-    second = start(run, resumed=True)
+    second = start(run)
     again = [{"epoch": epoch, "seconds": 9.5, "val_loss": 1 / epoch} for epoch in (1, 2)]
     run.history.replace(again)
     os.utime(run.weights_path(2), (2e9, 2e9))
@@ -206,7 +207,7 @@ def test_a_run_that_trains_longer_gets_the_model_of_its_new_best_epoch(runs, cli
     first = start(run)
     assert end(run, first)
     run.status.write("running")
-    second = start(run, resumed=True)
+    second = start(run)
     add_epoch(run, 3)  # metrics.json is that of before
     second.changed()
     until(lambda: steps(client, first.run_id, "val_loss") == [1, 2, 3])
@@ -228,12 +229,33 @@ def test_the_mlflow_run_of_a_resumed_folder_is_found_or_created(runs, client, kn
     run = make_run(runs, state="running", mlflow_run_id=known)
     if known is None:  # as one leaves it that was killed before it could write the id down
         assert start(run, on_run_id=None).ended("killed")
-    tracker = start(run, resumed=True)
+    tracker = start(run)
     assert end(run, tracker)
     assert run.status.read()["mlflow_run_id"] == tracker.run_id != known
     folder = f"tags.`attnlab.folder` = '{run.path}'"
     experiment = client.get_experiment_by_name("fib").experiment_id
     assert len(client.search_runs([experiment], folder)) == 1
+
+
+def test_the_late_helper_of_a_killed_process_changes_nothing(runs, client):
+    """It reads that the run is running after another process has completed it."""
+    run, store = make_run(runs, "late", state="running"), Store(store_uri(runs))
+    first = FolderCopy(store, run.path)
+    run_id = first.update("running")[1].run_id
+
+    def copied_late() -> None:
+        late = FolderCopy(store, run.path)  # waits for the lock
+        late.update("running")
+        late.close()
+
+    with ThreadPoolExecutor() as pool:
+        late = pool.submit(copied_late)
+        run.status.write("completed")
+        first.update("completed")
+        first.close()
+        late.result(60)
+    (found,) = client.search_runs([client.get_experiment_by_name("late").experiment_id])
+    assert (found.info.run_id, found.info.status) == (run_id, "FINISHED")
 
 
 def test_a_deleted_experiment_is_restored(runs, client):
@@ -333,7 +355,7 @@ def test_a_sweep_is_copied_from_its_folder(runs, client):
     document = {"varying": {"seed": ["0", "1"]}, "fixed": {"task": "fib"}, "command": ["seed=0,1"]}
     write_json(folder / "sweep.json", {**document, "updated": run.status.read()["updated"]})
     first, second = (
-        Tracker(store_uri(runs), folder, task="fib", resumed=True, timeout=60)
+        Tracker(store_uri(runs), folder, task="fib", timeout=60)
         for _ in range(2)  # as of a search with two processes
     )
     parent = first.wait_run_id(60)

@@ -28,7 +28,6 @@ class FolderCopy:
         store: the store.
         folder: the folder of a run, or with `task` of a sweep.
         task: for a sweep, the task whose experiment gets the copy.
-        resumed: whether the store may already have a copy.
         on_run_id: called with the id of the MLflow run, before anything is copied.
 
     Raises:
@@ -41,12 +40,11 @@ class FolderCopy:
         folder: Path,
         task: str | None = None,
         *,
-        resumed: bool = True,
         on_run_id: Callable[[str], None] = lambda run_id: None,
     ):
         self.folder, self.task, self.is_new = folder, task, False  # is_new: the store had no copy
         self._store = store
-        self._resumed, self._on_run_id = resumed, on_run_id
+        self._on_run_id = on_run_id
         self._copy: Copy | None = None
         self._lock = ExitStack()
         if task is None:
@@ -67,7 +65,10 @@ class FolderCopy:
         """
         with self._store.explained():
             if self.task is None:
-                snapshot = run_snapshot(RunDirectory(self.folder), state)
+                # A run may have been killed, and completed by another process, since it was said
+                # to be running.
+                known = None if state == "running" else state
+                snapshot = run_snapshot(RunDirectory(self.folder), known)
             else:
                 snapshot = sweep_snapshot(self.folder, self.task, state)
             copy = self._copy = self._copy or self._begun(snapshot, state)
@@ -78,7 +79,7 @@ class FolderCopy:
         # Files that change from now on are sent again even if their size stays the same.
         since = time.time_ns() if state == "running" else math.inf
         with nullcontext() if self.task is None else flocked(self.folder):
-            copy = Copy.of(snapshot, self._store, since) if self._resumed else Copy(self._store)
+            copy = Copy.of(snapshot, self._store, since)
             self.is_new = not copy.run_id
             copy.begin(snapshot)
         self._on_run_id(copy.run_id)

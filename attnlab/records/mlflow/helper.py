@@ -35,7 +35,6 @@ class Look(NamedTuple):
     uri: str  # of the store
     folder: str  # of a run or a sweep
     task: str | None  # for a sweep: the task whose experiment gets the copy
-    resumed: bool  # whether the store may already have a copy
     state: str  # of the run or the sweep
     urgent: bool  # whether to copy at once
     last: bool  # whether the sender has finished with the folder
@@ -99,7 +98,6 @@ class Copies:
             Store(look.uri, artifacts, writing=False),
             folder,
             look.task,
-            resumed=look.resumed,
             on_run_id=lambda run_id: self._answer({"run": look.run, "run_id": run_id}),
         )
 

@@ -31,7 +31,6 @@ class Tracker:
         uri: the tracking URI; see `settings.default_uri`. None: there is no copy.
         folder: of a run or of a sweep.
         task: for a sweep, the task whose experiment gets the copy.
-        resumed: whether the store may already have a copy.
         timeout: seconds that `ended` may wait.
         on_run_id: called in another thread with the MLflow run id, once it is known.
     """
@@ -42,7 +41,6 @@ class Tracker:
         folder: Path,
         *,
         task: str | None = None,
-        resumed: bool = False,
         timeout: float = 30.0,
         on_run_id: Callable[[str], None] | None = None,
     ) -> None:
@@ -54,7 +52,7 @@ class Tracker:
         if uri is None:
             return
         place = {"uri": uri, "folder": str(Path(folder).absolute()), "task": task}
-        self._place = {"run": self.number, **place, "resumed": resumed}
+        self._place = {"run": self.number, **place}
         try:
             self._helper = HelperProcess.current(_MODULE, QUIET_ENVIRONMENT)
         except OSError as error:
