@@ -53,7 +53,7 @@ def _facts(found: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _memory() -> str:
-    from attnlab.run.building import memory
+    from attnlab.run.memory import memory
 
     there = memory()
     return "unknown" if there is None else f"{there / 2**30:.1f} GiB"

@@ -77,7 +77,7 @@ def _rows(found: Estimate) -> list[tuple[str, str]]:
             "a step",
             f"{duration(found.step)}, {found.compiler}, median of {found.measured_steps:,} steps",
         ),
-        ("validation", f"{duration(found.validation)} per epoch"),
+        ("validation", f"{duration(found.validation)} per epoch on average"),
         ("preparing", f"{duration(found.preparing)}, with compiling"),
         ("total", f"{duration(found.seconds)}, without scoring the test part"),
         ("main memory", memory),

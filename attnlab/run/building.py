@@ -1,19 +1,16 @@
-"""From a checked configuration to its task and its model, and whether they fit into memory."""
+"""From a checked configuration to its task, its model and its learner."""
 
 from __future__ import annotations
 
-import math
-import os
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from attnlab.config.options import option_class
-from attnlab.config.rules import lookup
 from attnlab.config.sections import Option, RunConfig
 from attnlab.errors import RequestError
 from attnlab.run.command import spent
-from attnlab.tasks.base import Learner, Task, TaskData
+from attnlab.tasks.base import Learner, Task
 from attnlab.tasks.declaration import load
 from attnlab.tasks.kinds import kind_of
 from attnlab.training import tensorflow_internals
@@ -129,97 +126,3 @@ def _construct(group: str, option: Option, **parts: Any) -> Any:
         return option_class(group, option.name)(**option.settings, **parts)
     except TypeError as error:
         raise RequestError(f"{group}={option.name}: {error}.") from error
-
-
-# Models whose sizes are all at most this large fit on any machine, so they aren't counted.
-_ALWAYS_FITS, _ALWAYS_FIT_TOGETHER = 2048, 256
-# Arrays of a weight's size that the optimizer stores.
-_STATES = {"adam": 2, "adamw": 2, "muon": 2, "adadelta": 2, "rmsprop": 2}
-_BYTES, _GIB = 4, 2**30
-_CGROUP = Path("/sys/fs/cgroup/memory.max")
-
-
-class Needs(NamedTuple):
-    """The least memory that training takes, in bytes."""
-
-    weights: int  # with gradients and the optimizer's states
-    batch: int  # values between layers, stored for the gradient of one step
-
-
-def refuse_what_does_not_fit(config: RunConfig, task: Task, data: TaskData) -> None:
-    """Refuse a run that doesn't fit into memory.
-
-    Raises:
-        RequestError: weights, optimizer and a batch need more memory than there is; the text says
-            what would fit.
-    """
-    if _largest(config) <= _ALWAYS_FITS:
-        return
-    needs, there = _needs(config, task, data), memory()
-    if there is None or sum(needs) <= there:
-        return
-    key = "model.units" if needs.weights > needs.batch else "trainer.batch_size"
-    fits = _what_fits(config, task, data, key, there)
-    advice = f" {key}={fits} would fit." if fits else ""
-    has, total, weights, batch = (size / _GIB for size in (there, sum(needs), *needs))
-    raise RequestError(
-        f"{key}: the run needs at least {total:,.1f} GiB of memory ({weights:,.1f} for weights, "
-        f"gradients and optimizer, {batch:,.1f} for a batch), but this machine has {has:.1f} GiB."
-        f"{advice}"
-    )
-
-
-def most_that_fit(config: RunConfig, wanted: int, extra: int = 0) -> int:
-    """Return how many equal runs, at most `wanted`, fit into half of the memory; at least 1.
-
-    The number is `wanted` or a power of two. Each run takes `extra` bytes in addition to training.
-    """
-    small = _largest(config) <= _ALWAYS_FIT_TOGETHER
-    there = memory()
-    if wanted == 1 or (small and not extra) or there is None:
-        return wanted
-    needs = extra
-    try:
-        if not small:
-            task = make_task(config)
-            needs += sum(_needs(config, task, task.load(config.seed)))
-    except RequestError:  # the run itself will raise it
-        return wanted
-    fitting = there // 2 // needs
-    return wanted if fitting >= wanted else 1 << max(0, fitting.bit_length() - 1)
-
-
-def _largest(config: RunConfig) -> int:
-    settings = [*config.model.settings.values(), *config.attention.settings.values()]
-    return max(size for size in [*settings, config.trainer.batch_size] if isinstance(size, int))
-
-
-def _needs(config: RunConfig, task: Task, data: TaskData) -> Needs:
-    shapes = [weight.shape for weight in counted_model(config, task).weights]
-    copies = 2 + _STATES.get(config.optimizer.name, 1)
-    weights = sum(math.prod(shape) for shape in shapes) * copies * _BYTES
-    # For each step of an item, a matrix computes as many values as it has columns.
-    values = sum(shape[-1] for shape in shapes if len(shape) == 2)
-    size, longest = config.trainer.batch_size, data.longest
-    steps = size if config.trainer.batch_by == "tokens" else size * longest
-    steps = min(steps, data.counts()["train"] * longest)
-    return Needs(weights, steps * values * _BYTES)
-
-
-def _what_fits(config: RunConfig, task: Task, data: TaskData, key: str, there: int) -> int | None:
-    """Return the largest power of two below the setting that fits; None if even 1 does not."""
-    size = lookup(config.document, key)
-    while isinstance(size, int) and size > 1:
-        size = 2 ** ((size - 1).bit_length() - 1)
-        if sum(_needs(config.with_values({key: size}), task, data)) <= there:
-            return size
-    return None
-
-
-def memory() -> int | None:
-    """Return the bytes of memory of this machine or container; None if the system doesn't say."""
-    if not hasattr(os, "sysconf"):  # Windows
-        return None
-    there = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    limit = _CGROUP.read_text("utf-8").strip() if _CGROUP.is_file() else "max"
-    return min(there, int(limit)) if limit.isdigit() else there

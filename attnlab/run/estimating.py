@@ -10,8 +10,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from attnlab.config.sections import RunConfig
-from attnlab.run.building import make_learner, memory, start_afresh
+from attnlab.run.building import make_learner, start_afresh
 from attnlab.run.console import screen
+from attnlab.run.memory import memory, memory_errors_explained
 from attnlab.run.runner import prepared
 from attnlab.tasks.base import Chunk, Learner
 
@@ -30,7 +31,7 @@ class Estimate(NamedTuple):
     compiler: str  # `XLA` or `graph`
     measured_steps: int
     step: float  # a gradient step
-    validation: float  # after an epoch, by an untrained model
+    validation: float  # after an epoch on average, by an untrained model
     preparing: float  # reading the data, building and compiling the model
     memory: int | None  # the most main memory of this process; None where the system doesn't say
     memory_there: int | None
@@ -56,10 +57,10 @@ def estimate(config: RunConfig, seconds: float) -> Estimate:
         chunks = learner.chunks(1)
         built = time.perf_counter() - started
         shown.working(0, None, "measuring")
-        steps = _measured(learner, chunks[0], seconds)
-        validation = _took(lambda: learner.validate(1))
-        if validation < max(seconds / 2, _COMPILING):
-            validation = _took(lambda: learner.validate(1))
+        with memory_errors_explained(config, task, (1, 0)):
+            steps = _measured(learner, chunks[0], seconds)
+        with memory_errors_explained(config, task):
+            validation = _validation(learner, config, max(seconds / 2, _COMPILING))
     return Estimate(
         parameters=learner.model.count_params(),
         epochs=config.trainer.epochs,
@@ -67,11 +68,31 @@ def estimate(config: RunConfig, seconds: float) -> Estimate:
         compiler="XLA" if learner.jit and config.trainer.devices == 1 else "graph",
         measured_steps=steps.count,
         step=steps.seconds,
-        validation=validation,
-        preparing=built + steps.compiling,
+        validation=validation.seconds,
+        preparing=built + steps.compiling + validation.compiling,
         memory=_memory_so_far(),
         memory_there=memory(),
     )
+
+
+class _Validation(NamedTuple):
+    seconds: float  # of one, on average over the epochs
+    compiling: float  # seconds of the first one beyond that
+
+
+def _validation(learner: Learner, config: RunConfig, enough: float) -> _Validation:
+    """Measure a validation, twice if the first one took less than `enough` seconds.
+
+    With `task.score_every` only some epochs have scores, the last one among them.
+    """
+    every, last = config.task.settings.get("score_every", 1), config.trainer.epochs
+    first = scored = _took(lambda: learner.validate(last))
+    if first < enough:
+        scored = _took(lambda: learner.validate(last))
+    others = 0.0 if every == 1 or last == 1 else _took(lambda: learner.validate(1))
+    share = -(-last // every) / last
+    seconds = share * scored + (1 - share) * others
+    return _Validation(seconds, max(first - scored, 0.0))
 
 
 class _Steps(NamedTuple):

@@ -21,8 +21,8 @@ from attnlab.run import figures
 from attnlab.run.building import make_learner, start_afresh
 from attnlab.run.command import check_for_interrupt, spent
 from attnlab.run.console import Screen, about_losses
-from attnlab.run.device_memory import memory_errors_explained
 from attnlab.run.loading import load_weights
+from attnlab.run.memory import memory_errors_explained
 from attnlab.run.recorder import Recorder
 from attnlab.run.several_hosts import Workers
 from attnlab.tasks.base import Learner, Report, Task, TaskData, assign

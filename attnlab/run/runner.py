@@ -23,11 +23,12 @@ from attnlab.records.mlflow.tracker import Tracker
 from attnlab.records.run_directory import RunDirectory
 from attnlab.records.status import FolderLock
 from attnlab.run import console
-from attnlab.run.building import check_devices, check_model, make_task, refuse_what_does_not_fit
+from attnlab.run.building import check_devices, check_model, make_task
 from attnlab.run.command import spent
 from attnlab.run.console import Screen, screen
 from attnlab.run.figures import Drawing
 from attnlab.run.loop import Session, SweepMember
+from attnlab.run.memory import refuse_what_does_not_fit
 from attnlab.run.recorder import Recorder
 from attnlab.tasks.base import Task, TaskData
 

@@ -81,8 +81,16 @@ class Workers:
 
     @property
     def compiler(self) -> bool | None:
-        """Whether a new run uses XLA; None: the model decides, which may differ between hosts."""
-        return None if self._messages is None else False
+        """Whether a new run is prepared for XLA; None: the model decides.
+
+        The workers' processors may differ, so the chief decides for all. With a GPU it is as on one
+        of them: a translator's batches depend on it.
+        """
+        if self._messages is None:
+            return None
+        from attnlab.training.steps import has_gpu
+
+        return has_gpu()
 
     def required(self) -> AbstractContextManager[None]:
         """Raise `HostLost` in place of TensorFlow's errors about workers in the body."""

@@ -15,8 +15,8 @@ from attnlab.records import files, logs
 from attnlab.records.environment import has_gpu, processors
 from attnlab.records.run_directory import ListedRun, RunDirectory
 from attnlab.records.status import this_process, write_killed
-from attnlab.run.building import most_that_fit
 from attnlab.run.find_or_run import COMPLETED, FAILED, KILLED, RUNNING
+from attnlab.run.memory import most_that_fit
 from attnlab.sweeps.launching import Launcher, LauncherDied, one_line
 from attnlab.sweeps.plan import Point, SweepPlan
 from attnlab.sweeps.progress import Progress, failure

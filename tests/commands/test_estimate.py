@@ -4,8 +4,10 @@ import json
 
 import numpy as np
 import pytest
+import tensorflow as tf
 
-from attnlab.run.estimating import _measured
+from attnlab.run.estimating import _measured, _validation
+from attnlab.tasks.in_memory import InMemoryLearner
 from attnlab.terminal import duration
 
 FORECASTER = ("task=fib", "task.count=60", "model.units=3", "trainer.epochs=4")
@@ -77,6 +79,34 @@ def test_a_step_is_measured_without_compiling(monkeypatch, step, limit, measured
     found = _measured(Learner(), Steps(1000), limit)
     assert found.compiling == pytest.approx(9.0)
     assert found.count == measured and found.seconds == pytest.approx(expected, rel=1e-4)
+
+
+@pytest.mark.parametrize(("epochs", "scored"), [(20, 5), (21, 6), (1, 1)])
+def test_only_some_validations_have_scores(compose, monkeypatch, epochs, scored):
+    """Fixed: the first epoch was measured, which `task.score_every` leaves out."""
+    now, compiled = 0.0, False
+
+    class Learner:
+        def validate(self, epoch):
+            nonlocal now, compiled
+            now += 1.0 + (8.0 if epoch % 4 == 0 or epoch == epochs else 0) + 3.0 * (not compiled)
+            compiled = True
+
+    monkeypatch.setattr("attnlab.run.estimating.time.perf_counter", lambda: now)
+    config = compose("task=translate", "task.score_every=4", f"trainer.epochs={epochs}")
+    found = _validation(Learner(), config, enough=60)
+    assert found.seconds * epochs == pytest.approx(epochs + 8.0 * scored)
+    assert found.compiling == pytest.approx(3.0)
+
+
+def test_a_device_out_of_memory_is_one_sentence(here, monkeypatch):
+    def train(*_):
+        raise tf.errors.ResourceExhaustedError(None, None, "OOM when allocating tensor")
+
+    monkeypatch.setattr(InMemoryLearner, "train", train)
+    outcome = here("estimate", *FORECASTER)
+    assert outcome.code == 2
+    assert outcome.err.startswith("attnlab: trainer.batch_size=4: the device is out of memory.")
 
 
 def test_the_table_has_units_and_says_what_it_leaves_out(here):

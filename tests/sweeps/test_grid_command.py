@@ -386,7 +386,7 @@ def test_translators_train_in_a_process_each(launched, words, processes):
 
 
 def test_translators_share_this_process_if_memory_is_short(launched, monkeypatch):
-    monkeypatch.setattr("attnlab.run.building.memory", lambda: 3 * 2**30)
+    monkeypatch.setattr("attnlab.run.memory.memory", lambda: 3 * 2**30)
     assert launched(*TRANSLATORS)[0] is None
 
 

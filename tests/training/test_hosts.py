@@ -23,7 +23,7 @@ from same_runs import assert_same_run, weights
 from attnlab.config.sections import TrainerConfig
 from attnlab.errors import HostLost, RequestError
 from attnlab.run import several_hosts
-from attnlab.run.building import make_task
+from attnlab.run.building import make_learner, make_task
 from attnlab.training import devices
 from attnlab.training.devices import check_devices
 from attnlab.training.hosts import Hosts, hosts_of_this_run, lost_hosts_explained
@@ -239,6 +239,19 @@ def test_a_worker_needs_the_same_data(compose, digest, failed):
     with refused if failed else nullcontext():
         several_hosts._loaded(messages, dataclasses.asdict(config), digest)
     assert messages.flags == (failed,)
+
+
+@pytest.mark.parametrize("gpu", [True, False])
+def test_hosts_with_gpus_make_the_batches_of_one_gpu(monkeypatch, compose, gpu):
+    """A translator pads and groups sentences for XLA, which one GPU always uses."""
+    monkeypatch.setattr("attnlab.training.steps.has_gpu", lambda: gpu)
+    monkeypatch.setattr("attnlab.tasks.translation.learner.has_gpu", lambda: gpu)
+    config = compose("task=translate", "data.pairs=300", "model.units=4", "trainer.batch_size=200")
+    task = make_task(config)
+    task.load(config.seed)
+    of_hosts = config.with_values({"trainer.jit": several_hosts.Workers(Heard()).compiler})
+    alone, hosts = (make_learner(each, task).chunks(1) for each in (config, of_hosts))
+    assert all(np.array_equal(*rows) for rows in zip(sum(alone, []), sum(hosts, []), strict=True))
 
 
 @pytest.mark.slow

@@ -265,7 +265,7 @@ EACH_ITS_OWN_DATA = (
     *("task.test_windows=20", "task.extrapolation=null"),
 )
 CONVOLVED = ("attention.score=general", "model.positions=rope", "model.short_convolution=3")
-# Without biases: the gradient of that of keys is only rounding, which Adam makes as large as any.
+# No biases: the gradient of the keys' bias is only rounding, which Adam makes as large as any.
 BIASED = ("model.positions=t5", "model.layers=1", "attention.biases=false")
 LAYERS = ("model.cell=lstm", "model.layers=2", "model.bidirectional=true")
 

@@ -16,9 +16,9 @@ from optuna.exceptions import OptunaError
 from attnlab.errors import Pruned, RequestError, RunFailed, SweepFailed
 from attnlab.records.run_directory import RunDirectory
 from attnlab.records.status import is_running, this_process
-from attnlab.run.building import most_that_fit
 from attnlab.run.command import check_for_interrupt
 from attnlab.run.find_or_run import COMPLETED, FAILED, KILLED, RUNNING, find_run
+from attnlab.run.memory import most_that_fit
 from attnlab.sweeps.grid import varied
 from attnlab.sweeps.launching import Launcher, LauncherDied
 from attnlab.sweeps.plan import Point, SweepPlan
