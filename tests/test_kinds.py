@@ -69,7 +69,7 @@ def test_one_kind_works_without_the_others(tmp_path, empty_store, kept, settings
     """Use the same weights with every command; importing another kind would fail."""
     hidden = {path.parent.name for path in (ROOT / "attnlab/tasks").glob("*/kind.py")} - {kept}
     assert len(hidden) >= 2
-    ignored = shutil.ignore_patterns("__pycache__", *hidden)
+    ignored = shutil.ignore_patterns(*hidden)
     shutil.copytree(ROOT / "attnlab", tmp_path / "attnlab", ignore=ignored)
     shutil.copytree(ROOT / "conf", tmp_path / "conf")
     lines = [f"{pair.source}\t{pair.target}\n" for pair in some_pairs(60)]
