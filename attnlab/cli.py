@@ -42,6 +42,8 @@ _MULTIRUN = {"-m", "--multirun"}
 _COMPLETION = {"-sc", "--shell-completion"}
 # Groups of presets: their files may set Hydra's own settings, such as the launcher.
 _PRESETS = ("experiment", "search")
+# Commands that compute runs: their failures are those of a run.
+_RUNNING = ("train", "resume", "study")
 # How the error message of `Path.expanduser` starts.
 _NO_HOME = "Could not determine home directory"
 # Flags that only show something. The configuration is shown without attnlab's Hydra settings.
@@ -70,7 +72,7 @@ def main(arguments: list[str] | None = None) -> int:
     """Run one command, by default that of this process.
 
     Returns:
-        Exit code: 0 done, 1 the run failed, 2 the request was wrong, 130 interrupted.
+        Exit code: 0 done, 1 the run or command failed, 2 the request was wrong, 130 interrupted.
     """
     arguments = list(sys.argv[1:] if arguments is None else arguments)
     listen_for_interrupts()
@@ -84,7 +86,7 @@ def main(arguments: list[str] | None = None) -> int:
         sys.stdout.flush()  # a closed pipe must raise here, not while Python shuts down
         return code
     except (Exception, KeyboardInterrupt) as error:
-        return _report(error)
+        return _report(error, arguments)
 
 
 def _has_reader(stream: TextIO) -> bool:
@@ -312,7 +314,7 @@ def _job(cfg: DictConfig, arguments: list[str]) -> int:
 
         on_all_hosts(checked.trainer, lambda: runner.run(checked))
     except Exception as error:
-        return _report(hinted(error, arguments))
+        return _report(hinted(error, arguments), arguments)
     return DONE
 
 
@@ -373,7 +375,7 @@ def _sweeper(overrides: list[str], saved: bool) -> list[str]:
     return ["hydra/sweeper=attnlab"]
 
 
-def _report(error: BaseException) -> int:
+def _report(error: BaseException, arguments: list[str]) -> int:
     """Print what went wrong in one or two lines; returns the exit code."""
     if isinstance(error, BrokenPipeError) and not _has_reader(sys.stdout):
         # The reader of our output has ended, as `| head` does: this isn't an error.
@@ -396,13 +398,21 @@ def _report(error: BaseException) -> int:
         _complain(str(error))
         return FAILED
     if isinstance(error, RunFailed):
-        _complain(f"the run failed: {error}")
+        _complain(f"{_what_failed(arguments)}: {error}")
         return FAILED
     from attnlab.config.own_files import failure
 
-    _complain(f"the run failed: {failure(error)}")
+    _complain(f"{_what_failed(arguments)}: {failure(error)}")
     print(f"Set {_DEBUG}=1 for the traceback.", file=sys.stderr)
     return FAILED
+
+
+def _what_failed(arguments: list[str]) -> str:
+    from attnlab.commands import verbs
+
+    known = verbs()
+    verb = next((word for word in arguments if word in known), "train")
+    return "the run failed" if verb in _RUNNING else f"the command {verb} failed"
 
 
 def _complain(text: str) -> None:

@@ -32,7 +32,7 @@ class CannotResume(RequestError):
 
 
 class RunFailed(RuntimeError):
-    """The run itself failed, for example on a loss that is not finite. Exit code 1."""
+    """The run failed, for example on a loss that is not finite; or the command. Exit code 1."""
 
 
 class HostLost(RunFailed):

@@ -85,7 +85,8 @@ def _export(
     quantize: str | None,
     out: Path | None,
 ) -> None:
-    from attnlab.export.exporting import PRECISION, export, require_exportable, require_free
+    from attnlab.export.exporting import PRECISION, export, require_exportable
+    from attnlab.export.folder import require_free
 
     require_exportable(folder)
     out = out.expanduser() if out else folder.path / f"export_{form}"

@@ -89,11 +89,10 @@ def command(
     chosen = _chosen(names, folder)
     path = (out or chosen.place).absolute()
     writable = f"--out: {path} can't be written"
-    with explained(writable):
-        path.parent.mkdir(parents=True, exist_ok=True)
-    text = _text(chosen, by, metric)
-    with explained(writable):
-        files.write_text(path, text)
+    with files.new_parents(path, writable):
+        text = _text(chosen, by, metric)
+        with explained(writable):
+            files.write_text(path, text)
     if chosen.single and path == chosen.place.absolute():
         _send(chosen.entries)
     click.echo(f"report: {path} ({path.stat().st_size / 1000:,.0f} kB)")

@@ -61,8 +61,13 @@ def example(exported: Exported, name: str, code: Code) -> str:
     return "\n".join(lines) + "\n"
 
 
-def card(exported: Exported, name: str, origin: Origin, checked: Sequence[str]) -> str:
-    """Return README.md: what the model is, its data, scores, check, settings and command."""
+def card(
+    exported: Exported, name: str, notes: Sequence[str], origin: Origin, checked: Sequence[str]
+) -> str:
+    """Return README.md: what the model is, its data, scores, check, settings and command.
+
+    `notes` are those of the format.
+    """
     config, report = origin.config, origin.report
     what = f"{config['task']['name']} with attention={config['attention']['name']}"
     settings = {key: config[key] for key in _SECTIONS if config.get(key) is not None}
@@ -72,7 +77,7 @@ def card(exported: Exported, name: str, origin: Origin, checked: Sequence[str]) 
         f"{origin.epoch}, as {FORMATS[name].about.partition(',')[0]}.",
         f"    pip install {' '.join(packages(exported, name))}\n    python example.py",
         "## Inputs and outputs",
-        _bullets([*_inputs(exported), *exported.notes]),
+        _bullets([*notes, *exported.notes]),
         "## Data",
         _bullets(
             [f"{origin.data.get('name', '')}: {origin.data.get('source', '')}", _license(exported)]
@@ -92,16 +97,6 @@ def card(exported: Exported, name: str, origin: Origin, checked: Sequence[str]) 
 
 def _license(exported: Exported) -> str:
     return f"License of the data: {exported.license or 'not known'}."
-
-
-def _inputs(exported: Exported) -> list[str]:
-    def sizes(shape: Sequence[int | None]) -> str:
-        return ", ".join("any" if size is None else str(size) for size in shape)
-
-    return [
-        f"Input `{name}`: {kind} ({sizes(shape)})."
-        for name, (shape, kind) in exported.inputs.items()
-    ]
 
 
 def _table(own: str, report: Mapping[str, Any]) -> str:

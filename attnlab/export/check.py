@@ -35,8 +35,13 @@ class Checked:
     def passed(self) -> bool:
         """Whether whole numbers and the tokens of texts are equal, and others within 1e-4."""
         near = all(value <= MOST_APART for value in self.apart.values())
-        near = near and all(same == count for same, count in self.texts.values())
-        return near and all(count == self.items for count in self.equal.values())
+        equal = all(count == self.items for count in self.equal.values())
+        return near and equal and self.same_tokens
+
+    @property
+    def same_tokens(self) -> bool:
+        """Whether the tokens of all texts are equal."""
+        return all(same == count for same, count in self.texts.values())
 
     def lines(self, score: bool) -> list[str]:
         """Return the result in sentences; with `score` the scores, too."""

@@ -232,6 +232,39 @@ def _set_norm(spec: Any, norm: Any) -> None:
         spec.beta = np.zeros_like(spec.gamma) if beta is None else np.asarray(beta)
 
 
+def notes(exported: Exported, quantize: str | None) -> list[str]:
+    """Return the form of inputs and outputs, the search of the example, and the weights' type."""
+    form = exported.transformer
+    assert form is not None  # checked before
+    read = "Input of `ctranslate2.{}`: texts of the tokens of tokenizer.json"
+    if form.encoder:
+        found = [
+            f"{read.format('Translator')}, END included. Output: texts of the tokens of "
+            "target_tokenizer.json.",
+            f"A source has at most {form.longest} tokens, END included; so does a translation.",
+            _search(form.beam),
+        ]
+    else:
+        found = [f"{read.format('Generator')}. Output: texts and numbers of its tokens."]
+        if form.decoder.position.kind not in ("rope", "alibi"):
+            found.append(f"Prompt and continuation have at most {form.longest} tokens together.")
+    if quantize:
+        found.append(
+            f"Weights of matrices are {quantize}, others are float32. The metrics are those of the "
+            "run's own weights."
+        )
+    return found
+
+
+def _search(beam: int) -> str:
+    if beam == 1:
+        return "example.py and the check translate greedily, as for the metrics."
+    return (
+        "example.py and the check translate greedily; the metrics are those of beam search with "
+        f"{beam} beams."
+    )
+
+
 def outputs(exported: Exported, folder: Path) -> Arrays:
     """Return the outputs of the written model for the test items, one after the other."""
     import ctranslate2

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from tempfile import mkdtemp
 from typing import Any
 
 import numpy as np
@@ -15,6 +13,7 @@ from attnlab import __version__
 from attnlab.errors import RequestError, RunFailed, explained
 from attnlab.export.card import Origin, card, example
 from attnlab.export.check import Checked, compare
+from attnlab.export.folder import filled
 from attnlab.export.formats import FORMATS, Writer
 from attnlab.records.files import write_text
 from attnlab.records.run_directory import RunDirectory
@@ -22,7 +21,6 @@ from attnlab.run.loading import TrainedRun
 from attnlab.tasks.declaration import load
 from attnlab.tasks.exported import Arrays, Exported
 from attnlab.tasks.kinds import kind_of
-from attnlab.text.reading import is_utf8, printable
 
 ITEMS = 100
 PRECISION = "float32"  # of exported models: other libraries compute their weights in it
@@ -34,17 +32,6 @@ def require_exportable(run: RunDirectory) -> str:
     if kind.predictions.exported is None:
         raise RequestError(f"RUN: expected a run that can be exported, got one of {kind.name}.")
     return kind.predictions.exported
-
-
-def require_free(folder: Path) -> None:
-    """Raise `RequestError` if a folder exists and isn't empty, or can't be one."""
-    if not is_utf8(str(folder)):
-        raise RequestError(f"--out={printable(str(folder))}: is not UTF-8: use another name.")
-    with explained(f"--out={folder}: can't be read"):
-        if folder.exists() and not (folder.is_dir() and not any(folder.iterdir())):
-            raise RequestError(
-                f"--out={folder}: exists already. Remove it, or name another folder by --out."
-            )
 
 
 def export(
@@ -64,31 +51,24 @@ def export(
 
     Raises:
         RequestError: the format has no counterpart of this model, or the folder can't be written.
-        RunFailed: the exported model's outputs differ.
+        RunFailed: the exported model's outputs or its tokens of texts differ.
     """
     exported: Exported = load(require_exportable(run))(trained, ITEMS)
     if (own := trained.config.trainer.precision) != PRECISION:
-        note = f"The run computed in {own}, the exported model computes in {PRECISION}."
+        note = f"The run computed in {own}; its weights are exported in {quantize or PRECISION}."
         exported = replace(exported, notes=[*exported.notes, note])
     writer = Writer(name)
     writer.check(exported, quantize)
-    with explained(f"--out={out}: can't be written"):
-        place = out.resolve()  # of a link too
-        place.parent.mkdir(parents=True, exist_ok=True)
-        scratch = Path(mkdtemp(prefix=f".{place.name}-", dir=place.parent))
-    try:
+    with filled(out) as folder:
         with explained(f"--out={out}: can't be written"):
-            writer.write(exported, scratch, quantize)
-        said = _passed(_compared(exported, name, writer.outputs(exported, scratch)), quantize)
-        text = card(exported, name, _origin(run, trained), said)
+            writer.write(exported, folder, quantize)
+        said = _passed(_compared(exported, name, writer.outputs(exported, folder)), quantize)
+        notes = writer.notes(exported, quantize)
+        text = card(exported, name, notes, _origin(run, trained), said)
         with explained(f"--out={out}: can't be written"):
-            _add_texts(exported, scratch)
-            write_text(scratch / "example.py", example(exported, name, writer.code(exported)))
-            write_text(scratch / "README.md", text)
-            scratch.chmod(0o755)
-            scratch.replace(place)
-    finally:
-        shutil.rmtree(scratch, ignore_errors=True)
+            _add_texts(exported, folder)
+            write_text(folder / "example.py", example(exported, name, writer.code(exported)))
+            write_text(folder / "README.md", text)
     return said
 
 
@@ -100,7 +80,10 @@ def _compared(exported: Exported, name: str, found: Arrays) -> Checked:
 
 
 def _passed(checked: Checked, quantize: str | None) -> list[str]:
+    """Return the result in sentences; raises `RunFailed` if a part that isn't quantized differs."""
     said = checked.lines(score=quantize is not None)
+    if not checked.same_tokens:
+        raise RunFailed(f"the exported tokenizer differs from attnlab's own: {' '.join(said)}")
     if quantize is None and not checked.passed:
         raise RunFailed(f"the exported model differs from attnlab's own: {' '.join(said)}")
     return said

@@ -37,7 +37,7 @@ class Format:
         about: one line of help.
         writer: path of the module with `check(exported, quantize)`, which raises `RequestError` if
             the format has no counterpart, `write(exported, folder, quantize)`,
-            `outputs(exported, folder)` and `code(exported)`.
+            `outputs(exported, folder)`, `code(exported)` and `notes(exported, quantize)`.
         packages: the packages that an example imports, by their names on PyPI.
         needed: the packages that writing and checking imports.
         extra: the extra that installs them; "" if attnlab needs them anyway.
@@ -94,7 +94,8 @@ class Writer:
     def __init__(self, name: str) -> None:
         writer = FORMATS[name].writer
         self._functions = {
-            each: load(f"{writer}:{each}") for each in ("check", "write", "outputs", "code")
+            each: load(f"{writer}:{each}")
+            for each in ("check", "write", "outputs", "code", "notes")
         }
 
     def check(self, exported: Exported, quantize: str | None) -> None:
@@ -113,3 +114,21 @@ class Writer:
     def code(self, exported: Exported) -> Any:
         """Return the `Code` of an example."""
         return self._functions["code"](exported)
+
+    def notes(self, exported: Exported, quantize: str | None) -> Sequence[str]:
+        """Return the form of the model's inputs and outputs, one sentence each."""
+        found: Sequence[str] = self._functions["notes"](exported, quantize)
+        return found
+
+
+def function_notes(exported: Exported, quantize: str | None) -> list[str]:
+    """Return `notes` of a format that has `Exported.function`."""
+
+    def sizes(shape: Sequence[int | None]) -> str:
+        return ", ".join("any" if size is None else str(size) for size in shape)
+
+    inputs = [
+        f"Input `{name}`: {kind} ({sizes(shape)})."
+        for name, (shape, kind) in exported.inputs.items()
+    ]
+    return [*inputs, *exported.function_notes]

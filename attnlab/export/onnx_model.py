@@ -10,12 +10,13 @@ from typing import Any
 import numpy as np
 
 from attnlab.errors import RequestError, RunFailed
-from attnlab.export.formats import Code
+from attnlab.export.formats import Code, function_notes
 from attnlab.export.saved_model import traced
 from attnlab.tasks.exported import Arrays, Exported
 
 FILE = "model.onnx"
 _OPSET = 18
+notes = function_notes
 
 
 def check(exported: Exported, quantize: str | None) -> None:

@@ -9,11 +9,12 @@ import numpy as np
 import tensorflow as tf
 
 from attnlab.errors import plain_text
-from attnlab.export.formats import Code
+from attnlab.export.formats import Code, function_notes
 from attnlab.tasks.exported import Arrays, Exported
 
 FOLDER = "model"
 SIGNATURE = "serving_default"
+notes = function_notes
 
 
 def check(exported: Exported, quantize: str | None) -> None:

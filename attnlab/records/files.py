@@ -12,12 +12,13 @@ import json
 import math
 import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from errno import ENOTDIR
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from attnlab.errors import RequestError
+from attnlab.errors import RequestError, explained
 
 if TYPE_CHECKING:
     import numpy as np
@@ -49,6 +50,29 @@ def temporary(path: Path) -> Path:
     The ending is that of `path`, because Keras and matplotlib choose a format by it.
     """
     return path.with_name(f".tmp-{os.getpid()}-{next(_numbers)}-{path.name}")
+
+
+@contextmanager
+def new_parents(path: Path, what: str) -> Iterator[None]:
+    """Make the missing parents of `path`; if the body raises, remove those that are empty.
+
+    Raises:
+        RequestError: `what`, and the system's reason, if they can't be made.
+    """
+    missing: list[Path] = []
+    try:
+        with explained(what):
+            missing += [each for each in path.parents if not each.exists()]
+            try:
+                path.parent.mkdir(parents=True, exist_ok=True)
+            except FileExistsError as error:  # of a file that is no folder
+                raise NotADirectoryError(ENOTDIR, os.strerror(ENOTDIR)) from error
+        yield
+    except BaseException:
+        for each in missing:
+            with suppress(OSError):
+                each.rmdir()
+        raise
 
 
 def existing_file(path: str | Path, key: str) -> Path:

@@ -60,6 +60,7 @@ class Transformer:
         scaled: whether vectors are multiplied by the root of their width.
         longest: most positions that users need.
         never: rows of the output that are never written.
+        beam: hypotheses per sentence in the run's metrics; 1: greedy.
         refused: why there is no such form of the model; "" if there is one.
         limits: most tokens of the output of each test item.
         own: as `Exported.own`, by the most probable token of each step.
@@ -71,6 +72,7 @@ class Transformer:
     scaled: bool
     longest: int
     never: Sequence[int] = ()
+    beam: int = 1
     refused: str = ""
     limits: Sequence[int] = ()
     own: Callable[[], Arrays] | None = None
@@ -96,6 +98,7 @@ class Exported:
         transformer: the parts of a Transformer that writes a sequence; None for other models.
         license: of the data; "" if unknown.
         notes: what a user of the model must know, one sentence each.
+        function_notes: what a user of `function` must know of it, in addition.
     """
 
     function: Callable[..., Arrays]
@@ -111,6 +114,7 @@ class Exported:
     transformer: Transformer | None = None
     license: str = ""
     notes: Sequence[str] = ()
+    function_notes: Sequence[str] = ()
 
 
 def rows_of(made: Portable, numbers: Sequence[int]) -> list[tuple[str, int]]:

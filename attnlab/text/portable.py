@@ -10,13 +10,17 @@ from attnlab.text.token_cutters import SPECIAL_TOKENS, Vocabulary, cutter, patte
 from attnlab.text.tokenizers import END, PAD, START, UNKNOWN, Tokenizer
 from attnlab.text.trained_cutters import TRAINED_KINDS, bert_cutter, gpt2_cutter
 from attnlab.text.unknown import UNKNOWN_TEXT
-from attnlab.text.words import unspaced
+from attnlab.text.words import all_unspaced
 
 if TYPE_CHECKING:
     import tokenizers
 
 # White space of Python's `str.split`, which the library's \s doesn't have in full.
 _SPACE = r"\s\x1c-\x1f\x85"
+# Python's rule for Σ at the end of a word: after a cased letter and not before one; characters such
+# as accents and apostrophes don't count.
+_CASED, _IGNORED = r"[\p{Cased}&&[^\p{Case_Ignorable}]]", r"\p{Case_Ignorable}*"
+_FINAL_SIGMA = rf"{_CASED}{_IGNORED}\KΣ(?!{_IGNORED}{_CASED})"
 
 
 class Portable(NamedTuple):
@@ -117,7 +121,7 @@ def _normalizer(tokenizer: Tokenizer, clean: str | None, lowercase: bool, own: A
     """Return the preparation of a text: its cleaning, lower case, the space in front."""
     from tokenizers import Regex, normalizers
 
-    lower = [normalizers.Lowercase()]
+    lower = [normalizers.Replace(Regex(_FINAL_SIGMA), "ς"), normalizers.Lowercase()]
     steps: list[Any] = _book() if clean == "book" else [*lower * lowercase] + [normalizers.NFC()]
     if clean is None:
         steps = []
@@ -131,9 +135,9 @@ def _normalizer(tokenizer: Tokenizer, clean: str | None, lowercase: bool, own: A
             gaps = normalizers.Replace(Regex(r"(?:[^\S\n]|[\x1c-\x1f\x85])+"), " ")
             steps += [gaps, normalizers.Replace(Regex(r"^ | $"), "")]
         if clean is None and tokenizer.kind == "word":
-            steps.append(normalizers.Replace(Regex(rf"^(?=[^{unspaced()}\n])"), " "))
+            steps.append(normalizers.Replace(Regex(rf"^(?=[^{all_unspaced()}\n])"), " "))
         elif tokenizer.kind in ("word", "bpe") and clean is not None:
-            without = normalizers.Replace(Regex(rf"^ (?=[{unspaced()}])"), "")
+            without = normalizers.Replace(Regex(rf"^ (?=[{all_unspaced()}])"), "")
             steps += [normalizers.Prepend(" "), without]
     return normalizers.Sequence(steps)
 
@@ -145,8 +149,9 @@ def _book() -> list[Any]:
     marks = "".join(f"\\{each}" for each in string.punctuation)
     unseen = r"[\x00-\x08\x0e-\x1b\x7f]"
     removed = rf"[^\x00-\x7f]|[{marks}]", unseen, r"(?<!\S)[a-z]*[^a-z\s]\S*"
-    replace = [normalizers.Replace(Regex(each), "") for each in removed]
-    return [normalizers.NFD(), replace[0], normalizers.Lowercase(), *replace[1:]]
+    plain, *others = [normalizers.Replace(Regex(each), "") for each in removed]
+    spaces = normalizers.Replace(Regex(r"[\x1c-\x1f]"), " ")
+    return [normalizers.NFD(), plain, spaces, normalizers.Lowercase(), *others]
 
 
 def _decoder(tokenizer: Tokenizer, clean: str | None) -> Any:

@@ -25,8 +25,9 @@ _IDEOGRAPHS = (
     "\U00020000-\U0003fffd"
 )
 # Letters that belong to the character before them, as the combining marks do: vowels AM of Thai and
-# Lao, voicing of narrow kana; joiners.
-_ATTACHED = "\u0e33\u0eb3\uff9e\uff9f\u200c\u200d"
+# Lao, voicing of narrow kana; joiners, which spaced scripts have, too.
+_ATTACHED_UNSPACED = "\u0e33\u0eb3\uff9e\uff9f"
+_ATTACHED = f"{_ATTACHED_UNSPACED}\u200c\u200d"
 # Marks that put the next consonant below: Burmese, Khmer, Tai Tham, Balinese, Javanese.
 _STACKING = "\u1039\u17d2\u1a60\u1b44\ua9c0"
 
@@ -78,6 +79,12 @@ def unspaced() -> str:
     return "".join(_ranges(blocks, is_letter)) + _IDEOGRAPHS
 
 
+@functools.cache
+def all_unspaced() -> str:
+    """Return the letters for which `is_unspaced` is true, for the inside of [ ]."""
+    return unspaced() + _ATTACHED_UNSPACED
+
+
 def _spaced_word(letter: str, digit: str, combining: str) -> str:
     inside = rf"['’-]{letter}+|(?<={digit})[.,:](?={digit}){letter}+"
     return rf"{letter}+(?:{inside})*|\S{combining}*"
@@ -108,7 +115,7 @@ def _marks() -> str:
 
 @functools.cache
 def _any_unspaced() -> re.Pattern[str]:
-    return re.compile(f"[{unspaced()}\u0e33\u0eb3\uff9e\uff9f]")
+    return re.compile(f"[{all_unspaced()}]")
 
 
 def _ranges(blocks: Iterable[tuple[int, int]], wanted: Callable[[int], bool]) -> Iterator[str]:

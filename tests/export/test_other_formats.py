@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 from exported_examples import example_of
 
-from attnlab.errors import RequestError
-from attnlab.export.check import MOST_APART, compare
+from attnlab.errors import RequestError, RunFailed
+from attnlab.export.check import MOST_APART, Checked, compare
+from attnlab.export.formats import Writer
 from attnlab.tasks.answering.spans import best_spans
 from attnlab.tasks.declaration import load
 
@@ -114,6 +115,51 @@ def test_int8_weights_are_smaller_and_the_change_of_the_score_is_said(exported, 
     name, own, other = checked.scores
     assert name == "accuracy of the next token" and 0 <= min(own, other)
     assert f"{name} on {ITEMS} test items: " in " ".join(checked.lines(score=True))
+
+
+@pytest.mark.slow
+def test_a_card_describes_the_form_and_the_search_of_its_format(exported):
+    beam = "the metrics are those of beam search with 3 beams"
+    made = exported(*TRANSLATE, "task.beam=3")
+    own, other = (said_of(made, form) for form in ("saved_model", "ctranslate2"))
+    assert "Input `tokens`: int32 (any, any)." in own and "beam search with 3 beams, as for" in own
+    assert "Input `" not in other and "ctranslate2.Translator" in other and beam in other
+    assert "int8" not in other and "int8" in said_of(made, "ctranslate2", "int8")
+    assert "translate greedily, as for the metrics" in said_of(exported(*TRANSLATE), "ctranslate2")
+    made = exported(*LANGUAGE)
+    own, other = (said_of(made, form) for form in ("saved_model", "ctranslate2"))
+    assert "Input `count`" in own and "Column n of `probabilities`" in own
+    assert "`" not in other.replace("`ctranslate2.Generator`", "")
+    assert "at most 64 tokens together" in own and "at most 64 tokens together" in other
+
+
+def said_of(made, form, quantize=None):
+    return " ".join([*Writer(form).notes(made, quantize), *made.notes])
+
+
+@pytest.mark.slow
+def test_the_inputs_in_a_card_are_those_of_the_onnx_file(exported, tmp_path):
+    pytest.importorskip("tf2onnx")
+    import onnxruntime
+
+    from attnlab.export import onnx_model
+
+    made = exported("task=fib", "attention=bahdanau", "model.units=4")
+    onnx_model.write(made, tmp_path, None)
+    (own,) = onnxruntime.InferenceSession(str(tmp_path / onnx_model.FILE)).get_inputs()
+    size = ", ".join(map(str, own.shape[1:]))
+    assert (own.name, own.type) == ("history", "tensor(double)")
+    assert onnx_model.notes(made, None)[0] == f"Input `history`: float64 (any, {size})."
+
+
+@pytest.mark.parametrize("quantize", [None, "int8"])
+def test_tokens_of_texts_must_be_equal_for_quantized_weights_too(quantize):
+    from attnlab.export.exporting import _passed
+
+    checked = Checked(3, {"tokens": 3}, {}, {"tokenizer.json": (3, 3)}, ("BLEU", 9, 9))
+    assert _passed(checked, quantize)
+    with pytest.raises(RunFailed, match="tokenizer differs .* 2 of 3 texts"):
+        _passed(replace(checked, texts={"tokenizer.json": (2, 3)}), quantize)
 
 
 @pytest.mark.slow

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+
+import numpy as np
 import pytest
 import tensorflow as tf
 from command_line import CommandsHere, assert_refused
@@ -34,6 +37,58 @@ def test_wrong_requests(trained, tmp_path):
     assert_refused(done, "--quantize=int8: not for --format saved_model.")
     done = here("export", trained.folder, *form, "--epoch", "9")
     assert_refused(done, "--epoch: expected best, last or one of the saved epochs")
+
+
+def test_a_failed_check_leaves_nothing_behind(trained, tmp_path, monkeypatch):
+    from attnlab.export import saved_model
+
+    monkeypatch.setattr(saved_model, "outputs", lambda *_: {"forecast": np.zeros((1, 1))})
+    here, out = CommandsHere(trained.attnlab.folder), tmp_path / "made/by/export/out"
+    (tmp_path / "made").mkdir()
+    done = here("export", trained.folder, "--format", "saved_model", "--out", out)
+    assert done.code == 1 and done.out == ""
+    start = "attnlab: the command export failed: the exported model differs from attnlab's own: "
+    assert done.err.startswith(start) and len(done.err.splitlines()) == 1
+    assert [*tmp_path.rglob("*")] == [tmp_path / "made"]
+
+
+def test_an_empty_folder_is_filled_and_stays_the_same_folder(trained, tmp_path):
+    here, out = CommandsHere(trained.attnlab.folder), tmp_path / "out"
+    out.mkdir()
+    (tmp_path / "link").symlink_to(out)
+    number = out.stat().st_ino
+    done = here("export", trained.folder, "--format", "saved_model", "--out", tmp_path / "link")
+    assert done.code == 0, done.err
+    assert out.stat().st_ino == number  # the working folder of a shell, or a mount point
+    assert {path.name for path in out.iterdir()} == {
+        *("README.md", "example.py", "model", "sample.npz")
+    }
+    assert (tmp_path / "link").is_symlink() and len([*tmp_path.iterdir()]) == 2
+
+
+def test_what_is_no_free_folder_stays_as_it_is(trained, tmp_path):
+    here = CommandsHere(trained.attnlab.folder)
+    full = tmp_path / "full"
+    full.mkdir()
+    (full / "file").write_text("mine")
+    (tmp_path / "link").symlink_to(full)
+    (tmp_path / "loop").symlink_to("loop")
+    before = {*tmp_path.rglob("*")}
+    for name, said in (
+        *((name, "exists already") for name in ("full", "full/file", "link", "loop")),
+        ("full/file/out", "can't be written (Not a directory)."),
+        ("made/" + "n" * 300, "(File name too long)."),
+        (os.fsdecode(b"bad\xff"), "is not UTF-8"),
+    ):
+        done = here("export", trained.folder, "--format", "saved_model", "--out", tmp_path / name)
+        assert_refused(done, "--out=", said)
+    assert {*tmp_path.rglob("*")} == before and (full / "file").read_text() == "mine"
+
+
+def test_the_name_of_a_folder_may_be_as_long_as_the_system_allows(trained, tmp_path):
+    here, out = CommandsHere(trained.attnlab.folder), tmp_path / ("n" * 250)
+    done = here("export", trained.folder, "--format", "saved_model", "--out", out)
+    assert done.code == 0, done.err
 
 
 def test_a_full_disk_is_one_sentence(trained, tmp_path, monkeypatch):

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sys
+import unicodedata
+
 import pytest
 import tokenizers
 from command_line import some_pairs
@@ -10,6 +13,7 @@ from attnlab.tasks.language.text.vocabulary import token_ids
 from attnlab.text.cleaning import cleaner
 from attnlab.text.portable import portable
 from attnlab.text.tokenizers import Tokenizer
+from attnlab.text.words import is_unspaced
 
 KINDS = ("word", "char", "bpe", "bytes")
 ODD = [
@@ -62,3 +66,55 @@ def test_a_frame_a_length_and_a_mask():
         [2, the, dog, 3, 0, 0],
     ]
     assert read_again(made).rows(["The dog The dog"]) == [[2, the, dog, the, 3, 0]]
+
+
+def normal(text: str, clean: str = "none", lowercase: bool = True) -> str:
+    """A text as the exported tokenizer of characters prepares it."""
+    made = portable(Tokenizer.fit(["a"], kind="char"), clean=clean, lowercase=lowercase)
+    return made.made.normalizer.normalize_str(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["ΟΔΟΣ ΣΑΣ", "Σ", "ΑΣ'", "Α'Σ. ΑΣ'Α", "ʰΣ", "ΑΣʰ", "Α\u0301Σ\u0301 1Σ ΑΣ1", "ΣΣ-ΣΣ_Σ", "İΣ ſΣ"],
+)
+def test_a_sigma_at_the_end_of_a_word_is_lowered_as_in_python(text):
+    assert normal(text) == cleaner("none", True)(text)
+    tokenizer = Tokenizer.fit([text, text.lower()], kind="char", lowercase=True)
+    made = read_again(portable(tokenizer))
+    assert made.rows([text]) == tokenizer.encode([cleaner()(text)])
+
+
+def test_a_long_text_with_many_sigmas_is_lowered_in_linear_time():
+    text = "ΣΣ Σ" * 100_000  # a lookbehind of any length would take minutes
+    assert normal(text) == text.lower()
+
+
+def characters():
+    """All characters that this Python knows: the library may know newer ones."""
+    found = map(chr, range(sys.maxunicode + 1))
+    return [each for each in found if unicodedata.category(each) not in ("Cs", "Cn")]
+
+
+def test_all_letters_are_lowered_as_in_python():
+    text = "|".join(each for each in characters() if each.lower() != each)
+    assert normal(text) == cleaner("none", True)(text)
+
+
+@pytest.mark.parametrize("clean", ["none", "book"])
+def test_all_separators_and_marks_are_cleaned_as_in_python(clean):
+    odd = [each for each in characters() if not each.isalnum() and each.isascii() or each.isspace()]
+    for each in odd:
+        text = f"ab{each}cd ef{each} {each}gh"
+        assert normal(text, clean) == cleaner(clean, True)(text), ascii(each)
+
+
+@pytest.mark.parametrize("kind", ["word", "bpe"])
+def test_no_space_is_put_in_front_of_any_letter_of_scripts_without_spaces(kind):
+    odd = [each for each in "\u0e33\u0eb3\uff9e\uff9fกー日" if is_unspaced(each)]
+    tokenizer = Tokenizer.fit([f"x {each}" for each in odd] + odd, kind=kind)
+    some = [f"{each} b" for each in odd]
+    assert len(odd) == 7
+    assert read_again(portable(tokenizer)).rows(some) == tokenizer.encode(some)
+    own = [token_ids(tokenizer, text).tolist() for text in some]
+    assert read_again(portable(tokenizer, clean=None)).rows(some) == own

@@ -65,7 +65,7 @@ def exported(trained: Any, count: int) -> Exported:
         transformer=_transformer(model, made, ids, most, own, len(read)),
         score=_accuracy(task, windows, size),
         license=task.corpus.license,
-        notes=_notes(model, ids),
+        function_notes=_notes(model, ids),
     )
 
 

@@ -57,7 +57,9 @@ def exported(trained: Any, count: int) -> Exported:
                 for row in read
             ],
             own=lambda: {"tokens": padded([best[0].tokens for best in greedy(read)])},
+            beam=task.beam,
         )
+    way = f"by beam search with {task.beam} beams" if task.beam > 1 else "greedily"
     return Exported(
         function=lambda tokens: {"tokens": search.best(tf.gather(known, tokens))},
         inputs={"tokens": ((None, None), "int32")},
@@ -73,6 +75,7 @@ def exported(trained: Any, count: int) -> Exported:
         notes=[f"Unknown words are written as ⁇ (token {UNKNOWN})."]
         + ["attnlab writes words of the source for them, the exported model doesn't."]
         * task.copy_unknown,
+        function_notes=[f"Translates {way}, as for the metrics."],
     )
 
 
