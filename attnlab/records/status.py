@@ -23,6 +23,7 @@ _PATIENCE = 20.0  # seconds for Slurm's answer
 _ANSWER_HOLDS = 10.0  # seconds, so that a list of runs asks Slurm once
 _asked: tuple[float, set[str] | None] | None = None
 _launcher: dict[str, Any] | None = None  # the process with which this one ends
+_IDENTITY = ("host", "pid", "pid_started")
 
 
 class FolderLock:
@@ -43,9 +44,7 @@ class FolderLock:
             RequestError: The folder can't be written.
         """
         with flocked(self._folder):
-            owner = None
-            with suppress(RequestError):  # there is no lock, or it is damaged
-                owner = files.read_json(self._path)
+            owner = _owner(self._path)
             if owner and is_running(owner, anew=True):
                 raise RunBusy(
                     f"{self._folder}: process {owner.get('pid')} on {owner.get('host')} has been "
@@ -58,9 +57,10 @@ class FolderLock:
         return self
 
     def release(self, *_: object) -> None:
-        """Release the folder."""
-        with suppress(OSError):
-            self._path.unlink()
+        """Release the folder, unless another process has taken it over meanwhile."""
+        if _is_same(_owner(self._path), this_process()):
+            with suppress(OSError):
+                self._path.unlink()
 
     __enter__, __exit__ = acquire, release
 
@@ -96,6 +96,18 @@ def this_process() -> dict[str, Any]:
     known = {"host": socket.gethostname(), "pid": pid, "pid_started": _start(pid)}
     known |= {"slurm_job": job} if job else {}
     return known | ({"launcher": _launcher} if _launcher else {})
+
+
+def _owner(path: Path) -> dict[str, Any]:
+    """Return the owner in a lock.json; {} if the file is missing or damaged."""
+    with suppress(RequestError):
+        return files.read_json(path)
+    return {}
+
+
+def _is_same(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    """Return whether two records of `this_process` are of the same process."""
+    return all(one.get(key) == other.get(key) for key in _IDENTITY)
 
 
 def end_with_launcher(launcher: Mapping[str, Any]) -> None:
@@ -244,14 +256,28 @@ def actual_state(status: Mapping[str, Any]) -> str:
     return "killed" if state == "running" and not is_running(status) else state
 
 
-def write_killed(folder: Path) -> None:
+def write_ended(
+    folder: Path, listed: Mapping[str, Any], state: str = "killed", **entries: Any
+) -> None:
     """Record that a run's process has ended, in status.json and by removing lock.json.
 
-    Other hosts can't see whether a process of this or of a lost host is alive.
+    Other hosts can't see whether a process of this or of a lost host is alive. If another process
+    has taken or removed the run since it was listed, nothing changes.
+
+    Args:
+        folder: the run's folder.
+        listed: the run's status, from which the caller concluded that the process has ended.
+        state: the new state.
+        entries: further entries of status.json.
     """
-    with flocked(folder):
-        Status(folder / "status.json").write("killed")
-        (folder / "lock.json").unlink(missing_ok=True)
+    with suppress(RequestError, FileNotFoundError), flocked(folder):
+        status, lock = Status(folder / "status.json"), folder / "lock.json"
+        now, owner = status.read(), _owner(lock)
+        # A process that takes a run locks it first, and says "running" once it has the data.
+        taken = owner and not _is_same(owner, listed) and is_running(owner, anew=True)
+        if not taken and _is_same(now, listed) and now["state"] == listed["state"]:
+            status.write(state, **entries)
+            lock.unlink(missing_ok=True)
 
 
 def shown_state(status: Mapping[str, Any]) -> str:

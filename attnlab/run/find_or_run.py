@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from attnlab.config.sections import RunConfig
-from attnlab.errors import CannotResume, Pruned, RunBusy, RunFailed
+from attnlab.errors import Pruned, RunBusy, RunFailed
 from attnlab.records.run_directory import ListedRun, RunDirectory, run_folders
 from attnlab.records.status import flocked
 from attnlab.run import runner
@@ -52,11 +52,7 @@ def run_once(config: RunConfig, sweep: SweepMember) -> Path:
         raise Pruned(str(found.status.get("error")).removeprefix("pruned: "))
     if state == RUNNING:
         raise RunBusy(f"{found.path}: process {found.status.get('pid')} is training this run.")
-    try:
-        return resume(found.run, {"trainer.devices": str(config.trainer.devices)}, sweep=sweep)
-    except CannotResume as error:  # `sweep.retry_failed` trains it again
-        found.run.status.write(FAILED, error=f"RequestError: {error}")
-        raise
+    return resume(found.run, {"trainer.devices": str(config.trainer.devices)}, sweep=sweep)
 
 
 def together(

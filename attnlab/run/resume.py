@@ -11,7 +11,7 @@ from typing import Any
 from attnlab.config import own_files
 from attnlab.config.parsing import changed, parse
 from attnlab.config.sections import RunConfig, TrainerConfig
-from attnlab.errors import RequestError, RunBusy, RunFailed
+from attnlab.errors import CannotResume, RequestError, RunBusy, RunFailed
 from attnlab.records.checkpoints import Checkpoints
 from attnlab.records.run_directory import REPORT, RunDirectory
 from attnlab.records.status import FolderLock, actual_state, this_process
@@ -57,6 +57,10 @@ def resume(
             _require_not_stopped(config, folder)
         try:
             metrics = metrics or _go_on(config, folder, sweep, started)
+        except CannotResume as error:
+            if sweep is not None:  # `sweep.retry_failed` trains it again
+                folder.status.write("failed", error=f"RequestError: {error}")
+            raise
         except RunFailed as error:
             if not completed:
                 raise

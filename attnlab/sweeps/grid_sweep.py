@@ -13,8 +13,8 @@ from typing import Any
 from attnlab.errors import SweepFailed
 from attnlab.records import files, logs
 from attnlab.records.environment import has_gpu, processors
-from attnlab.records.run_directory import ListedRun, RunDirectory
-from attnlab.records.status import this_process, write_killed
+from attnlab.records.run_directory import ListedRun
+from attnlab.records.status import this_process, write_ended
 from attnlab.run.find_or_run import COMPLETED, FAILED, KILLED, RUNNING
 from attnlab.run.memory import most_that_fit
 from attnlab.sweeps.launching import Launcher, LauncherDied, one_line
@@ -76,10 +76,12 @@ class GridSweep(Sweep):
         lost = [point.digest for point in todo if point.number in killed]
         if self.launcher.spreads:
             for run in filter(None, map(self.index.find, lost)):
-                write_killed(run.path)
+                write_ended(run.path, run.status)
             self.index.refresh()
         found = [*map(self.index.find, lost)]
-        self._killed_before = {(run.path, run.status.get("updated")) for run in found if run}
+        self._killed_before = {
+            (run.path, run.status.get("updated")) for run in found if run and run.state == KILLED
+        }
         asked = self.launcher.threads is not None
         if todo:
             self.launcher.open()
@@ -212,7 +214,7 @@ class GridSweep(Sweep):
                 death, found = self._launch([point]), self._killed(point)
                 if death is not None and found is not None:
                     error = f"its process died again ({death})"
-                    RunDirectory(found.path).status.write("failed", error=error)
+                    write_ended(found.path, found.status, FAILED, error=error)
             numbers = {point.number for point in begun}
             waiting = [point for point in waiting if point.number not in numbers]
 

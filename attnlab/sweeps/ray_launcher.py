@@ -12,14 +12,17 @@ import os
 import shutil
 import signal
 import socket
+import stat
 import tempfile
+import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from filelock import FileLock
 from hydra.core.hydra_config import HydraConfig
 from hydra.core.singleton import Singleton
 from hydra.core.utils import JobReturn, JobStatus, run_job, setup_globals
@@ -38,6 +41,11 @@ LOCAL = "local"
 _SENT = ("ATTNLAB_", "MLFLOW_", "TF_", "XLA_", "KERAS_", "HYDRA_")
 _MOST_WAITING = 256  # tasks that Ray knows beyond those that run, so that each wait looks at few
 _SECONDS_TO_ANSWER, _SECONDS_BETWEEN_LOOKS, _SECONDS_TO_STOP = 5.0, 1.0, 20.0
+# Folder of a local cluster's files. /tmp, because the path of a socket has at most 107 bytes.
+_TEMPORARY = Path("/tmp" if os.name == "posix" else tempfile.gettempdir())
+_PREFIX, _LOCK = "attnlab-ray-", "attnlab.lock"
+# After a kill, Ray's agents live for a minute and make their folders again if these are missing.
+_SECONDS_WITHOUT_CHANGE = 300.0
 log = logging.getLogger(__name__)
 
 
@@ -189,6 +197,74 @@ def _slots(cpus: float, gpus: float) -> int:
     )
 
 
+@contextmanager
+def _signals_held() -> Iterator[None]:
+    """Let Ctrl-C and SIGTERM act after the body.
+
+    Ray doesn't end processes that it was starting when it was interrupted. `ray.init` sets its own
+    handler of SIGTERM, so handlers can't be set in the body.
+    """
+    known = {int(n): signal.getsignal(n) for n in (signal.SIGINT, signal.SIGTERM)}
+    held = {number: handler for number, handler in known.items() if callable(handler)}
+    came: list[int] = []
+    set_handler = signal.signal
+    for number in held:
+        set_handler(number, lambda number, _: came.append(number))
+
+    def set_other(signalnum: int, handler: Any) -> Any:
+        return held.get(signalnum) or set_handler(signalnum, handler)
+
+    signal.signal = set_other
+    try:
+        yield
+    finally:
+        signal.signal = set_handler
+        for number, handler in held.items():
+            signal.signal(number, handler)
+        for number in came:
+            signal.raise_signal(number)
+
+
+def _new_folder() -> tuple[Path, FileLock]:
+    """Make the folder of a local cluster, with a lock that ends with this process.
+
+    Also removes the folders of processes that were killed.
+    """
+    _remove_abandoned()
+    folder = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=_TEMPORARY))
+    lock = FileLock(folder / "new.lock")
+    with suppress(OSError):  # without the lock nobody else removes the folder
+        lock.acquire(blocking=False)
+        os.rename(lock.lock_file, folder / _LOCK)  # so a file of this name has been locked
+    return folder, lock
+
+
+def _remove_abandoned() -> None:
+    """Remove this user's folders whose lock no process holds, and that don't change any more.
+
+    Folders without a lock stay.
+    """
+    if os.name != "posix":
+        return
+    for folder in _TEMPORARY.glob(f"{_PREFIX}*"):
+        with suppress(OSError):
+            found, lock = folder.lstat(), folder / _LOCK
+            own = stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid()
+            if not own or not lock.is_file():
+                continue
+            changed = max(path.lstat().st_mtime for path in [folder, *folder.rglob("*")])
+            if time.time() - changed >= _SECONDS_WITHOUT_CHANGE:
+                with FileLock(lock, blocking=False):
+                    _remove(folder)
+
+
+def _remove(folder: Path) -> None:
+    """Remove a folder; if Ray's last processes still write to it, mark the rest as abandoned."""
+    shutil.rmtree(folder, ignore_errors=True)
+    with suppress(OSError):
+        (folder / _LOCK).touch()
+
+
 class Connection:
     """The connection of a sweep to a Ray cluster; a local cluster starts and ends with it.
 
@@ -204,6 +280,7 @@ class Connection:
         self._address = settings.address or variable("RAY_ADDRESS") or LOCAL
         self._cpus, self._gpus = float(settings.num_cpus), float(settings.num_gpus)
         self._folder: Path | None = None
+        self._lock: FileLock | None = None  # of the folder
         if self._cpus <= 0:
             raise RequestError(f"hydra.launcher.num_cpus={settings.num_cpus}: must be above 0.")
         if self._gpus < 0:
@@ -229,8 +306,8 @@ class Connection:
         own: dict[str, Any] = {}
         if self._address == LOCAL:
             own = {"num_cpus": processors(), "include_dashboard": False}
-        with self._quiet() as folder:
-            try:
+        try:
+            with self._quiet() as folder, self._held():
                 ray.init(
                     address=self._address,
                     log_to_driver=False,
@@ -238,9 +315,11 @@ class Connection:
                     **own,
                     _temp_dir=folder if own else None,
                 )
-            except (ConnectionError, RuntimeError, ValueError, TimeoutError) as error:
-                self.close()
+        except BaseException as error:
+            self.close()
+            if isinstance(error, (ConnectionError, RuntimeError, ValueError, TimeoutError)):
                 raise RequestError(self._no_cluster(error)) from error
+            raise
         if not self.slots:
             nodes = _nodes()
             self.close()
@@ -253,27 +332,29 @@ class Connection:
         import ray
 
         folder, self._folder = self._folder, None
-        try:
-            ray.shutdown()
-        finally:
-            shutil.rmtree(folder, ignore_errors=True)
+        with self._held():
+            try:
+                ray.shutdown()
+            finally:
+                _remove(folder)
+                self._lock = None
 
     @property
     def slots(self) -> int:
         """Return how many jobs the cluster runs at the same time, with the current nodes."""
         return _slots(self._cpus, self._gpus)
 
+    def _held(self) -> AbstractContextManager[None]:
+        return _signals_held() if self._address == LOCAL else nullcontext()
+
     @contextmanager
     def _quiet(self) -> Iterator[str]:
         """Yield a new folder, for a local cluster's files, and restore what `ray.init` changes.
 
         Ray lets workers import from the working folder, where a file random.py would replace
-        Python's own; so the working folder is empty meanwhile. The path is short, because that of a
-        socket may have only 107 bytes.
+        Python's own; so the working folder has no modules meanwhile.
         """
-        self._folder = Path(
-            tempfile.mkdtemp(prefix="attnlab-ray-", dir="/tmp" if os.name == "posix" else None)
-        )
+        self._folder, self._lock = _new_folder()
         before, handler = os.getcwd(), signal.getsignal(signal.SIGTERM)
         logger = logging.getLogger("ray")
         level = logger.level

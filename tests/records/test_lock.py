@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 
@@ -81,9 +82,55 @@ def test_other_hosts_learn_that_a_run_was_killed(tmp_path, monkeypatch):
     with pytest.raises(RunBusy):
         lock.acquire()
     assert own.state() == "running"
-    status.write_killed(tmp_path)
+    status.write_ended(tmp_path, own.read())
     assert own.state() == "killed"
     lock.acquire()
+
+
+GONE = {**this_process(), "pid": 2**22 + 1}
+ELSEWHERE = {"host": "elsewhere", "pid": 17, "pid_started": None}
+
+
+@pytest.mark.parametrize("state", ["running", "killed"])
+@pytest.mark.parametrize("step", ["lock", "run"])
+def test_a_run_that_another_process_has_taken_since_stays_with_it(tmp_path, state, step):
+    run = RunDirectory.create(tmp_path, "fib", "none", 0)
+    run.status.write(state, **GONE)
+    (listed,) = list_runs(tmp_path)
+    assert listed.state == "killed"
+    with FolderLock(run.path):
+        if step == "run":
+            run.status.write("running")
+        before = run.status.read()
+        status.write_ended(run.path, listed.status)
+        assert run.status.read() == before and run.is_locked
+
+
+def test_the_lock_of_a_second_process_that_died_is_removed_too(tmp_path):
+    """Its own host sees that it is dead, but not the hosts of the jobs."""
+    run = RunDirectory.create(tmp_path, "fib", "none", 0)
+    run.status.write("running", **GONE)
+    (run.path / "lock.json").write_text(json.dumps({**GONE, "pid": GONE["pid"] + 1}))
+    status.write_ended(run.path, run.status.read())
+    assert run.status.read()["state"] == "killed" and not run.is_locked
+
+
+def test_a_run_that_ended_since_keeps_its_state(tmp_path):
+    run = RunDirectory.create(tmp_path, "fib", "none", 0)
+    run.status.write("running", **GONE)
+    (listed,) = list_runs(tmp_path)
+    run.status.write("failed", error="another sweep could not resume it")
+    status.write_ended(run.path, listed.status)
+    assert run.status.state() == "failed"
+    shutil.rmtree(run.path)
+    status.write_ended(run.path, listed.status)
+    assert not run.path.exists()
+
+
+def test_a_process_releases_only_its_own_lock(tmp_path):
+    with FolderLock(tmp_path):
+        (tmp_path / "lock.json").write_text(json.dumps(ELSEWHERE))
+    assert (tmp_path / "lock.json").exists()
 
 
 def test_a_run_forgets_the_launcher_of_an_earlier_process(tmp_path):
@@ -124,9 +171,6 @@ def test_exactly_one_of_many_processes_takes_a_dead_lock(tmp_path):
     ]
     outputs = [process.communicate()[0] for process in crowd]
     assert outputs.count(b"held\n") == 1
-
-
-ELSEWHERE = {"host": "elsewhere", "pid": 17, "pid_started": None}
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from attnlab.config.parsing import parse
 from attnlab.errors import CannotResume, Pruned, RequestError, RunBusy, RunFailed
 from attnlab.records.run_directory import RunDirectory
 from attnlab.records.status import Status, this_process
-from attnlab.run import find_or_run, runner
+from attnlab.run import find_or_run, resume, runner
 from attnlab.run.find_or_run import RunIndex, run_once
 from attnlab.run.runner import SweepMember
 
@@ -166,9 +166,11 @@ def test_a_killed_run_that_cannot_be_resumed_can_be_restarted(config, make, trai
         raise CannotResume("data: they have changed since.")
 
     killed = make("killed").path
-    monkeypatch.setattr(find_or_run, "resume", refuse)
-    with pytest.raises(RequestError, match="they have changed since"):
-        run_once(config, SWEEP)
+    with monkeypatch.context() as patch:
+        patch.setattr(find_or_run, "resume", resume.resume)
+        patch.setattr(resume, "_go_on", refuse)
+        with pytest.raises(RequestError, match="they have changed since"):
+            run_once(config, SWEEP)
     assert find_or_run.find_run(config).state == "failed"
     run_once(config, SweepMember("mine", retry_failed=[killed]))
     assert [what for what, _ in trained] == ["new"]

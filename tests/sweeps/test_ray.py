@@ -6,7 +6,9 @@ import json
 import os
 import signal
 import socket
+import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -88,6 +90,78 @@ def test_jobs_that_no_node_can_run_any_more_are_a_warning(monkeypatch, caplog):
     assert "No node of the Ray cluster is large enough for the jobs any more" in record.message
 
 
+@pytest.fixture(params=[signal.SIGINT, signal.SIGTERM])
+def interrupting(request):
+    """A signal that interrupts this process."""
+    before = signal.signal(request.param, signal.default_int_handler)
+    yield request.param
+    signal.signal(request.param, before)
+
+
+def test_an_interrupt_while_ray_starts_or_ends_waits_for_it(installed, interrupting, monkeypatch):
+    done: list[str] = []
+
+    def init(**_):
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)  # Ray sets its own handler
+        signal.raise_signal(interrupting)
+        done.append("started")
+
+    def shutdown():
+        if "ended" in done:
+            signal.raise_signal(interrupting)
+        done.append("ended")
+
+    node = {"Alive": True, "Resources": {"CPU": 1.0}}
+    ray = SimpleNamespace(init=init, shutdown=shutdown, nodes=lambda: [node])
+    monkeypatch.setitem(sys.modules, "ray", ray)
+    connection = Connection(settings())
+    with pytest.raises(KeyboardInterrupt):
+        connection.open()
+    assert done == ["started", "ended"]
+    ray.init = lambda **_: None
+    connection.open()
+    folder = connection._folder
+    with pytest.raises(KeyboardInterrupt):
+        connection.close()
+    assert done == ["started", "ended", "ended"] and not folder.exists()
+    assert signal.getsignal(interrupting) is signal.default_int_handler
+
+
+MAKE = (
+    "import sys; from pathlib import Path; from attnlab.sweeps import ray_launcher as module; "
+    "module._TEMPORARY = Path(sys.argv[1]); made = module._new_folder(); "
+    "print(made[0], flush=True); sys.stdin.read()"
+)
+
+
+def test_only_the_folder_of_a_killed_process_is_removed(tmp_path, monkeypatch):
+    monkeypatch.setattr(ray_launcher, "_TEMPORARY", tmp_path)
+    with subprocess.Popen(
+        [sys.executable, "-c", MAKE, str(tmp_path)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as process:
+        folder = Path(process.stdout.readline().strip())
+        (folder / "session").mkdir()
+        unlocked = tmp_path / "attnlab-ray-of-an-earlier-version"
+        unlocked.mkdir()
+        ray_launcher._remove_abandoned()
+        assert folder.exists()
+        process.kill()
+    ray_launcher._remove_abandoned()
+    assert folder.exists()  # Ray's last processes may still write to it
+    monkeypatch.setattr(ray_launcher, "_SECONDS_WITHOUT_CHANGE", 0.0)
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "getuid", lambda: folder.stat().st_uid + 1)
+        ray_launcher._remove_abandoned()
+        assert folder.exists()
+    (tmp_path / "attnlab-ray-link").symlink_to(folder)
+    own, lock = ray_launcher._new_folder()
+    left = {path.name for path in tmp_path.iterdir()}
+    assert left == {own.name, unlocked.name, "attnlab-ray-link"} and lock.is_locked
+
+
 def test_settings_of_ray_are_composed(attnlab):
     words = (RAY, "hydra.launcher.num_gpus=half")
     assert_refused(attnlab("-m", *SMALL, "seed=0,1", *words), "hydra.launcher.num_gpus")
@@ -133,10 +207,25 @@ def is_alive(pid: int) -> bool:
     return True
 
 
-def descendants(pid: int) -> list[str]:
+def descendants(pid: int) -> list[int]:
     """The processes that a process has started, directly or by way of others."""
-    own = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-    return own + [other for child in own for other in descendants(int(child))]
+    found = []
+    for path in Path(f"/proc/{pid}/task").glob("*/children"):
+        with suppress(OSError):  # the thread has ended
+            for child in map(int, path.read_text().split()):
+                found += [child, *descendants(child)]
+    return found
+
+
+def is_agent(pid: int) -> bool:
+    """Whether a process is an agent of a Ray node."""
+    with suppress(OSError):
+        return b"Agent" in Path(f"/proc/{pid}/cmdline").read_bytes()
+    return False
+
+
+def folders() -> set[Path]:
+    return {*Path("/tmp").glob("attnlab-ray-*")}
 
 
 @pytest.mark.slow
@@ -191,19 +280,55 @@ def test_a_lost_node_costs_its_own_job_which_the_same_command_resumes(attnlab, c
     assert states(attnlab) == ["completed"] * 2
 
 
+LOCAL = (*ENDLESS, "seed=0,1", UNTRACKED, RAY, "hydra.launcher.num_cpus=0.5")
+
+
 @pytest.mark.slow
 def test_a_local_cluster_ends_with_the_command(attnlab):
     pytest.importorskip("ray")
-    before = {*Path("/tmp").glob("attnlab-ray-*")}
+    before = folders()
     attnlab.environment["RAY_worker_niceness"] = "0"
-    command = ("-m", *SMALL, *ENDLESS, "seed=0,1", UNTRACKED, RAY, "hydra.launcher.num_cpus=0.5")
-    with attnlab.start(*command) as process:
+    with attnlab.start("-m", *SMALL, *LOCAL) as process:
         wait_for(lambda: started(attnlab) == 2, process)
-        children = [int(pid) for pid in descendants(process.pid)]
+        children = descendants(process.pid)
         assert len(children) > 3
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=60)
     assert process.returncode == 130, err
     assert states(attnlab) == ["killed"] * 2
     wait_for(lambda: not any(map(is_alive, children)), seconds=20)
-    assert {*Path("/tmp").glob("attnlab-ray-*")} <= before
+    assert folders() <= before
+
+
+@pytest.mark.slow
+def test_a_local_cluster_that_is_starting_ends_with_the_command(attnlab):
+    pytest.importorskip("ray")
+    before = folders()
+    with attnlab.start("-m", *SMALL, *LOCAL) as process:
+        wait_for(lambda: any(map(is_agent, descendants(process.pid))), process)
+        children = descendants(process.pid)
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=60)
+    assert process.returncode == 130, err
+    wait_for(lambda: not any(map(is_alive, children)), seconds=20)
+    assert folders() <= before
+
+
+@pytest.mark.slow
+def test_the_folder_of_a_killed_local_cluster_is_removed(attnlab, monkeypatch):
+    pytest.importorskip("ray")
+    before = folders()
+    with attnlab.start("-m", *SMALL, *LOCAL) as process:
+        wait_for(lambda: started(attnlab) == 2, process)
+        monkeypatch.setattr(ray_launcher, "_SECONDS_WITHOUT_CHANGE", 0.0)
+        ray_launcher._remove_abandoned()
+        (new,) = folders() - before
+        agents = [pid for pid in descendants(process.pid) if is_agent(pid)]
+        process.kill()
+        process.communicate()
+    for pid in agents:  # they would end after a minute
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+    wait_for(lambda: not any(map(is_alive, agents)), seconds=20)
+    ray_launcher._remove_abandoned()
+    assert not new.exists()

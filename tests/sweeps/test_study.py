@@ -243,18 +243,30 @@ def test_a_failing_storage_disables_pruning_and_keeps_the_run(tmp_path, caplog):
 
 def test_trials_of_a_killed_process_are_resumed(tmp_path):
     study = Study.open(settings(), tmp_path, "a")
-    assert study.lost() == []
+    assert study.lost() == {}
     lost = [study.take(GONE) for _ in range(2)]
     (own,) = take(study)
     again = Study.open(settings(), tmp_path, "a")
-    assert again.lost() == [0, 1] and again.left() == 3
-    for number in again.lost():
-        again.release(number)
+    assert again.lost() == {0: GONE, 1: GONE} and again.left() == 3
+    for number, owner in again.lost().items():
+        again.release(number, owner)
     assert again.left() == 5
     retaken = take(again, 2)
     assert [t.overrides for t in retaken] == [t.overrides for t in lost]
     assert [trial.number for trial in take(again, 9)] == [3, 4, 5]
     assert (own.number, again.left()) == (2, 0)
+
+
+def test_a_lost_trial_that_another_process_has_taken_since_stays_with_it(tmp_path):
+    study = Study.open(settings(), tmp_path, "a")
+    study.take(GONE)
+    lost = study.lost()
+    study.release(0, GONE)
+    (taken,) = take(study, numbers=[0])
+    study.release(0, lost[0])
+    study.tell(0, "failed", owner=lost[0])
+    (trial,) = study.trials()
+    assert (trial.state, trial.owner) == ("running", taken.owner)
 
 
 def rounds(study, most, count=9):
@@ -274,8 +286,8 @@ def test_a_killed_search_resumes_its_round(tmp_path):
     rounds(cut, most=3, count=1)
     for _ in range(2):  # of the second round
         cut.take(GONE)
-    for number in cut.lost():
-        cut.release(number)
+    for number, owner in cut.lost().items():
+        cut.release(number, owner)
     assert rounds(cut, most=3) == [[3, 4, 5], [6, 7]]
     cut, whole = ({t.number: t.overrides for t in study.trials()} for study in (cut, whole))
     assert cut == whole
@@ -286,7 +298,7 @@ def test_an_unfinished_round_is_completed_before_the_next(tmp_path):
     first, *others = study.take_round(this_process(), most=3)
     complete(study, first)
     for trial in others:
-        study.release(trial.number)
+        study.release(trial.number, trial.owner)
     assert rounds(study, most=3) == [[1, 2], [3, 4, 5], [6, 7]]
 
 
@@ -298,16 +310,16 @@ def test_a_trial_killed_without_values_gets_the_same_values(tmp_path):
         study.take(GONE)
     again = Study.open(settings(), tmp_path / "cut", "a")
     assert [trial.overrides for trial in again.trials()] == [()]
-    again.release(0)
+    again.release(0, GONE)
     assert take(again)[0].overrides == whole.overrides
 
 
 def test_a_released_trial_is_taken_unless_it_is_skipped(tmp_path):
     study = Study.open(settings(trials=2), tmp_path, "a")
     first, second = take(study, 2)
-    study.release(first.number)
+    study.release(first.number, first.owner)
     complete(study, second)
-    study.release(second.number)  # has ended
+    study.release(second.number, second.owner)  # has ended
     assert take(study, skip={0}) == take(study, numbers=[1]) == []
     assert take(study, numbers=[0])[0].overrides == first.overrides
 
@@ -384,9 +396,9 @@ def test_a_kill_at_any_moment_leaves_a_resumable_search(tmp_path):
     study = Study.open(settings(trials=400), tmp_path, "shared")
     lost = study.lost()
     assert 0 < len(study.trials()) < 400 and len(lost) <= 2
-    for number in lost:
-        study.release(number)
-    assert [trial.number for trial in take(study, len(lost))] == lost
+    for number, owner in lost.items():
+        study.release(number, owner)
+    assert [trial.number for trial in take(study, len(lost))] == [*lost]
     assert take(study)[0].number == len(study.trials()) - 1
 
 

@@ -17,8 +17,8 @@ from attnlab.records.status import this_process
 from attnlab.records.sweep_runs import runs_of_sweep
 from attnlab.run import find_or_run
 from attnlab.run.find_or_run import RunIndex
+from attnlab.sweeps import grid_sweep, worker
 from attnlab.sweeps import sweep as module
-from attnlab.sweeps import worker
 from attnlab.sweeps.grid_sweep import GridSweep
 from attnlab.sweeps.launching import LauncherDied
 from attnlab.sweeps.plan import Point
@@ -180,6 +180,19 @@ def test_a_killed_run_is_shown_as_running_only_after_it_is_resumed(grid, run_of)
     sweep = grid(look)
     sweep.execute()
     assert noted == ["killed", "running"]
+
+
+def test_a_killed_run_that_another_process_takes_first_is_left_to_it(grid, run_of, monkeypatch):
+    run, write_ended = run_of(0, **GONE), grid_sweep.write_ended
+
+    def too_late(folder, listed):
+        run.status.write("running", **ELSEWHERE)
+        write_ended(folder, listed)
+
+    monkeypatch.setattr(grid_sweep, "write_ended", too_late)
+    with pytest.raises(SweepFailed, match="1 of 1 jobs are still running in another process"):
+        grid(bound=False).execute()
+    assert run.status.state() == "running"
 
 
 def test_a_group_has_no_more_runs_than_any_of_them_leaves_room_for(grid, plan_of, monkeypatch):
@@ -572,7 +585,7 @@ def test_a_dry_run_counts_the_trials_that_would_run(search, capsys, tmp_path):
     study = begun._open()
     for owner in (GONE, ELSEWHERE, GONE):
         study.take({**owner, "launcher": None})
-    study.release(2)
+    study.release(2, {**GONE, "launcher": None})
     search(trials=5, dry_run=True).execute()
     counts = [line.partition(" ")[0] for line in capsys.readouterr().out.splitlines()]
     assert counts == ["5", "4"]

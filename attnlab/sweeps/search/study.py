@@ -137,25 +137,34 @@ class Study:
         values: Collection[float] | None = None,
         run: str | None = None,
         error: str | None = None,
+        *,
+        owner: Mapping[str, Any] | None = None,
     ) -> None:
-        """Store how a trial ended, with its run folder; a trial that has ended stays as it is."""
-        if self._trial(number).state.is_finished():
-            return
+        """Store how a trial ended, with its run folder; a trial that has ended stays as it is.
+
+        With `owner` also a trial stays as it is that another process has taken since.
+        """
         ended = {word: known for known, word in _STATES.items()}[state]
-        with storage.quiet():
+        with storage.locked(self._claims), storage.quiet():
+            if not self._is_of(number, owner or self._trial(number).user_attrs.get(_OWNER)):
+                return
             self._mark(number, _RUN, run)
             self._mark(number, _ERROR, error)
             told = list(values) if state == COMPLETED and values is not None else None
             self._study().tell(number, told, ended, skip_if_finished=True)
 
-    def release(self, number: int) -> None:
-        """Give up a started trial, so that the next `take` of any process gets it."""
-        if not self._trial(number).state.is_finished():
-            self._mark(number, _OWNER, None)
+    def release(self, number: int, owner: Mapping[str, Any] | None) -> None:
+        """Give up a trial of a process, so that the next `take` of any process gets it.
 
-    def lost(self) -> list[int]:
-        """List the unfinished trials whose process has ended."""
-        return [number for number, who in self._owners().items() if who and not is_running(who)]
+        A trial that has ended, or that another process has taken since, stays as it is.
+        """
+        with storage.locked(self._claims), storage.quiet():
+            if self._is_of(number, owner):
+                self._mark(number, _OWNER, None)
+
+    def lost(self) -> dict[int, Mapping[str, Any]]:
+        """Map the unfinished trials whose process has ended to that process."""
+        return {n: who for n, who in self._owners().items() if who and not is_running(who)}
 
     def retry_failed(self) -> list[Trial]:
         """Queue each failed trial again, with its values; returns the failed ones."""
@@ -246,6 +255,11 @@ class Study:
         """Map each unfinished trial to the process that runs it; None if there is none."""
         begun = [trial for trial in self._trials() if trial.state == TrialState.RUNNING]
         return {trial.number: trial.user_attrs.get(_OWNER) for trial in begun}
+
+    def _is_of(self, number: int, owner: Mapping[str, Any] | None) -> bool:
+        """Whether a trial has not ended and belongs to this process."""
+        trial = self._trial(number)
+        return not trial.state.is_finished() and trial.user_attrs.get(_OWNER) == owner
 
     def _replaced(self) -> set[int]:
         """Return the numbers of failed trials that were retried."""

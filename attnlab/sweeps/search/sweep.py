@@ -65,8 +65,8 @@ class SearchSweep(Sweep):
     def work(self) -> None:  # noqa: D102
         study = self._study = self._open()
         self.wait_for_orphans()
-        for number in study.lost():
-            study.release(number)
+        for number, owner in study.lost().items():
+            study.release(number, owner)
         if self.plan.settings.retry_failed:
             self.index.refresh()
             paths = [self._row(trial, noted=True).path for trial in study.retry_failed()]
@@ -176,13 +176,14 @@ class SearchSweep(Sweep):
             except LauncherDied as death:
                 if study.trials() == before:
                     raise SweepFailed(f"the launcher failed: {death}") from death
-            for number in study.lost():
-                study.release(number)
+            for number, owner in study.lost().items():
+                study.release(number, owner)
                 try:
                     self._launch(1, 1, only=number)
                 except LauncherDied as death:
-                    if number in study.lost():
-                        study.tell(number, FAILED, error=f"its process died again ({death})")
+                    if again := study.lost().get(number):
+                        error = f"its process died again ({death})"
+                        study.tell(number, FAILED, error=error, owner=again)
 
     def _launch(self, workers: int, most: int, only: int | None = None) -> bool:
         """Launch workers once; returns whether one stopped because its process was full."""
@@ -222,7 +223,7 @@ def run_trials(
         ended = _run_round(study, trials, launch, plan)
         for trial, outcome in zip(trials, ended, strict=True):
             if outcome.state == RUNNING:  # another process runs it
-                study.release(trial.number)
+                study.release(trial.number, trial.owner)
                 busy.add(trial.number)
             else:
                 run = RunDirectory(outcome.folder).name if outcome.folder else None
@@ -241,7 +242,7 @@ def _run_round(
         return run_together(works, programs, launch)
     except BaseException:
         for trial in trials:
-            study.release(trial.number)
+            study.release(trial.number, trial.owner)
         raise
 
 
