@@ -88,8 +88,3 @@ class GrowingArrays:
         if hasattr(mmap, "MADV_RANDOM"):  # otherwise the system reads 128 KiB at each place
             mapped.madvise(mmap.MADV_RANDOM)
         return np.frombuffer(mapped, dtype)
-
-    def remove(self) -> None:
-        """Delete the files."""
-        for path in (*map(self._of, self._types), self._path):
-            path.unlink(missing_ok=True)

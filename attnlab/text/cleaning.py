@@ -35,12 +35,16 @@ def unwrapped(text: str) -> str:
     Between characters of scripts without spaces, such as Chinese, Japanese and Thai, or their
     punctuation, lines are joined without a space.
     """
-    found = ""
+    found: list[str] = []
+    last = ""  # character of what is found, marks left out
     for line in filter(None, (" ".join(line.split()) for line in text.split("\n"))):
-        last = next((each for each in reversed(found) if unicodedata.category(each)[0] != "M"), "")
         is_close = not last or (_needs_no_space(last) and _needs_no_space(line[0]))
-        found = f"{found}{line}" if is_close else f"{found} {line}"
-    return found
+        found += [line] if is_close else [" ", line]
+        before = last if is_close else " "
+        last = next(
+            (each for each in reversed(line) if unicodedata.category(each)[0] != "M"), before
+        )
+    return "".join(found)
 
 
 def _needs_no_space(character: str) -> bool:

@@ -98,20 +98,21 @@ class RawText:
         found._pieces = [piece for text in texts for piece in text._pieces]
         return found
 
-    def blocks(self, size: int | None = None) -> Iterator[bytes]:
+    def blocks(self, size: int | None = None, longest: int | None = None) -> Iterator[bytes]:
         """Yield the text in blocks of about `size` bytes, or 16 MiB, which end with a line break.
 
-        The last block may end without one. Lines longer than 128 MiB are cut before a space if they
-        have any, and never within a character.
+        The last block may end without one. Lines longer than `longest` bytes, or 128 MiB, are cut
+        before a space if they have any, and never within a character.
         """
-        size, held, length = size or _BLOCK, list[bytes](), 0
+        size, longest = size or _BLOCK, longest or _LONGEST
+        held, length = list[bytes](), 0
         for piece in self._pieces:
             for at in range(0, piece.end - piece.start, size):
                 held.append(piece.read(at, at + size))
                 length += len(held[-1])
                 if length >= size:
                     whole = b"".join(held)
-                    if end := _end(whole):
+                    if end := _end(whole, longest):
                         yield whole[:end]
                     held, length = [whole[end:]], len(whole) - end
         if length:
@@ -142,9 +143,9 @@ def _size(part: bytes | Path) -> int:
         return part.stat().st_size
 
 
-def _end(text: bytes) -> int:
+def _end(text: bytes, longest: int) -> int:
     """Return the place after the last line break; without one 0, or where a long line is cut."""
     end = text.rfind(b"\n") + 1
-    if end or len(text) < _LONGEST:
+    if end or len(text) < longest:
         return end
     return max(text.rfind(b" "), 0) or _character_start(text, len(text) - 1)

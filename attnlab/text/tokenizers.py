@@ -39,6 +39,7 @@ _SURROGATES = re.compile("[\ud800-\udfff]")
 _OF_BYTES = ("bpe", "bytes", "gpt2_bpe")
 _SINGLE = ("char", "bytes")  # kinds whose tokens are characters or bytes, spaces among them
 _FORMAT = 1
+_TOGETHER = 1 << 10  # texts that are encoded in one call: its result takes much memory
 
 
 class Tokenizer:
@@ -117,8 +118,13 @@ class Tokenizer:
 
     def encode(self, texts: Sequence[str]) -> list[list[int]]:
         """Return the ids of each text, without START, END and PAD; [] for an empty text."""
-        prepared = [_prepared(text, self.kind, self.lowercase) for text in texts]
-        return [each.ids for each in self._cutter.encode_batch_fast(prepared)]
+        found: list[list[int]] = []
+        for at in range(0, len(texts), _TOGETHER):
+            some = [
+                _prepared(text, self.kind, self.lowercase) for text in texts[at : at + _TOGETHER]
+            ]
+            found += [each.ids for each in self._cutter.encode_batch_fast(some)]
+        return found
 
     def encode_on(self, texts: Sequence[str]) -> list[list[int]]:
         """Return the ids of texts that continue another: the first word has no space in front."""

@@ -58,12 +58,6 @@ def test_damaged_files_are_begun_anew(tmp_path, damage):
     assert grown(tmp_path)["tokens"].tolist() == [0, 0, 1, 0, 1, 2]
 
 
-def test_remove_leaves_files_of_others(tmp_path):
-    (tmp_path / "ab.tokens").write_text("x")
-    grown(tmp_path).remove()
-    assert [path.name for path in tmp_path.iterdir()] == ["ab.tokens"]
-
-
 def test_reading_changes_no_file(tmp_path):
     grown(tmp_path)
     with open(tmp_path / "a.tokens", "ab") as file:

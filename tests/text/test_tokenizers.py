@@ -35,6 +35,15 @@ def test_a_known_sentence_is_decoded_exactly(kind, text):
 
 
 @every_kind
+def test_many_texts_are_encoded_as_single_ones(kind, monkeypatch):
+    whole = FITTED[kind].encode(SENTENCES)
+    assert len(whole) == len(SENTENCES)
+    monkeypatch.setattr("attnlab.text.tokenizers._TOGETHER", 5)
+    assert FITTED[kind].encode(SENTENCES) == whole
+    assert FITTED[kind].encode([]) == []
+
+
+@every_kind
 @pytest.mark.parametrize(
     ("text", "words"),
     [

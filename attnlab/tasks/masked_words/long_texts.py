@@ -1,4 +1,4 @@
-"""Rows of texts that are larger than memory: files of the cache, made in several processes."""
+"""Rows of texts that take much memory: files of the cache, made in several processes."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from attnlab.records.ragged import Ragged
 from attnlab.records.worker_processes import in_order
 from attnlab.tasks.declaration import Progress
 from attnlab.tasks.masked_words.rows import packed
-from attnlab.tasks.split import rank
+from attnlab.tasks.split import check_shares, rank
 from attnlab.tasks.text_corpus import PARTS, digest_of
-from attnlab.tasks.texts.corpus import MOST_HELD_OUT, Corpus, Piece
+from attnlab.tasks.texts.corpus import MOST_HELD_OUT, Corpus, LeftOut, Piece
 from attnlab.text.cleaning import normalized, text_key
 from attnlab.text.raw_text import fitted
 from attnlab.text.tokenizers import END, START, UNKNOWN, Tokenizer
@@ -28,6 +28,7 @@ from attnlab.text.tokenizers import END, START, UNKNOWN, Tokenizer
 _FORMAT = 1
 _TOKENIZER, _PARTS = "tokenizer.json", "parts.json"
 _FIELDS = ("rows", "cut", "unknown", "tokens")
+_LEFT_OUT = ("wordless", "marks")
 
 
 class LongTexts(NamedTuple):
@@ -36,6 +37,7 @@ class LongTexts(NamedTuple):
     tokenizer: Tokenizer
     parts: dict[str, Ragged]  # rows with START and END
     counts: dict[str, int]  # sums over parts of `rows`, `cut`, `unknown` and `tokens`
+    left_out: LeftOut  # of the documents
 
 
 class _Division(NamedTuple):
@@ -74,15 +76,17 @@ def read_long_texts(
         progress: gets the number of bytes read, and of all.
 
     Raises:
-        RequestError: the text can't be read, a part has no words, or the cache can't be written.
+        RequestError: the text can't be read, a part has no words, the shares leave nothing to
+            train on, or the cache can't be written.
     """
     if text["next_sentence"]:
         raise RequestError(
             "task.next_sentence: expected false for a long text, whose documents aren't all in "
             "memory, got true."
         )
-    divides = set(corpus.own_parts) < {*PARTS}
-    decisive = digest_of([_FORMAT, corpus.digest(), dict(text), seed if divides else None])
+    missing = [part for part in PARTS if part not in corpus.own_parts]
+    check_shares(corpus, missing, corpus.noun)
+    decisive = digest_of([_FORMAT, corpus.digest(), dict(text), seed if missing else None])
     folder = cache / "prepared" / f"{corpus.name}-rows-{decisive[:16]}"
     make = partial(_write, corpus=corpus, text=text, seed=seed, progress=progress)
     return prepared(folder, _opened, make, "the tokens")
@@ -123,9 +127,11 @@ def _write(
     for part, each in arrays.items():
         if not each.counts["rows"]:
             raise RequestError(
-                f"data={corpus.name}: expected words in each part, got none in {part}."
+                f"data={corpus.name}: expected words in each part, got none in {part}; empty "
+                "lines end a document."
             )
-    counts = {name: sum(each.counts[name] for each in arrays.values()) for name in _FIELDS}
+    names = (*_FIELDS, *_LEFT_OUT)
+    counts = {name: sum(each.counts[name] for each in arrays.values()) for name in names}
     write_json(folder / _PARTS, counts)
 
 
@@ -135,7 +141,9 @@ def _opened(folder: Path) -> LongTexts:
     parts = {
         part: Ragged.of_lengths(each["tokens"], each["lengths"]) for part, each in arrays.items()
     }
-    return LongTexts(Tokenizer.load(folder / _TOKENIZER), parts, read_json(folder / _PARTS))
+    counts = read_json(folder / _PARTS)
+    left_out = LeftOut(*(counts.pop(name, 0) for name in _LEFT_OUT))
+    return LongTexts(Tokenizer.load(folder / _TOKENIZER), parts, counts, left_out)
 
 
 def _sentences(corpus: Corpus, division: _Division) -> Iterator[str]:
@@ -146,7 +154,7 @@ def _sentences(corpus: Corpus, division: _Division) -> Iterator[str]:
 
 
 def _sentences_of(piece: Piece, division: _Division) -> list[str]:
-    documents = [each for each in piece.documents() if division.part(each) == "train"]
+    documents = [each for each in piece.documents(LeftOut()) if division.part(each) == "train"]
     return [normalized(sentence) for sentence in chain.from_iterable(documents)]
 
 
@@ -164,9 +172,12 @@ def _rows(
     """Return the rows of all parts from a piece of one of the corpus's own parts."""
     own, piece = job
     parts: dict[str, list[Sequence[str]]] = {part: [] for part in PARTS}
-    for document in piece.documents():
+    left_out = LeftOut()
+    for document in piece.documents(left_out):
         parts[division.part(document) if own == "train" else own].append(document)
-    return {part: _encoded(documents, tokenizer, most) for part, documents in parts.items()}
+    rows = {part: _encoded(documents, tokenizer, most) for part, documents in parts.items()}
+    rows[own].counts.update({name: getattr(left_out, name) for name in _LEFT_OUT})
+    return rows
 
 
 def _encoded(documents: Sequence[Sequence[str]], tokenizer: Tokenizer, most: int) -> _Rows:

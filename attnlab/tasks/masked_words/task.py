@@ -94,11 +94,15 @@ class MaskedWords(TextTask):
             RequestError: the corpus is missing, damaged or too small.
         """
         self.corpus.open(self.cache, progress)
-        if self.corpus.is_long:
+        # Pairs of sentences need all documents at once.
+        is_stored = self.corpus.is_long and not self.next_sentence
+        decisive = [self.corpus.digest(), self.text, seed]
+        if is_stored or self.corpus.is_too_long:
             counts, found = self._read_long(seed, progress or (lambda *_: None))
+            # A run in whose time such texts were divided in memory has other parts.
+            decisive += ["stored"] * (not self.corpus.is_too_long)
         else:
             counts, found = self._read(seed)
-        decisive = [self.corpus.digest(), self.text, seed]
         self.data = MaskedTexts(
             name=self.corpus.name,
             source=self.corpus.origin,
@@ -134,6 +138,7 @@ class MaskedWords(TextTask):
     ) -> tuple[dict[str, int], dict[str, MaskedPart]]:
         """Return the same of a text whose rows are on the disk."""
         read = read_long_texts(self.corpus, self.text, seed, self.cache, progress)
+        self.corpus.note(*read.left_out.notes)
         self.tokenizer = read.tokenizer
         self.width = max(int(rows.lengths.max()) for rows in read.parts.values())
         found: dict[str, MaskedPart] = {}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Protocol
 
@@ -11,11 +12,35 @@ import numpy as np
 from attnlab.errors import RequestError
 from attnlab.tasks.split import check_shares, hold_out, too_few
 from attnlab.tasks.text_corpus import PARTS, TextCorpus
-from attnlab.text.cleaning import text_key
+from attnlab.text.cleaning import shortened, text_key
 from attnlab.text.raw_text import RawText
 
 MOST_HELD_OUT = 10_000_000  # bytes of a long text in validation, and in the test
 _BLANK = bytes(byte in b" \t\n\r\v\f" for byte in range(256))  # 1 for white space
+
+
+@dataclass
+class LeftOut:
+    """Counts of what the documents of a text leave out, which grow while they are read."""
+
+    wordless: int = 0  # documents without a letter or digit
+    marks: int = 0  # documents with marks outside of sentences
+    example: str = ""  # one of `wordless`
+
+    @property
+    def notes(self) -> list[str]:
+        """Return a sentence per count that isn't zero."""
+        notes = []
+        if self.wordless:
+            such = f", such as {shortened(self.example, 20)!r}" if self.example else ""
+            notes.append(
+                f"{self.wordless:,} documents without a letter or digit are left out{such}."
+            )
+        if self.marks:
+            notes.append(
+                f"In {self.marks:,} documents, marks that belong to no sentence are left out."
+            )
+        return notes
 
 
 class Piece(Protocol):
@@ -24,7 +49,7 @@ class Piece(Protocol):
     @property
     def text(self) -> bytes: ...  # noqa: D102
 
-    def documents(self) -> list[Sequence[str]]:
+    def documents(self, left_out: LeftOut) -> list[Sequence[str]]:
         """Return the documents, each a list of sentences; raises `RequestError`."""
 
 
@@ -34,6 +59,7 @@ class Corpus(TextCorpus):
     noun = "document"
     has_sentences = True  # as `items` promises; otherwise an item is a piece of a long text
     is_long = False  # whether `pieces` is to be read in place of `items`
+    is_too_long = False  # whether nothing may read all `items` into memory
     validation = 0.05
     test = 0.05
 
@@ -97,7 +123,7 @@ def divided(
     Raises:
         RequestError: there are too few documents, or one can't be read.
     """
-    if corpus.is_long:
+    if corpus.is_too_long:
         raise RequestError(
             f"data={corpus.name}: expected a text that fits into memory, got {corpus.text_size:,} "
             "bytes."

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
@@ -12,18 +12,21 @@ from attnlab.errors import RequestError, explained
 from attnlab.tasks.declaration import Progress
 from attnlab.tasks.split import check_shares
 from attnlab.tasks.text_corpus import left_out, listed, shown
-from attnlab.tasks.texts.corpus import MOST_HELD_OUT, Corpus, by_position
-from attnlab.text.cleaning import shortened, unwrapped
+from attnlab.tasks.texts.corpus import MOST_HELD_OUT, Corpus, LeftOut, by_position
+from attnlab.text.cleaning import unwrapped
 from attnlab.text.raw_text import RawText, changed, state_of
 from attnlab.text.reading import decoded, encoding_of, is_hidden, is_text_name
 from attnlab.text.sentences import sentence_spans
 
 _LINE_END = re.compile(r"\r\n?")
 _TABLES = (".csv", ".tsv", ".json", ".jsonl", ".xlsx", ".parquet", ".html", ".xml")
-_MOST_BYTES = 1_000_000_000  # of texts that are read into memory
-_PIECE = 1 << 22  # bytes of a piece: as Python's objects, its words take some 50 times as many
+# Bytes of text whose words are read into memory: as Python's objects they take 15 to 50 times as
+# many.
+_IN_MEMORY = 1 << 24
+_MOST_BYTES = 1_000_000_000  # of texts that may be in memory, for requests of all documents
+_PIECE = 1 << 22  # bytes of a piece
 _MARK = b"\xef\xbb\xbf"
-_LONGEST_DOCUMENT = 1 << 26  # bytes
+_LONGEST_DOCUMENT = 1 << 23  # bytes
 _EMPTY_LINE = re.compile(rb"\n[^\S\n]*\n\s*")
 _EMPTY_LINES = re.compile(r"\n[^\S\n]*\n\s*")
 
@@ -79,7 +82,7 @@ class TextFiles(Corpus):
             )
         with explained(f"data.path: {path} can't be read"):
             self._states = {file: state_of(file) for file in files}
-            is_long = self.text_size > _MOST_BYTES
+            is_long = self.text_size > _IN_MEMORY
             for done, file in enumerate(files):
                 self._files[file] = file if is_long else file.read_bytes()
                 if progress:
@@ -142,22 +145,26 @@ class TextFiles(Corpus):
             raise RequestError(
                 f"data.path: expected plain text, got {path}: write its texts into a file *.txt."
             )
-        if self._is_on_disk:
-            return (each for piece in self.pieces(part) for each in piece.documents())
-        texts = (
-            decoded(content, f"data.path: {file}")
-            for file, content in self._files.items()
-            if isinstance(content, bytes)
-        )
-        return read_documents(texts, self.language, self.note)
-
-    @property
-    def _is_on_disk(self) -> bool:
-        return any(isinstance(content, Path) for content in self._files.values())
+        left_out = LeftOut()
+        if self.text_size > _IN_MEMORY:
+            for piece in self.pieces(part):
+                yield from piece.documents(left_out)
+        else:
+            texts = (
+                decoded(content, f"data.path: {file}")
+                for file, content in self._files.items()
+                if isinstance(content, bytes)
+            )
+            yield from read_documents(texts, self.language, left_out)
+        self.note(*left_out.notes)
 
     @property
     def is_long(self) -> bool:  # type: ignore[override]  # noqa: D102
-        return self._is_on_disk and self.limit is None
+        return self.text_size > _IN_MEMORY and self.limit is None
+
+    @property
+    def is_too_long(self) -> bool:  # type: ignore[override]  # noqa: D102
+        return self.text_size > _MOST_BYTES and self.limit is None
 
     @property
     def text_size(self) -> int:  # noqa: D102
@@ -185,16 +192,16 @@ class Piece(NamedTuple):
     language: str
     where: str  # for messages
 
-    def documents(self) -> list[Sequence[str]]:  # noqa: D102
+    def documents(self, left_out: LeftOut) -> list[Sequence[str]]:  # noqa: D102
         texts = [decoded(self.text, self.where)]
-        return [*read_documents(texts, self.language, lambda said: None, self.by_line)]
+        return [*read_documents(texts, self.language, left_out, self.by_line)]
 
 
 def pieces_of(text: RawText, language: str, where: str) -> Iterator[Piece]:
-    """Yield a long text, cut between documents; one of over 64 MiB is cut at a line break."""
+    """Yield a long text, cut between documents; one of over 8 MiB is cut at a line break."""
     by_line = not _has_empty_line(text)
     held = b""
-    for block in text.blocks(_PIECE):
+    for block in text.blocks(_PIECE, _LONGEST_DOCUMENT):
         whole = held + block
         end = len(whole)
         if not by_line:
@@ -222,18 +229,16 @@ def _has_empty_line(text: RawText) -> bool:
 
 
 def read_documents(
-    texts: Iterable[str], language: str, note: Callable[[str], None], by_line: bool | None = None
+    texts: Iterable[str], language: str, left_out: LeftOut, by_line: bool | None = None
 ) -> Iterator[Sequence[str]]:
     """Yield the documents of texts, each a list of sentences; see `TextFiles`.
 
     Args:
         texts: whole texts.
         language: the code of their language.
-        note: takes a sentence on what is left out.
+        left_out: counts what is left out.
         by_line: whether each line is a document; None: in texts without empty lines.
     """
-    wordless: list[str] = []
-    marks = 0  # documents with marks outside of sentences
     for text in texts:
         text = _LINE_END.sub("\n", text).strip()
         documents = text.split("\n") if by_line else _EMPTY_LINES.split(text)
@@ -243,17 +248,11 @@ def read_documents(
             own = unwrapped(document)
             found = [own[start:end] for start, end in sentence_spans(own, language)]
             if found:
-                marks += _size(own) > sum(map(_size, found))
+                left_out.marks += _size(own) > sum(map(_size, found))
                 yield found
             elif own:
-                wordless.append(own)
-    if wordless:
-        note(
-            f"{len(wordless):,} documents without a letter or digit are left out, such as "
-            f"{shortened(wordless[0], 20)!r}."
-        )
-    if marks:
-        note(f"In {marks:,} documents, marks that belong to no sentence are left out.")
+                left_out.wordless += 1
+                left_out.example = left_out.example or own
 
 
 def _as_utf8(content: bytes | Path, where: str) -> RawText:

@@ -24,7 +24,7 @@ class WikiText103(WikiText2):
     usual_url = URL
     known = "242ba0f20b329cfdf1ccc61e9e9e5b59becf189db7f7a81cd2a0e2fc31539590"
     archive = "wikitext-103-v1.zip"
-    is_long = True
+    is_long = is_too_long = True
 
     def __init__(self, *, path: str | None = None, url: str = URL) -> None:
         super().__init__(path=path, url=url)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from attnlab.tasks.text_corpus import PARTS
+from attnlab.tasks.texts.corpus import LeftOut
 from attnlab.tasks.texts.published import PublishedText
 from attnlab.tasks.texts.text import read_documents
 from attnlab.text.raw_text import RawText
@@ -46,4 +47,6 @@ class WikiText2(PublishedText):
 
     def _read(self, part: str) -> Iterator[Sequence[str]]:
         text = decoded(bytes(self._parts[part]), f"data={self.name}")
-        return read_documents([text], "en", lambda said: self.note(f"{part}: {said}"))
+        left_out = LeftOut()
+        yield from read_documents([text], "en", left_out)
+        self.note(*(f"{part}: {said}" for said in left_out.notes))

@@ -15,7 +15,7 @@ import pytest
 from attnlab.errors import RequestError
 from attnlab.records import worker_processes
 from attnlab.tasks.masked_words import long_texts
-from attnlab.tasks.masked_words.data import MaskedPart
+from attnlab.tasks.masked_words.data import MaskedPart, StoredPart
 from attnlab.tasks.masked_words.long_texts import read_long_texts
 from attnlab.tasks.masked_words.rows import packed
 from attnlab.tasks.masked_words.task import MaskedWords
@@ -37,7 +37,7 @@ DOCUMENTS = [  # each occurs twice
 
 @pytest.fixture(autouse=True)
 def _small(monkeypatch):
-    monkeypatch.setattr(text, "_MOST_BYTES", 1000)
+    monkeypatch.setattr(text, "_IN_MEMORY", 1000)
     monkeypatch.setattr(text, "_PIECE", 2000)
     monkeypatch.setattr(worker_processes, "processors", lambda: 1)
 
@@ -126,7 +126,7 @@ def test_two_processes_find_what_one_finds_and_the_cache_is_used(tmp_path, monke
 KILLED = """
 import os, signal, sys
 from test_long_texts import Path, read, text, worker_processes
-text._MOST_BYTES, text._PIECE, worker_processes.processors = 1000, 2000, lambda: 1
+text._IN_MEMORY, text._PIECE, worker_processes.processors = 1000, 2000, lambda: 1
 def progress(done, total, what):
     if (what, done >= {done}) == ({what!r}, True):
         os.kill(os.getpid(), signal.SIGKILL)
@@ -185,6 +185,61 @@ def test_bytes_that_are_not_utf8_are_found_first_with_their_line(tmp_path, monke
 def test_pairs_of_sentences_are_refused(tmp_path):
     with pytest.raises(RequestError, match="task.next_sentence: expected false for a long text"):
         read(tmp_path, next_sentence=True)
+
+
+def loaded(folder: Path, most: int, monkeypatch, **settings) -> MaskedWords:
+    """A task on DOCUMENTS, which has read texts of more than `most` bytes from the disk."""
+    monkeypatch.setattr(text, "_IN_MEMORY", most)
+    (folder / "a.txt").write_text("\n\n".join(DOCUMENTS))
+    corpus = TextFiles(path=str(folder / "a.txt"), validation=0.1, test=0.1)
+    task = MaskedWords(corpus=corpus, cache=folder, **settings)
+    task.load(0)
+    return task
+
+
+def test_a_text_above_the_limit_is_read_from_the_disk(tmp_path, monkeypatch):
+    size = len("\n\n".join(DOCUMENTS))
+    whole = loaded(tmp_path, size, monkeypatch)
+    assert not (tmp_path / "prepared").exists()
+    assert whole.data.notes()[0].startswith("90 of 180 documents are left out: they repeat")
+    monkeypatch.setattr(TextFiles, "items", lambda *_: pytest.fail("all are in memory"))
+    stored = loaded(tmp_path, size - 1, monkeypatch)
+    assert isinstance(stored.data.parts["train"], StoredPart)
+    assert sum(stored.data.counts().values()) == 2 * sum(whole.data.counts().values())
+    assert stored.data.digest != whole.data.digest  # their parts differ
+
+
+def test_pairs_of_sentences_are_read_into_memory_up_to_a_gigabyte(tmp_path, monkeypatch):
+    found = [loaded(tmp_path, most, monkeypatch, next_sentence=True) for most in (10**6, 1000)]
+    one, other = (task.data for task in found)
+    assert (one.digest, one.notes()) == (other.digest, other.notes())
+    for part, own in one.parts.items():
+        np.testing.assert_array_equal(own.tokens, other.parts[part].tokens)
+        np.testing.assert_array_equal(own.follows, other.parts[part].follows)
+
+
+def test_what_is_left_out_is_noted(tmp_path, monkeypatch):
+    monkeypatch.setattr(f"{__name__}.DOCUMENTS", [*DOCUMENTS, "***", "A day. -- ", "..."])
+    whole, stored = (loaded(tmp_path, most, monkeypatch).data.said for most in (10**6, 1000))
+    assert stored == (
+        "2 documents without a letter or digit are left out.",
+        "In 1 documents, marks that belong to no sentence are left out.",
+    )
+    assert (whole[0].replace(", such as '***'", ""), whole[1]) == stored
+
+
+def test_shares_that_leave_nothing_to_train_on_are_refused(tmp_path):
+    corpus = opened(tmp_path)
+    corpus.validation = 0.8
+    with pytest.raises(RequestError, match=r"data.validation \+ data.test: expected a sum below 1"):
+        read_long_texts(corpus, SETTINGS, 0, tmp_path, lambda *_: None)
+
+
+def test_a_part_without_documents_is_refused(tmp_path):
+    corpus = opened(tmp_path)
+    corpus.validation = 1e-9
+    with pytest.raises(RequestError, match="got none in validation; empty lines end a document"):
+        read_long_texts(corpus, SETTINGS, 0, tmp_path, lambda *_: None)
 
 
 @pytest.mark.parametrize("jit", [pytest.param("true", marks=pytest.mark.slow), "false"])

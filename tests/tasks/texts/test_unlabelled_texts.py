@@ -11,7 +11,7 @@ from attnlab.cli import main
 from attnlab.errors import RequestError
 from attnlab.tasks.classification.corpora.agreement import Agreement
 from attnlab.tasks.texts import text
-from attnlab.tasks.texts.corpus import divided
+from attnlab.tasks.texts.corpus import LeftOut, divided
 from attnlab.tasks.texts.corpus_statistics import describe
 from attnlab.tasks.texts.sentences import Sentences
 from attnlab.tasks.texts.text import TextFiles
@@ -237,7 +237,7 @@ def test_more_than_a_gigabyte_stays_on_the_disk(tmp_path):
         file.truncate(2 * 10**9)
     corpus = TextFiles(path=str(tmp_path / "a.txt"))
     corpus.open(tmp_path)
-    assert corpus.is_long and corpus.text_size == 2 * 10**9
+    assert corpus.is_long and corpus.is_too_long and corpus.text_size == 2 * 10**9
     with pytest.raises(RequestError, match="fits into memory, got 2,000,000,000 bytes"):
         divided(corpus, seed=0)
     assert [*map(len, corpus.raw().values())] == [2 * 10**9 + 1 - 2 * 10**7, 10**7, 10**7]
@@ -259,12 +259,12 @@ def test_pieces_have_the_documents_of_the_whole(between, around, tmp_path, monke
     corpus.open(tmp_path)
     expected = [*corpus.items()]
     assert len(expected) == 40 and len(expected[0]) == 3
-    monkeypatch.setattr(text, "_MOST_BYTES", 100)
+    monkeypatch.setattr(text, "_IN_MEMORY", 100)
     monkeypatch.setattr(text, "_PIECE", 150)
     corpus.open(tmp_path)
     pieces = [*corpus.pieces("train")]
     assert len(pieces) > 5
-    assert [each for piece in pieces for each in piece.documents()] == expected
+    assert [each for piece in pieces for each in piece.documents(LeftOut())] == expected
     assert [*corpus.items()] == expected
     few = TextFiles(path=str(path), limit=3)
     few.open(tmp_path)
@@ -272,7 +272,7 @@ def test_pieces_have_the_documents_of_the_whole(between, around, tmp_path, monke
 
 
 def test_a_document_larger_than_memory_is_cut_between_lines(tmp_path, monkeypatch):
-    monkeypatch.setattr(text, "_MOST_BYTES", 100)
+    monkeypatch.setattr(text, "_IN_MEMORY", 100)
     monkeypatch.setattr(text, "_PIECE", 50)
     monkeypatch.setattr(text, "_LONGEST_DOCUMENT", 200)
     (tmp_path / "a.txt").write_text("A title.\n\n" + "One of many lines.\n" * 100)
@@ -283,9 +283,23 @@ def test_a_document_larger_than_memory_is_cut_between_lines(tmp_path, monkeypatc
     assert max(map(len, pieces)) < 300 and all(each.endswith(b"\n") for each in pieces)
 
 
+@pytest.mark.parametrize("start", ["", "A title.\n\n"])
+def test_a_long_line_is_cut_between_words(start, tmp_path, monkeypatch):
+    monkeypatch.setattr(text, "_IN_MEMORY", 100)
+    monkeypatch.setattr(text, "_PIECE", 50)
+    monkeypatch.setattr(text, "_LONGEST_DOCUMENT", 200)
+    (tmp_path / "a.txt").write_text(start + "many words " * 100)
+    corpus = TextFiles(path=str(tmp_path / "a.txt"))
+    corpus.open(tmp_path)
+    pieces = [piece.text for piece in corpus.pieces("train")]
+    assert b"".join(pieces) == (tmp_path / "a.txt").read_bytes()
+    assert max(map(len, pieces)) < 500
+    assert {*b" ".join(pieces).split()} == {*(start + "many words").encode().split()}
+
+
 @pytest.mark.parametrize("change", ["write", "truncate", "delete"])
 def test_a_file_that_changes_after_it_is_opened_is_noticed(change, tmp_path, monkeypatch):
-    monkeypatch.setattr(text, "_MOST_BYTES", 100)
+    monkeypatch.setattr(text, "_IN_MEMORY", 100)
     (tmp_path / "a.txt").write_text("some words\n" * 20)
     corpus = TextFiles(path=str(tmp_path / "a.txt"))
     corpus.open(tmp_path)

@@ -50,12 +50,14 @@ def lines_between(path: Path, start: int, end: int) -> list[str]:
         return stream.read(end - start).decode().split("\n")[:-1]
 
 
-def shorten(folder: Path, name: str, part: CleanedPart, count: int) -> None:
-    """Delete the text of a part after its first `count` pairs."""
-    for kind in part.blocks:
+def shorten(folder: Path, name: str, count: int) -> None:
+    """Delete the text of a part after its first `count` pairs; a kill leaves it long or short."""
+    for kind in (*SIDES, "links"):
         path = text_file(folder, name, kind)
-        kept = list(islice(lines_of(path), count))
-        path.write_text("".join(f"{line}\n" for line in kept), encoding="utf-8", newline="\n")
+        if path.exists():
+            with open(path, "rb") as stream:
+                size = sum(map(len, islice(stream, count)))
+            os.truncate(path, size)
 
 
 def write_cleaned(

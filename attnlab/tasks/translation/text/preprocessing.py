@@ -11,13 +11,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from functools import partial
-from itertools import pairwise
+from itertools import pairwise, product
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from attnlab.errors import RequestError
 from attnlab.records.files import read_json, write_json
 from attnlab.records.growing_arrays import GrowingArrays
+from attnlab.records.ragged import Ragged
 from attnlab.records.worker_processes import in_order
 from attnlab.tasks.declaration import Progress
 from attnlab.tasks.translation.corpora.corpus import Corpus
@@ -40,6 +41,7 @@ STATISTICS = "statistics.json"
 EXAMPLES = 100  # training pairs whose text is stored
 MOST_FITTED = 1_000_000  # sentences per language from which a vocabulary is made
 _CLEANED = "cleaned.json"  # the result of the first pass
+_UNFINISHED = ".unfinished"  # in the names of files whose tokens are copied into others
 _FEW = 3  # blocks that this process encodes faster than it starts others
 _REPORT_EVERY = 4096
 
@@ -66,12 +68,35 @@ def preprocess(
 ) -> None:
     """Write the files of a tokenized corpus into a folder.
 
-    The folder is empty, or has what an earlier call wrote before it was interrupted.
+    The folder is empty, or has what an earlier call wrote before it was interrupted. The statistics
+    are written after all tokens, so only the last steps are missing if both are there.
 
     Raises:
         RequestError: the corpus can't be read, has a part without pairs, or the settings are wrong.
         OSError: a file can't be written.
     """
+    if not _has_tokens(folder):
+        _write_tokens(folder, corpus, settings, seed, progress)
+    for left in folder.glob(f"*{_UNFINISHED}*"):
+        left.unlink()
+    shorten(folder, "train", EXAMPLES)
+    (folder / _CLEANED).unlink(missing_ok=True)
+
+
+def _has_tokens(folder: Path) -> bool:
+    """Return whether the statistics and all tokens are complete."""
+    try:
+        parts = read_json(folder / STATISTICS)["parts"]
+        for name, side in product(parts, SIDES):
+            Ragged.open(folder / f"{name}.{side}")
+    except (RequestError, OSError, KeyError, ValueError):
+        return False
+    return True
+
+
+def _write_tokens(
+    folder: Path, corpus: Corpus, settings: TextSettings, seed: int, progress: Progress
+) -> None:
     cleaned = _read_cleaned(folder) or _clean(folder, corpus, settings, seed, progress)
     parts = cleaned.parts
     sides = (SIDES,) if settings.shared_vocabulary else (SIDES[:1], SIDES[1:])
@@ -89,8 +114,6 @@ def preprocess(
         "parts": {name: {**part.counts, **encoded[name]} for name, part in parts.items()},
     }
     write_json(folder / STATISTICS, statistics)
-    shorten(folder, "train", parts["train"], EXAMPLES)
-    (folder / _CLEANED).unlink()
 
 
 def encode_files(
@@ -254,12 +277,11 @@ def _encode_parts(
     """Write all tokens; return the counts of each part and side."""
     done, total = 0, len(tokenizers) * sum(part.pairs for part in parts.values())
     progress(done, total, "encoding")
-    written = []
     counts: dict[str, dict[str, dict[str, float]]] = {name: {} for name in parts}
     for name, part in parts.items():
         for side, tokenizer in tokenizers.items():
             text, is_target = text_file(folder, name, side), side == "target"
-            found = GrowingArrays(folder, f"{name}.{side}.unfinished")
+            found = GrowingArrays(folder, f"{name}.{side}{_UNFINISHED}")
             done += found.counts["sentences"]
             encode: Callable[[tuple[int, int]], Block] = partial(
                 _block, text=text, tokenizer=tokenizer, longest=longest, start=is_target
@@ -276,9 +298,6 @@ def _encode_parts(
                 done += sentences
                 progress(done, total, "encoding")
             counts[name][side] = write_tokens(found, folder / f"{name}.{side}", start=is_target)
-            written.append(found)
-    for found in written:
-        found.remove()
     return counts
 
 

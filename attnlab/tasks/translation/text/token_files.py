@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from attnlab.records.files import replacing
 from attnlab.records.growing_arrays import GrowingArrays
 from attnlab.text.tokenizers import END, START, UNKNOWN, Tokenizer
 
@@ -60,13 +61,15 @@ def write_tokens(found: GrowingArrays, path: Path, *, start: bool) -> dict[str, 
     Returns counts, JSON-ready; lengths are without START and END. Raises `OSError`.
     """
     tokens, lengths = found["tokens"], found["lengths"]
-    with open(f"{path}.tokens.npy", "wb") as file:
+    name = Path(f"{path}.tokens.npy")
+    with replacing(name) as unfinished, open(unfinished, "wb") as file:
         file.write(_header(tokens.dtype, len(tokens)))
         for at in range(0, len(tokens), _BLOCK):
             file.write(tokens[at : at + _BLOCK].tobytes())
     offsets = np.zeros(len(lengths) + 1, "<i8")
     np.cumsum(lengths + 1 + start, out=offsets[1:])
-    np.save(f"{path}.offsets.npy", offsets)
+    with replacing(Path(f"{path}.offsets.npy")) as unfinished:
+        np.save(unfinished, offsets)
     return _counts(lengths, found.counts["truncated"], found.counts["unknown"])
 
 

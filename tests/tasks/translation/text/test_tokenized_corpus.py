@@ -360,6 +360,60 @@ def test_a_killed_preparation_continues_after_its_last_complete_pass(what, done,
     assert entries(tmp_path / "killed") == entries(tmp_path / "whole")
 
 
+KILLED_LATER = """
+import os, signal
+from test_tokenized_corpus import Counting, Path, tokenized
+from attnlab.records import prepared
+from attnlab.tasks.translation.text import preprocessing
+module, name = {place!r}.split(".")
+module = {{"prepared": prepared, "preprocessing": preprocessing}}[module]
+calls, whole = [], getattr(module, name)
+def kill(*args, **more):
+    calls.append(name)
+    if len(calls) > {calls}:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return whole(*args, **more)
+setattr(module, name, kill)
+tokenized(Counting(200), Path({cache!r}))
+"""
+
+
+@pytest.mark.parametrize(
+    ("place", "calls"),
+    [
+        *(("prepared._digest", 0), ("prepared._digest", 3), ("prepared.write_json", 0)),
+        *(("preprocessing.shorten", 0), ("preprocessing.write_json", 1)),
+    ],
+)
+def test_a_preparation_killed_after_its_tokens_reads_and_encodes_nothing_again(
+    place, calls, tmp_path, monkeypatch
+):
+    code = KILLED_LATER.format(place=place, calls=calls, cache=str(tmp_path / "killed"))
+    ended = subprocess.run([sys.executable, "-c", code], cwd=HERE, timeout=120)
+    assert ended.returncode == -signal.SIGKILL
+    expected = tokenized(Counting(200), tmp_path / "whole")
+    monkeypatch.setattr(preprocessing, "encoded", lambda *_, **__: pytest.fail("encoded again"))
+    corpus = Counting(200)
+    found = tokenized(corpus, tmp_path / "killed")
+    assert corpus.reads == 0
+    assert (found.digest, found.statistics) == (expected.digest, expected.statistics)
+    assert {*os.listdir(found.folder)} == {*os.listdir(expected.folder)}
+    assert len(found.parts["train"].texts()[0]) == 100
+
+
+@pytest.mark.parametrize("name", ["test.source.tokens.npy", "train.target.offsets.npy"])
+@pytest.mark.parametrize("damage", [_cut, Path.unlink])
+def test_a_preparation_whose_tokens_are_damaged_is_made_again(name, damage, tmp_path):
+    code = KILLED_LATER.format(place="prepared._digest", calls=0, cache=str(tmp_path / "killed"))
+    subprocess.run([sys.executable, "-c", code], cwd=HERE, timeout=120)
+    (unfinished,) = (tmp_path / "killed" / "prepared").glob(".unfinished-*")
+    damage(unfinished / name)
+    corpus = Counting(200)
+    found = tokenized(corpus, tmp_path / "killed")
+    assert corpus.reads == 2
+    assert found.digest == tokenized(Counting(200), tmp_path / "whole").digest
+
+
 @pytest.mark.parametrize(
     "name", ["train.source.unfinished.tokens", "train.target.txt", "cleaned.json"]
 )
