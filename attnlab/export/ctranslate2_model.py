@@ -241,13 +241,14 @@ def notes(exported: Exported, quantize: str | None) -> list[str]:
         found = [
             f"{read.format('Translator')}, END included. Output: texts of the tokens of "
             "target_tokenizer.json.",
-            f"A source has at most {form.longest} tokens, END included; so does a translation.",
             _search(form.beam),
         ]
+        most = f"A translation has at most {form.longest - 1} tokens."
     else:
         found = [f"{read.format('Generator')}. Output: texts and numbers of its tokens."]
-        if form.decoder.position.kind not in ("rope", "alibi"):
-            found.append(f"Prompt and continuation have at most {form.longest} tokens together.")
+        most = f"Prompt and continuation have at most {form.longest} tokens together."
+    if form.decoder.position.kind not in ("rope", "alibi"):
+        found.append(most)
     if quantize:
         found.append(
             f"Weights of matrices are {quantize}, others are float32. The metrics are those of the "
@@ -312,7 +313,8 @@ def code(exported: Exported) -> Code:
         counts = np.count_nonzero(exported.items["tokens"], axis=1)
         more, most = max(exported.transformer.limits - counts) - 1, exported.transformer.longest - 1
         limit = f'min(inputs["tokens"].size + {more}, {most})'
-        settings = f"beam_size=1,\n    min_decoding_length=0, max_decoding_length={limit}"
+        settings = "beam_size=1, max_input_length=0,\n    min_decoding_length=0, "
+        settings += f"max_decoding_length={limit}"
     lines = (
         f'model = ctranslate2.{name}(str(here / "{FOLDER}"))',
         f"found = model.{call}([tokenizer.encode(text).tokens], {settings})",

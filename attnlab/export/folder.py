@@ -13,14 +13,19 @@ from attnlab.errors import RequestError, explained
 from attnlab.records.files import new_parents
 from attnlab.text.reading import is_utf8, printable
 
+_SCRATCH = ".export-"  # how the name of a folder that isn't complete begins
 
-def require_free(folder: Path, own: Path | None = None) -> None:
-    """Raise `RequestError` if a folder has other content than `own`, or can't be a folder."""
+
+def require_free(folder: Path) -> None:
+    """Raise `RequestError` if a folder isn't empty, or can't be a folder.
+
+    What a killed export left there doesn't count.
+    """
     place = Path(os.path.realpath(folder))
     if not is_utf8(str(place)):
         raise RequestError(f"--out={printable(str(folder))}: is not UTF-8: use another name.")
     with explained(f"--out={folder}: can't be read"):
-        is_free = place.is_dir() and {*place.iterdir()} <= {own}
+        is_free = place.is_dir() and {*place.iterdir()} <= {*place.glob(f"{_SCRATCH}*")}
         if not is_free and os.path.lexists(place):  # such as a link to itself
             raise RequestError(
                 f"--out={folder}: exists already. Remove it, or name another folder by --out."
@@ -42,14 +47,16 @@ def filled(folder: Path) -> Iterator[Path]:
     with new_parents(place, what):
         with explained(what):
             exists = place.is_dir()
-            scratch = Path(mkdtemp(prefix=".export-", dir=place if exists else place.parent))
+            scratch = Path(mkdtemp(prefix=_SCRATCH, dir=place if exists else place.parent))
         try:
             yield scratch
             with explained(what):
                 if exists:
-                    require_free(place, scratch)
+                    require_free(place)
                     for each in scratch.iterdir():
                         each.rename(place / each.name)
+                    for each in place.glob(f"{_SCRATCH}*"):
+                        shutil.rmtree(each, ignore_errors=True)
                 else:
                     scratch.chmod(0o755)
                     scratch.replace(place)

@@ -35,6 +35,7 @@ class FolderLock:
     def __init__(self, folder: Path):
         self._folder = Path(folder)
         self._path = self._folder / "lock.json"
+        self._owner = this_process()
 
     def acquire(self) -> FolderLock:
         """Become the owner.
@@ -44,7 +45,7 @@ class FolderLock:
             RequestError: The folder can't be written.
         """
         with flocked(self._folder):
-            owner = _owner(self._path)
+            owner, self._owner = _owner(self._path), this_process()
             if owner and is_running(owner, anew=True):
                 raise RunBusy(
                     f"{self._folder}: process {owner.get('pid')} on {owner.get('host')} has been "
@@ -53,12 +54,12 @@ class FolderLock:
                 )
             since = datetime.now(timezone.utc).isoformat(timespec="seconds")
             with explained(f"{self._folder}: expected a folder that can be written"):
-                files.write_json(self._path, {**this_process(), "since": since})
+                files.write_json(self._path, {**self._owner, "since": since})
         return self
 
     def release(self, *_: object) -> None:
         """Release the folder, unless another process has taken it over meanwhile."""
-        if _is_same(_owner(self._path), this_process()):
+        if _is_same(_owner(self._path), self._owner):
             with suppress(OSError):
                 self._path.unlink()
 

@@ -14,6 +14,7 @@ import numpy as np
 from attnlab.config.rules import lookup
 from attnlab.config.sections import RunConfig
 from attnlab.errors import RequestError
+from attnlab.records.environment import has_gpu
 from attnlab.run.building import counted_model, make_learner, make_task
 from attnlab.tasks.base import Task, TaskData
 
@@ -23,8 +24,10 @@ _BYTES, _GIB = 4, 2**30
 _CGROUP = Path("/sys/fs/cgroup/memory.max")
 # Models in which each step looks at all steps.
 _STACKS = ("transformer", "vit", "pretrained")
-# The product of sizes up to which equal runs fit together on any machine.
-_SMALL = 2**21
+# Settings of tasks for the length of an item.
+_LENGTHS = ("history", "context", "max_length")
+# Products of sizes up to which models and batches of equal runs fit together on any machine.
+_SMALL_MODEL, _SMALL_BATCH = 2**21, 2**22
 
 
 class Needs(NamedTuple):
@@ -45,8 +48,12 @@ def refuse_what_does_not_fit(config: RunConfig, task: Task, data: TaskData) -> N
     if there is None or sum(needs) <= there:
         return
     key = "model.units" if needs.weights > needs.batch else "trainer.batch_size"
-    fits = _what_fits(config, task, data, key, there)
-    advice = f"By this count {key}={fits} would fit." if fits else "No smaller value would fit."
+    if lookup(config.document, key) is None:  # a pretrained model has its own sizes
+        key, advice = "model", "Use a smaller one."
+    elif fits := _what_fits(config, task, data, key, there):
+        advice = f"By this count {key}={fits} would fit."
+    else:
+        advice = "No smaller value would fit."
     has, total, weights, batch = (size / _GIB for size in (there, sum(needs), *needs))
     raise RequestError(
         f"{key}: the run needs at least {total:,.1f} GiB of memory ({weights:,.1f} for weights, "
@@ -80,8 +87,10 @@ def _is_small(config: RunConfig) -> bool:
         [size for size in option.settings.values() if type(size) is int]
         for option in (config.model, config.attention)
     )
-    largest = max(*model, *attention, config.trainer.batch_size, 1)
-    return math.prod(max(size, 1) for size in model) * largest <= _SMALL
+    length = max(config.task.settings.get(key) or 1 for key in _LENGTHS)
+    product = math.prod(max(size, 1) for size in model)
+    batch = product * config.trainer.batch_size * length
+    return product * max(*model, *attention, 1) <= _SMALL_MODEL and batch <= _SMALL_BATCH
 
 
 class _Sizes(NamedTuple):
@@ -105,7 +114,19 @@ def _needs(config: RunConfig, task: Task, data: TaskData) -> Needs:
     steps = size if config.trainer.batch_by == "tokens" else size * sizes.steps
     steps = min(steps, data.counts()["train"] * sizes.steps)
     width = _BYTES if config.trainer.precision == "float32" else _BYTES // 2
-    return Needs((sizes.weights + states * sizes.trained) * _BYTES, steps * sizes.between * width)
+    batch = steps * sizes.between * width // _hosts(config)
+    # A GPU has memory of its own; if it is too small, `memory_errors_explained` says so.
+    return Needs((sizes.weights + states * sizes.trained) * _BYTES, 0 if has_gpu() else batch)
+
+
+def _hosts(config: RunConfig) -> int:
+    """Return the number of hosts that share a batch."""
+    if config.trainer.devices == 1:
+        return 1
+    from attnlab.training.hosts import hosts_of_this_run
+
+    hosts = hosts_of_this_run()
+    return len(hosts.addresses) if hosts else 1
 
 
 def _sizes(config: RunConfig, task: Task, data: TaskData) -> _Sizes:
@@ -115,9 +136,10 @@ def _sizes(config: RunConfig, task: Task, data: TaskData) -> _Sizes:
     trained = [weight.shape for weight in model.trainable_weights]
     grid = getattr(model, "grid", None)  # of the patches of an image, whose pixels are no steps
     steps = math.prod(grid) if grid else data.longest
-    # A matrix computes as many values as it has columns. In a stack, each head stores a weight for
+    # A matrix computes as many values as it has columns; those with more columns than rows may be
+    # applied to few steps only, such as output layers. In a stack, each head stores a weight for
     # each step that it sees.
-    between = sum(shape[-1] for shape in trained if len(shape) == 2)
+    between = sum(min(shape) for shape in trained if len(shape) == 2)
     if config.model.name in _STACKS:
         scored = layers_with_scores(model)
         between += sum(each.heads * min(steps, each.window or steps) for each in scored)

@@ -73,6 +73,12 @@ def test_a_worker_on_another_host_lives_as_long_as_its_launcher(tmp_path, holder
     assert is_running(worker) and this_process()["launcher"] == launcher
 
 
+def test_a_host_may_change_its_name(tmp_path, monkeypatch):
+    with FolderLock(tmp_path):
+        monkeypatch.setattr(status.socket, "gethostname", lambda: "renamed")
+    assert not (tmp_path / "lock.json").exists()
+
+
 def test_other_hosts_learn_that_a_run_was_killed(tmp_path, monkeypatch):
     own, lock = status.Status(tmp_path / "status.json"), FolderLock(tmp_path)
     monkeypatch.setattr(status.socket, "gethostname", lambda: "lost")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 
 import pytest
@@ -89,7 +90,45 @@ def test_a_window_limits_the_weights_of_attention(compose):
 def test_an_image_has_a_step_for_each_patch(compose):
     """Fixed: it had one for each pixel."""
     large, small = (needs(compose(*DIGITS, f"model.patch={side}")).batch for side in (2, 4))
-    assert 4 * small < large < 5 * small  # a patch of 2 has more weights of attention
+    assert 4 * small < large < 7 * small  # a patch of 2 has more weights of attention
+
+
+def test_matrices_that_are_applied_once_dont_count_for_each_step(compose):
+    """Fixed: scores by location, (units, history), were counted for each step of the history."""
+    usual = "task=fib_random", "task.history=400", "attention=luong_global", "model.units=8"
+    dot, location = (compose(*usual, f"attention.score={score}") for score in ("dot", "location"))
+    more = needs(location).batch - needs(dot).batch
+    assert more == 400 * 8 * dot.trainer.batch_size * 4
+
+
+@pytest.mark.parametrize(
+    ("place", "share"), [("attnlab.run.memory.has_gpu", 0), ("attnlab.run.memory._hosts", 1 / 4)]
+)
+def test_a_batch_is_on_the_gpu_or_shared_by_hosts(compose, monkeypatch, place, share):
+    whole = needs(compose(*DIGITS))
+    monkeypatch.setattr(place, lambda *_: 4)
+    assert needs(compose(*DIGITS)) == (whole.weights, share * whole.batch)
+
+
+def test_hosts_share_a_batch(compose, monkeypatch):
+    hosts = {"cluster": {"worker": ["a:1", "b:2"]}, "task": {"type": "worker", "index": 0}}
+    monkeypatch.setenv("TF_CONFIG", json.dumps(hosts))
+    found = [memory._hosts(compose(*DIGITS, f"trainer.devices={n}")) for n in ("1", "auto")]
+    assert found == [1, 2]
+
+
+def test_a_model_without_units_is_named(compose, monkeypatch):
+    monkeypatch.setattr(memory, "memory", lambda: 1)
+    config = compose(*DIGITS)
+    monkeypatch.setattr(memory, "lookup", lambda *_: None)
+    with pytest.raises(RequestError, match=r"^model: .* Use a smaller one\.$"):
+        refuse(config)
+
+
+def test_long_items_are_not_small(compose, monkeypatch):
+    config = compose("task=fib_random", "task.history=1000", "model.cell=lstm", "model.units=512")
+    monkeypatch.setattr(memory, "memory", lambda: 8 << 30)
+    assert memory.most_that_fit(config, 32) < 32
 
 
 def test_half_precision_halves_a_batch(compose):

@@ -25,7 +25,7 @@ from attnlab.text.cleaning import normalized, text_key
 from attnlab.text.raw_text import fitted
 from attnlab.text.tokenizers import END, START, UNKNOWN, Tokenizer
 
-_FORMAT = 1
+_FORMAT = 2
 _TOKENIZER, _PARTS = "tokenizer.json", "parts.json"
 _FIELDS = ("rows", "cut", "unknown", "tokens")
 _LEFT_OUT = ("wordless", "marks")
@@ -122,13 +122,15 @@ def _write(
             if arrays[part].blocks <= number:
                 arrays[part].add({"tokens": own.tokens, "lengths": own.lengths}, **own.counts)
         done += len(piece.text)
-        progress(done, size, "encoding")
+        progress(min(done, size), size, "encoding")
     corpus.check_unchanged()
     for part, each in arrays.items():
         if not each.counts["rows"]:
             raise RequestError(
-                f"data={corpus.name}: expected words in each part, got none in {part}; empty "
-                "lines end a document."
+                f"data={corpus.name}: expected words in each part, got none in {part}; documents "
+                f"are drawn with seed={seed}, and empty lines end a document."
+                if part in missing
+                else f"data={corpus.name}: expected words in each part, got none in {part}."
             )
     names = (*_FIELDS, *_LEFT_OUT)
     counts = {name: sum(each.counts[name] for each in arrays.values()) for name in names}

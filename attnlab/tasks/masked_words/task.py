@@ -96,11 +96,10 @@ class MaskedWords(TextTask):
         self.corpus.open(self.cache, progress)
         # Pairs of sentences need all documents at once.
         is_stored = self.corpus.is_long and not self.next_sentence
-        decisive = [self.corpus.digest(), self.text, seed]
+        # An earlier version cut and divided long texts in another way.
+        decisive = [self.corpus.digest(), self.text, seed, *["in pieces"] * self.corpus.is_long]
         if is_stored or self.corpus.is_too_long:
             counts, found = self._read_long(seed, progress or (lambda *_: None))
-            # A run in whose time such texts were divided in memory has other parts.
-            decisive += ["stored"] * (not self.corpus.is_too_long)
         else:
             counts, found = self._read(seed)
         self.data = MaskedTexts(

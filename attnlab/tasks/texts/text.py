@@ -171,9 +171,11 @@ class TextFiles(Corpus):
         return sum(size for size, *_ in self._states.values())
 
     def pieces(self, part: str) -> Iterator[Piece]:  # noqa: D102
-        for file, content in self._files.items():
-            where = f"data.path: {file}"
-            yield from pieces_of(_as_utf8(content, where), self.language, where)
+        wheres = {f"data.path: {file}": content for file, content in self._files.items()}
+        texts = ((_as_utf8(content, where), where) for where, content in wheres.items())
+        yield from _joined(
+            piece for text, where in texts for piece in pieces_of(text, self.language, where)
+        )
 
     def _content(self) -> Any:
         digest = hashlib.sha256()
@@ -214,6 +216,31 @@ def pieces_of(text: RawText, language: str, where: str) -> Iterator[Piece]:
         held = whole[end:]
     if held:
         yield Piece(held, by_line, language, where)
+
+
+def _joined(pieces: Iterable[Piece]) -> Iterator[Piece]:
+    """Join small pieces, because each one costs time of its own."""
+    held: list[Piece] = []
+    size = 0
+    for piece in pieces:
+        size += len(piece.text)
+        fits = size <= _PIECE and held and piece.by_line == held[0].by_line
+        if held and not fits:
+            yield _as_one(held)
+            held, size = [], len(piece.text)
+        held.append(piece)
+    if held:
+        yield _as_one(held)
+
+
+def _as_one(pieces: Sequence[Piece]) -> Piece:
+    first, *others = pieces
+    if not others:
+        return first
+    between = b"\n" if first.by_line else b"\n\n"
+    text = between.join(piece.text for piece in pieces)
+    after = " and the files after it" * (others[-1].where != first.where)
+    return first._replace(text=text, where=f"{first.where}{after}")
 
 
 def _has_empty_line(text: RawText) -> bool:

@@ -72,7 +72,10 @@ def exported(trained: Any, count: int) -> Exported:
         transformer=form,
         score=("BLEU", bleu),
         license=task.corpus.license,
-        notes=[f"Unknown words are written as ⁇ (token {UNKNOWN})."]
+        notes=[
+            f"{_SOURCE} cuts a source to {most} tokens, END included.",
+            f"Unknown words are written as ⁇ (token {UNKNOWN}).",
+        ]
         + ["attnlab writes words of the source for them, the exported model doesn't."]
         * task.copy_unknown,
         function_notes=[f"Translates {way}, as for the metrics."],
