@@ -18,7 +18,7 @@ from attnlab.records.ragged import Ragged
 from attnlab.records.worker_processes import in_order
 from attnlab.tasks.declaration import Progress
 from attnlab.tasks.masked_words.rows import packed
-from attnlab.tasks.split import check_shares, rank
+from attnlab.tasks.split import check_shares, rank, too_few
 from attnlab.tasks.text_corpus import PARTS, digest_of
 from attnlab.tasks.texts.corpus import MOST_HELD_OUT, Corpus, LeftOut, Piece
 from attnlab.text.cleaning import normalized, text_key
@@ -26,6 +26,8 @@ from attnlab.text.raw_text import fitted
 from attnlab.text.tokenizers import END, START, UNKNOWN, Tokenizer
 
 _FORMAT = 2
+# Documents that a part should have on average, if the hash of each decides on its part.
+_ENOUGH = 20
 _TOKENIZER, _PARTS = "tokenizer.json", "parts.json"
 _FIELDS = ("rows", "cut", "unknown", "tokens")
 _LEFT_OUT = ("wordless", "marks")
@@ -46,12 +48,19 @@ class _Division(NamedTuple):
     shares: Mapping[str, float]  # of the parts to hold out
     ignore_case: bool
     seed: int
+    held_out: Mapping[str, str] | None = None  # parts by key, if there are few documents
+
+    def key(self, document: Sequence[str]) -> str:
+        """Return what equal documents have in common."""
+        return text_key(" ".join(document), ignore_case=self.ignore_case)
 
     def part(self, document: Sequence[str]) -> str:
         """Return the part of one of train's documents."""
         if not self.shares:
             return "train"
-        key = text_key(" ".join(document), ignore_case=self.ignore_case)
+        key = self.key(document)
+        if self.held_out is not None:
+            return self.held_out.get(key, "train")
         left = int.from_bytes(rank(key, self.seed)[:8], "little") / 2**64
         for part, share in self.shares.items():
             if left < share:
@@ -66,7 +75,8 @@ def read_long_texts(
     """Return the rows of a corpus that `is_long`, from the cache or made now.
 
     A hash of (seed, document) decides on its part, so equal documents are in one part; repeated
-    ones stay. Otherwise rows are those of `packed`.
+    ones stay. Of few documents, each part gets those with the lowest hashes, at least one.
+    Otherwise rows are those of `packed`.
 
     Args:
         corpus: an opened corpus.
@@ -98,12 +108,15 @@ def _write(
     size, path = corpus.text_size, folder / _TOKENIZER
     missing = [part for part in PARTS if part not in corpus.own_parts]
     shares = {part: min(corpus.share(part), MOST_HELD_OUT / size) for part in missing}
-    division = _Division(shares, text["lowercase"], seed)
-    if path.exists():
-        tokenizer = Tokenizer.load(path)
-    else:
+    is_fitted = path.exists()
+    if not is_fitted:
         progress(0, None, "fitting")
         corpus.check_text()
+    division = _Division(shares, text["lowercase"], seed)
+    division = division._replace(held_out=_of_few(corpus, division))
+    if is_fitted:
+        tokenizer = Tokenizer.load(path)
+    else:
         tokenizer = Tokenizer.fit(
             _sentences(corpus, division),
             kind=text["tokenizer"],
@@ -127,10 +140,7 @@ def _write(
     for part, each in arrays.items():
         if not each.counts["rows"]:
             raise RequestError(
-                f"data={corpus.name}: expected words in each part, got none in {part}; documents "
-                f"are drawn with seed={seed}, and empty lines end a document."
-                if part in missing
-                else f"data={corpus.name}: expected words in each part, got none in {part}."
+                f"data={corpus.name}: expected words in each part, got none in {part}."
             )
     names = (*_FIELDS, *_LEFT_OUT)
     counts = {name: sum(each.counts[name] for each in arrays.values()) for name in names}
@@ -146,6 +156,27 @@ def _opened(folder: Path) -> LongTexts:
     counts = read_json(folder / _PARTS)
     left_out = LeftOut(*(counts.pop(name, 0) for name in _LEFT_OUT))
     return LongTexts(Tokenizer.load(folder / _TOKENIZER), parts, counts, left_out)
+
+
+def _of_few(corpus: Corpus, division: _Division) -> dict[str, str] | None:
+    """Return which documents to hold out, at least one for each part, if there are few.
+
+    None if there are so many that the hash of each document fills all parts.
+    """
+    shares = division.shares
+    if not shares:
+        return None
+    enough, keys = _ENOUGH / min(shares.values()), set[str]()
+    for piece in corpus.pieces("train"):
+        keys.update(map(division.key, piece.documents(LeftOut())))
+        if len(keys) >= enough:
+            return None
+    if len(keys) <= len(shares):
+        raise too_few(corpus, [*shares], "documents", f"{len(keys)}; empty lines end a document")
+    ranked, found = iter(sorted(keys, key=partial(rank, seed=division.seed))), dict[str, str]()
+    for part, share in shares.items():
+        found |= dict.fromkeys(islice(ranked, max(1, round(share * len(keys)))), part)
+    return found
 
 
 def _sentences(corpus: Corpus, division: _Division) -> Iterator[str]:

@@ -39,6 +39,7 @@ DOCUMENTS = [  # each occurs twice
 def _small(monkeypatch):
     monkeypatch.setattr(text, "_IN_MEMORY", 1000)
     monkeypatch.setattr(text, "_PIECE", 2000)
+    monkeypatch.setattr(long_texts, "_ENOUGH", 4)
     monkeypatch.setattr(worker_processes, "processors", lambda: 1)
 
 
@@ -125,8 +126,9 @@ def test_two_processes_find_what_one_finds_and_the_cache_is_used(tmp_path, monke
 
 KILLED = """
 import os, signal, sys
-from test_long_texts import Path, read, text, worker_processes
-text._IN_MEMORY, text._PIECE, worker_processes.processors = 1000, 2000, lambda: 1
+from test_long_texts import Path, long_texts, read, text, worker_processes
+text._IN_MEMORY, text._PIECE, long_texts._ENOUGH = 1000, 2000, 4
+worker_processes.processors = lambda: 1
 def progress(done, total, what):
     if (what, done >= {done}) == ({what!r}, True):
         os.kill(os.getpid(), signal.SIGKILL)
@@ -235,13 +237,26 @@ def test_shares_that_leave_nothing_to_train_on_are_refused(tmp_path):
         read_long_texts(corpus, SETTINGS, 0, tmp_path, lambda *_: None)
 
 
-def test_a_part_without_documents_is_refused(tmp_path):
-    corpus = opened(tmp_path)
-    corpus.validation = 1e-9
-    with pytest.raises(
-        RequestError, match="got none in validation; documents are drawn with seed=0"
-    ):
+def test_fewer_documents_than_parts_are_refused(tmp_path):
+    (tmp_path / "a.txt").write_text("A document.\n\nAnother one.")
+    corpus = TextFiles(path=str(tmp_path / "a.txt"))
+    corpus.open(tmp_path)
+    with pytest.raises(RequestError, match="at least 3 different documents, .* got 2; empty lines"):
         read_long_texts(corpus, SETTINGS, 0, tmp_path, lambda *_: None)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_of_few_documents_each_part_gets_one(tmp_path, monkeypatch, seed):
+    """Fixed: for most seeds, none of 24 documents was in validation, or none in test."""
+    monkeypatch.setattr(f"{__name__}.DOCUMENTS", DOCUMENTS[:24] * 2)
+    corpus = opened(tmp_path)
+    corpus.validation = corpus.test = 0.05
+    found = read_long_texts(corpus, SETTINGS | {"max_length": 99}, seed, tmp_path, lambda *_: None)
+    texts = {part: {*map(tuple, own)} for part, own in found.parts.items()}
+    assert {part: len(own) for part, own in texts.items()} == {
+        **{"train": 22, "validation": 1, "test": 1}
+    }
+    assert len(set.union(*texts.values())) == 24
 
 
 @pytest.mark.parametrize("jit", [pytest.param("true", marks=pytest.mark.slow), "false"])
