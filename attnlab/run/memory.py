@@ -87,10 +87,11 @@ def _is_small(config: RunConfig) -> bool:
         [size for size in option.settings.values() if type(size) is int]
         for option in (config.model, config.attention)
     )
-    length = max(config.task.settings.get(key) or 1 for key in _LENGTHS)
+    lengths = (config.task.settings.get(key) for key in _LENGTHS)
+    longest = max([1, *(length for length in lengths if type(length) is int)])
     product = math.prod(max(size, 1) for size in model)
-    batch = product * config.trainer.batch_size * length
-    return product * max(*model, *attention, 1) <= _SMALL_MODEL and batch <= _SMALL_BATCH
+    batch = product * config.trainer.batch_size * longest
+    return product * max([1, *model, *attention]) <= _SMALL_MODEL and batch <= _SMALL_BATCH
 
 
 class _Sizes(NamedTuple):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import re
 
@@ -129,6 +130,13 @@ def test_long_items_are_not_small(compose, monkeypatch):
     config = compose("task=fib_random", "task.history=1000", "model.cell=lstm", "model.units=512")
     monkeypatch.setattr(memory, "memory", lambda: 8 << 30)
     assert memory.most_that_fit(config, 32) < 32
+
+
+def test_a_model_may_have_no_sizes(compose):
+    """A kind of task from outside may have none."""
+    config = compose("task=fib_random", "attention=none")
+    bare = dataclasses.replace(config, document={**config.document, "model": {"name": "bare"}})
+    assert memory.most_that_fit(bare, 32) == 32
 
 
 def test_half_precision_halves_a_batch(compose):
