@@ -275,7 +275,7 @@ def test_small_files_are_read_in_few_pieces(tmp_path, monkeypatch):
     """Fixed: each file was a piece, which made a folder of many small files 20 times slower."""
     for number in range(200):
         end = "\n\nThe end." * (number < 150)  # without an empty line each line is a document
-        (tmp_path / f"{number:03}.txt").write_text(f"Text {number}.\nIt goes on.{end}")
+        (tmp_path / f"{number:03}.txt").write_text(f"Text {number}.\nIt continues.{end}")
     corpus = TextFiles(path=str(tmp_path))
     corpus.open(tmp_path)
     expected = [*corpus.items()]
