@@ -1,1 +1,1 @@
-"""Data that all kinds of tasks share: built-in corpora, files, downloads and their division."""
+"""Data of all kinds of task: corpora, files, downloads, division, statistics."""

@@ -1,0 +1,150 @@
+"""The base class of every data set that a task takes as `data=NAME`."""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, ClassVar
+
+from attnlab.errors import RequestError
+from attnlab.tasks.data.published import Published
+from attnlab.tasks.declaration import Progress
+
+PARTS = ("train", "validation", "test")
+
+
+class Corpus:
+    """Items, such as texts or images, in parts.
+
+    A subclass takes exactly the settings of `conf/data/NAME.yaml` as keyword-only arguments, and
+    defines `read`, and `key` if parts are held out. Parts that a corpus has are its own; missing
+    ones are held out from train by `attnlab.tasks.data.division`.
+
+    Attributes:
+        name: as in `data=NAME`.
+        origin: who made the corpus, and where it is from.
+        license: its license.
+        needs: the required settings, as on the command line.
+        noun: an item in messages.
+        published: the files to download if the setting `path` is null.
+        path: the user's own file or folder.
+        url: another place of the only published file; None: its own.
+        limit: the number of training items to read; None reads all.
+        validation: share of the train part that is held out if there is no validation part.
+        test: likewise for the test part.
+        parts: the items of each part, set by `open`.
+        notes: how the corpus was read, one sentence each.
+    """
+
+    name: ClassVar[str] = ""
+    origin: ClassVar[str] = ""
+    license: ClassVar[str] = ""
+    needs: ClassVar[str] = ""
+    noun: ClassVar[str] = "text"
+    published: ClassVar[tuple[Published, ...]] = ()
+
+    path: str | None = None
+    url: str | None = None
+    limit: int | None = None
+    validation: float = 0.1
+    test: float = 0.1
+    parts: Mapping[str, Sequence[Any]]
+    notes: tuple[str, ...] = ()
+
+    def read(self, place: Path) -> Mapping[str, Sequence[Any]]:
+        """Return the items of each of the corpus's own parts; `train` is one of them.
+
+        Args:
+            place: the file or folder of the setting `path`; else the published file, or the folder
+                of several published files; a corpus that is part of attnlab ignores it.
+
+        Raises:
+            RequestError: a file is damaged or not in the documented form.
+        """
+        raise NotImplementedError
+
+    def key(self, item: Any) -> str:
+        """Return what makes items equal; all items with one key are in one part."""
+        raise NotImplementedError
+
+    def label(self, item: Any) -> str:
+        """Return the class of an item, whose shares in all parts are equal; "" without classes."""
+        return ""
+
+    def texts(self, item: Any) -> tuple[str, ...]:
+        """Return the texts of an item, for statistics."""
+        return ()
+
+    def open(self, cache: Path, progress: Progress | None = None) -> None:
+        """Find the files, download missing ones into `cache`, and read them.
+
+        Raises:
+            RequestError: a file is missing, can't be downloaded, or can't be read.
+        """
+        parts = {part: list(items) for part, items in self.read(self.find(cache, progress)).items()}
+        parts["train"] = parts["train"][: self.limit]
+        for part, items in parts.items():
+            if not items:
+                raise RequestError(f"data={self.name}: expected {self.noun}s in {part}, got none.")
+        self.parts = {
+            part: parts[part] for part in dict.fromkeys((*PARTS, *parts)) if part in parts
+        }
+
+    def find(self, cache: Path, progress: Progress | None = None) -> Path:
+        """Return the `place` of `read`; download it if it is missing."""
+        if self.path is not None:
+            place = Path(self.path).expanduser()
+            if not (place.is_file() or place.is_dir()):
+                raise RequestError(f"data.path: expected a file or folder, got {self.path}.")
+            return place
+        if self.needs:
+            raise RequestError(f"data={self.name}: expected {self.needs}, got nothing.")
+        folder = cache.expanduser() / self.name
+        places = [file.fetch(folder, self.url, progress) for file in self.published]
+        return places[0] if len(places) == 1 else folder
+
+    def location(self, cache: Path) -> Path | None:
+        """Return the place of the files without opening them; None if there are none yet."""
+        if self.path is not None:
+            return Path(self.path).expanduser()
+        folder = cache.expanduser() / self.name
+        places = [file.path(folder, self.url) for file in self.published]
+        if not places or not all(place.is_file() for place in places):
+            return None
+        return places[0] if len(places) == 1 else folder
+
+    @property
+    def fetchable(self) -> bool:
+        """Whether the corpus can be downloaded."""
+        return bool(self.published)
+
+    @property
+    def own_parts(self) -> tuple[str, ...]:
+        """Return the parts that the opened corpus has; missing ones are held out from train."""
+        return tuple(self.parts)
+
+    def digest(self) -> str:
+        """Return a SHA-256 of an opened corpus and of the settings that divide it."""
+        state = hashlib.sha256(f"{self.validation} {self.test}".encode())
+        for part, item in ((part, item) for part, items in self.parts.items() for item in items):
+            state.update(json.dumps([part, *item]).encode())
+        return state.hexdigest()
+
+    def note(self, *notes: str) -> None:
+        """Add to `notes`, each sentence once."""
+        self.notes = tuple(dict.fromkeys([*self.notes, *notes]))
+
+
+def digest_of(decisive: Any) -> str:
+    """Return the SHA-256 of a JSON-ready value."""
+    return hashlib.sha256(json.dumps(decisive, sort_keys=True).encode()).hexdigest()
+
+
+def listed(names: Iterable[str], most: int = 5) -> str:
+    """Join the first names, and the number of further ones."""
+    names = [*names]
+    more = f" and {len(names) - most:,} more" if len(names) > most else ""
+    return ", ".join(itertools.islice(names, most)) + more
