@@ -71,7 +71,10 @@ BELOW = {
         *("views", "views.records"),
     },
     "sweeps": {"config", "records", "run", "terminal", "views", "views.records", *KIND},
-    "run": {"config", "records", "terminal", "training", "views", "views.records", *KIND},
+    "run": {
+        *("config", "records", "tasks.attention", "terminal", "training"),
+        *("views", "views.records", *KIND),
+    },
     **{kind: {"attention", *OF_A_KIND} for kind in KINDS},
     "export": {"attention", "layers", "records", "run", "tasks.exported", "text", *KIND},
     "report": {
@@ -99,7 +102,8 @@ BELOW = {
     "tasks.exported": {"text"},
     "tasks.downloads": {"records", "tasks.base", "tasks.declaration"},
     "tasks.shown": {
-        *("config", "records", "tasks.accuracy_tests", "tasks.base", "tasks.declaration"),
+        *("config", "records", "tasks.accuracy_tests", "tasks.attention"),
+        *("tasks", "tasks.base", "tasks.declaration", "tasks.item_tests"),
         *("text", "training", "views.records"),
     },
     "tasks.accuracy_tests": {"records", "tasks.base", "tasks.declaration"},

@@ -5,11 +5,9 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import copy_context
 from typing import TYPE_CHECKING, Any
-
-import numpy as np
 
 from attnlab.config.sections import RunConfig
 from attnlab.errors import RequestError
@@ -19,12 +17,19 @@ from attnlab.records.logs import in_words
 from attnlab.records.mlflow.tracker import Tracker
 from attnlab.records.run_directory import RunDirectory
 from attnlab.run.command import spent
+from attnlab.tasks.attention import FILE as ATTENTION
+from attnlab.tasks.attention import (
+    Arrays,
+    Recorded,
+    epochs_to_record,
+    read_attention,
+    write_attention,
+)
 from attnlab.tasks.base import Learner, Report, Task, TaskData
 from attnlab.tasks.declaration import load
 
 if TYPE_CHECKING:
     from attnlab.training.weights_file import WeightsFiles
-    from attnlab.views.records import Figure
 
 log = logging.getLogger("attnlab")
 _disk = ThreadPoolExecutor(8, "disk")  # each run writes one epoch at a time
@@ -38,6 +43,7 @@ class Recorder:
         self._write_failed = False
         self._writing: Future[None] | None = None  # writes the last epoch
         self._weights_files: WeightsFiles | None = None
+        self._attention: dict[int, Arrays] = {}  # epoch -> what the learner's examples were
 
     @spent("saving")
     def write_request(self, task: Task, data: TaskData) -> None:
@@ -66,10 +72,14 @@ class Recorder:
             self.folder.discard_after(len(history))
             self.folder.history.replace(history)
             self.folder.status.write(epoch=len(history))
+        with suppress(RequestError):  # a damaged file is written again
+            if recorded := read_attention(self.folder):
+                epochs = recorded.by_epoch.items()
+                self._attention = {epoch: own for epoch, own in epochs if epoch <= len(history)}
 
     @spent("saving")
     def write_epoch(self, learner: Learner, row: Mapping[str, float]) -> None:
-        """Write an epoch's weights, history row and figures, while the next epoch trains."""
+        """Write an epoch's weights, history row and attention, while the next epoch trains."""
         from attnlab.training.weights_file import WeightsFiles
 
         epoch, content = int(row["epoch"]), None
@@ -77,17 +87,15 @@ class Recorder:
             scratch = files.temporary(self.folder.weights_path(epoch))
             self._weights_files = self._weights_files or WeightsFiles(learner.model)
             content = self._weights_files.next(learner.values(), scratch)
-        with self.writing("a figure"):
-            self._draw(learner.epoch_figures(epoch))
+        if epoch in epochs_to_record(self.config.trainer.epochs):
+            self._record_attention(learner, epoch)
         inside = copy_context().run  # so that its log records go to this run's log
         self._writing = _disk.submit(inside, self._write_epoch, epoch, content, row)
 
-    def _draw(self, figures: Mapping[str, Figure]) -> None:
-        if figures:
-            from attnlab.views.png.figure import save
-
-            for name, figure in figures.items():
-                save(figure, self.folder.plots / name)
+    @spent("evaluating")
+    def _record_attention(self, learner: Learner, epoch: int) -> None:
+        if (examples := learner.examples()) is not None:
+            self._attention = dict(sorted({**self._attention, epoch: examples}.items()))
 
     def _write_epoch(self, epoch: int, content: bytes | None, row: Mapping[str, float]) -> None:
         path = self.folder.weights_path(epoch)
@@ -97,6 +105,9 @@ class Recorder:
         with self._writes("history.csv"):
             self.folder.history.append(row)
             self.folder.status.write(epoch=epoch)
+        if epoch in self._attention:
+            with self._writes(ATTENTION):
+                write_attention(self.folder, Recorded(self._attention, epoch))
         self.tracker.changed()
 
     @spent("saving")
@@ -106,11 +117,11 @@ class Recorder:
             self.folder.write_json("metrics.json", metrics)
         with self.writing("the predictions"):
             self.folder.write_predictions(report.predictions)
-            with spent("evaluating"):
-                examples = learner.examples()
-            if examples is not None:
-                with files.replacing(self.folder.path / "attention.npz") as temporary:
-                    np.savez_compressed(temporary, **examples)  # type: ignore[arg-type]
+        if metrics["best_epoch"] not in self._attention:
+            self._record_attention(learner, metrics["best_epoch"])
+        if self._attention:
+            with self.writing(ATTENTION):
+                write_attention(self.folder, Recorded(self._attention, metrics["best_epoch"]))
         self.tracker.changed(urgent=True)  # MLflow copies while figures are drawn
 
     @spent("saving")

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import zipfile
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from attnlab.config.options import in_prose
-from attnlab.errors import RequestError
 from attnlab.records.run_directory import RunDirectory
+from attnlab.tasks import attention
 from attnlab.tasks.accuracy_tests import wilson_interval
 from attnlab.tasks.declaration import Kind
 from attnlab.text.cleaning import shortened
@@ -35,22 +34,10 @@ _MOST_CHARACTERS = 30  # of a group's name
 _LONG, _ROW_HEIGHTS = 24, (0.28, 0.36)  # characters of a label; inches of short and long ones
 
 
-def read_attention(run: RunDirectory) -> dict[str, np.ndarray] | None:
-    """Return the arrays of a run's attention.npz; None if it has no attention to show.
-
-    Raises:
-        RequestError: The file is damaged.
-    """
-    path = run.path / "attention.npz"
-    try:
-        with open(path, "rb") as stream, np.load(stream, allow_pickle=False) as arrays:
-            return dict(arrays)
-    except FileNotFoundError:
-        return None
-    except (OSError, ValueError, zipfile.BadZipFile) as error:
-        raise RequestError(
-            f"{path}: damaged: {error}. Remove the file to see the rest of the run."
-        ) from error
+def read_attention(run: RunDirectory) -> Mapping[str, np.ndarray] | None:
+    """Return the arrays of a run's best epoch in attention.npz; None if there is no such file."""
+    recorded = attention.read_attention(run)
+    return recorded.final() if recorded else None
 
 
 def run_title(metrics: Mapping[str, Any]) -> str:
