@@ -75,8 +75,17 @@ class Corpus:
         return ""
 
     def texts(self, item: Any) -> tuple[str, ...]:
-        """Return the texts of an item, for statistics."""
+        """Return the texts of an item, for statistics; `columns` has a name for each."""
         return ()
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Return the names of `texts`, such as `en` and `de`, if an item has several."""
+        return ()
+
+    def count(self, seed: int) -> dict[str, dict[str, Any]] | None:
+        """Return part -> name -> number of an opened corpus; None: `statistics.count` counts."""
+        return None
 
     def open(self, cache: Path, progress: Progress | None = None) -> None:
         """Find the files, download missing ones into `cache`, and read them.
