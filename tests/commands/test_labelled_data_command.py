@@ -11,7 +11,7 @@ from attnlab.cli import main
 from attnlab.config.options import CONFIG_DIR, option_content, options
 from attnlab.tasks.answering.corpora.corpus_statistics import CATALOG as ANSWERING
 from attnlab.tasks.classification.corpora.corpus_statistics import CATALOG
-from attnlab.tasks.language.corpora.catalog import CATALOG as LANGUAGE
+from attnlab.tasks.language.catalog import CATALOG as LANGUAGE
 from attnlab.tasks.texts.corpus_statistics import CATALOG as MASKED_WORDS
 from attnlab.tasks.translation.corpora.corpus_statistics import CATALOG as TRANSLATION
 

@@ -4,15 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from attnlab.tasks.base import TaskData
-from attnlab.tasks.language.corpora.corpus import Rows
 
 PADDING = -1  # target of a place that isn't scored
 _BLOCK = 1 << 20  # tokens that are counted at once, which limits memory
+
+
+class Rows(NamedTuple):
+    """N rows of T tokens; a model reads `tokens` up to a place and predicts the target there.
+
+    Shorter rows are padded at the end with any token.
+    """
+
+    tokens: np.ndarray  # (N, T) int32
+    targets: np.ndarray  # (N, T) int32, `PADDING` where nothing is predicted; one or more per row
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,12 +116,10 @@ class Stream:
 
 def asked_rows(rows: Rows) -> Asked:
     """Return rows with their K scored places; shorter lists of places end with `PADDING`."""
-    counts = rows.scored.sum(axis=1)
-    width = int(counts.max())
-    places = np.argsort(~rows.scored, axis=1, kind="stable")[:, :width].astype(np.int32)
-    known = np.arange(width) < counts[:, None]
-    targets = np.where(known, np.take_along_axis(rows.targets, places, axis=1), PADDING)
-    return Asked(rows.tokens.astype(np.int32), targets.astype(np.int32), places)
+    is_scored = rows.targets != PADDING
+    width = int(is_scored.sum(axis=1).max())
+    places = np.argsort(~is_scored, axis=1, kind="stable")[:, :width].astype(np.int32)
+    return Asked(rows.tokens, np.take_along_axis(rows.targets, places, axis=1), places)
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,7 +147,7 @@ class LanguageData(TaskData):
         return {
             name: {"tokens": len(part), "bytes": part.size}
             if isinstance(part, Stream)
-            else {"rows": len(part.tokens), "scored": int(part.scored.sum())}
+            else {"rows": len(part.tokens), "scored": int((part.targets != PADDING).sum())}
             for name, part in self.parts.items()
         }
 

@@ -72,7 +72,7 @@ KIND = Kind(
     ),
     data=KindData(
         takes_corpus=True,
-        catalog=f"{_HERE}.corpora.catalog:CATALOG",
+        catalog=f"{_HERE}.catalog:CATALOG",
     ),
     views=f"{_HERE}.shown:VIEWS",
 )

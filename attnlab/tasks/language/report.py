@@ -3,25 +3,24 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import numpy as np
 
 from attnlab.tasks.accuracy_tests import skill
 from attnlab.tasks.base import Report
-from attnlab.tasks.language.baselines.compressors import compressed
-from attnlab.tasks.language.baselines.kneser_ney import kneser_ney
-from attnlab.tasks.language.data import Asked, LanguageData, Stream, asked_rows
+from attnlab.tasks.language.data import PADDING, Asked, LanguageData, Rows, Stream, asked_rows
+from attnlab.tasks.language.kneser_ney import MOST_TOKENS, KneserNey
 from attnlab.text.cleaning import shortened
-from attnlab.text.raw_text import RawText
 
 if TYPE_CHECKING:
-    from attnlab.tasks.language.corpora.corpus import Rows
     from attnlab.tasks.language.scoring import Scores
     from attnlab.tasks.language.text.vocabulary import Vocabulary
 
 Measures = dict[str, float | None]
+_ORDER = 7
+_KNESER_NEY = f"kneser_ney_{_ORDER}"
 _CHARACTERS = 60  # of a window in predictions.csv
 _MOST_POSITIONS = 256  # of the loss by position
 
@@ -31,7 +30,6 @@ class ScoredTask(Protocol):
 
     data: LanguageData
     vocabulary: Vocabulary
-    raw: Mapping[str, RawText]
     chance: float | None
 
     def asked(self, part: str, stride: int | None = None) -> Asked: ...  # noqa: D102
@@ -103,24 +101,25 @@ def _exp(value: float) -> float | None:
 def _text_baselines(
     task: ScoredTask, part: str, own: Stream
 ) -> tuple[dict[str, Measures], list[str]]:
-    """Return the measures of frequencies, of counts of n-grams and of compressors, and notes.
+    """Return the measures of frequencies and of counts of n-grams, and notes.
 
-    `unigram` predicts each token by its frequency in train, 1 added to each count. Compressors have
-    bits per byte alone; they have read train before.
+    `unigram` predicts each token by its frequency in train, 1 added to each count.
     """
     stream, size = cast("Stream", task.data.parts["train"]), task.vocabulary.size
-    train, counts = stream.tokens, stream.counts(size) + 1.0
-    nats = {"unigram": -np.log(counts / counts.sum())[own.tokens]}
-    counted, notes = kneser_ney([train], [own.tokens], size)
-    found = {
-        name: _text_measures(float(each[1:].sum(dtype=np.float64)), own)
-        for name, each in (nats | counted).items()
+    counts, notes = stream.counts(size) + 1.0, []
+    if (count := len(stream)) > MOST_TOKENS:
+        notes.append(
+            f"The baseline {_KNESER_NEY} is counted on the last {MOST_TOKENS:,} of {count:,} "
+            "tokens of train: all would take too long."
+        )
+    nats = {
+        "unigram": -np.log(counts / counts.sum())[own.tokens],
+        _KNESER_NEY: KneserNey(stream.tokens, _ORDER, size).nats(own.tokens),
     }
-    sizes, more = compressed(task.raw["train"], task.raw[part])
-    empty: Measures = dict.fromkeys(("loss", "bits_per_byte", "perplexity", "word_perplexity"))
-    for name, bits in sizes.items():
-        found[name] = {**empty, "bits_per_byte": bits.continued}
-    return found, [*notes, *more]
+    return {
+        name: _text_measures(float(each[1:].sum(dtype=np.float64)), own)
+        for name, each in nats.items()
+    }, notes
 
 
 def _windows(task: ScoredTask, asked: Asked, own: Stream, scores: Scores) -> dict[str, np.ndarray]:
@@ -167,7 +166,7 @@ def _of_rows(task: ScoredTask, part: str, own: Rows, scores: Scores) -> Report:
     if lengths is not None and trained is not None:
         longer = lengths > trained.max()
     train = cast("Rows", task.data.parts["train"])
-    usual = int(np.bincount(train.targets[train.scored]).argmax())
+    usual = int(np.bincount(train.targets[train.targets != PADDING]).argmax())
     metrics, baselines = _row_measures(task, asked, right, ~longer, usual)
     metrics["loss"] = float(scores.losses[known & ~longer[:, None]].mean(dtype=np.float64))
     if longer.any():

@@ -12,7 +12,6 @@ from attnlab.errors import RequestError
 from attnlab.records.files import read_assets, write_json
 from attnlab.tasks.base import Report, Task, require_part
 from attnlab.tasks.declaration import Kind, Progress
-from attnlab.tasks.language.corpora.corpus import RowCorpus
 from attnlab.tasks.language.data import (
     PADDING,
     Asked,
@@ -20,6 +19,7 @@ from attnlab.tasks.language.data import (
     Stream,
     asked_rows,
 )
+from attnlab.tasks.language.generated import GeneratedRows
 from attnlab.tasks.language.kind import KIND
 from attnlab.tasks.language.text.streams import Reading
 from attnlab.tasks.language.text.vocabulary import Symbols, TextVocabulary, Vocabulary
@@ -71,7 +71,7 @@ class LanguageTask(Task):
     def __init__(
         self,
         *,
-        corpus: Corpus | RowCorpus,
+        corpus: Corpus | GeneratedRows,
         cache: Path,
         tokenizer: str = "char",
         vocabulary: int = 4000,
@@ -91,11 +91,9 @@ class LanguageTask(Task):
         """
         self.corpus.open(self.cache, progress)
         self.raw = {}
-        if isinstance(self.corpus, RowCorpus):
-            parts: Mapping[str, Any] = {
-                name: self.corpus.rows(name) for name in ("train", "validation", "test")
-            }
-            self.vocabulary = Symbols(self.corpus.symbols)
+        if isinstance(self.corpus, GeneratedRows):
+            parts: Mapping[str, Any] = self.corpus.parts
+            self.vocabulary = Symbols(self.corpus.token_names)
             self.context = max(part.tokens.shape[1] for part in parts.values())
         else:
             parts = self._streams(progress or (lambda *_: None))
@@ -128,12 +126,12 @@ class LanguageTask(Task):
     @property
     def chance(self) -> float | None:
         """Return the accuracy of guessing in a generated task; None for texts."""
-        return self.corpus.chance if isinstance(self.corpus, RowCorpus) else None
+        return self.corpus.chance if isinstance(self.corpus, GeneratedRows) else None
 
     def lengths(self, part: str) -> np.ndarray | None:
         """Return the length of each row of a part by which results are reported; None: by none."""
         rows = self.data.parts[part]
-        is_drawn = isinstance(self.corpus, RowCorpus) and not isinstance(rows, Stream)
+        is_drawn = isinstance(self.corpus, GeneratedRows) and not isinstance(rows, Stream)
         return self.corpus.lengths(rows) if is_drawn else None
 
     @property
@@ -174,7 +172,7 @@ class LanguageTask(Task):
 
     def check(self, attention: Callable[..., Attention], model: Option) -> None:
         """Raise the errors of `build` without a corpus, and those of settings without effect."""
-        if isinstance(self.corpus, RowCorpus):
+        if isinstance(self.corpus, GeneratedRows):
             kind, size, min_count = self._text.values()
             given = (kind, size, min_count, self.context, self.windows)
             for (name, usual), value in zip(_OF_TEXTS.items(), given, strict=True):

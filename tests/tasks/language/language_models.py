@@ -7,7 +7,8 @@ from pathlib import Path
 import numpy as np
 
 from attnlab.attention.multi_head import MultiHeadAttention
-from attnlab.tasks.language.corpora.corpus import RowCorpus, Rows
+from attnlab.tasks.language.data import PADDING, Rows
+from attnlab.tasks.language.generated import GeneratedRows
 from attnlab.tasks.language.models.transformer import TransformerLanguageModel
 from attnlab.tasks.language.task import LanguageTask
 from attnlab.tasks.language.text.vocabulary import block_tokens
@@ -37,21 +38,25 @@ class Text(Corpus):
         return self.text.hex()
 
 
-class Echo(RowCorpus):
+def rows_scored(whole: np.ndarray, scored: np.ndarray) -> Rows:
+    """Rows of sequences (N, T + 1) in which the next token is predicted at some places (T,)."""
+    return Rows(whole[:, :-1], np.where(scored, whole[:, 1:], PADDING))
+
+
+class Echo(GeneratedRows):
     """Rows whose last tokens repeat the first ones; rows of test are longer."""
 
-    name, origin, symbols, chance = "echo", "a test", ("a", "b", "c", "d"), 0.25
+    name, origin, token_names, chance = "echo", "a test", ("a", "b", "c", "d"), 0.25
 
-    def rows(self, part: str) -> Rows:
+    def open(self, cache: Path, progress=None) -> None:
+        self.parts = {part: self.part(part) for part in ("train", "validation", "test")}
+
+    def part(self, part: str) -> Rows:
         draw = np.random.default_rng(len(part))
         length, count = (5, 7) if part == "test" else (3, 400 if part == "train" else 11)
         first = draw.integers(0, 4, (count, length))
         both = np.concatenate([first, first], axis=1).astype(np.int32)
-        scored = np.broadcast_to(np.arange(2 * length - 1) >= length - 1, (count, 2 * length - 1))
-        return Rows(both[:, :-1], both[:, 1:], scored)
-
-    def _content(self):
-        return 1
+        return rows_scored(both, np.arange(2 * length - 1) >= length - 1)
 
 
 def small_model(*, layers: int = 2, vocabulary: int = 11, context: int = 13, **settings):
@@ -66,7 +71,7 @@ def small_model(*, layers: int = 2, vocabulary: int = 11, context: int = 13, **s
     return model
 
 
-def task_of(corpus: Corpus | RowCorpus, **settings) -> LanguageTask:
+def task_of(corpus: Corpus | GeneratedRows, **settings) -> LanguageTask:
     task = LanguageTask(corpus=corpus, cache=Path("."), **settings)
     task.load(0)
     return task

@@ -6,15 +6,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from language_models import Echo, Text, task_of, text_tokens
+from language_models import Echo, Text, rows_scored, task_of, text_tokens
 
 from attnlab.attention.none import NoAttention
 from attnlab.config.options import option_content
 from attnlab.config.sections import Option
 from attnlab.errors import RequestError
 from attnlab.tasks.language import task as language_task
-from attnlab.tasks.language.corpora.corpus import Rows
-from attnlab.tasks.language.data import PADDING, Stream, asked_rows
+from attnlab.tasks.language.data import PADDING, Rows, Stream, asked_rows
 from attnlab.tasks.language.task import LanguageTask
 from attnlab.tasks.language.text import vocabulary
 from attnlab.tasks.language.text.vocabulary import Symbols, TextVocabulary, fit
@@ -28,10 +27,9 @@ KINDS = ("char", "bytes", "bpe", "word")
 class Padded(Echo):
     """Rows of five tokens whose last one is padding."""
 
-    def rows(self, part: str) -> Rows:
-        tokens = np.arange(400 * 5).reshape(400, 5) % 4
-        scored = np.broadcast_to(np.arange(5) == 3, tokens.shape)
-        return Rows(tokens.astype(np.int32), tokens.astype(np.int32), scored)
+    def part(self, part: str) -> Rows:
+        tokens = (np.arange(400 * 6).reshape(400, 6) % 4).astype(np.int32)
+        return rows_scored(tokens, np.arange(5) == 3)
 
 
 def vocabulary_of(kind: str, text: str = TEXT, has_unknown: bool = False) -> TextVocabulary:
@@ -127,15 +125,15 @@ def test_windows_score_each_token_but_the_first_once(count, context, stride):
 
 
 def test_rows_have_their_scored_places():
-    rows = Echo().rows("test")
+    rows = Echo().part("test")
     asked = asked_rows(rows)
     assert asked.targets.shape == (7, 5) and (asked.places == np.arange(4, 9)).all()
-    scored = rows.scored.copy()
-    scored[0, 5:] = False
-    asked = asked_rows(rows._replace(scored=scored))
+    fewer = rows.targets.copy()
+    fewer[0, 5:] = PADDING
+    asked = asked_rows(rows._replace(targets=fewer))
     assert asked.targets[0].tolist() == [rows.targets[0, 4], *[PADDING] * 4]
-    taken = np.take_along_axis(rows.targets, asked.places, 1)
-    assert (taken == asked.targets)[asked.known].all()
+    chosen = np.take_along_axis(rows.targets, asked.places, 1)
+    assert (chosen == asked.targets)[asked.known].all()
 
 
 # The task

@@ -17,8 +17,8 @@ from attnlab.records.run_directory import RunDirectory
 from attnlab.run.loading import TrainedRun
 from attnlab.sweeps.composer import configuration
 from attnlab.tasks.declaration import NoItemTest
-from attnlab.tasks.language.corpora.rewriting import Reversal
 from attnlab.tasks.language.data import Asked
+from attnlab.tasks.language.generated import Reversal
 from attnlab.tasks.language.item_test import answers_test, longer_answers_test, windows_test
 from attnlab.tasks.language.learner import LanguageLearner
 from attnlab.tasks.language.report import build_report, by_position
@@ -71,7 +71,7 @@ def test_scores_are_those_of_the_definitions():
     unigram = np.bincount(task.data.parts["train"].tokens, minlength=task.vocabulary.size) + 1.0
     expected = -np.log2(unigram / unigram.sum())[stream.tokens[1:]].mean()
     assert report.baselines["unigram"]["bits_per_byte"] == pytest.approx(expected)
-    assert {"kneser_ney_2", "kneser_ney_7", "xz"} <= report.baselines.keys()
+    assert report.baselines.keys() == {"unigram", "kneser_ney_7"}
 
 
 def test_validation_scores_some_windows_of_a_long_text(monkeypatch):
@@ -119,7 +119,7 @@ def test_rows_are_scored_by_their_answers():
     assert report.metrics["whole_rows"] == right.reshape(7, 5).all(axis=1).mean()
     rows = task.data.parts["test"]
     names = np.array(["a", "b", "c", "d"])
-    assert report.predictions["answer"].tolist() == names[rows.targets[rows.scored]].tolist()
+    assert report.predictions["answer"].tolist() == names[rows.targets[rows.targets >= 0]].tolist()
     assert report.baselines["guess"] == {"accuracy": 0.25} and "usual" in report.baselines
 
 

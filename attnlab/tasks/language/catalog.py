@@ -8,32 +8,31 @@ from typing import Any
 
 from attnlab.tasks.catalog import Catalog, Row, Sheet, corpora, make_corpus
 from attnlab.tasks.declaration import Progress
-from attnlab.tasks.language.corpora.corpus import RowCorpus
-from attnlab.tasks.text_corpus import PARTS
+from attnlab.tasks.language.data import PADDING
+from attnlab.tasks.language.generated import GeneratedRows
 from attnlab.tasks.texts.corpus_statistics import TEXTS
 
 _ROWS = "rows"
 
 
 def _about(corpus: Any) -> Any:
-    return {"items": _ROWS} if isinstance(corpus, RowCorpus) else TEXTS.about(corpus)
+    return {"items": _ROWS} if isinstance(corpus, GeneratedRows) else TEXTS.about(corpus)
 
 
 def _count(corpus: Any, cache: Path, seed: int, progress: Progress) -> Row:
-    if not isinstance(corpus, RowCorpus):
+    if not isinstance(corpus, GeneratedRows):
         return TEXTS.count(corpus, cache, seed, progress)
     corpus.open(cache, progress)
-    parts = {part: corpus.rows(part) for part in PARTS}
     return {
         "notes": list(corpus.notes),
-        "symbols": len(corpus.symbols),
+        "symbols": len(corpus.token_names),
         "parts": {
             part: {
                 "rows": len(rows.tokens),
                 "tokens of a row": rows.tokens.shape[1],
-                "answers": int(rows.scored.sum()),
+                "answers": int((rows.targets != PADDING).sum()),
             }
-            for part, rows in parts.items()
+            for part, rows in corpus.parts.items()
         },
     }
 
@@ -55,7 +54,7 @@ def _lines(row: Row) -> Iterator[list[str]]:
 
 CATALOG = Catalog(
     group="data",
-    names=lambda: sorted([*TEXTS.names(), *corpora(RowCorpus)]),
+    names=lambda: sorted([*TEXTS.names(), *corpora(GeneratedRows)]),
     make=make_corpus,
     about=_about,
     count=_count,

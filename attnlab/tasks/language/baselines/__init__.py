@@ -1,1 +1,0 @@
-"""Language models without a network: counts of n-grams, and compressors."""

@@ -1,1 +1,0 @@
-"""Corpora of `task=language` that no other kind reads."""
