@@ -10,7 +10,6 @@ from attnlab.compare.shown import colours_of, curves_chart
 from attnlab.config.options import in_prose
 from attnlab.errors import RequestError
 from attnlab.records.run_directory import ListedRun
-from attnlab.report.heads import heads_records
 from attnlab.report.reported_run import reported_runs, which_are_reported
 from attnlab.report.results import result_sentence, results_records
 from attnlab.report.settings import runs_table, settings_records, versions_records
@@ -80,14 +79,14 @@ def _left_out(found: Comparisons, comparison: Comparison) -> list[Record]:
 def _sections_of_kind(
     comparison: Comparison, name: str, tasks: int, announce: Announce
 ) -> list[Section]:
-    """Return what a kind shows, and its heads: sections about one run per group."""
+    """Return what a kind shows: sections about one run per group."""
     kind = known_kind(comparison.task)
     if kind is None:
         return []
     runs = reported_runs(comparison, colours_of(comparison), share=tasks)
     note = [Text(text, "note") for text in [which_are_reported(comparison)] if text]
     sections = []
-    for title, records in {**load(kind.views).sections, "Heads": heads_records}.items():
+    for title, records in load(kind.views).sections.items():
         announce(f"computing {title.lower()}{name}")
         try:
             parts = list(records(runs))

@@ -1,4 +1,4 @@
-"""What the attention heads of runs look at: tables of an epoch, charts over epochs."""
+"""What the attention heads of a run look at: a table of an epoch, a chart over epochs."""
 
 from __future__ import annotations
 
@@ -11,11 +11,10 @@ from attnlab.compare.curves import curve_columns
 from attnlab.compare.shown import curves_chart
 from attnlab.errors import RequestError
 from attnlab.records.run_directory import RunDirectory
-from attnlab.tasks.base import ReportedRun, Task
+from attnlab.tasks.base import Task
 from attnlab.tasks.kinds import kind_of
-from attnlab.tasks.shown.attention_by_epoch import records_by_run
 from attnlab.tasks.shown.run_figures import run_title
-from attnlab.views.records import Curve, Curves, Figure, Record, Table, Text, figure
+from attnlab.views.records import Curve, Curves, Figure, figure
 
 LEFT = ("on", "layer", "head")  # columns that say which head, on which inputs
 Row = Mapping[str, Any]
@@ -26,13 +25,6 @@ _CHARTS = {
     "share": "entropy / largest entropy",
     "entropy": "entropy (nats)",
 }
-_ITEMS, _MOST_EPOCHS = 16, 30  # on a page
-_NOTE = (
-    "entropy (nats) and share (of the largest entropy): how spread out the weights are. "
-    "distance: how many steps away a head looks. first, previous: weights on the first and on the "
-    "previous step. duplicate: weight on earlier occurrences of the same token; induction: on the "
-    "tokens after them. repeated: random tokens said twice."
-)
 
 
 def head_rows(task: Task, model: Any, part: str, items: int) -> Iterator[dict[str, Any]]:
@@ -108,28 +100,6 @@ def heads_figure(run: RunDirectory, rows: Sequence[Row]) -> Figure:
     ]
     title = f"{run_title(run.status.read())}: what heads do"
     return figure(title, course.title, [[chart] for chart in charts], (8.0, 5.0), (3, 2))
-
-
-def heads_records(runs: Sequence[ReportedRun]) -> list[Record]:
-    """Return charts over epochs and a table of the best epoch for each run with attention."""
-    attending = [run for run in runs if run.metrics.get("attention") != "none"]
-    found = records_by_run(attending, _records, "The heads", named=len(runs) > 1)
-    return [*found, Text(_NOTE, "note")] if found else []
-
-
-def _records(run: ReportedRun) -> list[Record]:
-    task = run.task()
-    run.load_data()
-    rows = [
-        {"epoch": epoch, **row}
-        for epoch, model in run.models(_MOST_EPOCHS)
-        for row in head_rows(task, model, "test", _ITEMS)
-    ]
-    epochs = list(dict.fromkeys(row["epoch"] for row in rows))
-    shown = epochs[run.epochs(epochs).first]
-    header, cells = head_cells([row for row in rows if row["epoch"] == shown], ("epoch", *LEFT))
-    table = Table("", header, cells, 1 + len(LEFT))
-    return [_course(rows), _progress(run.run), table, *run.problems()]
 
 
 def _course(rows: Sequence[Row]) -> Curves:

@@ -5,11 +5,10 @@ import json
 
 import pytest
 from command_line import CommandsHere
-from compared_runs import on_page
 
 from attnlab.attention.head_measures import MEASURES
 from attnlab.records.run_directory import RunDirectory
-from attnlab.report.heads import _course, head_rows, heads_records
+from attnlab.report.heads import _course, head_rows
 
 
 def heads_of(run, *words):
@@ -58,16 +57,6 @@ def test_each_epoch_has_its_rows(translating):
 def test_epochs_that_are_not_there_are_refused(trained, words, said):
     outcome = heads_of(trained, *words)
     assert outcome.code == 2 and said in outcome.err
-
-
-def test_the_page_has_the_heads_of_each_epoch(trained):
-    course, progress, table, note = heads_records(on_page(trained.folder.parents[2]))
-    (own,) = course.curves
-    saved = RunDirectory(trained.folder).weights_epochs()
-    assert course.x == saved and course.y_label == "entropy / largest entropy"
-    (row,) = table.rows
-    assert row[table.header.index("share")] == f"{own.y[saved.index(int(row[0]))]:.3f}"
-    assert [*progress.x] == saved and "entropy (nats)" in note.text
 
 
 def test_the_chart_has_the_induction_score_on_random_tokens():
