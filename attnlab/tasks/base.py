@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from attnlab.views.records import Epochs, Figure, Record, Text
 
 
-class TaskData(Protocol):
+class TaskData(ABC):
     """The loaded data of a task, as the runner uses them; every kind has a subclass.
 
     Attributes:
@@ -33,14 +34,13 @@ class TaskData(Protocol):
     name: str
     source: str
     digest: str
+    longest: int
 
-    @property
-    def longest(self) -> int:
-        """Return the number of steps of the longest training item."""
-
+    @abstractmethod
     def counts(self) -> dict[str, int]:
         """Return the number of items of each part."""
 
+    @abstractmethod
     def describe(self) -> dict[str, Any]:
         """Return counts and sizes for the log, JSON-ready."""
 
@@ -49,8 +49,8 @@ class TaskData(Protocol):
         return ()
 
 
-class Task(Protocol):
-    """Data, protocol, loss and evaluation of a learning problem; every task is a subclass.
+class Task(ABC):
+    """Data, protocol and evaluation of a learning problem; every task is a subclass.
 
     Attributes:
         kind: the kind to which the task belongs.
@@ -64,6 +64,7 @@ class Task(Protocol):
     monitor: tuple[str, str]
     cache: Path
 
+    @abstractmethod
     def load(self, seed: int, progress: Progress | None = None) -> TaskData:
         """Read or generate the data, split them, and fit scalers or tokenizers on the train part.
 
@@ -71,6 +72,7 @@ class Task(Protocol):
             RequestError: the settings don't fit the data, or the data can't be read.
         """
 
+    @abstractmethod
     def build(self, attention: Callable[..., Attention], model: Option) -> keras.Model:
         """Build the model, with its weights drawn.
 
@@ -83,7 +85,7 @@ class Task(Protocol):
             RequestError: there is no such model for this task, or its parts don't fit.
         """
 
-    def check(self, attention: Callable[..., Attention], model: Option) -> None:
+    def check(self, attention: Callable[..., Attention], model: Option) -> None:  # noqa: B027
         """Raise the errors of `build` that don't depend on the data.
 
         A run calls it before it reads a corpus, which can be slow, and for every Transformer.
@@ -92,9 +94,7 @@ class Task(Protocol):
             RequestError: as of `build`.
         """
 
-    def loss(self, target: Any, output: Any) -> Any:
-        """Return the training loss of each item of a batch, (B,)."""
-
+    @abstractmethod
     def evaluate(self, model: keras.Model, part: str = "test", **settings: Any) -> Report:
         """Score a model and the baselines on one part of the loaded data.
 
@@ -123,6 +123,7 @@ class Task(Protocol):
         """
         raise NotImplementedError
 
+    @abstractmethod
     def serve(self, model: keras.Model, inputs: Any, **settings: Any) -> np.ndarray:
         """Return predictions for a user's raw inputs, such as histories or sentences.
 
@@ -130,9 +131,11 @@ class Task(Protocol):
             RequestError: the inputs have the wrong form, or are None and the task needs some.
         """
 
+    @abstractmethod
     def save(self, folder: Path) -> None:
         """Write the files that predictions need when the data are not available."""
 
+    @abstractmethod
     def load_from(self, folder: Path) -> None:
         """Read what `save` wrote.
 
@@ -164,7 +167,7 @@ class Chunk(Protocol):
         """Return the first steps; all if there are fewer."""
 
 
-class Learner(Protocol):
+class Learner(ABC):
     """Trains a model on the data of its task; every kind has a subclass.
 
     All random numbers of an epoch depend only on the seed, the epoch and the number of the step.
@@ -203,6 +206,7 @@ class Learner(Protocol):
         """Assign values to `trained_variables`."""
         assign(self.trained_variables(), values)
 
+    @abstractmethod
     def chunks(self, epoch: int) -> Sequence[Chunk]:
         """Return the steps of an epoch in order, as chunks.
 
@@ -210,6 +214,7 @@ class Learner(Protocol):
             epoch: number of the epoch, from 1.
         """
 
+    @abstractmethod
     def train(self, chunk: Any, rates: np.ndarray, first_step: int) -> Losses:
         """Run the gradient steps of one chunk.
 
@@ -219,12 +224,14 @@ class Learner(Protocol):
             first_step: number of gradient steps of the run before this chunk.
         """
 
+    @abstractmethod
     def validate(self, epoch: int) -> dict[str, float]:
         """Return metrics of the validation part, with the prefix `val_`; none without such a part.
 
         Every epoch has the same names; a metric that an epoch skips is NaN.
         """
 
+    @abstractmethod
     def report(self) -> Report:
         """Score the model on the test part with its current weights."""
 
@@ -235,10 +242,6 @@ class Learner(Protocol):
     def examples(self) -> dict[str, np.ndarray] | None:
         """Return attention weights on a few test items; None if the model has no attention."""
         return None
-
-    def epoch_figures(self, epoch: int) -> Mapping[str, Figure]:
-        """Return figures by file name to show during training; most epochs have none."""
-        return {}
 
 
 def assign(variables: Sequence[Any], values: Sequence[np.ndarray]) -> None:
