@@ -9,7 +9,7 @@ import pytest
 
 from attnlab.cli import main
 from attnlab.config.options import CONFIG_DIR, option_content, options
-from attnlab.tasks.answering.corpora.corpus_statistics import CATALOG as ANSWERING
+from attnlab.tasks.answering.corpora import CATALOG as ANSWERING
 from attnlab.tasks.classification.corpora.corpus_statistics import CATALOG
 from attnlab.tasks.language.catalog import CATALOG as LANGUAGE
 from attnlab.tasks.texts.corpus_statistics import CATALOG as MASKED_WORDS

@@ -18,7 +18,7 @@ from attnlab.encoders.vectors import mean_vectors, vectors_by
 from attnlab.errors import RequestError
 from attnlab.records.run_directory import RunDirectory
 from attnlab.run.loading import TrainedRun
-from attnlab.tasks.answering.models.pretrained import PretrainedReader
+from attnlab.tasks.answering.models import PretrainedReader
 from attnlab.tasks.classification.models.pretrained import PretrainedClassifier
 from attnlab.training.keras_internals import OptimizerFunction
 

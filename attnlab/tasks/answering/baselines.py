@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy as np
 
-from attnlab.tasks.answering.corpora.corpus import Asked
+from attnlab.tasks.answering.corpora import Question
 from attnlab.text.sentences import sentence_spans
 from attnlab.text.words import split_words, word_spans
 
@@ -17,66 +15,26 @@ _MOST_WORDS = 20_000
 _PLAIN = frozenset("a an the of in on at to by for and or was were is are did do does be".split())
 
 
-class _Sentence(NamedTuple):
-    """The (start, end) of a sentence in its text."""
-
-    start: int
-    end: int
-
-
-def baselines(train: Sequence[Asked], asked: Sequence[Asked]) -> dict[str, list[str]]:
+def baselines(train: Sequence[Question], questions: Sequence[Question]) -> dict[str, list[str]]:
     """Return the answers of each baseline by its name.
 
-    - `position`: the words at the most frequent place of answers in train, for questions with the
-      same question word.
-    - `sentence`: the sentence whose words are most similar to the question's.
+    - `sentence`: the sentence of the text whose words are most similar to the question's.
     - `phrase`: the longest run of words in that sentence that are not in the question; the first
       of equally long ones.
     - `no_answer`: always "no answer"; only if some questions have none.
     """
-    sentences = best_sentences(train, asked)
-    found = {
-        "position": most_frequent_place(train, asked),
-        "sentence": [each.text[s.start : s.end] for each, s in zip(asked, sentences, strict=True)],
-        "phrase": [
-            longest_new_run(each.question, each.text[s.start : s.end])
-            for each, s in zip(asked, sentences, strict=True)
-        ],
-    }
-    if not all(each.answers for each in (*train, *asked)):
-        found["no_answer"] = [""] * len(asked)
-    return found
+    sentences = best_sentences(train, questions)
+    phrases = [
+        longest_new_run(each.question, sentence)
+        for each, sentence in zip(questions, sentences, strict=True)
+    ]
+    answers = {"sentence": sentences, "phrase": phrases}
+    if not all(each.answers for each in (*train, *questions)):
+        answers["no_answer"] = [""] * len(questions)
+    return answers
 
 
-def most_frequent_place(train: Sequence[Asked], asked: Sequence[Asked]) -> list[str]:
-    """Return the words of each text at the most frequent place of answers.
-
-    A place is the number of an answer's first word, and its number of words; the earliest of
-    equally frequent places counts. A text that is too short gives its last words.
-    """
-    places: dict[str, Counter[tuple[int, int]]] = defaultdict(Counter)
-    everywhere: Counter[tuple[int, int]] = Counter()
-    words = _Words()
-    for each in train:
-        for answer in each.answers[:1]:
-            spans = words.of(each.text)
-            first = sum(end <= answer.start for _, end in spans)
-            place = first, sum(start < answer.end for start, _ in spans) - first
-            places[each.group][place] += 1
-            everywhere[place] += 1
-    usual = {group: _most_frequent(found) for group, found in places.items()}
-    any_ = _most_frequent(everywhere)
-    found = []
-    for each in asked:
-        spans = words.of(each.text)
-        first, count = usual.get(each.group, any_)
-        first = max(min(first, len(spans) - count), 0)
-        own = spans[first : first + count]
-        found.append(each.text[own[0][0] : own[-1][1]] if own else "")
-    return found
-
-
-def best_sentences(train: Sequence[Asked], asked: Sequence[Asked]) -> list[_Sentence]:
+def best_sentences(train: Sequence[Question], questions: Sequence[Question]) -> list[str]:
     """Return the sentence of each text whose tf-idf has the largest cosine with the question's.
 
     The first of equally similar sentences counts. Word frequencies are those of the sentences in
@@ -84,20 +42,28 @@ def best_sentences(train: Sequence[Asked], asked: Sequence[Asked]) -> list[_Sent
     """
     from sklearn.feature_extraction.text import TfidfVectorizer
 
-    texts = dict.fromkeys(each.text for each in train)
-    known = [text[start:end] for text in texts for start, end in _sentences(text)]
-    vectorizer = TfidfVectorizer(analyzer=_words, max_features=_MOST_WORDS).fit(known)
-    spans = {text: _sentences(text) for text in dict.fromkeys(each.text for each in asked)}
-    firsts = dict(zip(spans, np.cumsum([0, *map(len, spans.values())]), strict=False))
-    all_ = [text[start:end] for text, own in spans.items() for start, end in own]
-    memory = vectorizer.transform(all_)
-    queries = vectorizer.transform([each.question for each in asked])
-    found = []
-    for number, each in enumerate(asked):
-        own, first = spans[each.text], firsts[each.text]
-        similar = (memory[first : first + len(own)] @ queries[number].T).toarray().ravel()
-        found.append(_Sentence(*own[int(similar.argmax())]))
-    return found
+    def split(texts: Sequence[str]) -> list[list[str]]:
+        """Return the sentences of each text; the whole text if no sentence is found."""
+        spans = [sentence_spans(text) or [(0, len(text))] for text in texts]
+        return [
+            [text[start:end] for start, end in pairs]
+            for text, pairs in zip(texts, spans, strict=True)
+        ]
+
+    vectorizer = TfidfVectorizer(
+        analyzer=lambda text: split_words(text.lower()), max_features=_MOST_WORDS
+    )
+    training_texts = [*dict.fromkeys(each.text for each in train)]
+    vectorizer.fit([sentence for sentences in split(training_texts) for sentence in sentences])
+    texts = [*dict.fromkeys(each.text for each in questions)]
+    sentences_of = dict(zip(texts, split(texts), strict=True))
+    vectors_of = {text: vectorizer.transform(own) for text, own in sentences_of.items()}
+    queries = vectorizer.transform([each.question for each in questions])
+    sentences = []
+    for number, each in enumerate(questions):
+        similarities = (vectors_of[each.text] @ queries[number].T).toarray().ravel()
+        sentences.append(sentences_of[each.text][int(np.argmax(similarities))])
+    return sentences
 
 
 def longest_new_run(question: str, sentence: str) -> str:
@@ -114,38 +80,8 @@ def longest_new_run(question: str, sentence: str) -> str:
             runs.append([])
         else:
             runs[-1].append((start, end))
-    trimmed = [_without_plain_end(sentence, run) for run in runs]
-    longest = max(trimmed, key=len)
+    for run in runs:
+        while run and sentence[slice(*run[-1])].lower() in _PLAIN:
+            run.pop()
+    longest = max(runs, key=len)
     return sentence[longest[0][0] : longest[-1][1]] if longest else sentence
-
-
-def _without_plain_end(sentence: str, run: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    while run and sentence[run[-1][0] : run[-1][1]].lower() in _PLAIN:
-        run = run[:-1]
-    return run
-
-
-def _sentences(text: str) -> list[tuple[int, int]]:
-    """Return (start, end) of each sentence; the whole text if no sentence is found."""
-    return sentence_spans(text) or [(0, len(text))]
-
-
-class _Words:
-    """Finds words; the latest text is cached, since consecutive questions share their text."""
-
-    def __init__(self) -> None:
-        self._last: tuple[str, list[tuple[int, int]]] = ("", [])
-
-    def of(self, text: str) -> list[tuple[int, int]]:
-        """Return (start, end) of each word of a text."""
-        if text != self._last[0]:
-            self._last = text, word_spans(text)
-        return self._last[1]
-
-
-def _most_frequent(places: Counter[tuple[int, int]]) -> tuple[int, int]:
-    return min(places, key=lambda place: (-places[place], place), default=(0, 1))
-
-
-def _words(text: str) -> list[str]:
-    return split_words(text.lower())

@@ -29,8 +29,12 @@ class Cut(NamedTuple):
 
     def holding(self, start: int, end: int) -> tuple[int, int] | None:
         """Return the first and the last token that share a character with text[start:end]."""
-        found = [n for n, (first, last) in enumerate(self.spans) if first < end and start < last]
-        return (found[0], found[-1]) if found else None
+        tokens = [n for n, (first, last) in enumerate(self.spans) if first < end and start < last]
+        return (tokens[0], tokens[-1]) if tokens else None
+
+    def characters(self, first: int, last: int) -> tuple[int, int]:
+        """Return (start, end) in the original text of the words from token `first` to `last`."""
+        return self.spans[first][0], self.spans[last][1]
 
 
 class WindowRows(NamedTuple):

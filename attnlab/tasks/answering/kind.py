@@ -25,9 +25,9 @@ KIND = Kind(
         learner=f"{_HERE}.learner:AnsweringLearner",
         together=8,
         classes={
-            "rnn": f"{_HERE}.models.recurrent:RecurrentReader",
-            "transformer": f"{_HERE}.models.transformer:TransformerReader",
-            "pretrained": f"{_HERE}.models.pretrained:PretrainedReader",
+            "rnn": f"{_HERE}.models:RecurrentReader",
+            "transformer": f"{_HERE}.models:TransformerReader",
+            "pretrained": f"{_HERE}.models:PretrainedReader",
         },
         resolve=with_the_encoders_attention,
     ),
@@ -49,7 +49,7 @@ KIND = Kind(
         bars=("train_loss", "val_loss", "val_f1"),
         text_columns=(
             *("id", "question", "group", "answer", "prediction"),
-            *("position", "sentence", "phrase"),  # baselines
+            *("sentence", "phrase"),  # baselines
         ),
     ),
     predictions=Predictions(
@@ -67,7 +67,7 @@ KIND = Kind(
     ),
     data=KindData(
         takes_corpus=True,
-        catalog=f"{_HERE}.corpora.corpus_statistics:CATALOG",
+        catalog=f"{_HERE}.corpora:CATALOG",
     ),
     views=f"{_HERE}.shown:VIEWS",
 )

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+import numpy as np
 
 from attnlab.config.sections import RunConfig
-from attnlab.tasks.accuracy_tests import chosen_examples
-from attnlab.tasks.answering.examples import looked_at
-from attnlab.tasks.answering.report import measured
+from attnlab.tasks.answering.examples import attention_on_questions
+from attnlab.tasks.answering.report import measure
 from attnlab.tasks.in_memory import InMemoryLearner
 
 if TYPE_CHECKING:
-    from attnlab.tasks.answering.models.reader import Reader
+    from attnlab.tasks.answering.models import Reader
     from attnlab.tasks.answering.task import Answer
     from attnlab.tasks.base import Report
+
+_EXAMPLES = 8  # questions whose attention is recorded
 
 
 class AnsweringLearner(InMemoryLearner):
@@ -22,33 +25,41 @@ class AnsweringLearner(InMemoryLearner):
     def __init__(self, config: RunConfig, task: Answer, model: Reader) -> None:
         self._task = task
         parts = task.data.parts.items()
-        inputs = {name: part.rows.tokens for name, part in parts}
-        targets = {name: part.rows.targets for name, part in parts}
-        # The compiled program depends on these sizes, which the shape of a row doesn't show.
-        sizes = model.question_places, model.text_places
-        own = {"faster_with_xla": model.faster_with_xla, "sizes": sizes}
-        super().__init__(config, model, task.loss, inputs, targets, **own)
+        super().__init__(
+            config,
+            model,
+            task.loss,
+            {name: part.rows.tokens for name, part in parts},
+            {name: part.rows.targets for name, part in parts},
+            faster_with_xla=model.faster_with_xla,
+            # The compiled program depends on these sizes, which the shape of a row doesn't show.
+            sizes=(model.question_places, model.text_places),
+        )
 
     def validate(self, epoch: int) -> dict[str, float]:
         """Return `val_loss` in nats over windows, `val_exact_match` and `val_f1` over questions."""
+        part = self._task.data.parts["validation"]
         logits = self.program.predict(self.rows["validation"])
-        questions = self._task.data.parts["validation"].questions
-        found = measured(questions, [said.text for said in self._task.said(logits, "validation")])
-        loss = self._task.loss_of(logits, "validation")
-        return {"val_loss": loss, **{f"val_{name}": 100 * v.mean() for name, v in found.items()}}
+        answers = [answer.text for answer in self._task.predicted_answers(logits, part)]
+        scores = measure(part.questions, answers)
+        loss = self._task.mean_loss(logits, part)
+        return {"val_loss": loss, **{f"val_{name}": 100 * v.mean() for name, v in scores.items()}}
 
     def report(self) -> Report:
         """Score the answers of the test part and the baselines."""
         return self._task.report(self.program.predict(self.rows["test"]))
 
-    def examples(self) -> dict[str, Any] | None:
-        """Return attention on a few test questions, both right and wrong ones; see `looked_at`.
+    def examples(self) -> dict[str, np.ndarray] | None:
+        """Return the attention on test questions at equal distances, and their `index`.
 
-        None if the model has no attention.
+        See `attention_on_questions`.
         """
-        task = self._task
-        said = task.said(self.program.predict(self.rows["test"]), "test")
-        part = task.data.parts["test"]
-        right = measured(part.questions, [each.text for each in said])["exact_match"] > 0
-        chosen = chosen_examples(right)
-        return looked_at(task, part, said, chosen, self.program.attend)
+        task, whole = self._task, self._task.data.parts["test"]
+        numbers = np.unique(np.linspace(0, len(whole) - 1, _EXAMPLES).astype(int))
+        part, windows = whole.select(numbers)
+        logits = self.program.predict(self.rows["test"][windows])
+        predicted = task.predicted_answers(logits, part)
+        arrays = attention_on_questions(
+            part, predicted, task.question_places, task.words, self.program.attend
+        )
+        return None if arrays is None else {**arrays, "index": numbers}

@@ -31,31 +31,31 @@ def normalized_answer(text: str) -> str:
     return " ".join(_ARTICLES.sub(" ", bare).split())
 
 
-def exact(said: str, answer: str) -> float:
+def exact(predicted: str, answer: str) -> float:
     """Return 1 if both are equal after normalization, else 0."""
-    return float(normalized_answer(said) == normalized_answer(answer))
+    return float(normalized_answer(predicted) == normalized_answer(answer))
 
 
-def f1(said: str, answer: str) -> float:
+def f1(predicted: str, answer: str) -> float:
     """Return 2 P R / (P + R) of the shared words, counted with repetitions.
 
     If one of them has no words, it is 1 if the other has none either, else 0, as in version 2.0 of
     SQuAD. Version 1.1 gives 0 if both are empty.
     """
-    given, right = (normalized_answer(text).split() for text in (said, answer))
-    if not given or not right:
-        return float(given == right)
-    shared = sum((Counter(given) & Counter(right)).values())
+    words, right_words = (normalized_answer(text).split() for text in (predicted, answer))
+    if not words or not right_words:
+        return float(words == right_words)
+    shared = sum((Counter(words) & Counter(right_words)).values())
     if not shared:
         return 0.0
-    precision, recall = shared / len(given), shared / len(right)
+    precision, recall = shared / len(words), shared / len(right_words)
     return 2 * precision * recall / (precision + recall)
 
 
-def best(measure: Callable[[str, str], float], said: str, answers: Sequence[str]) -> float:
+def best(measure: Callable[[str, str], float], predicted: str, answers: Sequence[str]) -> float:
     """Return the largest value of a measure over all right answers; if there are none, over "".
 
     Answers that are empty after normalization are ignored, as in version 2.0 of SQuAD.
     """
-    known = [answer for answer in answers if normalized_answer(answer)] or [""]
-    return max(measure(said, answer) for answer in known)
+    right = [answer for answer in answers if normalized_answer(answer)] or [""]
+    return max(measure(predicted, answer) for answer in right)

@@ -93,7 +93,7 @@ class AnswerPredictor(TextPredictor):
 
     def draw(self, results: Sequence[Answered], **settings: Any) -> Figure:
         """Draw the attention of the text's words on the words of the question."""
-        from attnlab.tasks.answering.shown.figures import attention_figure
+        from attnlab.tasks.answering.shown import attention_figure
 
         ((question, _),) = results
         kept = self.task.looked(self.model, question, self._text)

@@ -2,35 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from attnlab.tasks.answering.baselines import baselines
-from attnlab.tasks.answering.corpora.corpus import Asked
+from attnlab.tasks.answering.corpora import Question
 from attnlab.tasks.answering.measures import best, exact, f1
 from attnlab.tasks.base import Report
 from attnlab.text.cleaning import one_line
 
 if TYPE_CHECKING:
-    from attnlab.tasks.answering.data import AskedTexts
+    from attnlab.tasks.answering.data import QuestionData
     from attnlab.tasks.answering.spans import PredictedAnswer
 
-_MEASURES = {"exact_match": exact, "f1": f1}
 
-
-def measured(asked: Sequence[Asked], said: Sequence[str]) -> dict[str, np.ndarray]:
+def measure(questions: Sequence[Question], answers: Sequence[str]) -> dict[str, np.ndarray]:
     """Return `exact_match` and `f1` per question, (N,), from 0 to 1, for the best right answer."""
-    texts = [[answer.text for answer in each.answers] for each in asked]
+    right = [[answer.text for answer in each.answers] for each in questions]
     return {
-        name: np.array([best(measure, *pair) for pair in zip(said, texts, strict=True)])
-        for name, measure in _MEASURES.items()
+        name: np.array([best(score, *pair) for pair in zip(answers, right, strict=True)])
+        for name, score in {"exact_match": exact, "f1": f1}.items()
     }
 
 
 def build_report(
-    data: AskedTexts, part: str, said: Sequence[PredictedAnswer], loss: float
+    data: QuestionData, part: str, predicted: Sequence[PredictedAnswer], loss: float
 ) -> Report:
     """Score a model's answers to the questions of a part, and the baselines.
 
@@ -38,95 +36,75 @@ def build_report(
     that baseline makes no error. `groups` has the results by question word and, if some questions
     have no answer, by whether there is one.
     """
-    asked = data.parts[part].questions
-    own = measured(asked, [each.text for each in said])
-    rules = baselines(data.parts["train"].questions, asked)
-    others = {name: measured(asked, answers) for name, answers in rules.items()}
-    metrics = {**_means(own), "loss": loss if np.isfinite(loss) else None}
-    scores = {name: _means(each) for name, each in others.items()}
+    questions = data.parts[part].questions
+    scores = measure(questions, [answer.text for answer in predicted])
+    rules = baselines(data.parts["train"].questions, questions)
+    rule_scores = {name: measure(questions, answers) for name, answers in rules.items()}
+
+    def skill(name: str) -> float | None:
+        error, usual = (
+            1.0 - float(values["exact_match"].mean()) for values in (scores, rule_scores[name])
+        )
+        return 1.0 - error / usual if usual else None
+
     # Of equally good baselines the last one, which uses more of the texts.
-    strongest = max(reversed(scores), key=lambda name: scores[name]["exact_match"] or 0.0)
-    skills = {
-        name: _skill(own["exact_match"], each["exact_match"]) for name, each in others.items()
-    }
+    strongest = max(reversed(rules), key=lambda name: rule_scores[name]["exact_match"].mean())
     return Report(
-        metrics=metrics,
-        baselines=scores,
+        metrics={**_percent(scores), "loss": loss if np.isfinite(loss) else None},
+        baselines={name: _percent(values) for name, values in rule_scores.items()},
         best_baseline=strongest,
-        skill=skills[strongest],
-        notes=[*_notes(data), *data.limits(*dict.fromkeys(("train", part)))],
-        predictions=_predictions(asked, said, own, rules),
+        skill=skill(strongest),
+        skills={name: skill(name) for name in rules},
+        notes=[*data.notes],
+        predictions=_predictions(questions, predicted, scores, rules),
         units="percent of the questions",
-        skills=skills,
         metric="exact_match",
-        details={
-            "groups": _groups(asked, own),
-            "best_possible_exact_match": data.best_possible(part),
-            **({"left_out": dict(data.left_out)} if data.left_out else {}),
-        },
+        details={"groups": _groups(questions, scores)},
     )
 
 
-def _means(values: Mapping[str, np.ndarray]) -> dict[str, float | None]:
-    return {name: 100.0 * float(each.mean()) for name, each in values.items()}
+def _percent(values: Mapping[str, np.ndarray]) -> dict[str, float | None]:
+    return {name: 100.0 * float(column.mean()) for name, column in values.items()}
 
 
-def _skill(own: np.ndarray, other: np.ndarray) -> float | None:
-    error, usual = (1.0 - float(each.mean()) for each in (own, other))
-    return 1.0 - error / usual if usual else None
-
-
-def _groups(asked: Sequence[Asked], own: Mapping[str, np.ndarray]) -> dict[str, dict[str, Any]]:
+def _groups(
+    questions: Sequence[Question], scores: Mapping[str, np.ndarray]
+) -> dict[str, dict[str, Any]]:
     """Return counts and scores by question word, and of questions with and without an answer."""
-    words = np.array([each.group for each in asked])
-    chosen = {str(name): words == name for name in sorted(set(words.tolist()))}
-    answered = np.array([bool(each.answers) for each in asked])
+    words = np.array([each.group for each in questions])
+    masks = {str(name): words == name for name in sorted(set(words.tolist()))}
+    answered = np.array([bool(each.answers) for each in questions])
     if not answered.all():
-        chosen |= {"with an answer": answered, "without an answer": ~answered}
+        masks |= {"with an answer": answered, "without an answer": ~answered}
     return {
-        name: {"n": int(rows.sum()), **_means({key: each[rows] for key, each in own.items()})}
-        for name, rows in chosen.items()
-        if rows.any()
+        name: {"n": int(mask.sum()), **_percent({key: v[mask] for key, v in scores.items()})}
+        for name, mask in masks.items()
+        if mask.any()
     }
-
-
-def _notes(data: AskedTexts) -> list[str]:
-    notes = [*data.said]
-    if data.cut:
-        total = sum(data.counts().values())
-        notes.append(f"The end of {data.cut:,} of the {total:,} questions was cut off.")
-    windows = sum(len(part.rows.owners) for part in data.parts.values())
-    if windows > (total := sum(data.counts().values())):
-        notes.append(
-            f"Long texts were read in windows: {windows:,} of them for the {total:,} questions."
-        )
-    return notes
 
 
 def _predictions(
-    asked: Sequence[Asked],
-    said: Sequence[PredictedAnswer],
-    own: Mapping[str, np.ndarray],
+    questions: Sequence[Question],
+    predicted: Sequence[PredictedAnswer],
+    scores: Mapping[str, np.ndarray],
     rules: Mapping[str, Sequence[str]],
 ) -> dict[str, np.ndarray]:
     """Return a row per question; places are characters of its text, -1 for "no answer"."""
-    places = [(-1, -1) if each.start is None else (each.start, each.end) for each in said]
-    starts, ends = np.array(places, np.int64).T
+
+    def lines(texts: Iterable[str]) -> np.ndarray:
+        return np.array([one_line(text) for text in texts], object)
+
     return {
-        "index": np.arange(len(asked)),
-        "id": _lines(each.id for each in asked),
-        "question": _lines(each.question for each in asked),
-        "group": _lines(each.group for each in asked),
-        "answer": _lines(each.answers[0].text if each.answers else "" for each in asked),
-        "prediction": _lines(each.text for each in said),
-        "start": starts,
-        "end": ends,
-        "probability": np.round([each.probability for each in said], 6),
-        "exact_match": own["exact_match"].astype(int),
-        "f1": np.round(own["f1"], 6),
-        **{name: _lines(answers) for name, answers in rules.items()},
+        "index": np.arange(len(questions)),
+        "id": lines(each.id for each in questions),
+        "question": lines(each.question for each in questions),
+        "group": lines(each.group for each in questions),
+        "answer": lines(each.answers[0].text if each.answers else "" for each in questions),
+        "prediction": lines(answer.text for answer in predicted),
+        "start": np.array([-1 if each.start is None else each.start for each in predicted]),
+        "end": np.array([-1 if each.end is None else each.end for each in predicted]),
+        "probability": np.round([answer.probability for answer in predicted], 6),
+        "exact_match": scores["exact_match"].astype(int),
+        "f1": np.round(scores["f1"], 6),
+        **{name: lines(answers) for name, answers in rules.items()},
     }
-
-
-def _lines(texts: Any) -> np.ndarray:
-    return np.array([one_line(text) for text in texts], object)

@@ -38,11 +38,10 @@ def best_spans(
     """Return the best spans of each question, the best one first.
 
     A span's score is its start logit + its end logit, end >= start, at most `longest` tokens
-    (Devlin et al. 2019, arXiv 1810.04805, section 4.2); if several
-    windows have the span, the largest score counts. Its probability is its share of the sum of
-    exp(score) over all spans. Difference: BERT takes the score of the window with the most context
-    around the span. If no span has a finite score, as in a text without tokens, the result is "no
-    answer" with probability 0.
+    (Devlin et al. 2019, arXiv 1810.04805, section 4.2); if several windows have the span, the
+    largest score counts. Its probability is its share of the sum of exp(score) over all spans.
+    Difference: BERT takes the score of the window with the most context around the span. If no span
+    has a finite score, as in a text without tokens, the result is "no answer" with probability 0.
 
     With a `threshold`, "no answer" is a candidate, too. Its score is that of START, the smallest of
     all windows, as in run_squad (section 4.3). It comes first if its score exceeds that of the best
@@ -58,12 +57,26 @@ def best_spans(
     """
     borders = np.searchsorted(rows.owners, np.arange(len(lengths) + 1))
     for number, length in enumerate(lengths):
-        own = slice(borders[number], borders[number + 1])
-        scores = span_scores(logits[own], rows.starts[own], length, longest)
-        none = None
+        windows = slice(borders[number], borders[number + 1])
+        scores = span_scores(logits[windows], rows.starts[windows], length, longest).ravel()
+        some = min(count, int(np.isfinite(scores).sum()))
+        places = np.argpartition(-scores, some - 1)[:some] if some else np.arange(0)
+        places = places[np.lexsort((places, -scores[places]))]
+        candidates: list[tuple[tuple[int, int] | None, float]] = [
+            ((place // longest, place // longest + place % longest), float(scores[place]))
+            for place in places.tolist()
+        ]
+        best = float(scores[places[0]]) if some else 0.0
+        total = best + np.log(np.exp(scores - best).sum()) if some else -np.inf
         if threshold is not None:
-            none = float(logits[own, :, 0].astype(np.float64).sum(axis=1).min())
-        yield _best(scores, none, threshold or 0.0, count)
+            start_score = float(logits[windows, :, 0].astype(np.float64).sum(axis=1).min())
+            total = np.logaddexp(total, start_score)
+            # "no answer" is the first of all candidates, or else never better than the best span.
+            rank = sum(score >= start_score for _, score in candidates)
+            is_first = not candidates or start_score - candidates[0][1] > threshold
+            candidates.insert(0 if is_first else max(rank, 1), (None, start_score))
+        spans = [Span(tokens, float(np.exp(score - total))) for tokens, score in candidates]
+        yield spans[:count] or [Span(None, 0.0)]
 
 
 def span_scores(logits: np.ndarray, starts: np.ndarray, length: int, longest: int) -> np.ndarray:
@@ -79,31 +92,8 @@ def span_scores(logits: np.ndarray, starts: np.ndarray, length: int, longest: in
     """
     scores = np.full((length, longest), -np.inf)
     for (begins, ends), start in zip(logits[:, :, 1:].astype(np.float64), starts, strict=True):
-        known = min(len(begins), length - start)
-        for more in range(min(longest, known)):
-            found = begins[: known - more] + ends[more:known]
-            place = scores[start : start + known - more, more]
-            np.maximum(place, found, out=place)
+        size = min(len(begins), length - start)
+        for more in range(min(longest, size)):
+            window = scores[start : start + size - more, more]
+            np.maximum(window, begins[: size - more] + ends[more:size], out=window)
     return scores
-
-
-def _best(scores: np.ndarray, none: float | None, threshold: float, count: int) -> list[Span]:
-    flat = scores.ravel()
-    some = min(count, int(np.isfinite(flat).sum()))
-    chosen = np.argpartition(-flat, some - 1)[:some] if some else np.arange(0)
-    chosen = chosen[np.lexsort((chosen, -flat[chosen]))]
-    largest = max([*flat[chosen[:1]].tolist(), *([none] if none is not None else [])], default=0.0)
-    total = np.exp(flat - largest).sum()
-    total += np.exp(none - largest) if none is not None else 0.0
-    found = []
-    for place in chosen.tolist():
-        first, more = divmod(place, scores.shape[1])
-        found.append(Span((first, first + more), float(np.exp(flat[place] - largest) / total)))
-    if none is None:
-        return found or [Span(None, 0.0)]
-    nothing = Span(None, float(np.exp(none - largest) / total))
-    if not found or none - flat[chosen[0]] > threshold:
-        return [nothing, *found][:count]
-    behind = sum(flat[place] >= none for place in chosen)
-    found.insert(max(int(behind), 1), nothing)
-    return found[:count]

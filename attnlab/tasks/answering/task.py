@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -10,16 +11,18 @@ import numpy as np
 
 from attnlab.encoders.opening import open_source, require_known
 from attnlab.errors import RequestError
-from attnlab.tasks.answering.corpora.corpus import Asked, Corpus, divided
-from attnlab.tasks.answering.data import AskedPart, AskedTexts
+from attnlab.tasks.answering.corpora import Question, QuestionCorpus
+from attnlab.tasks.answering.data import QuestionData, QuestionPart
 from attnlab.tasks.answering.encoding import Cut, cut_question, cut_text, make_rows
 from attnlab.tasks.answering.kind import KIND
 from attnlab.tasks.answering.spans import PredictedAnswer, Span, best_spans
 from attnlab.tasks.base import Report, require_part
+from attnlab.tasks.data.corpus import digest_of
+from attnlab.tasks.data.division import divide
 from attnlab.tasks.declaration import Kind, Progress
 from attnlab.tasks.models import build_model
-from attnlab.tasks.text_corpus import digest_of
 from attnlab.tasks.text_task import TextTask
+from attnlab.text.cleaning import text_key
 from attnlab.text.tokenizers import PAD, UNKNOWN
 
 if TYPE_CHECKING:
@@ -28,7 +31,7 @@ if TYPE_CHECKING:
 
     from attnlab.attention.base import Attention
     from attnlab.config.sections import Option
-    from attnlab.tasks.answering.models.reader import Reader
+    from attnlab.tasks.answering.models import Reader
 
 _TOGETHER = 256  # batch size of predictions
 
@@ -47,9 +50,9 @@ class Answer(TextTask):
     kind: ClassVar[Kind] = KIND
     name: ClassVar[str] = "answer"
     monitor: ClassVar[tuple[str, str]] = ("val_f1", "max")
-    data: AskedTexts
-    question_places: int  # Q, END included
-    text_places: int  # P
+    data: QuestionData
+    question_places: int = 3  # Q, END included; `load` sets it
+    text_places: int = 5  # P
     nullable: bool
 
     _file = "reading.json"
@@ -57,7 +60,7 @@ class Answer(TextTask):
     def __init__(
         self,
         *,
-        corpus: Corpus,
+        corpus: QuestionCorpus,
         cache: Path,
         tokenizer: str = "word",
         vocabulary: int = 20_000,
@@ -83,84 +86,94 @@ class Answer(TextTask):
             "stride": stride,
         }
 
-    def load(self, seed: int = 0, progress: Progress | None = None) -> AskedTexts:
+    def load(self, seed: int = 0, progress: Progress | None = None) -> QuestionData:
         """Find the corpus, split it by the seed, and tokenize its questions and texts.
 
         Raises:
             RequestError: the corpus is missing, damaged or too small.
         """
         self.corpus.open(self.cache, progress)
-        parts = divided(self.corpus, seed, ignore_case=self.ignores_case(seed))
-        train = parts["train"]
-        known = [*(each.question for each in train), *dict.fromkeys(each.text for each in train)]
-        self.find_tokenizer(known, seed)
-        asked = [each for part in parts.values() for each in part]
-        questions = [cut_question(self.tokenizer, each.question) for each in asked]
-        texts = self._cut_texts(asked, progress)
-        if self.source:
-            require_known([text.tokens for text in texts.values()], self.source)
-        self.question_places = 1 + min(max(map(len, questions)), self.text["max_question"])
+        # A text has many questions, one after the other: its key is computed once.
+        key = lru_cache(maxsize=1)(partial(text_key, ignore_case=self.ignores_case(seed)))
+        corpus_parts = divide(self.corpus, seed, lambda question: key(question.text))
+        train = corpus_parts["train"]
+        self.find_tokenizer(
+            [*(each.question for each in train), *dict.fromkeys(each.text for each in train)], seed
+        )
+        asked = [question for questions in corpus_parts.values() for question in questions]
+        unique_texts = list(dict.fromkeys(question.text for question in asked))
+        texts: dict[str, Cut] = {}
+        for done, text in enumerate(unique_texts):
+            texts[text] = cut_text(self.tokenizer, text)
+            if progress and done % _TOGETHER == 0:
+                progress(done, len(unique_texts), "texts in tokens")
+        tokens = {each.question: cut_question(self.tokenizer, each.question) for each in asked}
         longest = max(len(text.tokens) for text in texts.values())
-        self.text_places = min(longest, self.text["max_length"], self._most_text())
+        self.question_places = 1 + min(max(map(len, tokens.values())), self.text["max_question"])
+        self.text_places = min(longest, self.text["max_length"])
         decisive = [self.corpus.digest(), self.text, seed]
         if self.source:
+            require_known([text.tokens for text in texts.values()], self.source)
+            if self.source.most:
+                room = self.source.most - self.question_places - 2  # START and the last END
+                if room < 2:
+                    raise RequestError(
+                        f"task.max_question: expected at most {self.source.most - 5}, which leaves "
+                        f"room for a text in the {self.source.most} places of {self.source.path}, "
+                        f"got {self.text['max_question']}."
+                    )
+                self.text_places = min(self.text_places, room)
             decisive += [self.tokenizer.vocabulary, self.text_places]
-        cut = iter(questions)
-        made = {name: self._part(part, cut, texts) for name, part in parts.items()}
-        most = min(self.max_answer, self.text_places)
-        self.data = AskedTexts(
+        notes = [*self.corpus.notes]
+        if cut := sum(len(tokens[each.question]) >= self.question_places for each in asked):
+            notes.append(f"The end of {cut:,} of the {len(asked):,} questions was cut off.")
+        parts = {}
+        for name, questions in corpus_parts.items():
+            parts[name] = part = self._part(questions, tokens, texts)
+            windows = len(part.rows.owners)
+            if windows > len(part):
+                notes.append(
+                    f"Long texts of {name} were read in windows: {windows:,} of them for the "
+                    f"{len(part):,} questions."
+                )
+            if count := part.inexpressible(min(self.max_answer, self.text_places)):
+                notes.append(
+                    f"{count:,} of the {len(part):,} answers of {name} can't be expressed exactly, "
+                    "because they start or end inside a word or exceed task.max_answer; the best "
+                    f"possible exact match is {100 * (1 - count / len(part)):.1f}."
+                )
+        self.nullable = not all(question.answers for question in asked)
+        self.data = QuestionData(
             name=self.corpus.name,
             source=self.corpus.origin,
             digest=digest_of(decisive),
-            parts=made,
-            cut=sum(len(each) >= self.question_places for each in questions),
-            said=self.corpus.notes,
-            left_out=self.corpus.left_out,
-            inexpressible={name: part.inexpressible(most) for name, part in made.items()},
+            longest=1 + self.question_places + self.text_places,
+            parts=parts,
+            notes=notes,
         )
-        self.nullable = self.data.nullable
         return self.data
 
-    def _most_text(self) -> int:
-        """Return the most tokens of a text that fit into the encoder with the longest question."""
-        if not self.source or not self.source.most:
-            return self.text["max_length"]
-        most = self.source.most - self.question_places - 2  # START and the last END
-        if most < 2:
-            raise RequestError(
-                f"task.max_question: expected at most {self.source.most - 5}, which leaves room "
-                f"for a text in the {self.source.most} places of {self.source.path}, got "
-                f"{self.text['max_question']}."
-            )
-        return most
-
-    def _cut_texts(self, asked: Sequence[Asked], progress: Progress | None) -> dict[str, Cut]:
-        """Tokenize each text once, since several questions are about it."""
-        texts = dict.fromkeys(each.text for each in asked)
-        found = {}
-        for done, text in enumerate(texts):
-            found[text] = cut_text(self.tokenizer, text)
-            if progress and done % _TOGETHER == 0:
-                progress(done, len(texts), "texts in tokens")
-        return found
-
     def _part(
-        self, asked: Sequence[Asked], questions: Iterator[list[int]], texts: Mapping[str, Cut]
-    ) -> AskedPart:
-        own = [texts[each.text] for each in asked]
-        places = [
+        self,
+        questions: Sequence[Question],
+        tokens: Mapping[str, list[int]],
+        texts: Mapping[str, Cut],
+    ) -> QuestionPart:
+        """Return questions with the windows of their texts, from all tokenized ones."""
+        cut_texts = [texts[each.text] for each in questions]
+        answers = [
             text.holding(each.answers[0].start, each.answers[0].end) if each.answers else None
-            for each, text in zip(asked, own, strict=True)
+            for each, text in zip(questions, cut_texts, strict=True)
         ]
-        tokens = [next(questions) for _ in asked]
-        return AskedPart(asked, own, self._rows(tokens, own, places))
-
-    def _rows(self, questions: Any, texts: Any, answers: Any) -> Any:
-        return make_rows(questions, texts, answers, stride=self.text["stride"], **self._places)
-
-    @property
-    def _places(self) -> dict[str, int]:
-        return {"question_places": self.question_places, "text_places": self.text_places}
+        rows = make_rows(
+            [tokens[each.question] for each in questions],
+            cut_texts,
+            answers,
+            stride=self.text["stride"],
+            question_places=self.question_places,
+            text_places=self.text_places,
+        )
+        return QuestionPart(questions, cut_texts, rows)
 
     def build(self, attention: Callable[..., Attention], model: Option) -> Reader:
         """Build the reader with random weights: rows (B, 1 + Q + P) to logits (B, 2, 1 + P).
@@ -168,19 +181,22 @@ class Answer(TextTask):
         Raises:
             RequestError: there is no such model for this task, or its parts don't fit.
         """
-        given = {"vocabulary": self.tokenizer.size, "source": self.source}
-        return self.begun(self._build(attention, model, **given, **self._places))
+        reader = build_model(
+            self.kind.models.classes,
+            model.name,
+            model.settings,
+            attention,
+            (None, 1 + self.question_places + self.text_places),
+            source=self.source or (open_source(self.encoder) if self.encoder else None),
+            vocabulary=self.tokenizer.size if hasattr(self, "tokenizer") else 8,
+            question_places=self.question_places,
+            text_places=self.text_places,
+        )
+        return self.begun(reader)
 
     def check(self, attention: Callable[..., Attention], model: Option) -> None:
-        """Raise the errors of `build` that don't depend on the corpus."""
-        source = open_source(self.encoder) if self.encoder else None
-        sizes = {"vocabulary": 8, "question_places": 3, "text_places": 5}
-        self._build(attention, model, **sizes, source=source)
-
-    def _build(self, attention: Callable[..., Attention], model: Option, **sizes: Any) -> Reader:
-        shape = (None, 1 + sizes["question_places"] + sizes["text_places"])
-        classes = self.kind.models.classes
-        return build_model(classes, model.name, model.settings, attention, shape, **sizes)
+        """Raise the errors of `build` that don't depend on the corpus, whose sizes are unknown."""
+        self.build(attention, model)
 
     @staticmethod
     def loss(target: tf.Tensor, logits: tf.Tensor) -> tf.Tensor:
@@ -196,6 +212,10 @@ class Answer(TextTask):
             tf.nn.sparse_softmax_cross_entropy_with_logits(target, logits), axis=-1
         )
 
+    def mean_loss(self, logits: np.ndarray, part: QuestionPart) -> float:
+        """Return the mean loss over the windows of a part."""
+        return float(np.mean(np.asarray(self.loss(part.rows.targets, logits), np.float64)))
+
     def evaluate(self, model: keras.Model, part: str = "test") -> Report:
         """Answer the questions of a part, and score the answers and the baselines.
 
@@ -206,35 +226,41 @@ class Answer(TextTask):
         rows = self.data.parts[part].rows
         return self.report(model.predict(rows.tokens, batch_size=_TOGETHER, verbose=0), part)
 
+    def report(self, logits: np.ndarray, part: str = "test") -> Report:
+        """Score the answers of one part, from its logits (W, 2, 1 + P), and the baselines."""
+        from attnlab.tasks.answering.report import build_report
+
+        questions = self.data.parts[part]
+        predicted = self.predicted_answers(logits, questions)
+        return build_report(self.data, part, predicted, self.mean_loss(logits, questions))
+
     def head_inputs(  # noqa: D102
         self, model: Any, part: str, count: int
     ) -> tuple[Any, np.ndarray | None]:
         require_part(self.data.parts, part)
         return self.data.parts[part].rows.tokens[:count], None
 
-    def report(self, logits: np.ndarray, part: str = "test") -> Report:
-        """Score the answers of one part, from its logits (W, 2, 1 + P), and the baselines."""
-        from attnlab.tasks.answering.report import build_report
+    def predicted_answers(self, logits: np.ndarray, part: QuestionPart) -> list[PredictedAnswer]:
+        """Return the best answer to each question, from the logits (W, 2, 1 + P) of its windows."""
+        spans = self._best_spans(logits, part, 1)
+        return [
+            _quote(question.text, text, best)
+            for question, text, (best, *_) in zip(part.questions, part.texts, spans, strict=True)
+        ]
 
-        return build_report(self.data, part, self.said(logits, part), self.loss_of(logits, part))
-
-    def loss_of(self, logits: np.ndarray, part: str) -> float:
-        """Return the mean loss over the windows of a part."""
-        targets = self.data.parts[part].rows.targets
-        return float(np.mean(np.asarray(self.loss(targets, logits), np.float64)))
-
-    def said(self, logits: np.ndarray, part: str) -> list[PredictedAnswer]:
-        """Return the best answer to each question of a part, from its logits (W, 2, 1 + P)."""
-        own = self.data.parts[part]
-        lengths = [len(text.tokens) for text in own.texts]
-        found = best_spans(logits, own.rows, lengths, **self._finding)
-        texts = zip(own.questions, own.texts, found, strict=True)
-        return [_said(asked.text, text, spans[0]) for asked, text, spans in texts]
-
-    @property
-    def _finding(self) -> dict[str, Any]:
+    def _best_spans(self, logits: np.ndarray, part: QuestionPart, count: int) -> list[list[Span]]:
         threshold = self.null_threshold if self.nullable else None
-        return {"longest": self.max_answer, "threshold": threshold}
+        lengths = [len(text.tokens) for text in part.texts]
+        settings = {"longest": self.max_answer, "count": count, "threshold": threshold}
+        return [*best_spans(logits, part.rows, lengths, **settings)]
+
+    def ask(self, question: str, text: str) -> QuestionPart:
+        """Return a question about any text as a part; RequestError: one of them is empty."""
+        for name, words in {"question": question, "text": text}.items():
+            if not words.strip():
+                raise RequestError(f"{name}: expected words, got none.")
+        tokens, cut = cut_question(self.tokenizer, question), cut_text(self.tokenizer, text)
+        return self._part([Question("", question, text, ())], {question: tokens}, {text: cut})
 
     def answer(
         self, model: keras.Model, question: str, text: str, count: int = 1
@@ -244,43 +270,34 @@ class Answer(TextTask):
         Raises:
             RequestError: question or text is empty.
         """
-        for name, given in {"question": question, "text": text}.items():
-            if not given.strip():
-                raise RequestError(f"{name}: expected words, got none.")
-        cut = cut_text(self.tokenizer, text)
-        rows = self._rows([cut_question(self.tokenizer, question)], [cut], [None])
-        logits = model.predict(rows.tokens, batch_size=_TOGETHER, verbose=0)
+        part = self.ask(question, text)
+        logits = model.predict(part.rows.tokens, batch_size=_TOGETHER, verbose=0)
         # Different spans of tokens can have the same characters: a word may have several tokens.
         most = count
         while True:
-            (spans,) = best_spans(logits, rows, [len(cut.tokens)], count=most, **self._finding)
-            found: dict[tuple[int | None, int | None], PredictedAnswer] = {}
+            (spans,) = self._best_spans(logits, part, most)
+            answers: dict[tuple[int | None, int | None], PredictedAnswer] = {}
             for span in spans:
-                said = _said(text, cut, span)
-                found.setdefault((said.start, said.end), said)
-            if len(found) >= count or len(spans) < most:
-                return list(found.values())[:count]
+                answer = _quote(text, part.texts[0], span)
+                answers.setdefault((answer.start, answer.end), answer)
+            if len(answers) >= count or len(spans) < most:
+                return [*answers.values()][:count]
             most *= 4
 
     def looked(self, model: keras.Model, question: str, text: str) -> dict[str, np.ndarray] | None:
-        """Return the attention of a text's words on a question; see `examples.looked_at`.
+        """Return the attention of a text's words on a question, without `right`.
 
-        A text with several windows is represented by the window of the best answer. None if the
-        model has no attention. The result has neither `right` nor `index`.
+        See `attention_on_questions`; None if the model has no attention.
         """
-        from attnlab.tasks.answering.examples import looked_at
+        from attnlab.tasks.answering.examples import attention_on_questions
 
-        asked = [Asked("", question, text, ())]
-        part = self._part(
-            asked,
-            iter([cut_question(self.tokenizer, question)]),
-            {text: cut_text(self.tokenizer, text)},
+        part = self.ask(question, text)
+        logits = model.predict(part.rows.tokens, batch_size=_TOGETHER, verbose=0)
+        predicted = self.predicted_answers(logits, part)
+        arrays = attention_on_questions(
+            part, predicted, self.question_places, self.words, model.attend
         )
-        said = self.answer(model, question, text)
-        kept = looked_at(self, part, said, np.array([0]), model.attend)
-        if kept is not None:
-            del kept["right"], kept["index"]
-        return kept
+        return arrays and {name: arrays[name] for name in arrays if name != "right"}
 
     def serve(self, model: keras.Model, inputs: Any = None) -> np.ndarray:
         """Answer N pairs of question and text, (N, 2) or a table of two columns; returns (N,).
@@ -294,8 +311,8 @@ class Answer(TextTask):
                 "inputs: expected pairs of a question and a text, (N, 2), got "
                 f"{'none' if inputs is None else pairs.shape}."
             )
-        found = [self.answer(model, str(question), str(text))[0] for question, text in pairs]
-        return np.array([said.text for said in found], dtype=object)
+        answers = [self.answer(model, str(question), str(text))[0] for question, text in pairs]
+        return np.array([answer.text for answer in answers], dtype=object)
 
     def places_read(self, model: keras.Model) -> int:
         """Return the most tokens of a text that `vectors` reads."""
@@ -307,19 +324,30 @@ class Answer(TextTask):
         The question is empty. If a text is longer than a window, only its beginning is read.
         """
         cuts = [cut_text(self.tokenizer, text) for text in texts]
-        cuts = [Cut((cut.tokens or [UNKNOWN])[: self.text_places], []) for cut in cuts]
-        rows = self._rows([[] for _ in cuts], cuts, [None] * len(cuts)).tokens
-        found = [
+        rows = make_rows(
+            [[] for _ in cuts],
+            [Cut((cut.tokens or [UNKNOWN])[: self.text_places], []) for cut in cuts],
+            [None for _ in cuts],
+            stride=self.text["stride"],
+            question_places=self.question_places,
+            text_places=self.text_places,
+        ).tokens
+        batches = [
             np.asarray(model.text_vectors(rows[start : start + _TOGETHER]))
             for start in range(0, len(rows), _TOGETHER)
         ]
-        vectors = np.concatenate(found).astype(np.float64)
-        real = (rows[:, 1 + self.question_places :] != PAD)[..., None]
-        return (vectors * real).sum(axis=1) / real.sum(axis=1)
+        vectors = np.concatenate(batches).astype(np.float64)
+        mask = (rows[:, 1 + self.question_places :] != PAD)[..., None]
+        return (vectors * mask).sum(axis=1) / mask.sum(axis=1)
 
     def save(self, folder: Path) -> None:
         """Write the tokenizer, and the settings and sizes of tokenization."""
-        self.save_text(folder, **self._places, nullable=self.nullable)
+        self.save_text(
+            folder,
+            question_places=self.question_places,
+            text_places=self.text_places,
+            nullable=self.nullable,
+        )
 
     def load_from(self, folder: Path) -> None:
         """Read what `save` wrote, so that questions can be answered without the corpus.
@@ -335,10 +363,11 @@ class Answer(TextTask):
         self.nullable, self.question_places, self.text_places = self.read_text(folder, sizes)
 
 
-def _said(text: str, cut: Cut, span: Span) -> PredictedAnswer:
+def _quote(text: str, cut: Cut, span: Span) -> PredictedAnswer:
+    """Return the words of a text that a span of its tokens covers."""
     if span.tokens is None:
         return PredictedAnswer("", None, None, span.probability)
-    start, end = cut.spans[span.tokens[0]][0], cut.spans[span.tokens[1]][1]
+    start, end = cut.characters(*span.tokens)
     return PredictedAnswer(text[start:end], start, end, span.probability)
 
 

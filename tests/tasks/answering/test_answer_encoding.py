@@ -6,9 +6,9 @@ import unicodedata
 
 import numpy as np
 import pytest
-from asked import fitted, question
 from hypothesis import given
 from hypothesis import strategies as st
+from question_runs import fitted, question
 
 from attnlab.tasks.answering.encoding import WindowRows, cut_text, make_rows, window_starts
 from attnlab.tasks.answering.spans import Span, best_spans, span_scores

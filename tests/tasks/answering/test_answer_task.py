@@ -6,15 +6,16 @@ import json
 
 import numpy as np
 import pytest
-from asked import some_questions, squad_json
+from question_runs import some_questions, squad_json
 from run_folders import make_run
 
 from attnlab.errors import RequestError
 from attnlab.records.run_directory import RunDirectory
 from attnlab.run.building import make_learner, make_task, start_afresh
 from attnlab.run.loading import TrainedRun
-from attnlab.tasks.answering.corpora.questions import Questions
+from attnlab.tasks.answering.corpora import Questions
 from attnlab.tasks.answering.task import Answer
+from attnlab.tasks.attention import read_attention
 from attnlab.text.tokenizers import Tokenizer
 
 TINY = (
@@ -48,7 +49,7 @@ def test_a_run_learns_and_works_with_every_command(trained):
     (run,) = trained.run_folders()
     metrics = json.loads((run / "metrics.json").read_text())
     assert metrics["metric"] == "exact_match" and metrics["test"]["f1"] > 60
-    assert {"position", "sentence", "phrase"} == metrics["baselines"].keys()
+    assert {"sentence", "phrase"} == metrics["baselines"].keys()
     assert metrics["groups"].keys() == {"when", "who"}
     header = (run / "history.csv").read_text().splitlines()[0].split(",")
     assert {"val_loss", "val_exact_match", "val_f1", "train_loss"} <= {*header}
@@ -91,24 +92,25 @@ def test_predictions_and_attention_have_the_answers(trained):
     lines = (run / "predictions.csv").read_text().splitlines()
     assert lines[0].split(",") == [
         *("index", "id", "question", "group", "answer", "prediction", "start", "end"),
-        *("probability", "exact_match", "f1", "position", "sentence", "phrase"),
+        *("probability", "exact_match", "f1", "sentence", "phrase"),
     ]
-    known = {each.id: each for each in some_questions(300)}
+    questions = {each.id: each for each in some_questions(300)}
     for line in lines[1:]:
         cells = line.split(",")
-        asked = known[cells[1]]
-        assert asked.text[int(cells[6]) : int(cells[7])] == cells[5]
+        assert questions[cells[1]].text[int(cells[6]) : int(cells[7])] == cells[5]
         assert (cells[5] == cells[4]) <= (cells[9] == "1")
-    kept = np.load(run / "attention.npz")
-    count, _, places, asks = kept["weights"].shape
-    assert kept["text"].shape == (count, places) and kept["question"].shape == (count, asks)
-    for row in range(count):
-        cells = lines[1 + int(kept["index"][row])].split(",")
-        first, last = kept["prediction"][row]
-        said = "".join(kept["text"][row, first : last + 1])
-        assert said == cells[5].lower().replace(" ", "") and bool(kept["right"][row]) == (
-            cells[9] == "1"
-        )
+    recorded = read_attention(RunDirectory(run))
+    assert recorded.epochs == [*range(1, 11)]
+    arrays = recorded.final()
+    assert (
+        len(arrays["weights"]) == 8 and arrays["index"].tolist() == recorded.at(1)["index"].tolist()
+    )
+    for row, number in enumerate(arrays["index"]):
+        cells = lines[1 + int(number)].split(",")
+        first, last = arrays["prediction"][row]
+        words = "".join(arrays["text"][row, first : last + 1])
+        assert words == cells[5].lower().replace(" ", "")
+        assert bool(arrays["right"][row]) == (cells[9] == "1")
 
 
 def test_another_question_length_in_equal_rows_is_compiled_separately(compose, tmp_path):
@@ -166,7 +168,7 @@ def test_long_texts_are_read_in_windows(lab):
     assert code == 0, err
     (run,) = lab.run_folders()
     metrics = json.loads((run / "metrics.json").read_text())
-    assert any("Long texts were read in windows" in note for note in metrics["notes"])
+    assert any("were read in windows" in note for note in metrics["notes"])
     (lab.folder / "long.txt").write_text("It was day 1. " * 400 + TEXT + " It was day 2." * 300)
     code, out, err = lab("answer", "latest", "--text", "long.txt", "Who came at noon?")
     assert code == 0 and len(out.split("\t")) == 3, err
@@ -201,8 +203,8 @@ def test_questions_may_have_no_answer(lab):
         (("model=transformer", "attention=pooling"), "it has no query"),
         (("task.tokenizer=char",), "task.tokenizer: expected one of word, bpe, got char."),
         (("task.max_length=1",), "task.max_length: expected a whole number at least 2"),
-        (("data.path=text.txt",), "text.txt: expected JSON, got a syntax error in line 1: "),
-        (("data.path=nowhere",), "data.path: expected a JSON file of SQuAD's form, got nowhere."),
+        (("data.path=text.txt",), "data.path: text.txt: expected one JSON document "),
+        (("data.path=nowhere",), "data.path: expected a file or folder, got nowhere."),
         (("trainer.batch_by=tokens",), "windows of a run have one length"),
     ],
 )

@@ -1,29 +1,37 @@
-"""Baselines, reports, comparisons and figures of runs that answer questions."""
+"""Baselines, reports, comparisons, figures and pages of runs that answer questions."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 
 import numpy as np
 import pytest
-from asked import asked_texts, fitted, part, question, said, some_questions, write_answerer
+from compared_runs import column, on_page
 from drawn import drawn
+from question_runs import (
+    NOTHING,
+    data_of,
+    fitted,
+    part_of,
+    predicted,
+    question,
+    some_questions,
+    write_answers,
+)
 from scipy.stats import binomtest
 
 from attnlab.run.figures import draw_run
-from attnlab.tasks.answering.baselines import baselines, longest_new_run, most_frequent_place
-from attnlab.tasks.answering.examples import shown_window
+from attnlab.tasks.answering.baselines import baselines, longest_new_run
+from attnlab.tasks.answering.examples import attention_on_questions
 from attnlab.tasks.answering.item_test import item_test
 from attnlab.tasks.answering.kind import KIND
 from attnlab.tasks.answering.report import build_report
-from attnlab.tasks.answering.shown.figures import attention_figure, figures
+from attnlab.tasks.answering.shown import answer_records, attention_figure, attention_records
 from attnlab.tasks.answering.spans import PredictedAnswer
-from attnlab.tasks.shown.run_figures import result_line
-from attnlab.views.png.figure import draw
+from attnlab.views.records import AttentionMaps, Text
 
 TEST = some_questions(40, seed=1)
-DATA = asked_texts(some_questions(60), TEST)
+DATA = data_of(some_questions(60), TEST)
 METRICS = {
     **{"task": "answer", "attention": "bahdanau", "seed": 3, "monitor": "val_f1"},
     **{"best_epoch": 2, "test": {"exact_match": 50.0, "f1": 62.5}},
@@ -33,74 +41,55 @@ METRICS = {
 # Baselines
 
 
-def test_the_best_sentence_and_its_longest_new_run():
-    text = "Anna came at noon. The old dog slept under a tree. Peter left."
-    asked = [question(0, text, "Where did the dog sleep?", "under a tree")]
-    found = baselines(asked, asked)
-    assert found["sentence"] == ["The old dog slept under a tree."]
-    assert found["phrase"] == ["slept under a tree"]
-    assert found["position"] == ["under a tree"] and "no_answer" not in found
-
-
 @pytest.mark.parametrize(
-    ("asking", "sentence", "expected"),
+    ("words", "sentence", "phrase"),
     [
+        ("Where did the dog sleep?", "The old dog slept under a tree.", "slept under a tree"),
         ("Who met Anna?", "On Monday, Peter met Anna at the lake.", "at the lake"),
         ("Where did Anna go?", "Anna did go.", "Anna did go."),  # nothing is new
         ("When was it?", "It was on the", "It was on the"),  # a run doesn't end with such words
-        ("Who came?", "Clara and David came", "Clara and David"),
     ],
 )
-def test_runs_of_words_that_the_question_does_not_have(asking, sentence, expected):
-    assert longest_new_run(asking, sentence) == expected
+def test_a_phrase_is_the_longest_run_of_new_words(words, sentence, phrase):
+    assert longest_new_run(words, sentence) == phrase
 
 
-def test_each_question_word_has_its_own_most_frequent_place():
-    train = [
-        question(0, "a b c d e", "Who?", "b c"),
-        question(1, "f g h i j", "Who?", "g h"),
-        question(2, "k l m n o", "Who?", "o"),
-        question(3, "k l m n o", "When?", "n"),
-    ]
-    asked = [question(n, "p q r s t", word, "p") for n, word in enumerate(("Who?", "When?", "Is?"))]
-    assert most_frequent_place(train, asked) == ["q r", "s", "q r"]
-    assert most_frequent_place(train, [question(0, "u v", "Who?", "u")]) == ["u v"]
-    assert most_frequent_place([], asked)[:1] == ["p"]
-
-
-def test_no_answer_is_a_baseline_if_some_questions_have_none():
-    asked = [*some_questions(3), question(9, "A text.", "Who?")]
-    assert baselines(some_questions(5), asked)["no_answer"] == [""] * 4
+def test_baselines_are_the_best_sentence_its_phrase_and_no_answer():
+    text = "Anna came at noon. The old dog slept under a tree. Peter left."
+    questions = [question(0, text, "Where did the dog sleep?", "under a tree")]
+    answers = {"sentence": ["The old dog slept under a tree."], "phrase": ["slept under a tree"]}
+    assert baselines(questions, questions) == answers
+    assert baselines(some_questions(5), [question(9, "A text.", "Who?")])["no_answer"] == [""]
 
 
 # The report
 
 
 def test_a_report_has_scores_groups_and_skill():
-    answers = said(TEST, 0.5)
+    answers = [NOTHING, *predicted(TEST, 0.5)[1:]]
     report = build_report(DATA, "test", answers, 0.75)
-    right = np.array(
-        [s.text == each.answers[0].text for s, each in zip(answers, TEST, strict=True)]
-    )
+    right = np.array([a.text == q.answers[0].text for a, q in zip(answers, TEST, strict=True)])
     assert report.metrics["exact_match"] == pytest.approx(100 * right.mean())
     assert report.metrics["f1"] >= report.metrics["exact_match"]
     assert report.metrics["loss"] == 0.75 and report.metric == KIND.scoring.reported
     best = report.baselines[report.best_baseline]["exact_match"]
-    expected = 1 - (100 - report.metrics["exact_match"]) / (100 - best)
-    assert report.skill == pytest.approx(expected)
-    groups = report.details["groups"]
-    assert sum(groups[word]["n"] for word in ("who", "when")) == 40
+    assert report.skill == pytest.approx(1 - (100 - report.metrics["exact_match"]) / (100 - best))
     for word in ("who", "when"):
-        own = right[[each.group == word for each in TEST]]
-        assert groups[word]["exact_match"] == pytest.approx(100 * own.mean())
+        mask = np.array([each.group == word for each in TEST])
+        group = report.details["groups"][word]
+        assert group["n"] == mask.sum()
+        assert group["exact_match"] == pytest.approx(100 * right[mask].mean())
     assert build_report(DATA, "test", answers, math.nan).metrics["loss"] is None
+    columns = report.predictions
+    assert (columns["start"][0], columns["end"][0], columns["prediction"][0]) == (-1, -1, "")
+    assert columns["exact_match"].tolist() == right.tolist()
+    assert {n for n in columns if columns[n].dtype.kind in "OU"} == {*KIND.scoring.text_columns}
 
 
 @pytest.mark.parametrize(
     ("text", "answer"),
     [
         ("彼得于1900年在柏林遇见了克拉拉。", "1900年"),
-        ("彼得于1900年在柏林遇见了克拉拉。", "柏林"),
         ("東京タワーは1958年にできた。", "東京タワー"),
         ("ปีเตอร์พบน้ำที่เบอร์ลิน", "น้ำ"),
         ("ဦးနုသည်ရန်ကုန်မြို့တွင်နေသည်။", "ရန်ကုန်"),
@@ -111,142 +100,146 @@ def test_a_report_has_scores_groups_and_skill():
     ],
 )
 def test_answers_that_can_be_given_exactly(text, answer):
-    asked = [question(0, text, "?", answer)]
-    own = part(asked, fitted(asked), places=(8, 40))
-    assert own.inexpressible(40) == (0, 0)
-    first, last = own.texts[0].holding(text.index(answer), text.index(answer) + len(answer))
-    spans = own.texts[0].spans
-    given = PredictedAnswer(
-        text[spans[first][0] : spans[last][1]], spans[first][0], spans[last][1], 1.0
-    )
-    report = build_report(asked_texts(asked, asked), "test", [given], 0.5)
-    assert report.metrics["exact_match"] == 100 and report.notes == []
-    assert report.details["best_possible_exact_match"] == 100
+    questions = [question(0, text, "?", answer)]
+    part = part_of(questions, fitted(questions), (8, 40))
+    assert part.inexpressible(40) == 0
+    place = questions[0].answers[0]
+    start, end = part.texts[0].characters(*part.texts[0].holding(place.start, place.end))
+    given = PredictedAnswer(text[start:end], start, end, 1.0)
+    report = build_report(data_of(questions, questions), "test", [given], 0.5)
+    assert report.metrics["exact_match"] == 100
 
 
 def test_answers_that_cannot_be_given_exactly_are_counted():
-    asked = [
+    questions = [
         question(0, "나는 서울에 산다", "어디?", "서울"),  # a particle belongs to the word
-        question(1, "In the 1990s it was. Was it 1990?", "When?", "1990"),  # also a word elsewhere
+        question(1, "In the 1990s it was.", "When?", "1990"),
         question(2, "In the 1990s it was.", "When?", "1990", "1990s"),  # one of them
         question(3, "a b c d e f g h", "What?", "a b c d e f"),
         question(4, "No answer.", "What?"),
     ]
-    own = part(asked, fitted(asked))
-    assert own.inexpressible(6) == (1, 0) and own.inexpressible(5) == (1, 1)
-    data = replace(asked_texts(asked, asked), inexpressible={"train": (1, 0), "test": (1, 1)})
-    report = build_report(
-        data, "test", said(asked[:4], 1) + [PredictedAnswer("", None, None, 1.0)], 0.5
-    )
-    assert report.details["best_possible_exact_match"] == 60
-    assert report.notes == [
-        "1 of the 5 answers of train can't be expressed exactly, 1 because they start or end "
-        "inside a word (also for baselines); the best possible exact match is 80.0.",
-        "2 of the 5 answers of test can't be expressed exactly, 1 because they start or end "
-        "inside a word (also for baselines) and 1 because of task.max_answer or the length of a "
-        "window; the best possible exact match is 60.0.",
-    ]
-    assert data.summary() == report.notes
-    counts = data.describe()["test"]
-    assert counts["no exact answer in words"] == 2
-
-
-def test_an_empty_answer_has_no_place():
-    answers = [PredictedAnswer("", None, None, 0.5), *said(TEST, 1)[1:]]
-    columns = build_report(DATA, "test", answers, 0).predictions
-    assert (columns["start"][0], columns["end"][0], columns["prediction"][0]) == (-1, -1, "")
-    assert columns["exact_match"].tolist() == [0] + [1] * 39
-    assert {n for n in columns if columns[n].dtype.kind in "OU"} == {*KIND.scoring.text_columns}
-
-
-def test_the_result_is_one_line():
-    metrics = {"test": {"exact_match": 61.25, "f1": 70.0}, "skill": 0.5}
-    metrics |= {"best_baseline": "phrase", "baselines": {"phrase": {"exact_match": 22.5}}}
-    expected = "test exact match 61.25   F1 70   best baseline: phrase 22.5   skill 0.5"
-    assert result_line(metrics, KIND, "f1") == expected and result_line({}, KIND) == ""
-
-
-# Comparisons
-
-
-def run_with(runs, attention, wrong, seed=0, data=DATA):
-    """Write a run with wrong answers to these questions, and right ones to all others."""
-    answers = said(data.parts["test"].questions, 1)
-    for number in wrong:
-        answers[number] = PredictedAnswer("day", 0, 3, 0.5)
-    return write_answerer(runs, attention, answers, data, seed=seed)
+    part = part_of(questions, fitted(questions))
+    assert part.inexpressible(6) == 2 and part.inexpressible(5) == 3
 
 
 def test_one_seed_is_mcnemars_test(tmp_path):
-    base, own = run_with(tmp_path, "none", [0, 1]), run_with(tmp_path, "pooling", [0, *range(2, 8)])
-    (found,) = item_test("exact_match", [([own], [base])], False)
-    assert found.p == pytest.approx(binomtest(1, 7).pvalue)
-    assert found.method == "exact McNemar test over 40 test questions"
-    (other,) = item_test("f1", [([own], [base])], False)
-    assert other.method.endswith("; of right answers, whatever the metric")
+    runs = []
+    for attention, wrong in (("none", [0, 1]), ("pooling", [0, *range(2, 8)])):
+        answers = predicted(TEST, 1)
+        for number in wrong:
+            answers[number] = PredictedAnswer("day", 0, 3, 0.5)
+        runs.append(write_answers(tmp_path, attention, answers, DATA))
+    (test,) = item_test("exact_match", [([runs[1]], [runs[0]])], False)
+    assert test.p == pytest.approx(binomtest(1, 7).pvalue)
 
 
-# Figures
+# Attention
 
 
-def kept(count: int = 5, heads: int = 1) -> dict[str, np.ndarray]:
-    draw = np.random.default_rng(0)
+def test_attention_is_that_of_words_around_the_answer():
+    text = " ".join(f"w{n}" for n in range(100))
+
+    def at(word):
+        return PredictedAnswer(word, text.index(word), text.index(word) + len(word), 1.0)
+
+    questions = [
+        *(question(0, text, "which one?", "w80"), question(1, text, "none?")),
+        question(2, "short text", "which?", "text"),
+    ]
+    tokenizer = fitted(questions)
+    part = part_of(questions, tokenizer, (8, 70))
+    answers = [at("w81"), at("w10"), NOTHING]
+    weights = np.random.default_rng(0).random((3, 2, 70, 8)).astype(np.float32)
+
+    def words(tokens):
+        return np.array([[f"w{n}" if n else "" for n in row] for row in tokens.tolist()])
+
+    arrays = attention_on_questions(part, answers, 8, words, lambda rows: weights)
+    assert arrays["weights"].shape == (3, 2, 60, 8) and arrays["weights"].dtype == np.float16
+    assert arrays["right"].tolist() == [False, False, False]
+    for row, (predicted_word, right_word) in enumerate((("w81", "w80"), ("w10", None))):
+        for name, word in (("prediction", predicted_word), ("answer", right_word)):
+            first, last = arrays[name][row]
+            labels = [] if word is None else [f"w{tokenizer.encode([word])[0][0]}"]
+            assert arrays["text"][row, first : last + 1].tolist() == labels or first < 0
+            assert (first < 0) == (word is None)
+    assert arrays["prediction"][2].tolist() == [-1, -1] and arrays["answer"][2].tolist() == [1, 1]
+    # w80 is in the window from w35 to w99: 65 words, the last 60 of which are shown.
+    assert arrays["answer"][0, 0] == 80 - 35 - 5
+    np.testing.assert_array_equal(arrays["weights"][0], weights[0, :, 5:65].astype(np.float16))
+    assert attention_on_questions(part, answers, 8, words, lambda rows: None) is None
+
+
+def arrays_of(epoch: int, count: int = 7, heads: int = 1) -> dict[str, np.ndarray]:
     words = np.array([["who", "came", "?", "<end>", "", ""]] * count)
-    text = np.array([[f"word{n}" for n in range(70)] + [""] * 4] * count)
-    weights = draw.dirichlet(np.ones(6), (count, heads, 74)).astype(np.float32)
+    text = np.array([[f"word{n}" for n in range(10)] + [""] * 2] * count)
+    weights = np.random.default_rng(epoch).dirichlet(np.ones(6), (count, heads, 12))
     return {
-        **{"weights": weights, "question": words, "text": text, "index": np.arange(count)},
-        "answer": np.array([[3, 4], [66, 69], [-1, -1], [0, 0], [30, 31]][:count]),
-        "prediction": np.array([[3, 4], [2, 2], [5, 6], [0, 0], [-1, -1]][:count]),
-        "right": np.array([True, False, False, True, False][:count]),
+        **{"weights": weights.astype(np.float16), "question": words, "text": text},
+        "index": np.arange(count),
+        "answer": np.array([[3, 4], [6, 9], [-1, -1], *[[0, 0]] * 4][:count]),
+        "prediction": np.array([[3, 4], [2, 2], [-1, -1], *[[epoch, epoch]] * 4][:count]),
+        "right": np.array([True, False, True, *[False] * 4][:count]),
     }
 
 
-def test_maps_have_the_words_around_the_answer():
-    figure = drawn(attention_figure)(kept(heads=2), METRICS)
-    maps = [axes for axes in figure.axes if axes.images]
-    assert len(maps) == 5
-    assert "mean over 2 heads" in figure.texts[1].get_text()
-    texts = [[text.get_text() for text in axes.texts] for axes in maps]
-    assert all(len(own) == 4 + 60 for own in texts)
-    assert texts[0][:4] == ["who", "came", "?", "<end>"]
-    assert texts[0][4] == "word10" and texts[0][-1] == "word69"  # the wrong ones come first
-    expected = kept(heads=2)["weights"][1].mean(axis=0)[10:70, :4].T
-    np.testing.assert_allclose(maps[0].images[0].get_array(), expected, rtol=1e-6)
-    headings = [text.get_text().split()[0] for text in figure.texts[2:]]
-    assert headings == ["wrong", "wrong", "wrong", "right", "right"]
-
-
-def test_a_question_whose_answer_is_not_known_has_no_verdict():
-    own = {name: values for name, values in kept(1).items() if name not in ("right", "index")}
-    figure = drawn(attention_figure)(own, METRICS)
-    assert len(figure.texts) == 2 and "right" not in figure.texts[1].get_text()
-
-
 def test_a_run_draws_its_figures(tmp_path):
-    run = write_answerer(tmp_path, "bahdanau", said(TEST, 0.5), DATA, kept=kept())
+    arrays = {epoch: arrays_of(epoch, heads=2) for epoch in (1, 2)}
+    run = write_answers(tmp_path, "bahdanau", predicted(TEST, 0.5), DATA, arrays=arrays)
     history = {"epoch": 1, "train_loss": 2.0, "val_loss": 1.0, "val_exact_match": 40, "val_f1": 50}
     run.history.replace([history, {**history, "epoch": 2, "val_f1": 60}])
-    found = {name: draw(each) for name, each in figures(run, run.read_metrics()).items()}
-    assert list(found) == ["loss.png", "groups.png", "attention.png"]
-    loss, scores = found["loss.png"].axes
-    assert [line.get_label() for line in scores.lines][:2] == ["exact match", "F1"]
-    assert "   F1 " in found["loss.png"].texts[1].get_text()
-    assert {path.name for path in draw_run(run)} == {*found}
+    assert [path.name for path in draw_run(run)] == ["loss.png", "groups.png", "attention.png"]
+    figure = drawn(attention_figure)(arrays[2], METRICS)
+    maps = [axes for axes in figure.axes if axes.images]
+    assert len(maps) == 6 and "mean over 2 heads" in figure.texts[1].get_text()
+    expected = arrays[2]["weights"][1].astype(np.float32).mean(axis=0)[:10, :4].T
+    np.testing.assert_allclose(maps[0].images[0].get_array(), expected, rtol=1e-6)
+    headings = [text.get_text().split()[0] for text in figure.texts[2:]]
+    assert headings == ["wrong"] * 5 + ["right"]  # the wrong ones come first
+    alone = {name: array for name, array in arrays[2].items() if name not in ("right", "index")}
+    assert "right" not in drawn(attention_figure)(alone, METRICS).texts[1].get_text()
 
 
-def test_the_shown_window_has_the_most_context_around_the_answer():
-    from asked import fitted, part
+def test_each_epoch_has_its_answer_in_brackets_and_its_weights(tmp_path):
+    arrays = {epoch: arrays_of(epoch) for epoch in (1, 2)}
+    write_answers(tmp_path, "bahdanau", predicted(TEST, 0.5), DATA, arrays=arrays)
+    write_answers(tmp_path, "none", predicted(TEST, 0.5), DATA)
+    *_, slider, nothing = attention_records(on_page(tmp_path))
+    assert nothing.text == "no attention: the model has no attention."
+    slider = slider.choices["bahdanau"][1]
+    assert slider.epochs.numbers == [1, 2]
+    for epoch, (maps,) in enumerate(slider.frames, 1):
+        assert isinstance(maps, AttentionMaps) and len(maps.items) == 6
+        item = maps.items[3]
+        place = item.rows.index("[")
+        assert item.rows[place : place + 3] == ["[", f"word{epoch}", "]"]
+        assert item.weights[0, [place, place + 2]].sum() == 0
+        expected = arrays[epoch]["weights"][3, 0, epoch, :4]
+        assert (item.weights[0, place + 1] == expected.astype(np.float32)).all()
 
-    text = " ".join(f"w{n}" for n in range(60))
-    asked = [question(0, text, "which?", "w33"), question(1, text, "none?")]
-    own = part(asked, fitted(asked), places=(4, 20))
-    assert own.rows.starts[own.rows.owners == 0].tolist() == [0, 10, 20, 30, 40]
-    start = text.index("w33")
-    assert (
-        own.rows.starts[shown_window(own, 0, PredictedAnswer("w33", start, start + 3, 1), 20)] == 20
-    )
-    nothing = PredictedAnswer("", None, None, 1)
-    holding = own.rows.starts[shown_window(own, 0, nothing, 20)]
-    assert holding <= 33 < holding + 20
-    assert own.rows.starts[shown_window(own, 1, nothing, 20)] == 0
+
+# The page's tables
+
+
+def test_answers_are_ordered_from_worst_to_best(tmp_path):
+    write_answers(tmp_path, "none", predicted(TEST, 0.6), DATA)
+    table, groups = answer_records(on_page(tmp_path))
+    scores = [float(cell) for cell in column(table, "F1")]
+    assert len(scores) == 24 and scores == sorted(scores) and scores[-1] == 1
+    wrong = [cell.endswith(" ✗") for cell in column(table, "prediction")]
+    assert wrong == [score < 1 for score in scores]
+    assert groups.header == ["question word", "questions", "exact match", "F1"]
+    assert column(groups, "question word") == ["when", "who"]
+
+
+def test_several_runs_are_side_by_side_and_damaged_files_are_named(tmp_path):
+    write_answers(tmp_path, "none", predicted(TEST, 0.6), DATA)
+    write_answers(tmp_path, "bahdanau", predicted(TEST, 1), DATA)
+    damaged = write_answers(tmp_path, "pooling", predicted(TEST, 1), DATA)
+    damaged.write_predictions({"index": [0], "question": ["a"]})
+    table, *texts, groups = answer_records(on_page(tmp_path))
+    assert column(table, "answer of bahdanau") == column(table, "answer")
+    assert {"F1, no attention", "p, bahdanau"} <= {*table.header}
+    assert column(groups, "exact match, bahdanau") == ["100.0", "100.0"]
+    (text,) = [record.text for record in texts if isinstance(record, Text)]
+    assert "pooling: no predictions" in text and "exact_match" in text

@@ -1,49 +1,50 @@
-"""Synthetic questions about texts, and runs that answer them, with attention."""
+"""Synthetic questions about texts, and runs that answer them."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from attnlab.records.run_directory import RunDirectory
-from attnlab.tasks.answering.corpora.corpus import Answer, Asked
-from attnlab.tasks.answering.data import AskedPart, AskedTexts
+from attnlab.tasks.answering.corpora import Answer, Question
+from attnlab.tasks.answering.data import QuestionData, QuestionPart
 from attnlab.tasks.answering.encoding import cut_question, cut_text, make_rows
 from attnlab.tasks.answering.report import build_report
 from attnlab.tasks.answering.spans import PredictedAnswer
+from attnlab.tasks.attention import Recorded, write_attention
 from attnlab.text.tokenizers import Tokenizer
 
 PEOPLE = ("Anna", "Peter", "Clara", "David")
 TIMES = ("at noon", "on Monday", "in March", "after lunch")
+NOTHING = PredictedAnswer("", None, None, 1.0)
 
 
-def question(number: int, text: str, asking: str, *answers: str) -> Asked:
+def question(number: int, text: str, words: str, *answers: str) -> Question:
     """A question with answers at their first positions in the text."""
     places = tuple(Answer(text.index(answer), answer) for answer in answers)
-    return Asked(f"q{number}", asking, text, places)
+    return Question(f"q{number}", words, text, places)
 
 
-def some_questions(count: int, seed: int = 0) -> list[Asked]:
+def some_questions(count: int, seed: int = 0) -> list[Question]:
     """Who came, and when: one of two sentences answers."""
     draw = np.random.default_rng(seed)
-    found = []
-    while len(found) < count:
+    questions = []
+    for number in range(count):
         people, times = draw.permutation(PEOPLE)[:2], draw.permutation(TIMES)[:2]
         text = " ".join(f"{who} came {when}." for who, when in zip(people, times, strict=True))
-        text += f" It was day {len(found)}."
+        text += f" It was day {number}."
         which = int(draw.integers(2))
-        asking = (f"Who came {times[which]}?", str(people[which]))
+        words, answer = f"Who came {times[which]}?", people[which]
         if draw.integers(2):
-            asking = (f"When did {people[which]} come?", str(times[which]))
-        found.append(question(len(found), text, *asking))
-    return found
+            words, answer = f"When did {people[which]} come?", times[which]
+        questions.append(question(number, text, words, str(answer)))
+    return questions
 
 
-def squad_json(questions: Sequence[Asked]) -> str:
+def squad_json(questions: Sequence[Question]) -> str:
     """The same questions as a file in SQuAD's format."""
     paragraphs = [
         {
@@ -62,9 +63,14 @@ def squad_json(questions: Sequence[Asked]) -> str:
     return json.dumps({"version": "1.1", "data": [{"title": "made up", "paragraphs": paragraphs}]})
 
 
-def part(
-    questions: Sequence[Asked], tokenizer: Tokenizer, *, places: tuple[int, int] = (8, 24)
-) -> AskedPart:
+def fitted(questions: Sequence[Question]) -> Tokenizer:
+    texts = [text for each in questions for text in (each.question, each.text)]
+    return Tokenizer.fit(texts, kind="word", lowercase=True)
+
+
+def part_of(
+    questions: Sequence[Question], tokenizer: Tokenizer, places: tuple[int, int] = (8, 24)
+) -> QuestionPart:
     """Tokenized questions, with these numbers of places for question and text."""
     texts = [cut_text(tokenizer, each.text) for each in questions]
     answers = [
@@ -73,51 +79,45 @@ def part(
     ]
     tokens = [cut_question(tokenizer, each.question) for each in questions]
     sizes = {"question_places": places[0], "text_places": places[1], "stride": 128}
-    return AskedPart(questions, texts, make_rows(tokens, texts, answers, **sizes))
+    return QuestionPart(questions, texts, make_rows(tokens, texts, answers, **sizes))
 
 
-def fitted(questions: Sequence[Asked]) -> Tokenizer:
-    texts = [text for each in questions for text in (each.question, each.text)]
-    return Tokenizer.fit(texts, kind="word", lowercase=True)
-
-
-def asked_texts(train: Sequence[Asked], test: Sequence[Asked]) -> AskedTexts:
+def data_of(train: Sequence[Question], test: Sequence[Question]) -> QuestionData:
     tokenizer = fitted(train)
-    parts = {"train": part(train, tokenizer), "test": part(test, tokenizer)}
-    return AskedTexts("made up", "a test", "0" * 64, parts)
+    parts = {"train": part_of(train, tokenizer), "test": part_of(test, tokenizer)}
+    return QuestionData("made up", "a test", "0" * 64, 33, parts)
 
 
-def said(questions: Sequence[Asked], right: float, seed: int = 0) -> list[PredictedAnswer]:
+def predicted(questions: Sequence[Question], right: float, seed: int = 0) -> list[PredictedAnswer]:
     """Answers: about this share is right; the others are the text's first word."""
     draw = np.random.default_rng(seed)
-    found = []
+    answers = []
     for each in questions:
-        word = each.text.split()[0]
-        given = each.answers[0] if draw.random() < right else Answer(0, word)
-        found.append(
-            PredictedAnswer(given.text, given.start, given.end, float(draw.uniform(0.2, 1)))
-        )
-    return found
+        wrong = Answer(0, each.text.split()[0])
+        answer = each.answers[0] if draw.random() < right else wrong
+        probability = float(draw.uniform(0.2, 1))
+        answers.append(PredictedAnswer(answer.text, answer.start, answer.end, probability))
+    return answers
 
 
-def write_answerer(
+def write_answers(
     runs: Path,
     attention: str,
     answers: Sequence[PredictedAnswer],
-    data: AskedTexts,
+    data: QuestionData,
     *,
     seed: int = 0,
-    kept: Mapping[str, np.ndarray] | None = None,
+    arrays: Mapping[int, Mapping[str, np.ndarray]] | None = None,
 ) -> RunDirectory:
-    """Write a run with these answers to the test questions."""
+    """Write a run with these answers to the test questions; `arrays` are its attention by epoch."""
     from compared_runs import write_run
 
     report = build_report(data, "test", answers, 0.5)
     scores = report.scores()
-    known: dict[str, Any] = {"test": scores.pop("metrics"), **scores, "notes": report.notes}
-    known |= {"monitor": "val_f1", "best_epoch": 2}
-    run = write_run(runs, attention, seed, None, task="answer", metrics=known)
+    metrics = {"test": scores.pop("metrics"), **scores, "notes": report.notes}
+    metrics |= {"monitor": "val_f1", "best_epoch": 2}
+    run = write_run(runs, attention, seed, None, task="answer", metrics=metrics)
     run.write_predictions(report.predictions)
-    if kept is not None:
-        np.savez(run.path / "attention.npz", **kept)
+    if arrays is not None:
+        write_attention(run, Recorded(arrays, 2))
     return run

@@ -1,0 +1,267 @@
+"""Questions about texts: the built-in passages, SQuAD, and the user's files in SQuAD's format."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from attnlab.errors import RequestError
+from attnlab.tasks.catalog import corpus_catalog
+from attnlab.tasks.data import statistics
+from attnlab.tasks.data.builtin import rows
+from attnlab.tasks.data.corpus import Corpus
+from attnlab.tasks.data.published import Published
+from attnlab.tasks.data.readers import read_text
+from attnlab.text.cleaning import text_key
+
+_QUESTION_WORD = re.compile(r"\b(who|whom|whose|what|which|where|when|why|how)\b", re.IGNORECASE)
+_FORM = '{"data": [{"paragraphs": [{"context": ..., "qas": [{"id": ..., "question": ..., ...}]}]}]}'
+_URL = "https://rajpurkar.github.io/SQuAD-explorer/dataset"
+
+
+class Answer(NamedTuple):
+    """The place of an answer in its text."""
+
+    start: int  # position of its first character
+    text: str  # its characters in the text
+
+    @property
+    def end(self) -> int:
+        """Return the position after its last character."""
+        return self.start + len(self.text)
+
+
+class Question(NamedTuple):
+    """A question about a text, and its answers."""
+
+    id: str
+    question: str
+    text: str
+    answers: tuple[Answer, ...]  # all right answers; empty if the text has no answer
+
+    @property
+    def group(self) -> str:
+        """Return the first question word, such as `where`; `other` without one."""
+        match = _QUESTION_WORD.search(self.question)
+        return match[1].lower() if match else "other"
+
+
+class QuestionCorpus(Corpus):
+    """Questions about texts; a text, with all its questions, is in one part."""
+
+    noun = "question"
+
+    def key(self, item: Question) -> str:
+        """Return the text, ignoring case."""
+        return text_key(item.text, ignore_case=True)
+
+    def texts(self, item: Question) -> tuple[str, ...]:
+        """Return the text and the question."""
+        return item.text, item.question
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Return the names of `texts`."""
+        return "text", "question"
+
+
+@dataclass(kw_only=True, eq=False)
+class Passages(QuestionCorpus):
+    """Passages of four events, with the questions who, whom, where and when; needs no file.
+
+    "Anna met the old sailor in the harbour on Monday. At noon, the judge was called by Anna ..."
+    Several sentences have some words of a question, but only one has all of them. "Who" names the
+    verb and the patient, "whom" the agent and the verb, "where" and "when" all three. So no single
+    word is enough to find the sentence, and without the question four answers are equally likely.
+    Sentences are active or passive; places and times are at the start or at the end. There are some
+    600 names of people, most of which occur a few dozen times.
+
+    `questions` is the number of training questions, four per passage; validation and test have
+    1,000 each. Parts share no passage. Answers are copied from the text unchanged.
+    """
+
+    name = "passages"
+    origin = "a grammar of this project"
+    license = "Apache-2.0, as attnlab"
+
+    questions: int = 8_000
+
+    def read(self, place: Path) -> Mapping[str, list[Question]]:
+        """Return the questions of each part; `place` is ignored."""
+        parts = {
+            part: [
+                Question(f"{part}-{number}", question, text, (Answer(int(start), answer),))
+                for number, (text, question, answer, start) in enumerate(table)
+            ]
+            for part, table in rows("passages").items()
+        }
+        return {**parts, "train": parts["train"][: self.questions]}
+
+
+@dataclass(kw_only=True, eq=False)
+class Squad(QuestionCorpus):
+    """The Stanford Question Answering Dataset, version 1.1 or 2.0.
+
+    107,785 questions about 536 articles (Rajpurkar et al. 2016, arXiv 1606.05250); 2.0 adds 53,775
+    whose text has no answer (Rajpurkar et al. 2018, arXiv 1806.03822). Differences: the test part
+    is the published development part, because SQuAD's own test part was never published; validation
+    is held out from train by texts.
+    """
+
+    name = "squad"
+    origin = "Rajpurkar et al. 2016 and 2018 (arXiv 1606.05250, 1806.03822)"
+    license = "CC BY-SA 4.0; texts from Wikipedia"
+    files = {
+        1.1: {
+            "train": Published(
+                f"{_URL}/train-v1.1.json",
+                "3527663986b8295af4f7fcdff1ba1ff3f72d07d61a20f487cb238a6ef92fd955",
+            ),
+            "test": Published(
+                f"{_URL}/dev-v1.1.json",
+                "95aa6a52d5d6a735563366753ca50492a658031da74f301ac5238b03966972c9",
+            ),
+        },
+        2.0: {
+            "train": Published(
+                f"{_URL}/train-v2.0.json",
+                "68dcfbb971bd3e96d5b46c7177b16c1a4e7d4bdef19fb204502738552dede002",
+            ),
+            "test": Published(
+                f"{_URL}/dev-v2.0.json",
+                "80a5225e94905956a6446d296ca1093975c4d3b3260f1d6c8f68bc2ab77182d8",
+            ),
+        },
+    }
+
+    version: float = 1.1
+    path: str | None = None
+    limit: int | None = None
+    validation: float = 0.1
+
+    @property
+    def published(self) -> tuple[Published, ...]:  # type: ignore[override]
+        """Return the files of the version."""
+        return tuple(self.files[self.version].values())
+
+    def read(self, place: Path) -> Mapping[str, list[Question]]:
+        """Return the questions of `train` and `test`."""
+        return {
+            part: read_squad(file.path(place), "data.path" if self.path else "data=squad")
+            for part, file in self.files[self.version].items()
+        }
+
+
+@dataclass(kw_only=True, eq=False)
+class Questions(QuestionCorpus):
+    """Questions in the user's own files in SQuAD's format.
+
+    Validation and test are held out from the texts of `path`, or files of their own.
+    """
+
+    name = "questions"
+    origin = "your own JSON file"
+    license = "yours"
+    needs = "data.path=FILE.json"
+
+    path: str | None = None
+    validation_path: str | None = None
+    test_path: str | None = None
+    limit: int | None = None
+    validation: float = 0.1
+    test: float = 0.1
+
+    def read(self, place: Path) -> Mapping[str, list[Question]]:
+        """Return the questions of each file."""
+        parts = {"train": read_squad(place, "data.path")}
+        for part, path in {"validation": self.validation_path, "test": self.test_path}.items():
+            if path:
+                parts[part] = read_squad(Path(path).expanduser(), f"data.{part}_path")
+        return parts
+
+
+def read_squad(path: Path, key: str) -> list[Question]:
+    """Return the questions of a JSON file in version 1.1 or 2.0 of SQuAD's format, in its order.
+
+    A question has `answers`, each with its `text` and with `answer_start`, the position of its
+    first character in the `context`, counted in Unicode characters. Without an answer,
+    `is_impossible` is true.
+
+    Args:
+        path: the file, UTF-8, plain or gzipped.
+        key: the setting that names it.
+
+    Raises:
+        RequestError: the file has another form, or an answer isn't at its `answer_start`; the
+            message names the question's id.
+    """
+    where = f"{key}: {path}"
+    try:
+        document = json.loads(read_text(path, key))
+    except (ValueError, RecursionError) as error:
+        reason = str(error)
+        if isinstance(error, json.JSONDecodeError) and error.msg == "Extra data":
+            reason = f"JSON lines: another document starts in line {error.lineno}"
+        raise RequestError(f"{where}: expected one JSON document {_FORM}, got {reason}.") from error
+    questions: dict[str, Question] = {}
+    for article in _entries(document, "data", where):
+        for paragraph in _entries(article, "paragraphs", where):
+            for entry in _entries(paragraph, "qas", where):
+                number = entry.get("id") if isinstance(entry, Mapping) else None
+                if type(number) not in (str, int) or str(number) in questions:
+                    raise RequestError(
+                        f'{where}: expected questions, each with an "id" of its own, got '
+                        f"{str(entry):.80}."
+                    )
+                which = f"{where}: question {number}"
+                text, question = _text(paragraph, "context", which), _text(entry, "question", which)
+                answers = _answers(entry, text, which)
+                questions[str(number)] = Question(str(number), question, text, answers)
+    return [*questions.values()]
+
+
+def _answers(entry: Mapping[str, Any], text: str, where: str) -> tuple[Answer, ...]:
+    """Return the answers of a question, which are at their positions in the text."""
+    answers, impossible = entry.get("answers"), entry.get("is_impossible", False)
+    if type(impossible) is not bool or not isinstance(answers, list) or impossible == bool(answers):
+        raise RequestError(
+            f'{where}: expected a list of "answers", or an empty one and "is_impossible": true, '
+            f'got {answers!r:.60} and "is_impossible": {impossible!r:.60}.'
+        )
+    places = []
+    for entry in answers:
+        answer = _text(entry, "text", where)
+        start = entry.get("answer_start")
+        if type(start) is not int or start < 0 or not text.startswith(answer, start):
+            at = text.find(answer)
+            hint = f"it is at {at}, counted in characters" if at >= 0 else "it isn't there"
+            raise RequestError(
+                f"{where}: expected the answer {answer!r:.60} at {start!r:.60} of its text, but "
+                f"{hint}."
+            )
+        places.append(Answer(start, answer))
+    return tuple(places)
+
+
+def _entries(content: Any, key: str, where: str) -> list[Any]:
+    entries = content.get(key) if isinstance(content, Mapping) else None
+    if not isinstance(entries, list):
+        raise RequestError(f'{where}: expected SQuAD\'s form {_FORM}, but "{key}" is no list.')
+    return entries
+
+
+def _text(content: Any, key: str, where: str) -> str:
+    text = content.get(key) if isinstance(content, Mapping) else None
+    # A lone surrogate, which JSON can express, is no Unicode text.
+    if not isinstance(text, str) or not text.strip() or re.search("[\ud800-\udfff]", text):
+        raise RequestError(f'{where}: expected a text as its "{key}", got {text!a:.60}.')
+    return text
+
+
+CATALOG = corpus_catalog(
+    QuestionCorpus, "about texts", statistics.count, lambda row: statistics.table(row["parts"])
+)

@@ -1,1 +1,0 @@
-"""Questions about texts, with answers that are parts of the texts."""

@@ -1,1 +1,0 @@
-"""Models that read a question and a text: recurrent networks and Transformer encoders."""

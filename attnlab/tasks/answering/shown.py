@@ -1,0 +1,225 @@
+"""Figures and page sections of runs that answer questions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from attnlab.errors import RequestError
+from attnlab.records.run_directory import RunDirectory
+from attnlab.tasks.answering.kind import KIND
+from attnlab.tasks.attention import Arrays, read_attention
+from attnlab.tasks.base import ReportedRun, Views
+from attnlab.tasks.shown.attention_by_epoch import (
+    attention_by_run,
+    fitting,
+    map_names,
+    mean_and_heads,
+)
+from attnlab.tasks.shown.item_tables import (
+    Cells,
+    Columns,
+    items_table,
+    mean_of,
+    of_same_items,
+    read_items,
+    which_items,
+    worst_first,
+)
+from attnlab.tasks.shown.run_figures import groups_figure, learning_figure, result_line, run_title
+from attnlab.text.cleaning import shortened
+from attnlab.text.unknown import UNNAMED
+from attnlab.views.records import (
+    BLUE,
+    GREEN,
+    ORANGE,
+    AttentionMap,
+    AttentionMaps,
+    Figure,
+    Record,
+    Slider,
+    Table,
+    Text,
+    figure,
+)
+
+_PANELS = {
+    "loss (nats, mean of start and end)": {
+        "train_loss": ("train, with dropout if any", ORANGE),
+        "val_loss": ("validation, without", BLUE),
+    },
+    "validation (% of the questions)": {
+        "val_exact_match": ("exact match", BLUE),
+        "val_f1": ("F1", GREEN),
+    },
+}
+_MOST_MAPS = 6
+_MOST_CHARACTERS = 200
+_COLUMNS = ("question", "answer", "prediction", "probability", "exact_match", "f1")
+_NOTHING = "(no answer)"
+_NOTE = (
+    "Point at a word, or reach it by Tab and the arrow keys. A word of the text lights up the "
+    "words of the question that it looks at; a word of the question lights up the words that look "
+    "at it. In brackets: the answer at that epoch. Dotted: changed since the previous epoch."
+)
+
+
+def figures(run: RunDirectory, metrics: Mapping[str, Any]) -> dict[str, Figure]:
+    """Return the figures of a run by file name.
+
+    Raises:
+        RequestError: A file of the run is missing or damaged.
+        KeyError: A file of the run lacks an entry.
+    """
+    result = result_line(metrics, KIND, "f1")
+    groups = {
+        name: (scores["exact_match"] / 100, int(scores["n"]))
+        for name, scores in metrics["groups"].items()
+    }
+    whole = metrics["test"]["exact_match"] / 100
+    words = {"measure": "exact match", "items": "questions", "result": result}
+    by_name = {
+        "loss.png": learning_figure(run.history.read(), metrics, _PANELS, result),
+        "groups.png": groups_figure(groups, whole, metrics, **words),
+    }
+    if recorded := read_attention(run):
+        by_name["attention.png"] = attention_figure(recorded.final(), metrics)
+    return by_name
+
+
+def attention_figure(arrays: Arrays, metrics: Mapping[str, Any]) -> Figure:
+    """Draw a map for each of up to six questions, wrongly answered ones first.
+
+    A column is a word of the text, a row a word of the question; a cell is the mean weight over
+    heads. A frame surrounds the model's answer, a line is below the right answer.
+
+    Args:
+        arrays: the result of `attention_on_questions`; `right` and `index` may be missing.
+        metrics: metrics.json of the run.
+    """
+    heads = arrays["weights"].shape[1]
+    subtitle = f"mean over {heads} heads; " if heads > 1 else ""
+    subtitle += "each word of the text (across) attends to the question (down); frame: the answer"
+    order = np.arange(len(arrays["weights"]))
+    if "right" in arrays:
+        subtitle += "; line below: the right answer"
+        order = np.argsort(arrays["right"], kind="stable")
+    maps = [_attention_map(arrays, row) for row in order[:_MOST_MAPS].tolist()]
+    title = f"{run_title(metrics)}: attention on the question"
+    return figure(title, subtitle, [[AttentionMaps(maps, across=True)]])
+
+
+def _attention_map(arrays: Arrays, row: int) -> AttentionMap:
+    """Return the map of a question, with the right answer if it is known."""
+    question, text = (
+        [str(word) for word in arrays[side][row] if word] for side in ("question", "text")
+    )
+    predicted, answer = (
+        (int(first), int(last)) if first >= 0 else None
+        for first, last in (arrays["prediction"][row], arrays["answer"][row])
+    )
+    weights = np.asarray(arrays["weights"][row], np.float32)[:, : len(text), : len(question)]
+    item = AttentionMap(
+        text,
+        question,
+        mean_and_heads(weights),
+        said=predicted,
+        row_notes=UNNAMED,
+        column_notes=UNNAMED,
+    )
+    if "right" not in arrays:
+        return item
+    right = bool(arrays["right"][row])
+    return item._replace(
+        heading=f"{'right' if right else 'wrong'}   (test question {arrays['index'][row]})",
+        right=right,
+        answer=answer,
+        reference=text[answer[0] : answer[1] + 1] if answer else [_NOTHING],
+    )
+
+
+def attention_records(runs: Sequence[ReportedRun]) -> list[Record]:
+    """Return a slider over the epochs for each run with attention."""
+    return attention_by_run(runs, _attention_slider)
+
+
+def _attention_slider(run: ReportedRun) -> list[Record]:
+    recorded = read_attention(run.run)
+    if recorded is None:
+        raise RequestError(f"{run.run.name}: it has no attention.npz.")
+    frames = []
+    for epoch in recorded.epochs:
+        arrays = recorded.at(epoch)
+        items = [_attention_map(arrays, row) for row in range(len(arrays["weights"]))]
+        frames.append([_bracket_answer(item) for item in items[:_MOST_MAPS]])
+    frames = fitting(frames, run.room)
+    maps = map_names(arrays["weights"].shape[1], len(frames[0][0].weights))
+    names = ("question", "answer", "text")
+    records = [[AttentionMaps(items, maps, names)] for items in frames]
+    return [Text(_NOTE, "note"), Slider(run.epochs(recorded.epochs), records)]
+
+
+def _bracket_answer(item: AttentionMap) -> AttentionMap:
+    """Put brackets, with weights of 0, around the predicted answer; drop headings."""
+    item = item._replace(heading="", right=None, answer=None)
+    if item.said is None:
+        return item
+    first, end = item.said[0], item.said[1] + 1
+    rows = [*item.rows[:first], "[", *item.rows[first:end], "]", *item.rows[end:]]
+    return item._replace(rows=rows, weights=np.insert(item.weights, [first, end], 0.0, axis=1))
+
+
+def answer_records(runs: Sequence[ReportedRun]) -> list[Record]:
+    """Return a table of questions and each run's answers, then results by question word."""
+    tables, texts = of_same_items(
+        runs, lambda run: read_items(run, KIND, _COLUMNS), lambda _: ("question", "answer")
+    )
+    return [*([_answers_table(tables)] if tables else []), *texts, *_groups_table(runs)]
+
+
+def _answers_table(tables: Mapping[str, Columns]) -> Table:
+    """Return the questions with the smallest F1, and some others up to the largest."""
+    mean = mean_of(tables, "f1")
+    # Of equally bad answers, the most confident comes first.
+    order = np.lexsort((np.arange(len(mean)), -mean_of(tables, "probability"), mean))
+    rows = worst_first(order)
+    title = which_items(len(rows), len(order), "questions, by F1", len(tables))
+
+    def words(columns: Columns, name: str, row: int) -> str:
+        return shortened(str(columns[name][row]), _MOST_CHARACTERS) or _NOTHING
+
+    def predicted(columns: Columns, row: int) -> str:
+        return words(columns, "prediction", row) + " ✗" * (not columns["exact_match"][row])
+
+    shared = [
+        Cells("question", lambda columns, row: words(columns, "question", row)),
+        Cells("answer", lambda columns, row: words(columns, "answer", row)),
+    ]
+    per_run = [
+        Cells("prediction", predicted, "answer of {label}"),
+        Cells("F1", lambda columns, row: f"{columns['f1'][row]:.2f}"),
+        Cells("p", lambda columns, row: f"{columns['probability'][row]:.3f}"),
+    ]
+    return items_table(title, tables, rows, shared, per_run)
+
+
+def _groups_table(runs: Sequence[ReportedRun]) -> list[Record]:
+    """Return exact match and F1 of all runs by question word."""
+    by_run = {run.label: run.metrics["groups"] for run in runs if run.metrics.get("groups")}
+    header = ["question word", "questions"]
+    for label in ("exact match", "F1"):
+        header += [f"{label}, {name}" for name in by_run] if len(by_run) > 1 else [label]
+    rows = []
+    for name in dict.fromkeys(name for groups in by_run.values() for name in groups):
+        scores = [groups.get(name) for groups in by_run.values()]
+        count = next(each["n"] for each in scores if each)
+        cells = [
+            f"{each[key]:.1f}" if each else "-" for key in ("exact_match", "f1") for each in scores
+        ]
+        rows.append([name, str(count), *cells])
+    return [Table("results by question word, percent", header, rows)] if rows else []
+
+
+VIEWS = Views(figures, {"Answers": answer_records, "Attention": attention_records})

@@ -1,0 +1,180 @@
+"""Questions from the built-in passages and from files in SQuAD's format."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import json
+
+import pytest
+from download_server import serving
+from question_runs import some_questions, squad_json
+
+from attnlab.errors import RequestError
+from attnlab.tasks.answering.baselines import baselines
+from attnlab.tasks.answering.corpora import (
+    Answer,
+    Passages,
+    Question,
+    Questions,
+    Squad,
+    read_squad,
+)
+from attnlab.tasks.answering.report import measure
+from attnlab.tasks.data.division import divide
+from attnlab.tasks.data.published import Published
+
+TEXT = "Anna met Peter at noon."
+
+
+def document(*questions: dict, text: str = TEXT) -> str:
+    return json.dumps({"data": [{"paragraphs": [{"context": text, "qas": list(questions)}]}]})
+
+
+def entry(**changes) -> dict:
+    answers = [{"text": "Anna", "answer_start": 0}]
+    return {"id": "x1", "question": "Who met Peter?", "answers": answers, **changes}
+
+
+@pytest.fixture
+def read(tmp_path):
+    """A function that writes a file and reads it."""
+
+    def read(content: str | bytes) -> list[Question]:
+        path = tmp_path / "asked.json"
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+        return read_squad(path, "data.path")
+
+    return read
+
+
+def test_both_versions_are_read(read):
+    noon = [{"text": "noon", "answer_start": 18}, {"text": "at noon", "answer_start": 15}]
+    content = document(
+        entry(),
+        entry(id=2, question="When?", answers=noon, is_impossible=False),
+        entry(id="x3", question="Is it?", answers=[], is_impossible=True, plausible_answers=noon),
+    )
+    questions = [
+        Question("x1", "Who met Peter?", TEXT, (Answer(0, "Anna"),)),
+        Question("2", "When?", TEXT, (Answer(18, "noon"), Answer(15, "at noon"))),
+        Question("x3", "Is it?", TEXT, ()),
+    ]
+    assert read(content) == read(gzip.compress(content.encode())) == questions
+    assert [each.group for each in questions] == ["who", "when", "other"]
+    assert Question("", "Name the man whom she met.", "", ()).group == "whom"
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"{", "asked.json: expected one JSON document"),
+        (b'{"id": 1}\n{"id": 2}\n', "got JSON lines: another document starts in line 2."),
+        (b'{"data": "\xe9"}', "expected UTF-8 text, got the byte 0xe9 in line 1"),
+        (b"[" * 100_000, "expected one JSON document"),
+        ("[1]", '"data" is no list.'),
+        ('{"data": [{"paragraphs": 3}]}', '"paragraphs" is no list.'),
+        ('{"data": ' + "1" * 5000 + "}", "expected one JSON document"),
+        (document(entry(), text=" "), "question x1: expected a text as its \"context\", got ' '."),
+        (document(entry(), text=f"{TEXT} \ud83d"), 'expected a text as its "context", got'),
+        (document(entry(question="")), "question x1: expected a text as its \"question\", got ''."),
+        (document("no question"), 'each with an "id" of its own, got no question.'),
+        (document(entry(id=None)), "each with an \"id\" of its own, got {'id': None,"),
+        (document(entry(id=1), entry(id="1")), "each with an \"id\" of its own, got {'id': '1',"),
+        (document(entry(answers=[])), 'expected a list of "answers", or an empty one and'),
+        (document(entry(is_impossible=True)), 'and "is_impossible": true, got [{'),
+        (document(entry(is_impossible="false")), "and \"is_impossible\": 'false'."),
+        (document(entry(answers=[{"text": "Anna"}])), "expected the answer 'Anna' at None of"),
+        (
+            document(entry(answers=[{"text": "Peter", "answer_start": 8}])),
+            "question x1: expected the answer 'Peter' at 8 of its text, but it is at 9, counted in",
+        ),
+        (
+            document(entry(answers=[{"text": "Clara", "answer_start": 0}])),
+            "expected the answer 'Clara' at 0 of its text, but it isn't there.",
+        ),
+        (document(entry(answers=[{"text": "n", "answer_start": -8}])), "answer 'n' at -8 of its"),
+    ],
+)
+def test_a_wrong_file_is_refused_in_one_sentence(read, content, message):
+    with pytest.raises(RequestError) as refused:
+        read(content)
+    assert message in str(refused.value) and "\n" not in str(refused.value)
+    assert str(refused.value).startswith("data.path: ")
+
+
+def opened(corpus, folder):
+    corpus.open(folder)
+    return corpus
+
+
+def test_one_file_is_divided_by_its_texts(tmp_path):
+    questions = some_questions(40)
+    again = [each._replace(id=f"{each.id}b", text=each.text.upper()) for each in questions]
+    path, test_path = tmp_path / "own.json", tmp_path / "test.json"
+    path.write_text(squad_json([each._replace(answers=()) for each in (*questions, *again)]))
+    corpus = opened(Questions(path=str(path), validation=0.2, test=0.1), tmp_path)
+    parts = divide(corpus, seed=3)
+    sizes = {name: len(part) for name, part in parts.items()}
+    assert sizes == {"train": 56, "validation": 16, "test": 8}
+    texts = [{each.text.lower() for each in part} for part in parts.values()]
+    assert len(set.union(*texts)) == sum(map(len, texts))
+    assert {q.id for q in divide(corpus, 4)["test"]} != {q.id for q in parts["test"]}
+    test_path.write_text(squad_json(questions[:5]))
+    own = opened(Questions(path=str(path), test_path=str(test_path)), tmp_path)
+    assert divide(own, 0)["test"] == questions[:5]
+    assert own.digest() != corpus.digest()
+    with pytest.raises(RequestError, match="data.test_path: .*nowhere.json can't be read"):
+        opened(Questions(path=str(path), test_path=str(tmp_path / "nowhere.json")), tmp_path)
+    with pytest.raises(RequestError, match="data=questions: expected data.path=FILE.json"):
+        opened(Questions(), tmp_path)
+
+
+def test_squad_is_downloaded_or_read_from_a_folder(tmp_path):
+    content = {
+        "/train-v2.0.json": squad_json(some_questions(30)).encode(),
+        "/dev-v2.0.json": squad_json(some_questions(6, seed=1)).encode(),
+    }
+    with serving(content) as server:
+        train, test = (
+            Published(f"{server.url}{name}", hashlib.sha256(data).hexdigest())
+            for name, data in content.items()
+        )
+
+        class Local(Squad):
+            files = {2.0: {"train": train, "test": test}}
+
+        corpus = Local(version=2.0)
+        assert corpus.fetchable and corpus.location(tmp_path) is None
+        parts = divide(opened(corpus, tmp_path), 0)
+    assert {name: len(part) for name, part in parts.items()} == {
+        **{"train": 27, "validation": 3, "test": 6}
+    }
+    assert corpus.location(tmp_path) == tmp_path / "squad"
+    folder = opened(Squad(version=2.0, path=str(tmp_path / "squad"), limit=20), tmp_path)
+    assert divide(folder, 0)["test"] == parts["test"] and len(folder.parts["train"]) == 20
+    with pytest.raises(RequestError, match="data.path: .*train-v1.1.json can't be read"):
+        opened(Squad(path=str(tmp_path / "squad")), tmp_path)
+
+
+@pytest.fixture(scope="module")
+def passages(tmp_path_factory):
+    return divide(opened(Passages(questions=1200), tmp_path_factory.mktemp("cache")), seed=0)
+
+
+def test_passages_have_questions_of_each_word(passages):
+    assert {name: len(part) for name, part in passages.items()} == {
+        **{"train": 1200, "validation": 1000, "test": 1000}
+    }
+    for part in passages.values():
+        for start in range(0, len(part), 4):
+            four = part[start : start + 4]
+            assert len({each.text for each in four}) == 1
+            assert sorted(each.group for each in four) == ["when", "where", "who", "whom"]
+
+
+def test_baselines_answer_few_questions_of_passages(passages):
+    answers = baselines(passages["train"], passages["test"])
+    scores = {name: measure(passages["test"], own) for name, own in answers.items()}
+    assert scores.keys() == {"sentence", "phrase"}
+    assert max(each["exact_match"].mean() for each in scores.values()) < 0.2
