@@ -46,7 +46,7 @@ def test_one_sentence_is_printed_per_line_in_text_order(lab):
         (("article.txt", "--sentences", "0"), "--sentences"),
         (("article.txt", "--epoch", "3"), "--epoch: needs --encoder."),
         (("article.txt", "--encoder", "x" * 300), "--encoder: expected a run folder"),
-        (("article.txt", "--encoder", "latest"), "--encoder: expected a run of answering or "),
+        (("article.txt", "--encoder", "latest"), "--encoder: expected a run of masked_words"),
         (("article.txt", "--encoder", "."), "--encoder: expected the folder of a preset"),
         (("article.txt", "--encoder", ".", "--epoch", "3"), "--epoch: needs a run as --encoder"),
     ],

@@ -21,9 +21,19 @@ from attnlab.text.cleaning import text_key
 _QUESTION_WORD = re.compile(r"\b(who|whom|whose|what|which|where|when|why|how)\b", re.IGNORECASE)
 _FORM = '{"data": [{"paragraphs": [{"context": ..., "qas": [{"id": ..., "question": ..., ...}]}]}]}'
 _URL = "https://rajpurkar.github.io/SQuAD-explorer/dataset"
+_SHA256 = {  # of the train and the development file of a version
+    1.1: (
+        "3527663986b8295af4f7fcdff1ba1ff3f72d07d61a20f487cb238a6ef92fd955",
+        "95aa6a52d5d6a735563366753ca50492a658031da74f301ac5238b03966972c9",
+    ),
+    2.0: (
+        "68dcfbb971bd3e96d5b46c7177b16c1a4e7d4bdef19fb204502738552dede002",
+        "80a5225e94905956a6446d296ca1093975c4d3b3260f1d6c8f68bc2ab77182d8",
+    ),
+}
 
 
-class Answer(NamedTuple):
+class RightAnswer(NamedTuple):
     """The place of an answer in its text."""
 
     start: int  # position of its first character
@@ -41,7 +51,7 @@ class Question(NamedTuple):
     id: str
     question: str
     text: str
-    answers: tuple[Answer, ...]  # all right answers; empty if the text has no answer
+    answers: tuple[RightAnswer, ...]  # all right answers; empty if the text has no answer
 
     @property
     def group(self) -> str:
@@ -94,7 +104,7 @@ class Passages(QuestionCorpus):
         """Return the questions of each part; `place` is ignored."""
         parts = {
             part: [
-                Question(f"{part}-{number}", question, text, (Answer(int(start), answer),))
+                Question(f"{part}-{number}", question, text, (RightAnswer(int(start), answer),))
                 for number, (text, question, answer, start) in enumerate(table)
             ]
             for part, table in rows("passages").items()
@@ -116,26 +126,11 @@ class Squad(QuestionCorpus):
     origin = "Rajpurkar et al. 2016 and 2018 (arXiv 1606.05250, 1806.03822)"
     license = "CC BY-SA 4.0; texts from Wikipedia"
     files = {
-        1.1: {
-            "train": Published(
-                f"{_URL}/train-v1.1.json",
-                "3527663986b8295af4f7fcdff1ba1ff3f72d07d61a20f487cb238a6ef92fd955",
-            ),
-            "test": Published(
-                f"{_URL}/dev-v1.1.json",
-                "95aa6a52d5d6a735563366753ca50492a658031da74f301ac5238b03966972c9",
-            ),
-        },
-        2.0: {
-            "train": Published(
-                f"{_URL}/train-v2.0.json",
-                "68dcfbb971bd3e96d5b46c7177b16c1a4e7d4bdef19fb204502738552dede002",
-            ),
-            "test": Published(
-                f"{_URL}/dev-v2.0.json",
-                "80a5225e94905956a6446d296ca1093975c4d3b3260f1d6c8f68bc2ab77182d8",
-            ),
-        },
+        version: {
+            part: Published(f"{_URL}/{name}-v{version}.json", digest)
+            for part, name, digest in zip(("train", "test"), ("train", "dev"), digests, strict=True)
+        }
+        for version, digests in _SHA256.items()
     }
 
     version: float = 1.1
@@ -224,7 +219,7 @@ def read_squad(path: Path, key: str) -> list[Question]:
     return [*questions.values()]
 
 
-def _answers(entry: Mapping[str, Any], text: str, where: str) -> tuple[Answer, ...]:
+def _answers(entry: Mapping[str, Any], text: str, where: str) -> tuple[RightAnswer, ...]:
     """Return the answers of a question, which are at their positions in the text."""
     answers, impossible = entry.get("answers"), entry.get("is_impossible", False)
     if type(impossible) is not bool or not isinstance(answers, list) or impossible == bool(answers):
@@ -243,7 +238,7 @@ def _answers(entry: Mapping[str, Any], text: str, where: str) -> tuple[Answer, .
                 f"{where}: expected the answer {answer!r:.60} at {start!r:.60} of its text, but "
                 f"{hint}."
             )
-        places.append(Answer(start, answer))
+        places.append(RightAnswer(start, answer))
     return tuple(places)
 
 

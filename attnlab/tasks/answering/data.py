@@ -11,7 +11,6 @@ import numpy as np
 
 from attnlab.tasks.answering.corpora import Question
 from attnlab.tasks.answering.encoding import Cut, WindowRows
-from attnlab.tasks.answering.measures import best, exact
 from attnlab.tasks.base import TaskData
 
 
@@ -33,23 +32,6 @@ class QuestionPart:
         rows = WindowRows(tokens, targets, np.searchsorted(numbers, owners), starts)
         questions, texts = ([each[n] for n in numbers] for each in (self.questions, self.texts))
         return QuestionPart(questions, texts, rows), windows
-
-    def inexpressible(self, longest: int) -> int:
-        """Count the questions that no span of at most `longest` tokens answers exactly.
-
-        Their answers start or end inside a word, or are too long.
-        """
-        count = 0
-        for question, text in zip(self.questions, self.texts, strict=True):
-            answers = [answer.text for answer in question.answers]
-            spans = [text.holding(answer.start, answer.end) for answer in question.answers]
-            expressible = [
-                question.text[slice(*text.characters(*span))]
-                for span in spans
-                if span and span[1] - span[0] < longest
-            ]
-            count += bool(answers) and not any(best(exact, words, answers) for words in expressible)
-        return count
 
 
 @dataclass(frozen=True, eq=False)

@@ -25,9 +25,8 @@ def attention_on_questions(
 ) -> dict[str, np.ndarray] | None:
     """Return attention in a window of each text, for attention.npz; None if there is none.
 
-    The window is the one with the right answer; without a right answer the one with the most
-    context around the predicted answer; without both the first. At most 60 tokens of it are
-    returned, those around the answer, and 24 of the question.
+    The window is the first one with the right answer, or the first one of a text without an answer.
+    At most 60 tokens of it are returned, those around the answer, and 24 of the question.
 
     Args:
         part: N questions.
@@ -41,37 +40,29 @@ def attention_on_questions(
         padding; `answer` and `prediction` (N, 2), first and last place in these words, -1 for none;
         `right` (N,), whether the prediction is. P and Q if they are smaller than 60 and 24.
     """
-    starts = part.rows.starts
-    places = part.rows.tokens.shape[1] - 1 - question_places
-    chosen, spans = [], []
-    for number, (text, answer) in enumerate(zip(part.texts, predicted, strict=True)):
-        rows = np.flatnonzero(part.rows.owners == number)
-        has_answer = part.rows.targets[rows, 0] > 0
-        nothing = answer.start is None or answer.end is None
-        span = None if nothing else text.holding(answer.start, answer.end)
-        row = rows[np.argmax(has_answer)]
-        if span and not has_answer.any():
-            row = rows[np.argmin(np.abs(starts[rows] + places / 2 - span[0]))]
-        chosen.append(row)
-        spans.append((-1, -1) if span is None else (span[0] - starts[row], span[1] - starts[row]))
-    tokens = part.rows.tokens[chosen]
+    windows = [np.flatnonzero(part.rows.owners == number) for number in range(len(part))]
+    rows = np.array([own[np.argmax(part.rows.targets[own, 0] > 0)] for own in windows])
+    tokens = part.rows.tokens[rows]
     weights = attend(tokens)
     if weights is None:
         return None
-    first = 1 + question_places
-    text, question = words(tokens[:, first:]), words(tokens[:, 1:first])
-    answers, predictions = part.rows.targets[chosen] - 1, np.array(spans)
-    width = min(places, _MOST_TEXT)
-    middle = np.where(answers[:, 0] < 0, predictions[:, 0], answers[:, 0])
-    ends = np.maximum((text != "").sum(axis=1) - width, 0)
-    offsets = np.clip(middle - width // 2, 0, ends)
+    question, text = (
+        words(tokens[:, 1 : 1 + question_places]),
+        words(tokens[:, 1 + question_places :]),
+    )
+    answers, predictions = part.rows.targets[rows] - 1, np.full((len(part), 2), -1)
+    for row, (cut, answer) in enumerate(zip(part.texts, predicted, strict=True)):
+        if answer.start is not None and (span := cut.holding(answer.start, answer.end)):
+            predictions[row] = span - part.rows.starts[rows[row]]
+    width = min(text.shape[1], _MOST_TEXT)
+    last = np.maximum((text != "").sum(axis=1) - width, 0)
+    offsets = np.clip(answers[:, 0] - width // 2, 0, last)
     columns = offsets[:, None] + np.arange(width)  # (N, 60)
 
-    def shift(span: np.ndarray) -> np.ndarray:
-        inside = (span[:, 0] >= offsets) & (span[:, 1] < offsets + width)
-        return np.where(inside[:, None], span - offsets[:, None], -1)
+    def shift(places: np.ndarray) -> np.ndarray:
+        inside = (places[:, 0] >= offsets) & (places[:, 1] < offsets + width)
+        return np.where(inside[:, None], places - offsets[:, None], -1)
 
-    right = measure(part.questions, [answer.text for answer in predicted])["exact_match"] > 0
     weights = np.take_along_axis(np.asarray(weights), columns[:, None, :, None], axis=2)
     return {
         "weights": weights[..., :_MOST_QUESTION].astype(np.float16),
@@ -79,5 +70,5 @@ def attention_on_questions(
         "question": question[:, :_MOST_QUESTION],
         "answer": shift(answers),
         "prediction": shift(predictions),
-        "right": right,
+        "right": measure(part.questions, [each.text for each in predicted])["exact_match"] > 0,
     }

@@ -59,7 +59,6 @@ KIND = Kind(
         predictor=f"{_HERE}.predictor:AnswerPredictor",
         example=f"{_HERE}.task:served_example",
         exported=f"{_HERE}.exported:exported",
-        vectors=True,
         next_steps={
             "pretrained": f"{_ASK}, or train with model.start=drawn, then attnlab compare",
             "": f"{_ASK}, or train with attention={{other}}, then attnlab compare",

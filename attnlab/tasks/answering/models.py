@@ -59,10 +59,6 @@ class Reader(InMemoryModel):
         """Return attention weights (B, H, P, Q) of the text on the question, or None."""
         return self._read(tokens, training=False)[1]
 
-    def text_vectors(self, tokens):
-        """Return the encoder's vector of each place of the text, (B, P, W)."""
-        raise NotImplementedError
-
     def question(self, sequence):
         """Return the question's places (B, Q, ...) of (B, 1 + Q + P, ...)."""
         return sequence[:, 1 : 1 + self.question_places]
@@ -156,11 +152,6 @@ class RecurrentReader(EmbeddingReader):
         small = is_faster_with_xla(self.encoder.units, Border.RECURRENT_ENCODER)
         return self.encoder.has_own_loop and small
 
-    def text_vectors(self, tokens):
-        """Return the encoder's states of the text, (B, P, W)."""
-        vectors, mask = map(self.without_question, self.embed(tokens, False))
-        return self.encoder.encode(vectors, mask, False).states[:, 1:]
-
     def _build_read(self, tokens_shape: tuple) -> int:
         self.embedding.build(tokens_shape)
         batch, steps, width = tokens_shape[0], 1 + self.text_places, self.encoder.width
@@ -227,10 +218,6 @@ class TransformerReader(EncoderStack, EmbeddingReader):
         layer = {"units": units, "feed_forward": feed_forward, "dropout": dropout}
         self.stack(attention, positions=positions, norm=norm, **layer)
 
-    def text_vectors(self, tokens):
-        """Return the last layer's vectors of the text, (B, P, W)."""
-        return self._encode(tokens, False)[0][:, 1 + self.question_places :]
-
     def _build_read(self, tokens_shape: tuple) -> int:
         self.embedding.build(tokens_shape)
         self.segments = self.add_weight(
@@ -242,12 +229,6 @@ class TransformerReader(EncoderStack, EmbeddingReader):
         return self.units
 
     def _read(self, tokens, training) -> tuple:
-        vectors, weights = self._encode(tokens, training)
-        first = 1 + self.question_places
-        return self.without_question(vectors), weights[:, :, first:, 1:first]
-
-    def _encode(self, tokens, training) -> tuple:
-        """Return the last layer's vectors (B, 1 + Q + P, W), and its attention weights."""
         vectors, mask = self.embed(tokens, training)
         sizes = (1 + self.question_places, self.text_places)
         segments = [
@@ -257,7 +238,8 @@ class TransformerReader(EncoderStack, EmbeddingReader):
         vectors = vectors + ops.cast(ops.concatenate(segments), vectors.dtype)
         vectors = self.position(vectors * ops.cast(self.units**0.5, vectors.dtype))
         vectors, output = self.through_stack(vectors, mask[:, None], training)
-        return self.normed(vectors), output.weights
+        first = 1 + self.question_places
+        return self.without_question(self.normed(vectors)), output.weights[:, :, first:, 1:first]
 
 
 class PretrainedReader(FineTuned, Reader):
@@ -278,25 +260,16 @@ class PretrainedReader(FineTuned, Reader):
         self.encoder = self.source.make()
         self.add_output(Dropout(dropout))
 
-    def text_vectors(self, tokens):
-        """Return the last layer's vectors of the text, (B, P, W)."""
-        return self._encode(tokens, False)[0][:, 1 + self.question_places :]
-
     def _build_read(self, tokens_shape: tuple) -> int:
         self.build_encoder((tokens_shape[0], tokens_shape[1] + 1))
         return self.encoder.width
 
     def _read(self, tokens, training) -> tuple:
-        vectors, weights, places = self._encode(tokens, training)
-        first = 1 + self.question_places
-        of_text = ops.take_along_axis(weights, places[:, None, first:, None], axis=2)
-        on_question = ops.take_along_axis(of_text, places[:, None, None, 1:first], axis=3)
-        mask = ops.cast(self.question(ops.not_equal(tokens, PAD)), weights.dtype)
-        return self.without_question(vectors), on_question * mask[:, None, None]
-
-    def _encode(self, tokens, training) -> tuple:
-        """Return vectors (B, 1 + Q + P, W), weights of rows without padding, places in them."""
         rows, places = closed_up(tokens)
         encoded = self.encoder(rows, training=training and not self.frozen)
         vectors = ops.take_along_axis(encoded.vectors, places[..., None], axis=1)
-        return vectors, encoded.weights, places
+        first = 1 + self.question_places
+        of_text = ops.take_along_axis(encoded.weights, places[:, None, first:, None], axis=2)
+        on_question = ops.take_along_axis(of_text, places[:, None, None, 1:first], axis=3)
+        mask = ops.cast(self.question(ops.not_equal(tokens, PAD)), encoded.weights.dtype)
+        return self.without_question(vectors), on_question * mask[:, None, None]

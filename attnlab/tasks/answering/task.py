@@ -11,7 +11,7 @@ import numpy as np
 
 from attnlab.encoders.opening import open_source, require_known
 from attnlab.errors import RequestError
-from attnlab.tasks.answering.corpora import Question, QuestionCorpus
+from attnlab.tasks.answering.corpora import Question, QuestionCorpus, RightAnswer
 from attnlab.tasks.answering.data import QuestionData, QuestionPart
 from attnlab.tasks.answering.encoding import Cut, cut_question, cut_text, make_rows
 from attnlab.tasks.answering.kind import KIND
@@ -23,7 +23,6 @@ from attnlab.tasks.declaration import Kind, Progress
 from attnlab.tasks.models import build_model
 from attnlab.tasks.text_task import TextTask
 from attnlab.text.cleaning import text_key
-from attnlab.text.tokenizers import PAD, UNKNOWN
 
 if TYPE_CHECKING:
     import keras
@@ -130,17 +129,10 @@ class Answer(TextTask):
         parts = {}
         for name, questions in corpus_parts.items():
             parts[name] = part = self._part(questions, tokens, texts)
-            windows = len(part.rows.owners)
-            if windows > len(part):
+            if (windows := len(part.rows.owners)) > len(part):
                 notes.append(
                     f"Long texts of {name} were read in windows: {windows:,} of them for the "
                     f"{len(part):,} questions."
-                )
-            if count := part.inexpressible(min(self.max_answer, self.text_places)):
-                notes.append(
-                    f"{count:,} of the {len(part):,} answers of {name} can't be expressed exactly, "
-                    "because they start or end inside a word or exceed task.max_answer; the best "
-                    f"possible exact match is {100 * (1 - count / len(part)):.1f}."
                 )
         self.nullable = not all(question.answers for question in asked)
         self.data = QuestionData(
@@ -254,13 +246,12 @@ class Answer(TextTask):
         settings = {"longest": self.max_answer, "count": count, "threshold": threshold}
         return [*best_spans(logits, part.rows, lengths, **settings)]
 
-    def ask(self, question: str, text: str) -> QuestionPart:
-        """Return a question about any text as a part; RequestError: one of them is empty."""
-        for name, words in {"question": question, "text": text}.items():
-            if not words.strip():
-                raise RequestError(f"{name}: expected words, got none.")
-        tokens, cut = cut_question(self.tokenizer, question), cut_text(self.tokenizer, text)
-        return self._part([Question("", question, text, ())], {question: tokens}, {text: cut})
+    def _ask(self, question: Question) -> QuestionPart:
+        """Return a question about any text as a part."""
+        tokens = {question.question: cut_question(self.tokenizer, question.question)}
+        return self._part(
+            [question], tokens, {question.text: cut_text(self.tokenizer, question.text)}
+        )
 
     def answer(
         self, model: keras.Model, question: str, text: str, count: int = 1
@@ -270,7 +261,10 @@ class Answer(TextTask):
         Raises:
             RequestError: question or text is empty.
         """
-        part = self.ask(question, text)
+        for name, words in {"question": question, "text": text}.items():
+            if not words.strip():
+                raise RequestError(f"{name}: expected words, got none.")
+        part = self._ask(Question("", question, text, ()))
         logits = model.predict(part.rows.tokens, batch_size=_TOGETHER, verbose=0)
         # Different spans of tokens can have the same characters: a word may have several tokens.
         most = count
@@ -285,17 +279,17 @@ class Answer(TextTask):
             most *= 4
 
     def looked(self, model: keras.Model, question: str, text: str) -> dict[str, np.ndarray] | None:
-        """Return the attention of a text's words on a question, without `right`.
+        """Return the attention of the words around the predicted answer on a question.
 
-        See `attention_on_questions`; None if the model has no attention.
+        See `attention_on_questions`, without `right`; None if the model has no attention.
         """
         from attnlab.tasks.answering.examples import attention_on_questions
 
-        part = self.ask(question, text)
-        logits = model.predict(part.rows.tokens, batch_size=_TOGETHER, verbose=0)
-        predicted = self.predicted_answers(logits, part)
+        (predicted,) = self.answer(model, question, text)
+        places = () if predicted.start is None else (RightAnswer(predicted.start, predicted.text),)
+        part = self._ask(Question("", question, text, places))
         arrays = attention_on_questions(
-            part, predicted, self.question_places, self.words, model.attend
+            part, [predicted], self.question_places, self.words, model.attend
         )
         return arrays and {name: arrays[name] for name in arrays if name != "right"}
 
@@ -313,32 +307,6 @@ class Answer(TextTask):
             )
         answers = [self.answer(model, str(question), str(text))[0] for question, text in pairs]
         return np.array([answer.text for answer in answers], dtype=object)
-
-    def places_read(self, model: keras.Model) -> int:
-        """Return the most tokens of a text that `vectors` reads."""
-        return self.text_places
-
-    def vectors(self, model: keras.Model, texts: Sequence[str]) -> np.ndarray:
-        """Return a vector per text, (N, W): the mean of the encoder's vectors of its tokens.
-
-        The question is empty. If a text is longer than a window, only its beginning is read.
-        """
-        cuts = [cut_text(self.tokenizer, text) for text in texts]
-        rows = make_rows(
-            [[] for _ in cuts],
-            [Cut((cut.tokens or [UNKNOWN])[: self.text_places], []) for cut in cuts],
-            [None for _ in cuts],
-            stride=self.text["stride"],
-            question_places=self.question_places,
-            text_places=self.text_places,
-        ).tokens
-        batches = [
-            np.asarray(model.text_vectors(rows[start : start + _TOGETHER]))
-            for start in range(0, len(rows), _TOGETHER)
-        ]
-        vectors = np.concatenate(batches).astype(np.float64)
-        mask = (rows[:, 1 + self.question_places :] != PAD)[..., None]
-        return (vectors * mask).sum(axis=1) / mask.sum(axis=1)
 
     def save(self, folder: Path) -> None:
         """Write the tokenizer, and the settings and sizes of tokenization."""

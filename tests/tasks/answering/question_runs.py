@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from attnlab.records.run_directory import RunDirectory
-from attnlab.tasks.answering.corpora import Answer, Question
+from attnlab.tasks.answering.corpora import Question, RightAnswer
 from attnlab.tasks.answering.data import QuestionData, QuestionPart
 from attnlab.tasks.answering.encoding import cut_question, cut_text, make_rows
 from attnlab.tasks.answering.report import build_report
@@ -24,7 +24,7 @@ NOTHING = PredictedAnswer("", None, None, 1.0)
 
 def question(number: int, text: str, words: str, *answers: str) -> Question:
     """A question with answers at their first positions in the text."""
-    places = tuple(Answer(text.index(answer), answer) for answer in answers)
+    places = tuple(RightAnswer(text.index(answer), answer) for answer in answers)
     return Question(f"q{number}", words, text, places)
 
 
@@ -93,7 +93,7 @@ def predicted(questions: Sequence[Question], right: float, seed: int = 0) -> lis
     draw = np.random.default_rng(seed)
     answers = []
     for each in questions:
-        wrong = Answer(0, each.text.split()[0])
+        wrong = RightAnswer(0, each.text.split()[0])
         answer = each.answers[0] if draw.random() < right else wrong
         probability = float(draw.uniform(0.2, 1))
         answers.append(PredictedAnswer(answer.text, answer.start, answer.end, probability))

@@ -25,6 +25,7 @@ from attnlab.tasks.answering.baselines import baselines, longest_new_run
 from attnlab.tasks.answering.examples import attention_on_questions
 from attnlab.tasks.answering.item_test import item_test
 from attnlab.tasks.answering.kind import KIND
+from attnlab.tasks.answering.measures import best, exact
 from attnlab.tasks.answering.report import build_report
 from attnlab.tasks.answering.shown import answer_records, attention_figure, attention_records
 from attnlab.tasks.answering.spans import PredictedAnswer
@@ -99,27 +100,12 @@ def test_a_report_has_scores_groups_and_skill():
         ("Anna's dog (a poodle) ran.", "a poodle"),
     ],
 )
-def test_answers_that_can_be_given_exactly(text, answer):
+def test_tokens_can_give_answers_exactly_in_any_script(text, answer):
     questions = [question(0, text, "?", answer)]
-    part = part_of(questions, fitted(questions), (8, 40))
-    assert part.inexpressible(40) == 0
+    (cut,) = part_of(questions, fitted(questions), (8, 40)).texts
     place = questions[0].answers[0]
-    start, end = part.texts[0].characters(*part.texts[0].holding(place.start, place.end))
-    given = PredictedAnswer(text[start:end], start, end, 1.0)
-    report = build_report(data_of(questions, questions), "test", [given], 0.5)
-    assert report.metrics["exact_match"] == 100
-
-
-def test_answers_that_cannot_be_given_exactly_are_counted():
-    questions = [
-        question(0, "나는 서울에 산다", "어디?", "서울"),  # a particle belongs to the word
-        question(1, "In the 1990s it was.", "When?", "1990"),
-        question(2, "In the 1990s it was.", "When?", "1990", "1990s"),  # one of them
-        question(3, "a b c d e f g h", "What?", "a b c d e f"),
-        question(4, "No answer.", "What?"),
-    ]
-    part = part_of(questions, fitted(questions))
-    assert part.inexpressible(6) == 2 and part.inexpressible(5) == 3
+    start, end = cut.characters(*cut.holding(place.start, place.end))
+    assert best(exact, text[start:end], [answer]) == 1
 
 
 def test_one_seed_is_mcnemars_test(tmp_path):

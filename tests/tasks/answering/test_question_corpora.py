@@ -13,10 +13,10 @@ from question_runs import some_questions, squad_json
 from attnlab.errors import RequestError
 from attnlab.tasks.answering.baselines import baselines
 from attnlab.tasks.answering.corpora import (
-    Answer,
     Passages,
     Question,
     Questions,
+    RightAnswer,
     Squad,
     read_squad,
 )
@@ -56,8 +56,8 @@ def test_both_versions_are_read(read):
         entry(id="x3", question="Is it?", answers=[], is_impossible=True, plausible_answers=noon),
     )
     questions = [
-        Question("x1", "Who met Peter?", TEXT, (Answer(0, "Anna"),)),
-        Question("2", "When?", TEXT, (Answer(18, "noon"), Answer(15, "at noon"))),
+        Question("x1", "Who met Peter?", TEXT, (RightAnswer(0, "Anna"),)),
+        Question("2", "When?", TEXT, (RightAnswer(18, "noon"), RightAnswer(15, "at noon"))),
         Question("x3", "Is it?", TEXT, ()),
     ]
     assert read(content) == read(gzip.compress(content.encode())) == questions

@@ -132,15 +132,6 @@ def test_every_weight_learns(model, attention):
     )
 
 
-@by_case
-def test_texts_without_questions_have_vectors(model, attention):
-    reader = made(model, attention)
-    tokens = TOKENS.copy()
-    tokens[:, 1 : 1 + Q] = [END, 0, 0, 0]
-    vectors = np.asarray(reader.text_vectors(tokens))
-    assert vectors.shape == (3, P, 12 if model == "rnn" else 6)
-
-
 def test_the_loss_is_the_mean_of_both_cross_entropies():
     logits = DRAW.normal(size=(3, 2, 5)).astype(np.float32)
     target = np.array([[0, 4], [1, 1], [3, 2]])
