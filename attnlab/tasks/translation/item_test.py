@@ -10,7 +10,7 @@ Uses a private method of sacreBLEU (as of 2.6.0): `Metric._extract_corpus_statis
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -39,90 +39,57 @@ def item_test(metric: str, pairs: Pairs, always: bool | None) -> list[ItemTest |
     """
     if always is False:
         return [None] * len(pairs)
-    items: list[tuple[str, str]] = []
-    groups_of: dict[tuple[str, ...], list[int]] = {}  # by the runs of the reference
-    for place, (_, reference) in enumerate(pairs):
-        groups_of.setdefault(tuple(run.name for run in reference), []).append(place)
-    bases = {key: _translations(pairs[at[0]][1], items) for key, at in groups_of.items()}
-    number = len(items) * sum(len(key) * (1 + len(at)) for key, at in groups_of.items())
+    runs = {run.name: run for pair in pairs for group in reversed(pair) for run in group}
+    tables = {name: _texts(run) for name, run in runs.items()}
+    items, _ = next(iter(tables.values()))
+    for name, (own, _) in tables.items():
+        if own != items:
+            raise NoItemTest(
+                f"no test over test items: {name} has other test items than the others"
+            )
+    targets = [reference for _, reference in items]
+    number = len(targets) * sum(len(group) for pair in pairs for group in pair)
     if number > _AT_ONCE and not always:
         raise NoItemTest(
             f"no paired bootstrap, which would count {number:,} texts: see --bootstrap"
         )
-    targets = [target for _, target in items]
+    tests: list[ItemTest | None] = []
     counts = "counts summed over shared seeds"
-    method = f"sacreBLEU's paired bootstrap over {len(items)} test sentences ({counts})"
-    found: dict[int, ItemTest] = {}
-    for key, places in groups_of.items():
-        systems = [_translations(pairs[place][0], items) for place in places]
-        settings = _settings(metric, pairs[places[0]][1][0])
-        p_values, signature = paired_bootstrap(metric, bases[key], systems, targets, settings)
-        for place, p in zip(places, p_values, strict=True):
-            found[place] = ItemTest(
-                "paired bootstrap", "boot p", method, len(items), p, signature=signature
-            )
-    return [found[place] for place in range(len(pairs))]
+    method = f"sacreBLEU's paired bootstrap over {len(targets)} test sentences ({counts})"
+    for pair in pairs:
+        system, reference = (
+            list(zip(*(tables[run.name][1] for run in group), strict=True)) for group in pair
+        )
+        # The signature of the metric in a run names its tokenizer.
+        signature = str(pair[1][0].read_metrics().get("signatures", {}).get(metric))
+        tokens = re.findall(r"tok:([^|]+)", signature)[:1]
+        p, signature = paired_bootstrap(metric, reference, system, targets, *tokens)
+        tests.append(
+            ItemTest("paired bootstrap", "boot p", method, len(targets), p, signature=signature)
+        )
+    return tests
 
 
 def paired_bootstrap(
     name: str,
     reference: Sequence[Translations],
-    systems: Sequence[Sequence[Translations]],
+    system: Sequence[Translations],
     targets: Sequence[str],
-    settings: Mapping[str, Any] | None = None,
-) -> tuple[list[float], str]:
-    """Compare systems with a reference system, by 1,000 resamples of the sentences each.
+    tokens: str | None = None,
+) -> tuple[float, str]:
+    """Compare a system with a reference system, by 1,000 resamples of the sentences.
 
     A system has, for each sentence, its translations by all seeds. `targets` are the sentences'
-    reference translations. `settings` are those of the metric; None: the default ones. Returns a p
-    value per system, and sacreBLEU's signature.
+    reference translations, `tokens` is the name of sacreBLEU's tokenizer. Returns the p value, and
+    sacreBLEU's signature.
     """
     from sacrebleu.significance import PairedTest
 
-    named: Any = [(str(number), texts) for number, texts in enumerate([reference, *systems])]
-    test = PairedTest(
-        named,
-        {name: _summing_seeds(name, settings or metric_settings(name))},
-        [list(targets)],
-        test_type="bs",
-    )
-    signatures, scores = test()
-    (key,) = signatures
-    base, *results = scores[key]
-    # sacreBLEU counts the resamples with a larger difference; with equal scores there may be none,
-    # although p is 1.
-    p_values = [1.0 if each.score == base.score else float(each.p_value) for each in results]
-    return p_values, str(signatures[key])
-
-
-def _translations(runs: Sequence[RunDirectory], items: list[tuple[str, str]]) -> list[Translations]:
-    """Return the translations of each test item, one per run.
-
-    `items` has the source and the reference of each test item, which must be equal in all runs. If
-    the list is empty, the first run fills it.
-    """
-    columns = []
-    for run in runs:
-        table = run.read_predictions(KIND.scoring.text_columns)
-        try:
-            own = list(zip(table["source"].tolist(), table["reference"].tolist(), strict=True))
-            columns.append(table["hypothesis"].tolist())
-        except KeyError as error:
-            path = run.path / "predictions.csv"
-            raise RequestError(f"{path}: damaged: it has no column {error}") from error
-        items[:] = items or own
-        if own != items:
-            raise NoItemTest(
-                f"no test over test items: {run.name} has other test items than the others"
-            )
-    return list(zip(*columns, strict=True))
-
-
-def _summing_seeds(name: str, settings: Mapping[str, Any]) -> Any:
-    """Return a metric for sentences with several translations, whose counts it adds."""
     base = metric_class(name)
 
     class SummingSeeds(base):
+        """The metric of sentences with several translations, whose counts it adds."""
+
         def _extract_corpus_statistics(self, hypotheses: Any, references: Any) -> Any:
             counts = [
                 super(SummingSeeds, self)._extract_corpus_statistics(texts, references)
@@ -130,11 +97,25 @@ def _summing_seeds(name: str, settings: Mapping[str, Any]) -> Any:
             ]
             return np.sum(counts, axis=0).tolist()
 
-    return SummingSeeds(**settings)
+    metric = SummingSeeds(**metric_settings(name, *[tokens] * bool(tokens)))
+    systems: Any = [("reference", reference), ("system", system)]
+    signatures, scores = PairedTest(systems, {name: metric}, [list(targets)], test_type="bs")()
+    (key,) = signatures
+    first, second = scores[key]
+    # sacreBLEU counts the resamples with a larger difference; with equal scores there may be none,
+    # although p is 1.
+    p = 1.0 if first.score == second.score else float(second.p_value)
+    return p, str(signatures[key])
 
 
-def _settings(name: str, run: RunDirectory) -> dict[str, Any]:
-    """Return the metric's settings in a run, whose signature names the tokenizer."""
-    signature = str(run.read_metrics().get("signatures", {}).get(name))
-    tokens = re.search(r"tok:([^|]+)", signature)
-    return metric_settings(name, tokens[1]) if tokens else metric_settings(name)
+def _texts(run: RunDirectory) -> tuple[list[tuple[str, str]], list[str]]:
+    """Return the source and the reference of each test item, and the translations of a run."""
+    table = run.read_predictions(KIND.scoring.text_columns)
+    try:
+        source, reference, hypothesis = (
+            table[name].tolist() for name in ("source", "reference", "hypothesis")
+        )
+    except KeyError as error:
+        path = run.path / "predictions.csv"
+        raise RequestError(f"{path}: damaged: it has no column {error}") from error
+    return list(zip(source, reference, strict=True)), hypothesis

@@ -30,19 +30,9 @@ KIND = Kind(
         metrics=(
             Metric("bleu", "max", "BLEU", perfect=100, item_test=_BOOTSTRAP, bounds=PER_CENT),
             Metric("chrf", "max", "chrF", perfect=100, item_test=_BOOTSTRAP, bounds=PER_CENT),
-            Metric(
-                "bleu_lc_tok",
-                "max",
-                "BLEU, lower-cased",
-                perfect=100,
-                item_test=_BOOTSTRAP,
-                bounds=PER_CENT,
-            ),
             Metric("perplexity", "min", "perplexity", bounds=FROM_ONE),
             Metric("loss", "min", "loss", in_tables=False, bounds=POSITIVE),
             Metric("accuracy", "max", "accuracy", in_tables=False, bounds=SHARE),
-            Metric("precision", "max", "precision", in_tables=False, bounds=SHARE),
-            Metric("recall", "max", "recall", in_tables=False, bounds=SHARE),
             Metric("error_rate", "min", "alignment error rate", in_tables=False, bounds=SHARE),
             Metric(
                 "shifted_error_rate",

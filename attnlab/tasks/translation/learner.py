@@ -10,7 +10,7 @@ import numpy as np
 
 from attnlab.config.sections import RunConfig
 from attnlab.tasks.base import Learner, Losses, Report
-from attnlab.tasks.translation.attention_maps import examples, stacked
+from attnlab.tasks.translation.attention_maps import recorded_examples
 from attnlab.tasks.translation.batches import padded, padded_batches
 from attnlab.tasks.translation.decoding.search import Search
 from attnlab.tasks.translation.program import TranslationProgram
@@ -23,7 +23,6 @@ from attnlab.training.steps import has_gpu, trains_with_xla
 
 if TYPE_CHECKING:
     from attnlab.tasks.translation.task import Translate
-    from attnlab.views.records import Figure
 
 # Steps between two reports of progress and losses.
 _CHUNK = 16
@@ -32,8 +31,6 @@ _WIDTH_STEP = 8
 # With fewer steps per epoch, compiling the single shape costs more than it saves: it takes as long
 # as some 250 to 450 steps save.
 _STEPS_AN_EPOCH = 100
-# Test sentences whose attention is stored, and validation sentences drawn during training.
-_EXAMPLES, _DRAWN = 8, 2
 
 
 class Batches(list[np.ndarray]):
@@ -63,13 +60,15 @@ class TranslationLearner(Learner):
 
     def __init__(self, config: RunConfig, task: Translate, model: keras.Model) -> None:
         self._task, self._trainer = task, config.trainer
-        self._seed, self._names = config.seed, config.names
+        self._seed = config.seed
         self._train = task.tokenized.parts["train"]
         # The decoder reads all but the last token of a target.
         self._lengths = self._train.source.lengths, self._train.target.lengths - 1
-        one_shape, asked, self._multiple = self._has_one_shape(), config.trainer.jit, None
-        faster = one_shape and model.faster_with_xla and self._is_long()
-        self.jit = jit = trains_with_xla(asked, faster)
+        self._multiple = None
+        one_shape = self._has_one_shape()
+        long = sum(map(len, self.chunks(epoch=1))) >= _STEPS_AN_EPOCH
+        faster = one_shape and model.faster_with_xla and long
+        self.jit = jit = trains_with_xla(config.trainer.jit, faster)
         if jit:
             self._multiple = 1 if one_shape else _WIDTH_STEP
         search_jit = jit and has_gpu()  # a CPU decodes faster as a graph
@@ -95,10 +94,6 @@ class TranslationLearner(Learner):
         parts = [self._task.tokenized.parts.get(name) for name in ("train", "validation")]
         sides = zip(*((part.source, part.target) for part in parts if part), strict=True)
         return all(np.ptp(np.concatenate([part.lengths for part in side])) == 0 for side in sides)
-
-    def _is_long(self) -> bool:
-        """Whether an epoch has enough steps for compiling with XLA to pay."""
-        return sum(map(len, self.chunks(epoch=1))) >= _STEPS_AN_EPOCH
 
     def chunks(self, epoch: int) -> list[Batches]:
         """Return the epoch's batches in chunks of 16 steps."""
@@ -129,7 +124,15 @@ class TranslationLearner(Learner):
         scores = self._program.evaluate(self._validation)
         bleu = chrf = float("nan")
         if epoch % self._task.score_every == 0 or epoch == self._trainer.epochs:
-            bleu, chrf = self._translation_scores()
+            # Greedy translations of the same sentences each time.
+            count = len(part.source)
+            some = min(self._task.score_sentences or count, count)
+            rows = np.linspace(0, count - 1, some).astype(int)
+            _, references, _ = part.texts()
+            hypotheses = search_rows(self._task, self._search, part, rows)
+            language = self._task.corpus.target_language
+            translation = score(hypotheses, [references[row] for row in rows], language)
+            bleu, chrf = translation["bleu"], translation["chrf"]
         return {
             "val_loss": scores.loss,
             "val_perplexity": scores.perplexity,
@@ -137,18 +140,6 @@ class TranslationLearner(Learner):
             "val_bleu": bleu,
             "val_chrf": chrf,
         }
-
-    def _translation_scores(self) -> tuple[float, float]:
-        """Score greedy translations of the same validation sentences each time: BLEU and chrF."""
-        part = self._task.tokenized.parts["validation"]
-        count = len(part.source)
-        some = min(self._task.score_sentences or count, count)
-        rows = np.linspace(0, count - 1, some).astype(int)
-        _, references, _ = part.texts()
-        hypotheses = search_rows(self._task, self._search, part, rows)
-        language = self._task.corpus.target_language
-        scores = score(hypotheses, [references[row] for row in rows], language)
-        return scores["bleu"], scores["chrf"]
 
     def report(self) -> Report:
         """Score the translations of the test part, and the baselines."""
@@ -162,21 +153,6 @@ class TranslationLearner(Learner):
         return {part: evaluate(part).brief() for part in further}
 
     def examples(self) -> dict[str, np.ndarray] | None:
-        """Return the attention on a few test sentences, translated greedily; see `stacked`."""
+        """Return the attention on a few test sentences; see `recorded_examples`."""
         part = self._task.tokenized.parts["test"]
-        return stacked(examples(self._task.tokenizers, self.model, self._search, part, _EXAMPLES))
-
-    def epoch_figures(self, epoch: int) -> dict[str, Figure]:
-        """Draw attention maps of two validation sentences, in epochs 1, 2, 4, 8, ..."""
-        part = self._task.tokenized.parts.get("validation")
-        if epoch & (epoch - 1) or part is None:
-            return {}
-        from attnlab.tasks.shown.run_figures import run_title
-        from attnlab.tasks.translation.shown.maps import maps_figure
-
-        title = f"{run_title(self._names)}: attention, epoch {epoch}"
-        found = examples(self._task.tokenizers, self.model, self._search, part, _DRAWN)
-        return {
-            f"attention_epoch_{epoch:03d}_{number}.png": maps_figure(*each, title=title)
-            for number, each in enumerate(found, 1)
-        }
+        return recorded_examples(self._task.tokenizers, self.model, self._search, part)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import keras
 import numpy as np
 
 from attnlab.tasks.base import Report
 from attnlab.tasks.declaration import Progress
-from attnlab.tasks.translation.attention_maps import Tokenizers, attention_details
+from attnlab.tasks.translation.alignment import alignment
 from attnlab.tasks.translation.baselines import baselines
 from attnlab.tasks.translation.batches import cut_sources, longest_source, padded_batches
 from attnlab.tasks.translation.decoding.copying import copied_words
@@ -24,8 +24,7 @@ from attnlab.tasks.translation.scores import (
 )
 
 if TYPE_CHECKING:
-    from attnlab.tasks.translation.corpora.corpus import Corpus
-    from attnlab.tasks.translation.text.tokenized_corpus import TokenizedCorpus, TokenizedPart
+    from attnlab.tasks.translation.text.tokenized_corpus import TokenizedPart
 
 _ALL_REFERENCES = (
     "Some sources have several translations. BLEU is {bleu:.2f} if each of the {count} different "
@@ -47,35 +46,14 @@ _CUT_SOURCES = (
 _NO_TRAINING_PAIRS = "The baseline nearest_pair is missing, because it needs the training part."
 
 
-class ReportedTask(Protocol):
-    """What a report needs from its task, `Translate`.
-
-    Attributes:
-        corpus: the corpus, for its language.
-        tokenizers: the tokenizers of the source and of the target.
-        tokenized: the tokenized corpus; None without one.
-        length_penalty, extra_length: settings of the search.
-        copy_unknown: whether source words replace unknown tokens of a translation.
-    """
-
-    corpus: Corpus
-    tokenized: TokenizedCorpus | None
-    length_penalty: float
-    extra_length: int
-    copy_unknown: bool
-
-    @property
-    def tokenizers(self) -> Tokenizers: ...  # noqa: D102
-
-
 def report(
-    task: ReportedTask,
+    task: Any,
     model: keras.Model,
     part: TokenizedPart,
     beam: int,
     progress: Progress | None = None,
 ) -> Report:
-    """Translate a part and score it; see `Translate.evaluate`."""
+    """Translate a part and score it with `task`, a `Translate`; see its `evaluate`."""
     sources, references, _ = part.texts()
     rows = np.arange(len(sources))  # all rows, but of the training part only the first 100
     settings = {"length_penalty": task.length_penalty, "extra_length": task.extra_length}
@@ -92,8 +70,8 @@ def report(
     tokens = program.evaluate(padded_batches(model, part, rows))
     metrics |= {name: getattr(tokens, name) for name in ("loss", "perplexity", "accuracy")}
     train = task.tokenized.parts["train"] if task.tokenized else None
-    texts = baselines(part, train, task.tokenizers).items()
-    rules = {name: score(each, references, language) for name, each in texts}
+    simple = baselines(part, train, task.tokenizers).items()
+    rules = {name: score(each, references, language) for name, each in simple}
     for scores in rules.values():
         del scores["signatures"]
     # Skill: by what share the error, 100 - BLEU, is smaller than the baseline's.
@@ -110,17 +88,25 @@ def report(
         bleu, count = bleu_of_all_references(sources, hypotheses, references, language)
         details["all_references"] = {"bleu": bleu, "sources": count}
         notes.append(_ALL_REFERENCES.format(bleu=bleu, count=count))
+    texts = {"source": sources, "reference": references, "hypothesis": hypotheses}
+    sentences = sentence_scores(hypotheses, references, language)
+    if (rates := alignment(task.tokenizers, model, part)) is not None:
+        details["alignment"] = rates
     return Report(
         metrics=metrics,
         baselines=rules,
         best_baseline=best,
         skill=skills[best],
         notes=notes,
-        predictions=_predictions(sources, references, hypotheses, language),
+        predictions={
+            "index": rows,
+            **{name: np.array(each, object) for name, each in texts.items()},
+            **{f"sentence_{name}": np.round(each, 4) for name, each in sentences.items()},
+        },
         units="points of 100 (loss in nats per token)",
         skills=skills,
         metric="bleu",
-        details=details | attention_details(task.tokenizers, model, part),
+        details=details,
     )
 
 
@@ -140,25 +126,13 @@ def _limits(model: keras.Model, part: TokenizedPart, rows: np.ndarray) -> list[s
     return notes
 
 
-def _predictions(sources, references, hypotheses, language: str) -> dict[str, np.ndarray]:
-    texts = {"source": sources, "reference": references, "hypothesis": hypotheses}
-    scores = sentence_scores(hypotheses, references, language)
-    return {
-        "index": np.arange(len(sources)),
-        **{name: np.array(each, object) for name, each in texts.items()},
-        **{f"sentence_{name}": np.round(each, 4) for name, each in scores.items()},
-    }
-
-
-def search_rows(
-    task: ReportedTask, search: Search, part: TokenizedPart, rows: np.ndarray
-) -> list[str]:
+def search_rows(task: Any, search: Search, part: TokenizedPart, rows: np.ndarray) -> list[str]:
     """Return the best translation of some rows of a part."""
     sources = cut_sources(search.model, [part.source[int(row)] for row in rows])
     targets = [best[0].tokens if best else np.zeros(0, np.int32) for best in search(sources)]
     copied: list[list[str]] = []
     if task.copy_unknown:
-        texts, _, _ = part.texts()
-        own = [texts[row] for row in rows]
-        copied = copied_words(search.model, task.tokenizers[0], own, sources, targets)
+        texts = part.texts()[0]
+        read = [texts[row] for row in rows]
+        copied = copied_words(search.model, task.tokenizers[0], read, sources, targets)
     return task.tokenizers[1].decode(targets, copied)

@@ -22,7 +22,7 @@ _OTHER_TOKENS = {
     ),
 }
 _FEWEST = 4  # tokens of the longest n-grams that BLEU counts
-NAMES = ("bleu", "chrf", "bleu_lc_tok")
+NAMES = ("bleu", "chrf")
 
 
 def bleu_tokens(language: str) -> str:
@@ -42,7 +42,7 @@ def metric_settings(name: str, tokens: str = _BLEU_TOKENS) -> dict[str, Any]:
     """Return the settings of one of `NAMES`; `force` stops advice on standard error."""
     if name == "chrf":
         return {}
-    return {"tokenize": tokens, "force": True, "lowercase": name == "bleu_lc_tok"}
+    return {"tokenize": tokens, "force": True}
 
 
 def counts_bleu(references: Sequence[str], language: str = "") -> bool:
@@ -56,19 +56,14 @@ def score(
 ) -> dict[str, Any]:
     """BLEU and chrF of translations against one reference each.
 
-    `bleu_lc_tok` is comparable to the scores in the literature on Multi30k: BLEU of lower-cased,
-    tokenized text. It is sacreBLEU's BLEU with `lowercase`. Difference: the literature tokenizes
-    with Moses, which also splits off apostrophes and typographic quotes, after normalizing
-    punctuation; on such text the two can differ by some tenths.
-
     Texts are detokenized; a hypothesis may be empty. `language` is the code that `bleu_tokens`
     takes. BLEU counts 4-grams over the whole part: if no reference has four tokens it is 0, even
     for identical text.
 
     Returns:
         JSON-ready, 0 to 100: `bleu`, sacreBLEU's with its default settings except the tokenizer
-        (case-sensitive); `chrf`, chrF2 (character 6-grams without spaces); `bleu_lc_tok`, see
-        above. `signatures`: sacreBLEU's signature of each, by its name.
+        (case-sensitive); `chrf`, chrF2 (character 6-grams without spaces); `signatures`, that of
+        sacreBLEU for each, by its name.
     """
     tokens = bleu_tokens(language)
     metrics = {name: metric_class(name)(**metric_settings(name, tokens)) for name in NAMES}

@@ -1,4 +1,4 @@
-"""Measures and examples of maps: known maps give known numbers."""
+"""Attention maps of sentences: their word alignments, and what a run records of them."""
 
 from __future__ import annotations
 
@@ -6,36 +6,126 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from attnlab.tasks.translation.attention_maps import attention_details, examples, stacked
-from attnlab.tasks.translation.corpora.corpus import Corpus
-from attnlab.tasks.translation.pair import Pair
-from attnlab.tasks.translation.task import Translate
+from attnlab.tasks.translation.alignment import (
+    AlignedSentence,
+    alignment,
+    error_rate,
+    parse_links,
+    predicted_links,
+)
+from attnlab.tasks.translation.attention_maps import _LONGER, recorded_examples
+from attnlab.text.tokenizers import END, START, Tokenizer
+
+LINKS = st.frozensets(st.tuples(st.integers(0, 3), st.integers(0, 3)))
+
+
+def links_of(table, source_words, target_words, shift=0):
+    return predicted_links(
+        AlignedSentence(np.array(table), source_words, target_words, frozenset()), shift
+    )
+
+
+@st.composite
+def alignments(draw):
+    """A source word for each target word, with the tokens of each word."""
+    pieces = st.lists(st.integers(1, 3), min_size=1, max_size=5)
+    source, target = draw(pieces), draw(pieces)
+    chosen = [draw(st.integers(0, len(source) - 1)) for _ in target]
+    return (
+        np.repeat(np.arange(len(source)), source),
+        np.repeat(np.arange(len(target)), target),
+        chosen,
+    )
+
+
+@given(alignments(), st.integers(0, 1))
+def test_a_perfect_map_gives_the_links_of_its_words(case, shift):
+    """Each token attends to all pieces of the right word, a little to the others, most to END."""
+    source_words, target_words, chosen = case
+    noise = np.random.default_rng(0).random((len(target_words) + 1 + shift, len(source_words) + 1))
+    table = 0.01 * noise
+    table[:, -1] = 5
+    for token, word in enumerate(target_words):
+        right = source_words == chosen[word]
+        table[token + shift, :-1][right] = 1 / right.sum()
+    gold = {(source, target) for target, source in enumerate(chosen)}
+    assert links_of(table, source_words, target_words, shift) == gold
+
+
+def test_weights_of_a_word_are_summed_over_the_source_and_averaged_over_the_target():
+    # Source: two pieces and one; target: one and two.
+    table = [[0.2, 0.2, 0.35], [0.1, 0.3, 0.6], [0.5, 0.5, 0.0]]
+    assert links_of(table, [0, 0, 1], [0, 1, 1]) == {(0, 0), (0, 1)}
+    # The middle piece of either side belongs to no word.
+    table = [[0.2, 0.8, 0.1], [0.3, 0.3, 0.4], [0.0, 0.1, 0.9]]
+    assert links_of(table, [0, -1, 1], [0, -1, 1]) == {(0, 0), (1, 1)}
+
+
+def test_shift_reads_the_next_step():
+    # Step 0 reads START, step 1 the first word, step 2 the second: a map of the input words.
+    table = [[0.3, 0.7], [1.0, 0.0], [0.0, 1.0]]
+    assert links_of(table, [0, 1], [0, 1]) == {(1, 0), (0, 1)}
+    assert links_of(table, [0, 1], [0, 1], shift=1) == {(0, 0), (1, 1)}
+
+
+def test_neither_end_and_padding_nor_empty_sentences_have_links():
+    table = [[0.1, 0.2, 0.7, 0.0], [0.0, 0.0, 0.9, 0.1], [0.5, 0.5, 0.0, 0.0]]
+    assert links_of(table, [0, 1], [0, 1]) == {(1, 0)}  # the second word looks at END alone
+    assert links_of([[1.0]], [], []) == links_of([[1.0], [1.0]], [], [0]) == set()
+
+
+def test_error_rates_counted_by_hand():
+    # A = {00, 11, 21}, S = {00, 12}: 1 - 2 * 1 / (3 + 2).
+    first = {(0, 0), (1, 1), (2, 1)}, frozenset({(0, 0), (1, 2)})
+    assert error_rate([first]) == pytest.approx(0.6)
+    # Links are counted over all sentences.
+    assert error_rate([first, ({(0, 0)}, {(0, 0)})]) == pytest.approx(1 - 4 / 7)
+    assert error_rate([]) == error_rate([(set(), frozenset())]) == 0
+
+
+@given(LINKS, LINKS)
+def test_the_error_is_between_0_and_1(predicted, gold):
+    assert 0 <= error_rate([(predicted, gold)]) <= 1
+    assert error_rate([(gold, gold)]) == 0
+
+
+def test_pharaoh_links():
+    assert parse_links(" 0-0 1-2\t10-11 ") == {(0, 0), (1, 2), (10, 11)}
+    assert parse_links("") == set()
+
+
+# --- a whole part ------------------------------------------------------------------------------
 
 PAIRS = [("a b c", "x y z", "0-2 1-1 2-0"), ("b a", "y x", "0-1 1-0")]
+SOURCES, TARGETS, LINKED = map(list, zip(*PAIRS, strict=True))
+TOKENIZERS = Tokenizer.fit(SOURCES, kind="word"), Tokenizer.fit(TARGETS, kind="word")
 
 
-class Linked(Corpus):
-    """Sentences that are translated word by word, in reverse order."""
+class Rows(list):
+    """Rows of tokens, as a part has them."""
 
-    name = "linked"
-    own_parts = ("train", "test")
-    linked = True
+    @property
+    def lengths(self):
+        return np.array([*map(len, self)])
 
-    def pairs(self, part=None):
-        for source, target, links in PAIRS:
-            yield Pair(source, target, links if self.linked else None)
-
-    def digest(self):
-        return f"linked {self.linked}"
+    def padded(self, numbers, width):
+        return np.array([np.pad(self[n], (0, width - len(self[n]))) for n in numbers])
 
 
-def task(cache, linked: bool = True) -> Translate:
-    corpus = Linked()
-    corpus.linked = linked
-    found = Translate(corpus=corpus, cache=cache)
-    found.load(0)
-    return found
+def part(linked=True):
+    """The test part of PAIRS."""
+    sources, targets = (
+        tokenizer.encode(texts)
+        for tokenizer, texts in zip(TOKENIZERS, (SOURCES, TARGETS), strict=True)
+    )
+    return SimpleNamespace(
+        source=Rows(np.array([*row, END], np.int32) for row in sources),
+        target=Rows(np.array([START, *row, END], np.int32) for row in targets),
+        texts=lambda: (SOURCES, TARGETS, LINKED if linked else None),
+    )
 
 
 def looking(*, late: int = 0, layers: int = 1):
@@ -46,62 +136,62 @@ def looking(*, late: int = 0, layers: int = 1):
         weights = np.full((len(source), layers, 1, steps, source.shape[1]), 1e-3)
         for row, ids in enumerate(source):
             words = np.count_nonzero(ids) - 1
-            for step in range(words):
-                if step + late < steps:
-                    weights[row, -1, 0, step + late, words - 1 - step] = 1.0
-        return {"cross": weights}
+            for step in range(min(words, steps - late)):
+                weights[row, -1, 0, step + late, words - 1 - step] = 1.0
+        square = np.full((len(source), layers, 1, source.shape[1], source.shape[1]), 0.25)
+        return {"cross": weights, "encoder": square}
 
-    parts = {"fixed_length": None, "max_positions": None, "_flatten_layers": list}
-    return SimpleNamespace(attend=attend, **parts)
-
-
-def details(task: Translate, model):
-    return attention_details(task.tokenizers, model, task.tokenized.parts["test"])
+    return SimpleNamespace(attend=attend, fixed_length=None, max_positions=None)
 
 
-def test_right_maps_have_no_alignment_error(tmp_path):
-    found = details(task(tmp_path), looking())
-    assert found["alignment"]["error_rate"] == 0
-    assert found["alignment"]["shifted_error_rate"] > 0.3
-    assert found["attention_maps"]["sentences"] == 2
+BLIND = SimpleNamespace(attend=lambda *_: {}, fixed_length=None, max_positions=None)
 
 
-def test_maps_that_are_a_step_late_are_right_when_shifted(tmp_path):
-    found = details(task(tmp_path), looking(late=1))["alignment"]
-    assert found["shifted_error_rate"] == 0
-    assert found["error_rate"] > 0.3
+@pytest.mark.parametrize(
+    ("late", "right", "wrong"),
+    [(0, "error_rate", "shifted_error_rate"), (1, "shifted_error_rate", "error_rate")],
+)
+def test_right_maps_have_no_error_at_their_step(late, right, wrong):
+    rates = alignment(TOKENIZERS, looking(late=late), part())
+    assert set(rates) == {right, wrong}
+    assert rates[right] == 0 and rates[wrong] > 0.3
 
 
-def test_each_layer_has_its_own_error(tmp_path):
-    found = details(task(tmp_path), looking(layers=2))["alignment"]
-    first, second = found["layers"]
-    assert (second["error_rate"], found["error_rate"]) == (0, 0)
+def test_each_layer_has_its_own_error():
+    rates = alignment(TOKENIZERS, looking(layers=2), part())
+    first, second = rates["layers"]
+    assert (second["error_rate"], rates["error_rate"]) == (0, 0)
     assert first["error_rate"] > 0
 
 
-def test_without_gold_links_there_are_only_measures(tmp_path):
-    found = details(task(tmp_path, linked=False), looking())
-    assert set(found) == {"attention_maps"}
-    assert found["attention_maps"]["largest_weight"] == pytest.approx(0.73, abs=0.1)
+def test_without_gold_links_or_attention_there_is_no_alignment():
+    assert alignment(TOKENIZERS, looking(), part(linked=False)) is None
+    assert alignment(TOKENIZERS, BLIND, part()) is None
 
 
-def test_a_model_without_attention_has_no_details(tmp_path):
-    blind = SimpleNamespace(fixed_length=None, max_positions=None, attend=lambda *_: {})
-    assert details(task(tmp_path), blind) == {}
+# --- what a run records ------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("linked", "right"), [(True, True), (True, False), (False, True)])
-def test_gold_links_are_saved_for_right_translations(tmp_path, linked, right):
-    found = task(tmp_path, linked)
+def saying(text):
+    """A search that translates everything alike."""
+    tokens = np.array(TOKENIZERS[1].encode([text])[0], np.int32)
+    return lambda rows: [[SimpleNamespace(tokens=tokens)] for _ in rows]
 
-    def search(rows):
-        (tokens,) = found.target_tokenizer.encode(["y x" if right else "x"])
-        return [[SimpleNamespace(tokens=np.array(tokens))]]
 
-    part = found.tokenized.parts["test"]
-    (each,) = examples(found.tokenizers, looking(), search, part, 1)  # of the shorter sentence
-    assert (each.gold is not None) == (linked and right)
-    kept = stacked([each])
-    assert ("gold" in kept) == (linked and right)
-    if linked and right:
-        assert np.argwhere(kept["gold"][0]).tolist() == [[0, 1], [1, 0]]
+def test_recorded_examples_have_labels_weights_and_gold_links():
+    arrays = recorded_examples(TOKENIZERS, looking(layers=2), saying("y x"), part())
+    assert arrays["source"].tolist() == [["b", "a", "<end>"]] * 2  # the shorter one, twice
+    assert arrays["target"].tolist() == [["y", "x", "<end>"]] * 2
+    assert arrays["reference"].tolist() == [["y", "x"]] * 2
+    assert np.argwhere(arrays["links"][0]).tolist() == [[0, 1], [1, 0]]
+    assert arrays["cross"].shape == (2, 2, 1, 3, 3) and arrays["cross"].dtype == np.float16
+    assert arrays["cross"][0, 1, 0].argmax(axis=1)[:2].tolist() == [1, 0]
+    assert arrays["encoder"].shape == (2, 1, 3, 3)
+    assert "links" not in recorded_examples(TOKENIZERS, looking(), saying("x"), part(False))
+    assert recorded_examples(TOKENIZERS, BLIND, saying("x"), part()) is None
+
+
+def test_a_translation_without_end_is_cut():
+    arrays = recorded_examples(TOKENIZERS, looking(), saying("x " * 50), part())
+    assert arrays["target"].shape[1] == arrays["cross"].shape[3] == 3 + _LONGER
+    assert "<end>" not in arrays["target"]

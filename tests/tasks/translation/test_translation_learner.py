@@ -190,35 +190,30 @@ def test_xla_learns_what_the_graph_does_with_sentences_of_one_length(learner_of)
 
 
 def test_examples_have_weights_and_labels_of_test_sentences(learner):
-    found = learner("multi_head", "transformer").examples()
-    count, layers, heads, steps, width = found["cross"].shape
-    assert (layers, heads) == (1, 4)
-    assert found["source"].shape == (count, width) and found["target"].shape == (count, steps)
-    assert found["encoder"].shape == (count, 1, 4, width, width)
-    ends = [list(row).index("<end>") + 1 for row in found["source"]]
+    some = learner("multi_head", "transformer")
+    arrays = some.examples()
+    count, layers, heads, steps, width = arrays["cross"].shape
+    assert (layers, heads) == (1, 4) and arrays["links"].shape[2] == width
+    assert arrays["source"].shape == (count, width) and arrays["target"].shape == (count, steps)
+    ends = [list(row).index("<end>") + 1 for row in arrays["source"]]
+    assert arrays["encoder"].shape == (1, 4, ends[0], ends[0])
     for number, end in enumerate(ends):
-        np.testing.assert_allclose(found["cross"][number, 0, :, 0, :end].sum(-1), 1, rtol=1e-5)
-        assert not found["cross"][number, ..., end:].any()
+        np.testing.assert_allclose(arrays["cross"][number, 0, :, 0, :end].sum(-1), 1, rtol=1e-2)
+        assert not arrays["cross"][number, ..., end:].any()
+    trained(some)
+    assert not np.array_equal(some.examples()["encoder"], arrays["encoder"])
     assert learner("none", "rnn").examples() is None
-
-
-def test_epochs_1_2_4_8_have_figures(learner):
-    some = learner("bahdanau", "rnn")
-    found = {epoch: some.epoch_figures(epoch) for epoch in (1, 2, 3, 4)}
-    assert [epoch for epoch, figures in found.items() if figures] == [1, 2, 4]
-    assert list(found[2]) == [f"attention_epoch_002_{number}.png" for number in (1, 2)]
 
 
 def test_the_report_has_baselines_and_gold_links(learner):
     some = learner("bahdanau", "rnn")
     report = some.report()
     assert set(report.baselines) == {"nearest_pair", "copied_source"}
-    assert set(report.metrics) == {"bleu", "chrf", "bleu_lc_tok", "loss", "perplexity", "accuracy"}
+    assert set(report.metrics) == {"bleu", "chrf", "loss", "perplexity", "accuracy"}
     best = max(values["bleu"] for values in report.baselines.values())
     assert report.baselines[report.best_baseline]["bleu"] == best
     assert report.skill == pytest.approx(1 - (100 - report.metrics["bleu"]) / (100 - best))
     assert set(report.predictions) >= {"source", "reference", "hypothesis", "sentence_bleu"}
     alignment = report.details["alignment"]
     assert 0 <= alignment["error_rate"] <= 1 and "layers" not in alignment
-    assert 0 < report.details["attention_maps"]["normalised_entropy"] <= 1
-    assert set(report.details["signatures"]) == {"bleu", "chrf", "bleu_lc_tok"}
+    assert set(report.details["signatures"]) == {"bleu", "chrf"}

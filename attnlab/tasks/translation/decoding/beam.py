@@ -1,4 +1,9 @@
-"""Greedy decoding and beam search."""
+"""Beam search; with a beam of 1 it is greedy decoding.
+
+The sentences of a batch end at different steps. Whenever half of the rows are done, the others
+continue as a smaller batch, so that one long sentence doesn't slow down all others. The whole loop
+is one graph: only the result returns to Python.
+"""
 
 from __future__ import annotations
 
@@ -7,17 +12,11 @@ from typing import Any, NamedTuple
 
 import tensorflow as tf
 
-from attnlab.tasks.translation.decoding.active import (
-    ActiveRows,
-    Decoded,
-    all_active,
-    largest,
-    normalizers,
-    run_until_done,
-)
 from attnlab.text.tokenizers import END, PAD, START
 
 _NEVER, _FORBIDDEN = float("-inf"), (PAD, START)
+# Logits in a block of `largest`.
+_BLOCK = 32
 
 
 class BeamSettings(NamedTuple):
@@ -28,24 +27,27 @@ class BeamSettings(NamedTuple):
     length_penalty: float  # alpha of `penalized`, at least 0
 
 
-class _Found(NamedTuple):
-    """The state of the search for n sentences with W live hypotheses; W = K after a step."""
+class Decoded(NamedTuple):
+    """Hypotheses of B sentences as tensors, K per sentence, the best one first."""
 
-    alive: Any  # (n, W, L) int32, tokens of the live hypotheses, best first
-    alive_log: Any  # (n, W) their log-probabilities; -inf: no hypothesis
-    ended: Any  # (n, K, L) int32, tokens of hypotheses that reached END, best score first
-    ended_log: Any  # (n, K) their log-probabilities; -inf: no hypothesis
-    lengths: Any  # (n, K) int32, their tokens, END not counted
-    scores: Any  # (n, K) log-probability / length penalty
+    tokens: Any  # (B, K, L) int32 without START and END, padded with PAD
+    lengths: Any  # (B, K) int32, tokens, END not counted
+    log_probabilities: Any  # (B, K) float32, END included; -inf: no hypothesis
+    scores: Any  # (B, K) float32, see `penalized`
+
+
+class _Rows(NamedTuple):
+    """The state of the search for n sentences with K hypotheses each."""
+
+    numbers: Any  # (n,) int32, places in the batch
+    limits: Any  # (n,) int32, most tokens of a hypothesis, END included; the last one must be END
+    memory: Any  # the model's memory, a structure of (n * K, ...) tensors
+    state: Any  # the decoder's state, a structure of (n * K, ...) tensors
+    tokens: Any  # (n * K,) int32, the last token of each live hypothesis
+    live: Any  # (n, K, L) int32, tokens of the live hypotheses, the most probable one first
+    live_logs: Any  # (n, K) their log-probabilities; -inf: no hypothesis; a done row has none
+    ended: Decoded  # hypotheses that reached END
     count: Any  # (n,) int32, how many have ended so far
-
-
-class _Candidates(NamedTuple):
-    """The 2K best continuations of a sentence's hypotheses, best first, each (n, 2K)."""
-
-    log_probabilities: Any
-    parents: Any
-    tokens: Any
 
 
 def penalized(log_probabilities, lengths, alpha: float):
@@ -53,13 +55,13 @@ def penalized(log_probabilities, lengths, alpha: float):
 
     Source: Wu et al. 2016 (arXiv 1609.08144), Eq. 14. Difference: no coverage penalty.
 
-    Log-probabilities are of whole hypotheses, tensors or arrays; `lengths` |Y| are their numbers of
-    tokens, END included, as floats. `alpha` 0 means no penalty; the Transformer's paper has 0.6.
+    Log-probabilities are of whole hypotheses; `lengths` |Y| are their numbers of tokens, END
+    included, as floats. `alpha` 0 means no penalty; the Transformer's paper has 0.6.
     """
     return log_probabilities / ((5.0 + lengths) / 6.0) ** alpha
 
 
-def decode_by_beam(
+def beam_search(
     model, source, limits, longest, settings: BeamSettings, *, shrink: bool = True
 ) -> Decoded:
     """Translate a batch by beam search.
@@ -67,8 +69,7 @@ def decode_by_beam(
     Each step finds the 2K best continuations of a sentence's K hypotheses. Those with END among the
     best K move to the set of ended hypotheses; the best K without END are extended. A sentence is
     done when K hypotheses have ended, when no live hypothesis can become one of the `n_best`, or at
-    its longest length, at which each hypothesis gets END and its probability. With K = 1 this is
-    greedy decoding.
+    its longest length, at which each hypothesis gets END and its probability.
 
     Source: Wu et al. 2016 (arXiv 1609.08144), section 7, and Vaswani et al. 2017 (arXiv
     1706.03762), section 6.1. Difference: no coverage penalty and no pruning by a margin.
@@ -76,151 +77,177 @@ def decode_by_beam(
     The model is a `Translator`. Sources (B, S) int32 are padded at the end; `limits` (B,) int32 are
     the most tokens of each translation, END included, and `longest`, int or scalar int32 tensor, is
     at least their maximum. With `shrink` finished rows leave the batch, which XLA doesn't allow.
-    Returns K hypotheses per sentence, the best one first.
     """
+    count, beam = tf.shape(source)[0], settings.beam
     memory = model.encode(source, training=False)
-    count, width = tf.shape(source)[0], settings.beam
-    nothing = _nothing_found(count, width, longest)
-    rows = all_active(model, memory, limits, nothing, None if shrink else longest)
     # A function of its own, so that both uses share one trace.
     step = tf.function(partial(model.step), autograph=False)
-    # Before the first step, all hypotheses of a sentence are equal: one is enough.
-    rows = _advance(step, settings, 1)(tf.constant(0), rows)
-    rows = rows._replace(
-        memory=tf.nest.map_structure(lambda part: tf.repeat(part, width, 0), memory)
+    state = model.initial_state(memory, None if shrink else longest)
+    nothing = Decoded(
+        tf.zeros((count, beam, longest), tf.int32),
+        tf.zeros((count, beam), tf.int32),
+        *[tf.fill((count, beam), _NEVER)] * 2,
     )
-    found = run_until_done(_advance(step, settings, width), rows, 1, width=width, shrink=shrink)
-    return Decoded(found.ended, found.lengths, found.ended_log)
-
-
-def _nothing_found(count, width: int, longest) -> _Found:
-    never = tf.fill((count, width), _NEVER)
-    return _Found(
-        alive=tf.zeros((count, 1, longest), tf.int32),
-        alive_log=tf.zeros((count, 1)),
-        ended=tf.zeros((count, width, longest), tf.int32),
-        ended_log=never,
-        lengths=tf.zeros((count, width), tf.int32),
-        scores=never,
+    # Before the first step all hypotheses of a sentence are equal: the model computes one of them.
+    logits, _, state = step(tf.fill((count,), START), tf.constant(0), memory, state)
+    logits, state, memory = tf.nest.map_structure(
+        lambda part: tf.repeat(part, beam, 0), (logits, state, memory)
+    )
+    rows = _Rows(
+        numbers=tf.range(count),
+        limits=limits,
+        memory=memory,
+        state=state,
+        tokens=tf.fill((count * beam,), START),
+        live=tf.zeros((count, beam, longest), tf.int32),
+        live_logs=tf.where(tf.range(beam) > 0, _NEVER, tf.zeros((count, beam))),
+        ended=nothing,
         count=tf.zeros((count,), tf.int32),
     )
+    rows = _extend(logits, state, 0, rows, settings)
+    if not shrink:
+        return _run(step, tf.constant(1), rows, 0, settings)[1].ended
 
-
-def _advance(take_step, settings: BeamSettings, width: int):
-    """Return the step from `width` hypotheses per sentence to K."""
-
-    def advance(index, rows: ActiveRows) -> ActiveRows:
-        step = take_step(rows.tokens, index, rows.memory, rows.state)
-        must_end = index + 1 >= rows.limits
-        best = _best(step.logits, rows.result.alive_log, must_end, width, settings.beam)
-        found, tokens, parents = _extended(rows.result, best, index, settings)
-        chosen = tf.range(tf.shape(parents)[0])[:, None] * width + parents
-        chosen = tf.reshape(chosen, (-1,))
-        return rows._replace(
-            done=_done(found, index, rows.limits, settings),
-            result=found,
-            tokens=tf.reshape(tokens, (-1,)),
-            state=tf.nest.map_structure(lambda part: tf.gather(part, chosen), step.state),
+    def body(index, rows, result):
+        index, rows = _run(step, index, rows, tf.shape(rows.numbers)[0] // 2, settings)
+        result = tf.nest.map_structure(
+            lambda whole, part: tf.tensor_scatter_nd_update(whole, rows.numbers[:, None], part),
+            result,
+            rows.ended,
         )
+        places = tf.cast(tf.where(_is_active(rows.live_logs))[:, 0], tf.int32)
+        hypotheses = tf.reshape(places[:, None] * beam + tf.range(beam), (-1,))
+        rows = _Rows(
+            *_gather(rows[:2], places),
+            *_gather((rows.memory, rows.state, rows.tokens), hypotheses),
+            *_gather(rows[5:], places),
+        )
+        return index, rows, result
 
-    return advance
+    def cond(_, rows, __):
+        return tf.shape(rows.numbers)[0] > 0
+
+    start = (tf.constant(1), rows, nothing)
+    return tf.while_loop(cond, body, start, parallel_iterations=1)[2]
 
 
-def _best(logits, log_probabilities, must_end, width: int, beam: int) -> _Candidates:
-    """Find the 2K best continuations of `width` hypotheses; only END if a sentence must end.
+def _gather(structure, places):
+    """Return the rows at some places of all tensors of a structure."""
+    return tf.nest.map_structure(lambda part: tf.gather(part, places), structure)
+
+
+def _is_active(live_logs):
+    """Return which sentences are not done, (n,), of log-probabilities (n, K)."""
+    return tf.not_equal(live_logs[:, 0], _NEVER)
+
+
+def _run(step, index, rows: _Rows, most, settings: BeamSettings):
+    """Run steps while more than `most` sentences are not done; return the next index and rows."""
+    fixed = 3  # a step changes no numbers, limits and memory
+
+    def body(index, *changing):
+        before = _Rows(*rows[:fixed], *changing)
+        logits, _, state = step(before.tokens, index, before.memory, before.state)
+        after = _extend(logits, state, index, before, settings)[fixed:]
+        # The loop requires constant shapes, which the inference for a step doesn't always find.
+        for old, new in zip(tf.nest.flatten(changing), tf.nest.flatten(after), strict=True):
+            new.set_shape(old.shape)
+        return index + 1, *after
+
+    def cond(_, *changing):
+        active = _is_active(_Rows(*rows[:fixed], *changing).live_logs)
+        return tf.reduce_sum(tf.cast(active, tf.int32)) > most
+
+    start = (index, *rows[fixed:])
+    index, *changing = tf.while_loop(cond, body, start, parallel_iterations=1)
+    return index, _Rows(*rows[:fixed], *changing)
+
+
+def _extend(logits, state, index, rows: _Rows, settings: BeamSettings) -> _Rows:
+    """Extend all live hypotheses by a token, by the logits and the state of a step."""
+    beam, alpha = settings.beam, settings.length_penalty
+    must_end = index + 1 >= rows.limits
+    logs, tokens, parents = _candidates(logits, rows.live_logs, must_end, beam)
+    ends = tf.equal(tokens, END)
+
+    # Those that ended (-inf: none), merged with the best K so far.
+    ended_logs = tf.where(ends[:, :beam], logs[:, :beam], _NEVER)
+    here = Decoded(
+        tf.gather(rows.live, parents[:, :beam], batch_dims=1),
+        tf.zeros_like(rows.ended.lengths) + index,
+        ended_logs,
+        penalized(ended_logs, tf.cast(index + 1, tf.float32), alpha),
+    )
+    both = [tf.concat(parts, 1) for parts in zip(rows.ended, here, strict=True)]
+    _, places = tf.math.top_k(both[-1], beam)
+    ended = Decoded(*(tf.gather(part, places, batch_dims=1) for part in both))
+    count = rows.count + tf.reduce_sum(tf.cast(ended_logs > _NEVER, tf.int32), 1)
+
+    # The best K of the others.
+    live_logs, places = tf.math.top_k(tf.where(ends, _NEVER, logs), beam)
+    tokens, parents = (tf.gather(part, places, batch_dims=1) for part in (tokens, parents))
+    is_here = tf.equal(tf.range(tf.shape(rows.live)[2]), index)
+    live = tf.where(is_here, tokens[..., None], tf.gather(rows.live, parents, batch_dims=1))
+
+    # A log-probability can only fall, and at the longest length the penalty divides it most.
+    bound = penalized(live_logs[:, 0], tf.cast(rows.limits, tf.float32), alpha)
+    is_hopeless = ended.scores[:, settings.n_best - 1] >= bound
+    is_done = (count >= beam) | is_hopeless | must_end
+    if beam > 1:  # else a copy of the whole state would change nothing
+        chosen = tf.range(tf.shape(parents)[0])[:, None] * beam + parents
+        state = _gather(state, tf.reshape(chosen, (-1,)))
+    return rows._replace(
+        state=state,
+        tokens=tf.reshape(tokens, (-1,)),
+        live=live,
+        live_logs=tf.where(is_done[:, None], _NEVER, live_logs),
+        ended=ended,
+        count=count,
+    )
+
+
+def _candidates(logits, live_logs, must_end, beam: int):
+    """Find the 2K best continuations of a sentence's hypotheses; only END if it must end.
 
     First the 2K + 2 best tokens of each hypothesis are selected (two more, because two tokens are
     forbidden), so that neither a softmax nor `top_k` runs over all K * V continuations.
+
+    Returns log-probabilities, tokens and the numbers of the hypotheses, (n, 2K) each, best first.
     """
-    each = min(2 * beam + 2, logits.shape[-1])
-    values, tokens = largest(logits, each)
-    normalizer = normalizers(logits, values[:, 0])
-    last = tf.repeat(must_end, width)[:, None]
+    width = min(2 * beam + 2, logits.shape[-1])
+    values, tokens = largest(logits, width)
+    maxima = values[:, :1]
+    normalizers = maxima + tf.math.log(tf.reduce_sum(tf.exp(logits - maxima), -1, keepdims=True))
+    last = tf.repeat(must_end, beam)[:, None]
     values = tf.where(last, logits[:, END, None], values)
     tokens = tf.where(last, END, tokens)
     # In a sentence that must end, each hypothesis has END as its only continuation.
     forbidden = tf.reduce_any(tf.equal(tokens[..., None], _FORBIDDEN), -1)
-    ruled_out = forbidden | (last & (tf.range(each) > 0))
-    logs = tf.where(ruled_out, _NEVER, values - normalizer[:, None])
-    logs = tf.reshape(logs, (-1, width, each)) + log_probabilities[:, :, None]
-    logs = tf.reshape(logs, (-1, width * each))
-    if width * each < 2 * beam:
-        missing = 2 * beam - width * each
-        logs = tf.pad(logs, ((0, 0), (0, missing)), constant_values=_NEVER)
-    logs, places = tf.math.top_k(logs, 2 * beam)
-    places = tf.minimum(places, width * each - 1)
-    tokens = tf.gather(tf.reshape(tokens, (-1, width * each)), places, batch_dims=1)
-    return _Candidates(logs, places // each, tokens)
+    ruled_out = forbidden | (last & (tf.range(width) > 0))
+    logs = tf.where(ruled_out, _NEVER, values - normalizers)
+    logs = tf.reshape(logs, (-1, beam, width)) + live_logs[:, :, None]
+    logs, places = tf.math.top_k(tf.reshape(logs, (-1, beam * width)), 2 * beam)
+    tokens = tf.gather(tf.reshape(tokens, (-1, beam * width)), places, batch_dims=1)
+    return logs, tokens, places // width
 
 
-def _extended(found: _Found, best: _Candidates, index, settings: BeamSettings):
-    """Divide the candidates into those that ended and the K best others.
+def largest(logits, count: int):
+    """Return the `count` largest of each row and their places, (N, V) to twice (N, count).
 
-    Returns `_Found`, and tokens and parents (n, K) of the others.
+    The result is that of `top_k`, which on a CPU takes as long as the matrix product that computes
+    the logits. This is faster: the largest of a row are in the `count` blocks with the largest
+    maxima, so only these are searched.
     """
-    beam = settings.beam
-    ends = tf.equal(best.tokens, END)
-    going_on = tf.where(ends, _NEVER, best.log_probabilities)
-    alive_log, places = tf.math.top_k(going_on, beam)
-    tokens, parents = (tf.gather(part, places, batch_dims=1) for part in best[:0:-1])
-    here = tf.equal(tf.range(tf.shape(found.alive)[2]), index)
-    alive = tf.where(here, tokens[..., None], tf.gather(found.alive, parents, batch_dims=1))
-    # Merge those that ended (-inf: none) with the best K so far.
-    logs = tf.where(ends[:, :beam], best.log_probabilities[:, :beam], _NEVER)
-    scores = penalized(logs, tf.cast(index + 1, tf.float32), settings.length_penalty)
-    written = tf.gather(found.alive, best.parents[:, :beam], batch_dims=1)
-    scores, places = tf.math.top_k(tf.concat([found.scores, scores], 1), beam)
-    merged = (
-        tf.concat([found.ended, written], 1),
-        tf.concat([found.ended_log, logs], 1),
-        tf.concat([found.lengths, tf.zeros_like(found.lengths) + index], 1),
-    )
-    ended = (tf.gather(part, places, batch_dims=1) for part in merged)
-    count = found.count + tf.reduce_sum(tf.cast(logs > _NEVER, tf.int32), 1)
-    return _Found(alive, alive_log, *ended, scores, count), tokens, parents
-
-
-def _done(found: _Found, index, limits, settings: BeamSettings):
-    """Whether K have ended, no live one can get among the n best, or the limit is reached.
-
-    A log-probability can only fall, and at the longest length the penalty divides it most.
-    """
-    most = tf.cast(limits, tf.float32)
-    bound = penalized(found.alive_log[:, 0], most, settings.length_penalty)
-    hopeless = found.scores[:, settings.n_best - 1] >= bound
-    return (found.count >= settings.beam) | hopeless | (index + 1 >= limits)
-
-
-def decode_greedily(model, source, limits, longest, *, shrink: bool = True) -> Decoded:
-    """Translate a batch with the most probable token at each step.
-
-    At its longest length a translation gets END. Arguments are those of `decode_by_beam`. Returns
-    one hypothesis per sentence.
-    """
-    memory = model.encode(source, training=False)
-    count, vocabulary = tf.shape(source)[0], range(model.target_size)
-    bias = tf.constant([_NEVER if token in _FORBIDDEN else 0.0 for token in vocabulary])
-    nothing = Decoded(
-        tokens=tf.zeros((count, 1, longest), tf.int32),
-        lengths=tf.zeros((count, 1), tf.int32),
-        log_probabilities=tf.zeros((count, 1)),
-    )
-
-    def advance(index, rows: ActiveRows) -> ActiveRows:
-        step, before = model.step(rows.tokens, index, rows.memory, rows.state), rows.result
-        likeliest = tf.argmax(step.logits + bias, -1, output_type=tf.int32)
-        tokens = tf.where(index + 1 >= rows.limits, END, likeliest)
-        chosen = tf.gather(step.logits, tokens, batch_dims=1)
-        logs = chosen - normalizers(step.logits, tf.reduce_max(step.logits, -1))
-        ended = tf.equal(tokens, END)
-        writes = tf.logical_not(ended)[:, None]
-        here = writes[..., None] & tf.equal(tf.range(tf.shape(before.tokens)[2]), index)
-        found = Decoded(
-            tokens=tf.where(here, tokens[:, None, None], before.tokens),
-            lengths=before.lengths + tf.cast(writes, tf.int32),
-            log_probabilities=before.log_probabilities + logs[:, None],
-        )
-        return rows._replace(done=ended, result=found, tokens=tokens, state=step.state)
-
-    rows = all_active(model, memory, limits, nothing, None if shrink else longest)
-    return run_until_done(advance, rows, 0, width=1, shrink=shrink)
+    size = logits.shape[-1]
+    if size < 4 * _BLOCK * count:
+        return tf.math.top_k(logits, count)
+    blocks = -(-size // _BLOCK)
+    if size < blocks * _BLOCK:
+        missing = blocks * _BLOCK - size
+        logits = tf.pad(logits, ((0, 0), (0, missing)), constant_values=float("-inf"))
+    parts = tf.reshape(logits, (-1, blocks, _BLOCK))
+    numbers = tf.math.top_k(tf.reduce_max(parts, -1), count).indices
+    candidates = tf.reshape(tf.gather(parts, numbers, batch_dims=1), (-1, count * _BLOCK))
+    values, places = tf.math.top_k(candidates, count)
+    tokens = tf.gather(numbers, places // _BLOCK, batch_dims=1) * _BLOCK + places % _BLOCK
+    return values, tf.minimum(tokens, size - 1)  # the padding is found if a row has NaN

@@ -12,13 +12,7 @@ import numpy as np
 import tensorflow as tf
 
 from attnlab.tasks.translation.batches import longest_source
-from attnlab.tasks.translation.decoding.active import Decoded
-from attnlab.tasks.translation.decoding.beam import (
-    BeamSettings,
-    decode_by_beam,
-    decode_greedily,
-    penalized,
-)
+from attnlab.tasks.translation.decoding.beam import BeamSettings, Decoded, beam_search
 from attnlab.text.tokenizers import PAD
 from attnlab.training.steps import compiled
 
@@ -39,7 +33,7 @@ class Hypothesis(NamedTuple):
 
 
 class Search:
-    """Translates rows of tokens: greedily with a beam of 1, else by beam search.
+    """Translates rows of tokens by beam search, which is greedy with a beam of 1.
 
     A translation has at most `extra_length` tokens more than its source, END included in both. So
     its batch changes it only through the rounding of sums in another order.
@@ -77,16 +71,23 @@ class Search:
         Returns each row's `n_best` translations, the best one first; fewer if the vocabulary has
         too few tokens.
         """
-        found: list[list[Hypothesis]] = [[] for _ in rows]
+        translations: list[list[Hypothesis]] = [[] for _ in rows]
         done = 0
         for places, decoded in self._decoded(rows):
-            ranked = self._ranked(*(part.numpy() for part in decoded))
-            for place, hypotheses in zip(places, ranked, strict=False):  # without padding rows
-                found[place] = hypotheses
+            columns = zip(*(part.numpy() for part in decoded), strict=True)
+            for place, (tokens, *numbers) in zip(places, columns, strict=False):  # no padding rows
+                ranked = [
+                    Hypothesis(row[:length], score, log)
+                    for row, length, log, score in zip(
+                        tokens, *(column.tolist() for column in numbers), strict=True
+                    )
+                ][: self.settings.n_best]
+                real = [each for each in ranked if each.log_probability != -math.inf]
+                translations[place] = real or ranked[:1]  # logits with NaN leave no hypothesis
             done += len(places)
             if self.progress:
                 self.progress(done, len(rows))
-        return found
+        return translations
 
     def best(self, source):
         """Return the best translation of sources (B, S): tokens (B, T), PAD after the last one.
@@ -97,14 +98,9 @@ class Search:
         limits = tf.maximum(lengths + self.extra_length, 1)
         if self.model.max_positions:
             limits = tf.minimum(limits, self.model.max_positions)
-        found = self._decode(source, limits)
-        lengths = tf.cast(found.lengths + 1, tf.float32)
-        scores = penalized(found.log_probabilities, lengths, self.settings.length_penalty)
-        place = tf.argmax(scores, axis=1)
-        tokens, length = (
-            tf.gather(part, place, batch_dims=1) for part in (found.tokens, found.lengths)
-        )
-        return tokens * tf.sequence_mask(length, tf.shape(tokens)[1], tf.int32)
+        decoded = self._decode(source, limits)
+        tokens, lengths = decoded.tokens[:, 0], decoded.lengths[:, 0]
+        return tokens * tf.sequence_mask(lengths, tf.shape(tokens)[1], tf.int32)
 
     def _decoded(self, rows: Sequence[np.ndarray]) -> Iterator[tuple[np.ndarray, Decoded]]:
         """Yield the places of each batch's rows with its hypotheses, as batches get done."""
@@ -129,34 +125,24 @@ class Search:
             count = 1 << (count - 1).bit_length()
             width = -(-width // _WIDTH_STEP) * _WIDTH_STEP
             width = min(width, longest_source(self.model) or width)
-        source, limits = np.full((count, width), PAD, np.int32), np.ones(count, np.int32)
-        for place, row in enumerate(rows):
-            source[place, : len(row)] = row
-            limits[place] = max(len(row) + self.extra_length, 1)
+        limits = np.ones(count, np.int32)
+        limits[: len(rows)] = [max(len(row) + self.extra_length, 1) for row in rows]
+        source = pad_rows(rows, count, width)
         return source, np.minimum(limits, self.model.max_positions or limits)
 
     def _decode(self, source, limits) -> Decoded:
         # XLA needs the size as a function of the batch's shape, so not of the values of `limits`.
         longest = tf.shape(source)[1] + self.extra_length if self.jit else tf.reduce_max(limits)
-        shrink = not self.jit
-        if self.settings.beam == 1:
-            return decode_greedily(self.model, source, limits, longest, shrink=shrink)
-        return decode_by_beam(self.model, source, limits, longest, self.settings, shrink=shrink)
+        return beam_search(self.model, source, limits, longest, self.settings, shrink=not self.jit)
 
-    def _ranked(self, tokens, lengths, logs) -> list[list[Hypothesis]]:
-        """Return each row's hypotheses, best first, from arrays (B, K, T), (B, K) and (B, K)."""
-        scores = penalized(logs, lengths + 1.0, self.settings.length_penalty)
-        order = np.argsort(-scores, axis=1, kind="stable")
-        columns = (tokens, lengths.tolist(), scores.tolist(), logs.tolist(), order.tolist())
-        return [self._best_of(*row) for row in zip(*columns, strict=True)]
 
-    def _best_of(self, tokens, lengths, scores, logs, order) -> list[Hypothesis]:
-        known = [place for place in order if logs[place] != -math.inf]
-        known = known or order[:1]  # logits with NaN leave no hypothesis
-        return [
-            Hypothesis(tokens[place, : lengths[place]], scores[place], logs[place])
-            for place in known[: self.settings.n_best]
-        ]
+def pad_rows(rows: Sequence[np.ndarray], count: int = 0, width: int = 0) -> np.ndarray:
+    """Return rows of tokens as one int32 array of at least (count, width), padded with PAD."""
+    shape = max(count, len(rows)), max(width, *map(len, rows))
+    padded = np.full(shape, PAD, np.int32)
+    for place, row in enumerate(rows):
+        padded[place, : len(row)] = row
+    return padded
 
 
 def plan_batches(lengths: Sequence[int], batch_size: int, beam: int) -> Iterator[np.ndarray]:

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from attnlab.tasks.base import Views
-from attnlab.tasks.translation.shown import attention, figures, translations
+from attnlab.tasks.translation.shown import figures, pages
 
 VIEWS = Views(
     figures.figures,
-    {
-        "Translations": translations.translation_records,
-        "Attention": attention.attention_records,
-    },
+    {"Translations": pages.translation_records, "Attention": pages.attention_records},
     figures.vocabulary_maps,
 )

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from attnlab.records.run_directory import RunDirectory
+from attnlab.tasks.attention import read_attention
 from attnlab.tasks.shown.run_figures import (
     learning_figure,
-    read_attention,
     result_line,
     run_title,
     vocabulary_figure,
 )
 from attnlab.tasks.translation.kind import KIND
-from attnlab.tasks.translation.shown.maps import maps_figure
+from attnlab.tasks.translation.shown.maps import maps_figure, recorded_sentences
 from attnlab.views.records import BLUE, GREY, ORANGE, Curve, Curves, Figure, figure
 
 _PANELS: dict[str, dict[str, tuple[str, int]]] = {
@@ -32,6 +32,7 @@ _PANELS: dict[str, dict[str, tuple[str, int]]] = {
     },
 }
 _MOST_BINS, _FEWEST_SENTENCES = 8, 10
+_OF_FIRST = "encoder", "decoder"  # self-attention, recorded for the first sentence
 
 
 def figures(run: RunDirectory, metrics: Mapping[str, Any]) -> dict[str, Figure]:
@@ -41,16 +42,25 @@ def figures(run: RunDirectory, metrics: Mapping[str, Any]) -> dict[str, Figure]:
         RequestError: A file of the run is missing or damaged.
         KeyError: A file of the run lacks an entry.
     """
-    found = {
+    drawings = {
         "loss.png": curves_figure(run.history.read(), metrics),
         "lengths.png": lengths_figure(run.read_predictions(KIND.scoring.text_columns), metrics),
     }
-    title = f"{run_title(metrics)}: attention"
-    for number, example in enumerate(_examples(read_attention(run) or {}), 1):
-        found[f"attention_{number}.png"] = maps_figure(*example, title=title)
-        if number == 1 and any(max(maps.shape[:2]) > 1 for maps in example[0].values()):
-            found["attention_heads.png"] = maps_figure(*example, title=title, all_heads=True)
-    return found
+    recorded = read_attention(run)
+    if recorded is None:
+        return drawings
+    arrays, title = recorded.final(), f"{run_title(metrics)}: attention"
+    for number, each in enumerate(recorded_sentences(arrays), 1):
+        links = each.links if each.target[:-1] == each.reference else []
+        texts = each.source, each.target, links
+        drawings[f"attention_{number}.png"] = maps_figure(
+            {"cross": each.cross}, *texts, title=title
+        )
+        maps = {name: arrays[name].astype(np.float32) for name in _OF_FIRST if name in arrays}
+        maps["cross"] = each.cross
+        if number == 1 and any(max(weights.shape[:2]) > 1 for weights in maps.values()):
+            drawings["attention_heads.png"] = maps_figure(maps, *texts, title=title, all_heads=True)
+    return drawings
 
 
 def translation_result(metrics: Mapping[str, Any]) -> str:
@@ -111,23 +121,6 @@ def _groups(lengths: np.ndarray) -> list[np.ndarray]:
             rows = np.concatenate([groups.pop(), rows])
         groups.append(rows)
     return groups
-
-
-def _examples(
-    attention: Mapping[str, np.ndarray],
-) -> Iterator[tuple[dict[str, np.ndarray], list[str], list[str], np.ndarray | None]]:
-    """Return padded maps, source and target labels, and gold links of each sentence."""
-    kinds = [kind for kind in ("encoder", "decoder", "cross") if kind in attention]
-    for row in range(len(attention["source"]) if kinds else 0):
-        source, target = (_labels(attention[side][row]) for side in ("source", "target"))
-        gold = attention["gold"][row] > 0 if "gold" in attention else None
-        yield {kind: attention[kind][row] for kind in kinds}, source, target, gold
-
-
-def _labels(padded: np.ndarray) -> list[str]:
-    """Return labels without the padding at the end; a label may be empty."""
-    known = np.flatnonzero(padded != "")
-    return [str(label) for label in padded[: known[-1] + 1]] if len(known) else []
 
 
 def vocabulary_maps(trained: Any, words: int) -> dict[str, Figure]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -17,11 +18,40 @@ _HEADINGS = {
 }
 
 
+class Sentence(NamedTuple):
+    """A test sentence with its translation after an epoch, and the attention between both."""
+
+    cross: np.ndarray  # (L, H, T, S)
+    source: list[str]  # labels of the tokens, END included
+    target: list[str]  # labels of the tokens, END included unless the translation was cut
+    reference: list[str]  # labels of the reference's tokens
+    links: list[tuple[int, int]]  # gold links between a token of the reference and of the source
+
+
+def recorded_sentences(arrays: Mapping[str, np.ndarray]) -> list[Sentence]:
+    """Return the sentences of an epoch in attention.npz; see `recorded_examples`."""
+    sentences = []
+    for row, cross in enumerate(np.nan_to_num(arrays["cross"].astype(np.float32))):
+        source, target, reference = (
+            _labels(arrays[side][row]) for side in ("source", "target", "reference")
+        )
+        links = np.argwhere(arrays["links"][row]).tolist() if "links" in arrays else []
+        cross = cross[:, :, : len(target), : len(source)]
+        sentences.append(Sentence(cross, source, target, reference, [*map(tuple, links)]))
+    return sentences
+
+
+def _labels(padded: np.ndarray) -> list[str]:
+    """Return labels without the padding at the end; a label may be empty."""
+    places = np.flatnonzero(padded != "")
+    return [str(label) for label in padded[: places[-1] + 1]] if len(places) else []
+
+
 def maps_figure(
     maps: Mapping[str, np.ndarray],
-    source: list[str],
-    target: list[str],
-    gold: np.ndarray | None = None,
+    source: Sequence[str],
+    target: Sequence[str],
+    links: Sequence[tuple[int, int]] = (),
     *,
     title: str = "",
     layer: int | None = None,
@@ -36,25 +66,25 @@ def maps_figure(
 
     `maps` has "cross", and for a Transformer "encoder" and "decoder": weights (L, H, T, S). Step t
     predicts target token t. Source and target are readable tokens, END included; rows and columns
-    after END are padding. `gold`, (T, S), has the gold links between tokens.
+    after END are padding. `links` are gold links between a target and a source token.
 
     Raises:
         RequestError: there is no such layer or head.
     """
     if all_heads:
-        blocks = _blocks(maps, source, target)
-        layers = np.shape(maps["cross"])[0]
-        return figure(title, "", [[AttentionMaps(blocks, layers=layers)]])
-    weights, chosen = _chosen(np.asarray(maps["cross"], np.float64), layer, head)
-    weights = weights[:, : len(target), : len(source)]
-    links = _links(gold, len(target), len(source))
-    texts = chosen, "rows: target, columns: source", "frames: gold links" if links else ""
-    item = AttentionMap(target, source, weights, links)
-    return figure(title, "; ".join(filter(None, texts)), [[AttentionMaps([item])]])
-
-
-def _chosen(weights: np.ndarray, layer: int | None, head: int | None) -> tuple[np.ndarray, str]:
-    """Return the mean (1, T, S) over the requested layers and heads, and its description."""
+        labels = {
+            "encoder": (source, source),
+            "decoder": (target, [START_LABEL, *target[:-1]]),
+            "cross": (target, source),
+        }
+        blocks = []
+        for kind, (rows, columns) in labels.items():
+            if kind in maps:
+                weights = np.asarray(maps[kind])[:, :, : len(rows), : len(columns)]
+                every = weights.reshape(-1, len(rows), len(columns))
+                blocks.append(AttentionMap(rows, columns, every, heading=_HEADINGS[kind]))
+        return figure(title, "", [[AttentionMaps(blocks, layers=np.shape(maps["cross"])[0])]])
+    weights = np.asarray(maps["cross"], np.float64)
     words = []
     for axis, (name, wanted) in enumerate({"layer": layer, "head": head}.items()):
         count = weights.shape[axis]
@@ -64,28 +94,6 @@ def _chosen(weights: np.ndarray, layer: int | None, head: int | None) -> tuple[n
             weights = np.take(weights, [wanted - 1], axis)
         words += [f"{name} {wanted}"] if wanted else [f"mean of {count} {name}s"] * (count > 1)
         weights = weights.mean(axis=axis, keepdims=True)
-    return weights[0], ", ".join(words)
-
-
-def _links(gold: np.ndarray | None, rows: int, columns: int) -> list[tuple[int, int]]:
-    if gold is None:
-        return []
-    return [(int(row), int(column)) for row, column in np.argwhere(gold[:rows, :columns])]
-
-
-def _blocks(
-    maps: Mapping[str, np.ndarray], source: list[str], target: list[str]
-) -> list[AttentionMap]:
-    """Return all maps of each kind of attention, layer by layer."""
-    labels = {
-        "encoder": (source, source),
-        "decoder": (target, [START_LABEL, *target[:-1]]),
-        "cross": (target, source),
-    }
-    blocks = []
-    for kind, (rows, columns) in labels.items():
-        if kind in maps:
-            weights = np.asarray(maps[kind])[:, :, : len(rows), : len(columns)]
-            every = weights.reshape(-1, len(rows), len(columns))
-            blocks.append(AttentionMap(rows, columns, every, heading=_HEADINGS[kind]))
-    return blocks
+    parts = ", ".join(words), "rows: target, columns: source", "frames: gold links" * bool(links)
+    item = AttentionMap(target, source, weights[0, :, : len(target), : len(source)], links)
+    return figure(title, "; ".join(filter(None, parts)), [[AttentionMaps([item])]])

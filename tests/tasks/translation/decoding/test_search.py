@@ -13,8 +13,7 @@ import tensorflow as tf
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from attnlab.tasks.translation.decoding.active import largest
-from attnlab.tasks.translation.decoding.beam import BeamSettings, decode_by_beam
+from attnlab.tasks.translation.decoding.beam import largest
 from attnlab.tasks.translation.decoding.search import Hypothesis, Search, plan_batches
 from attnlab.tasks.translation.models.translator import StepOutput
 from attnlab.text.tokenizers import END, PAD, START
@@ -140,18 +139,6 @@ def rows_of(lengths: Sequence[int], size: int = 23, seed: int = 0) -> list[np.nd
 # --- against plain searches --------------------------------------------------------------------
 
 
-def test_greedy_decoding_chooses_the_most_probable_token_of_each_step():
-    model, rows = TableModel(11), rows_of([1, 5, 2, 7, 3, 3])
-    search = Search(model, extra_length=4)
-    for seed in range(5):
-        model.become(seed)
-        for row, (found,) in zip(rows, search(rows), strict=True):
-            option = Option((), 0.0)
-            while not option.ended:
-                option = continuations(model, row, option, len(row) + 4)[0]
-            assert_same([found], [option], 0.6)
-
-
 @pytest.mark.parametrize("alpha", [0.0, 1.3])
 def test_a_beam_as_wide_as_the_space_finds_every_translation_in_order(alpha):
     """Three words that can follow each other, two or three times before END."""
@@ -166,7 +153,7 @@ def test_a_beam_as_wide_as_the_space_finds_every_translation_in_order(alpha):
 
 
 @pytest.mark.parametrize(
-    "beam, n_best, alpha", [(2, 1, 0.0), (3, 3, 0.6), (5, 2, 0.6), (5, 5, 0.0)]
+    "beam, n_best, alpha", [(1, 1, 0.6), (2, 1, 0.0), (3, 3, 0.6), (5, 2, 0.6), (5, 5, 0.0)]
 )
 def test_beam_search_equals_a_plain_implementation(beam, n_best, alpha):
     model, rows = TableModel(11), rows_of([1, 6, 2, 9, 4, 4, 3])
@@ -176,26 +163,6 @@ def test_beam_search_equals_a_plain_implementation(beam, n_best, alpha):
         for row, found in zip(rows, search(rows), strict=True):
             expected = plain_beam(model, row, len(row) + 5, beam, n_best, alpha)
             assert_same(found, expected, alpha)
-
-
-@pytest.mark.parametrize("shrink", [True, False])
-def test_a_beam_of_one_is_greedy(shrink):
-    """Beam search with one hypothesis, compared with greedy decoding."""
-
-    class ByBeam(Search):
-        def _decode(self, source, limits):
-            longest = tf.reduce_max(limits)
-            one = BeamSettings(1, 1, 0.6)
-            return decode_by_beam(self.model, source, limits, longest, one, shrink=shrink)
-
-    model, rows = TableModel(11), rows_of([3, 1, 8, 5, 2])
-    searches = [kind(model, extra_length=6) for kind in (Search, ByBeam)]
-    for seed in range(4):
-        model.become(seed)
-        greedy, beam = (search(rows) for search in searches)
-        for (one,), (other,) in zip(greedy, beam, strict=True):
-            np.testing.assert_array_equal(one.tokens, other.tokens)
-            assert one.log_probability == pytest.approx(other.log_probability, abs=1e-4)
 
 
 # --- what a translation may be -----------------------------------------------------------------

@@ -11,16 +11,12 @@ from drawn import drawn
 from attnlab.errors import RequestError
 from attnlab.records.run_directory import RunDirectory
 from attnlab.run.figures import draw_run
+from attnlab.tasks.attention import Recorded, write_attention
 from attnlab.tasks.translation.shown import figures as shown
 from attnlab.tasks.translation.shown.figures import _groups, translation_result
 from attnlab.views.png.figure import draw
 
 curves_figure, lengths_figure = drawn(shown.curves_figure), drawn(shown.lengths_figure)
-
-
-def translation_figures(run, metrics):
-    return {name: draw(each) for name, each in shown.figures(run, metrics).items()}
-
 
 METRICS = {
     "task": "translate",
@@ -62,52 +58,96 @@ def predictions(rows=100):
     }
 
 
-def attention(count=8, layers=1, heads=1, kinds=("cross",)):
-    """Example n has n + 1 source and n + 2 target labels, END among them; the rest is padding."""
-    widest, highest = count + 1, count + 2
-    shapes = {
-        "cross": (highest, widest),
-        "encoder": (widest, widest),
-        "decoder": (highest, highest),
+def attention(count=8, layers=1, heads=1):
+    """Sentence n has n + 1 source and n + 2 target labels, END among them; the rest is padding.
+
+    Its reference is the translation for an even n; the first words are linked.
+    """
+
+    def labels(name, lengths):
+        width = max(lengths)
+        return [[f"{name}{i}" if i < n else "" for i in range(width)] for n in lengths]
+
+    source, target = (
+        np.array(labels(name, range(more, count + more)), "U5")
+        for name, more in (("s", 1), ("t", 2))
+    )
+    for rows, more in ((source, 0), (target, 1)):
+        for n, row in enumerate(rows):
+            row[n + more] = "<end>"
+    reference = np.where(target == "<end>", "", target)
+    reference[1::2, 0] = "other"
+    return {
+        "cross": RANDOM.random((count, layers, heads, count + 1, count)).astype(np.float16),
+        "encoder": RANDOM.random((layers, heads, 1, 1)).astype(np.float16),
+        "decoder": RANDOM.random((layers, heads, 2, 2)).astype(np.float16),
+        "source": source,
+        "target": target,
+        "reference": reference,
+        "links": np.eye(count + 1, count, dtype=bool)[None].repeat(count, 0)
+        & (np.arange(count) < 1),
     }
-    arrays = {kind: RANDOM.random((count, layers, heads, *shapes[kind])) for kind in kinds}
-    for side, size in (("source", widest), ("target", highest)):
-        lengths = range(size - count + 1, size + 1)
-        labels = [[f"{side}{i}" for i in range(length - 1)] + ["<end>"] for length in lengths]
-        arrays[side] = np.array([[*row, *[""] * (size - len(row))] for row in labels])
-    return arrays
 
 
-def make_run(folder, **kept):
+def make_run(folder, arrays=None):
     run = RunDirectory.create(folder, "translate", "bahdanau", 3)
     run.write_json("metrics.json", METRICS)
     columns = history()
     rows = zip(*columns.values(), strict=True)
     run.history.replace([dict(zip(columns, row, strict=True)) for row in rows])
     run.write_predictions(predictions())
-    if kept:
-        np.savez(run.path / "attention.npz", **kept)
+    if arrays:
+        write_attention(run, Recorded({1: attention(), 6: arrays}, 6))
     run.status.write("completed")
     return run
 
 
+def translation_figures(run):
+    return {name: draw(each) for name, each in shown.figures(run, METRICS).items()}
+
+
 def test_a_run_has_all_its_figures(tmp_path):
-    run = make_run(tmp_path, **attention())
-    drawn = draw_run(run)
+    drawings = draw_run(make_run(tmp_path, attention()))
     names = ["loss.png", "lengths.png", *(f"attention_{number}.png" for number in range(1, 9))]
-    assert [path.name for path in drawn] == names
-    assert all(path.stat().st_size > 3000 for path in drawn)
+    assert [path.name for path in drawings] == names
+    assert all(path.stat().st_size > 3000 for path in drawings)
 
 
-def test_a_run_without_attention_has_two(tmp_path):
-    assert [path.name for path in draw_run(make_run(tmp_path))] == ["loss.png", "lengths.png"]
-
-
-def test_missing_data_are_named(tmp_path):
+def test_a_run_without_attention_has_two_and_missing_data_are_named(tmp_path):
     run = make_run(tmp_path)
+    assert [path.name for path in draw_run(run)] == ["loss.png", "lengths.png"]
     run.write_predictions({"index": [0], "source": ["a"]})
     with pytest.raises(RequestError, match="damaged: no 'sentence_bleu'"):
         draw_run(run)
+
+
+def test_maps_of_the_best_epoch_are_drawn_without_padding(tmp_path):
+    arrays = attention()
+    figures = translation_figures(make_run(tmp_path, arrays))
+    axes = figures["attention_2.png"].axes[0]
+    assert [text.get_text() for text in axes.texts] == ["t0", "t1", "<end>", "s0", "<end>"]
+    np.testing.assert_array_equal(axes.images[0].get_array(), arrays["cross"][1, 0, 0, :3, :2])
+
+
+def test_gold_links_of_right_translations_are_framed(tmp_path):
+    figures = translation_figures(make_run(tmp_path, attention()))
+    frames = [len(figures[f"attention_{number}.png"].axes[0].patches) for number in range(1, 5)]
+    assert frames == [1, 0, 1, 0]
+
+
+@pytest.mark.parametrize("heads", [1, 64])
+def test_a_transformers_means_and_heads_are_drawn(tmp_path, heads):
+    arrays = attention(layers=2, heads=heads)
+    figures = translation_figures(make_run(tmp_path, arrays))
+    assert len(figures) == 2 + 8 + 1
+    mean = figures["attention_8.png"].axes[0].images[0].get_array()
+    wanted = arrays["cross"][7].astype(np.float64).mean(axis=(0, 1))
+    np.testing.assert_allclose(mean, wanted, rtol=1e-6)
+    every = figures["attention_heads.png"].axes
+    shown_maps = [axes.images[0].get_array() for axes in every if axes.images]
+    # Of the first sentence: 1 source and 2 target labels, in two layers.
+    sizes = [2 * heads * size for size in (1, 2 * 2, 2 * 1)]
+    assert [np.ma.count(picture) for picture in shown_maps[:3]] == sizes
 
 
 def test_loss_perplexity_and_scores_have_a_panel_each():
@@ -130,27 +170,21 @@ def test_short_histories(columns):
     assert len(figure.axes) == (1 if len(columns) == 2 else 3)
 
 
-def test_scores_by_length():
-    axes = lengths_figure(predictions(400), METRICS).axes[0]
-    bleu, chrf = (lines[0] for lines in axes.containers)
+@pytest.mark.parametrize("rows", [1, 11, 400])
+def test_scores_by_length(rows):
+    bleu, chrf = (
+        lines[0] for lines in lengths_figure(predictions(rows), METRICS).axes[0].containers
+    )
     np.testing.assert_allclose(bleu.get_ydata(), 100 - bleu.get_xdata())
     np.testing.assert_allclose(chrf.get_ydata(), 50)
-    assert 4 <= len(bleu.get_xdata()) <= 8
+    assert len(bleu.get_xdata()) == 1 if rows < 20 else 4 <= len(bleu.get_xdata()) <= 8
     assert (np.diff(bleu.get_xdata()) > 0).all()
-
-
-def test_the_legend_covers_no_scores():
-    figure = lengths_figure({**predictions(), "sentence_bleu": np.full(100, 5.0)}, METRICS)
-    figure.draw_without_rendering()
-    (axes,) = figure.axes
-    assert axes.get_legend().get_window_extent().y0 >= axes.bbox.y1
 
 
 @pytest.mark.parametrize(
     ("lengths", "sizes"),
     [
         ([5] * 70 + [9], [71]),
-        ([5] * 79 + [20, 30], [81]),
         ([3] * 5 + [5] * 79 + [7] * 4 + [9] * 30, [88, 30]),
         ([2] * 2 + [5] * 79 + [9] * 30, [81, 30]),
         ([5] * 4, [4]),
@@ -162,53 +196,10 @@ def test_no_group_of_lengths_has_few_sentences(lengths, sizes):
     assert np.concatenate(groups).tolist() == [*range(len(lengths))]
 
 
-@pytest.mark.parametrize("rows", [1, 2, 11])
-def test_few_sentences(rows):
-    figure = lengths_figure(predictions(rows), METRICS)
-    figure.draw_without_rendering()
-    bleu, _ = (lines[0] for lines in figure.axes[0].containers)
-    assert len(bleu.get_xdata()) == 1
-
-
-def test_maps_are_drawn_without_padding(tmp_path):
-    kept = attention()
-    figures = translation_figures(make_run(tmp_path, **kept), METRICS)
-    axes = figures["attention_2.png"].axes[0]
-    assert [text.get_text() for text in axes.texts] == [
-        *("target0", "target1", "target2", "<end>"),
-        *("source0", "source1", "<end>"),
-    ]
-    np.testing.assert_array_equal(axes.images[0].get_array(), kept["cross"][1, 0, 0, :4, :3])
-
-
-@pytest.mark.parametrize("heads", [1, 2, 64])
-def test_a_transformers_means_and_heads_are_drawn(tmp_path, heads):
-    kept = attention(layers=2, heads=heads, kinds=("cross", "encoder", "decoder"))
-    figures = translation_figures(make_run(tmp_path, **kept), METRICS)
-    assert len(figures) == 2 + 8 + 1
-    mean = figures["attention_8.png"].axes[0].images[0].get_array()
-    np.testing.assert_allclose(mean, kept["cross"][7].mean(axis=(0, 1)), rtol=1e-6)
-    every = figures["attention_heads.png"].axes
-    pictures = [axes.images[0].get_array() for axes in every if axes.images]
-    # Of the shortest sentence: 2 source and 3 target labels, in two layers.
-    sizes = [2 * heads * size for size in (2 * 2, 3 * 3, 3 * 2)]
-    assert [np.ma.count(picture) for picture in pictures[:3]] == sizes
-
-
-def test_gold_links_of_a_run_are_framed(tmp_path):
-    kept = attention()
-    gold = np.zeros((8, *kept["cross"].shape[-2:]))
-    gold[1, 0, 1] = 1
-    figures = translation_figures(make_run(tmp_path, **kept, gold=gold), METRICS)
-    drawn = [len(figures[f"attention_{number}.png"].axes[0].patches) for number in (1, 2)]
-    assert drawn == [0, 1]
-
-
 def test_the_result_is_shown_with_the_best_baseline():
     assert translation_result(METRICS) == (
         "test BLEU 41.24   chrF 60.4   perplexity 3.21   best baseline: nearest_pair 12.34"
     )
-    assert translation_result({}) == ""
     unbounded = {"bleu": 0.0, "chrf": 1.5, "perplexity": None}
     assert translation_result({"test": unbounded}) == "test BLEU 0   chrF 1.5"
 
