@@ -1,4 +1,4 @@
-"""McNemar's exact test for runs that answer questions; see `attnlab.tasks.accuracy_tests`."""
+"""The paired test over questions."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from attnlab.tasks.accuracy_tests import Answers, right_answers_tester
 from attnlab.tasks.answering.kind import KIND
+from attnlab.tasks.item_tests import Losses, paired_tester
 
 
-def _answers(columns: Mapping[str, np.ndarray]) -> Answers:
-    """Return the questions with their answers, and whether the run answers each correctly."""
-    asked = (columns[name].tolist() for name in ("id", "question", "answer"))
-    return Answers(list(zip(*asked, strict=True)), columns["exact_match"] > 0, "questions")
+def _losses(columns: Mapping[str, np.ndarray], metric: str) -> Losses:
+    """Return the questions with their answers, and 1 - exact match or F1 of each."""
+    names = (columns[name].tolist() for name in ("id", "question", "answer"))
+    return Losses(list(zip(*names, strict=True)), 1.0 - columns[metric], "questions")
 
 
-item_test = right_answers_tester(KIND, _answers)
+item_test = paired_tester(KIND, _losses)

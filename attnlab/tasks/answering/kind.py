@@ -16,7 +16,7 @@ from attnlab.tasks.models import with_the_encoders_attention
 
 _HERE = "attnlab.tasks.answering"
 _ASK = 'attnlab answer {run} "..." --text FILE'
-_MCNEMAR = f"{_HERE}.item_test:item_test"
+_ITEM_TEST = f"{_HERE}.item_test:item_test"
 
 
 KIND = Kind(
@@ -38,10 +38,10 @@ KIND = Kind(
                 "max",
                 "exact match",
                 perfect=100,
-                item_test=_MCNEMAR,
+                item_test=_ITEM_TEST,
                 bounds=PER_CENT,
             ),
-            Metric("f1", "max", "F1", perfect=100, item_test=_MCNEMAR, bounds=PER_CENT),
+            Metric("f1", "max", "F1", perfect=100, item_test=_ITEM_TEST, bounds=PER_CENT),
             Metric("loss", "min", "loss", in_tables=False, bounds=POSITIVE),
         ),
         reported="exact_match",

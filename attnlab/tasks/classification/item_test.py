@@ -1,4 +1,4 @@
-"""McNemar's exact test for groups of classifiers; see `attnlab.tasks.accuracy_tests`."""
+"""The paired test over texts or images with classes."""
 
 from __future__ import annotations
 
@@ -6,16 +6,17 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from attnlab.tasks.accuracy_tests import Answers, right_answers_tester
 from attnlab.tasks.classification.kind import KIND
 from attnlab.tasks.classification.report import noun_of
+from attnlab.tasks.item_tests import Losses, paired_tester
 
 
-def _answers(columns: Mapping[str, np.ndarray]) -> Answers:
-    """Return the items with their classes, and whether the run predicts each correctly."""
+def _losses(columns: Mapping[str, np.ndarray], metric: str) -> Losses:
+    """Return the items with their classes, and 1 for each that the run classifies wrongly."""
     noun = noun_of(columns)
     items = list(zip(columns[noun].tolist(), columns["label"].tolist(), strict=True))
-    return Answers(items, columns["prediction"] == columns["label"], f"{noun}s")
+    wrong = (columns["prediction"] != columns["label"]).astype(float)
+    return Losses(items, wrong, f"{noun}s")
 
 
-item_test = right_answers_tester(KIND, _answers)
+item_test = paired_tester(KIND, _losses)

@@ -16,7 +16,7 @@ from attnlab.tasks.declaration import (
 from attnlab.tasks.models import with_the_encoders_attention
 
 _HERE = "attnlab.tasks.classification"
-_MCNEMAR = f"{_HERE}.item_test:item_test"
+_ITEM_TEST = f"{_HERE}.item_test:item_test"
 
 KIND = Kind(
     name="classification",
@@ -33,8 +33,8 @@ KIND = Kind(
     ),
     scoring=Scoring(
         metrics=(
-            Metric("accuracy", "max", "accuracy", perfect=1, item_test=_MCNEMAR, bounds=SHARE),
-            Metric("macro_f1", "max", "macro F1", perfect=1, item_test=_MCNEMAR, bounds=SHARE),
+            Metric("accuracy", "max", "accuracy", perfect=1, item_test=_ITEM_TEST, bounds=SHARE),
+            Metric("macro_f1", "max", "macro F1", perfect=1, bounds=SHARE),
             Metric("log_loss", "min", "log loss", perfect=0, bounds=POSITIVE),
             Metric("brier", "min", "Brier score", perfect=0, bounds=(0.0, 2.0)),
             Metric("calibration_error", "min", "calibration error", bounds=SHARE),

@@ -80,4 +80,10 @@ def table(numbers: Numbers) -> Iterator[list[str]]:
 def _cell(name: str, value: Any) -> str:
     if name.endswith("not in train"):
         return f"{value:.2%}"
-    return f"{value:,.2f}" if isinstance(value, float) else f"{value:,}" if isinstance(value, int) else value
+    return (
+        f"{value:,.2f}"
+        if isinstance(value, float)
+        else f"{value:,}"
+        if isinstance(value, int)
+        else value
+    )

@@ -156,7 +156,7 @@ def test_a_sweep_of_models_is_compared_item_by_item(lab):
     (task,) = json.loads(out)["tasks"]
     assert task["metric"] == "exact_match"
     assert {group["attention"] for group in task["groups"]} == {"none", "pooling"}
-    assert "sign test" in out and "60 test questions" in out
+    assert "permutation test" in out and "60 test questions" in out
 
 
 @pytest.mark.slow

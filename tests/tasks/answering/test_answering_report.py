@@ -108,7 +108,7 @@ def test_tokens_can_give_answers_exactly_in_any_script(text, answer):
     assert best(exact, text[start:end], [answer]) == 1
 
 
-def test_one_seed_is_mcnemars_test(tmp_path):
+def test_the_item_test_is_mcnemars_exact_test(tmp_path):
     runs = []
     for attention, wrong in (("none", [0, 1]), ("pooling", [0, *range(2, 8)])):
         answers = predicted(TEST, 1)

@@ -1,0 +1,37 @@
+"""The paired test over items, against exact tests of SciPy and known rates of error."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.stats import binomtest, ttest_1samp
+
+from attnlab.tasks.item_tests import paired_p
+
+
+@pytest.mark.parametrize(("lost", "won"), [(0, 3), (2, 9), (5, 5), (1, 0)])
+def test_right_and_wrong_answers_are_mcnemars_exact_test(lost, won):
+    difference = np.array([1.0] * lost + [-1.0] * won + [0.0] * 40)
+    assert paired_p(difference) == pytest.approx(binomtest(lost, lost + won).pvalue)
+
+
+def test_many_discordant_answers_are_close_to_mcnemar():
+    difference = np.array([1.0] * 60 + [-1.0] * 90)
+    assert paired_p(difference) == pytest.approx(binomtest(60, 150).pvalue, abs=0.005)
+
+
+def test_continuous_losses_are_close_to_a_t_test():
+    difference = np.random.default_rng(1).normal(0.1, 1.0, 400)
+    assert paired_p(difference) == pytest.approx(ttest_1samp(difference, 0).pvalue, abs=0.01)
+
+
+def test_equal_runs_do_not_differ():
+    assert paired_p(np.zeros(10)) == 1.0
+
+
+def test_a_true_null_is_rejected_in_about_5_of_100_cases():
+    rng = np.random.default_rng(0)
+    rejected = [
+        paired_p(rng.exponential(size=12) * rng.choice([-1, 1], 12)) <= 0.05 for _ in range(200)
+    ]
+    assert np.mean(rejected) <= 0.1
