@@ -47,9 +47,8 @@ def make_epoch(learner) -> Callable[[], Any]:
 def make_generate(learner) -> Callable[[], Any]:
     """Draw tokens after one token, with the cache."""
     from attnlab.tasks.language.generation import Generator
-    from attnlab.tasks.language.sampler import Sampler
 
-    generator = Generator(learner.model, Sampler())
+    generator = Generator(learner.model)
     return lambda: [*generator.continued([0], tokens=TOKENS - 1, seed=0)]
 
 

@@ -116,7 +116,9 @@ def _run(
     inputs = [*words, *map(str, files)]
     prefers = partial(declared.prefers, words=inputs)
     folder = find_trained(run, runs, kind, epoch, average, prefers=prefers)
-    predictor = declared(Request(folder, _report, words, files, csv), **settings)
+    is_shown = form == "text" and csv is None and sys.stdout.isatty()
+    write = partial(click.echo, nl=False) if is_shown else None
+    predictor = declared(Request(folder, _report, words, files, csv, write), **settings)
     chunks = _chunks(predictor, drawn=figure is not None)
     from attnlab.run.loading import TrainedRun
 
@@ -185,11 +187,6 @@ def _print(predictor: Predictor, results: Iterable[Any], form: str) -> None:
         if form == "json":
             click.echo(json.dumps(predictor.content(result), ensure_ascii=False))
             continue
-        if sys.stdout.isatty() and (pieces := predictor.pieces(result)) is not None:
-            for piece in pieces:
-                click.echo(piece, nl=False)
-            click.echo()
-            continue
         for line in predictor.lines(result):
             click.echo(line)
 
@@ -208,5 +205,8 @@ def _draw(
     predictor: Predictor, results: Sequence[Any], path: Path | None, settings: Mapping[str, Any]
 ) -> None:
     if path and predictor.figure:
+        option = _flag(predictor.figure)
         figure = predictor.draw(results, **settings)
-        save_figure(figure, path, _flag(predictor.figure))
+        if figure is None:
+            raise RequestError(f"{option}: the run has attention=none, so there is no map.")
+        save_figure(figure, path, option)

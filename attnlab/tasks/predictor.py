@@ -67,6 +67,8 @@ class Request:
         words: the arguments after RUN.
         files: the files of `--file`.
         csv: the file of `--csv`; `-` is standard output.
+        write: prints a piece of text without a line break, for predictions that are shown while
+            they are made; None if standard output isn't a terminal, or gets JSON.
     """
 
     run: RunDirectory
@@ -74,6 +76,7 @@ class Request:
     words: Sequence[str] = ()
     files: Sequence[Path] = ()
     csv: str | None = None
+    write: Callable[[str], None] | None = None
 
 
 class Predictor:
@@ -145,16 +148,17 @@ class Predictor:
         """Return a result as lines of text."""
         raise NotImplementedError
 
-    def pieces(self, result: Any) -> Iterable[str] | None:
-        """Yield the text of a result as it is made, for a terminal; None: `lines` has it."""
-        return None
-
     def content(self, result: Any) -> Mapping[str, Any]:
         """Return a result as a JSON object."""
-        raise NotImplementedError
+        content: Mapping[str, Any] = result
+        return content
 
-    def draw(self, results: Sequence[Any], **settings: Any) -> Figure:
-        """Draw some results; `settings` are the values of `figure_settings`."""
+    def draw(self, results: Sequence[Any], **settings: Any) -> Figure | None:
+        """Draw some results; `settings` are the values of `figure_settings`.
+
+        Returns:
+            None if the run has attention=none, so that there is nothing to draw.
+        """
         raise NotImplementedError
 
     def csv(self, results: Sequence[Any]) -> bytes:

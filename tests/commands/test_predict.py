@@ -43,14 +43,14 @@ class Letters(Predictor):
 
     def predict(self, inputs):
         self.chunks.append([*inputs])
-        return [(word, self._times * len(word)) for word in inputs]
+        for word in inputs:
+            if self.request.write:
+                self.request.write(f"{word}: ")
+            yield word, self._times * len(word)
 
     def lines(self, result):
         count = f"{result[1]} letters" if self._in_words else str(result[1])
         return ["".join([count, *self._mark])]
-
-    def pieces(self, result):
-        return None if self._in_words else (f"{each} " for each in result)
 
     def content(self, result):
         return {"word": result[0], "letters": result[1]}
@@ -102,11 +102,10 @@ def test_the_help_shows_what_the_predictor_declares(count):
         assert option in text
 
 
-def test_a_terminal_gets_pieces_if_there_are_any(count, monkeypatch):
+def test_pieces_are_written_to_a_terminal_only(count, monkeypatch):
     assert count("ab", "c")[0] == ["2", "1"]
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
-    assert count("ab", "c")[0] == ["ab 2 ", "c 1 "]
-    assert count("ab", "c", "--in-words")[0] == ["2 letters", "1 letters"]
+    assert count("ab", "c")[0] == ["ab: 2", "c: 1"]
     assert count("ab", "--json")[0] == ['{"word": "ab", "letters": 2}']
 
 

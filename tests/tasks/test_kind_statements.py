@@ -12,7 +12,6 @@ from attnlab.config.options import option_class, options
 from attnlab.config.settings import settings
 from attnlab.tasks.declaration import load
 from attnlab.tasks.kinds import kind_of, kinds
-from attnlab.tasks.language.sampler import Sampler
 
 
 @pytest.mark.parametrize("task", options("task"))
@@ -47,9 +46,7 @@ def test_the_settings_of_a_predictor_are_its_arguments(kind):
     predictor = load(kind.predictions.predictor)
     arguments = {*inspect.signature(predictor).parameters} - {"request"}
     given = {setting.name for setting in predictor.settings}
-    taken = arguments - {"sampling"}  # of `generate`: those of its sampler
-    taken |= {*inspect.signature(Sampler).parameters} if "sampling" in arguments else set()
-    assert given == taken
+    assert given == arguments
 
 
 @pytest.mark.parametrize("task", options("task"))

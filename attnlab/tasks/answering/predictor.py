@@ -98,5 +98,5 @@ class AnswerPredictor(TextPredictor):
         ((question, _),) = results
         kept = self.task.looked(self.model, question, self._text)
         if kept is None:
-            raise RequestError("--attention: the run has attention=none, so there is no map.")
+            return None
         return attention_figure(kept, self.trained.config.names)

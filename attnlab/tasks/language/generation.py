@@ -2,26 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import tensorflow as tf
 
 from attnlab.tasks.language.models.model import LanguageModel
-from attnlab.tasks.language.sampler import Sampler
-from attnlab.tasks.language.sampling import drawn
 from attnlab.training.steps import compiled
 
 _START, _SAMPLE = 8, 120  # tokens of a sample: of the test text, and drawn
 _CHUNK = 16  # tokens drawn in one call; calling a program takes as long as a token of a small model
-
-
-class Drawn(NamedTuple):
-    """One more token of each of N texts."""
-
-    tokens: np.ndarray  # (N,) int32
-    probabilities: np.ndarray  # (N,) float64, by the model: before the sampler's changes
 
 
 class Generator:
@@ -32,87 +24,119 @@ class Generator:
 
     Args:
         model: a built model.
-        sampler: how tokens are drawn.
+        sampling: keyword arguments of `draw`: `temperature`, `top_k`, `top_p`.
     """
 
-    def __init__(self, model: LanguageModel, sampler: Sampler) -> None:
-        self._model, self._sampler = model, sampler
+    def __init__(self, model: LanguageModel, **sampling: Any) -> None:
+        self._model, self._sampling = model, sampling
         any_length = [tf.TensorSpec((None, None), tf.int32)]
         self._read = compiled(self._state_after, jit=False, signature=any_length)
         self._draw = compiled(self._chunk, jit=False)
 
     def continued(
         self, prompt: Sequence[int], *, texts: int = 1, tokens: int, seed: int = 0
-    ) -> Iterator[Drawn]:
-        """Yield the next token of each text, `tokens` times.
+    ) -> Iterator[np.ndarray]:
+        """Yield the next token of each text, (N,) int32, `tokens` times.
 
         Args:
             prompt: at least one token; of more than L, the last L are read.
             texts: the number N of continuations. Text n is the same for every N, except for the
                 rounding of sums, which may differ with the size of a batch.
             tokens: the number of tokens to draw per text.
-            seed: decides what is drawn.
+            seed: determines the random numbers.
         """
         most = self._model.longest
-        draws = [np.random.default_rng((seed, number)) for number in range(texts)]
-        known = np.tile(np.asarray(prompt, np.int32), (texts, 1))
-        seen = np.zeros((texts, self._model.vocabulary), bool)
-        np.put_along_axis(seen, known, True, axis=1)
-        index, state, seen = *self._window(known, most), tf.constant(seen)
+        generators = [np.random.default_rng((seed, number)) for number in range(texts)]
+        history = np.tile(np.asarray(prompt, np.int32), (texts, 1))
+        index, state = self._window(history, most)
         while tokens:
             if index == most:
-                index, state = self._window(known, max(most // 2, 1))
+                index, state = self._window(history, max(most // 2, 1))
             count = min(_CHUNK, tokens, np.inf if most is None else most - index)
             uniform = np.zeros((_CHUNK, texts))  # a program of one shape draws any count
-            uniform[:count] = np.stack([draw.random(count) for draw in draws], axis=1)
-            last = tf.constant(known[:, -1])
-            numbers = tf.constant(index), tf.constant(count)
+            uniform[:count] = np.stack([each.random(count) for each in generators], axis=1)
+            last, numbers = tf.constant(history[:, -1]), (tf.constant(index), tf.constant(count))
             # Small operations, each waiting for the one before: other threads only cost time.
             with tf.experimental.function_executor_type("SINGLE_THREADED_EXECUTOR"):
-                found, shares, state, seen = self._draw(last, *numbers, state, seen, uniform)
-            found, shares = found.numpy()[:count], shares.numpy()[:count]
-            known = np.concatenate([known, found.T], axis=1)[:, -(most or 1) :]
+                new, state = self._draw(last, *numbers, state, uniform)
+            new = new.numpy()[:count]
+            history = np.concatenate([history, new.T], axis=1)[:, -(most or 1) :]
             index, tokens = index + count, tokens - count
-            yield from map(Drawn, found, shares)
+            yield from new
 
-    def _window(self, known: np.ndarray, size: int | None) -> tuple[int, Any]:
-        """Return the place of the last known token in a new window, and the state before it.
+    def _window(self, history: np.ndarray, size: int | None) -> tuple[int, Any]:
+        """Return the place of the last token in a new window, and the state before it.
 
         The window starts with the last `size` tokens; None: with all.
         """
-        read = known[:, -size:] if size else known
+        read = history[:, -size:] if size else history
         if read.shape[1] > 1:
             return read.shape[1] - 1, self._read(tf.constant(read[:, :-1]))
-        return 0, self._model.initial_state(len(known), self._model.longest)
+        return 0, self._model.initial_state(len(history), self._model.longest)
 
     def _state_after(self, tokens) -> Any:
         state = self._model.initial_state(tf.shape(tokens)[0], self._model.longest)
         return self._model.next_vectors(tokens, 0, state)[1]
 
-    def _chunk(self, last, index, count, state, seen, uniform) -> tuple[Any, Any, Any, Any]:
+    def _chunk(self, last, index, count, state, uniform) -> tuple[Any, Any]:
         """Read the last token and draw one, `count` times, by random numbers (K, N)."""
 
-        def body(number, last, state, seen, tokens, shares):
+        def body(number, last, state, tokens):
             logits, state = self._model.step(last[:, None], index + number, state)
-            logits = tf.cast(logits[:, 0], tf.float64)
-            new = drawn(self._sampler, logits, seen, uniform[number])
-            chosen = tf.one_hot(new, logits.shape[1], True, False)
-            share = tf.gather(tf.nn.softmax(logits), new, batch_dims=1)
-            tokens, shares = tokens.write(number, new), shares.write(number, share)
-            return number + 1, new, state, seen | chosen, tokens, shares
+            new = draw(logits[:, 0], uniform[number], **self._sampling)
+            return number + 1, new, state, tokens.write(number, new)
 
-        shape = (last.shape[0],)
-        tokens = tf.TensorArray(tf.int32, _CHUNK, element_shape=shape)
-        shares = tf.TensorArray(tf.float64, _CHUNK, element_shape=shape)
-        start = (tf.constant(0), last, state, seen, tokens, shares)
-        _, _, state, seen, tokens, shares = tf.while_loop(
-            lambda number, *_: number < count, body, start, parallel_iterations=1
+        tokens = tf.TensorArray(tf.int32, _CHUNK, element_shape=(last.shape[0],))
+        _, _, state, tokens = tf.while_loop(
+            lambda number, *_: number < count,
+            body,
+            (tf.constant(0), last, state, tokens),
+            parallel_iterations=1,
         )
-        return tokens.stack(), shares.stack(), state, seen
+        return tokens.stack(), state
+
+
+def draw(
+    logits, uniform, temperature: float = 1.0, top_k: int | None = None, top_p: float | None = None
+):
+    """Draw a token per row, by steps in the order of the library `transformers`.
+
+    Args:
+        logits: (N, V), of any precision; -inf excludes a token.
+        uniform: (N,) float64, a random number per row in [0, 1). The token is the first one whose
+            cumulative probability exceeds it.
+        temperature: divides the logits; 0 chooses the most probable token, the first one of equals.
+        top_k: the k largest logits stay, with all that equal the k-th; None: all stay.
+        top_p: the fewest most probable tokens stay that have at least this mass together (Holtzman
+            et al. 2019, arXiv 1904.09751); None: all stay.
+
+    Returns:
+        (N,) int32.
+    """
+    logits = tf.cast(logits, tf.float64)
+    if temperature == 0:
+        return tf.argmax(logits, axis=1, output_type=tf.int32)
+    cumulative = tf.cumsum(tf.nn.softmax(restrict(logits / temperature, top_k, top_p)), axis=1)
+    below = cumulative <= uniform[:, None] * cumulative[:, -1:]
+    return tf.reduce_sum(tf.cast(below, tf.int32), axis=1)
+
+
+def restrict(logits, top_k: int | None = None, top_p: float | None = None):
+    """Return logits (N, V) with -inf for the tokens that `top_k` and `top_p` exclude."""
+    if top_k is not None:
+        largest = tf.math.top_k(logits, min(top_k, logits.shape[1])).values
+        logits = tf.where(logits >= largest[:, -1:], logits, -math.inf)
+    if top_p is not None and top_p < 1:
+        order = tf.argsort(logits, direction="DESCENDING", stable=True)
+        ordered = tf.gather(tf.nn.softmax(logits), order, batch_dims=1)
+        before = tf.cumsum(ordered, axis=1, exclusive=True)  # the mass of more probable tokens
+        count = tf.reduce_sum(tf.cast(before < top_p, tf.int32), axis=1)
+        logits = tf.where(tf.argsort(order) < count[:, None], logits, -math.inf)
+    return logits
 
 
 def sample(generator: Generator, task: Any, seed: int) -> np.ndarray:
     """Return the first tokens of the test text, and the model's continuation."""
     start = task.asked("test").tokens[0, :_START].tolist()
     steps = generator.continued(start, tokens=_SAMPLE, seed=seed)
-    return np.array([*start, *(int(step.tokens[0]) for step in steps)], np.int32)
+    return np.array([*start, *(int(tokens[0]) for tokens in steps)], np.int32)

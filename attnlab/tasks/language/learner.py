@@ -15,7 +15,6 @@ from attnlab.tasks.in_memory import InMemoryLearner
 from attnlab.tasks.language.data import Asked, Stream, asked_rows
 from attnlab.tasks.language.generation import Generator, sample
 from attnlab.tasks.language.report import build_report, examples
-from attnlab.tasks.language.sampler import Sampler
 from attnlab.tasks.language.scoring import Scorer
 from attnlab.training.batches import BatchPlan, filled_plan
 from attnlab.training.steps import is_faster_with_xla, step_operations
@@ -126,7 +125,7 @@ class LanguageLearner(InMemoryLearner):
         found = build_report(self._task, "test", self._scorer(self._task.asked("test")))
         if not self._places:
             return found
-        self._line = sample(Generator(self.model, Sampler()), self._task, self._seed)
+        self._line = sample(Generator(self.model), self._task, self._seed)
         text = self._task.vocabulary.decode(self._line)
         notes = [*found.notes, f"a sample: {' '.join(text.split())}"]
         details = {**found.details, "sample": text, **self._first_token()}

@@ -11,7 +11,6 @@ from attnlab.errors import RequestError
 from attnlab.records.run_directory import RunDirectory
 from attnlab.tasks.base import ReportedRun, Views
 from attnlab.tasks.language.kind import KIND
-from attnlab.tasks.language.sampler import Sampler
 from attnlab.tasks.shown.attention_by_epoch import (
     attention_by_epoch,
     attention_by_run,
@@ -187,7 +186,7 @@ def _samples(run: ReportedRun) -> list[Record]:
     run.load_data()
     generator, texts = None, {}
     for epoch, model in run.models(_MOST_SAMPLES):
-        generator = generator or Generator(model, Sampler())
+        generator = generator or Generator(model)
         tokens = sample(generator, task, int(run.metrics["seed"]))
         texts[epoch] = " ".join(task.vocabulary.decode(tokens).split())
     notes = run.epochs([*texts]).notes

@@ -108,7 +108,7 @@ class TranslationPredictor(Predictor):
             raise RequestError("--attention: the sentence has no words; give one with words.")
         looked = self._translator.maps(best)
         if not looked.maps:
-            raise RequestError("--attention: the run has attention=none, so there is no map.")
+            return None
         title = f"{run_title(self.trained.config.names)}: attention, epoch {self.trained.epoch}"
         return maps_figure(*looked, title=title, **settings)
 

@@ -1,6 +1,8 @@
-"""A cached model continues texts as one that reads everything again."""
+"""A cached model continues texts as one that reads everything again; tokens are drawn right."""
 
 from __future__ import annotations
+
+import math
 
 import numpy as np
 import pytest
@@ -8,10 +10,9 @@ import tensorflow as tf
 from language_models import small_model
 
 from attnlab.attention.linear import LinearAttention
-from attnlab.tasks.language.generation import Generator
+from attnlab.tasks.language.generation import Generator, draw, restrict
 from attnlab.tasks.language.models.recurrent import RecurrentLanguageModel
 from attnlab.tasks.language.models.transformer import TransformerLanguageModel
-from attnlab.tasks.language.sampler import Sampler
 
 V, CONTEXT = 11, 13
 
@@ -27,7 +28,7 @@ def model():
 
 def tokens_of(steps):
     """The tokens of the first text."""
-    return [int(step.tokens[0]) for step in steps]
+    return [int(step[0]) for step in steps]
 
 
 def logits_after(model, tokens):
@@ -37,7 +38,7 @@ def logits_after(model, tokens):
 @pytest.mark.parametrize("length", [1, 12, 13, 29])
 def test_cached_tokens_are_those_of_recomputation_over_a_rolling_window(model, length):
     prompt = np.random.default_rng(length).integers(V, size=length).tolist()
-    greedy = Generator(model, Sampler(temperature=0))
+    greedy = Generator(model, temperature=0)
     window, expected = prompt[-CONTEXT:], []
     for _ in range(20):  # the window moves every seven tokens
         if len(window) > CONTEXT:
@@ -47,41 +48,15 @@ def test_cached_tokens_are_those_of_recomputation_over_a_rolling_window(model, l
     assert tokens_of(greedy.continued(prompt, tokens=20)) == expected
 
 
-def test_probabilities_are_the_models_before_the_sampler(model):
-    prompt = [1, 2, 3]
-    steps = [*Generator(model, Sampler(temperature=0.5, top_k=2)).continued(prompt, tokens=5)]
-    known = list(prompt)
-    for step in steps:
-        logits = logits_after(model, known)
-        shares = np.exp(logits - logits.max())
-        token = int(step.tokens[0])
-        assert step.probabilities[0] == pytest.approx(shares[token] / shares.sum(), rel=1e-4)
-        assert (logits > logits[token]).sum() < 2
-        known.append(token)
-
-
 def test_a_seed_gives_the_same_texts_and_each_text_has_its_own(model):
-    sampled = Generator(model, Sampler())
+    sampled = Generator(model)
     one = tokens_of(sampled.continued([5], tokens=50, seed=7))
     steps = [*sampled.continued([5], texts=3, tokens=50, seed=7)]
-    rows = np.array([step.tokens for step in steps]).T.tolist()
+    rows = np.array(steps).T.tolist()
     assert rows[0] == one == tokens_of(sampled.continued([5], tokens=50, seed=7))
     assert len({*map(tuple, rows)}) == 3
     assert tokens_of(sampled.continued([5], tokens=50, seed=8)) != one
     assert tokens_of(sampled.continued([5], tokens=9, seed=7)) == one[:9]
-
-
-def test_a_repetition_penalty_knows_the_prompt_and_the_text(model):
-    found = tokens_of(
-        Generator(model, Sampler(temperature=0, repetition=2)).continued([4, 9], tokens=10)
-    )
-    known = [4, 9]
-    for token in found:
-        logits = logits_after(model, known)
-        for each in {*known}:
-            logits[each] = logits[each] / 2 if logits[each] > 0 else logits[each] * 2
-        assert token == int(logits.argmax())
-        known.append(token)
 
 
 def test_a_state_of_constant_size_reads_on_beyond_the_context():
@@ -92,7 +67,7 @@ def test_a_state_of_constant_size_reads_on_beyond_the_context():
     for variable in model.trainable_variables:
         variable.assign(8 * variable)
     assert model.longest is None
-    found = tokens_of(Generator(model, Sampler(temperature=0)).continued([3, 1, 7], tokens=40))
+    found = tokens_of(Generator(model, temperature=0).continued([3, 1, 7], tokens=40))
     known = [3, 1, 7]
     for token in found:
         assert token == int(logits_after(model, known).argmax())
@@ -103,7 +78,7 @@ def test_a_state_of_constant_size_reads_on_beyond_the_context():
     recurrent.build((None, CONTEXT))
     for variable in recurrent.trainable_variables:
         variable.assign(3 * variable)
-    found = tokens_of(Generator(recurrent, Sampler(temperature=0)).continued([3, 1], tokens=40))
+    found = tokens_of(Generator(recurrent, temperature=0).continued([3, 1], tokens=40))
     known = [3, 1]
     for token in found:
         assert token == int(logits_after(recurrent, known).argmax())
@@ -111,3 +86,73 @@ def test_a_state_of_constant_size_reads_on_beyond_the_context():
     learned = TransformerLanguageModel(attention=[LinearAttention(heads=3)], **settings)
     learned.build((None, CONTEXT))
     assert learned.longest == CONTEXT
+
+
+# --- drawing a token from logits -----------------------------------------------------------------
+
+
+def logs(*shares):
+    return tf.constant(np.log(np.array([shares], float)))
+
+
+def stays(logits):
+    """Whether each token of the first row stays."""
+    return np.isfinite(logits.numpy())[0].tolist()
+
+
+def drawn(logits, count, **sampling):
+    """Tokens drawn for equally spaced random numbers."""
+    uniform = tf.constant((np.arange(count) + 0.5) / count)
+    return draw(tf.repeat(tf.constant(logits), count, axis=0), uniform, **sampling).numpy()
+
+
+def test_top_k_and_top_p_by_hand():
+    logits = tf.constant([[1.0, 3.0, 2.0, 2.0, 0.0]], tf.float64)
+    assert stays(restrict(logits, top_k=1)) == [False, True, False, False, False]
+    assert stays(restrict(logits, top_k=2)) == [False, True, True, True, False]  # ties stay
+    assert restrict(logits, top_k=99).numpy().tolist() == logits.numpy().tolist()
+    logits = logs(0.125, 0.5, 0.25, 0.125)
+    assert {mass: stays(restrict(logits, top_p=mass)) for mass in (0.3, 0.5, 0.51, 0.8, 1)} == {
+        0.3: [False, True, False, False],
+        0.5: [False, True, False, False],
+        0.51: [False, True, True, False],
+        0.8: [True, True, True, False],  # the first one of equals
+        1: [True, True, True, True],
+    }
+
+
+def test_temperature_0_takes_the_first_most_probable_token():
+    logits = tf.constant([[1.0, 4.0, 4.0], [3.0, 1.0, 2.0]])
+    assert draw(logits, tf.constant([0.9, 0.9]), temperature=0).numpy().tolist() == [1, 0]
+
+
+@pytest.mark.parametrize(("temperature", "shares"), [(1, (10, 50, 40)), (0.5, (1, 25, 16))])
+def test_tokens_are_drawn_by_their_probabilities(temperature, shares):
+    tokens = drawn(logs(0.1, 0.5, 0.4), sum(shares) * 3, temperature=temperature)
+    assert np.bincount(tokens, minlength=3).tolist() == [3 * share for share in shares]
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("sampling", [{"top_k": 3}, {"top_p": 0.2}])
+def test_excluded_tokens_are_never_drawn(dtype, sampling):
+    logits = np.random.default_rng(0).normal(size=(1, 101)).astype(dtype)
+    allowed = {*np.flatnonzero(stays(restrict(tf.cast(logits, tf.float64), **sampling)))}
+    assert 1 < len(allowed) < 20
+    assert {*drawn(logits, 2000, **sampling)} == allowed
+    edges = tf.constant([[-math.inf, 0.0, 0.0, -math.inf]] * 2, tf.float64)
+    tokens = draw(edges, tf.constant([0.0, 1 - 1e-16], tf.float64))
+    assert tokens.numpy().tolist() == [1, 2]
+    assert {*drawn(np.array([[1e4, 1e4 - 1, -math.inf]]), 100)} == {0, 1}
+
+
+@pytest.mark.parametrize("sampling", [{"top_k": 5}, {"top_p": 0.6}, {"top_k": 13, "top_p": 0.8}])
+def test_the_same_tokens_stay_as_in_transformers(sampling):
+    torch = pytest.importorskip("torch")
+    library = pytest.importorskip("transformers.generation.logits_process")
+    logits = 3 * np.random.default_rng(1).normal(size=(17, 53))
+    theirs = torch.tensor(logits)
+    if "top_k" in sampling:
+        theirs = library.TopKLogitsWarper(sampling["top_k"])(None, theirs)
+    if "top_p" in sampling:
+        theirs = library.TopPLogitsWarper(sampling["top_p"])(None, theirs)
+    np.testing.assert_allclose(restrict(tf.constant(logits), **sampling), theirs.numpy())

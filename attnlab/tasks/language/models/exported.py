@@ -10,7 +10,6 @@ import tensorflow as tf
 from attnlab.tasks.exported import Example, Exported, Stack, Transformer, one_text, rows_of
 from attnlab.tasks.language.generation import Generator
 from attnlab.tasks.language.models.transformer import TransformerLanguageModel
-from attnlab.tasks.language.sampler import Sampler
 from attnlab.tasks.language.text.vocabulary import Symbols, TextVocabulary, token_ids
 from attnlab.text.portable import Portable, portable
 
@@ -45,10 +44,8 @@ def exported(trained: Any, count: int) -> Exported:
         return {"tokens": tf.gather(written, found), "probabilities": shares}
 
     def own() -> dict[str, Any]:
-        generator = Generator(model, Sampler(temperature=0))
-        found = [
-            [int(each.tokens[0]) for each in generator.continued(row, tokens=most)] for row in read
-        ]
+        generator = Generator(model, temperature=0)
+        found = [[int(each[0]) for each in generator.continued(row, tokens=most)] for row in read]
         logits = model.predict(read, batch_size=32, verbose=0)[:, -1]
         shares = tf.nn.softmax(logits).numpy()
         return {"tokens": ids[np.array(found)].astype(np.int32), "probabilities": shares}
