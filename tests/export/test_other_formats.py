@@ -12,7 +12,6 @@ from exported_examples import example_of
 from attnlab.errors import RequestError, RunFailed
 from attnlab.export.check import MOST_APART, Checked, compare
 from attnlab.export.formats import Writer
-from attnlab.tasks.answering.spans import best_spans
 from attnlab.tasks.declaration import load
 
 ITEMS = 12
@@ -249,9 +248,10 @@ def test_the_examples_of_a_reader_give_attnlabs_answers(drawn, tmp_path):
 
 
 def spans_of(task, logits):
-    own = task.data.parts["test"]
-    lengths = [len(text.tokens) for text in own.texts]
-    return [spans[0].tokens for spans in best_spans(logits, own.rows, lengths, longest=3)]
+    part = task.data.parts["test"]
+    answers = task.predicted_answers(logits, part)
+    pairs = zip(part.texts, answers, strict=True)
+    return [text.holding(answer.start, answer.end) for text, answer in pairs]
 
 
 @pytest.mark.slow

@@ -53,7 +53,7 @@ def exported(trained: Any, count: int) -> Exported:
 
 
 def _after(task: Any, answer: str) -> tuple[str, ...]:
-    """Return lines that print the answer from `first` to `last`, or none, as `best_spans` would."""
+    """Return lines that print the answer from `first` to `last`, or none, as `answer` does."""
     if task.nullable:
         least = f"spans.max() * np.exp({task.null_threshold})"
         answer = f'"no answer" if shares[0, 0] > {least} else {answer}'

@@ -16,7 +16,7 @@ from attnlab.tasks.models import with_the_encoders_attention
 
 _HERE = "attnlab.tasks.answering"
 _ASK = 'attnlab answer {run} "..." --text FILE'
-_ITEM_TEST = f"{_HERE}.item_test:item_test"
+_ITEM_TEST = f"{_HERE}.report:item_test"
 
 
 KIND = Kind(

@@ -1,4 +1,4 @@
-"""Build the report of answers: exact match and F1, baselines, skill, predictions."""
+"""Report answers: exact match and F1, baselines, skill, predictions, tests between runs."""
 
 from __future__ import annotations
 
@@ -9,8 +9,10 @@ import numpy as np
 
 from attnlab.tasks.answering.baselines import baselines
 from attnlab.tasks.answering.corpora import Question
+from attnlab.tasks.answering.kind import KIND
 from attnlab.tasks.answering.measures import best, exact, f1
 from attnlab.tasks.base import Report
+from attnlab.tasks.item_tests import Losses, paired_tester
 from attnlab.text.cleaning import one_line
 
 if TYPE_CHECKING:
@@ -108,3 +110,12 @@ def _predictions(
         "f1": np.round(scores["f1"], 6),
         **{name: lines(answers) for name, answers in rules.items()},
     }
+
+
+def _losses(columns: Mapping[str, np.ndarray], metric: str) -> Losses:
+    """Return the questions with their answers, and 1 - exact match or F1 of each."""
+    names = (columns[name].tolist() for name in ("id", "question", "answer"))
+    return Losses(list(zip(*names, strict=True)), 1.0 - columns[metric], "questions")
+
+
+item_test = paired_tester(KIND, _losses)

@@ -2,19 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
 
-from attnlab.tasks.answering.encoding import WindowRows
-
-
-class Span(NamedTuple):
-    """First and last token of an answer; None if the text has no answer."""
-
-    tokens: tuple[int, int] | None
-    probability: float
+from attnlab.tasks.answering.data import QuestionPart
 
 
 class PredictedAnswer(NamedTuple):
@@ -26,57 +18,67 @@ class PredictedAnswer(NamedTuple):
     probability: float
 
 
-def best_spans(
+def best_answers(
     logits: np.ndarray,
-    rows: WindowRows,
-    lengths: list[int],
+    part: QuestionPart,
     *,
     longest: int,
     count: int = 1,
     threshold: float | None = None,
-) -> Iterator[list[Span]]:
-    """Return the best spans of each question, the best one first.
+) -> list[list[PredictedAnswer]]:
+    """Return different answers to each question, the best one first.
 
     A span's score is its start logit + its end logit, end >= start, at most `longest` tokens
     (Devlin et al. 2019, arXiv 1810.04805, section 4.2); if several windows have the span, the
     largest score counts. Its probability is its share of the sum of exp(score) over all spans.
-    Difference: BERT takes the score of the window with the most context around the span. If no span
-    has a finite score, as in a text without tokens, the result is "no answer" with probability 0.
+    Difference: BERT takes the score of the window with the most context around the span. Of spans
+    with the same characters, only the best is an answer. If no span has a finite score, as in a
+    text without tokens, the result is "no answer" with probability 0.
 
     With a `threshold`, "no answer" is a candidate, too. Its score is that of START, the smallest of
     all windows, as in run_squad (section 4.3). It comes first if its score exceeds that of the best
     span by more than the threshold.
 
     Args:
-        logits: (W, 2, 1 + P) of starts and ends.
-        rows: the W windows.
-        lengths: number of tokens of each question's text.
+        logits: (W, 2, 1 + P) of starts and ends in all windows of the part.
+        part: the questions.
         longest: most tokens of an answer.
-        count: number of spans per question.
+        count: most answers per question.
         threshold: see above; None: every text has an answer.
     """
-    borders = np.searchsorted(rows.owners, np.arange(len(lengths) + 1))
-    for number, length in enumerate(lengths):
+    borders = np.searchsorted(part.rows.owners, np.arange(len(part) + 1))
+    answers = []
+    for number, (question, text) in enumerate(zip(part.questions, part.texts, strict=True)):
         windows = slice(borders[number], borders[number + 1])
-        scores = span_scores(logits[windows], rows.starts[windows], length, longest).ravel()
-        some = min(count, int(np.isfinite(scores).sum()))
-        places = np.argpartition(-scores, some - 1)[:some] if some else np.arange(0)
-        places = places[np.lexsort((places, -scores[places]))]
-        candidates: list[tuple[tuple[int, int] | None, float]] = [
-            ((place // longest, place // longest + place % longest), float(scores[place]))
-            for place in places.tolist()
-        ]
-        best = float(scores[places[0]]) if some else 0.0
-        total = best + np.log(np.exp(scores - best).sum()) if some else -np.inf
+        starts, length = part.rows.starts[windows], len(text.tokens)
+        scores = span_scores(logits[windows], starts, length, longest).ravel()
+        best = float(scores.max(initial=-np.inf))
+        total = best + np.log(np.exp(scores - best).sum()) if np.isfinite(best) else -np.inf
+        none = -np.inf
         if threshold is not None:
-            start_score = float(logits[windows, :, 0].astype(np.float64).sum(axis=1).min())
-            total = np.logaddexp(total, start_score)
-            # "no answer" is the first of all candidates, or else never better than the best span.
-            rank = sum(score >= start_score for _, score in candidates)
-            is_first = not candidates or start_score - candidates[0][1] > threshold
-            candidates.insert(0 if is_first else max(rank, 1), (None, start_score))
-        spans = [Span(tokens, float(np.exp(score - total))) for tokens, score in candidates]
-        yield spans[:count] or [Span(None, 0.0)]
+            none = float(logits[windows, :, 0].astype(np.float64).sum(axis=1).min())
+            total = np.logaddexp(total, none)
+        order = np.array([scores.argmax()]) if np.isfinite(best) else np.arange(0)
+        if count > 1 and len(order):
+            order = np.argsort(-scores, kind="stable")[: np.isfinite(scores).sum()]
+        ranked: dict[tuple[int, int], float] = {}  # (start, end) -> score
+        for place in order.tolist():
+            first, more = divmod(place, longest)
+            ranked.setdefault(text.characters(first, first + more), float(scores[place]))
+            if len(ranked) == count:
+                break
+        spans = [
+            PredictedAnswer(question.text[start:end], start, end, float(np.exp(score - total)))
+            for (start, end), score in ranked.items()
+        ]
+        if threshold is not None or not spans:
+            # Unless it is the first, "no answer" is never better than the best span.
+            rank = max(1, sum(score >= none for score in ranked.values()))
+            is_first = not spans or none - best > (threshold or 0.0)
+            probability = float(np.exp(none - total)) if np.isfinite(none) else 0.0
+            spans.insert(0 if is_first else rank, PredictedAnswer("", None, None, probability))
+        answers.append(spans[:count])
+    return answers
 
 
 def span_scores(logits: np.ndarray, starts: np.ndarray, length: int, longest: int) -> np.ndarray:

@@ -15,7 +15,7 @@ from attnlab.tasks.answering.corpora import Question, QuestionCorpus, RightAnswe
 from attnlab.tasks.answering.data import QuestionData, QuestionPart
 from attnlab.tasks.answering.encoding import Cut, cut_question, cut_text, make_rows
 from attnlab.tasks.answering.kind import KIND
-from attnlab.tasks.answering.spans import PredictedAnswer, Span, best_spans
+from attnlab.tasks.answering.spans import PredictedAnswer, best_answers
 from attnlab.tasks.base import Report, require_part
 from attnlab.tasks.data.corpus import digest_of
 from attnlab.tasks.data.division import divide
@@ -234,17 +234,14 @@ class Answer(TextTask):
 
     def predicted_answers(self, logits: np.ndarray, part: QuestionPart) -> list[PredictedAnswer]:
         """Return the best answer to each question, from the logits (W, 2, 1 + P) of its windows."""
-        spans = self._best_spans(logits, part, 1)
-        return [
-            _quote(question.text, text, best)
-            for question, text, (best, *_) in zip(part.questions, part.texts, spans, strict=True)
-        ]
+        return [best for (best,) in self._best_answers(logits, part, 1)]
 
-    def _best_spans(self, logits: np.ndarray, part: QuestionPart, count: int) -> list[list[Span]]:
+    def _best_answers(
+        self, logits: np.ndarray, part: QuestionPart, count: int
+    ) -> list[list[PredictedAnswer]]:
         threshold = self.null_threshold if self.nullable else None
-        lengths = [len(text.tokens) for text in part.texts]
         settings = {"longest": self.max_answer, "count": count, "threshold": threshold}
-        return [*best_spans(logits, part.rows, lengths, **settings)]
+        return best_answers(logits, part, **settings)
 
     def _ask(self, question: Question) -> QuestionPart:
         """Return a question about any text as a part."""
@@ -266,17 +263,8 @@ class Answer(TextTask):
                 raise RequestError(f"{name}: expected words, got none.")
         part = self._ask(Question("", question, text, ()))
         logits = model.predict(part.rows.tokens, batch_size=_TOGETHER, verbose=0)
-        # Different spans of tokens can have the same characters: a word may have several tokens.
-        most = count
-        while True:
-            (spans,) = self._best_spans(logits, part, most)
-            answers: dict[tuple[int | None, int | None], PredictedAnswer] = {}
-            for span in spans:
-                answer = _quote(text, part.texts[0], span)
-                answers.setdefault((answer.start, answer.end), answer)
-            if len(answers) >= count or len(spans) < most:
-                return [*answers.values()][:count]
-            most *= 4
+        (answers,) = self._best_answers(logits, part, count)
+        return answers
 
     def looked(self, model: keras.Model, question: str, text: str) -> dict[str, np.ndarray] | None:
         """Return the attention of the words around the predicted answer on a question.
@@ -329,14 +317,6 @@ class Answer(TextTask):
             return bool(content["nullable"]), *places
 
         self.nullable, self.question_places, self.text_places = self.read_text(folder, sizes)
-
-
-def _quote(text: str, cut: Cut, span: Span) -> PredictedAnswer:
-    """Return the words of a text that a span of its tokens covers."""
-    if span.tokens is None:
-        return PredictedAnswer("", None, None, span.probability)
-    start, end = cut.characters(*span.tokens)
-    return PredictedAnswer(text[start:end], start, end, span.probability)
 
 
 def served_example(document: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:

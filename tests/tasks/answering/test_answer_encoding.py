@@ -10,8 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from question_runs import fitted, question
 
-from attnlab.tasks.answering.encoding import WindowRows, cut_text, make_rows, window_starts
-from attnlab.tasks.answering.spans import Span, best_spans, span_scores
+from attnlab.tasks.answering.corpora import Question
+from attnlab.tasks.answering.data import QuestionPart
+from attnlab.tasks.answering.encoding import Cut, WindowRows, cut_text, make_rows, window_starts
+from attnlab.tasks.answering.spans import PredictedAnswer, best_answers, span_scores
 from attnlab.text.cleaning import normalized
 from attnlab.text.token_cutters import SPECIAL_TOKENS, Vocabulary
 from attnlab.text.tokenizers import END, PAD, START, Tokenizer
@@ -133,26 +135,32 @@ def test_span_scores_are_those_of_loops(length, most, longest, seed):
     assert found == pytest.approx(best_by_loops(logits, starts, length, longest))
 
 
-def rows_of(owners, starts) -> WindowRows:
+def part_of_lengths(lengths, owners, starts) -> QuestionPart:
+    """Questions about texts of so many words of one letter, with these windows."""
+    texts = [" ".join("abcdefgh"[:length]) for length in lengths]
+    cuts = [Cut([*range(n)], [(2 * at, 2 * at + 1) for at in range(n)]) for n in lengths]
     empty = np.zeros((len(owners), 0), np.int32)
-    return WindowRows(empty, empty, np.array(owners), np.array(starts))
+    rows = WindowRows(empty, empty, np.array(owners), np.array(starts))
+    return QuestionPart([Question("", "?", text, ()) for text in texts], cuts, rows)
 
 
-def test_the_best_spans_have_their_shares_of_all():
+def test_the_best_answers_have_their_shares_of_all_spans():
     logits = np.zeros((2, 2, 4))
     logits[0] = [[0, 3, 1, 0], [0, 2, 4, 0]]
     logits[1] = [[0, 0, 5, 0], [0, 0, 1, 2]]
-    rows = rows_of([0, 0], [0, 1])
-    (found,) = best_spans(logits, rows, [4], longest=2, count=3)
-    table = best_by_loops(logits, [0, 1], 4, 2)
-    total = np.exp(list(table.values())).sum()
-    ranked = sorted(table, key=table.__getitem__, reverse=True)[:3]
-    assert {each.tokens for each in found} == {*ranked}
-    assert found[0].tokens == ranked[0]
-    for each in found:
-        assert each.probability == pytest.approx(np.exp(table[each.tokens]) / total)
-    (all_,) = best_spans(logits, rows, [4], longest=2, count=100)
-    assert sum(each.probability for each in all_) == pytest.approx(1) and len(all_) == 7
+    part = part_of_lengths([4], [0, 0], [0, 1])
+    (answers,) = best_answers(logits, part, longest=2, count=3)
+    scores = best_by_loops(logits, [0, 1], 4, 2)
+    total = np.exp(list(scores.values())).sum()
+    ranked = sorted(scores, key=scores.__getitem__, reverse=True)[:3]
+    assert answers[0].start == 2 * ranked[0][0] and answers[0].end == 2 * ranked[0][1] + 1
+    for answer in answers:
+        assert answer.text == part.questions[0].text[answer.start : answer.end]
+        score = scores[answer.start // 2, answer.end // 2]
+        assert answer.probability == pytest.approx(np.exp(score) / total)
+    (everything,) = best_answers(logits, part, longest=2, count=100)
+    assert sum(each.probability for each in everything) == pytest.approx(1)
+    assert len(everything) == 7 and everything[:3] == answers
 
 
 def test_no_answer_wins_by_more_than_the_threshold():
@@ -160,27 +168,34 @@ def test_no_answer_wins_by_more_than_the_threshold():
     logits = np.zeros((2, 2, 3))
     logits[0] = [[1, 2, 0], [2, 0.5, 0]]
     logits[1, :, 0] = 4.5
-    rows = rows_of([0, 0], [0, 1])
-    for threshold, expected in ((0.0, None), (0.4, None), (0.6, (0, 0))):
-        (found,) = best_spans(logits, rows, [3], longest=1, count=2, threshold=threshold)
-        assert found[0].tokens == expected
-        assert {each.tokens for each in found} == {None, (0, 0)}
+    part = part_of_lengths([3], [0, 0], [0, 1])
+    for threshold, best in ((0.0, ""), (0.4, ""), (0.6, "a")):
+        (answers,) = best_answers(logits, part, longest=1, count=2, threshold=threshold)
+        assert answers[0].text == best and {each.text for each in answers} == {"", "a"}
     total = np.exp([3, 2.5, 0, 0]).sum()
-    assert found[1].probability == pytest.approx(np.exp(3) / total)
-    (alone,) = best_spans(logits, rows, [3], longest=1)
-    assert alone[0].tokens == (0, 0)  # every text has an answer
+    assert answers[1].probability == pytest.approx(np.exp(3) / total)
+    (alone,) = best_answers(logits, part, longest=1)
+    assert alone[0].text == "a"  # every text has an answer
 
 
 @pytest.mark.parametrize(("value", "length"), [(np.nan, 3), (0.0, 0)])
 def test_without_a_finite_score_or_a_text_there_is_no_answer(value, length):
     logits = np.full((1, 2, 4), value)
-    (found,) = best_spans(logits, rows_of([0], [0]), [length], longest=2)
-    assert found == [Span(None, 0.0)]
+    part = part_of_lengths([length], [0], [0])
+    assert best_answers(logits, part, longest=2) == [[PredictedAnswer("", None, None, 0.0)]]
 
 
 def test_several_questions_keep_their_windows():
     logits = np.zeros((3, 2, 3))
     logits[0, :, 1] = logits[1, :, 2] = logits[2, :, 2] = 5
-    found = [each[0].tokens for each in best_spans(logits, rows_of([0, 1, 1], [0, 0, 1]), [2, 3],
-                                                   longest=2)]  # fmt: skip
-    assert found == [(0, 0), (1, 1)]
+    part = part_of_lengths([2, 3], [0, 1, 1], [0, 0, 1])
+    assert [each[0].text for each in best_answers(logits, part, longest=2)] == ["a", "b"]
+
+
+def test_different_answers_are_returned_if_words_have_several_tokens():
+    cut = Cut([*range(5)], [(0, 2), (0, 2), (0, 2), (3, 5), (3, 5)])
+    part = part_of_lengths([5], [0], [0])
+    part = QuestionPart([Question("", "?", "ab cd", ())], [cut], part.rows)
+    logits = np.random.default_rng(0).normal(size=(1, 2, 6))
+    (answers,) = best_answers(logits, part, longest=5, count=20)
+    assert sorted(each.text for each in answers) == ["ab", "ab cd", "cd"]

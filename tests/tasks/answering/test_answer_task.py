@@ -244,21 +244,6 @@ def test_known_words_are_known_in_decomposed_form(tmp_path):
     assert task.unknown("Where is  the big cafe\u0301?") == ["big"]
 
 
-def test_all_different_answers_are_returned_if_words_have_several_tokens(tmp_path):
-    class Guessing:
-        def predict(self, rows, **_):
-            return np.random.default_rng(0).normal(size=(len(rows), 2, 1 + 40))
-
-    task = Answer(corpus=Questions(), cache=tmp_path, tokenizer="bpe")
-    task.tokenizer = Tokenizer.fit(["ab"], kind="bpe", size=300, lowercase=True)
-    task.question_places, task.text_places, task.nullable = 16, 40, False
-    text = "Llanfairpwllgwyngyll met Peter"
-    found = task.answer(Guessing(), "Who met Peter?", text, count=20)
-    words = ["Llanfairpwllgwyngyll", "met", "Peter"]
-    spans = {" ".join(words[i:j]) for i in range(3) for j in range(i + 1, 4)}
-    assert {each.text for each in found} == spans
-
-
 def test_pairs_are_served(trained):
     (run,) = trained.run_folders()
     loaded = TrainedRun.load(RunDirectory(run))
