@@ -1,17 +1,53 @@
-"""Tokenized questions and texts of a corpus, by part."""
+"""Questions and texts as rows of tokens, with the positions of words in the original texts.
+
+A row of a model's input has START, the question followed by END, and a window of the text. Question
+and window are padded with PAD, so that both start at the same place in every row:
+
+    START question END PAD ... | text PAD ...
+    place 0     1 ... Q        | Q + 1 ... Q + P
+
+The output of a model has 1 + P places: START, which means "no answer here", and those of the text.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from attnlab.tasks.answering.corpora import Question
-from attnlab.tasks.answering.encoding import Cut, WindowRows
 from attnlab.tasks.base import TaskData
+from attnlab.text.cleaning import normalized
+from attnlab.text.tokenizers import END, PAD, START, UNKNOWN, Tokenizer
+from attnlab.text.words import word_spans
+
+
+class Cut(NamedTuple):
+    """The tokens of a text, and the (start, end) of each token's word in the original text."""
+
+    tokens: list[int]
+    spans: list[tuple[int, int]]
+
+    def holding(self, start: int, end: int) -> tuple[int, int] | None:
+        """Return the first and the last token that share a character with text[start:end]."""
+        tokens = [n for n, (first, last) in enumerate(self.spans) if first < end and start < last]
+        return (tokens[0], tokens[-1]) if tokens else None
+
+    def characters(self, first: int, last: int) -> tuple[int, int]:
+        """Return (start, end) in the original text of the words from token `first` to `last`."""
+        return self.spans[first][0], self.spans[last][1]
+
+
+class WindowRows(NamedTuple):
+    """W windows as a model reads them."""
+
+    tokens: np.ndarray  # (W, 1 + Q + P) int32
+    targets: np.ndarray  # (W, 2) int32: first and last place of the answer, 0 without an answer
+    owners: np.ndarray  # (W,) number of the question
+    starts: np.ndarray  # (W,) position in the text of the window's first token
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,3 +98,80 @@ class QuestionData(TaskData):
     def summary(self) -> Sequence[str]:
         """Return the notes."""
         return self.notes
+
+
+def cut_text(tokenizer: Tokenizer, text: str) -> Cut:
+    """Tokenize a text with a tokenizer of words or byte pairs.
+
+    Positions refer to words of the original text. A token that is part of a word gets the span of
+    the whole word; a token of several words, such as several Thai characters, the span of all.
+    """
+    whole = normalized(text)
+    (tokens,) = tokenizer.encode([whole])
+    words = word_spans(text)  # as many as of the normalised text
+    last = len(words) - 1
+    numbers = tokenizer.words_of_tokens(whole)
+    spans = [(words[min(one, last)][0], words[min(other, last)][1]) for one, other in numbers]
+    return Cut(tokens, spans)
+
+
+def cut_question(tokenizer: Tokenizer, question: str) -> list[int]:
+    """Tokenize a question; an empty one becomes UNKNOWN."""
+    (tokens,) = tokenizer.encode([normalized(question)])
+    return tokens or [UNKNOWN]
+
+
+def window_starts(length: int, most: int, stride: int) -> list[int]:
+    """Return the starts of windows of `most` tokens; the last window reaches the text's end.
+
+    As in BERT's run_squad, windows start `stride` tokens apart. Difference: the stride is at most
+    half a window, so that windows always overlap.
+    """
+    stride = max(min(stride, most // 2), 1)
+    starts = [0]
+    while starts[-1] + most < length:
+        starts.append(starts[-1] + stride)
+    return starts
+
+
+def make_part(
+    questions: Sequence[Question],
+    tokens: Mapping[str, Sequence[int]],
+    texts: Mapping[str, Cut],
+    *,
+    question_places: int,
+    text_places: int,
+    stride: int,
+) -> QuestionPart:
+    """Make all windows of some questions about texts, in order.
+
+    A window that doesn't contain the whole first answer has no answer, as in BERT's run_squad.
+
+    Args:
+        questions: the questions.
+        tokens: of each question, of which the first `question_places` - 1 are read.
+        texts: the tokens of each text.
+        question_places: Q, END included.
+        text_places: P.
+        stride: see `window_starts`.
+    """
+    cuts = [texts[each.text] for each in questions]
+    places = [
+        (number, start)
+        for number, text in enumerate(cuts)
+        for start in window_starts(len(text.tokens), text_places, stride)
+    ]
+    rows = np.full((len(places), 1 + question_places + text_places), PAD, np.int32)
+    targets = np.zeros((len(places), 2), np.int32)
+    rows[:, 0] = START
+    for row, (number, start) in enumerate(places):
+        each, text = questions[number], cuts[number]
+        question = [*tokens[each.question][: question_places - 1], END]
+        window = text.tokens[start : start + text_places]
+        rows[row, 1 : 1 + len(question)] = question
+        rows[row, 1 + question_places : 1 + question_places + len(window)] = window
+        answer = text.holding(each.answers[0].start, each.answers[0].end) if each.answers else None
+        if answer and answer[0] >= start and answer[1] - start < len(window):
+            targets[row] = answer[0] - start + 1, answer[1] - start + 1
+    owners, starts = np.array(places, np.int32).reshape(-1, 2).T
+    return QuestionPart(questions, cuts, WindowRows(rows, targets, owners, starts))

@@ -25,7 +25,7 @@ class Reader(InMemoryModel):
     Place 0 of the logits is START, which means "no answer here"; the others are the places of the
     text. A subclass computes a vector v for each place. The start logit is w_s' v + b_s, the end
     logit w_e' v + b_e (Devlin et al. 2019, arXiv 1810.04805, section 4.2, with biases). The module
-    `encoding` describes the rows.
+    `data` describes the rows.
 
     Args:
         question_places: Q.

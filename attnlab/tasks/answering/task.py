@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -12,8 +12,14 @@ import numpy as np
 from attnlab.encoders.opening import open_source, require_known
 from attnlab.errors import RequestError
 from attnlab.tasks.answering.corpora import Question, QuestionCorpus, RightAnswer
-from attnlab.tasks.answering.data import QuestionData, QuestionPart
-from attnlab.tasks.answering.encoding import Cut, cut_question, cut_text, make_rows
+from attnlab.tasks.answering.data import (
+    Cut,
+    QuestionData,
+    QuestionPart,
+    cut_question,
+    cut_text,
+    make_part,
+)
 from attnlab.tasks.answering.kind import KIND
 from attnlab.tasks.answering.spans import PredictedAnswer, best_answers
 from attnlab.tasks.base import Report, require_part
@@ -128,7 +134,9 @@ class Answer(TextTask):
             notes.append(f"The end of {cut:,} of the {len(asked):,} questions was cut off.")
         parts = {}
         for name, questions in corpus_parts.items():
-            parts[name] = part = self._part(questions, tokens, texts)
+            parts[name] = part = make_part(
+                questions, tokens, texts, stride=self.text["stride"], **self._sizes
+            )
             if (windows := len(part.rows.owners)) > len(part):
                 notes.append(
                     f"Long texts of {name} were read in windows: {windows:,} of them for the "
@@ -145,27 +153,9 @@ class Answer(TextTask):
         )
         return self.data
 
-    def _part(
-        self,
-        questions: Sequence[Question],
-        tokens: Mapping[str, list[int]],
-        texts: Mapping[str, Cut],
-    ) -> QuestionPart:
-        """Return questions with the windows of their texts, from all tokenized ones."""
-        cut_texts = [texts[each.text] for each in questions]
-        answers = [
-            text.holding(each.answers[0].start, each.answers[0].end) if each.answers else None
-            for each, text in zip(questions, cut_texts, strict=True)
-        ]
-        rows = make_rows(
-            [tokens[each.question] for each in questions],
-            cut_texts,
-            answers,
-            stride=self.text["stride"],
-            question_places=self.question_places,
-            text_places=self.text_places,
-        )
-        return QuestionPart(questions, cut_texts, rows)
+    @property
+    def _sizes(self) -> dict[str, int]:
+        return {"question_places": self.question_places, "text_places": self.text_places}
 
     def build(self, attention: Callable[..., Attention], model: Option) -> Reader:
         """Build the reader with random weights: rows (B, 1 + Q + P) to logits (B, 2, 1 + P).
@@ -181,8 +171,7 @@ class Answer(TextTask):
             (None, 1 + self.question_places + self.text_places),
             source=self.source or (open_source(self.encoder) if self.encoder else None),
             vocabulary=self.tokenizer.size if hasattr(self, "tokenizer") else 8,
-            question_places=self.question_places,
-            text_places=self.text_places,
+            **self._sizes,
         )
         return self.begun(reader)
 
@@ -246,9 +235,8 @@ class Answer(TextTask):
     def _ask(self, question: Question) -> QuestionPart:
         """Return a question about any text as a part."""
         tokens = {question.question: cut_question(self.tokenizer, question.question)}
-        return self._part(
-            [question], tokens, {question.text: cut_text(self.tokenizer, question.text)}
-        )
+        texts = {question.text: cut_text(self.tokenizer, question.text)}
+        return make_part([question], tokens, texts, stride=self.text["stride"], **self._sizes)
 
     def answer(
         self, model: keras.Model, question: str, text: str, count: int = 1
@@ -298,12 +286,7 @@ class Answer(TextTask):
 
     def save(self, folder: Path) -> None:
         """Write the tokenizer, and the settings and sizes of tokenization."""
-        self.save_text(
-            folder,
-            question_places=self.question_places,
-            text_places=self.text_places,
-            nullable=self.nullable,
-        )
+        self.save_text(folder, **self._sizes, nullable=self.nullable)
 
     def load_from(self, folder: Path) -> None:
         """Read what `save` wrote, so that questions can be answered without the corpus.

@@ -10,8 +10,13 @@ import numpy as np
 
 from attnlab.records.run_directory import RunDirectory
 from attnlab.tasks.answering.corpora import Question, RightAnswer
-from attnlab.tasks.answering.data import QuestionData, QuestionPart
-from attnlab.tasks.answering.encoding import cut_question, cut_text, make_rows
+from attnlab.tasks.answering.data import (
+    QuestionData,
+    QuestionPart,
+    cut_question,
+    cut_text,
+    make_part,
+)
 from attnlab.tasks.answering.report import build_report
 from attnlab.tasks.answering.spans import PredictedAnswer
 from attnlab.tasks.attention import Recorded, write_attention
@@ -72,14 +77,10 @@ def part_of(
     questions: Sequence[Question], tokenizer: Tokenizer, places: tuple[int, int] = (8, 24)
 ) -> QuestionPart:
     """Tokenized questions, with these numbers of places for question and text."""
-    texts = [cut_text(tokenizer, each.text) for each in questions]
-    answers = [
-        text.holding(each.answers[0].start, each.answers[0].end) if each.answers else None
-        for each, text in zip(questions, texts, strict=True)
-    ]
-    tokens = [cut_question(tokenizer, each.question) for each in questions]
+    tokens = {each.question: cut_question(tokenizer, each.question) for each in questions}
+    texts = {each.text: cut_text(tokenizer, each.text) for each in questions}
     sizes = {"question_places": places[0], "text_places": places[1], "stride": 128}
-    return QuestionPart(questions, texts, make_rows(tokens, texts, answers, **sizes))
+    return make_part(questions, tokens, texts, **sizes)
 
 
 def data_of(train: Sequence[Question], test: Sequence[Question]) -> QuestionData:

@@ -11,8 +11,14 @@ from hypothesis import strategies as st
 from question_runs import fitted, question
 
 from attnlab.tasks.answering.corpora import Question
-from attnlab.tasks.answering.data import QuestionPart
-from attnlab.tasks.answering.encoding import Cut, WindowRows, cut_text, make_rows, window_starts
+from attnlab.tasks.answering.data import (
+    Cut,
+    QuestionPart,
+    WindowRows,
+    cut_text,
+    make_part,
+    window_starts,
+)
 from attnlab.tasks.answering.spans import PredictedAnswer, best_answers, span_scores
 from attnlab.text.cleaning import normalized
 from attnlab.text.token_cutters import SPECIAL_TOKENS, Vocabulary
@@ -52,18 +58,6 @@ def test_tokens_follow_the_words_of_any_text(text):
         assert all(word in own for word, own in zip(words, held, strict=True))
 
 
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        ("a =\u0338 b, c", ["a", "=\u0338", "b", ",", "c"]),  # composed
-        ("a \u2adc. b", ["a", "\u2adc", ".", "b"]),  # decomposed
-    ],
-)
-def test_decomposed_characters_keep_their_positions(text, words):
-    cut = cut_text(_WORDS, text)
-    assert [text[start:end] for start, end in cut.spans] == words
-
-
 @pytest.mark.parametrize("kind", ["bert_wordpiece", "wordpiece"])
 def test_a_piece_of_several_one_character_words_has_the_span_of_all(kind):
     tokens = [*SPECIAL_TOKENS, "わ", "##たし", "##は", "ab"]
@@ -98,18 +92,18 @@ def test_windows_hold_every_token_and_overlap(length, most, stride):
 def test_rows_are_start_question_end_and_a_window():
     asked = question(0, "a b c d e f g", "c or d?", "c d")
     tokenizer = fitted([asked])
-    cut = cut_text(tokenizer, asked.text)
-    (tokens,) = tokenizer.encode([asked.question])
-    answer = cut.holding(4, 7)
-    rows = make_rows([tokens], [cut], [answer], question_places=6, text_places=4, stride=2)
+    cut, (tokens,) = cut_text(tokenizer, asked.text), tokenizer.encode([asked.question])
+    known = {asked.question: tokens}, {asked.text: cut}
+    rows = make_part([asked], *known, question_places=6, text_places=4, stride=2).rows
     assert rows.starts.tolist() == [0, 2, 4] and rows.owners.tolist() == [0, 0, 0]
     assert rows.tokens[:, 0].tolist() == [START] * 3
     assert rows.tokens[0, 1:7].tolist() == [*tokens, END, PAD]
     assert rows.tokens[0, 7:].tolist() == cut.tokens[:4]
     assert rows.tokens[2, 7:].tolist() == [*cut.tokens[4:], PAD]
     assert rows.targets.tolist() == [[3, 4], [1, 2], [0, 0]]  # the last one doesn't have it
-    short = make_rows([tokens], [cut], [None], question_places=3, text_places=7, stride=2)
-    assert short.tokens[0, 1:4].tolist() == [*tokens[:2], END]
+    asked = asked._replace(answers=())
+    short = make_part([asked], *known, question_places=3, text_places=7, stride=2).rows
+    assert short.tokens[0, 1:4].tolist() == [*tokens[:2], END] and not short.targets.any()
 
 
 def best_by_loops(logits, starts, length, longest):

@@ -13,10 +13,7 @@ from attnlab.errors import RequestError
 from attnlab.records.run_directory import RunDirectory
 from attnlab.run.building import make_learner, make_task, start_afresh
 from attnlab.run.loading import TrainedRun
-from attnlab.tasks.answering.corpora import Questions
-from attnlab.tasks.answering.task import Answer
 from attnlab.tasks.attention import read_attention
-from attnlab.text.tokenizers import Tokenizer
 
 TINY = (
     *("task=answer", "data=questions", "data.path=asked.json", "model.units=8"),
@@ -100,9 +97,7 @@ def test_predictions_and_attention_have_the_answers(trained):
     recorded = read_attention(RunDirectory(run))
     assert recorded.epochs == [*range(1, 11)]
     arrays = recorded.final()
-    assert (
-        len(arrays["weights"]) == 8 and arrays["index"].tolist() == recorded.at(1)["index"].tolist()
-    )
+    assert arrays["index"].tolist() == recorded.at(1)["index"].tolist()
     for row, number in enumerate(arrays["index"]):
         cells = lines[1 + int(number)].split(",")
         first, last = arrays["prediction"][row]
@@ -129,34 +124,6 @@ def test_another_question_length_in_equal_rows_is_compiled_separately(compose, t
     first, second = made
     assert first.inputs.shape == second.inputs.shape
     assert first.compiled is not second.compiled
-
-
-@pytest.mark.slow
-def test_the_same_command_gives_the_same_bits_and_another_seed_others(trained):
-    (first,) = trained.run_folders()
-    for seed in (0, 1):
-        code, _, err = trained(*TINY, "attention=bahdanau", UNTRACKED, f"seed={seed}")
-        assert code == 0, err
-    folders = [path for path in trained.run_folders() if path != first]
-    same, other = sorted(folders, key=lambda path: path.name.endswith("_s1"))
-    assert (first / "predictions.csv").read_bytes() == (same / "predictions.csv").read_bytes()
-    assert (first / "predictions.csv").read_bytes() != (other / "predictions.csv").read_bytes()
-
-
-@pytest.mark.slow
-def test_a_sweep_of_models_is_compared_item_by_item(lab):
-    for number, part in enumerate(("validation", "test"), 1):
-        questions = some_questions(60, seed=number)
-        (lab.folder / f"{part}.json").write_text(squad_json(questions))
-    parts = ("data.validation_path=validation.json", "data.test_path=test.json")
-    code, _, err = lab("-m", *TINY, *parts, "attention=none,pooling", "seed=0,1", UNTRACKED)
-    assert code == 0, err
-    code, out, err = lab("compare", "--format", "json")
-    assert code == 0, err
-    (task,) = json.loads(out)["tasks"]
-    assert task["metric"] == "exact_match"
-    assert {group["attention"] for group in task["groups"]} == {"none", "pooling"}
-    assert "permutation test" in out and "60 test questions" in out
 
 
 @pytest.mark.slow
@@ -200,7 +167,6 @@ def test_questions_may_have_no_answer(lab):
         ),
         (("model=transformer", "attention=pooling"), "it has no query"),
         (("task.tokenizer=char",), "task.tokenizer: expected one of word, bpe, got char."),
-        (("task.max_length=1",), "task.max_length: expected a whole number at least 2"),
         (("data.path=text.txt",), "data.path: text.txt: expected one JSON document "),
         (("data.path=nowhere",), "data.path: expected a file or folder, got nowhere."),
         (("trainer.batch_by=tokens",), "windows of a run have one length"),
@@ -220,10 +186,6 @@ def test_contradictory_settings_are_refused(lab, words, message):
     [
         ((" ", "--text", "text.txt"), "QUESTION 1: expected words, got none."),
         (("a", "--text", "nowhere.txt"), "--text: nowhere.txt can't be read (No such file"),
-        (("a", "--text", "empty.txt"), "--text: empty.txt: expected a text, got an empty one."),
-        (("a", "--text", "large.txt"), "expected a text of at most 1,000,000 bytes, got 10,000,0"),
-        (("a", "--text", "latin.txt"), "--text: latin.txt: expected UTF-8 text, got the byte 0xe9"),
-        (("a", "--text", "."), "--text: .: expected a file, got a folder."),
         (("a", "b", "--text", "text.txt", "--attention", "x.png"), "one question, got 2."),
         (("a",), "Missing option '--text'"),
         (("a", "--text", "text.txt", "--best", "0"), "--best"),
@@ -231,17 +193,8 @@ def test_contradictory_settings_are_refused(lab, words, message):
 )
 def test_wrong_questions_and_texts_are_refused_in_one_sentence(lab, words, message):
     make_run(lab.runs, "answer", "bahdanau")
-    (lab.folder / "empty.txt").write_text(" \n")
-    (lab.folder / "large.txt").write_bytes(b"word " * 2_000_000)
-    (lab.folder / "latin.txt").write_bytes("café".encode("latin-1"))
     code, _, err = lab("answer", "latest", *words)
     assert code == 2 and message in err and err.count("\n") == 1, err
-
-
-def test_known_words_are_known_in_decomposed_form(tmp_path):
-    task = Answer(corpus=Questions(), cache=tmp_path)
-    task.tokenizer = Tokenizer.fit(["Where is the café?"], kind="word", lowercase=True)
-    assert task.unknown("Where is  the big cafe\u0301?") == ["big"]
 
 
 def test_pairs_are_served(trained):

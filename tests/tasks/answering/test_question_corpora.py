@@ -68,23 +68,16 @@ def test_both_versions_are_read(read):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"{", "asked.json: expected one JSON document"),
         (b'{"id": 1}\n{"id": 2}\n', "got JSON lines: another document starts in line 2."),
         (b'{"data": "\xe9"}', "expected UTF-8 text, got the byte 0xe9 in line 1"),
         (b"[" * 100_000, "expected one JSON document"),
         ("[1]", '"data" is no list.'),
-        ('{"data": [{"paragraphs": 3}]}', '"paragraphs" is no list.'),
-        ('{"data": ' + "1" * 5000 + "}", "expected one JSON document"),
         (document(entry(), text=" "), "question x1: expected a text as its \"context\", got ' '."),
         (document(entry(), text=f"{TEXT} \ud83d"), 'expected a text as its "context", got'),
-        (document(entry(question="")), "question x1: expected a text as its \"question\", got ''."),
         (document("no question"), 'each with an "id" of its own, got no question.'),
-        (document(entry(id=None)), "each with an \"id\" of its own, got {'id': None,"),
         (document(entry(id=1), entry(id="1")), "each with an \"id\" of its own, got {'id': '1',"),
         (document(entry(answers=[])), 'expected a list of "answers", or an empty one and'),
         (document(entry(is_impossible=True)), 'and "is_impossible": true, got [{'),
-        (document(entry(is_impossible="false")), "and \"is_impossible\": 'false'."),
-        (document(entry(answers=[{"text": "Anna"}])), "expected the answer 'Anna' at None of"),
         (
             document(entry(answers=[{"text": "Peter", "answer_start": 8}])),
             "question x1: expected the answer 'Peter' at 8 of its text, but it is at 9, counted in",
