@@ -113,9 +113,7 @@ def _run(
     own = _figure_settings(declared, figure, settings)
     if csv and form == "json":
         raise RequestError("--csv, --json: give only one of them.")
-    inputs = [*words, *map(str, files)]
-    prefers = partial(declared.prefers, words=inputs)
-    folder = find_trained(run, runs, kind, epoch, average, prefers=prefers)
+    folder = find_trained(run, runs, kind, epoch, average)
     is_shown = form == "text" and csv is None and sys.stdout.isatty()
     write = partial(click.echo, nl=False) if is_shown else None
     predictor = declared(Request(folder, _report, words, files, csv, write), **settings)

@@ -114,11 +114,6 @@ class Predictor:
         self.request = request
         self.inputs = self.read()
 
-    @classmethod
-    def prefers(cls, task: str, words: Sequence[str]) -> bool:
-        """Return whether `latest` should prefer runs of this task for these inputs."""
-        return True
-
     def read(self) -> Sequence[str]:
         """Return the texts from arguments and files.
 
@@ -174,15 +169,16 @@ class TextPredictor(Predictor):
         self._warned: set[str] = set()
         self._is_cut = False
 
-    def warn_unknown(self, texts: Iterable[str]) -> None:
-        """Warn about words that the vocabulary doesn't have, once per word."""
+    def warn(self, texts: Iterable[str], most: int | None = None) -> None:
+        """Warn about unknown words, once per word, and once about a text of over `most` tokens."""
         words = chain.from_iterable(map(self.task.unknown, texts))
         if text := unknown_warning(words, self._warned, self.task.tokenizer.words):
             self.request.report(f"warning: {text}")
-
-    def warn_cut(self, texts: Iterable[str], most: int) -> None:
-        """Warn, once, if the model reads only the first `most` tokens of a text."""
-        cut = (text for text in texts if self.task.is_longer(text, most))
+        cut = (text for text in texts if most is not None and self.task.is_longer(text, most))
         if not self._is_cut and (text := next(cut, None)) is not None:
-            self.request.report(f"warning: {cut_warning(self.noun, most, text)}")
+            self.request.report(f"warning: {cut_warning(self.noun, most or 0, text)}")
             self._is_cut = True
+
+    def unknown(self, *texts: str) -> list[str]:
+        """Return the words that the vocabulary doesn't have, without repetitions."""
+        return [*dict.fromkeys(chain.from_iterable(map(self.task.unknown, texts)))]

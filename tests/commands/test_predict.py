@@ -67,7 +67,7 @@ def count(monkeypatch, capsys):
     """Run the command of `Letters`; return its output and its figure."""
     drawn = []
     monkeypatch.setattr(predict, "load", lambda path: Letters)
-    monkeypatch.setattr(predict, "find_trained", lambda *words, prefers: SimpleNamespace())
+    monkeypatch.setattr(predict, "find_trained", lambda *words: SimpleNamespace())
     trained = SimpleNamespace(task=None, model=None)
     monkeypatch.setattr(loading.TrainedRun, "load", lambda *words: trained)
     monkeypatch.setattr(predict, "save_figure", lambda *words: drawn.append(words))

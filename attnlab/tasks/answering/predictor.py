@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from attnlab.errors import RequestError
 from attnlab.tasks.predictor import Inputs, Request, Setting, TextPredictor
 from attnlab.text.reading import read_text
-from attnlab.text.unknown import cut_warning
 
 if TYPE_CHECKING:
-    from attnlab.tasks.answering.spans import PredictedAnswer
     from attnlab.views.records import Figure
-
-    Answered = tuple[str, list[PredictedAnswer]]  # a question, and the best answer first
-
-_NO_ANSWER = "(no answer)"
 
 
 class AnswerPredictor(TextPredictor):
@@ -55,48 +49,37 @@ class AnswerPredictor(TextPredictor):
         if not text.strip():
             raise RequestError(f"{where}: expected words, got none.")
 
-    def predict(self, inputs: Sequence[str]) -> Iterator[Answered]:
+    def predict(self, inputs: Sequence[str]) -> Iterator[dict[str, Any]]:
         """Yield each question with its best answers."""
-        self.warn_unknown([*inputs, self._text])
-        most = self.task.question_places - 1
+        self.warn([self._text])
+        self.warn(inputs, self.task.question_places - 1)
         for question in inputs:
-            if self.task.is_longer(question, most):
-                self.request.report(f"warning: {cut_warning(self.noun, most, question)}")
-            yield question, self.task.answer(self.model, question, self._text, self._best)
+            answers = self.task.answer(self.model, question, self._text, self._best)
+            yield {
+                "question": question,
+                "answers": [
+                    {
+                        "text": answer.text,
+                        "start": answer.start,
+                        "end": answer.end,
+                        "probability": round(answer.probability, 6),
+                    }
+                    for answer in answers
+                ],
+                "unknown": self.unknown(question, self._text),
+            }
 
-    def lines(self, result: Answered) -> Iterator[str]:
+    def lines(self, result: Mapping[str, Any]) -> Iterator[str]:
         """Return a line per answer."""
-        question, answers = result
-        named = [question] * (len(self.inputs) > 1)
-        for each in answers:
-            place = "-" if each.start is None else f"{each.start}-{each.end}"
-            answer = " ".join(each.text.split()) or _NO_ANSWER
-            yield "\t".join([*named, f"{each.probability:.4f}", place, answer])
+        question = [result["question"]] * (len(self.inputs) > 1)
+        for answer in result["answers"]:
+            place = "-" if answer["start"] is None else f"{answer['start']}-{answer['end']}"
+            text = " ".join(answer["text"].split()) or "(no answer)"
+            yield "\t".join([*question, f"{answer['probability']:.4f}", place, text])
 
-    def content(self, result: Answered) -> dict[str, Any]:
-        """Return the answers with their places and probabilities."""
-        question, answers = result
-        unknown = [*self.task.unknown(question), *self.task.unknown(self._text)]
-        return {
-            "question": question,
-            "answers": [
-                {
-                    "text": each.text,
-                    "start": each.start,
-                    "end": each.end,
-                    "probability": round(each.probability, 6),
-                }
-                for each in answers
-            ],
-            "unknown": [*dict.fromkeys(unknown)],
-        }
-
-    def draw(self, results: Sequence[Answered], **settings: Any) -> Figure:
+    def draw(self, results: Sequence[Mapping[str, Any]], **settings: Any) -> Figure | None:
         """Draw the attention of the text's words on the words of the question."""
         from attnlab.tasks.answering.shown import attention_figure
 
-        ((question, _),) = results
-        kept = self.task.looked(self.model, question, self._text)
-        if kept is None:
-            return None
-        return attention_figure(kept, self.trained.config.names)
+        attention = self.task.looked(self.model, results[0]["question"], self._text)
+        return attention and attention_figure(attention, self.trained.config.names)

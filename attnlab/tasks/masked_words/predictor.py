@@ -51,8 +51,7 @@ class FillPredictor(TextPredictor):
             guesses = []
             if text.strip():
                 guesses = self.task.fill(self.model, text, self._top or 1, where)
-            self.warn_unknown([text])
-            self.warn_cut([text], self.task.width - 2)
+            self.warn([text], self.task.width - 2)
             yield number, text, guesses
 
     def lines(self, result: Filled) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from attnlab.errors import RequestError
@@ -11,10 +11,8 @@ from attnlab.tasks.predictor import Inputs, Predictor, Request, Setting
 from attnlab.text.unknown import unknown_column
 
 if TYPE_CHECKING:
-    from attnlab.tasks.translation.sentences import SentenceTranslator, Translation
+    from attnlab.tasks.translation.sentences import SentenceTranslator
     from attnlab.views.records import Figure
-
-    Translated = tuple[str, list[Translation]]  # a sentence, and the best translation first
 
 
 class TranslationPredictor(Predictor):
@@ -61,61 +59,50 @@ class TranslationPredictor(Predictor):
         self._translator = self.task.translator(self.model, beam=self._beam, n_best=self._n_best)
         self._translator.warn = lambda text: self.request.report(f"warning: {text}")
 
-    def predict(self, inputs: Sequence[str]) -> Iterator[Translated]:
+    def predict(self, inputs: Sequence[str]) -> Iterator[dict[str, Any]]:
         """Yield each sentence with its translations, the best one first."""
-        return zip(inputs, self._translator.translate(inputs), strict=True)
+        for source, translations in zip(inputs, self._translator.translate(inputs), strict=True):
+            pieces = [self._translator.pieces(translation) for translation in translations]
+            yield {
+                "source": source,
+                "source_tokens": pieces[0][0],
+                "unknown": self._translator.unknown(source),
+                "translations": [
+                    {
+                        "text": translation.text,
+                        "score": _number(translation.score),
+                        "log_probability": _number(translation.log_probability),
+                        "tokens": tokens,
+                        "copied": translation.copied,
+                    }
+                    for translation, (_, tokens) in zip(translations, pieces, strict=True)
+                ],
+            }
 
-    def lines(self, result: Translated) -> list[str]:
-        """Return a line per translation, or one empty line for an empty sentence."""
-        source, translations = result
-        if _is_empty(translations[0]):
-            return [""]
-        unknown = self._translator.unknown(source) if self._scores else []
-        return ["\t".join(cells) + unknown_column(unknown) for cells in self._rows(translations)]
+    def lines(self, result: Mapping[str, Any]) -> Iterator[str]:
+        """Yield a line per translation, or one empty line for an empty sentence."""
+        if not result["source_tokens"]:
+            yield ""
+            return
+        for rank, translation in enumerate(result["translations"], 1):
+            score = translation["score"]
+            scores = ["-" if score is None else f"{score:.4f}"] * self._scores
+            unknown = unknown_column(result["unknown"]) if self._scores else ""
+            ranks = [str(rank)] * (self._n_best > 1)
+            yield "\t".join([*ranks, *scores, translation["text"]]) + unknown
 
-    def _rows(self, translations: Sequence[Translation]) -> Iterator[list[str]]:
-        for rank, best in enumerate(translations, 1):
-            ranks, scores = [str(rank)], [f"{best.score:.4f}"]
-            yield [*ranks * (self._n_best > 1), *scores * self._scores, best.text]
-
-    def content(self, result: Translated) -> dict[str, Any]:
-        """Return the translations with their scores and tokens."""
-        source, translations = result
-        pieces = [self._translator.pieces(best) for best in translations]
-        return {
-            "source": source,
-            "source_tokens": pieces[0][0],
-            "unknown": self._translator.unknown(source),
-            "translations": [
-                {
-                    "text": best.text,
-                    "score": _number(best.score),
-                    "log_probability": _number(best.log_probability),
-                    "tokens": tokens,
-                    "copied": best.copied,
-                }
-                for best, (_, tokens) in zip(translations, pieces, strict=True)
-            ],
-        }
-
-    def draw(self, results: Sequence[Translated], **settings: Any) -> Figure:
+    def draw(self, results: Sequence[Mapping[str, Any]], **settings: Any) -> Figure | None:
         """Draw the attention maps of the best translation of one sentence; see `maps_figure`."""
         from attnlab.tasks.shown.run_figures import run_title
         from attnlab.tasks.translation.shown.maps import maps_figure
 
-        ((_, (best, *_)),) = results
-        if _is_empty(best):
+        (result,) = results
+        if not result["source_tokens"]:
             raise RequestError("--attention: the sentence has no words; give one with words.")
-        looked = self._translator.maps(best)
-        if not looked.maps:
-            return None
+        ((best, *_),) = self._translator.translate([result["source"]])
+        example = self._translator.maps(best)
         title = f"{run_title(self.trained.config.names)}: attention, epoch {self.trained.epoch}"
-        return maps_figure(*looked, title=title, **settings)
-
-
-def _is_empty(translation: Translation) -> bool:
-    """Whether END is the only token of the sentence."""
-    return len(translation.source) == 1
+        return maps_figure(*example, title=title, **settings) if example.maps else None
 
 
 def _number(value: float) -> float | None:
