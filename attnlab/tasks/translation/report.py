@@ -17,7 +17,6 @@ from attnlab.tasks.translation.decoding.copying import copied_words
 from attnlab.tasks.translation.decoding.search import Search
 from attnlab.tasks.translation.program import TranslationProgram
 from attnlab.tasks.translation.scores import (
-    bleu_of_all_references,
     counts_bleu,
     score,
     sentence_scores,
@@ -26,10 +25,6 @@ from attnlab.tasks.translation.scores import (
 if TYPE_CHECKING:
     from attnlab.tasks.translation.text.tokenized_corpus import TokenizedPart
 
-_ALL_REFERENCES = (
-    "Some sources have several translations. BLEU is {bleu:.2f} if each of the {count} different "
-    "sources counts once, against all of its translations."
-)
 _FIRST_PAIRS = "Only the first {count} of {total} pairs are scored."
 _CUT_TARGETS = (
     "The loss, the perplexity and the accuracy count only the first {most} tokens of {cut} of "
@@ -84,10 +79,6 @@ def report(
     notes = [*part.notes, *_limits(model, part, rows)]
     notes += [] if "nearest_pair" in rules else [_NO_TRAINING_PAIRS]
     notes += [] if counts_bleu(references, language) else [_SHORT]
-    if len(set(zip(sources, references, strict=True))) > len(set(sources)):
-        bleu, count = bleu_of_all_references(sources, hypotheses, references, language)
-        details["all_references"] = {"bleu": bleu, "sources": count}
-        notes.append(_ALL_REFERENCES.format(bleu=bleu, count=count))
     texts = {"source": sources, "reference": references, "hypothesis": hypotheses}
     sentences = sentence_scores(hypotheses, references, language)
     if (rates := alignment(task.tokenizers, model, part)) is not None:

@@ -40,9 +40,7 @@ def metric_class(name: str) -> Any:
 
 def metric_settings(name: str, tokens: str = _BLEU_TOKENS) -> dict[str, Any]:
     """Return the settings of one of `NAMES`; `force` stops advice on standard error."""
-    if name == "chrf":
-        return {}
-    return {"tokenize": tokens, "force": True}
+    return {} if name == "chrf" else {"tokenize": tokens, "force": True}
 
 
 def counts_bleu(references: Sequence[str], language: str = "") -> bool:
@@ -75,30 +73,6 @@ def score(
     return {**scores, "signatures": signatures}
 
 
-def bleu_of_all_references(
-    sources: Sequence[str],
-    hypotheses: Sequence[str],
-    references: Sequence[str],
-    language: str = "",
-) -> tuple[float, int]:
-    """Return BLEU that counts each source once, against all of its translations.
-
-    In a corpus with several translations of one source, a translation can be right and differ from
-    the reference of its row. Rows with the same source have the same hypothesis. Also returns the
-    number of sources.
-    """
-    translated = dict(zip(sources, hypotheses, strict=True))
-    known: dict[str, list[str]] = {source: [] for source in translated}
-    for source, reference in zip(sources, references, strict=True):
-        known[source].append(reference)
-    most = max(map(len, known.values()))
-    # None stands for a missing reference.
-    streams = [[each[n] if n < len(each) else None for each in known.values()] for n in range(most)]
-    metric = metric_class("bleu")(**metric_settings("bleu", bleu_tokens(language)))
-    bleu = metric.corpus_score(list(translated.values()), streams)
-    return min(float(bleu.score), _PERFECT), len(known)
-
-
 def sentence_scores(
     hypotheses: Sequence[str], references: Sequence[str], language: str = ""
 ) -> dict[str, np.ndarray]:
@@ -108,11 +82,11 @@ def sentence_scores(
     (`effective_order`), so identical text of any length scores 100. The mean over sentences differs
     from the score of the whole part.
     """
-    pairs = list(zip(hypotheses, references, strict=True))
-    found = {}
     orders: dict[str, dict[str, Any]] = {"bleu": {"effective_order": True}, "chrf": {}}
+    scores = {}
     for name, order in orders.items():
         metric = metric_class(name)(**metric_settings(name, bleu_tokens(language)), **order)
+        pairs = zip(hypotheses, references, strict=True)
         values = [metric.sentence_score(text, [reference]).score for text, reference in pairs]
-        found[name] = np.minimum(values, _PERFECT)
-    return found
+        scores[name] = np.minimum(values, _PERFECT)
+    return scores

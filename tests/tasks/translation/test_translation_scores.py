@@ -81,24 +81,6 @@ def test_sacrebleu_is_loaded_at_the_first_score():
     assert done.stdout.strip() == "[]"
 
 
-def test_a_source_with_several_translations_can_count_once_against_all():
-    from attnlab.tasks.translation.scores import bleu_of_all_references
-
-    sources = ["a", "a", "b"]
-    hypotheses = ["the big dog runs home", "the big dog runs home", "we see the old cat"]
-    references = ["the big dog runs home", "a large hound goes home", "we see the old cat"]
-    assert score(hypotheses, references)["bleu"] < 100
-    assert bleu_of_all_references(sources, hypotheses, references) == (pytest.approx(100), 2)
-    # sacreBLEU's own interface, two references of the first sentence and one of the second.
-    import sacrebleu
-
-    hypotheses = ["the big hound runs home", "the big hound runs home", "we see an old cat"]
-    streams = [["the big dog runs home", "we see the old cat"], ["a large hound goes home", None]]
-    expected = sacrebleu.corpus_bleu(["the big hound runs home", "we see an old cat"], streams)
-    found, count = bleu_of_all_references(sources, hypotheses, references)
-    assert (found, count) == (pytest.approx(expected.score), 2)
-
-
 def test_text_without_spaces_is_cut_as_its_language_is():
     """Fixed: BLEU of right Chinese was 0, because the usual tokenizer doesn't split its words."""
     texts = ["这老狗今天睡得很好。", "我们明天去看电影吧。"]

@@ -32,25 +32,15 @@ def build_translator(
     Raises:
         RequestError: the name is unknown, or the settings contradict each other.
     """
-    _check_translation(name, settings, attention(), shared)
-    if name == "rnn":
-        model = RecurrentTranslator(attention, RecurrentSettings(**settings), **sizes)
-    else:
-        settings = TransformerSettings(**settings)
-        model = TransformerTranslator(attention, settings, max_target, **sizes)
-    model.build(None)
-    return model
-
-
-def _check_translation(name: str, settings: Mapping, attention: Attention, shared: bool) -> None:
+    mechanism = attention()
     if name not in ("rnn", "transformer"):
         raise RequestError(f"model.name: expected rnn or transformer, got {name}.")
-    if attention.has_context and not attention.has_queries:
+    if mechanism.has_context and not mechanism.has_queries:
         raise RequestError(
             "attention: expected a mechanism with a query, because without one all target words "
-            f"would have the same weights on the source, got {type(attention).__name__}."
+            f"would have the same weights on the source, got {type(mechanism).__name__}."
         )
-    if isinstance(attention, NoAttention) and name == "transformer":
+    if isinstance(mechanism, NoAttention) and name == "transformer":
         raise RequestError(
             "attention=none: expected model=rnn, because a Transformer's decoder sees its source "
             "only through attention."
@@ -60,3 +50,10 @@ def _check_translation(name: str, settings: Mapping, attention: Attention, share
             "model.tie_embeddings=all: expected one vocabulary for both languages "
             "(task.shared_vocabulary=true), got two."
         )
+    if name == "rnn":
+        model = RecurrentTranslator(attention, RecurrentSettings(**settings), **sizes)
+    else:
+        transformer = TransformerSettings(**settings)
+        model = TransformerTranslator(attention, transformer, max_target, **sizes)
+    model.build(None)
+    return model

@@ -70,7 +70,15 @@ class RecurrentTranslator(Translator):
         mechanism = None if isinstance(mechanism, NoAttention) else mechanism
         self.faster_with_xla = is_faster_with_xla(settings.units, Border.RECURRENT_TRANSLATOR)
         self.decoder = RecurrentDecoder(mechanism, settings, name="decoder")
-        self.initial = _projections(settings) if settings.initial_state == "project" else []
+        # The projections to each layer's first state, and of an LSTM to its cell state.
+        kinds = ("state", "carry") if settings.cell == "lstm" else ("state",)
+        self.initial = [
+            [
+                keras.layers.Dense(settings.units, "tanh", use_bias=False, name=f"{kind}_{number}")
+                for kind in kinds
+            ]
+            for number in range(settings.layers if settings.initial_state == "project" else 0)
+        ]
         self.dropouts = {
             place: Dropout(settings.dropout) for place in ("source", "target", "readout")
         }
@@ -106,7 +114,18 @@ class RecurrentTranslator(Translator):
             if self.reverse_source:
                 states = tf.reverse_sequence(states, words, seq_axis=1)
             projected = self.decoder.attention.project(states)
-        return SourceMemory(mask, projected, self._start(last))
+        start = tuple(directions[0] for directions in last)
+        if self.initial:
+            # Without attention they are the decoder's only source, so both directions are used.
+            used = slice(None) if self.decoder.attention is None else slice(-1, None)
+            start = tuple(
+                tuple(
+                    dense(ops.concatenate(parts, axis=-1))
+                    for dense, parts in zip(layer, zip(*directions[used], strict=True), strict=True)
+                )
+                for layer, directions in zip(self.initial, last, strict=True)
+            )
+        return SourceMemory(mask, projected, start)
 
     def decode(self, target, memory: SourceMemory, training=None) -> DecoderOutput:
         """Decode whole targets (B, T)."""
@@ -126,50 +145,20 @@ class RecurrentTranslator(Translator):
         weights = None if weights is None else weights[:, :, 0]
         return StepOutput(self.logits(states[:, 0]), weights, state)
 
-    def _start(self, last) -> tuple:
-        """Return the decoder's first states, computed from the encoder's last ones by layer."""
-        if not self.initial:
-            return tuple(directions[0] for directions in last)
-        # Without attention they are the decoder's only source, so both directions are used.
-        used = slice(None) if self.decoder.attention is None else slice(-1, None)
-        return tuple(
-            tuple(
-                dense(ops.concatenate(parts, axis=-1))
-                for dense, parts in zip(layer, zip(*directions[used], strict=True), strict=True)
-            )
-            for layer, directions in zip(self.initial, last, strict=True)
-        )
-
-
-def _projections(settings: RecurrentSettings) -> list[list[keras.layers.Dense]]:
-    """Return the projections to each layer's first state, and of an LSTM to its cell state."""
-    kinds = ("state", "carry") if settings.cell == "lstm" else ("state",)
-    form = {"activation": "tanh", "use_bias": False}
-    return [
-        [keras.layers.Dense(settings.units, name=f"{kind}_{n}", **form) for kind in kinds]
-        for n in range(settings.layers)
-    ]
-
 
 def _resolved(settings: RecurrentSettings, mechanism: Attention) -> RecurrentSettings:
     """Replace `auto` and null in the settings; refuse settings that contradict each other."""
-    attends, output = not isinstance(mechanism, NoAttention), settings.output
     placement = mechanism.placement if settings.placement == "auto" else settings.placement
     refused = None
-    if not attends:
+    if isinstance(mechanism, NoAttention):
         refused = "attention=none has no attentional state to feed"
     elif placement == "before_step":
         refused = "with model.placement=before_step the context already enters the step"
-    elif output == "maxout":
+    elif settings.output == "maxout":
         refused = "it needs model.output=attentional, whose state is fed"
     if settings.input_feeding and refused:
         raise RequestError(f"model.input_feeding: expected false ({refused}), got true.")
-    width = _encoder_units(settings)
-    return replace(settings, placement=placement, output=output, encoder_units=width)
-
-
-def _encoder_units(settings: RecurrentSettings) -> int:
-    """Return the width of each direction; by default all together are as wide as the decoder."""
+    # By default all directions together are as wide as the decoder.
     units, both = settings.units, settings.bidirectional
     if settings.encoder_units is None and both and units % 2:
         raise RequestError(
@@ -183,4 +172,4 @@ def _encoder_units(settings: RecurrentSettings) -> int:
             "decoder (model.bidirectional=false, model.encoder_units=null), got "
             f"model.bidirectional={str(both).lower()} and {width} units."
         )
-    return width
+    return replace(settings, placement=placement, encoder_units=width)

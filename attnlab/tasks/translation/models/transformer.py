@@ -85,7 +85,9 @@ class TransformerTranslator(Translator):
         max_target: int | None = None,
         **kwargs,
     ) -> None:
-        _check(settings)
+        for name, value in {"tie_embeddings": "none", "positions": "sinusoidal"}.items():
+            if settings.book and (other := getattr(settings, name)) != value:
+                raise RequestError(f"model.book=true: expected model.{name}={value}, got {other}.")
         super().__init__(width=settings.units, tie_embeddings=settings.tie_embeddings, **kwargs)
         self.units, self.heads, self.book = settings.units, settings.heads, settings.book
         parts = settings.positions, settings.short_convolution
@@ -156,10 +158,6 @@ class TransformerTranslator(Translator):
             layer.build(vectors, (None, length, self.units))
         self.fixed_length = self.decoder[0].cross_attention.fixed_length
 
-    def encode(self, source, training=None) -> TransformerMemory:
-        """Encode sources (B, S) into the memory of each decoder layer."""
-        return self._encode(source, training)[0]
-
     def decode(self, target, memory: TransformerMemory, training=None) -> DecoderOutput:
         """Decode whole targets (B, T)."""
         vectors = self._embed("target", target, 0, training)
@@ -200,6 +198,10 @@ class TransformerTranslator(Translator):
             outputs.append(output)
         return outputs
 
+    def encode(self, source, training=None) -> TransformerMemory:
+        """Encode sources (B, S) into the memory of each decoder layer."""
+        return self._encode(source, training)[0]
+
     def _encode(self, source, training) -> tuple[TransformerMemory, tuple]:
         """Return the memory, and the weights (B, H, S, S) of each encoder layer."""
         mask = ops.not_equal(source, PAD)
@@ -232,15 +234,3 @@ class TransformerTranslator(Translator):
     def _normed(self, side: str, vectors):
         """Normalise the output of a stack if its layers are pre-norm."""
         return self.norms[side](vectors) if self.norms else vectors
-
-
-def _check(settings: TransformerSettings) -> None:
-    if settings.book and settings.tie_embeddings != "none":
-        raise RequestError(
-            "model.book=true: expected model.tie_embeddings=none (its word vectors are frozen), "
-            f"got {settings.tie_embeddings}."
-        )
-    if settings.book and settings.positions != "sinusoidal":
-        raise RequestError(
-            f"model.book=true: expected model.positions=sinusoidal, got {settings.positions}."
-        )
