@@ -10,7 +10,7 @@ import numpy as np
 
 from attnlab.tasks.base import Report
 from attnlab.tasks.declaration import Progress
-from attnlab.tasks.translation.alignment import alignment
+from attnlab.tasks.translation.attention_maps import alignment
 from attnlab.tasks.translation.baselines import baselines
 from attnlab.tasks.translation.batches import cut_sources, longest_source, padded_batches
 from attnlab.tasks.translation.decoding.copying import copied_words

@@ -9,14 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attnlab.tasks.translation.alignment import (
+from attnlab.tasks.translation.attention_maps import (
+    _LONGER,
     AlignedSentence,
     alignment,
     error_rate,
     parse_links,
     predicted_links,
+    recorded_examples,
 )
-from attnlab.tasks.translation.attention_maps import _LONGER, recorded_examples
 from attnlab.text.tokenizers import END, START, Tokenizer
 
 LINKS = st.frozensets(st.tuples(st.integers(0, 3), st.integers(0, 3)))

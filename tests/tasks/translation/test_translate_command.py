@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import itertools
 import json
-import subprocess
 import sys
 
 import pytest
@@ -120,17 +119,7 @@ def test_json(translate):
     ]
 
 
-@pytest.fixture
-def uncompiled():
-    """Run the search eagerly, which for one sentence is faster than compiling it."""
-    import tensorflow as tf
-
-    tf.config.run_functions_eagerly(True)
-    yield
-    tf.config.run_functions_eagerly(False)
-
-
-def test_any_epoch_and_the_mean_of_several(translate, uncompiled):
+def test_any_epoch_and_the_mean_of_several(translate):
     words = ("--scores", "one two three.")
     each = [translate("--epoch", epoch, *words).out for epoch in (1, "last", "best")]
     assert each[0] != each[1] and each[2] in each[:2]
@@ -177,44 +166,6 @@ def test_many_lines_are_printed_in_order(translate):
     assert len(lines) == 1100 and lines[:25] * 44 == lines
 
 
-@pytest.mark.slow
-def test_lines_are_translated_as_they_arrive(run):
-    with subprocess.Popen(
-        [sys.executable, "-m", "attnlab", "translate", "latest", "--beam", "1"],
-        env=run.attnlab.environment,
-        cwd=run.attnlab.folder,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-    ) as process:
-        answers = []
-        for sentence in (b"one.\n", b"\n", b"two three.\n"):
-            process.stdin.write(sentence)
-            process.stdin.flush()
-            answers.append(process.stdout.readline())  # waits forever if nothing is answered
-        process.stdout.close()
-        process.stdin.write(b"two.\n")
-        process.stdin.close()
-        process.stdin = None
-        err = process.communicate(timeout=60)[1]
-        assert err.startswith(b"attnlab: latest is ") and err.count(b"\n") == 1, err
-    assert answers[1] == b"\n" and all(answer.endswith(b"\n") for answer in answers)
-    assert process.returncode == 0
-
-
-class Terminal(io.BytesIO):
-    """Standard input from a terminal."""
-
-    def isatty(self) -> bool:
-        return True
-
-
-def test_a_terminal_gets_a_prompt(translate):
-    code, out, err = translate(given=b"one.\n", stream=Terminal)
-    assert (code, out.count("\n")) == (0, 1)
-    assert err == "attnlab: type a sentence and press Enter; Ctrl-D ends.\n"
-
-
 # --- what is refused ---------------------------------------------------------------------------
 
 REFUSED = [
@@ -251,25 +202,14 @@ def test_impossible_drawings_are_refused(words, expected, translate):
     assert expected in err
 
 
-def test_a_run_that_forecasts_is_refused(trained, capfd):
-    code = main(["translate", str(trained.folder), "one"])
-    out, err = capfd.readouterr()
-    assert (code, out) == (2, "")
-    assert err == (
-        f"attnlab: RUN: expected a run of translation, but {trained.folder} is one of "
-        "forecasting: use attnlab forecast.\n"
-    )
+class Terminal(io.BytesIO):
+    """Standard input from a terminal."""
+
+    def isatty(self) -> bool:
+        return True
 
 
-def test_a_wrong_request_does_not_wait_for_tensorflow(run):
-    started = "import sys; from attnlab.cli import main; code = main(sys.argv[1:]); "
-    code = started + "print(code, 'tensorflow' in sys.modules)"
-    words = ["translate", "latest", "--n-best", "9", "one"]
-    done = subprocess.run(
-        [sys.executable, "-c", code, *words],
-        env=run.attnlab.environment,
-        cwd=run.attnlab.folder,
-        capture_output=True,
-        text=True,
-    )
-    assert done.stdout == "2 False\n"
+def test_a_terminal_gets_a_prompt(translate):
+    code, out, err = translate(given=b"one.\n", stream=Terminal)
+    assert (code, out.count("\n")) == (0, 1)
+    assert err == "attnlab: type a sentence and press Enter; Ctrl-D ends.\n"

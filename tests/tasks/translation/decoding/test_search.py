@@ -223,17 +223,6 @@ def test_a_model_that_has_diverged_still_ends(beam):
 # --- batches -----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("limit", ["fixed_length", "max_positions"])
-def test_xla_pads_sources_no_further_than_the_model_reaches(limit):
-    model = TableModel(6)
-    search = Search(model, jit=True)
-    widths = {None: [16, 32], 19: [16, 19], 40: [16, 32]}
-    for reach, expected in widths.items():
-        setattr(model, limit, reach)
-        sources = [search._padded(rows_of([length, 2]))[0] for length in (11, 18)]
-        assert [source.shape[1] for source in sources] == expected
-
-
 def test_a_result_does_not_depend_on_the_batch(beam=4):
     model, rows = TableModel(11, 5), rows_of([3, 12, 1, 7, 7, 2, 30, 5, 4, 9])
     search = Search(model, beam=beam, n_best=beam)
@@ -295,11 +284,3 @@ def test_the_largest_logits_are_found_in_blocks(size, count, seed):
     np.testing.assert_array_equal(np.take_along_axis(logits, np.array(tokens), 1), values)
     np.testing.assert_array_equal(np.array(tokens)[:, 0], logits.argmax(1))
     assert all(len(set(row)) == count for row in np.array(tokens).tolist())
-
-
-def test_a_large_vocabulary(beam=3):
-    """Here the largest logits are found in blocks; the last block is not a whole one."""
-    model, rows = TableModel(1501), rows_of([1, 4, 2])
-    search = Search(model, beam=beam, n_best=beam, extra_length=3)
-    for row, found in zip(rows, search(rows), strict=True):
-        assert_same(found, plain_beam(model, row, len(row) + 3, beam, beam, 0.6), 0.6)

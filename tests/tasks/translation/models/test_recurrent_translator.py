@@ -262,16 +262,6 @@ def test_location_scores_reach_as_far_as_the_longest_source():
         model.encode(np.full((1, 8), 4, np.int32))
 
 
-def test_tied_embeddings_are_one_matrix():
-    model = make(shared=True, tie_embeddings="all", embedding=UNITS)
-    assert model.source_embedding is model.target_embedding and model.vocabulary is None
-    states = normal(2, 3, UNITS)
-    expected = states @ model.target_embedding.embeddings.numpy().T
-    np.testing.assert_allclose(model.logits(states), expected, rtol=1e-5, atol=1e-6)
-    count = make(embedding=UNITS).count_params() - model.count_params()
-    assert count == V * UNITS + V * UNITS + V
-
-
 @pytest.mark.parametrize(
     "attention, changes, words",
     [
@@ -302,10 +292,3 @@ def test_tied_embeddings_are_one_matrix():
 def test_impossible_settings_are_refused(attention, changes, words):
     with pytest.raises(RequestError, match=words):
         make(attention, **changes)
-
-
-def test_a_tie_of_two_vocabularies_is_refused():
-    with pytest.raises(RequestError, match="tie_embeddings=all: expected one vocabulary"):
-        build_translator(
-            "rnn", {"tie_embeddings": "all"}, BahdanauAttention, source_size=V, target_size=V
-        )

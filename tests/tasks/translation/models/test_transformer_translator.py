@@ -5,12 +5,10 @@ from __future__ import annotations
 import keras
 import numpy as np
 import pytest
-import tensorflow as tf
 
 from attnlab.attention import (
     BahdanauAttention,
     DifferentialAttention,
-    LuongGlobalAttention,
     MultiHeadAttention,
     NoAttention,
     PoolingAttention,
@@ -162,15 +160,6 @@ def test_self_attention_is_multi_head_with_every_cross_attention():
         assert {name: getattr(each, name) for name in options} == options
 
 
-def test_embeddings_have_the_length_of_one_before_they_are_scaled():
-    model = make(shake=False, units=48, source_size=997)
-    lengths = np.linalg.norm(model.source_embedding.embeddings, axis=1)
-    assert abs(lengths.mean() - 1) < 0.05
-    vectors = model._embed("source", SOURCE, 0, False) - sinusoidal(5, 48)
-    expected = model.source_embedding.embeddings.numpy()[SOURCE] * 48**0.5
-    np.testing.assert_allclose(vectors, expected, atol=1e-5)
-
-
 @pytest.mark.parametrize("tie, matrices", [("none", 3), ("output", 2), ("all", 1)])
 def test_ties_make_one_matrix_of_several(tie, matrices):
     model = make(tie_embeddings=tie, target_size=V_SOURCE, shared=True)
@@ -187,19 +176,6 @@ def test_learned_positions_reach_as_far_as_the_longest_sequence():
     assert model.max_positions == 7 and make().max_positions is None
     assert model.source_position.table.shape == model.target_position.table.shape == (7, UNITS)
     assert model((SOURCE, np.full((2, 7), 4, np.int32))).shape == (2, 7, V_TARGET)
-
-
-def test_location_scores_reach_as_far_as_the_longest_source():
-    assert make(lambda: LuongGlobalAttention(score="location")).fixed_length == 5
-    assert make(lambda: LuongGlobalAttention(score="location", max_length=3)).fixed_length == 3
-    assert make().fixed_length is None
-
-
-def test_the_cache_has_the_requested_length():
-    model = make()
-    memory = model.encode(SOURCE)
-    caches = model.initial_state(memory, tf.constant(3))
-    assert len(caches) == LAYERS and caches[0].keys.shape == (2, HEADS, 3, UNITS // HEADS)
 
 
 @pytest.mark.parametrize(
