@@ -109,13 +109,13 @@ def make_batch(size: Size) -> tuple[np.ndarray, np.ndarray]:
 
 def built_in_pairs() -> list[list[np.ndarray]]:
     """Return sources and targets of 10,000 pairs of the built-in corpus, in words."""
-    from attnlab.tasks.translation.corpora.builtin import Builtin
-    from attnlab.tasks.translation.text.preprocessing import TextSettings
-    from attnlab.tasks.translation.text.tokenized_corpus import tokenize_corpus
+    from attnlab.tasks.translation.corpora import Builtin
+    from attnlab.tasks.translation.tokenized import TextSettings, tokenize_corpus
 
     with tempfile.TemporaryDirectory() as cache:
         settings = TextSettings(tokenizer="word")
         corpus = Builtin(pairs=10_000)
+        corpus.open(Path(cache))
         train = tokenize_corpus(corpus, settings, seed=0, cache=Path(cache)).parts["train"]
         return [[np.array(row) for row in side] for side in (train.source, train.target)]
 

@@ -256,17 +256,15 @@ def trained(of_all_workers, empty_store) -> TrainedRun:
 
 @pytest.fixture(scope="session")
 def translating(of_all_workers, empty_store) -> TrainedRun:
-    """A run that translates, with gold links and with MLflow."""
-    pairs = some_pairs(90)
-    lines = [f"{pair.source}\t{pair.target}\r\n" for pair in pairs]
-    links = "".join(f"{pair.links}\n" for pair in pairs)
+    """A run that translates, with MLflow."""
+    lines = [f"{pair.source}\t{pair.target}\r\n" for pair in some_pairs(90)]
     words = (
-        *("task=translate", "data=files", "data.path=pairs.tsv", "data.links=pairs.links"),
+        *("task=translate", "data=files", "data.path=pairs.tsv"),
         *("attention=bahdanau", "model.units=8", "model.embedding=6", "model.maxout_units=4"),
         "model.cell=simple",
         *("trainer.epochs=2", "trainer.batch_size=400", "paths.data=cache"),
     )
-    files = {"pairs.tsv": "".join(lines).encode(), "pairs.links": links.encode()}
+    files = {"pairs.tsv": "".join(lines).encode()}
     return trained_once(of_all_workers / "translating", empty_store, files, words)
 
 

@@ -21,7 +21,7 @@ from attnlab.commands import command, verbs
 from attnlab.config import composing as config
 from attnlab.config.options import option_class
 from attnlab.studies.study import read
-from attnlab.tasks.translation.corpora.builtin import Builtin
+from attnlab.tasks.data.builtin import rows
 from attnlab.text.tokenizers import Tokenizer
 
 MECHANISM, FUNCTIONS = code("python")
@@ -120,7 +120,7 @@ def test_the_functions_give_the_results_of_the_command_line(tmp_path, monkeypatc
 
 
 def test_every_word_that_is_to_be_translated_is_known():
-    known = [pair.source for pair in Builtin(pairs=5000).pairs("train")]
+    known = [source for source, *_ in rows("builtin")["train"][:5000]]
     tokenizer = Tokenizer.fit(known, kind="word", size=8000)
     sentences = re.findall(r'^    attnlab translate .*"(.*?)"', everything(), flags=re.MULTILINE)
     assert len({*sentences}) >= 3

@@ -100,10 +100,12 @@ def test_the_same_as_json_with_settings(data):
     words = ("list", "tatoeba", "path=deu.txt", "data.validation=0", "--json")
     outcome = json.loads(data(*words).out)
     parts = outcome["parts"]
-    assert {name: part["pairs"] for name, part in parts.items()} == {"train": 37, "test": 4}
-    assert parts["test"]["sources_in_train"] == 0
-    assert parts["test"]["unknown_source"] == pytest.approx(0.25)
-    assert outcome["dropped"] == {}
+    assert {name: part["pairs"] for name, part in parts.items()} == {
+        "train": 37,
+        "validation": 0,
+        "test": 4,
+    }
+    assert parts["test"]["en words not in train"] == pytest.approx(0.25)
     assert outcome == json.loads(data(*words, "--seed", "0").out)
 
 
@@ -126,22 +128,6 @@ def test_fetched_once_then_counted(data, folder):
     assert len(list((folder / "cache").rglob("deu-eng.zip"))) == 1
 
 
-def test_prepared_copies_are_shown_and_damaged_ones_are_not(data, folder):
-    for name, content in (
-        ("good", {"corpus": "tatoeba", "text": {"tokenizer": "bpe"}, "vocabulary": {"source": 99}}),
-        ("other", {"corpus": "book"}),
-        ("odd", ["tatoeba"]),
-    ):
-        copy = folder / "cache" / "prepared" / name
-        copy.mkdir(parents=True)
-        (copy / "statistics.json").write_text(json.dumps(content))
-    (folder / "cache" / "prepared" / "other" / "statistics.json").write_text("{")
-    outcome = data("list", "tatoeba")
-    assert outcome.code == 0, outcome.err
-    assert "prepared: bpe, 99 source: " in outcome.out
-    assert outcome.out.count("prepared:") == 1
-
-
 @pytest.mark.parametrize(
     ("words", "message"),
     [
@@ -151,20 +137,20 @@ def test_prepared_copies_are_shown_and_damaged_ones_are_not(data, folder):
         (("list", "book", "pth=x"), "pth=x: expected SETTING=VALUE with a setting of book: path,"),
         (("list", "book", "limit=0"), "data.limit: expected a whole number at least 1"),
         (("list", "book", "limit={"), "data.limit: '{' is not valid YAML"),
-        (("list", "book"), "data.path: expected the book's pickle file, got null"),
+        (("list", "book"), "data=book: expected data.path=FILE.pkl, got nothing."),
         (
             ("list", "tatoeba", "path=gone"),
-            "data.path: expected a file, got gone, which doesn't exist.",
+            "data.path: expected a file or folder, got gone.",
         ),
-        (("list", "tatoeba", "path=."), "data.path: expected a file, got ., which is a folder"),
-        (("list", "files", "path=deu.txt", "test=0.99"), "data.validation + data.test: expected"),
+        (("list", "tatoeba", "path=."), "data.path: . can't be read: Is a directory"),
+        (("list", "tatoeba", "path=deu.txt", "test=0.99"), "data.test + data.validation: expected"),
         (("fetch",), "Missing argument 'NAME'"),
         (
             ("fetch", "book"),
             "Data to download: squad, cifar10, fashion_mnist, imdb, ",
         ),
-        (("fetch", "tatoeba", "url=nowhere"), "data.url: expected a URL that starts with"),
-        (("fetch", "tatoeba", "url=http://127.0.0.1:9/x"), "without a network, set data.path"),
+        (("fetch", "tatoeba", "url=nowhere"), "data.url: expected http:// or https://"),
+        (("fetch", "tatoeba", "url=http://127.0.0.1:9/x"), "Without a network, set data.path"),
         (("fetsh",), "No such command 'fetsh'"),
     ],
 )
@@ -177,7 +163,7 @@ def test_wrong_requests_get_one_sentence(data, words, message):
 
 def test_a_bad_file_gets_one_sentence(data, folder):
     (folder / "deu.txt").write_bytes(b"a\tb\nno tab\n")
-    outcome = data("list", "files", "path=deu.txt")
+    outcome = data("list", "tatoeba", "path=deu.txt")
     assert (outcome.code, outcome.out) == (2, "")
-    assert "deu.txt:2: expected a source, a tab and a target, got no tab" in outcome.err
+    assert "deu.txt, line 2: expected English, a tab, German" in outcome.err
     assert outcome.err.count("\n") == 1

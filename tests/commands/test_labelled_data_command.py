@@ -13,7 +13,7 @@ from attnlab.tasks.answering.corpora import CATALOG as ANSWERING
 from attnlab.tasks.classification.corpora.corpus_statistics import CATALOG
 from attnlab.tasks.language.catalog import CATALOG as LANGUAGE
 from attnlab.tasks.texts.corpus_statistics import CATALOG as MASKED_WORDS
-from attnlab.tasks.translation.corpora.corpus_statistics import CATALOG as TRANSLATION
+from attnlab.tasks.translation.corpora import CATALOG as TRANSLATION
 
 YAML = "name: mine\n_target_: {path}\nrules: {{}}\n"
 

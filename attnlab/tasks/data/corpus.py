@@ -75,11 +75,11 @@ class Corpus:
         return ""
 
     def texts(self, item: Any) -> tuple[str, ...]:
-        """Return the texts of an item, for statistics; `columns` has a name for each."""
+        """Return the texts of an item, for statistics; `text_names` names each."""
         return ()
 
     @property
-    def columns(self) -> tuple[str, ...]:
+    def text_names(self) -> tuple[str, ...]:
         """Return the names of `texts`, such as `en` and `de`, if an item has several."""
         return ()
 

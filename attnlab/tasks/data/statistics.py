@@ -57,7 +57,7 @@ def _count_part(corpus: Corpus, items: Sequence[Any], known: list[set[str]]) -> 
         if len(known) <= place:
             known.append({word for text in words for word in text})
         missing = sum(word not in known[place] for text in words for word in text)
-        side = f"{corpus.columns[place]} " if len(columns) > 1 else ""
+        side = f"{corpus.text_names[place]} " if len(columns) > 1 else ""
         row[f"{side}words, mean"] = total / len(texts)
         row[f"{side}words, most"] = max(map(len, words))
         row[f"{side}words not in train"] = missing / max(total, 1)

@@ -13,7 +13,7 @@ from attnlab.tasks.translation.decoding.search import Search, pad_rows
 from attnlab.text.tokenizers import END, START, Tokenizer
 
 if TYPE_CHECKING:
-    from attnlab.tasks.translation.text.tokenized_corpus import TokenizedPart
+    from attnlab.tasks.translation.tokenized import TokenizedPart
 
 Link = tuple[int, int]  # a source word and a target word, from 0
 Tokenizers = tuple[Tokenizer, Tokenizer]  # the source's and the target's

@@ -8,9 +8,9 @@ import numpy as np
 from scipy import sparse
 
 if TYPE_CHECKING:
-    from attnlab.records.ragged import Ragged
+    from attnlab.tasks.data.tokens import Tokens
     from attnlab.tasks.translation.attention_maps import Tokenizers
-    from attnlab.tasks.translation.text.tokenized_corpus import TokenizedPart
+    from attnlab.tasks.translation.tokenized import TokenizedPart
 
 # Training pairs that are searched, and the number of queries compared with them at once.
 _MOST_PAIRS, _CHUNK = 200_000, 256
@@ -31,7 +31,7 @@ def baselines(
     return {"nearest_pair": nearest, "copied_source": sources}
 
 
-def nearest_rows(train: Ragged, asked: Ragged, count: int, size: int) -> np.ndarray:
+def nearest_rows(train: Tokens, asked: Tokens, count: int, size: int) -> np.ndarray:
     """Return the number of the most similar training row for each of the first rows: (count,).
 
     Similarity is the cosine of tf-idf vectors, idf = ln(N / rows with the token) + 1; the first of
@@ -51,7 +51,7 @@ def nearest_rows(train: Ragged, asked: Ragged, count: int, size: int) -> np.ndar
     return found
 
 
-def _counts(rows: Ragged, first: int, size: int) -> sparse.csr_matrix:
+def _counts(rows: Tokens, first: int, size: int) -> sparse.csr_matrix:
     """Return the counts (first, size) of each token in each of the first rows."""
     ends = np.asarray(rows.offsets[: first + 1])
     tokens = rows.tokens[: ends[-1]].astype(np.int64)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import keras
 import numpy as np
 
-from attnlab.tasks.translation.text.tokenized_corpus import TokenizedPart
+from attnlab.tasks.translation.tokenized import TokenizedPart
 from attnlab.text.tokenizers import END
 from attnlab.training.batches import length_plan
 

@@ -66,7 +66,7 @@ KIND = Kind(
     ),
     data=KindData(
         takes_corpus=True,
-        catalog=f"{_HERE}.corpora.corpus_statistics:CATALOG",
+        catalog=f"{_HERE}.corpora:CATALOG",
     ),
     views=f"{_HERE}.shown:VIEWS",
     vocabulary_map=VocabularyMap(

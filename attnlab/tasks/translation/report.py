@@ -23,7 +23,7 @@ from attnlab.tasks.translation.scores import (
 )
 
 if TYPE_CHECKING:
-    from attnlab.tasks.translation.text.tokenized_corpus import TokenizedPart
+    from attnlab.tasks.translation.tokenized import TokenizedPart
 
 _FIRST_PAIRS = "Only the first {count} of {total} pairs are scored."
 _CUT_TARGETS = (
@@ -59,8 +59,6 @@ def report(
     hypotheses = search_rows(task, search, part, rows)
     metrics = score(hypotheses, references, language)
     details: dict[str, Any] = {"signatures": metrics.pop("signatures"), "beam": beam}
-    if task.tokenized and (left_out := task.tokenized.statistics["left_out"]):
-        details["left_out"] = left_out
     program = TranslationProgram(model, keras.optimizers.SGD())
     tokens = program.evaluate(padded_batches(model, part, rows))
     metrics |= {name: getattr(tokens, name) for name in ("loss", "perplexity", "accuracy")}

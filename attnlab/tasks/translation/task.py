@@ -14,16 +14,14 @@ from attnlab.errors import RequestError
 from attnlab.records.files import read_assets, write_json
 from attnlab.tasks.base import Report, Task, TaskData, require_part
 from attnlab.tasks.declaration import Kind, Progress
-from attnlab.tasks.translation.corpora.corpus import Corpus
-from attnlab.tasks.translation.corpora.text_files import PartFiles
 from attnlab.tasks.translation.kind import KIND
-from attnlab.tasks.translation.text.preprocessing import TextSettings, corpus_notes
-from attnlab.tasks.translation.text.tokenized_corpus import (
+from attnlab.tasks.translation.parallel import AlignedFiles, ParallelCorpus
+from attnlab.tasks.translation.tokenized import (
+    TextSettings,
     TokenizedCorpus,
     tokenize_corpus,
     tokenized_files,
 )
-from attnlab.text.cleaning import cleaner
 from attnlab.text.tokenizers import START, Tokenizer
 
 if TYPE_CHECKING:
@@ -64,7 +62,7 @@ class TranslationData(TaskData):
 
     def summary(self) -> list[str]:
         """Return notes on how the corpus was read, to be shown before training."""
-        return corpus_notes(self.tokenized.statistics)
+        return self.tokenized.statistics["notes"]
 
     def describe(self) -> dict[str, Any]:
         """Return the statistics that preprocessing counted."""
@@ -95,7 +93,7 @@ class Translate(Task):
     def __init__(
         self,
         *,
-        corpus: Corpus,
+        corpus: ParallelCorpus,
         cache: Path,
         label_smoothing: float = 0.1,
         monitor: str = "val_bleu",
@@ -175,7 +173,7 @@ class Translate(Task):
             model,
             self.source_tokenizer,
             self.target_tokenizer,
-            clean=cleaner(self.text.clean, self.text.lowercase),
+            clean=self.text.clean_text(),
             longest=self.longest[0],
             copy_unknown=self.copy_unknown,
             beam=self.beam if beam is None else beam,
@@ -215,7 +213,7 @@ class Translate(Task):
             given = (
                 self.corpus.test_files(test_set, self.cache, progress)
                 if test_set
-                else PartFiles(*files)
+                else AlignedFiles(*files)
             )
             with tokenized_files(given, self.text, self.tokenizers) as scored:
                 return report(self, model, scored, beam, progress)

@@ -14,7 +14,7 @@ from attnlab.config.parsing import parse
 from attnlab.records.run_directory import RunDirectory
 from attnlab.run.building import make_task
 from attnlab.tasks.translation.baselines import nearest_rows
-from attnlab.tasks.translation.corpora.multi30k import Multi30k
+from attnlab.tasks.translation.corpora import Multi30k
 
 NUMBERS = {"one": "eins", "two": "zwei", "three": "drei", "four": "vier", "five": "fünf"}
 SIZES = {"train": 600, "val": 19, "test_2017_flickr": 13}
@@ -90,7 +90,7 @@ def test_the_runs_own_test_files_packed_or_not_score_as_its_test_part(run, at_ho
     assert found["baselines"] == {"copied_source": whole["baselines"]["copied_source"]}
     assert found["notes"] == [LEFT_OUT]
     of_corpus, of_part = whole["notes"]
-    assert of_corpus.startswith("The test part is val, and about 19 pairs of train are held out")
+    assert of_corpus == "The test part is val, and validation is held out from train."
     assert of_part == "2 of 19 sources are also in the training part."
 
 
@@ -112,7 +112,7 @@ def test_the_score_is_sacrebleus_of_the_output_of_translate(run, at_home):
     test_set = "data.test_set=test_2017_flickr"
     outcome = at_home("evaluate", "latest", *weights, "--json", test_set)
     found = scores(outcome)
-    assert 0 < found["metrics"]["bleu"] < 100 and outcome.err == ""
+    assert 0 < found["metrics"]["bleu"] <= 100 and outcome.err == ""
     assert {name: found["metrics"][name] for name in expected} == expected
     assert (found["epoch"], found["beam"]) == ("mean of 2, 3", 3)
 
@@ -164,11 +164,14 @@ def test_the_table_notes_left_out_pairs(here):
 
 WRONG_FILES = {
     "missing": (None, "--files: expected a file, got wrong.de, which doesn't exist."),
-    "unequal": (b"Eins.\n", "expected files with equally many lines, got 13 in new.en and 1 in w"),
-    "empty": (b"", "expected files with equally many lines, got 13 in new.en and 0 in wrong.de."),
+    "unequal": (b"Eins.\n", "wrong.de: expected as many lines as in new.en, got 1."),
+    "empty": (b"", "wrong.de: expected as many lines as in new.en, got 0."),
     "blank": (b"\n" * 13, "new.en, wrong.de: expected pairs that have words on both sides after "),
-    "no UTF-8": (b"Eins.\nZw\xffei.\n" + b"\n" * 11, "wrong.de:2: expected UTF-8 text, got the by"),
-    "no gzip": (b"\x1f\x8b" + b"\n" * 13, "wrong.de: can't be unpacked: "),
+    "no UTF-8": (
+        b"Eins.\nZw\xffei.\n" + b"\n" * 11,
+        "wrong.de: expected utf-8 text, got the byte 0xff in line 2",
+    ),
+    "no gzip": (b"\x1f\x8b" + b"\n" * 13, "wrong.de: can't be unpacked as gzip: "),
 }
 
 
@@ -211,7 +214,9 @@ def test_a_wrong_request_gets_one_sentence(here, words, sentence):
 
 def test_a_missing_test_set_is_named(at_home):
     refused = at_home("evaluate", "latest", "data.test_set=test_2017_mscoco")
-    assert_refused(refused, "multi30k: expected test_2017_mscoco.en and test_2017_mscoco.de, plain")
+    assert_refused(
+        refused, "data.path: expected test_2017_mscoco.en and test_2017_mscoco.de, plain"
+    )
 
 
 def test_without_its_corpus_a_run_has_no_other_test_set(run, here):

@@ -6,13 +6,12 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from pair_lists import Listed
 
 from attnlab.errors import RequestError
-from attnlab.records.ragged import Ragged
+from attnlab.tasks.data.tokens import Tokens
 from attnlab.tasks.translation.baselines import nearest_rows
 from attnlab.tasks.translation.batches import cut_sources, padded
-from attnlab.tasks.translation.corpora.corpus import Corpus
-from attnlab.tasks.translation.pair import Pair
 from attnlab.tasks.translation.task import Translate
 from attnlab.text.tokenizers import END, PAD, START
 
@@ -29,35 +28,19 @@ PAIRS = [
 SENTENCES = "attnlab.tasks.translation.sentences"
 
 
-class Few(Corpus):
-    """Six pairs in three parts."""
-
-    name, origin = "few", "these tests"
-    own_parts = ("train", "validation", "test")
-
-    def pairs(self, part=None):
-        parts = {"train": PAIRS[:4], "validation": PAIRS[4:5], "test": PAIRS[5:]}
-        for each in [part] if part else self.own_parts:
-            for source, target in parts[each]:
-                yield Pair(source, target)
-
-    def digest(self):
-        return "few"
-
-
 def translate(cache, **settings) -> Translate:
-    return Translate(corpus=Few(), cache=cache, **settings)
+    corpus = Listed(train=PAIRS[:4], validation=PAIRS[4:5], test=PAIRS[5:])
+    return Translate(corpus=corpus, cache=cache, **settings)
 
 
-def ragged(*rows: list[int]) -> Ragged:
-    offsets = np.cumsum([0, *map(len, rows)])
-    return Ragged(np.array([token for row in rows for token in row], np.uint16), offsets)
+def ragged(*rows: list[int]) -> Tokens:
+    return Tokens.of_rows(rows, 100)
 
 
 def test_data_are_counted_by_part(tmp_path):
     data = translate(tmp_path).load(0)
     assert data.counts() == {"train": 4, "validation": 1, "test": 1}
-    assert (data.name, data.source) == ("few", "these tests")
+    assert (data.name, data.source) == ("listed", "these tests")
     assert data.digest == translate(tmp_path).load(1).digest
 
 
@@ -151,7 +134,7 @@ def test_a_report_notes_unscored_tokens(tmp_path, monkeypatch):
     from attnlab.attention import MultiHeadAttention
     from attnlab.config.sections import Option
 
-    monkeypatch.setattr("attnlab.tasks.translation.text.preprocessing.EXAMPLES", 3)
+    monkeypatch.setattr("attnlab.tasks.translation.tokenized.EXAMPLES", 3)
     task = translate(tmp_path)
     task.load(0)
     task.longest = (3, 4)  # of START, two words and END; the references have three
@@ -199,12 +182,6 @@ def test_the_nearest_pair_is_the_one_of_the_largest_cosine():
     for row, place in enumerate(found):
         similar = vectors @ (counted(asked[row]) * idf)
         assert similar[place] == pytest.approx(similar.max(), rel=1e-5)
-
-
-def test_tokens_are_counted_in_all_rows(monkeypatch):
-    rows = ragged([5, 6, 7, 3], [6, 3], [9, 9, 6, 3])
-    monkeypatch.setattr("attnlab.records.ragged._BLOCK", 3)
-    np.testing.assert_array_equal(rows.counts(11), [0, 0, 0, 3, 0, 1, 3, 1, 0, 2, 0])
 
 
 def test_a_sentence_of_train_finds_itself():

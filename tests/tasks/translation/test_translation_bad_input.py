@@ -45,7 +45,7 @@ REQUESTS = [
 ]
 FILES = {
     "no_tab": (b"one\teins\ntwo zwei\n", "pairs.tsv", "2"),
-    "empty": (b"", "files: expected pairs of sentences, got an empty corpus."),
+    "empty": (b"", "pairs.tsv: expected a source, a tab and a target"),
     "not_utf8": (b"one\teins\ntwo\tzw\xffei\n", "pairs.tsv", "2"),
     "one_pair": (b"one\teins\n", "pairs"),
 }

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import itertools
 from pathlib import Path
 
 import numpy as np
 import pytest
+from command_line import some_pairs
 from small_translators import QUERYING
 
 from attnlab.run.building import import_tensorflow
 from attnlab.tasks.translation.batches import padded_batches
-from attnlab.tasks.translation.corpora.builtin import Builtin
 
 import_tensorflow()
 
@@ -26,12 +25,10 @@ EXACT = ("model.dropout=0", "task.label_smoothing=0", "task.score_every=2")
 
 @pytest.fixture(scope="session")
 def pairs(tmp_path_factory) -> Path:
-    """A corpus of 80 pairs in a file, with links in a second file."""
+    """A corpus of 80 pairs in a file."""
     folder = tmp_path_factory.mktemp("pairs")
-    some = list(itertools.islice(Builtin(pairs=100).pairs("train"), 80))
-    lines = [f"{pair.source}\t{pair.target}\n" for pair in some]
+    lines = [f"{pair.source}\t{pair.target}\n" for pair in some_pairs(80)]
     (folder / "pairs.tsv").write_text("".join(lines), encoding="utf-8")
-    (folder / "pairs.links").write_text("".join(f"{pair.links}\n" for pair in some))
     return folder
 
 
@@ -42,8 +39,8 @@ def learner(learner_of, pairs):
     def make(attention: str, model: str, *overrides: str):
         return learner_of(
             *("task=translate", "data=files", f"data.path={pairs / 'pairs.tsv'}"),
-            *(f"data.links={pairs / 'pairs.links'}", f"paths.data={pairs / 'cache'}"),
-            *(f"attention={attention}", f"model={model}", *TINY[model]),
+            *(f"attention={attention}", f"model={model}", f"paths.data={pairs / 'cache'}"),
+            *TINY[model],
             *("trainer.batch_size=300", "trainer.epochs=2", *overrides),
         )
 
@@ -170,7 +167,7 @@ def test_examples_have_weights_and_labels_of_test_sentences(learner):
     some = learner("multi_head", "transformer")
     arrays = some.examples()
     count, layers, heads, steps, width = arrays["cross"].shape
-    assert (layers, heads) == (1, 4) and arrays["links"].shape[2] == width
+    assert (layers, heads) == (1, 4)
     assert arrays["source"].shape == (count, width) and arrays["target"].shape == (count, steps)
     ends = [list(row).index("<end>") + 1 for row in arrays["source"]]
     assert arrays["encoder"].shape == (1, 4, ends[0], ends[0])
@@ -182,7 +179,7 @@ def test_examples_have_weights_and_labels_of_test_sentences(learner):
     assert learner("none", "rnn").examples() is None
 
 
-def test_the_report_has_baselines_and_gold_links(learner):
+def test_the_report_has_baselines(learner):
     some = learner("bahdanau", "rnn")
     report = some.report()
     assert set(report.baselines) == {"nearest_pair", "copied_source"}
@@ -191,6 +188,14 @@ def test_the_report_has_baselines_and_gold_links(learner):
     assert report.baselines[report.best_baseline]["bleu"] == best
     assert report.skill == pytest.approx(1 - (100 - report.metrics["bleu"]) / (100 - best))
     assert set(report.predictions) >= {"source", "reference", "hypothesis", "sentence_bleu"}
-    alignment = report.details["alignment"]
-    assert 0 <= alignment["error_rate"] <= 1 and "layers" not in alignment
     assert set(report.details["signatures"]) == {"bleu", "chrf"}
+
+
+def test_gold_links_are_recorded_and_scored(learner_of):
+    small = ("data.pairs=100", "model.units=4", "model.embedding=3")
+    some = learner_of(*RECALL, *small)
+    arrays = some.examples()
+    assert arrays["links"].shape == (*arrays["reference"].shape, arrays["cross"].shape[-1])
+    assert (arrays["links"].sum(axis=2) == (arrays["reference"] != "")).all()
+    alignment = some.report().details["alignment"]
+    assert 0 <= alignment["error_rate"] <= 1 and "layers" not in alignment

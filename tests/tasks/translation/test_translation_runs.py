@@ -56,7 +56,6 @@ def test_its_metrics_are_complete(translating):
     metrics = read_json(translating.folder / "metrics.json")
     assert (metrics["metric"], metrics["monitor"]) == ("bleu", "val_bleu")
     assert metrics["signatures"]["bleu"].startswith("nrefs:1|case:mixed|eff:no|tok:13a|")
-    assert 0 <= metrics["alignment"]["error_rate"] <= 1
     with open(translating.folder / "history.csv", newline="") as stream:
         rows = list(csv.DictReader(stream))
     assert [row["epoch"] for row in rows] == ["1", "2"]

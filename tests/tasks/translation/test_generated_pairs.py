@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
+from pathlib import Path
 
 import pytest
 
 from attnlab.errors import RequestError
-from attnlab.tasks.translation.corpora.recall import Recall
-from attnlab.tasks.translation.corpora.reverse import Reverse
+from attnlab.tasks.translation.generated import Recall, Reverse
 
 PAIRS = 5000
 KEYS, LENGTH = 4, 16
@@ -20,14 +20,16 @@ CORPORA = {
 }
 
 
+def opened(corpus, **settings):
+    found = corpus(**{"pairs": PAIRS, **settings})
+    found.open(Path("nowhere"))
+    return found
+
+
 @pytest.fixture(scope="module")
 def made():
     """Corpus -> part -> pairs."""
-    corpora = [corpus(pairs=PAIRS) for corpus in CORPORA]
-    return {
-        type(corpus): {part: list(corpus.pairs(part)) for part in corpus.own_parts}
-        for corpus in corpora
-    }
+    return {corpus: opened(corpus).parts for corpus in CORPORA}
 
 
 def links_of(pair):
@@ -48,14 +50,14 @@ def test_no_sequence_is_in_two_parts(made, corpus):
 def test_a_seed_and_each_setting_make_other_sequences(made, corpus):
     *changes, digest = CORPORA[corpus]
     test = made[corpus]["test"]
-    assert list(corpus(pairs=PAIRS, seed=1).pairs("test")) != test
+    assert opened(corpus, seed=1).parts["test"] != test
     changes = ({}, {"seed": 1}, {"pairs": PAIRS - 1}, *changes)
-    digests = {corpus(**{"pairs": PAIRS, **each}).digest() for each in changes}
+    digests = {opened(corpus, **each).digest() for each in changes}
     assert len(digests) == len(changes)
     # A larger train part starts like a smaller one, and doesn't change the other parts.
-    larger = corpus(pairs=PAIRS + 1)
-    assert list(larger.pairs("train"))[:PAIRS] == made[corpus]["train"]
-    assert list(larger.pairs("test")) == test
+    larger = opened(corpus, pairs=PAIRS + 1)
+    assert larger.parts["train"][:PAIRS] == made[corpus]["train"]
+    assert larger.parts["test"] == test
     # They are those of the previous version.
     text = "\n".join(pair.source for pair in test)
     assert hashlib.sha256(text.encode()).hexdigest()[:16] == digest

@@ -1,1 +1,0 @@
-"""Parallel corpora: where they come from, how they are read and divided."""

@@ -1,1 +1,0 @@
-"""A synchronous grammar of English and German: each structure is written in both languages."""

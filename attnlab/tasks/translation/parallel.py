@@ -1,0 +1,185 @@
+"""Pairs of sentences: the base class of the corpora of translation, and pairs in two files."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import json
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from itertools import islice, zip_longest
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from attnlab.errors import RequestError, explained
+from attnlab.tasks.data.corpus import PARTS, Corpus
+from attnlab.tasks.data.division import hold_out
+from attnlab.tasks.declaration import Progress
+from attnlab.text.reading import decoded
+
+
+class Pair(NamedTuple):
+    """A sentence and its translation."""
+
+    source: str
+    target: str
+    # gold word alignment in Pharaoh format, `0-0 1-2`: the numbers, from 0, of a source word and a
+    # target word as `text.words.split_words` splits them; None if unknown
+    links: str | None = None
+
+
+@dataclass(frozen=True)
+class AlignedFiles:
+    """The pairs of two files whose lines translate each other.
+
+    Each pass reads the files again, so they may be larger than memory. A file is UTF-8, plain or
+    gzipped.
+
+    Attributes:
+        source: the file of the sources.
+        target: the file of their translations.
+        limit: the number of pairs to read; None: all.
+    """
+
+    source: Path
+    target: Path
+    limit: int | None = None
+
+    def __iter__(self) -> Iterator[Pair]:
+        """Yield the pairs; raise `RequestError`, which names the file, if one can't be read."""
+        files = zip_longest(_lines(self.source), _lines(self.target))
+        for number, (source, target) in enumerate(islice(files, self.limit)):
+            if source is None or target is None:
+                shorter = self.source if source is None else self.target
+                longer = self.target if source is None else self.source
+                raise RequestError(
+                    f"{shorter}: expected as many lines as in {longer}, got {number:,}."
+                )
+            yield Pair(source, target)
+
+    def digest(self) -> bytes:
+        """Return the SHA-256 of both files; raise `RequestError` if one can't be read."""
+        state = hashlib.sha256()
+        for path in (self.source, self.target):
+            with explained(f"{path}: can't be read"), open(path, "rb") as file:
+                while block := file.read(1 << 20):
+                    state.update(block)
+        return state.digest()
+
+
+class ParallelCorpus(Corpus):
+    """Pairs of sentences in two languages; see `Corpus`.
+
+    Attributes:
+        source_language: code of the language translated from.
+        target_language: code of the language translated into.
+        split: `source` puts all pairs of a source into one part, `pair` divides single pairs.
+        reverse: translate from the second language into the first.
+    """
+
+    noun = "pair"
+    source_language: str = "en"
+    target_language: str = "de"
+    split: str = "source"
+    reverse: bool = False
+    parts: dict[str, Any]  # lists of `Pair`, or `AlignedFiles`
+
+    def __post_init__(self) -> None:
+        """Exchange source and target language if `reverse` is set."""
+        if self.reverse:
+            languages = self.target_language, self.source_language
+            self.source_language, self.target_language = languages
+
+    def open(self, cache: Path, progress: Progress | None = None) -> None:
+        """Find the files, and read them unless they are `AlignedFiles`; see `Corpus.open`."""
+        self.parts = {}
+        parts: Mapping[str, Any] = self.read(self.find(cache, progress))
+        for part, pairs in parts.items():
+            limit = self.limit if part == "train" else None
+            if isinstance(pairs, AlignedFiles):
+                sides = pairs.target, pairs.source
+                pairs = AlignedFiles(*sides, limit) if self.reverse else replace(pairs, limit=limit)
+            else:
+                pairs = [_reversed(pair) if self.reverse else pair for pair in pairs[:limit]]
+            self.parts[part] = pairs
+
+    def key(self, pair: Pair) -> str:
+        """Return the source; see `Corpus.key`."""
+        return pair.source
+
+    def texts(self, pair: Pair) -> tuple[str, ...]:
+        """Return both sentences; see `Corpus.texts`."""
+        return pair.source, pair.target
+
+    @property
+    def text_names(self) -> tuple[str, ...]:
+        """Return the codes of both languages; see `Corpus.text_names`."""
+        return self.source_language, self.target_language
+
+    @property
+    def held_out(self) -> dict[str, float]:
+        """Return the parts that an opened corpus lacks, and their shares of train."""
+        shares = {"test": self.test, "validation": self.validation}
+        return {part: share for part, share in shares.items() if part not in self.parts and share}
+
+    def divided(self, seed: int, clean: Callable[[str], str]) -> Iterator[tuple[str, Pair]]:
+        """Yield the part and the pair of all pairs, in the order of the files.
+
+        Args:
+            seed: of the run, which holds missing parts out from train.
+            clean: sources that are equal after this cleaning are in one part, with `split=source`.
+
+        Raises:
+            RequestError: a file can't be read, or train has too few pairs to hold some out.
+        """
+        for part, pairs in self.parts.items():
+            if part != "train" or not self.held_out:
+                yield from ((part, pair) for pair in pairs)
+                continue
+            keys: Iterable[str] = (clean(pair.source) for pair in pairs)
+            if self.split == "pair":
+                keys = (str(number) for number, _ in enumerate(pairs))
+            try:
+                codes = hold_out(keys, seed, self.held_out, noun="pair")
+            except RequestError as error:
+                raise RequestError(f"data={self.name}: {error}") from error
+            for code, pair in zip(codes.tolist(), pairs, strict=False):
+                yield PARTS[code], pair
+
+    def digest(self) -> str:
+        """Return a SHA-256 of an opened corpus and of the settings that determine its pairs."""
+        names = ("limit", "reverse", "split", "validation", "test")
+        state = hashlib.sha256(json.dumps([getattr(self, name) for name in names]).encode())
+        for part, pairs in self.parts.items():
+            state.update(part.encode())
+            if isinstance(pairs, AlignedFiles):
+                state.update(pairs.digest())
+            else:
+                for pair in pairs:
+                    state.update(json.dumps(pair).encode())
+        return state.hexdigest()
+
+
+def _lines(path: Path) -> Iterator[str]:
+    """Yield the lines of a UTF-8 file, plain or gzipped, without spaces at their ends."""
+    is_packed = False
+    try:
+        with open(path, "rb") as file:
+            is_packed = file.read(2) == b"\x1f\x8b"
+            file.seek(0)
+            for number, line in enumerate(gzip.open(file) if is_packed else file, 1):
+                yield decoded(line, str(path), "utf-8", first_line=number).strip()
+    except (OSError, EOFError, zlib.error) as error:
+        reason = getattr(error, "strerror", None) or error
+        what = "unpacked as gzip" if is_packed else "read"
+        raise RequestError(f"{path}: can't be {what}: {reason}.") from error
+
+
+def _reversed(pair: Pair) -> Pair:
+    """Exchange source and target of a pair, also in its links."""
+    links = pair.links
+    if links is not None:
+        ends = (link.partition("-") for link in links.split())
+        links = " ".join(f"{target}-{source}" for source, _, target in ends)
+    return Pair(pair.target, pair.source, links)

@@ -1,1 +1,0 @@
-"""Turn a corpus of sentences into files of tokens."""

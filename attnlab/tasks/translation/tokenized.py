@@ -1,0 +1,334 @@
+"""A tokenized corpus: prepared once, stored in a cache, mapped into memory."""
+
+from __future__ import annotations
+
+import json
+from array import array
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import asdict, dataclass
+from hashlib import blake2b
+from itertools import chain, islice
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+
+from attnlab.errors import RequestError, explained
+from attnlab.records.files import write_json
+from attnlab.tasks.data.corpus import PARTS, digest_of
+from attnlab.tasks.data.tokens import Tokens, TokenWriter, prepared
+from attnlab.tasks.declaration import Progress
+from attnlab.tasks.translation.parallel import AlignedFiles, Pair, ParallelCorpus
+from attnlab.text.cleaning import cleaner
+from attnlab.text.tokenizers import END, START, UNKNOWN, Tokenizer
+
+SIDES = ("source", "target")
+EXAMPLES = 100  # training pairs whose text is stored
+MOST_FITTED = 1_000_000  # sentences per language from which a vocabulary is made
+_FORMAT = 4
+_STATISTICS = "statistics.json"
+_TOGETHER = 4096  # sentences that are encoded, and counted for progress, at once
+
+
+@dataclass(frozen=True)
+class TextSettings:
+    """How sentences are cleaned and tokenized."""
+
+    tokenizer: str = "word"  # `word`, `char` or `bpe`
+    # most entries of a vocabulary, the four special tokens included; None: all words or characters,
+    # and 8,000 for `bpe`
+    vocabulary: int | None = None
+    shared_vocabulary: bool = False  # one vocabulary for both languages
+    min_count: int = 1  # rarer words are unknown
+    lowercase: bool = False
+    clean: str = "none"  # `none`, or `book`: the cleaning of the seed book
+    # most tokens of a sentence, without START and END; longer sentences lose their end. None: no
+    # limit.
+    max_length: int | None = None
+
+    def clean_text(self) -> Callable[[str], str]:
+        """Return the function that cleans a sentence."""
+        return cleaner(self.clean, self.lowercase)
+
+
+class TokenizedPart:
+    """The tokenized pairs of one part.
+
+    Attributes:
+        name: the part's name.
+        source: rows of tokens and END.
+        target: rows of START, tokens and END.
+        notes: sentences for the reader of its scores.
+
+    Raises:
+        OSError: a file can't be read.
+    """
+
+    def __init__(self, folder: Path, name: str, notes: Sequence[str] = ()) -> None:
+        self._folder, self.name, self.notes = folder, name, list(notes)
+        self.source, self.target = (Tokens.open(folder / f"{name}.{side}") for side in SIDES)
+
+    def texts(self) -> tuple[list[str], list[str], list[str] | None]:
+        """Return the cleaned sentences; of a corpus's `train` only the first 100.
+
+        Returns:
+            Sources, their translations, and gold links if the corpus has them.
+
+        Raises:
+            RequestError: the files are missing.
+        """
+        links = _text_file(self._folder, self.name, "links")
+        with explained(f"{self._folder}: damaged"):
+            source, target = (
+                [*_lines(_text_file(self._folder, self.name, side))] for side in SIDES
+            )
+            return source, target, [*_lines(links)] if links.exists() else None
+
+
+class TokenizedCorpus:
+    """A tokenized corpus in the cache.
+
+    Attributes:
+        digest: SHA-256 of all its files.
+        statistics: counts, lengths and unknown words, JSON-ready.
+        source_tokenizer: the tokenizer of the source language.
+        target_tokenizer: that of the target language; the same object for a shared vocabulary.
+        parts: the parts by name; one is `train`.
+    """
+
+    def __init__(self, folder: Path, digest: str) -> None:
+        self.folder, self.digest = folder, digest
+        self.statistics: dict[str, Any] = json.loads((folder / _STATISTICS).read_bytes())
+        self.source_tokenizer = self.target_tokenizer = Tokenizer.load(folder / "source.json")
+        if not self.statistics["text"]["shared_vocabulary"]:
+            self.target_tokenizer = Tokenizer.load(folder / "target.json")
+        said = self.statistics["notes"]
+        self.parts = {
+            name: TokenizedPart(folder, name, [*said, *counts["notes"]])
+            for name, counts in self.statistics["parts"].items()
+        }
+
+
+def tokenize_corpus(
+    corpus: ParallelCorpus,
+    settings: TextSettings,
+    *,
+    seed: int,
+    cache: Path,
+    progress: Progress | None = None,
+) -> TokenizedCorpus:
+    """Return an opened corpus in tokens: from the cache, or after reading and tokenizing it.
+
+    The cache has a folder for each content, division and text settings. Tokenizers are fitted on
+    the training part only. The seed holds out the parts that the corpus lacks.
+
+    Raises:
+        RequestError: the corpus can't be read or is too small, a setting doesn't suit it, or the
+            cache can't be written.
+    """
+    digest = corpus.digest()
+    decisive = {
+        **{"format": _FORMAT, "corpus": digest, "text": asdict(settings)},
+        "languages": [corpus.source_language, corpus.target_language],
+        "seed": seed if corpus.held_out else None,
+    }
+    folder = Path(cache).expanduser() / "prepared" / f"{corpus.name}-{digest_of(decisive)[:16]}"
+
+    def make(unfinished: Path) -> None:
+        _tokenize(unfinished, corpus, settings, seed, progress or _ignore)
+        if corpus.digest() != digest:
+            raise RequestError(
+                f"data={corpus.name}: changed while it was read: run the command again."
+            )
+
+    return TokenizedCorpus(folder, prepared(folder, make, "the tokenized corpus"))
+
+
+@contextmanager
+def tokenized_files(
+    files: AlignedFiles, settings: TextSettings, tokenizers: Sequence[Tokenizer]
+) -> Iterator[TokenizedPart]:
+    """Tokenize the pairs of two files in a temporary folder, which the context deletes.
+
+    `tokenizers` are those of source and target.
+
+    Raises:
+        RequestError: the files can't be read or have no pairs, or the disk is full.
+    """
+    with TemporaryDirectory(prefix="attnlab-") as temporary:
+        folder, name = Path(temporary), "files"
+        with explained(f"{folder}: expected room for the tokens of {files.source.name}"):
+            counts = _write_texts(folder, ((name, pair) for pair in files), settings, _ignore)
+            if not counts[name]["pairs"]:
+                raise RequestError(
+                    f"{files.source}, {files.target}: expected pairs that have words on both sides "
+                    f"after cleaning (task.clean={settings.clean}), got none."
+                )
+            sides = dict(zip(SIDES, tokenizers, strict=True))
+            part = _encode_part(folder, name, counts[name], sides, settings.max_length, _ignore)
+        yield TokenizedPart(folder, name, part["notes"])
+
+
+def _tokenize(
+    folder: Path, corpus: ParallelCorpus, settings: TextSettings, seed: int, progress: Progress
+) -> None:
+    """Write the files of a tokenized corpus: the texts, the tokenizers, the tokens."""
+    pairs = corpus.divided(seed, settings.clean_text())
+    counts = _write_texts(folder, pairs, settings, progress)
+    names = list(dict.fromkeys([*PARTS, *corpus.parts]))
+    names = [name for name in names if name in corpus.parts or name in corpus.held_out]
+    if empty := [name for name in names if not counts[name]["pairs"]]:
+        raise RequestError(
+            f"data={corpus.name}: expected pairs in each part that have words on both sides after "
+            f"cleaning (task.clean={settings.clean}), got none in {', '.join(empty)}."
+        )
+    tokenizers: dict[str, Tokenizer] = {}
+    sides = [SIDES] if settings.shared_vocabulary else [("source",), ("target",)]
+    for together in sides:
+        progress(0, None, f"fitting on {' and '.join(together)}")
+        tokenizer = Tokenizer.fit(
+            chain.from_iterable(
+                _spread(_lines(_text_file(folder, "train", side)), counts["train"]["pairs"])
+                for side in together
+            ),
+            kind=settings.tokenizer,
+            size=settings.vocabulary,
+            min_count=settings.min_count,
+            lowercase=settings.lowercase,
+        )
+        tokenizer.save(folder / f"{together[0]}.json")
+        tokenizers |= dict.fromkeys(together, tokenizer)
+    parts = {
+        name: _encode_part(folder, name, counts[name], tokenizers, settings.max_length, progress)
+        for name in names
+    }
+    for kind in (*SIDES, "links"):
+        file = _text_file(folder, "train", kind)
+        if file.exists():
+            lines = "".join(f"{line}\n" for line in islice(_lines(file), EXAMPLES))
+            file.write_bytes(lines.encode())
+    statistics = {
+        "corpus": corpus.name,
+        "languages": [corpus.source_language, corpus.target_language],
+        "notes": list(corpus.notes),
+        "text": asdict(settings),
+        "vocabulary": {side: tokenizer.size for side, tokenizer in tokenizers.items()},
+        "fitted_on": min(counts["train"]["pairs"], MOST_FITTED),
+        "parts": parts,
+    }
+    write_json(folder / _STATISTICS, statistics)
+
+
+def _write_texts(
+    folder: Path,
+    pairs: Iterable[tuple[str, Pair]],
+    settings: TextSettings,
+    progress: Progress,
+) -> dict[str, Counter[str]]:
+    """Clean (part, pair) and write the sentences and links of each part, a line per pair.
+
+    Pairs with an empty side are left out, and links if cleaning removes words. Returns the counts
+    of each part.
+    """
+    clean = settings.clean_text()
+    counts: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    sources: dict[str, array[int]] = {}  # 64-bit hashes
+    with ExitStack() as stack:
+        files: dict[tuple[str, str], Any] = {}
+
+        def write(part: str, kind: str, text: str) -> None:
+            if (part, kind) not in files:
+                path = _text_file(folder, part, kind)
+                files[part, kind] = stack.enter_context(open(path, "wb"))
+            files[part, kind].write(f"{text}\n".encode("utf-8", "replace"))
+
+        for number, (part, pair) in enumerate(pairs):
+            if number % _TOGETHER == 0:
+                progress(number, None, "reading")
+            own = counts[part]
+            source, target = clean(pair.source), clean(pair.target)
+            if not (source and target):
+                own["dropped"] += 1
+                continue
+            own["pairs"] += 1
+            write(part, "source", source)
+            write(part, "target", target)
+            if pair.links is not None and settings.clean == "none":
+                write(part, "links", pair.links)
+            own["links_left_out"] += pair.links is not None and settings.clean != "none"
+            key = blake2b(source.encode("utf-8", "replace"), digest_size=8).digest()
+            sources.setdefault(part, array("Q")).frombytes(key)
+    train = np.unique(sources.get("train", array("Q")))
+    for part, hashes in sources.items():
+        counts[part]["sources_in_train"] = int(np.isin(hashes, train).sum())
+    return counts
+
+
+def _encode_part(
+    folder: Path,
+    name: str,
+    counts: Mapping[str, int],
+    tokenizers: Mapping[str, Tokenizer],
+    longest: int | None,
+    progress: Progress,
+) -> dict[str, Any]:
+    """Write the tokens of a part; return its counts, and notes for the reader of its scores."""
+    pairs = counts["pairs"]
+    part: dict[str, Any] = {**counts}
+    for side, tokenizer in tokenizers.items():
+        start = [START] * (side == "target")
+        lines = _lines(_text_file(folder, name, side))
+        numbers: Counter[str] = Counter()
+        with TokenWriter(folder / f"{name}.{side}", tokenizer.size) as writer:
+            while texts := [*islice(lines, _TOGETHER)]:
+                rows = tokenizer.encode(texts)
+                ids = writer.add([[*start, *row[:longest], END] for row in rows])
+                numbers["tokens"] += len(ids) - len(rows) * (1 + len(start))
+                numbers["unknown"] += int((ids == UNKNOWN).sum())
+                numbers["truncated"] += sum(len(row) > (longest or len(row)) for row in rows)
+                numbers["sentences"] += len(rows)
+                progress(numbers["sentences"], pairs, f"encoding {side} of {name}")
+        rate = numbers["unknown"] / max(numbers["tokens"], 1)
+        part[side] = {
+            "tokens": numbers["tokens"],
+            "truncated": numbers["truncated"],
+            "unknown_rate": round(rate, 6),
+        }
+    total, notes = pairs + counts["dropped"], []
+    if dropped := counts["dropped"]:
+        notes.append(f"{dropped:,} of {total:,} pairs are left out, because a side is empty.")
+    if name != "train" and (repeated := counts["sources_in_train"]):
+        notes.append(f"{repeated:,} of {pairs:,} sources are also in the training part.")
+    if links := counts["links_left_out"]:
+        notes.append(f"Gold links of {links:,} pairs are left out: task.clean changes the words.")
+    cut = [f"{part[side]['truncated']:,} of {pairs:,} {side}s" for side in SIDES]
+    if any(part[side]["truncated"] for side in SIDES):
+        notes.append(
+            f"Only the first {longest} tokens (task.max_length) are read of {' and '.join(cut)}."
+        )
+    return {**part, "notes": notes}
+
+
+def _text_file(folder: Path, part: str, kind: str) -> Path:
+    """Return the path of a part's sentences or links."""
+    return folder / f"{part}.{kind}.txt"
+
+
+def _lines(path: Path) -> Iterator[str]:
+    """Yield the lines of a text file that this module wrote."""
+    with open(path, encoding="utf-8", newline="\n") as stream:
+        for line in stream:
+            yield line.rstrip("\n")
+
+
+def _spread(items: Iterable[str], count: int) -> Iterator[str]:
+    """Yield at most `MOST_FITTED` of `count` items, spread evenly."""
+    most = min(MOST_FITTED, count)
+    return (item for at, item in enumerate(items) if (at + 1) * most // count > at * most // count)
+
+
+def _ignore(done: int, total: int | None, what: str) -> None:
+    """Report no progress."""

@@ -1,0 +1,372 @@
+"""Corpora of translation: their files, parts and direction, and what is refused."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import pickle
+import zipfile
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+from download_server import serving
+from pair_lists import Listed
+
+from attnlab.errors import RequestError
+from attnlab.tasks.data.published import Published
+from attnlab.tasks.translation.corpora import Book, Builtin, Files, Multi30k, Tatoeba, Wmt14
+from attnlab.tasks.translation.parallel import AlignedFiles
+from attnlab.text.cleaning import book_cleaning, normalized
+
+PAIRS = [("one", "eins", "0-0"), ("two", "zwei"), ("a red house", "ein Haus", "0-0 2-1")]
+
+
+def opened(corpus, cache="nowhere"):
+    corpus.open(Path(cache))
+    return corpus
+
+
+def pairs_of(corpus, part="train") -> list[tuple[str, str]]:
+    return [pair[:2] for pair in corpus.parts[part]]
+
+
+def sizes(corpus, seed=0, clean=normalized) -> dict[str, int]:
+    return dict(Counter(part for part, _ in corpus.divided(seed, clean)))
+
+
+# --- all corpora -----------------------------------------------------------------------------
+
+
+def test_the_limit_applies_to_train_and_reverse_to_links():
+    corpus = opened(Listed({"reverse": True, "limit": 1}, train=PAIRS, test=PAIRS))
+    assert pairs_of(corpus) == [("eins", "one")] and len(corpus.parts["test"]) == 3
+    assert corpus.parts["test"][2] == ("ein Haus", "a red house", "0-0 1-2")
+    assert (corpus.source_language, corpus.target_language) == ("de", "en")
+
+
+def test_the_digest_follows_content_and_settings():
+    changes = [{"limit": 2}, {"reverse": True}, {"test": 0.2}, {"split": "pair"}]
+    made = [opened(Listed(change, train=PAIRS)) for change in [{}, *changes]]
+    made += [opened(Listed(train=PAIRS[:2])), opened(Listed(train=PAIRS, test=PAIRS))]
+    assert len({corpus.digest() for corpus in made}) == len(made)
+    assert opened(Listed(train=PAIRS)).digest() == made[0].digest()
+
+
+MANY = [(f"{'Ä' if n % 2 else 'a'} {n // 2}", f"b {n}") for n in range(80)]
+
+
+def test_sources_equal_after_cleaning_are_in_one_part():
+    """`a` and `Ä` are equal after the cleaning of the book."""
+    parts: dict[str, set[str]] = {}
+    pairs = [(f"{source} {'x' * (n // 2)}", target) for n, (source, target) in enumerate(MANY)]
+    corpus = opened(Listed(train=pairs))
+    for part, pair in corpus.divided(3, book_cleaning):
+        parts.setdefault(part, set()).add(book_cleaning(pair.source))
+    assert sorted(map(len, parts.values())) == [4, 4, 32]
+    assert not parts["train"] & parts["test"] and not parts["train"] & parts["validation"]
+
+
+def test_each_seed_holds_out_other_pairs_and_own_parts_stay():
+    corpus = opened(Listed({"split": "pair"}, train=MANY, test=PAIRS))
+    first, again, other = ([*corpus.divided(seed, normalized)] for seed in (1, 1, 2))
+    assert first == again != other
+    assert sizes(corpus) == {"train": 72, "validation": 8, "test": 3}
+    corpus.validation = 0
+    assert sizes(corpus) == {"train": 80, "test": 3}
+
+
+def test_too_few_pairs_are_refused():
+    with pytest.raises(RequestError, match="data=listed: expected at least 3 different pairs"):
+        sizes(opened(Listed(train=PAIRS[:2])))
+
+
+# --- builtin ---------------------------------------------------------------------------------
+
+
+def test_builtin_has_its_parts_and_begins_alike_at_each_size():
+    corpus, small = opened(Builtin()), opened(Builtin(pairs=100))
+    counts = {part: len(pairs) for part, pairs in corpus.parts.items()}
+    assert counts == {"train": 20_000, "validation": 1000, "test": 1000, "compositions": 1000}
+    assert small.parts == {**corpus.parts, "train": corpus.parts["train"][:100]}
+    assert sizes(small) == {**counts, "train": 100}
+
+
+# --- the user's files ------------------------------------------------------------------------
+
+
+@pytest.fixture
+def files(tmp_path):
+    """Write files by setting, and open the corpus of them."""
+
+    def make(settings=(), ending=".tsv", **contents) -> Files:
+        paths = {}
+        for key, content in contents.items():
+            paths[key] = str(tmp_path / f"{key}{ending}")
+            Path(paths[key]).write_bytes(
+                content if isinstance(content, bytes) else content.encode()
+            )
+        return opened(Files(**paths, **dict(settings)))
+
+    return make
+
+
+def test_two_files_plain_or_packed_are_read_anew_by_each_pass(files):
+    for source in (b"a\r\nb\n", b"\xef\xbb\xbfa\nb", gzip.compress(b"a\nb\n")):
+        corpus = files(source=source, target="1\n2\n")
+        for _ in range(2):
+            assert pairs_of(corpus) == [("a", "1"), ("b", "2")]
+    turned = files({"reverse": True, "limit": 1}, source="a\nb\n", target="1\n2\n")
+    assert pairs_of(turned) == [("1", "a")]
+
+
+@pytest.mark.parametrize(
+    ("columns", "content"),
+    [
+        (None, "a\t1\nb\t2\n"),
+        ([2, 4], "7\ta\t8\t1\n9\tb\t8\t2\n"),
+        (["en", "de"], "id\tde\ten\n7\t1\ta\n8\t2\tb\n"),
+    ],
+)
+def test_a_table_has_two_columns_or_they_are_chosen(files, columns, content):
+    assert pairs_of(files({"columns": columns}, path=content)) == [("a", "1"), ("b", "2")]
+
+
+def test_files_of_single_parts_are_those_parts(files):
+    corpus = files(
+        source="s\n" * 40,
+        target="t\n" * 40,
+        validation_path="v\tw\n" * 3,
+        test_source="u\n" * 2,
+        test_target="w\n" * 2,
+    )
+    assert sizes(corpus) == {"train": 40, "validation": 3, "test": 2}
+
+
+def test_every_file_changes_the_digest(files):
+    contents = {"source": "a\nb\n", "target": "1\n2\n", "test_path": "a\t1\n"}
+    made = [files(**contents).digest()]
+    made += [files(**{**contents, key: f"{contents[key]}c\t3\n"}).digest() for key in contents]
+    assert len({*made}) == 4
+
+
+REFUSED = [
+    ({}, r"data\.source, data\.target: expected two files, or .* as data\.path, got none"),
+    ({"source": "a\n"}, r"got data\.source\."),
+    ({"source": "a\n", "path": "a\tb\n"}, r"got data\.source, data\.path"),
+    ({"path": "a\tb\n", "test_source": "a\n"}, r"data\.test_source, .*, got data\.test_source"),
+    ({"path": "1\ta\t2\tb\n"}, r"data\.path: .*, got 4 columns .* data\.columns=\[SOURCE,TARGET\]"),
+    ({"path": "a b\n"}, r"data\.path: .*expected a source, a tab and a target, got 1 columns"),
+    ({"path": "a\tb\nc\n"}, r"path\.tsv, line 2: expected 2 cells"),
+    ({"path": b"a\tb\nc\xff\td\n"}, r"path\.tsv: expected UTF-8 text, .* 0xff in line 2"),
+    ({"path": ""}, r"path\.tsv: expected "),
+]
+
+
+@pytest.mark.parametrize(("contents", "message"), REFUSED)
+def test_other_files_are_refused(files, contents, message):
+    with pytest.raises(RequestError, match=message):
+        files(**contents)
+
+
+def test_a_missing_file_and_an_unknown_ending_are_refused(files, tmp_path):
+    with pytest.raises(RequestError, match=r"data\.path: expected a file, got .*gone"):
+        opened(Files(path=str(tmp_path / "gone.tsv")))
+    with pytest.raises(RequestError, match=r"data\.path: expected a file named \.tsv or \.csv"):
+        files(ending=".txt", path="a\tb\n")
+
+
+@pytest.mark.parametrize(
+    ("target", "message"),
+    [
+        (b"1\n", r"target: expected as many lines as in .*source, got 1\."),
+        (b"1\n2\n3\n", r"source: expected as many lines as in .*target, got 2\."),
+        (b"1\n2\xff\n", r"target: expected utf-8 text, got the byte 0xff in line 2"),
+        (b"1\n2\0\n", r"target: expected text, got a zero byte"),
+        (gzip.compress(b"1\n2\n")[:-9], r"target: can't be unpacked as gzip: "),
+        (b"\x1f\x8b1\n2\n", r"target: can't be unpacked as gzip: "),
+    ],
+)
+def test_two_files_that_do_not_fit_are_refused(tmp_path, target, message):
+    (tmp_path / "source").write_bytes(b"a\nb\n")
+    (tmp_path / "target").write_bytes(target)
+    with pytest.raises(RequestError, match=message):
+        list(AlignedFiles(tmp_path / "source", tmp_path / "target"))
+
+
+# --- tatoeba ---------------------------------------------------------------------------------
+
+TATOEBA = "Go.\tGeh.\tCC-BY 2.0 (France)\r\nHi.\tHallo!\tCC-BY\r\nHi.\tGrüß Gott!\tCC-BY\r\n"
+
+
+def archive(name="deu.txt") -> bytes:
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w") as file:
+        file.writestr(name, TATOEBA)
+        file.writestr("_about.txt", "about")
+    return content.getvalue()
+
+
+def test_tatoeba_is_a_text_or_an_archive_with_or_without_attributions(tmp_path):
+    plain = "".join("\t".join(line.split("\t")[:2]) + "\n" for line in TATOEBA.splitlines())
+    contents = {"deu.txt": TATOEBA.encode(), "a.txt": plain.encode(), "deu-eng.zip": archive()}
+    digests = set()
+    for name, content in contents.items():
+        (tmp_path / name).write_bytes(content)
+        corpus = opened(Tatoeba(path=str(tmp_path / name)))
+        assert pairs_of(corpus) == [("Go.", "Geh."), ("Hi.", "Hallo!"), ("Hi.", "Grüß Gott!")]
+        digests.add(corpus.digest())
+    assert len(digests) == 1
+
+
+def test_tatoeba_is_downloaded_once(tmp_path):
+    with serving({"/deu-eng.zip": archive()}) as server:
+        url = f"{server.url}/deu-eng.zip"
+        assert Tatoeba(url=url).location(tmp_path) is None
+        for _ in range(2):
+            assert len(opened(Tatoeba(url=url), tmp_path).parts["train"]) == 3
+        assert len(server.requests) == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("deu.txt", b"1\tGo.\t2\tGeh.\n", "line 1: expected English, a tab, German"),
+        ("deu.txt", b"Go.\tGeh.\n1\tHi.\tHallo.\n", "line 2: expected English, a tab, German"),
+        ("deu.txt", b"Go.\n", "line 1: expected English, a tab, German"),
+        ("deu-eng.zip", archive("other.csv"), "expected an archive with deu.txt"),
+        ("deu-eng.zip", b"<!DOCTYPE html>", "deu-eng.zip: can't be read"),
+    ],
+)
+def test_another_form_than_tatoebas_is_refused(tmp_path, name, content, message):
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(RequestError, match=message):
+        opened(Tatoeba(path=str(tmp_path / name)))
+
+
+# --- book ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("protocol", [0, 2, 3, 5])
+@pytest.mark.parametrize("dtype", ["U9", object])
+def test_the_book_reads_arrays_of_strings(tmp_path, protocol, dtype):
+    array = np.array([["go", "geh", "by someone"], ["ü", "x", ""]], dtype=dtype)
+    (tmp_path / "pairs.pkl").write_bytes(pickle.dumps(array, protocol))
+    corpus = opened(Book(path=str(tmp_path / "pairs.pkl")))
+    assert pairs_of(corpus) == [("go", "geh"), ("ü", "x")]
+
+
+class Call:
+    """An object whose pickle calls a function."""
+
+    def __init__(self, *call):
+        self.call = call
+
+    def __reduce__(self):
+        return self.call[0], self.call[1:]
+
+
+WRONG_PICKLES = {
+    "a call": pickle.dumps(Call(exec, "open('RAN', 'w')")),
+    "a call in a cell": pickle.dumps(np.array([["a", Call(exec, "open('RAN', 'w')")]], object)),
+    "os.system": b"cposix\nsystem\n(S'touch RAN'\ntR.",
+    "numbers": pickle.dumps(np.arange(6).reshape(3, 2)),
+    "one column": pickle.dumps(np.full((2, 1), "x")),
+    "four columns": pickle.dumps(np.full((2, 4), "x")),
+    "other objects": pickle.dumps(np.array([["a", 1]], dtype=object)),
+    "a list": pickle.dumps([["a", "b"]]),
+    "cut off": pickle.dumps(np.full((2, 2), "x"))[:-9],
+    "nothing": b"",
+    "text": b"go\tgeh\n",
+}
+
+
+@pytest.mark.parametrize("name", WRONG_PICKLES)
+def test_any_other_pickle_is_refused_and_runs_nothing(tmp_path, monkeypatch, name):
+    monkeypatch.chdir(tmp_path)
+    Path("pairs.pkl").write_bytes(WRONG_PICKLES[name])
+    with pytest.raises(RequestError, match=r"^data\.path: pairs\.pkl: ") as refusal:
+        opened(Book(path="pairs.pkl"))
+    assert "\n" not in str(refusal.value) and not Path("RAN").exists()
+
+
+# --- files of published parts ----------------------------------------------------------------
+
+SIZES = {"train": 200, "val": 5, "test_2016_flickr": 3}
+
+
+@pytest.fixture
+def folder(tmp_path):
+    for stem, size in SIZES.items():
+        for side in ("en", "de"):
+            text = "".join(f"{stem} {side} {n}\n" for n in range(size))
+            (tmp_path / f"{stem}.{side}").write_text(text)
+    return tmp_path
+
+
+def test_multi30k_has_its_own_parts(folder):
+    corpus = opened(Multi30k(path=str(folder), limit=7))
+    assert sizes(corpus) == {"train": 7, "validation": 5, "test": 3} and not corpus.notes
+    turned = opened(Multi30k(path=str(folder), reverse=True))
+    assert next(iter(turned.parts["test"])).source == "test_2016_flickr de 0"
+
+
+def test_val_is_the_test_part_and_validation_is_held_out(folder):
+    (folder / "test_2016_flickr.en").unlink()
+    corpus = opened(Multi30k(path=str(folder), test_set="val"))
+    assert sizes(corpus) == {"train": 193, "validation": 7, "test": 5}
+    assert "The test part is val" in corpus.notes[0]
+    with pytest.raises(RequestError, match=r"expected test_2016_flickr\.en and"):
+        opened(Multi30k(path=str(folder)))
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+def test_another_test_set_is_read_in_the_same_direction(folder, reverse):
+    corpus = opened(Multi30k(path=str(folder), reverse=reverse))
+    (pair, *others) = corpus.test_files("val", folder)
+    assert pair.source == f"val {'de' if reverse else 'en'} 0" and len(others) == 4
+
+
+def test_wmt14_is_downloaded_file_by_file(tmp_path, monkeypatch):
+    stems = ("train", "newstest2013", "newstest2014", "newstest2015")
+    contents = {f"/wmt/{stem}.{side}": f"{stem}\n" for stem in stems for side in ("en", "de")}
+    with serving({path: text.encode() for path, text in contents.items()}) as server:
+        monkeypatch.setattr(Wmt14, "base", f"{server.url}/wmt")
+        for _ in range(2):
+            corpus = opened(Wmt14(), tmp_path)
+        assert len(server.requests) == 6 and corpus.location(tmp_path).is_dir()
+        assert {part: len(list(pairs)) for part, pairs in corpus.parts.items()} == {
+            "train": 1,
+            "validation": 1,
+            "test": 1,
+        }
+        assert len(list(corpus.test_files("newstest2015", tmp_path))) == 1
+    assert isinstance(Wmt14().published[0], Published)
+
+
+# --- the real files --------------------------------------------------------------------------
+
+
+@pytest.mark.realdata
+@pytest.mark.parametrize(
+    ("make", "path", "count", "first"),
+    [
+        (Book, "book/english-german-test.pkl", 1000, ("im a purist", "ich bin ein purist")),
+        (Tatoeba, "tatoeba/deu.txt", 48_122, ("Go.", "Geh.")),
+    ],
+)
+def test_real_files_are_divided_by_source(realdata, make, path, count, first):
+    corpus = opened(make(path=str(realdata / path)))
+    parts: dict[str, set[str]] = {}
+    for part, pair in corpus.divided(0, normalized):
+        parts.setdefault(part, set()).add(pair.source)
+    assert sum(sizes(corpus).values()) == count and pairs_of(corpus)[0] == first
+    assert sizes(corpus)["test"] == pytest.approx(count / 10, abs=10)
+    assert not parts["train"] & parts["test"] and not parts["train"] & parts["validation"]
+
+
+@pytest.mark.realdata
+def test_the_real_multi30k(realdata):
+    corpus = opened(Multi30k(path=str(realdata / "multi30k"), test_set="val"))
+    assert sizes(corpus) == {"train": 27_985, "validation": 1015, "test": 1014}
