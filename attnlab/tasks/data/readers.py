@@ -101,6 +101,11 @@ def _find_columns(
     names = [name.strip() for name in first]
     by_position = all(str(column).isdigit() for column in columns.values())
     has_header = not by_position or all(str(column) in names for column in columns.values())
+    if not has_header and names == [str(number) for number in range(len(names))]:
+        raise RequestError(
+            f"{', '.join(columns)}: the first row of {path}, {','.join(names)}, has numbers as "
+            "names: choose columns by these names."
+        )
     places = []
     for setting, column in columns.items():
         if has_header and names.count(str(column)) == 1:

@@ -65,6 +65,7 @@ def test_a_tsv_has_no_quotes(table):
         ("text;label\na;x\n", COLUMNS, "data.text: text is no column of .* text;label"),
         ("text,text,label\na,b,x\n", COLUMNS, "text is the name of several columns"),
         ("a,x\n", {"data.text": 1, "data.label": 3}, "data.label: 3 is no column"),
+        ("0,1\na,x\n", {"data.text": 1, "data.label": 2}, "choose columns by these names"),
         ("text,label\na,x\n", {"data.text": "text", "data.label": 1}, "got one twice"),
         (b"text,label\n\xe9,x\n", COLUMNS, "byte 0xe9 in line 2"),
         (b"\x1f\x8b broken", COLUMNS, "can't be read"),
