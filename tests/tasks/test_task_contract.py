@@ -13,7 +13,7 @@ import small_ett
 from attnlab.config.options import option_class, option_content, options
 from attnlab.errors import RequestError
 from attnlab.tasks.forecasting import ett
-from attnlab.tasks.forecasting.data.time_series import TimeSeries
+from attnlab.tasks.forecasting.data.csv_series import Panel
 from attnlab.tasks.forecasting.series import Series
 from attnlab.tasks.forecasting.task import ForecastingTask
 
@@ -250,11 +250,10 @@ def test_later_values_change_nothing_in_an_earlier_part(file, make, monkeypatch)
     before = plain.load(0)
     border = before.test.index.min()
 
-    def changed(self):
-        series = plain.divided[0].series
-        values = series.values.copy()
-        values[border:] = 7 * values[border:] - 1000
-        return [replace(series, values=values)]
+    def changed(self, progress):
+        columns = plain.series[0].columns.copy()
+        columns[border:] = 7 * columns[border:] - 1000
+        return Panel([replace(plain.series[0], columns=columns)], "x", []), "changed"
 
     task = make(file)
     monkeypatch.setattr(type(task), "_read", changed)
@@ -270,11 +269,10 @@ def test_later_values_change_nothing_in_an_earlier_part(file, make, monkeypatch)
 def test_validation_values_don_t_reach_the_scaler(file, make, monkeypatch):
     plain = make(file)
     before = plain.load(0)
-    series = plain.divided[0].series
-    values = series.values.copy()
-    values[before.validation.index.min() :] += 1000.0
-    moved = TimeSeries(values, series.times, series.name, series.source)
-    monkeypatch.setattr(type(plain), "_read", lambda self: [moved])
+    columns = plain.series[0].columns.copy()
+    columns[before.validation.index.min() :] += 1000.0
+    moved = Panel([replace(plain.series[0], columns=columns)], "x", [])
+    monkeypatch.setattr(type(plain), "_read", lambda self, progress: (moved, "moved"))
     after = make(file).load(0)
     np.testing.assert_array_equal(before.train.history, after.train.history)
     assert before.scaler == after.scaler

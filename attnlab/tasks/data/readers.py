@@ -60,15 +60,39 @@ def read_table(path: Path, key: str, columns: Mapping[str, str | int]) -> list[t
         RequestError: the file isn't such a table, or has no such column; the row is named.
     """
     is_tsv = path.name.removesuffix(".gz").endswith((".tsv", ".tab"))
+    rows, lines = read_rows(path, key, "\t" if is_tsv else ",")
+    places, has_header = _find_columns(path, rows[0], columns)
+    cells = []
+    for line, row in zip(lines[has_header:], rows[has_header:], strict=True):
+        if is_tsv and any(cell.startswith('"') and '""' in cell for cell in row):
+            raise RequestError(
+                f"{key}: {path}, line {line}: a cell is quoted as in CSV; a TSV file has no quotes."
+            )
+        cells.append(tuple(row[place] for place in places))
+    return cells
+
+
+def read_rows(
+    path: Path, key: str, separator: str, hint: str = ""
+) -> tuple[list[list[str]], list[int]]:
+    """Return the rows of a file of cells, and the number of the last line of each.
+
+    Cells separated by tabs have no quotes. Empty lines are left out. `hint` is the end of the
+    message about a row that has another number of cells than the first.
+
+    Raises:
+        RequestError: the file can't be read, has no rows, or a row has another number of cells
+            than the first.
+    """
     text = decoded(read_bytes(path, key), f"{key}: {path}")
     csv.field_size_limit(_LONGEST_CELL)
     stream = io.StringIO(text, newline="")
-    if is_tsv:
+    if separator == "\t":
         reader = csv.reader(stream, delimiter="\t", quoting=csv.QUOTE_NONE)
     else:
-        reader = csv.reader(stream, strict=True)
+        reader = csv.reader(stream, delimiter=separator, strict=True)
     rows: list[list[str]] = []
-    lines: list[int] = []  # the last line of each row
+    lines: list[int] = []
     try:
         for row in reader:
             if row:
@@ -78,20 +102,13 @@ def read_table(path: Path, key: str, columns: Mapping[str, str | int]) -> list[t
         raise RequestError(f"{key}: {path}, line {reader.line_num}: not CSV: {error}.") from error
     if not rows:
         raise RequestError(f"{key}: {path}: expected rows, got an empty file.")
-    places, has_header = _find_columns(path, rows[0], columns)
-    cells = []
-    for line, row in zip(lines[has_header:], rows[has_header:], strict=True):
+    for line, row in zip(lines, rows, strict=True):
         if len(row) != len(rows[0]):
             raise RequestError(
                 f"{key}: {path}, line {line}: expected {len(rows[0])} cells as in the first row, "
-                f"got {len(row)}."
+                f"got {len(row)}{hint}."
             )
-        if is_tsv and any(cell.startswith('"') and '""' in cell for cell in row):
-            raise RequestError(
-                f"{key}: {path}, line {line}: a cell is quoted as in CSV; a TSV file has no quotes."
-            )
-        cells.append(tuple(row[place] for place in places))
-    return cells
+    return rows, lines
 
 
 def _find_columns(

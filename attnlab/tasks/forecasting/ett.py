@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from attnlab.errors import RequestError
 from attnlab.tasks.declaration import Progress
-from attnlab.tasks.forecasting.data.csv_series import read_series
-from attnlab.tasks.forecasting.data.divided import Divided
+from attnlab.tasks.forecasting.data.csv_series import Panel, read_panel
 from attnlab.tasks.forecasting.data.ett_files import URL, EttFiles, is_published
 from attnlab.tasks.forecasting.data.time_series import TimeSeries
-from attnlab.tasks.forecasting.data.windows import Splits
 from attnlab.tasks.forecasting.series import Series
 from attnlab.tasks.forecasting.task import refuse
 
@@ -62,29 +59,24 @@ class Ett(Series):
             period=hours and hours * self._steps,
         )
         self.transformer, self._files = series, EttFiles(series=series, path=path, url=url)
-        self._progress: Progress | None = None
 
-    def load(self, seed: int = 0, progress: Progress | None = None) -> Splits:
-        """Find or download the file, and split it; the seed is ignored."""
-        self._progress = progress
-        return super().load(seed, progress)
-
-    def _read(self) -> Sequence[TimeSeries]:
-        self.units = f"units of {self.column}"
-        self.path = str(self._files.open(self.cache, self._progress)[self.transformer])
-        found = read_series(self.path, self.column, self.time_column)
+    def _read(self, progress: Progress | None) -> tuple[Panel, str]:
+        self.path = str(self._files.open(self.cache, progress)[self.transformer])
+        panel = read_panel(self.path, self.form)
+        (series,) = panel.series
         rows = sum(_PARTS.values()) * _MONTH * self._steps
-        if len(found.values) < rows:
+        if len(series.columns) < rows:
             raise RequestError(
                 f"{self.path}: expected at least the {rows:,} rows of {self.transformer}, got "
-                f"{len(found.values):,}"
+                f"{len(series.columns):,}"
             )
-        notes = found.notes
+        self.units = f"units of {panel.name}"
         if not is_published(self.transformer, Path(self.path)):
-            notes += (f"{self.path} is not the published {self.transformer}.csv (SHA-256).",)
+            note = f"{self.path} is not the published {self.transformer}.csv (SHA-256)."
+            panel = panel._replace(notes=[*panel.notes, note])
+        series = replace(series, columns=series.columns[:rows], times=series.times[:rows])
         source = f"{self.transformer}.csv of {self._files.origin}"
-        times, values = found.times[:rows], found.values[:rows]
-        return [replace(found, values=values, times=times, source=source, notes=notes)]
+        return panel._replace(series=[series]), source
 
     def _find_borders(self, count: int) -> dict[str, int]:
         firsts, months = {}, 0
@@ -93,8 +85,8 @@ class Ett(Series):
             months += own
         return firsts
 
-    def _check_counts(self, divided: Divided) -> None:
-        super()._check_counts(replace(divided, first={"train": divided.first["train"]}))
-        if not all(map(len, divided.first.values())):
+    def _check_counts(self, series: TimeSeries) -> None:
+        super()._check_counts(replace(series, first={"train": series.first["train"]}))
+        if not all(map(len, series.first.values())):
             longest = min(_PARTS.values()) * _MONTH * self._steps
             refuse("horizon", f"at most {longest}, the values of a part", self.horizon)

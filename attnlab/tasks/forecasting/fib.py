@@ -6,9 +6,8 @@ import numpy as np
 
 from attnlab.tasks.declaration import Progress
 from attnlab.tasks.forecasting.data import baselines, windows
-from attnlab.tasks.forecasting.data.origin import Origin
 from attnlab.tasks.forecasting.data.scaling import Scaler
-from attnlab.tasks.forecasting.data.time_series import digest
+from attnlab.tasks.forecasting.data.time_series import TimeSeries, digest
 from attnlab.tasks.forecasting.data.windows import Splits, Windows, cut
 from attnlab.tasks.forecasting.task import ForecastingTask, refuse
 
@@ -47,7 +46,7 @@ class Fib(ForecastingTask):
         numbers = fibonacci(self.count)
         scaler = Scaler.fit(numbers, "minmax")
         self._scaled = scaler.apply(numbers)
-        self._origins = [Origin(numbers[-self.history :, None], (scaler,))]
+        self._origins = [TimeSeries(numbers[-self.history :, None], (scaler,))]
         train, test = shuffled_split(self.count, self.history, self.test)
         train, held_out = self._hold_out(train)
         for key, rows in (("test", train), ("validation", train), ("test", test)):

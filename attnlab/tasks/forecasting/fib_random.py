@@ -6,9 +6,8 @@ import numpy as np
 
 from attnlab.tasks.declaration import Progress
 from attnlab.tasks.forecasting.data import baselines
-from attnlab.tasks.forecasting.data.origin import Origin
 from attnlab.tasks.forecasting.data.scaling import Scaler
-from attnlab.tasks.forecasting.data.time_series import digest
+from attnlab.tasks.forecasting.data.time_series import TimeSeries, digest
 from attnlab.tasks.forecasting.data.windows import Splits, Windows
 from attnlab.tasks.forecasting.task import ForecastingTask
 
@@ -63,7 +62,7 @@ class FibRandom(ForecastingTask):
             longer = self._draw("extrapolation", self.test_windows, self.extrapolation)
             self._numbers["extrapolation"] = longer
         parts = {part: _windows(*numbers) for part, numbers in self._numbers.items()}
-        self._origins = [Origin(self._numbers["test"][0][-1][:, None])]
+        self._origins = [TimeSeries(self._numbers["test"][0][-1][:, None])]
         self._splits = Splits(
             **{part: parts.pop(part) for part in ("train", "validation", "test")},
             name=self.name,

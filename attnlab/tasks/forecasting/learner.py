@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from attnlab.tasks.base import Report
     from attnlab.tasks.forecasting.task import ForecastingTask
 
-_EXAMPLES = 8  # windows whose attention weights are saved for the figure
+_EXAMPLES, _MOST_HEADS, _MOST_CELLS = 8, 8, 48  # of the recorded attention
 
 
 class ForecastLearner(InMemoryLearner):
@@ -76,22 +76,42 @@ class ForecastLearner(InMemoryLearner):
         return found
 
     def examples(self) -> dict[str, np.ndarray] | None:
-        """Return arrays on a few test windows: `weights` (N, H, T, S) and `history` (N, S).
+        """Return attention weights on a few test windows, in order of time.
 
-        `history` is in the units of the report. `index` (N,) identifies the windows, together with
-        `ids` (N,) if there are several series. For a decoder, `ahead` (T,) is the first step that
-        each query forecasts.
+        - `weights` (N, H, T, S), of at most 8 heads; for several queries per window the mean over
+          the windows, N = 1, and longer maps are coarser, see `coarser`;
+        - `lags` (S,): the mean weight of each step of the history over windows, heads and queries;
+        - `history` (N, S) in the units of the report, and `labels` (N,) of the first targets;
+        - `ahead` (T,), for a decoder only: the first step that each query forecasts.
         """
         test = self._task.splits.test
-        chosen = test.take(test.spread(_EXAMPLES))
-        weights = self.program.attend(chosen.history)
+        rows = test.spread(_EXAMPLES)
+        windows = test.take(rows[np.argsort(test.index[rows], kind="stable")])
+        weights = self.program.attend(windows.history)
         if weights is None:
             return None
+        weights = np.asarray(weights, np.float32)
+        lags = np.nan_to_num(weights).mean(axis=(0, 1, 2))
+        weights = weights[:, :_MOST_HEADS]
+        if weights.shape[2] > 1:
+            weights = coarser(weights.mean(axis=0, keepdims=True), _MOST_CELLS)
+        labels = [str(time) for time in windows.times[:, 0]]
+        if windows.ids is not None:
+            labels = [f"{name} {label}" for name, label in zip(windows.ids, labels, strict=True)]
         ahead = self.model.ahead
         return {
-            "weights": np.asarray(weights, np.float32),
-            "history": self._task.report_units(chosen.history[:, :, 0], chosen),
-            "index": chosen.index,
-            **({} if chosen.ids is None else {"ids": chosen.ids.astype(str)}),
+            "weights": weights.astype(np.float16),
+            "lags": lags,
+            "history": self._task.report_units(windows.history[:, :, 0], windows),
+            "labels": np.array(labels),
             **({} if ahead is None else {"ahead": np.array(ahead)}),
         }
+
+
+def coarser(maps: np.ndarray, most: int) -> np.ndarray:
+    """Average neighbouring cells of maps (..., T, S), to at most `most` cells per side."""
+    for axis in (-2, -1):
+        size = maps.shape[axis]
+        cells = np.array_split(np.arange(size), min(size, most))
+        maps = np.stack([maps.take(cell, axis).mean(axis) for cell in cells], axis)
+    return maps

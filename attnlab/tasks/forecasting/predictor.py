@@ -5,23 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from attnlab.config.options import in_prose
 from attnlab.config.rules import did_you_mean
 from attnlab.errors import RequestError
-from attnlab.tasks.forecasting.data.writing.table import Ahead, csv_of, lines
+from attnlab.tasks.forecasting.table import Ahead, csv_of, lines
 from attnlab.tasks.predictor import Predictor, Request, Setting
 
 if TYPE_CHECKING:
-    from attnlab.tasks.forecasting.data.origin import Origin
+    from attnlab.tasks.forecasting.data.time_series import TimeSeries
     from attnlab.tasks.forecasting.task import ForecastingTask
     from attnlab.views.records import Figure
 
-_WORKBOOK = ".xlsx"
-# Endings of other formats: their programs can't open a CSV with such a name.
-_NOT_WRITTEN = (".xls", ".xlsm", ".xlsb", ".ods", ".json", ".parquet", ".feather")
 _STEPS = 12  # default for runs without inputs
 
 
@@ -55,7 +51,7 @@ class ForecastPredictor(Predictor):
         ),
     )
     figure = Setting("plot", "Draw the forecasts.")
-    table = "Write a CSV in the format of the run's file, or a workbook if FILE ends with .xlsx."
+    table = "Write a CSV with the columns id, time, forecast, low and high."
     task: ForecastingTask
 
     def __init__(
@@ -69,7 +65,6 @@ class ForecastPredictor(Predictor):
         id: Sequence[str],
     ) -> None:
         super().__init__(request)
-        _check_table(request.csv)
         if values is not None and history is not None:
             raise RequestError("--values and --history: give only one of them.")
         if column is not None and history is None:
@@ -87,18 +82,18 @@ class ForecastPredictor(Predictor):
             band = self.task.interval(ends, origin, own) if ends else {}
             yield Ahead(origin, origin.labels(steps), {"forecast": own, **band})
 
-    def _of_run(self) -> Sequence[Origin]:
+    def _of_run(self) -> Sequence[TimeSeries]:
         """Return the ends of the run's series, or the values of --values."""
         if self._values is None:
             return [self.task.origin(name) for name in self._ids] or self.task.origins
         if len(self._ids) > 1:
             raise RequestError("--values: give at most one --id, the series that they belong to.")
-        known = self.task.origin(self._ids[0]).ids if self._ids else ()
-        origin = replace(self.task.origin_of(self._values, *self._ids), ids=known)
+        name = self.task.origin(self._ids[0]).id if self._ids else ""
+        origin = replace(self.task.origin_of(self._values, *self._ids), id=name)
         self._note_new([origin])
         return [origin]
 
-    def _of_file(self, path: str) -> Sequence[Origin]:
+    def _of_file(self, path: str) -> Sequence[TimeSeries]:
         """Return the ends of the series in a file, or of those that --id names."""
         origins, notes = self.task.read_origins(path, self._column)
         self._note(*notes)
@@ -115,9 +110,9 @@ class ForecastPredictor(Predictor):
         self._note_new(chosen)
         return chosen
 
-    def _note_new(self, origins: Sequence[Origin]) -> None:
+    def _note_new(self, origins: Sequence[TimeSeries]) -> None:
         """Report series that the run wasn't trained on, and that are scaled by their values."""
-        from attnlab.tasks.forecasting.by_series import listed
+        from attnlab.tasks.data.corpus import listed
 
         known = {origin.id for origin in self.task.origins}
         new = [origin.id or "the one given" for origin in origins if origin.id not in known]
@@ -174,17 +169,8 @@ class ForecastPredictor(Predictor):
         return {"id": result.origin.id, "times": result.times, **columns}
 
     def csv(self, results: Sequence[Ahead]) -> bytes:
-        """Return a CSV in the format of the run's own file, or a workbook."""
-        layout = self.task.layout
-        if Path(self.request.csv or "").suffix.lower() == _WORKBOOK:
-            from attnlab.tasks.forecasting.data.writing.workbook import workbook
-
-            return workbook(results, layout)
-        text = csv_of(results, layout)
-        try:
-            return text.encode(layout.encoding)
-        except UnicodeEncodeError:
-            return text.encode("utf-8-sig")
+        """Return a CSV of the forecasts."""
+        return csv_of(results).encode()
 
     def draw(self, results: Sequence[Ahead], **settings: Any) -> Figure:
         """Draw the newest known values of some series, and their forecasts."""
@@ -209,20 +195,4 @@ def _numbers(values: str) -> list[float]:
     except ValueError:
         raise RequestError(
             f"--values: expected numbers separated by commas, got {values}."
-        ) from None
-
-
-def _check_table(file: str | None) -> None:
-    """Raise `RequestError` if --csv names a file that can't be written here."""
-    suffix = Path(file or "").suffix.lower()
-    if suffix in _NOT_WRITTEN:
-        raise RequestError(f"--csv: expected a file that ends with .csv or .xlsx, got {file}.")
-    if suffix != _WORKBOOK:
-        return
-    try:
-        import openpyxl  # noqa: F401
-    except ImportError:
-        raise RequestError(
-            f"--csv: {file} needs the package openpyxl: pip install 'attnlab[excel]', or name "
-            "a file that ends with .csv."
         ) from None

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
 
-from attnlab.tasks.forecasting.data import csv_series, windows
-from attnlab.tasks.forecasting.data.csv_series import read_series
-from attnlab.tasks.forecasting.data.divided import Divided
+from attnlab.tasks.declaration import Progress
+from attnlab.tasks.forecasting.data import windows
+from attnlab.tasks.forecasting.data.csv_series import Panel
 from attnlab.tasks.forecasting.data.scaling import Scaler
 from attnlab.tasks.forecasting.data.time_series import TimeSeries
 from attnlab.tasks.forecasting.series import Series
@@ -49,9 +48,7 @@ class Sunspots(Series):
         if self.protocol == "book":
             validation, scaler = 0.0, "minmax"
         super().__init__(
-            path=str(Path(csv_series.__file__).with_name("sunspots.csv")),
-            column="sunspots",
-            time_column="month",
+            path=str(Path(windows.__file__).with_name("sunspots.csv")),
             history=history,
             horizon=horizon,
             test=test,
@@ -61,11 +58,17 @@ class Sunspots(Series):
         )
         if self.protocol == "book" and self.horizon != 1:
             refuse("horizon", "1 if task.protocol is book", horizon)
-        self.units = "sunspots"
 
-    def _read(self) -> Sequence[TimeSeries]:
-        series = read_series(self.path, self.column, self.time_column)
-        return [replace(series, source="R's datasets::sunspots (Andrews and Herzberg, 1985)")]
+    def _read(self, progress: Progress | None) -> tuple[Panel, str]:
+        import pandas as pd
+
+        table = pd.read_csv(self.path, comment="#", dtype={"month": str})
+        values = table["sunspots"].to_numpy(np.float64)[:, None]
+        self.units = "sunspots"
+        series = TimeSeries(values, times=table["month"].tolist(), step="MS")
+        return Panel(
+            [series], "sunspots", []
+        ), "R's datasets::sunspots (Andrews and Herzberg, 1985)"
 
     def _first_targets(self, borders: Mapping[str, int], count: int) -> dict[str, np.ndarray]:
         if self.protocol != "book":
@@ -76,15 +79,15 @@ class Sunspots(Series):
             "test": windows.blocks(border, count, self.history),
         }
 
-    def _fit_targets(self, divided: Divided, order: int) -> np.ndarray:
+    def _fit_targets(self, series: TimeSeries, order: int) -> np.ndarray:
         if self.protocol != "book":
-            return super()._fit_targets(divided, order)
-        index = divided.first["train"]
+            return super()._fit_targets(series, order)
+        index = series.first["train"]
         return index[index >= order]
 
-    def _fit_scaler(self, divided: Divided, values: np.ndarray) -> Scaler:
+    def _fit_scaler(self, series: TimeSeries, values: np.ndarray) -> Scaler:
         if self.protocol != "book":
-            return super()._fit_scaler(divided, values)
+            return super()._fit_scaler(series, values)
         return Scaler.fit(values, "minmax")
 
     def _notes(self, part: str) -> list[str]:

@@ -50,8 +50,8 @@ def test_the_borders_are_months_of_the_train_validation_and_test_parts(tmp_path,
     for part, first, end in zip(("train", "validation", "test"), [24, *ends], ends, strict=False):
         index = task.splits.part(part).index
         np.testing.assert_array_equal(index, np.arange(first, end - 5 + 1))
-    assert task.origin().values[:, 0].tolist() == task.divided[0].values[-24:].tolist()
-    assert len(task.divided[0].values) == ends[-1]
+    assert task.origin().values.tolist() == task.series[0].values[-24:].tolist()
+    assert len(task.series[0].values) == ends[-1]
 
 
 def test_a_horizon_beyond_a_part_is_refused(tmp_path):
@@ -64,7 +64,7 @@ def test_a_horizon_beyond_a_part_is_refused(tmp_path):
 
 def test_targets_are_z_scores_of_the_train_part_and_mse_z_is_their_loss(tmp_path):
     task = loaded(small_ett.write(tmp_path))
-    train = task.divided[0].values[:TRAIN]
+    train = task.series[0].values[:TRAIN]
     assert task.scaler_for().offset == pytest.approx(train.mean())
     assert task.scaler_for().scale == pytest.approx(train.std())
     target = task.splits.test.target
@@ -84,7 +84,7 @@ def test_a_season_has_its_steps(tmp_path, season, name, steps):
     if season is None:
         assert "seasonal_naive" not in report.baselines
     else:
-        first, values = task.splits.test.index[0], task.divided[0].values
+        first, values = task.splits.test.index[0], task.series[0].values
         np.testing.assert_array_equal(
             report.predictions["seasonal_naive"][:5], values[first - steps : first - steps + 5]
         )
@@ -116,7 +116,7 @@ def test_files_that_are_missing_short_or_damaged_are_named(tmp_path):
     ):
         loaded(tmp_path)
     (tmp_path / "ETTh1.csv").write_bytes(gzip.compress(bytes(999))[:-9])
-    with pytest.raises(RequestError, match=r"ETTh1\.csv: can't be read: "):
+    with pytest.raises(RequestError, match=r"ETTh1\.csv can't be read: "):
         loaded(tmp_path)
 
 
@@ -141,7 +141,7 @@ def test_a_download_that_is_not_the_published_file_is_refused(tmp_path):
     with serving({"/ETTh1.csv": b"date,OT\n2016-07-01 00:00:00,1\n"}) as server:
         task = Ett(url=server.url)
         task.cache = tmp_path / "cache"
-        with pytest.raises(RequestError, match="expected a file with SHA-256"):
+        with pytest.raises(RequestError, match="expected the file with SHA-256"):
             task.load(0)
 
 
@@ -162,7 +162,7 @@ def test_the_list_shows_available_files(tmp_path, capsys):
     assert main(["data", "list", "ett", "--path", str(tmp_path)]) == 0
     out = capsys.readouterr().out
     (row,) = (line.split() for line in out.splitlines() if line.startswith("ETT"))
-    assert row == ["ETTh1", "1,925", "2016-07-01", "00:00", "2016-09-19", "04:00", "no"]
+    assert row == ["ETTh1", "1,925", "2016-07-01T00:00", "2016-09-19T04:00", "no"]
     assert max(map(len, out.splitlines())) <= 80
     assert main(["data", "list", "ett", "seris=ETTh1"]) == 2
     assert "with a setting of ett: series, path, url." in capsys.readouterr().err

@@ -58,7 +58,7 @@ def test_a_report_has_the_interval_and_its_coverage():
 
 def test_validation_errors_beyond_the_horizon_end_with_the_part(tmp_path):
     path = tmp_path / "x.csv"
-    path.write_text("\n".join(map(str, range(200))))
+    path.write_text("\n".join(["x", *map(str, range(200))]))
     task = Series(path=str(path), history=5, horizon=2)
     splits = task.load(0)
     ahead = task.validation_targets()
@@ -70,7 +70,7 @@ def test_validation_errors_beyond_the_horizon_end_with_the_part(tmp_path):
 
 def test_an_interval_is_put_around_forecasts_in_natural_units(tmp_path):
     path = tmp_path / "x.csv"
-    path.write_text("\n".join(map(str, range(200))))
+    path.write_text("\n".join(["x", *map(str, range(200))]))
     task = Series(path=str(path), history=5)
     task.load(0)
     ends = {"low": [-1.0, None], "high": [2.0, None]}

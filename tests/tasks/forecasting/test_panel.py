@@ -11,8 +11,6 @@ from scipy import stats
 
 from attnlab.compare.selection import Filters
 from attnlab.errors import RequestError
-from attnlab.tasks.forecasting.data.csv_series import read_panel, read_series
-from attnlab.tasks.forecasting.data.reading.rows import Reading
 from attnlab.tasks.forecasting.series import Series
 
 LENGTHS = {"a": 40, "b": 61, "c": 53}
@@ -44,9 +42,10 @@ def write(tmp_path):
     return write
 
 
-def panel(path, ids="unique_id", **given):
+def panel(path, ids="unique_id", times="ds", **given):
     """A loaded task."""
-    task = Series(path=path, id_column=ids, **{"history": 5, "horizon": 2, **given})
+    given = {"history": 5, "horizon": 2, **given}
+    task = Series(path=path, id_column=ids, time_column=times, **given)
     task.load(0)
     return task
 
@@ -109,14 +108,14 @@ def walks(lengths, seed=3):
 
 
 def lines_of(series):
-    return [(name, at + 1, value) for name, own in series.items() for at, value in enumerate(own)]
+    return [(name, value) for name, own in series.items() for value in own]
 
 
 def test_measures_are_those_of_the_m4_competition(write):
     """Its definitions, in plain Python, on the last values of each series."""
     series = walks({"W1": 60, "W2": 85, "W3": 71})
     settings = dict(history=8, horizon=13, test=13, validation=13, period=None)
-    task = panel(write(lines_of(series)), **settings)
+    task = panel(write(lines_of(series), "unique_id,y"), times=None, **settings)
     report = task.report(task.splits.test.target)
     smape, mase = [], []
     for values in series.values():
@@ -136,7 +135,7 @@ def test_measures_are_those_of_the_m4_competition(write):
 
 def test_metrics_of_each_series_and_their_means(write):
     series = walks(LENGTHS)
-    task = panel(write(lines_of(series)), test=9, validation=5)
+    task = panel(write(lines_of(series), "unique_id,y"), times=None, test=9, validation=5)
     test = task.splits.test
     forecast = test.target + np.random.default_rng(1).normal(size=test.target.shape)
     report = task.report(forecast)
@@ -156,7 +155,14 @@ def test_metrics_of_each_series_and_their_means(write):
 
 def test_linear_baselines_are_fitted_on_all_series(write):
     series = {name: 0.5 ** np.arange(30) * scale for name, scale in (("a", 1), ("b", 400))}
-    task = panel(write(lines_of(series)), history=13, test=4, validation=4, horizon=1)
+    task = panel(
+        write(lines_of(series), "unique_id,y"),
+        times=None,
+        history=13,
+        test=4,
+        validation=4,
+        horizon=1,
+    )
     report = task.report(task.splits.test.target)
     assert report.baselines["linear_ar12"]["mase"] < 1e-6
     assert "linear_ar24" not in report.baselines
@@ -171,79 +177,6 @@ def test_series_that_are_too_short_are_left_out_by_name(write):
         panel(write(rows(dict.fromkeys("abc", 7))))
 
 
-def test_a_file_whose_times_start_again_names_the_column_of_ids(write):
-    path = write(rows())
-    with pytest.raises(RequestError, match=r"both have 2020-01-.*set task\.id_column=unique_id;"):
-        read_series(path, None, "auto")
-    assert len(read_series(path, "y", None).values) == sum(LENGTHS.values())
-
-
-DAYS = [f"2020-01-{day:02}" for day in range(1, 9)]
-FORMS = {
-    "date,store,sales": (
-        [(day, s, n * s) for n, day in enumerate(DAYS) for s in (1, 2)],
-        ["store"],
-    ),
-    "id,ds,y": ([(n, t, t + n) for n in (7, 8) for t in range(9)], ["id"]),
-    "unit,step_no,x,y": ([(u, t, t % 2, t) for u in "ab" for t in range(9)], ["unit"]),
-    "date,shop,visitors,sales": (
-        [(day, s, n // 2, n) for s in "xy" for n, day in enumerate(DAYS)],
-        ["shop"],
-    ),
-    "date,store,item,sales": (
-        [(day, s, i, n) for n, day in enumerate(DAYS) for s in (1, 2) for i in (1, 2)],
-        ["store", "item"],
-    ),
-}
-
-
-@pytest.mark.parametrize("header", FORMS)
-def test_columns_that_identify_series_are_named(write, header):
-    lines, ids = FORMS[header]
-    path = write(lines, header)
-    with pytest.raises(RequestError) as refused:
-        read_series(path, None, "auto")
-    named = ids[0] if len(ids) == 1 else f"[{','.join(ids)}]"
-    assert f"set task.id_column={named}; " in str(refused.value)
-    found = read_panel(path, header.rpartition(",")[2], "auto", Reading(ids=ids))
-    assert len(found) == 2 ** len(ids)
-    assert {len(each.values) for each in found} == {len(lines) // len(found)}
-
-
-def test_stretches_of_labels_without_any_order_are_a_note(write):
-    lines = [(shop, at % 3) for shop in "xy" for at in range(8)]
-    notes = read_series(write(lines, "shop,y"), None, "auto").notes
-    assert "if each is a series, set task.id_column=shop." in notes[-1]
-    (one, other) = read_panel(write(lines, "shop,y"), "y", "auto", Reading(ids=["shop"]))
-    assert len(one.values) == len(other.values) == 8 and len(one.notes) == 1
-
-
-def test_one_column_of_ids_is_not_enough_if_two_are_needed(write):
-    lines = [(d, s, i, d) for d in range(1, 9) for s in (1, 2) for i in (1, 2)]
-    with pytest.raises(RequestError, match=r"set task\.id_column=\[store,item\];"):
-        read_panel(write(lines, "ds,store,item,y"), "y", "auto", Reading(ids=["store"]))
-
-
-@pytest.mark.parametrize("newest_first", [False, True])
-def test_a_count_within_each_id_shows_several_series(write, newest_first):
-    blocks = [(name, at, 7 * at) for name in "ab" for at in range(1, 9)]
-    for lines in (blocks, sorted(blocks, key=lambda line: line[1])):
-        lines = lines[::-1] if newest_first else lines
-        with pytest.raises(
-            RequestError, match=r"'n' counts the rows of each 'c': .*set task.id_column=c;"
-        ):
-            read_panel(write(lines, "c,n,y"), "y", "auto")
-
-
-def test_ids_are_found_though_they_are_the_last_numbers_or_three(write):
-    lines = [(day, 7 * day, shop) for shop in (1, 2) for day in range(1, 9)]
-    with pytest.raises(RequestError, match=r"set task\.id_column=shop;"):
-        read_panel(write(lines, "ds,y,shop"), None, "auto")
-    lines = [(*ids, d, d) for ids in np.ndindex(2, 2, 2) for d in range(1, 9)]
-    with pytest.raises(RequestError, match=r"set task\.id_column=\[r,s,i\];"):
-        read_panel(write(lines, "r,s,i,ds,y"), "y", "auto")
-
-
 def test_a_series_of_one_row_is_too_short_but_not_an_error(write):
     assert len(panel(write([*rows(), ("new", "2020-01-01", 5)])).splits.test.index)
     with pytest.raises(RequestError, match="None of the 9 series is long enough"):
@@ -255,22 +188,24 @@ def test_a_gap_or_an_empty_id_names_the_series(write):
     with pytest.raises(RequestError, match=r"expected 2020-02-07 after .* \(series b\)"):
         panel(write(lines))
     task = panel(write(lines), missing="interpolate")
-    assert task.divided[1].values[30] == 2030 and len(task.divided[1].values) == LENGTHS["b"]
-    with pytest.raises(RequestError, match="row 3, column 'unique_id': expected the id"):
-        panel(write([("a", 1, 2), ("", 2, 3), ("a", 3, 4)]))
+    assert task.series[1].values[30] == 2030 and len(task.series[1].values) == LENGTHS["b"]
+    with pytest.raises(RequestError, match=r"line 3: task\.id_column: expected an id"):
+        panel(write([("a", 2), ("", 3), ("a", 4)], "unique_id,y"), times=None)
+    with pytest.raises(RequestError, match=r"line 14: .* got '2020-01-12' as in line .*series a"):
+        panel(write([*rows()[:12], ("a", "2020-01-12", 5), ("a", "2020-01-12", 6)]))
 
 
 def test_forecasts_of_each_series_or_of_some(write, tmp_path):
     path = write(rows())
     task = panel(path)
     task.save(tmp_path)
-    task = Series(path=path, id_column="unique_id", history=5, horizon=2)
+    task = Series(path=path, id_column="unique_id", time_column="ds", history=5, horizon=2)
     task.load_from(tmp_path)
 
     def predict(history):
         return np.repeat(history[:, -1, :1], 2, axis=1)
 
-    made = task._next(predict, task.origins, 3)
+    made = task._forecast(predict, task.origins, 3)
     last = [level(name, count - 1) for name, count in LENGTHS.items()]
     np.testing.assert_allclose(made, np.repeat(np.array(last)[:, None], 3, axis=1), rtol=1e-6)
     assert task.origin("b").labels(1) == ["2020-03-09"]

@@ -39,15 +39,18 @@ def table(tmp_path_factory):
 @pytest.fixture(scope="module")
 def folder(compose, table, no_figures):
     small = ("model.units=3", "model.cell=simple", "trainer.epochs=2", "trainer.batch_size=97")
-    words = (f"task.path={table}", "task.id_column=shop", "task.history=5", "task.validation=25")
+    words = (
+        *(f"task.path={table}", "task.id_column=shop", "task.history=5", "task.validation=25"),
+        *("task.separator=semicolon", "task.decimal=comma"),
+    )
     return run(compose("task=series", "attention=bahdanau", *words, *small, "trainer.jit=false"))
 
 
 def test_forecasts_are_made_for_all_or_named_series(folder, capsys):
     assert main(["forecast", str(folder), "--steps", "2", "--csv", "-"]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert lines[0] == "shop;date;sold;low;high"
-    assert [line.split(";")[:2] for line in lines[1::2]] == [
+    assert lines[0] == "id,time,forecast,low,high"
+    assert [line.split(",")[:2] for line in lines[1::2]] == [
         ["north", "2020-03-01"],
         ["south", "2020-03-12"],
     ]
@@ -103,6 +106,6 @@ def test_an_mlflow_model_accepts_histories_of_any_series(folder):
     ends = task.serve(model, steps=3)
     assert ends.shape == (2, 3)
     np.testing.assert_allclose(task.serve(model, steps=3, id="south"), ends[1], rtol=1e-4)
-    known = task.origin("south").values[:, 0]
+    known = task.origin("south").values
     np.testing.assert_allclose(task.serve(model, known, 3, "south"), ends[1], rtol=1e-4)
     assert ServedModel(trained).predict(np.stack([known, known])).shape == (2, 1)

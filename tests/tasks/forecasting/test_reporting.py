@@ -3,10 +3,9 @@
 import numpy as np
 import pytest
 
-from attnlab.tasks.forecasting.by_series import SeriesScores
 from attnlab.tasks.forecasting.data.measures import Yardstick, errors
 from attnlab.tasks.forecasting.data.windows import Windows
-from attnlab.tasks.forecasting.report import build_report, skill
+from attnlab.tasks.forecasting.report import build_report
 
 TARGET = np.array([[1.0], [2.0], [5.0]])
 
@@ -27,40 +26,46 @@ def test_errors_by_hand():
     assert "nrmse" not in errors(TARGET, TARGET, Yardstick(2.0, 0.5))
 
 
-def test_skill_is_one_for_perfect_zero_for_equal_and_negative_for_worse():
-    assert [skill(error, 2.0) for error in (0.0, 2.0, 5.0)] == [1.0, 0.0, -1.5]
-
-
-def scored(target, ids=None, **errors_of):
-    """Scores of baselines with the given errors on targets (N, 1)."""
+def skills(target, ids=None, forecast=1.0, **errors_of):
+    """Skills of a forecast against baselines with the given errors on targets (N, 1)."""
     target = np.asarray(target, float).reshape(-1, 1)
     ids = None if ids is None else np.array(ids, dtype=object)
-    windows = Windows(None, None, np.arange(len(target)), target, target, ids)
-    scores = SeriesScores(windows, dict.fromkeys(windows.by_series(), Yardstick(1.0, 1.0)))
-    for name, error in errors_of.items():
-        scores.add(name, target + np.reshape(error, (-1, 1)))
-    return scores
+    windows = Windows(None, None, np.arange(len(target)), target, target.astype(str), ids)
+    report = build_report(
+        windows,
+        target + forecast,
+        {name: target + np.reshape(error, (-1, 1)) for name, error in errors_of.items()},
+        oracles=(),
+        units="",
+        yardsticks=dict.fromkeys(windows.by_series(), Yardstick(1.0, 1.0)),
+        notes=[],
+    )
+    return report.skills
+
+
+@pytest.mark.parametrize(("error", "expected"), [(0.0, 1.0), (2.0, 0.0), (5.0, -1.5)])
+def test_skill_is_one_for_perfect_zero_for_equal_and_negative_for_worse(error, expected):
+    assert skills(TARGET, forecast=error, other=2.0) == {"other": expected}
 
 
 def test_there_is_no_skill_against_a_baseline_without_error():
     """Fixed: it was thousands below zero, without meaning."""
     rounding = float(np.finfo(np.float32).eps * np.ptp(TARGET))
-    scores = scored(TARGET, right=rounding / 2, wrong=2 * rounding)
-    assert scores.are_rounding("right") and not scores.are_rounding("wrong")
-    assert skill(1.0, 0.5, is_rounding=True) is None and skill(1.0, 0.0) is None
-    assert scored(np.zeros(3), right=0.0).are_rounding("right")
+    found = skills(TARGET, right=rounding / 2, wrong=2 * rounding)
+    assert found["right"] is None and found["wrong"] < -1e6
+    assert skills(np.zeros(3), right=0.0) == {"right": None}
 
 
 def test_rounding_is_judged_by_the_spread_of_each_series_not_by_its_level():
     """Fixed: a linear baseline with an error of 0.31 at 1e12 + 100 counted as one without error."""
     far, near = 1e12 + 100 * np.sin(np.arange(8.0)), np.sin(np.arange(8.0))
-    assert not scored(far, wrong=0.31).are_rounding("wrong")
-    assert scored(far, right=1e-5).are_rounding("right")  # of 1e12 float64 has no more digits
-    assert not scored(near * 1e-9, wrong=1e-13).are_rounding("wrong")
+    assert skills(far, wrong=0.31)["wrong"] is not None
+    assert skills(far, right=1e-5)["right"] is None  # of 1e12 float64 has no more digits
+    assert skills(near * 1e-9, wrong=1e-13)["wrong"] is not None
     both, ids = np.concatenate([far, near]), ["far"] * 8 + ["near"] * 8
     errors = np.repeat([1e-5, 0.01], 8)
-    scores = scored(both, ids, wrong=errors, right=errors * np.repeat([1, 1e-8], 8))
-    assert scores.are_rounding("right") and not scores.are_rounding("wrong")
+    found = skills(both, ids, wrong=errors, right=errors * np.repeat([1, 1e-8], 8))
+    assert found["right"] is None and found["wrong"] is not None
 
 
 def test_the_table_has_some_of_many_windows_and_scores_use_all(monkeypatch):

@@ -1,17 +1,21 @@
 """Baseline forecasts without neural networks.
 
-Each function returns forecasts (N, horizon) in the units of its inputs. `past` is (N, L): the L
-values before each target, newest last.
+The functions with an argument `past` (N, L), the L values before each target, newest last, return
+forecasts (N, horizon) in its units.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+
 import numpy as np
 
+from attnlab.tasks.forecasting.data import windows
 from attnlab.tasks.forecasting.data.ridge import Known, ridge
+from attnlab.tasks.forecasting.data.time_series import TimeSeries
 
 GOLDEN_RATIO = (1.0 + 5.0**0.5) / 2.0
-ORDERS = (12, 24)  # of the linear autoregressions
+ORDERS = (24, 12)  # of the linear autoregression: the first for which there are enough values
 
 
 def persistence(past: np.ndarray, horizon: int = 1) -> np.ndarray:
@@ -54,8 +58,12 @@ def autoregression(train: np.ndarray, targets: np.ndarray, past: np.ndarray) -> 
         targets: (M, horizon).
         past: (N, L) histories to forecast from, L >= order.
     """
-    coefficients = np.linalg.lstsq(_with_intercept(train), targets, rcond=None)[0]
-    return _with_intercept(past[:, past.shape[1] - train.shape[1] :]) @ coefficients
+
+    def with_intercept(rows: np.ndarray) -> np.ndarray:
+        return np.column_stack([rows, np.ones(len(rows))])
+
+    coefficients = np.linalg.lstsq(with_intercept(train), targets, rcond=None)[0]
+    return with_intercept(past[:, past.shape[1] - train.shape[1] :]) @ coefficients
 
 
 def nlinear(
@@ -74,34 +82,122 @@ def nlinear(
         past: (N, L) windows to forecast from, L >= S.
         held_out: (K, S) and (K, horizon).
     """
-    found = ridge(*_from_newest(train, targets), held_out and _from_newest(*held_out))
+
+    def from_newest(rows: np.ndarray, wanted: np.ndarray) -> Known:
+        return rows[:, :-1] - rows[:, -1:], wanted - rows[:, -1:]
+
+    linear_map = ridge(*from_newest(train, targets), held_out and from_newest(*held_out))
     past = past[:, past.shape[1] - train.shape[1] :]
-    return past[:, -1:] + found(_differences(past))
-
-
-def _from_newest(windows: np.ndarray, targets: np.ndarray) -> Known:
-    """Subtract the newest value of each window from window and targets."""
-    return _differences(windows), targets - windows[:, -1:]
-
-
-def _differences(windows: np.ndarray) -> np.ndarray:
-    """Return the values before the newest one, minus the newest one: (N, S - 1)."""
-    return windows[:, :-1] - windows[:, -1:]
+    return past[:, -1:] + linear_map(past[:, :-1] - past[:, -1:])
 
 
 def linear(
     train: np.ndarray, targets: np.ndarray, past: np.ndarray, held_out: Known | None = None
 ) -> dict[str, np.ndarray]:
-    """Return the forecasts of all linear models that can be fitted on (M, K) histories, by name."""
-    found = {
-        f"linear_ar{order}": autoregression(train[:, -order:], targets, past)
-        for order in ORDERS
-        if order <= min(train.shape[1], past.shape[1]) and len(train) > order + 1
-    }
+    """Return the forecasts of the linear models that can be fitted on (M, K) histories, by name."""
+    forecasts = {}
+    for order in ORDERS:
+        if order <= min(train.shape[1], past.shape[1]) and len(train) > order + 1:
+            forecasts[f"linear_ar{order}"] = autoregression(train[:, -order:], targets, past)
+            break
     if train.shape[1] <= past.shape[1] and len(train) > train.shape[1]:
-        found["nlinear"] = nlinear(train, targets, past, held_out)
-    return found
+        forecasts["nlinear"] = nlinear(train, targets, past, held_out)
+    return forecasts
 
 
-def _with_intercept(past: np.ndarray) -> np.ndarray:
-    return np.column_stack([past, np.ones(len(past))])
+def repeated(
+    series: Sequence[TimeSeries], part: str, horizon: int, period: int | None
+) -> tuple[dict[str, np.ndarray], list[str]]:
+    """Forecast each series by its last value, its season, and its mean, in natural units.
+
+    Returns the forecasts (N, horizon) by name, and notes on missing ones.
+    """
+    forecasts: dict[str, list[np.ndarray]] = {"persistence": [], "seasonal_naive": []}
+    forecasts["train_mean"] = []
+    has_season = bool(period) and period <= _shortest_past(series, part)
+    for own in series:
+        first = own.first[part]
+        last = windows.histories(own.values, first, 1)
+        forecasts["persistence"].append(persistence(last, horizon))
+        if has_season:
+            past = windows.histories(own.values, first, period)
+            forecasts["seasonal_naive"].append(seasonal_naive(past, period, horizon))
+        mean = np.mean(own.scaled[: own.train_end])  # scaled: avoids rounding of large values
+        mean = float(own.scalers[0].invert(mean))
+        forecasts["train_mean"].append(constant(mean, len(first), horizon))
+    missing = [_missing("seasonal_naive", period, part)] if period and not has_season else []
+    return {name: np.concatenate(own) for name, own in forecasts.items() if own}, missing
+
+
+def linear_maps(
+    series: Sequence[TimeSeries],
+    part: str,
+    history: int,
+    horizon: int,
+    fit_targets: Callable[[TimeSeries, int], np.ndarray],
+) -> tuple[dict[str, np.ndarray], list[str]]:
+    """Forecast with a linear autoregression and NLinear, fitted on all series, in model units.
+
+    Args:
+        series: the series to forecast.
+        part: the part whose windows are forecast.
+        history: number of values that NLinear reads.
+        horizon: steps to forecast.
+        fit_targets: returns the positions of the first train targets of a series, given the number
+            of values that are needed before each.
+
+    Returns:
+        The forecasts (N, horizon) by name, and notes on missing ones.
+    """
+
+    def fitting(order: int, spare: int) -> list[np.ndarray] | None:
+        """Return the first targets of each series to fit on; None if there are too few."""
+        first = [own.unfilled(fit_targets(own, order), horizon) for own in series]
+        enough = order <= _shortest_past(series, part) and sum(map(len, first)) > order + spare
+        return first if enough else None
+
+    def known(first: Sequence[np.ndarray], length: int) -> np.ndarray:
+        pairs = zip(series, first, strict=True)
+        return _join([windows.histories(own.scaled, at, length) for own, at in pairs])
+
+    def known_and_targets(first: Sequence[np.ndarray], length: int) -> Known:
+        pairs = zip(series, first, strict=True)
+        targets = _join([windows.targets(own.scaled, at, horizon) for own, at in pairs])
+        return known(first, length), targets
+
+    forecasts, notes = {}, []
+    tested = [own.first[part] for own in series]
+    for order in ORDERS:
+        if first := fitting(order, 1):  # 1: the intercept
+            forecasts[f"linear_ar{order}"] = autoregression(
+                *known_and_targets(first, order), known(tested, order)
+            )
+            break
+    else:
+        notes.append(_missing(f"linear_ar{ORDERS[-1]}", ORDERS[-1], part))
+    if first := fitting(history, 0):
+        held_out = None
+        if "validation" in series[0].first:
+            held_out = known_and_targets([own.first["validation"] for own in series], history)
+        train = known_and_targets(first, history)
+        forecasts["nlinear"] = nlinear(*train, known(tested, history), held_out)
+    else:
+        notes.append(_missing("nlinear", history, part))
+    return forecasts, notes
+
+
+def _shortest_past(series: Sequence[TimeSeries], part: str) -> int:
+    """Return the number of values before the earliest target of a part."""
+    return min(int(own.first[part].min()) for own in series)
+
+
+def _missing(baseline: str, needed: int, part: str) -> str:
+    return (
+        f"The baseline {baseline} is left out: it needs {needed} values before every target of "
+        f"the {part} part, and enough train targets to be fitted on."
+    )
+
+
+def _join(arrays: Sequence[np.ndarray]) -> np.ndarray:
+    """Concatenate arrays; a single one is not copied, since it may be a view."""
+    return arrays[0] if len(arrays) == 1 else np.concatenate(arrays)

@@ -1,174 +1,354 @@
-"""Read series from a CSV file, in order of time and equally spaced."""
+"""Read series from a CSV file in its declared form; anything else is refused in one sentence."""
 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple, NoReturn
 
 import numpy as np
 
 from attnlab.errors import RequestError
-from attnlab.tasks.forecasting.data.reading.columns import TimeColumns
-from attnlab.tasks.forecasting.data.reading.ids import likely_ids, rows_by_id, several_series
-from attnlab.tasks.forecasting.data.reading.rows import Columns, Reading, read_columns
+from attnlab.tasks.data.corpus import listed
+from attnlab.tasks.data.readers import read_rows
+from attnlab.tasks.forecasting.data.steps import find_step, time_labels
 from attnlab.tasks.forecasting.data.time_series import TimeSeries
-from attnlab.tasks.forecasting.data.times import Calendar, Counts
-from attnlab.tasks.forecasting.data.writing.layout import layout_of
 
-_MOST_STEPS = 10  # most steps per row if gaps are filled
-
-
-def read_series(
-    path: str | Path,
-    column: str | int | None = None,
-    time_column: str | int | Sequence[str | int] | None = None,
-    reading: Reading | None = None,
-) -> TimeSeries:
-    """Read one column of a CSV file as a series; see `read_panel`, which raises the same."""
-    (series,) = read_panel(path, column, time_column, reading)
-    return series
-
-
-def read_panel(
-    path: str | Path,
-    column: str | int | None = None,
-    time_column: str | int | Sequence[str | int] | None = None,
-    reading: Reading | None = None,
-) -> list[TimeSeries]:
-    """Read one column of a CSV file as a series, or as a series per id if `reading` has ids.
-
-    Series are returned in the order in which the file first names them.
-
-    Raises:
-        RequestError: see `read_columns` and `series_of`.
-    """
-    reading = reading or Reading()
-    columns = read_columns(path, column, time_column, reading)
-    layout = layout_of(columns.table, columns.place, columns.times, columns.id_places)
-    found = []
-    for ids, rows in rows_by_id(columns.table, columns.id_places).items():
-        try:
-            series = series_of(columns.take(rows) if ids else columns, reading)
-        except RequestError as error:
-            raise RequestError(
-                f"{error} (series {'/'.join(ids)})" if ids else str(error)
-            ) from error
-        found.append(replace(series, ids=ids, layout=layout))
-    return found
-
-
-def series_of(columns: Columns, reading: Reading) -> TimeSeries:
-    """Make a series of rows, which must be equally spaced after sorting by time.
-
-    Raises:
-        RequestError: a time is repeated or missing, or the first or last row lacks a number.
-    """
-    path = columns.table.path
-    rows = _Timed(columns.numbers, [*map(str, range(len(columns.numbers)))], notes=columns.notes)
-    if columns.times is not None:
-        rows = _in_order(columns, columns.times, reading)
-    filled = np.isnan(rows.numbers).any(axis=1)
-    rows = _interpolated(path, rows) if filled.any() else rows
-    return TimeSeries(
-        values=rows.numbers[:, 0],
-        times=rows.labels,
-        name=columns.table.header[columns.place],
-        source=str(path),
-        inputs=rows.numbers[:, 1:] if reading.inputs else None,
-        step=rows.step or None,
-        filled=filled if filled.any() else None,
-        notes=rows.notes,
-    )
+FIRST = "first"  # the first column, whatever its name
+SEPARATORS = {"comma": ",", "semicolon": ";", "tab": "\t"}
+_MISSING = ("", "na", "nan", "null")  # cells without a number, in lower case
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?", re.ASCII | re.IGNORECASE)
+_ISO = re.compile(
+    r"(?P<local>\d{4}(-\d\d)?|\d{8}|\d{4}-\d\d-\d\d)"
+    r"|(?P<clock>\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d{1,6})?)?)"
+    r"(?P<offset>Z|[+-]\d\d(:?\d\d)?)?",
+    re.ASCII,
+)
+_SHORT = np.timedelta64(20, "h")  # shorter steps are below a day, even a day of 23 hours
+_MOST_STEPS = 10  # most steps per row if missing rows are filled
 
 
 @dataclass(frozen=True)
-class _Timed:
-    numbers: np.ndarray  # (n, 1 + K), NaN: to be interpolated
-    labels: list[str]
-    step: str = ""
-    notes: tuple[str, ...] = ()
+class Form:
+    """The declared form of a file; see the settings of conf/task/series.yaml."""
+
+    column: str | int | None = None
+    inputs: Sequence[str | int] = ()
+    time_column: str | int | None = FIRST
+    time_format: str | None = None
+    id_column: str | int | None = None
+    separator: str = "comma"
+    decimal: str = "point"
+    missing: str = "refuse"
 
 
-def _in_order(columns: Columns, found: TimeColumns, reading: Reading) -> _Timed:
-    """Sort rows by time, and check that they are equally spaced."""
-    place = f"{columns.table.path}: column {found.name!r}"
-    if len(columns.numbers) == 1:  # of one of several series
-        return _Timed(columns.numbers, found.texts, notes=columns.notes)
-    lines, instants = columns.lines, found.times.instants
-    order = np.argsort(instants, kind="stable")
-    doubled = np.flatnonzero(instants[order][1:] == instants[order][:-1])
-    if len(doubled):
-        first, second = order[doubled[0] : doubled[0] + 2]
-        more = f" ({len(doubled)} such times)" if len(doubled) > 1 else ""
-        advice = "task.time_column=null takes the rows in file order"
-        if ids := _other_ids(columns, found):
-            advice = several_series(ids)
+class Panel(NamedTuple):
+    """The series of a file, in the order in which the file names them."""
+
+    series: list[TimeSeries]
+    name: str  # of the column of values
+    notes: list[str]  # what was done to the rows, in sentences
+
+
+def read_panel(path: str | Path, form: Form, key: str = "task.path") -> Panel:
+    """Read a column of a CSV file as one series, or as a series per id.
+
+    The first row has the names of the columns. Times are ISO 8601, or `form.time_format`. Rows
+    are sorted by time and must be equally spaced. A file of one column, and one whose
+    `time_column` is None, is in order of time. Times with an offset from UTC become UTC if rows are
+    less than a day apart; otherwise the offset is dropped.
+
+    Args:
+        path: the file, in UTF-8, plain or gzipped.
+        form: its form.
+        key: the setting that names the file, for messages.
+
+    Raises:
+        RequestError: the file has another form; the message names the line, the cell and the
+            setting.
+    """
+    return _Reader(Path(path).expanduser(), form, key).read()
+
+
+class _Reader:
+    def __init__(self, path: Path, form: Form, key: str) -> None:
+        self.path, self.form, self.key = path, form, key
+        (self.header, *self.rows), (first, *self.lines) = read_rows(
+            path, key, SEPARATORS[form.separator], f" (task.separator={form.separator})"
+        )
+        for number, line in enumerate([first, *self.lines], 1):
+            if line != number:
+                self.refuse(number, "expected a row, got an empty line or a cell with a line break")
+        self.header = [name.strip() for name in self.header]
+        for name in self.header:
+            if name and self.header.count(name) > 1:
+                raise RequestError(f"{key}: {path} has several columns named {name!r}.")
+        others = [mark for mark in [*SEPARATORS.values(), "|"] if mark in self.header[0]]
+        if len(self.header) == 1 and others:
+            raise RequestError(
+                f"task.separator: expected the separator of {path}, got {form.separator}: its "
+                f"first row would be one cell, {self.header[0]!r}."
+            )
+
+    def refuse(self, line: int, problem: str) -> NoReturn:
+        raise RequestError(f"{self.key}: {self.path}, line {line}: {problem}.")
+
+    def read(self) -> Panel:
+        form, places = self.form, {}
+        if form.time_column is not None and len(self.header) > 1:
+            places["time_column"] = self.find(form.time_column, "time_column")
+        if form.id_column is not None:
+            places["id_column"] = self.find(form.id_column, "id_column")
+        inputs = [self.find(column, "inputs") for column in form.inputs]
+        taken = [*places.values(), *inputs]
+        if form.column is None:
+            free = [at for at in range(len(self.header)) if at not in taken]
+            if len(free) != 1:
+                raise RequestError(
+                    f"task.column: expected the column of values in {self.path}. {self.columns()}"
+                )
+            (place,) = free
+        else:
+            place = self.find(form.column, "column")
+        for number, at in enumerate([*taken, place]):
+            if at in taken[:number]:
+                raise RequestError(
+                    "task.column, task.inputs, task.id_column and task.time_column (by default the "
+                    f"first column; null: none): expected different columns of {self.path}, got "
+                    f"{self.header[at]!r} twice. {self.columns()}"
+                )
+        columns = [self.numbers(place, "column", form.column)]
+        columns += [
+            self.numbers(at, "inputs", column)
+            for at, column in zip(inputs, form.inputs, strict=True)
+        ]
+        self.values = np.column_stack(columns)
+        self.notes: list[str] = []
+        if "time_column" in places:
+            self.times(places["time_column"])
+        else:
+            self.instants = None
+            self.notes.append(
+                f"{self.path} is read without times (task.time_column): the order of the rows is "
+                "taken as that of time, oldest first."
+            )
+        rows: dict[str, list[int]] = {}
+        if "id_column" in places:
+            for number, row in enumerate(self.rows):
+                name = row[places["id_column"]].strip()
+                if not name:
+                    self.refuse(self.lines[number], "task.id_column: expected an id, got none")
+                rows.setdefault(name, []).append(number)
+        else:
+            rows[""] = [*range(len(self.rows))]
+        series = [self.series(name, np.array(own)) for name, own in rows.items()]
+        name = self.header[place] or f"column {place + 1}"
+        return Panel(series, name, [*dict.fromkeys(self.notes)])
+
+    def columns(self) -> str:
+        names = [f"{number} {name!r}" for number, name in enumerate(self.header, 1)]
+        return f"Columns by position and name: {listed(names, 20)}."
+
+    def find(self, column: str | int, setting: str) -> int:
+        """Return the place of a column: a name, else a position from 1."""
+        if column == FIRST:
+            return 0
+        if str(column) in self.header:
+            return self.header.index(str(column))
+        if str(column).isdecimal() and 1 <= int(column) <= len(self.header):
+            return int(column) - 1
         raise RequestError(
-            f"{place}: expected each time once, but rows {lines[first]} and {lines[second]} both "
-            f"have {found.texts[first]}{more}; {advice}"
+            f"task.{setting}: {self.path} has no column {column!r}. {self.columns()}"
         )
-    notes = columns.notes
-    if np.any(order[1:] < order[:-1]):
-        newest_first = np.all(order[1:] < order[:-1])
-        how = "newest first" if newest_first else "out of order"
-        notes = (*notes, f"{place}: the rows are {how}, so they were sorted.")
-    times, step = found.times.take(order).regular()
-    rows = _Timed(columns.numbers[order], times.labels(step), step, notes)
-    return _on_grid(place, rows, times, lines[order], reading.missing)
 
+    def numbers(self, place: int, setting: str, column: str | int | None) -> np.ndarray:
+        """Return the numbers of a column, (n,) float64; NaN for missing ones."""
+        name, decimal = self.header[place], self.form.decimal
+        if str(column) != name and self.number(name) is not None:
+            self.refuse(1, f"expected the names of the columns, got the number {name}")
+        numbers = np.full(len(self.rows), math.nan)
+        for number, row in enumerate(self.rows):
+            cell = row[place].strip()
+            if cell.casefold() in _MISSING:
+                if self.form.missing == "refuse":
+                    self.refuse(
+                        self.lines[number],
+                        f"task.{setting}: expected a number in column {name!r}, got {cell!r}; "
+                        "task.missing=interpolate fills such cells",
+                    )
+            elif (value := self.number(cell)) is None:
+                self.refuse(
+                    self.lines[number],
+                    f"task.{setting}: expected a number with a decimal {decimal} in column "
+                    f"{name!r}, got {cell!r} (task.decimal={decimal})",
+                )
+            else:
+                numbers[number] = value
+        return numbers
 
-def _other_ids(columns: Columns, found: TimeColumns) -> list[str]:
-    """Return columns that would distinguish rows of the same time; see `likely_ids`."""
-    table, given = columns.table, columns.id_places
-    every = columns.every_time or found
-    taken = {*every.places} if columns.by_default else {columns.place, *every.places}
-    return likely_ids(table, every.times.instants, taken, given)
+    def number(self, cell: str) -> float | None:
+        if self.form.decimal == "comma":
+            cell = cell.replace(".", "_").replace(",", ".")
+        return float(cell) if _NUMBER.fullmatch(cell) and math.isfinite(float(cell)) else None
 
+    def times(self, place: int) -> None:
+        """Set `instants`, by which rows are sorted, and `local`, the same without offset."""
+        import pandas as pd
 
-def _on_grid(
-    place: str, rows: _Timed, times: Calendar | Counts, lines: np.ndarray, missing: str
-) -> _Timed:
-    """Check that rows are equally spaced; if `missing` is "interpolate", fill gaps with NaN."""
-    gaps = times.gaps(rows.step)
-    if not len(gaps):
-        return rows
-    first, expected = gaps[0], times.after(rows.step)
-    wanted = expected.labels(rows.step)[first - 1]
-    advice = "task.missing=interpolate fills gaps"
-    length = (times.axis[-1] - times.axis[0]) / (expected.axis[0] - times.axis[0])
-    if missing == "interpolate" and length <= _MOST_STEPS * len(lines):
-        grid = times.grid(rows.step)
-        if np.isin(times.axis, grid.axis).all():
-            numbers = np.full((len(grid), rows.numbers.shape[1]), math.nan)
-            numbers[np.isin(grid.axis, times.axis)] = rows.numbers
-            return replace(rows, numbers=numbers, labels=grid.labels(rows.step))
-        first, advice = (
-            int(np.isin(times.axis, grid.axis).argmin()),
-            "only gaps of whole steps can be filled",
+        cells = [row[place].strip() for row in self.rows]
+        expected = self.form.time_format
+        name = self.header[place]
+        if expected is None:
+            expected = "ISO 8601, such as 2020-07 or 2020-07-31 14:00"
+            if name != str(self.form.time_column) and _ISO.fullmatch(name):
+                self.refuse(1, f"expected the names of the columns, got the time {name}")
+            matches = [_ISO.fullmatch(cell) for cell in cells]
+            texts = [match and (match["local"] or match["clock"]) for match in matches]
+            local = pd.to_datetime(
+                pd.Series(texts, dtype=object), format="ISO8601", errors="coerce"
+            )
+            marks = [match and match["offset"] for match in matches]
+            offsets = {mark: _offset(mark) for mark in {*marks}}
+            if all(matches) and None in offsets and len(offsets) > 1:
+                number = marks.index(None)
+                self.refuse(
+                    self.lines[number],
+                    "task.time_column: expected an offset from UTC as in other rows, got "
+                    f"{cells[number]!r}",
+                )
+            ahead = np.array([offsets[mark] for mark in marks], "m8[us]")
+            self.has_offset = any(marks)
+        else:
+            _check_format(expected)
+            try:
+                local = pd.to_datetime(
+                    pd.Series(cells, dtype=object),
+                    format=expected,
+                    errors="coerce",
+                    utc="%z" in expected,
+                )
+            except ValueError as error:
+                raise RequestError(f"task.time_format: {expected!r}: {error}.") from error
+            local, self.has_offset = local.dt.tz_localize(None), "%z" in expected
+            ahead = np.zeros(len(cells), "m8[us]")
+        self.local = local.to_numpy().astype("M8[us]")
+        if np.isnat(self.local).any():
+            number = int(np.isnat(self.local).argmax())
+            self.refuse(
+                self.lines[number],
+                f"task.time_column: expected a time in column {name!r} as {expected}, got "
+                f"{cells[number]!r}; task.time_format gives another format",
+            )
+        self.instants, self.cells = self.local - ahead, cells
+
+    def series(self, name: str, rows: np.ndarray) -> TimeSeries:
+        """Return the series of some rows, sorted and checked."""
+        try:
+            if self.instants is None:
+                labels, step, values = [*map(str, range(len(rows)))], None, self.values[rows]
+            else:
+                labels, step, values = self.on_grid(self.sort(rows))
+            lacking = np.isnan(values).any(axis=1)
+            if not lacking.any():
+                return TimeSeries(values, times=labels, step=step, id=name)
+            return TimeSeries(
+                self.interpolate(values, lacking, labels),
+                times=labels,
+                step=step,
+                id=name,
+                filled=lacking,
+            )
+        except RequestError as error:
+            raise RequestError(f"{error} (series {name})" if name else str(error)) from error
+
+    def sort(self, rows: np.ndarray) -> np.ndarray:
+        """Return rows in order of time; refuse a time that occurs twice."""
+        order = rows[np.argsort(self.instants[rows], kind="stable")]
+        twice = np.flatnonzero(self.instants[order][1:] == self.instants[order][:-1])
+        if len(twice):
+            first, second = order[twice[0] : twice[0] + 2]
+            self.refuse(
+                self.lines[second],
+                f"task.time_column: expected each time once, got {self.cells[second]!r} as in line "
+                f"{self.lines[first]}; task.id_column names the series of each row",
+            )
+        if np.any(order[1:] < order[:-1]):
+            newest_first = np.all(order[1:] < order[:-1])
+            how = "newest first" if newest_first else "out of order"
+            self.notes.append(f"{self.path}: the rows are {how}, so they were sorted.")
+        return order
+
+    def on_grid(self, rows: np.ndarray) -> tuple[list[str], str | None, np.ndarray]:
+        """Return labels, step and values of sorted rows; NaN in values for missing steps."""
+        import pandas as pd
+
+        values = self.values[rows]
+        if len(rows) < 3:  # too few to find a step, and to learn anything
+            return [self.cells[row] for row in rows], None, values
+        utc = self.has_offset and bool(np.median(np.diff(self.instants[rows])) < _SHORT)
+        times = pd.DatetimeIndex((self.instants if utc else self.local)[rows])
+        step = find_step(times)
+        grid = pd.date_range(times[0], periods=len(times), freq=step, unit="us")
+        if not len(differing := np.flatnonzero(grid != times)):
+            return time_labels(times, step, utc), step, values
+        at = differing[0]
+        if self.form.missing == "interpolate":
+            length = (times[-1] - times[0]) / max(grid[1] - grid[0], pd.Timedelta(1, "us"))
+            if length <= _MOST_STEPS * len(times):
+                grid = pd.date_range(times[0], times[-1], freq=step, unit="us")
+                off = np.flatnonzero(~times.isin(grid))
+                if not len(off):
+                    filled = np.full((len(grid), values.shape[1]), math.nan)
+                    filled[grid.isin(times)] = values
+                    return time_labels(grid, step, utc), step, filled
+                at = off[0]
+        at = max(int(at), 1)
+        after = times[[at - 1]].shift(1, freq=step)
+        wanted, before, given = time_labels(after.append(times[[at - 1, at]]), step, utc)
+        self.refuse(
+            self.lines[rows[at]],
+            f"task.missing={self.form.missing}: expected {wanted} after {before} (step {step}), "
+            f"got {given}; task.missing=interpolate fills missing rows",
         )
-        wanted = f"a time of the step {rows.step}"
-    several = f" ({len(gaps)} such places)" if len(gaps) > 1 else ""
-    raise RequestError(
-        f"{place}, row {lines[first]}: expected {wanted} after {rows.labels[first - 1]}, got "
-        f"{rows.labels[first]}{several}; {advice}, task.time_column=null takes rows in file order"
-    )
 
+    def interpolate(
+        self, values: np.ndarray, lacking: np.ndarray, labels: Sequence[str]
+    ) -> np.ndarray:
+        """Fill missing numbers by linear interpolation."""
+        import pandas as pd
 
-def _interpolated(path: Path, rows: _Timed) -> _Timed:
-    """Replace missing numbers by linear interpolation."""
-    import pandas as pd
-
-    lacking = np.isnan(rows.numbers).any(axis=1)
-    if lacking[0] or lacking[-1]:
-        raise RequestError(
-            f"{path}: the first or the last row has a gap; task.missing=interpolate needs a "
-            "number before and after each gap"
+        if lacking[0] or lacking[-1]:
+            raise RequestError(
+                f"{self.key}: {self.path}: the first or the last row has no number; "
+                "task.missing=interpolate needs one before and after each gap."
+            )
+        self.notes.append(
+            f"{lacking.sum()} of {len(lacking)} rows are interpolated, the first is "
+            f"{labels[lacking.argmax()]}; no window forecasts one or ends with one."
         )
-    note = (
-        f"{lacking.sum()} of {len(lacking)} rows are interpolated, the first is "
-        f"{rows.labels[lacking.argmax()]}; no window forecasts one or ends with one."
-    )
-    numbers = pd.DataFrame(rows.numbers).interpolate().to_numpy()
-    return replace(rows, numbers=numbers, notes=(*rows.notes, note))
+        return pd.DataFrame(values).interpolate().to_numpy()
+
+
+def _offset(mark: str | None) -> np.timedelta64:
+    """Return how far an offset such as `+01:00` is ahead of UTC."""
+    if mark in (None, "Z"):
+        return np.timedelta64(0, "us")
+    digits = mark[1:].replace(":", "").ljust(4, "0")  # type: ignore[index]
+    minutes = 60 * int(digits[:2]) + int(digits[2:])
+    return np.timedelta64(-minutes if mark.startswith("-") else minutes, "m")  # type: ignore[union-attr]
+
+
+def _check_format(time_format: str) -> None:
+    """Refuse a format that pandas would read without what it needs, or guess."""
+    problem = ""
+    if "%" not in time_format:
+        problem = "the notation of strptime, such as '%d/%m/%Y %H:%M'"
+    elif "%y" in time_format:
+        problem = "a year of four digits (%Y): two digits don't say which century"
+    elif ("%p" in time_format) != ("%I" in time_format):
+        problem = "%I and %p together, as in '%I:%M %p'"
+    if problem:
+        raise RequestError(f"task.time_format: expected {problem}, got {time_format!r}.")

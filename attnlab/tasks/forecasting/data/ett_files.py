@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from attnlab.errors import RequestError
 from attnlab.tasks.catalog import Catalog, Row, Sheet
+from attnlab.tasks.data.published import Published
+from attnlab.tasks.data.readers import read_bytes
 from attnlab.tasks.declaration import Progress
-from attnlab.tasks.downloads import cache_folder, fetch
-from attnlab.tasks.tables import file_content
 
 URL = "https://raw.githubusercontent.com/zhouhaoyi/ETDataset/main/ETT-small"
 # SHA-256 of the published files.
@@ -28,7 +28,7 @@ class EttFiles:
     """One or all of the files ETTh1.csv, ETTh2.csv, ETTm1.csv and ETTm2.csv.
 
     `path` is a folder with the files, plain or gzipped, or a single file. None downloads them from
-    `url`, and accepts only the published files.
+    the folder `url`, and accepts only the published files.
     """
 
     name: ClassVar[str] = "ett"
@@ -42,7 +42,7 @@ class EttFiles:
     url: str = URL
 
     @property
-    def wanted(self) -> list[str]:
+    def names(self) -> list[str]:
         """Return the names of the requested series."""
         return [self.series] if self.series else [*DIGESTS]
 
@@ -52,60 +52,57 @@ class EttFiles:
         Raises:
             RequestError: a file is missing, can't be downloaded, or is not the published one.
         """
-        return {name: self._file(name, cache, progress) for name in self.wanted}
+        files = self.present(cache)
+        for name in self.names:
+            if name in files:
+                continue
+            if self.path:
+                raise RequestError(
+                    f"task.path: expected a folder with {name}.csv or {name}.csv.gz, or that file, "
+                    f"got {self.path}; null downloads it"
+                )
+            published = Published(f"{self.url.rstrip('/')}/{name}.csv", DIGESTS[name])
+            files[name] = published.fetch(
+                cache.expanduser() / self.name, progress=progress, section="task"
+            )
+        return files
 
     def present(self, cache: Path) -> dict[str, Path]:
         """Return series -> file for the available files."""
-        places = {name: self._places(name, cache) for name in self.wanted}
-        found = {
-            name: next((place for place in own if place.is_file()), None)
-            for name, own in places.items()
-        }
-        return {name: path for name, path in found.items() if path}
+        files = {}
+        for name in self.names:
+            places = [cache.expanduser() / self.name / f"{name}.csv"]
+            if self.path:
+                path = Path(self.path).expanduser()
+                is_folder = path.is_dir()
+                places = [path / f"{name}.csv", path / f"{name}.csv.gz"] if is_folder else [path]
+            if file := next((place for place in places if place.is_file()), None):
+                files[name] = file
+        return files
 
     def location(self, cache: Path) -> Path | None:
         """Return the given path, or the folder of downloads; None if that is incomplete."""
         if self.path:
             return Path(self.path).expanduser()
-        downloads = cache_folder(cache, self.name, self.url, URL)
-        return downloads if len(self.present(cache)) == len(self.wanted) else None
-
-    def _places(self, name: str, cache: Path) -> list[Path]:
-        """Return the possible locations of a series' file."""
-        if not self.path:
-            return [cache_folder(cache, self.name, self.url, URL) / f"{name}.csv"]
-        path = Path(self.path).expanduser()
-        return [path / f"{name}.csv", path / f"{name}.csv.gz"] if path.is_dir() else [path]
-
-    def _file(self, name: str, cache: Path, progress: Progress | None) -> Path:
-        if not self.path:
-            folder = cache_folder(cache, self.name, self.url, URL)
-            url, known = f"{self.url.rstrip('/')}/{name}.csv", DIGESTS[name]
-            more: dict[str, Any] = {"known": known, "progress": progress, "section": "task"}
-            return fetch(url, folder, f"{name}.csv", **more)
-        if place := self.present(cache).get(name):
-            return place
-        raise RequestError(
-            f"task.path: expected a folder with {name}.csv or {name}.csv.gz, or that file, got "
-            f"{self.path}; null downloads it"
-        )
+        is_complete = len(self.present(cache)) == len(self.names)
+        return cache.expanduser() / self.name if is_complete else None
 
 
 def is_published(name: str, path: Path) -> bool:
     """Return whether a file, plain or gzipped, has the published content."""
-    return sha256(file_content(path)).hexdigest() == DIGESTS[name]
+    return sha256(read_bytes(path, "task.path")).hexdigest() == DIGESTS[name]
 
 
-def _counted(files: EttFiles, cache: Path, seed: int, progress: Progress) -> Row:
+def _count(files: EttFiles, cache: Path, seed: int, progress: Progress) -> Row:
     """Count the rows of each available file, and check if it is the published one."""
-    from attnlab.tasks.forecasting.data.csv_series import read_series
+    from attnlab.tasks.forecasting.data.csv_series import Form, read_panel
 
-    found = {}
+    rows = {}
     for name, path in files.present(cache).items():
-        series = read_series(path, "OT", "date")
+        (series,) = read_panel(path, Form("OT", time_column="date")).series
         ends = {"from": series.times[0], "to": series.times[-1]}
-        found[name] = {"rows": len(series.values), **ends, "published": is_published(name, path)}
-    return {"files": found}
+        rows[name] = {"rows": len(series.columns), **ends, "published": is_published(name, path)}
+    return {"files": rows}
 
 
 def _sheet(row: Row) -> Sheet:
@@ -119,9 +116,9 @@ def _sheet(row: Row) -> Sheet:
 CATALOG = Catalog(
     group="task",
     names=lambda: ["ett"],
-    make=lambda name, given: EttFiles(**given),
-    about=lambda files: {"series": f"{len(files.wanted)} series"},
-    count=_counted,
+    make=lambda name, settings: EttFiles(**settings),
+    about=lambda files: {"series": f"{len(files.names)} series"},
+    count=_count,
     sheet=_sheet,
     settings=("series", "path", "url"),
 )

@@ -9,6 +9,7 @@ import numpy as np
 
 from attnlab.tasks.forecasting.data.scaling import resolution
 
+Errors = Mapping[str, float | None]  # by metric; None: undefined
 _LEAST = 1e-280  # mean square below which float64 loses digits of the squares
 
 
@@ -46,37 +47,6 @@ class Yardstick:
         if naive_error <= resolution(values):
             naive_error = 0.0
         return cls(deviation or None, naive_error or None, period, full_range)
-
-    @classmethod
-    def of_series(
-        cls, train: np.ndarray, known: np.ndarray, period: int, full_range: float
-    ) -> Yardstick:
-        """Make the yardstick of a series; NaN values are ignored.
-
-        `train` has the values of the train part, `known` all values before the test part.
-        """
-        changes = known[period:] - known[:-period]
-        return cls.of(
-            train[~np.isnan(train)],
-            changes[~np.isnan(changes)],
-            period=period,
-            full_range=full_range,
-        )
-
-    def notes(self) -> list[str]:
-        """Return notes on undefined errors, with the reason."""
-        found = []
-        if self.deviation is None:
-            found.append("mse_z and mae_z are undefined: all values of the train part are equal.")
-        if self.naive_error is None:
-            steps = "the value before" if self.period == 1 else f"the value {self.period} before"
-            found.append(
-                f"mase is undefined: before the test part the naive forecast ({steps}) has no "
-                "error, or too few values."
-            )
-        if self.full_range == 0:
-            found.append("nrmse is undefined: all values are equal.")
-        return found
 
 
 def errors(
@@ -128,9 +98,7 @@ def percentages(target: np.ndarray, forecast: np.ndarray) -> np.ndarray:
     return 200 * np.divide(error, size, out=np.zeros_like(error), where=size != 0)
 
 
-def mean_errors(
-    scores: Mapping[str, Mapping[str, float | None]], counts: Mapping[str, int]
-) -> dict[str, float | None]:
+def mean_errors(scores: Mapping[str, Errors], counts: Mapping[str, int]) -> dict[str, float | None]:
     """Average the errors of several series, given with the number of targets by id.
 
     rmse, mae and mse are over all targets. The others have no units, so they are unweighted means

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -98,3 +98,8 @@ class Scaler:
         if not (np.all(np.isfinite([content[name] for name in numbers])) and scaler.scale > 0):
             raise ValueError(f"expected finite numbers and a scale above 0, got {content!r}")
         return scaler
+
+
+def scale_columns(scalers: Sequence[Scaler], columns: np.ndarray) -> np.ndarray:
+    """Convert columns (n, 1 + K) to model units, each with its own scaler."""
+    return np.column_stack([s.apply(own) for s, own in zip(scalers, columns.T, strict=True)])

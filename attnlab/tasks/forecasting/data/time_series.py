@@ -1,39 +1,131 @@
-"""A series of numbers in order of time."""
+"""A series of numbers in order of time: its parts, its scalers, and the windows of each part."""
 
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
-from attnlab.tasks.forecasting.data.writing.layout import Layout
+from attnlab.tasks.forecasting.data import windows
+from attnlab.tasks.forecasting.data.measures import Yardstick
+from attnlab.tasks.forecasting.data.scaling import Scaler, scale_columns
+from attnlab.tasks.forecasting.data.steps import labels_around
+from attnlab.tasks.forecasting.data.windows import Windows
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class TimeSeries:
-    """Equally spaced values, oldest first, and further inputs at the same times."""
+    """Equally spaced values, oldest first, and further inputs at the same times.
 
-    values: np.ndarray  # (n,) float64, in natural units
-    times: list[str]  # one label per value; the position as text if the source has no times
-    name: str  # what the numbers are, such as the column's name
-    source: str  # where they come from
-    inputs: np.ndarray | None = None  # (n, K) float64 of K other columns
-    step: str | None = None  # from each time to the next, as pandas names it
-    filled: np.ndarray | None = None  # (n,) bool: value or input is interpolated; None: no gaps
-    notes: tuple[str, ...] = ()  # what was done to the file's rows, in sentences
-    ids: tuple[str, ...] = ()  # if a file has several series: one text per id column
-    layout: Layout = Layout()  # of the file
+    Positions count the values from 0.
+
+    Attributes:
+        columns: (n, 1 + K) in natural units: the series, then its K inputs.
+        scalers: of the columns; empty: each window has its own.
+        times: (n,) a label per value; the position as text if there are no times. The end of a
+            series has only the last one.
+        step: from each time to the next, as pandas names it; None: there are no times.
+        id: of the series, if there are several.
+        filled: (n,) bool: value or input is interpolated; None: no gaps.
+        borders: part -> position of its first value, in order of time.
+        first: part -> positions of the first targets of its windows.
+    """
+
+    columns: np.ndarray
+    scalers: tuple[Scaler, ...] = ()
+    times: Sequence[str] = ("",)
+    step: str | None = None
+    id: str = ""
+    filled: np.ndarray | None = None
+    borders: Mapping[str, int] = field(default_factory=dict)
+    first: Mapping[str, np.ndarray] = field(default_factory=dict)
 
     @property
-    def id(self) -> str:
-        """Return the ids as one text; "" if there is only one series."""
-        return "/".join(self.ids)
+    def values(self) -> np.ndarray:
+        """Return the series, (n,) in natural units."""
+        return self.columns[:, 0]
 
     @property
-    def columns(self) -> np.ndarray:
-        """Return the values and the inputs, (n, 1 + K)."""
-        return np.column_stack([self.values, *([] if self.inputs is None else self.inputs.T)])
+    def known(self) -> np.ndarray:
+        """Return the series, (n,), with NaN for interpolated values."""
+        return self.values if self.filled is None else np.where(self.filled, np.nan, self.values)
+
+    @property
+    def scaled(self) -> np.ndarray:
+        """Return the series, (n,) in model units."""
+        return self.scalers[0].apply(self.values)
+
+    @property
+    def train_end(self) -> int:
+        """Return the position of the first value after the train part."""
+        return next(start for part, start in self.borders.items() if part != "train")
+
+    def windows(self, part: str, history: int, horizon: int) -> Windows:
+        """Return the windows of a part."""
+        scaled = scale_columns(self.scalers, self.columns)
+        name = self.id or None
+        sizes = self.first[part], history, horizon
+        return windows.cut(scaled[:, 0], self.values, self.times, *sizes, scaled[:, 1:], name)
+
+    def unfilled(self, first: np.ndarray, horizon: int) -> np.ndarray:
+        """Return the first targets whose windows neither forecast nor end with a filled value."""
+        if self.filled is None:
+            return first
+        return first[~windows.targets(self.filled, first - 1, horizon + 1).any(axis=1)]
+
+    def validation_targets(self, ahead: int) -> np.ndarray:
+        """Return `ahead` values from each first validation target on, (N, ahead).
+
+        NaN for interpolated values and after the end of the part.
+        """
+        known = np.append(self.known[: self.borders["test"]], np.full(ahead, np.nan))
+        return windows.targets(known, self.first["validation"], ahead)
+
+    def yardstick(self, period: int | None) -> Yardstick:
+        """Return the statistics that normalize its errors."""
+        train, before_test = self.known[: self.train_end], self.known[: self.borders["test"]]
+        changes = before_test[period or 1 :] - before_test[: -(period or 1)]
+        return Yardstick.of(
+            train[~np.isnan(train)],
+            changes[~np.isnan(changes)],
+            period or 1,
+            float(np.ptp(self.values)),
+        )
+
+    def end(self, history: int) -> TimeSeries:
+        """Return the newest values, from which the series is forecast."""
+        return replace(self, columns=self.columns[-history:], times=self.times[-1:], filled=None)
+
+    def labels(self, steps: int, before: int = 0) -> Sequence[str]:
+        """Return labels of the newest `before` values and the next `steps`; see `labels_around`."""
+        return labels_around(self.times[-1], self.step, steps, before)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the end of a series as a JSON object."""
+        return {
+            "id": self.id,
+            "values": self.columns.tolist(),
+            "scalers": [scaler.to_json() for scaler in self.scalers],
+            "last_time": self.times[-1],
+            "step": self.step,
+        }
+
+    @classmethod
+    def from_json(cls, content: Mapping[str, Any]) -> TimeSeries:
+        """Make the end of a series from the result of `to_json`.
+
+        Raises:
+            KeyError, TypeError, ValueError: content that `to_json` did not write.
+        """
+        columns = np.array(content["values"], dtype=np.float64)
+        if columns.ndim != 2:
+            raise ValueError(f"expected rows of values, got {columns.ndim} dimensions")
+        scalers = tuple(Scaler.from_json(scaler) for scaler in content["scalers"])
+        times, step = [str(content["last_time"])], content["step"]
+        return cls(columns, scalers, times, step and str(step), str(content["id"]))
 
 
 def digest(*arrays: np.ndarray) -> str:

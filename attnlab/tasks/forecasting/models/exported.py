@@ -8,8 +8,8 @@ import numpy as np
 import tensorflow as tf
 
 from attnlab.tasks.exported import SAMPLE, Example, Exported
-from attnlab.tasks.forecasting.data.origin import Origin
 from attnlab.tasks.forecasting.data.scaling import Scaler
+from attnlab.tasks.forecasting.data.time_series import TimeSeries
 from attnlab.tasks.forecasting.data.windows import Windows
 
 _AFTER = ("print(f\"history {inputs['history'][0, -3:, 0]}, forecast {outputs['forecast'][0]}\")",)
@@ -23,7 +23,7 @@ def exported(trained: Any, count: int) -> Exported:
     scalers = [each.scalers for each in task.origins]
     rows = _rows(task, windows)
     history = _natural(windows, scalers, rows)
-    origins = [Origin(own, scalers[row]) for own, row in zip(history, rows, strict=True)]
+    origins = [TimeSeries(own, scalers[row]) for own, row in zip(history, rows, strict=True)]
     items: dict[str, np.ndarray] = {"history": history}
     inputs: dict[str, Any] = {"history": ((None, *history.shape[1:]), "float64")}
     notes = [f"A history has the newest {task.history} values, the last one last."]
@@ -46,8 +46,8 @@ def exported(trained: Any, count: int) -> Exported:
     )
 
 
-def _scaler(task: Any, origin: Origin) -> Scaler:
-    return origin.scalers[0] if origin.scalers else task.scaler_for(origin.values[:, 0])
+def _scaler(task: Any, origin: TimeSeries) -> Scaler:
+    return origin.scalers[0] if origin.scalers else task.scaler_for(origin.values)
 
 
 def _rows(task: Any, windows: Windows) -> np.ndarray:

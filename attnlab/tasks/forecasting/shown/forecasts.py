@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from attnlab.errors import RequestError
 from attnlab.tasks.base import ReportedRun
-from attnlab.tasks.forecasting.data.origin import Origin
+from attnlab.tasks.forecasting.data.time_series import TimeSeries
 from attnlab.tasks.forecasting.kind import KIND
-from attnlab.tasks.forecasting.report import along_time, first_steps, rows_of, spread_series
 from attnlab.views.records import (
     GREY,
     INK,
@@ -34,9 +33,43 @@ MOST_NEXT = 6  # series of a figure of next values
 BAND = "95 % interval"
 Columns: TypeAlias = Mapping[str, np.ndarray]
 # The start of a forecast, and its columns `forecast` and, if known, `low` and `high`, (steps,).
-Next: TypeAlias = tuple[Origin, Mapping[str, np.ndarray]]
+Next: TypeAlias = tuple[TimeSeries, Mapping[str, np.ndarray]]
 # A run's label, colour and forecasts.
 Forecasts: TypeAlias = tuple[str, "int | None", Columns]
+
+
+def along_time(index: np.ndarray, times: np.ndarray) -> bool:
+    """Return whether rows are consecutive in time: they have times, or follow a history.
+
+    Random windows are numbered from 0 or unordered; the test part of a series is neither.
+    """
+    ordered = bool(np.all(np.diff(index) > 0)) and len(index) > 1
+    labelled = any(str(number) != label for number, label in zip(index, times, strict=True))
+    return ordered and (labelled or bool(index[0] > 0 and np.all(np.diff(index) == 1)))
+
+
+def first_steps(columns: Columns) -> dict[str, np.ndarray]:
+    """Return the rows of predictions.csv with step 1; all rows if there is only one window."""
+    first = columns["step"] == 1
+    if first.sum() == 1:
+        first[:] = True
+    return {name: column[first] for name, column in columns.items()}
+
+
+def rows_of(columns: Columns, name: str) -> dict[str, np.ndarray]:
+    """Return the rows of predictions.csv of one series."""
+    rows = columns["id"] == name
+    return {key: column[rows] for key, column in columns.items()}
+
+
+def spread_series(metrics: Mapping[str, Any], most: int) -> list[str]:
+    """Return ids of a few series, evenly spread from the best forecast to the worst."""
+    metric = str(metrics["metric"])
+    scores = {name: own[metric] for name, own in metrics["series"].items()}
+    ranked = sorted((name for name, own in scores.items() if own is not None), key=scores.get)
+    ranked = ranked or [*scores]
+    places = np.linspace(0, len(ranked) - 1, min(most, len(ranked))).round().astype(int)
+    return [ranked[place] for place in places]
 
 
 def along_time_chart(forecasts: Sequence[Forecasts], title: str, units: str) -> Curves:
@@ -189,14 +222,14 @@ def next_values_figure(series: Sequence[Next], *, title: str, units: str) -> Fig
 
 
 def _ahead(
-    origin: Origin,
+    origin: TimeSeries,
     units: str,
     legend: bool,
     forecast: np.ndarray,
     low: np.ndarray | None = None,
     high: np.ndarray | None = None,
 ) -> Curves:
-    history = origin.values[:, 0]
+    history = origin.values
     steps = np.arange(1, len(forecast) + 1)
     known = np.arange(1 - len(history), 1)
     times = origin.labels(len(forecast), before=len(history))

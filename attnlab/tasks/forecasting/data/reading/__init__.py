@@ -1,1 +1,0 @@
-"""Read cells of a table as numbers and times."""

@@ -1,0 +1,112 @@
+"""The steps of a series in time: found from its times, counted on, written in ISO 8601."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections import Counter
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+# pandas' name of a step -> steps per season; a year has about 52 weeks.
+_SEASONS = {"D": 7, "B": 5, "W": 52} | dict.fromkeys(["MS", "ME", "BMS", "BME"], 12)
+_QUARTERS = ("QS", "QE", "BQS", "BQE")
+_STRETCHES, _LENGTHS = 40, (12, 4)  # how many parts of a series vote on its step; their rows
+
+
+def find_step(times: pd.DatetimeIndex) -> str:
+    """Return the step between most of three or more sorted times, as pandas names it.
+
+    It is `pandas.infer_freq`, of all times, or of most short stretches of them if rows are missing.
+    """
+    import pandas as pd
+
+    if step := _infer_step(times):
+        return step
+    for length in _LENGTHS:
+        starts = np.unique(np.linspace(0, max(len(times) - length, 0), _STRETCHES).astype(int))
+        votes = Counter(_infer_step(times[at : at + length]) for at in starts)
+        del votes[None]
+        if votes:
+            step = votes.most_common(1)[0][0]
+            # A short stretch of working days looks like days.
+            return "B" if step == "D" and times.day_of_week.max() < 5 else step
+    shortest = pd.Series(times[1:] - times[:-1]).mode()[0]
+    return pd.tseries.frequencies.to_offset(shortest).freqstr
+
+
+def _infer_step(times: pd.DatetimeIndex) -> str | None:
+    import pandas as pd
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # from pandas 3.1 on: pandas 4 will return an offset
+        step = pd.infer_freq(times)
+    return getattr(step, "freqstr", step)
+
+
+def season(step: str) -> int | None:
+    """Return the steps per season: a year for months, quarters and weeks, a week for days.
+
+    The season of shorter steps is a day. Other steps, such as years, have none.
+    """
+    import pandas as pd
+
+    number, base = re.fullmatch(r"(\d*)([A-Za-z]+)(?:-.*)?", step).groups()  # type: ignore[union-attr]
+    count = int(number or 1)
+    if base in _QUARTERS:
+        base, count = "MS", 3 * count
+    if base in _SEASONS:
+        whole = _SEASONS[base] % count == 0 and (count == 1 or _SEASONS[base] == 12)
+        return _SEASONS[base] // count if whole and count < 12 else None
+    with suppress(ValueError):  # a step that has no fixed length
+        day, length = pd.Timedelta(1, "D"), pd.Timedelta(pd.tseries.frequencies.to_offset(step))
+        return day // length if length < day and not day % length else None
+    return None
+
+
+def time_labels(times: pd.DatetimeIndex, step: str, utc: bool = False) -> list[str]:
+    """Return times in ISO 8601, as exact as the step: `2020`, `2020-07`, `2020-07-31T14:00Z`."""
+    import pandas as pd
+
+    base = step.lstrip("0123456789").partition("-")[0]
+    if (times != times.normalize()).any() or pd.Timedelta(0) < _length(step) < pd.Timedelta(1, "D"):
+        seconds = times.second.any() or times.microsecond.any() or _length(step).seconds % 60
+        form = "%Y-%m-%dT%H:%M" + (":%S" if seconds else "")
+        form += ".%f" if times.microsecond.any() or _length(step).microseconds else ""
+        form += "Z" if utc else ""
+    elif base == "YS" and (times.month == 1).all():
+        form = "%Y"
+    else:
+        form = "%Y-%m" if base in ("MS", "QS", "YS") else "%Y-%m-%d"
+    return times.strftime(form).tolist()
+
+
+def _length(step: str) -> pd.Timedelta:
+    """Return the length of a step; 0 if it isn't fixed, such as a month."""
+    import pandas as pd
+
+    with suppress(ValueError):
+        return pd.Timedelta(pd.tseries.frequencies.to_offset(step))
+    return pd.Timedelta(0)
+
+
+def labels_around(last: str, step: str | None, count: int, before: int = 0) -> Sequence[str]:
+    """Return `before` labels that end with the last one of a series, and the next `count`.
+
+    Without a step, and after the last year that pandas has, they are `+1`, `+2`.
+    """
+    import pandas as pd
+
+    if step is not None:
+        with suppress(ValueError, OverflowError):
+            time = pd.Timestamp(last.removesuffix("Z"))
+            known = pd.date_range(end=time, periods=before, freq=step, unit="us")
+            times = known.append(pd.date_range(time, periods=count + 1, freq=step, unit="us")[1:])
+            return time_labels(times, step, last.endswith("Z"))
+    return [f"{ahead:+d}" for ahead in range(1 - before, count + 1)]

@@ -1,1 +1,0 @@
-"""Write forecasts in the format of the file that a series comes from."""
