@@ -143,7 +143,7 @@ def test_a_run_on_several_series_resumes_exactly(compose, tmp_path):
     rows = [f"{name},{100 * len(name) + at % 7}" for name in ("a", "bb") for at in range(60)]
     path.write_text("\n".join(["id,v", *rows]))
     words = ("task=series", f"task.path={path}", "task.id_column=id", "task.history=5", *SMALL[2:])
-    config = compose(*words, "trainer.batch_size=23")
+    config = compose(*words, "task.time_column=null", "trainer.batch_size=23")
     whole, folder = run(config), interrupted(config, 2)
     assert_same_run(resume(folder), whole)
 

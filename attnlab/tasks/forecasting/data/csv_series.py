@@ -79,6 +79,8 @@ class _Reader:
         (self.header, *self.rows), (first, *self.lines) = read_rows(
             path, key, SEPARATORS[form.separator], f" (task.separator={form.separator})"
         )
+        if not self.rows:
+            raise RequestError(f"{key}: {path}: expected rows of numbers, got only a header.")
         for number, line in enumerate([first, *self.lines], 1):
             if line != number:
                 self.refuse(number, "expected a row, got an empty line or a cell with a line break")
