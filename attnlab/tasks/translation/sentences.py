@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from itertools import chain
 from typing import NamedTuple
 
@@ -75,31 +75,27 @@ class SentenceTranslator:
         Returns each line's translations, the best one first. A line without tokens has one empty
         translation.
         """
-        rows = self._rows(lines)
-        places = [place for place, row in enumerate(rows) if len(row) > 1]
-        found = self._search([rows[place] for place in places])
-        owners = [place for place, each in zip(places, found, strict=True) for _ in each]
-        targets = [best.tokens for each in found for best in each]
-        own = [lines[place] for place in owners], [rows[place] for place in owners]
-        texts = self._texts(*own, targets)
-        translations = [[_EMPTY] for _ in lines]
-        for place, each in zip(places, found, strict=True):
-            translations[place] = [
-                Translation(*next(texts), score, log, rows[place], tokens)
-                for tokens, score, log in each
-            ]
-        return translations
-
-    def _texts(
-        self, lines: Sequence[str], sources: Sequence[np.ndarray], targets: Sequence[np.ndarray]
-    ) -> Iterator[tuple[str, list[str]]]:
-        """Yield the text of each translation on one line, and the source words copied into it."""
+        texts = [self._clean(line) for line in lines]
+        sources = self._encode(texts)
+        places = [place for place, row in enumerate(sources) if len(row) > 1]
+        hypotheses = self._search([sources[place] for place in places])
+        # A place per hypothesis.
+        places = [place for place, best in zip(places, hypotheses, strict=True) for _ in best]
+        best_first = [*chain.from_iterable(hypotheses)]
+        targets = [hypothesis.tokens for hypothesis in best_first]
         copied: list[list[str]] = [[] for _ in targets]
         if self.copy_unknown:
-            read = [self._clean(line) for line in lines]
-            copied = copied_words(self.model, self.source_tokenizer, read, sources, targets)
-        texts = self.target_tokenizer.decode(targets, copied)
-        return zip((_BREAKS.sub(" ", text) for text in texts), copied, strict=True)
+            read = [texts[place] for place in places], [sources[place] for place in places]
+            copied = copied_words(self.model, self.source_tokenizer, *read, targets)
+        decoded = self.target_tokenizer.decode(targets, copied)
+        translations: list[list[Translation]] = [[] for _ in lines]
+        for place, text, words, (tokens, score, log) in zip(
+            places, decoded, copied, best_first, strict=True
+        ):
+            translations[place].append(
+                Translation(_BREAKS.sub(" ", text), words, score, log, sources[place], tokens)
+            )
+        return [own or [_EMPTY] for own in translations]
 
     def unknown(self, line: str) -> list[str]:
         """Return the words of a sentence that the vocabulary doesn't have."""
@@ -115,26 +111,23 @@ class SentenceTranslator:
         source = self.source_tokenizer.pieces(translation.source[:-1])
         return source, self.target_tokenizer.pieces(translation.target)
 
-    def _rows(self, lines: Sequence[str]) -> list[np.ndarray]:
+    def _encode(self, texts: Sequence[str]) -> list[np.ndarray]:
         """Return source rows, END included, cut to the length that the model can read."""
-        encoded = self.source_tokenizer.encode([self._clean(line) for line in lines])
-        rows = [np.array([*tokens, END], np.int32) for tokens in encoded]
+        rows = [np.array([*row, END], np.int32) for row in self.source_tokenizer.encode(texts)]
         most = min(longest_source(self.model) or MOST_TOKENS, MOST_TOKENS)
-        self._warn_of_length(max(map(len, rows), default=0), most)
-        if self.warn and any(UNKNOWN in tokens for tokens in encoded):
-            words = chain.from_iterable(map(self.unknown, lines))
+        length = max(map(len, rows), default=0)
+        warning = ""
+        if length > most:
+            kind, warning = "cut", f"; only the first {most - 1} are read"
+        elif self.longest is not None and length > self.longest:
+            kind = "long"
+            warning = f", the longest in training had {self.longest - 1}"
+            warning += ": its translation may be poor"
+        if warning and self.warn and kind not in self._warned:
+            self._warned.add(kind)
+            self.warn(f"a sentence has {length - 1} tokens{warning}")
+        if self.warn and any(UNKNOWN in row for row in rows):
+            words = chain.from_iterable(map(self.source_tokenizer.unknown, texts))
             if text := unknown_warning(words, self._warned, self.source_tokenizer.words):
                 self.warn(text)
         return [cut(row, most) for row in rows]
-
-    def _warn_of_length(self, length: int, most: int) -> None:
-        """Warn, once each, of sentences longer than in training, and of sentences cut off."""
-        kind = None
-        if length > most:
-            kind, text = "cut", f"; only the first {most - 1} are read"
-        elif self.longest is not None and length > self.longest:
-            trained = f"the longest in training had {self.longest - 1}"
-            kind, text = "long", f", {trained}: its translation may be poor"
-        if kind and self.warn and kind not in self._warned:
-            self._warned.add(kind)
-            self.warn(f"a sentence has {length - 1} tokens{text}")

@@ -133,12 +133,12 @@ class Translate(Task):
     def build(self, attention: Callable[..., Attention], model: Option) -> keras.Model:
         """Return a translator with drawn weights; with the corpus its bias is the word shares."""
         sizes = self.source_tokenizer.size, self.target_tokenizer.size
-        made = self._build(attention, model, *sizes, *self.longest)
+        translator = self._build(attention, model, *sizes, *self.longest)
         if self.tokenized:
             counts = self.tokenized.parts["train"].target.counts(self.target_tokenizer.size)
             counts[START] = 0  # the first token of each row, which the decoder never writes
-            made.expect(counts)
-        return made
+            translator.expect(counts)
+        return translator
 
     def check(self, attention: Callable[..., Attention], model: Option) -> None:
         """Refuse settings that `build` refuses with any corpus, before the corpus is prepared."""
@@ -148,9 +148,8 @@ class Translate(Task):
         from attnlab.tasks.translation.models.build import build_translator
 
         names = ("source_size", "target_size", "max_source", "max_target")
-        known = dict(zip(names, sizes, strict=True))
-        shared = self.text.shared_vocabulary
-        return build_translator(model.name, model.settings, attention, shared=shared, **known)
+        arguments = dict(zip(names, sizes, strict=True), shared=self.text.shared_vocabulary)
+        return build_translator(model.name, model.settings, attention, **arguments)
 
     @property
     def loss(self) -> Callable[[Any, Any], Any]:
@@ -210,12 +209,9 @@ class Translate(Task):
 
         beam = self.beam if beam is None else beam
         if files or test_set:
-            given = (
-                self.corpus.test_files(test_set, self.cache, progress)
-                if test_set
-                else AlignedFiles(*files)
-            )
-            with tokenized_files(given, self.text, self.tokenizers) as scored:
+            pairs = AlignedFiles(*files) if files else None
+            pairs = pairs or self.corpus.test_files(test_set, self.cache, progress)
+            with tokenized_files(pairs, self.text, self.tokenizers) as scored:
                 return report(self, model, scored, beam, progress)
         require_part(self.tokenized.parts, part)
         return report(self, model, self.tokenized.parts[part], beam, progress)
@@ -226,8 +222,8 @@ class Translate(Task):
         from attnlab.tasks.translation.batches import padded
 
         require_part(self.tokenized.parts, part)
-        own = self.tokenized.parts[part]
-        return padded(model, own, np.arange(min(count, len(own.source.lengths)))), None
+        pairs = self.tokenized.parts[part]
+        return padded(model, pairs, np.arange(min(count, len(pairs.source)))), None
 
     @property
     def tokenizers(self) -> tuple[Tokenizer, Tokenizer]:
@@ -251,7 +247,6 @@ class Translate(Task):
             "text": asdict(self.text),
             "longest": self.longest,
             "extra_length": self.extra_length,
-            "languages": [self.corpus.source_language, self.corpus.target_language],
             "statistics": self.tokenized.statistics,
         }
         write_json(folder / _FILE, content)
@@ -267,9 +262,9 @@ class Translate(Task):
             source, target = map(int, content["longest"])
             return content["text"], ((source, target), int(content["extra_length"]))
 
-        own, what = asdict(self.text), "the text settings"
-        found = read_assets(folder / _FILE, read, expected=own, what=what)
-        self.longest, self.extra_length = found
+        self.longest, self.extra_length = read_assets(
+            folder / _FILE, read, expected=asdict(self.text), what="the text settings"
+        )
         self.source_tokenizer = Tokenizer.load(folder / _SOURCE)
         self.target_tokenizer = self.source_tokenizer
         if not self.text.shared_vocabulary:

@@ -80,12 +80,10 @@ class TokenizedPart:
         Raises:
             RequestError: the files are missing.
         """
-        links = _text_file(self._folder, self.name, "links")
+        files = {kind: self._folder / f"{self.name}.{kind}.txt" for kind in (*SIDES, "links")}
         with explained(f"{self._folder}: damaged"):
-            source, target = (
-                [*_lines(_text_file(self._folder, self.name, side))] for side in SIDES
-            )
-            return source, target, [*_lines(links)] if links.exists() else None
+            source, target = ([*_lines(files[side])] for side in SIDES)
+            return source, target, [*_lines(files["links"])] if files["links"].exists() else None
 
 
 class TokenizedCorpus:
@@ -138,7 +136,7 @@ def tokenize_corpus(
     folder = Path(cache).expanduser() / "prepared" / f"{corpus.name}-{digest_of(decisive)[:16]}"
 
     def make(unfinished: Path) -> None:
-        _tokenize(unfinished, corpus, settings, seed, progress or _ignore)
+        _tokenize(unfinished, corpus, settings, seed, progress or (lambda *_: None))
         if corpus.digest() != digest:
             raise RequestError(
                 f"data={corpus.name}: changed while it was read: run the command again."
@@ -159,16 +157,17 @@ def tokenized_files(
         RequestError: the files can't be read or have no pairs, or the disk is full.
     """
     with TemporaryDirectory(prefix="attnlab-") as temporary:
-        folder, name = Path(temporary), "files"
+        folder, name, pairs = Path(temporary), "files", (("files", pair) for pair in files)
+        ignore = lambda *_: None  # noqa: E731
         with explained(f"{folder}: expected room for the tokens of {files.source.name}"):
-            counts = _write_texts(folder, ((name, pair) for pair in files), settings, _ignore)
+            counts = _write_texts(folder, pairs, settings, ignore)
             if not counts[name]["pairs"]:
                 raise RequestError(
                     f"{files.source}, {files.target}: expected pairs that have words on both sides "
                     f"after cleaning (task.clean={settings.clean}), got none."
                 )
             sides = dict(zip(SIDES, tokenizers, strict=True))
-            part = _encode_part(folder, name, counts[name], sides, settings.max_length, _ignore)
+            part = _encode_part(folder, name, counts[name], sides, settings.max_length, ignore)
         yield TokenizedPart(folder, name, part["notes"])
 
 
@@ -178,8 +177,8 @@ def _tokenize(
     """Write the files of a tokenized corpus: the texts, the tokenizers, the tokens."""
     pairs = corpus.divided(seed, settings.clean_text())
     counts = _write_texts(folder, pairs, settings, progress)
-    names = list(dict.fromkeys([*PARTS, *corpus.parts]))
-    names = [name for name in names if name in corpus.parts or name in corpus.held_out]
+    names = [part for part in PARTS if part in corpus.parts or part in corpus.held_out]
+    names += [part for part in corpus.parts if part not in names]
     if empty := [name for name in names if not counts[name]["pairs"]]:
         raise RequestError(
             f"data={corpus.name}: expected pairs in each part that have words on both sides after "
@@ -191,7 +190,7 @@ def _tokenize(
         progress(0, None, f"fitting on {' and '.join(together)}")
         tokenizer = Tokenizer.fit(
             chain.from_iterable(
-                _spread(_lines(_text_file(folder, "train", side)), counts["train"]["pairs"])
+                _spread(_lines(folder / f"train.{side}.txt"), counts["train"]["pairs"])
                 for side in together
             ),
             kind=settings.tokenizer,
@@ -205,18 +204,13 @@ def _tokenize(
         name: _encode_part(folder, name, counts[name], tokenizers, settings.max_length, progress)
         for name in names
     }
-    for kind in (*SIDES, "links"):
-        file = _text_file(folder, "train", kind)
-        if file.exists():
-            lines = "".join(f"{line}\n" for line in islice(_lines(file), EXAMPLES))
-            file.write_bytes(lines.encode())
+    for file in folder.glob("train.*.txt"):
+        lines = "".join(f"{line}\n" for line in islice(_lines(file), EXAMPLES))
+        file.write_bytes(lines.encode())
     statistics = {
-        "corpus": corpus.name,
-        "languages": [corpus.source_language, corpus.target_language],
         "notes": list(corpus.notes),
         "text": asdict(settings),
         "vocabulary": {side: tokenizer.size for side, tokenizer in tokenizers.items()},
-        "fitted_on": min(counts["train"]["pairs"], MOST_FITTED),
         "parts": parts,
     }
     write_json(folder / _STATISTICS, statistics)
@@ -237,29 +231,25 @@ def _write_texts(
     counts: defaultdict[str, Counter[str]] = defaultdict(Counter)
     sources: dict[str, array[int]] = {}  # 64-bit hashes
     with ExitStack() as stack:
-        files: dict[tuple[str, str], Any] = {}
-
-        def write(part: str, kind: str, text: str) -> None:
-            if (part, kind) not in files:
-                path = _text_file(folder, part, kind)
-                files[part, kind] = stack.enter_context(open(path, "wb"))
-            files[part, kind].write(f"{text}\n".encode("utf-8", "replace"))
-
+        files: dict[str, Any] = {}
         for number, (part, pair) in enumerate(pairs):
             if number % _TOGETHER == 0:
                 progress(number, None, "reading")
-            own = counts[part]
-            source, target = clean(pair.source), clean(pair.target)
-            if not (source and target):
-                own["dropped"] += 1
+            texts = {"source": clean(pair.source), "target": clean(pair.target)}
+            if not all(texts.values()):
+                counts[part]["dropped"] += 1
                 continue
-            own["pairs"] += 1
-            write(part, "source", source)
-            write(part, "target", target)
+            counts[part]["pairs"] += 1
             if pair.links is not None and settings.clean == "none":
-                write(part, "links", pair.links)
-            own["links_left_out"] += pair.links is not None and settings.clean != "none"
-            key = blake2b(source.encode("utf-8", "replace"), digest_size=8).digest()
+                texts["links"] = pair.links
+            elif pair.links is not None:
+                counts[part]["links_left_out"] += 1
+            for kind, text in texts.items():
+                name = f"{part}.{kind}.txt"
+                if name not in files:
+                    files[name] = stack.enter_context(open(folder / name, "wb"))
+                files[name].write(f"{text}\n".encode("utf-8", "replace"))
+            key = blake2b(texts["source"].encode("utf-8", "replace"), digest_size=8).digest()
             sources.setdefault(part, array("Q")).frombytes(key)
     train = np.unique(sources.get("train", array("Q")))
     for part, hashes in sources.items():
@@ -280,7 +270,7 @@ def _encode_part(
     part: dict[str, Any] = {**counts}
     for side, tokenizer in tokenizers.items():
         start = [START] * (side == "target")
-        lines = _lines(_text_file(folder, name, side))
+        lines = _lines(folder / f"{name}.{side}.txt")
         numbers: Counter[str] = Counter()
         with TokenWriter(folder / f"{name}.{side}", tokenizer.size) as writer:
             while texts := [*islice(lines, _TOGETHER)]:
@@ -312,11 +302,6 @@ def _encode_part(
     return {**part, "notes": notes}
 
 
-def _text_file(folder: Path, part: str, kind: str) -> Path:
-    """Return the path of a part's sentences or links."""
-    return folder / f"{part}.{kind}.txt"
-
-
 def _lines(path: Path) -> Iterator[str]:
     """Yield the lines of a text file that this module wrote."""
     with open(path, encoding="utf-8", newline="\n") as stream:
@@ -328,7 +313,3 @@ def _spread(items: Iterable[str], count: int) -> Iterator[str]:
     """Yield at most `MOST_FITTED` of `count` items, spread evenly."""
     most = min(MOST_FITTED, count)
     return (item for at, item in enumerate(items) if (at + 1) * most // count > at * most // count)
-
-
-def _ignore(done: int, total: int | None, what: str) -> None:
-    """Report no progress."""
