@@ -42,6 +42,7 @@ REQUESTS = [
     ("data=multi30k data.path=nowhere", "nowhere"),
     ("data=book data.path=nowhere.pkl", "nowhere.pkl"),
     ("data=files", "data"),
+    (f"{SMALL} data.target_language=false", "data.target_language", "a bare no as false", "False"),
 ]
 FILES = {
     "no_tab": (b"one\teins\ntwo zwei\n", "pairs.tsv", "2"),
