@@ -122,12 +122,6 @@ def test_epochs_have_different_orders_and_each_pair_once(learner):
         np.testing.assert_array_equal(np.sort(order), np.arange(len(some._train.source)))
 
 
-def test_sentences_can_be_counted_in_place_of_tokens(learner):
-    some = learner("none", "rnn", "trainer.batch_by=items", "trainer.batch_size=7")
-    sizes = [len(rows) for chunk in some.chunks(1) for rows in chunk]
-    assert max(sizes) == 7 and sum(sizes) == len(some._train.source)
-
-
 RECALL = ("task=translate", "data=recall", "model=rnn", "attention=bahdanau")
 
 

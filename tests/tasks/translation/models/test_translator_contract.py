@@ -81,55 +81,32 @@ def built(case: Case):
     return build(case)
 
 
-def variants(name: str) -> list[Settings]:
-    """A mechanism's choices and switches, one at a time away from its default."""
-    content = option_content("attention", name)
-    rules = {key: rule for key, rule in content["rules"].items() if "." not in key}
-    values = {key: rule["choices"] for key, rule in rules.items() if "choices" in rule}
-    values |= {key: [False, True] for key, rule in rules.items() if rule.get("type") == "bool"}
-    return [
-        ((key, value),) for key, known in values.items() for value in known if value != content[key]
-    ]
-
-
 PLACES: tuple[Settings, ...] = (
     (("placement", "before_step"),),
     (("placement", "after_step"),),
     (("placement", "after_step"), ("input_feeding", True)),
 )
 CELLS = ("simple", "gru", "lstm")
-
-
-def recurrent(name: str, turn: int) -> list[Case]:
-    """Pairwise: a mechanism with every choice, with every cell and with every place."""
-    choices = [(), *variants(name)]
-    return [
-        Case(
-            *("rnn", name, choices[number % len(choices)]),
-            (("cell", CELLS[(turn + number) % 3]), *PLACES[(turn + 2 * number) % 3]),
-        )
-        for number in range(max(3, len(choices)))
-    ]
-
-
-# Of each mechanism one cell and one place, other ones than the mechanism before.
+# Each mechanism at each place, with each cell. By default one place, another one than the
+# mechanism before.
 GRID = [
-    pytest.param(case, marks=pytest.mark.slow if number else ())
+    pytest.param(
+        Case("rnn", name, (), (("cell", CELLS[(turn + n) % 3]), *PLACES[(turn + 2 * n) % 3])),
+        marks=pytest.mark.slow if n else (),
+    )
     for turn, name in enumerate(QUERYING)
-    for number, case in enumerate(recurrent(name, turn))
+    for n in range(3)
 ]
-IN_LAYERS, ONE = ("multi_head",), ("layers", 1)
-CHOICES = [(name, choice) for name in QUERYING for choice in variants(name)]
+ONE = ("layers", 1)
 CASES = [
     *GRID,
     # How many layers there are is no mechanism's concern: one has the default.
-    *(Case("transformer", name, (), () if name in IN_LAYERS else (ONE,)) for name in QUERYING),
-    # Choices and models are independent, except for those that depend on the source's length.
-    *(
-        Case("transformer", name, choice, (ONE,))
-        for name, choice in CHOICES
-        if choice[0][1] in ("location", "monotonic")
-    ),
+    *(Case("transformer", name, (), () if name == "multi_head" else (ONE,)) for name in QUERYING),
+    # Scores that depend on the source's length.
+    Case("transformer", "luong_global", (("score", "location"),), (ONE,)),
+    Case("rnn", "luong_global", (("score", "location"),)),
+    Case("transformer", "luong_local", (("alignment", "monotonic"),), (ONE,)),
+    Case("rnn", "luong_local", (("alignment", "monotonic"),)),
     Case("rnn", "none", (), (("layers", 2), ("bidirectional", False), ("initial_state", "copy"))),
     Case("rnn", "none", (), (("output", "maxout"), ("layers", 2), ("cell", "simple"))),
     Case("rnn", "bahdanau", (), (("layers", 2), ("cell", "lstm"))),
@@ -137,7 +114,6 @@ CASES = [
     Case("rnn", "bahdanau", (), (("tie_embeddings", "output"), ("embedding", 8))),
     Case("rnn", "luong_local", (), (("layers", 2), ("input_feeding", True), ("cell", "lstm"))),
     Case("rnn", "luong_local", (), (("reverse_source", True), ("reset_after", False))),
-    Case("rnn", "luong_global", (), (("output", "maxout"), ("bidirectional", False))),
     Case("transformer", "bahdanau", (), (("positions", "learned"), ("norm", "post"), ONE)),
     Case("transformer", "multi_head", (), (("tie_embeddings", "none"), ONE)),
     *(
@@ -232,17 +208,7 @@ FEW = [
 few = pytest.mark.parametrize("case", FEW, ids=str)
 
 
-@pytest.mark.parametrize(
-    "case",
-    [
-        *(FEW[1], FEW[3]),
-        *(
-            pytest.param(case, marks=pytest.mark.slow)
-            for case in (FEW[0], FEW[2], Case("transformer", "bahdanau"))
-        ),
-    ],
-    ids=str,
-)
+@few
 def test_attend_gives_the_weights_of_all_layers(case):
     """By a graph for any shape, compared with eager weights."""
     model = built(case)
