@@ -1,4 +1,4 @@
-"""The compiled training of translators, compared with a plain loop over unpadded sentences."""
+"""The loss of tokens and the compiled training of translators, compared with plain loops."""
 
 from __future__ import annotations
 
@@ -12,10 +12,9 @@ import pytest
 import tensorflow as tf
 from keras import ops
 
-from attnlab.attention import MultiHeadAttention
-from attnlab.tasks.translation.models.transformer import TransformerSettings, TransformerTranslator
+from attnlab.attention import BahdanauAttention
+from attnlab.tasks.translation.models.build import build_translator
 from attnlab.tasks.translation.program import TranslationProgram, token_losses
-from attnlab.training.optimizers import make_optimizer
 
 SOURCES, TARGETS, UNITS = 13, 17, 5
 START, END = 2, 3
@@ -166,84 +165,89 @@ def test_scores_are_means_over_tokens_without_smoothing_and_dropout(jit, pairs):
     assert scores.accuracy == pytest.approx(np.mean(hits))
 
 
-def test_losses_are_nan_from_the_step_of_divergence():
+def test_a_diverged_step_reports_nan():
     losses, _ = make_program().train(BATCHES, [0.1, np.nan, 0.1, 0.1], 0)
     np.testing.assert_array_equal(np.isnan(losses), [False, False, True, True])
 
 
-@functools.cache
-def dropping():
-    """A program with dropout, compiled once, and its initial state."""
-    program = make_program(dropout=0.5)
-    return program, [variable.numpy() for variable in variables(program)]
-
-
-def variables(program):
-    return [*program.model.variables, *program.optimizer.variables]
-
-
-def begun(seed=0):
-    program, values = dropping()
-    for variable, value in zip(variables(program), values, strict=True):
+def dropout_run(program, start, seed=0, cuts=(4,)):
+    """Losses and weights of four steps from the same start, run at once or in parts."""
+    variables = [*program.model.variables, *program.optimizer.variables]
+    for variable, value in zip(variables, start, strict=True):
         variable.assign(value)
     program.reseed(seed)
-    return program
-
-
-def dropout_run(seed=0, cuts=(4,)):
-    """Losses and weights of four steps with dropout, run at once or in parts."""
-    program = begun(seed)
     losses, first = [], 0
     for steps in cuts:
         part = slice(first, first + steps)
-        losses.append(program.train(BATCHES[part], RATES[part], first)[0])
+        losses.append(program.train(BATCHES[:1] * steps, RATES[part], first)[0])
         first += steps
     return np.concatenate(losses), program.model.get_weights()
 
 
-@pytest.mark.parametrize("cuts", [(4,), (1, 3)])
-def test_a_run_is_reproducible_with_any_chunks(cuts):
-    losses, weights = dropout_run()
-    again_losses, again_weights = dropout_run(cuts=cuts)
-    np.testing.assert_array_equal(losses, again_losses)
-    for one, other in zip(weights, again_weights, strict=True):
-        np.testing.assert_array_equal(one, other)
+def test_draws_of_dropout_follow_from_seed_and_step():
+    program = make_program(dropout=0.5)
+    start = [value.numpy() for value in (*program.model.variables, *program.optimizer.variables)]
+    losses, weights = dropout_run(program, start)
+    for cuts in ((4,), (1, 3)):
+        again, again_weights = dropout_run(program, start, cuts=cuts)
+        np.testing.assert_array_equal(losses, again)
+        for one, other in zip(weights, again_weights, strict=True):
+            np.testing.assert_array_equal(one, other)
+    assert not np.array_equal(dropout_run(program, start, seed=1)[0], losses)
+    assert len(set(program.train(BATCHES[:1] * 4, np.zeros(4), 0)[0])) == 4
 
 
-def test_dropout_differs_from_step_to_step_and_from_seed_to_seed():
-    still = begun().train(BATCHES[:1] * 4, np.zeros(4), 0)[0]
-    assert len(set(still)) == 4
-    assert not np.array_equal(dropout_run(seed=1)[0], dropout_run()[0])
+@pytest.mark.slow
+def test_no_step_draws_numbers_of_the_next_one():
+    """A generator that draws more than 256 numbers in a step, one for each step of the target."""
+    sizes = {"units": 2, "embedding": 2, "maxout_units": 2, "layers": 1, "dropout": 0.0}
+    attention = functools.partial(BahdanauAttention, dropout=0.5)
+    model = build_translator("rnn", sizes, attention, source_size=7, target_size=7)
+    program = TranslationProgram(model, keras.optimizers.SGD(0.0), seed=3)
+    state = model.decoder.attention._weight_dropout.seed_generator.state
+    batch = np.ones((1, 3), np.int32), np.ones((1, 301), np.int32)
+    ends = []
+    for step in range(2):
+        program.train([batch], [0.0], step)
+        ends.append([int(number) for number in state.value])
+    (first, drawn), (second, drawn_again) = ends
+    assert drawn == drawn_again == model.draws(300) == 300
+    assert first != second
 
 
-def transformer_program(jit=False, dropout=0.0):
-    """A Transformer with one shared vocabulary that memorizes one small batch."""
-    keras.utils.set_random_seed(19)
-    settings = TransformerSettings(
-        units=12, layers=1, heads=3, feed_forward=7, dropout=dropout, tie_embeddings="all"
-    )
-    sizes = {"source_size": TARGETS, "target_size": TARGETS}
-    model = TransformerTranslator(lambda: MultiHeadAttention(heads=3), settings, **sizes)
-    model.build()
-    return TranslationProgram(model, make_optimizer("adam", {"clip_norm": 1.0}), jit=jit)
+# --- the loss of tokens ------------------------------------------------------------------------
 
 
-def learnt(program):
-    return program.train(BATCHES[:1] * 11, np.full(11, 0.01), 0)[0]
+@pytest.mark.parametrize(
+    "scale, smoothing, jit",
+    [(1.0, 0.0, True), (300.0, 0.0, False), (1.0, 0.1, False), (300.0, 0.7, True)],
+)
+def test_loss_and_gradient_are_the_formula(scale, smoothing, jit):
+    draw = np.random.default_rng(0)
+    logits = (scale * draw.normal(size=(7, 11))).astype(np.float32)
+    labels, upstream = np.array([3, 0, 10, 5, 5, 7, 1], np.int32), np.linspace(-1, 2, 7)
+    x = logits.astype(np.float64)
+    log_shares = x - x.max(1, keepdims=True)
+    log_shares -= np.log(np.exp(log_shares).sum(axis=1, keepdims=True))
+    target = np.full(x.shape, smoothing / 11)
+    target[np.arange(7), labels] += 1 - smoothing
+
+    @tf.function(jit_compile=jit, autograph=False)
+    def both(logits):
+        with tf.GradientTape() as tape:
+            tape.watch(logits)
+            losses = token_losses(tf.constant(labels), logits, smoothing)
+        return losses, tape.gradient(losses, logits, upstream.astype(np.float32))
+
+    losses, gradient = both(tf.constant(logits))
+    np.testing.assert_allclose(losses, -(target * log_shares).sum(1), rtol=1e-5, atol=1e-6)
+    expected = (np.exp(log_shares) - target) * upstream[:, None]
+    np.testing.assert_allclose(gradient, expected, rtol=1e-5, atol=1e-6)
 
 
-def test_a_transformer_learns_and_repeats_to_the_bit():
-    program = transformer_program(dropout=0.1)
-    before = [variable.numpy() for variable in variables(program)]
-    losses = learnt(program)
-    weights = program.model.get_weights()
-    for variable, value in zip(variables(program), before, strict=True):
-        variable.assign(value)
-    np.testing.assert_array_equal(learnt(program), losses)
-    assert_same_weights_of(program.model, weights)
-    assert losses[-1] < 0.8 * losses[0]
-
-
-def assert_same_weights_of(model, weights):
-    for one, other in zip(model.get_weights(), weights, strict=True):
-        np.testing.assert_array_equal(one, other)
+def test_no_tokens_give_no_loss_and_nan_logits_a_nan_loss():
+    assert token_losses(tf.zeros((0,), tf.int32), tf.zeros((0, 11)), 0.1).shape == (0,)
+    broken = np.zeros((2, 11), np.float32)
+    broken[1, 4] = np.nan
+    losses = token_losses(tf.constant([3, 4]), tf.constant(broken), 0.1)
+    assert float(losses[0]) == pytest.approx(np.log(11)) and np.isnan(losses[1])
