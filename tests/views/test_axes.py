@@ -8,6 +8,7 @@ import pytest
 
 from attnlab.views.html.axes import Scale, digits_of, scale, time_ticks
 from attnlab.views.png.figure import draw
+from attnlab.views.png.labels import drawable
 from attnlab.views.records import IntervalRow, Intervals, figure
 from attnlab.views.scales import is_logarithmic
 
@@ -90,3 +91,10 @@ def test_times_have_ticks_at_the_start_of_a_year_or_month():
     assert time_ticks(["a", "b", "c"]) == [(0, "a"), (1, "b"), (2, "c")]
     assert len(time_ticks([str(n) for n in range(1000, 1600)])) <= 9
     assert time_ticks([str(n) for n in range(12_000, 12_600)])[1] == (100, "12100")
+
+
+def test_labels_that_no_font_has_become_squares():
+    assert drawable("straße·") == "straße·"
+    assert drawable("e\u0301\u200d") == "é"
+    assert drawable("\n\ud800a") == "□□a"
+    assert drawable("Donaudampfschiff", 10) == "Donau…hiff"

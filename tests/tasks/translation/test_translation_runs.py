@@ -124,21 +124,3 @@ def test_the_model_in_mlflow_translates_as_the_run_does(translating, monkeypatch
     assert served.input_example is not None and len(served.predict(served.input_example)) == 1
     steps = client.get_metric_history(logged.info.run_id, "val_bleu")
     assert [metric.step for metric in steps] == [1, 2]
-
-
-@pytest.mark.parametrize(
-    ("words", "sentence"),
-    [
-        ("forecast latest", "forecasting"),
-        ("evaluate latest --part dev", "--part: expected one of "),
-        ("evaluate latest --average 3", "--average: expected at most 2, the number of epochs"),
-        (
-            "evaluate latest --epoch 1 --average 2",
-            "--average: expected at most 1, the number of epochs",
-        ),
-    ],
-)
-def test_impossible_requests_are_refused(command, words, sentence):
-    code, out, err = command(*words.split())
-    assert (code, out) == (2, "")
-    assert sentence in err.splitlines()[-1]

@@ -8,7 +8,6 @@ import pytest
 from attnlab.errors import RequestError
 from attnlab.tasks.translation.shown import maps as shown
 from attnlab.views.png.figure import draw
-from attnlab.views.png.labels import drawable
 from attnlab.views.png.style import write
 
 END = "<end>"
@@ -114,13 +113,6 @@ def test_tokens_of_every_script_and_weights_that_are_not_finite_are_drawn(tmp_pa
     table[..., 0, 0] = np.nan
     write(maps_figure({"cross": table}, [*ODD, END], [*ODD[::-1], END]), path)
     assert path.stat().st_size > 3000
-
-
-def test_labels_that_no_font_has_become_squares():
-    assert drawable("straße·") == "straße·"
-    assert drawable("e\u0301\u200d") == "é"
-    assert drawable("\n\ud800a") == "□□a"
-    assert drawable("Donaudampfschiff", 10) == "Donau…hiff"
 
 
 @pytest.mark.parametrize(
