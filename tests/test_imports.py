@@ -43,7 +43,6 @@ OF_A_KIND = {
         "tasks.tables",
         "tasks.text_corpus",
         "tasks.text_task",
-        "tasks.texts",
         "training",
     ),
 }
@@ -107,10 +106,6 @@ BELOW = {
         *("text", "training", "views.records"),
     },
     "tasks.accuracy_tests": {"records", "tasks.base", "tasks.declaration"},
-    "tasks.texts": {
-        *("records", "tasks.catalog", "tasks.declaration", "tasks.downloads", "tasks.split"),
-        *("tasks.text_corpus", "text"),
-    },
     "tasks.in_memory": {"config", "tasks.base", "tasks.declaration", "text", "training"},
     "tasks.split": {"tasks.base", "tasks.declaration", "tasks.text_corpus"},
     "tasks.tables": {"config", "text"},

@@ -60,7 +60,7 @@ def begin_store(folder: Path, empty_store: Path) -> None:
         ("forecasting", FORECASTING, ("forecast", "latest", "--steps", "2")),
         ("translation", TRANSLATION, ("translate", "latest", "The old dog sleeps.")),
         ("classification", CLASSIFICATION, ("classify", "latest", "The old dog sleeps.")),
-        ("masked_words", MASKED_WORDS, ("fill", "latest", "The [MASK] sleeps.")),
+        ("language", MASKED_WORDS, ("fill", "latest", "The [MASK] sleeps.")),
         ("language", LANGUAGE, ("generate", "latest", "The", "--tokens", "5")),
         ("answering", ANSWERING, ("answer", "latest", "Who met Anna?", "--text", "a.txt")),
     ],

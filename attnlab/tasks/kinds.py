@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
+from importlib import import_module
 from importlib.metadata import entry_points
 from pathlib import Path
 
@@ -16,16 +17,19 @@ _ENTRY_POINTS = "attnlab.kinds"
 
 @cache
 def kinds() -> tuple[Kind, ...]:
-    """Return all kinds: folders of `attnlab/tasks` with a `kind.py`, and entry points of packages.
+    """Return all kinds: those in `kind.py` of the folders here, and entry points of packages.
 
-    The value of an entry point in the group `attnlab.kinds` is the path of a `Kind`.
+    A `kind.py` may define several kinds, which share code. The value of an entry point in the
+    group `attnlab.kinds` is the path of a `Kind`.
     """
     files = (path for folder in tasks.__path__ for path in Path(folder).glob("*/kind.py"))
     folders = sorted(path.parent.name for path in files)
-    paths = [f"{tasks.__name__}.{name}.kind:KIND" for name in folders]
-    paths += [point.value for point in entry_points(group=_ENTRY_POINTS)]
+    paths = [point.value for point in entry_points(group=_ENTRY_POINTS)]
     try:
-        return tuple(load(path) for path in paths)
+        modules = [import_module(f"{tasks.__name__}.{name}.kind") for name in folders]
+        values = (value for module in modules for value in vars(module).values())
+        shipped = [value for value in values if isinstance(value, Kind)]
+        return (*shipped, *(load(path) for path in paths))
     except (ImportError, AttributeError) as error:
         raise RequestError(f"A package's {_ENTRY_POINTS} can't be loaded: {error}.") from error
 

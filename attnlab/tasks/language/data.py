@@ -4,18 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from attnlab.tasks.base import TaskData
+from attnlab.tasks.data.tokens import Tokens
+from attnlab.text.tokenizers import UNKNOWN
+
+if TYPE_CHECKING:
+    from attnlab.tasks.language.text.vocabulary import TextVocabulary
 
 PADDING = -1  # target of a place that isn't scored
 _BLOCK = 1 << 20  # tokens that are counted at once, which limits memory
 
 
 class Rows(NamedTuple):
-    """N rows of T tokens; a model reads `tokens` up to a place and predicts the target there.
+    """N rows of T tokens; a model reads `tokens` and predicts `targets`, each at its place.
 
     Shorter rows are padded at the end with any token.
     """
@@ -54,24 +60,59 @@ class Asked:
         return self.places.shape == self.tokens.shape and bool((self.places == every).all())
 
 
+def asked_rows(rows: Rows) -> Asked:
+    """Return rows with their K scored places; shorter lists of places end with `PADDING`."""
+    is_scored = rows.targets != PADDING
+    width = max(int(is_scored.sum(axis=1).max()), 1)
+    places = np.argsort(~is_scored, axis=1, kind="stable")[:, :width].astype(np.int32)
+    return Asked(rows.tokens, np.take_along_axis(rows.targets, places, axis=1), places)
+
+
 @dataclass(frozen=True, eq=False)
 class Stream:
-    """The text of a part as one sequence of N tokens.
+    """The text of a part as one sequence of N tokens, which may be on the disk.
 
     Attributes:
-        tokens: (N,) unsigned integers.
-        sizes: (N,) numbers, bytes of the text that each token takes.
-        words: number of words in the text by the corpus's convention.
+        ids: (N,) ids of the vocabulary's tokenizer.
+        vocabulary: turns them into the model's tokens.
         size: bytes of the text.
     """
 
-    tokens: np.ndarray
-    sizes: np.ndarray
-    words: int
+    ids: np.ndarray
+    vocabulary: TextVocabulary
     size: int
 
     def __len__(self) -> int:
-        return len(self.tokens)
+        return len(self.ids)
+
+    def tokens(self, places: np.ndarray | slice = slice(None)) -> np.ndarray:
+        """Return the model's tokens at places, int32."""
+        return self.vocabulary.numbers[self.ids[places]]
+
+    def counts(self) -> np.ndarray:
+        """Count each of the vocabulary's tokens: (V,) int64."""
+        ids = np.zeros(len(self.vocabulary.numbers), np.int64)
+        for start in range(0, len(self), _BLOCK):
+            ids += np.bincount(self.ids[start : start + _BLOCK], minlength=len(ids))
+        return ids[self.vocabulary.ids]
+
+    @cached_property
+    def unknown(self) -> int:
+        """The number of unknown tokens, except the first token, which is never predicted."""
+        return int(np.count_nonzero(self.ids[1:] == UNKNOWN))
+
+    @cached_property
+    def sizes(self) -> np.ndarray:
+        """The bytes of each token of the vocabulary, (V,), which sum up to those of the text.
+
+        Only `word` tokens have rounded sizes, since they don't say how many spaces there are.
+        """
+        sizes = self.vocabulary.sizes()
+        return sizes * (self.size / float(self.counts() @ sizes))
+
+    def bytes_of(self, asked: Asked) -> np.ndarray:
+        """Return the bytes of the targets of each window, (N,)."""
+        return np.where(asked.known, self.sizes[np.maximum(asked.targets, 0)], 0.0).sum(axis=1)
 
     def asked(self, context: int, stride: int | None = None) -> Asked:
         """Return windows of `context` tokens that score every token but the first one once.
@@ -83,43 +124,16 @@ class Stream:
                 stride + 1 tokens.
         """
         step = stride or context
-        count = len(self.tokens) - 1  # targets
+        count = len(self) - 1  # targets
         starts = np.arange(0, max(count - context, 0) + step, step)
         starts = starts[(starts == 0) | (starts + context - step < count)]
         places = starts[:, None] + np.arange(context)
         scored = places < count
         scored[1:, : context - step] = False
         places = np.minimum(places, count - 1)
-        tokens = self.tokens.astype(np.int32)
-        own = np.broadcast_to(np.arange(context, dtype=np.int32), places.shape)
-        return Asked(tokens[places], np.where(scored, tokens[places + 1], PADDING), own)
-
-    @property
-    def is_constant(self) -> bool:
-        """Return whether all tokens are equal."""
-        blocks = range(0, len(self.tokens), _BLOCK)
-        return all((self.tokens[i : i + _BLOCK] == self.tokens[0]).all() for i in blocks)
-
-    def counts(self, size: int) -> np.ndarray:
-        """Count each token below `size`: (size,) int64."""
-        blocks = range(0, len(self.tokens), _BLOCK)
-        found = (np.bincount(self.tokens[i : i + _BLOCK], minlength=size) for i in blocks)
-        return sum(found, np.zeros(size, np.int64))
-
-    def bytes_of(self, asked: Asked) -> np.ndarray:
-        """Return the bytes of the targets of each window of `asked`, (N,)."""
-        scored = asked.known.sum(axis=1)
-        ends = 1 + np.cumsum(scored)
-        sums = np.concatenate([[0.0], np.cumsum(self.sizes, dtype=np.float64)])
-        return sums[ends] - sums[ends - scored]
-
-
-def asked_rows(rows: Rows) -> Asked:
-    """Return rows with their K scored places; shorter lists of places end with `PADDING`."""
-    is_scored = rows.targets != PADDING
-    width = int(is_scored.sum(axis=1).max())
-    places = np.argsort(~is_scored, axis=1, kind="stable")[:, :width].astype(np.int32)
-    return Asked(rows.tokens, np.take_along_axis(rows.targets, places, axis=1), places)
+        tokens = self.tokens()
+        columns = np.broadcast_to(np.arange(context, dtype=np.int32), places.shape)
+        return Asked(tokens[places], np.where(scored, tokens[places + 1], PADDING), columns)
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,28 +143,35 @@ class LanguageData(TaskData):
     name: str
     source: str
     digest: str
-    parts: Mapping[str, Stream | Rows]  # `train`, `validation`, `test`
+    # `train`, `validation`, `test`; `Tokens` are rows whose masks are drawn while training
+    parts: Mapping[str, Stream | Rows | Tokens]
     context: int
     said: Sequence[str] = ()  # notes for the user on how the corpus was read
 
     @property
-    def longest(self) -> int:
-        """Return the number of tokens of a window."""
+    def longest(self) -> int:  # type: ignore[override]
+        """Return the number of tokens of a window, or of the longest row."""
         return self.context
 
     def counts(self) -> dict[str, int]:
         """Return the number of tokens per part, or of rows."""
-        return {name: len(part.tokens) for name, part in self.parts.items()}
-
-    def describe(self) -> dict[str, Any]:
-        """Return the number of tokens and bytes, or of rows and scored places, per part."""
         return {
-            name: {"tokens": len(part), "bytes": part.size}
-            if isinstance(part, Stream)
-            else {"rows": len(part.tokens), "scored": int((part.targets != PADDING).sum())}
+            name: len(part.tokens) if isinstance(part, Rows) else len(part)
             for name, part in self.parts.items()
         }
+
+    def describe(self) -> dict[str, Any]:
+        """Return the number of tokens and bytes, or of rows and their tokens, per part."""
+        return {name: _described(part) for name, part in self.parts.items()}
 
     def summary(self) -> list[str]:
         """Return notes on how the corpus was read, shown before training."""
         return [*self.said]
+
+
+def _described(part: Stream | Rows | Tokens) -> dict[str, int]:
+    if isinstance(part, Stream):
+        return {"tokens": len(part), "bytes": part.size}
+    if isinstance(part, Tokens):
+        return {"rows": len(part), "tokens": len(part.tokens)}
+    return {"rows": len(part.tokens), "scored": int((part.targets != PADDING).sum())}

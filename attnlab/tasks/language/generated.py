@@ -10,14 +10,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from attnlab.errors import RequestError
+from attnlab.tasks.data.corpus import Corpus, digest_of
 from attnlab.tasks.declaration import Progress
 from attnlab.tasks.language.data import PADDING, Rows
-from attnlab.tasks.text_corpus import NamedCorpus, digest_of
 
 HELD_OUT = 1000  # rows of validation, and of test
 _CHUNK = 4096  # rows drawn at once; a longer part starts like a shorter one because it is constant
@@ -176,7 +176,7 @@ def different(rng: np.random.Generator, rows: int, choices: int, count: int) -> 
 
 
 @dataclass(kw_only=True, eq=False)
-class GeneratedRows(NamedCorpus):
+class GeneratedRows(Corpus):
     """A corpus of `rows` training rows, and of 1,000 each for validation and test.
 
     A subclass has the settings of `conf/data/NAME.yaml` as fields, and defines `draw` and
@@ -194,6 +194,7 @@ class GeneratedRows(NamedCorpus):
     seed: int = 0
 
     license: ClassVar[str] = "Apache-2.0, as attnlab"
+    noun: ClassVar[str] = "row"
     version: ClassVar[int] = 2  # of the functions; a change makes the rows others
 
     @property
@@ -240,6 +241,18 @@ class GeneratedRows(NamedCorpus):
     def digest(self) -> str:
         """Return a SHA-256 of every setting that determines the rows."""
         return digest_of({"name": self.name, "version": self.version, **asdict(self)})
+
+    def count(self, seed: int) -> dict[str, dict[str, Any]]:
+        """Return the rows of each part, their tokens, and the answers in all rows."""
+        parts: Any = self.parts
+        return {
+            part: {
+                "rows": len(rows.tokens),
+                "tokens of a row": rows.tokens.shape[1],
+                "answers": int((rows.targets != PADDING).sum()),
+            }
+            for part, rows in parts.items()
+        }
 
     def _part(self, part: str, size: int, others: Sequence[Rows]) -> Rows:
         """Draw rows that are in no other part."""

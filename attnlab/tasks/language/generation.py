@@ -12,7 +12,6 @@ import tensorflow as tf
 from attnlab.tasks.language.models.model import LanguageModel
 from attnlab.training.steps import compiled
 
-_START, _SAMPLE = 8, 120  # tokens of a sample: of the test text, and drawn
 _CHUNK = 16  # tokens drawn in one call; calling a program takes as long as a token of a small model
 
 
@@ -133,10 +132,3 @@ def restrict(logits, top_k: int | None = None, top_p: float | None = None):
         count = tf.reduce_sum(tf.cast(before < top_p, tf.int32), axis=1)
         logits = tf.where(tf.argsort(order) < count[:, None], logits, -math.inf)
     return logits
-
-
-def sample(generator: Generator, task: Any, seed: int) -> np.ndarray:
-    """Return the first tokens of the test text, and the model's continuation."""
-    start = task.asked("test").tokens[0, :_START].tolist()
-    steps = generator.continued(start, tokens=_SAMPLE, seed=seed)
-    return np.array([*start, *(int(tokens[0]) for tokens in steps)], np.int32)

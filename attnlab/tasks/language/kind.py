@@ -1,4 +1,4 @@
-"""Declare the kind `language`."""
+"""Declare the kinds `language` and `masked_words`: next tokens of a text, and missing ones."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from attnlab.tasks.declaration import (
 )
 
 _HERE = "attnlab.tasks.language"
-_WINDOWS, _ANSWERS = f"{_HERE}.item_test:windows_test", f"{_HERE}.item_test:answers_test"
+_TEST, _WORDS_TEST = f"{_HERE}.report:item_test", f"{_HERE}.report:words_test"
+_TEXT_COLUMNS = ("text", "answer", "prediction", "frequency", "neighbours")
 
 KIND = Kind(
     name="language",
@@ -29,24 +30,17 @@ KIND = Kind(
     ),
     scoring=Scoring(
         metrics=(
-            Metric(
-                "bits_per_byte",
-                "min",
-                "bits per byte",
-                perfect=0,
-                item_test=_WINDOWS,
-                bounds=POSITIVE,
-            ),
-            Metric("loss", "min", "loss", item_test=_WINDOWS, bounds=POSITIVE),
-            Metric("perplexity", "min", "perplexity", in_tables=False, bounds=FROM_ONE),
+            Metric("bits_per_byte", "min", "bits per byte", 0, item_test=_TEST, bounds=POSITIVE),
+            Metric("loss", "min", "loss", item_test=_TEST, bounds=POSITIVE),
+            Metric("perplexity", "min", "perplexity", 1, item_test=_TEST, bounds=FROM_ONE),
             Metric("word_perplexity", "min", "perplexity per word", bounds=FROM_ONE),
-            Metric("accuracy", "max", "accuracy", perfect=1, item_test=_ANSWERS, bounds=SHARE),
+            Metric("accuracy", "max", "accuracy", 1, item_test=_TEST, bounds=SHARE),
             Metric("whole_rows", "max", "rows without a fault", bounds=SHARE),
             Metric(
                 "accuracy_longer",
                 "max",
                 "accuracy on longer rows",
-                item_test=f"{_HERE}.item_test:longer_answers_test",
+                item_test=_TEST,
                 bounds=SHARE,
             ),
             Metric("whole_rows_longer", "max", "longer rows without a fault", bounds=SHARE),
@@ -55,7 +49,7 @@ KIND = Kind(
         monitored="val_loss",
         bars=("train_loss", "val_loss", "val_bits_per_byte", "val_accuracy"),
         evaluation={"--stride": "stride"},
-        text_columns=("text", "answer", "prediction"),
+        text_columns=_TEXT_COLUMNS,
     ),
     predictions=Predictions(
         item="text",
@@ -70,9 +64,37 @@ KIND = Kind(
             "": "attnlab generate {run}, or train with attention={other}, then attnlab compare",
         },
     ),
-    data=KindData(
-        takes_corpus=True,
-        catalog=f"{_HERE}.catalog:CATALOG",
+    data=KindData(takes_corpus=True, catalog=f"{_HERE}.catalog:CATALOG"),
+    views=f"{_HERE}.shown:VIEWS",
+)
+
+MASKED_WORDS = Kind(
+    name="masked_words",
+    models=KindModels(learner=f"{_HERE}.learner:MaskedWordLearner", together=8),
+    scoring=Scoring(
+        metrics=(
+            Metric("accuracy", "max", "accuracy", 1, item_test=_WORDS_TEST, bounds=SHARE),
+            Metric("perplexity", "min", "perplexity", 1, bounds=FROM_ONE),
+            Metric("loss", "min", "loss", in_tables=False, bounds=POSITIVE),
+        ),
+        reported="accuracy",
+        monitored="val_loss",
+        bars=("train_loss", "val_loss", "val_accuracy"),
+        text_columns=_TEXT_COLUMNS,
     ),
+    predictions=Predictions(
+        item="word",
+        command="fill",
+        summary="the words for [MASK] in a text",
+        predictor=f"{_HERE}.fill_predictor:FillPredictor",
+        example=f"{_HERE}.masked_words:served_example",
+        exported=f"{_HERE}.models.masked_exported:exported",
+        vectors=True,
+        next_steps={
+            "": 'attnlab fill {run} "The [MASK] ...", or train with attention={other}, then '
+            "attnlab compare"
+        },
+    ),
+    data=KindData(takes_corpus=True),
     views=f"{_HERE}.shown:VIEWS",
 )

@@ -1,4 +1,4 @@
-"""Train a language model: one compiled program runs an epoch."""
+"""Train a language model or a model of masked words: one compiled program runs an epoch."""
 
 from __future__ import annotations
 
@@ -11,16 +11,19 @@ import numpy as np
 
 from attnlab.attention.head_measures import measured, recorded
 from attnlab.config.sections import RunConfig
-from attnlab.tasks.in_memory import InMemoryLearner
-from attnlab.tasks.language.data import Asked, Stream, asked_rows
-from attnlab.tasks.language.generation import Generator, sample
-from attnlab.tasks.language.report import build_report, examples
+from attnlab.tasks.data.tokens import Tokens
+from attnlab.tasks.in_memory import InMemoryLearner, text_settings
+from attnlab.tasks.language.data import Asked, Stream
+from attnlab.tasks.language.generation import Generator
+from attnlab.tasks.language.report import build_report, words_report
 from attnlab.tasks.language.scoring import Scorer
 from attnlab.training.batches import BatchPlan, filled_plan
 from attnlab.training.steps import is_faster_with_xla, step_operations
 
 if TYPE_CHECKING:
     from attnlab.tasks.base import Losses, Report
+    from attnlab.tasks.language.masked_words import MaskedWords
+    from attnlab.tasks.language.models.masked import MaskedWordModel
     from attnlab.tasks.language.models.model import LanguageModel
     from attnlab.tasks.language.task import LanguageTask
 
@@ -28,6 +31,7 @@ _MEASURED = 64  # windows on which the heads are measured
 _STEPS_FOR_XLA = 500  # of a run: compiling takes about 10 CPU s, a step 6 to 50 CPU ms less
 _VALIDATED = 4096  # windows that validation scores at least, if the text has as many
 _SHOWN = 48  # tokens on the picture of attention
+_START, _SAMPLE = 8, 120  # tokens of a sample: of the test text, and drawn
 
 
 class LanguageLearner(InMemoryLearner):
@@ -40,73 +44,71 @@ class LanguageLearner(InMemoryLearner):
 
     def __init__(self, config: RunConfig, task: LanguageTask, model: LanguageModel) -> None:
         self._task, train = task, task.data.parts["train"]
-        self._places = 0  # possible first tokens of a window
-        if isinstance(train, Stream):
-            self._places = len(train) - task.context
-            inputs = targets = np.zeros(config.trainer.step_size, train.tokens.dtype)
+        self._stream = train if isinstance(train, Stream) else None
+        if self._stream is not None:
+            inputs = targets = np.zeros(config.trainer.step_size, np.int32)
+            items = task.windows_per_epoch
         else:
-            asked = asked_rows(train)
+            asked = task.asked("train")
             inputs = np.concatenate([asked.tokens, asked.places], axis=1)
-            targets = asked.targets
+            targets, items = asked.targets, len(asked.targets)
+        # XLA has to gain more in the steps of a run than compiling costs.
+        steps = config.trainer.epochs * -(-items // config.trainer.step_size)
+        is_faster = False
+        if model.border is not None and steps >= _STEPS_FOR_XLA:
+            tokens = min(config.trainer.batch_size, items) * task.context
+            is_faster = is_faster_with_xla(step_operations(model, tokens), model.border)
         super().__init__(
             config,
             model,
             task.loss,
             {"train": inputs},
             {"train": targets},
-            faster_with_xla=self._is_faster_with_xla(config, model, len(targets)),
+            faster_with_xla=is_faster,
             sizes=(task.context,),
         )
         self._scorer = Scorer(model)
-        self._line: np.ndarray | None = None  # the sample of a text
-
-    def _is_faster_with_xla(self, config: RunConfig, model: LanguageModel, rows: int) -> bool:
-        """Return whether XLA gains more in the steps of a run than compiling costs."""
-        batch, items = config.trainer.batch_size, rows
-        if self._places:
-            items = self._task.windows_per_epoch
-        steps = config.trainer.epochs * -(-items // config.trainer.step_size)
-        if model.border is None or steps < _STEPS_FOR_XLA:
-            return False
-        operations = step_operations(model, min(batch, items) * self._task.context)
-        return is_faster_with_xla(operations, model.border)
 
     def chunks(self, epoch: int) -> list[BatchPlan]:
         """Return the epoch's steps, as windows with other first tokens in every epoch."""
-        if not self._places:
+        if self._stream is None:
             return super().chunks(epoch)
         random = np.random.default_rng([self._seed, epoch])
-        starts = random.integers(0, self._places, self._task.windows_per_epoch)
+        places = len(self._stream) - self._task.context
+        starts = random.integers(0, places, self._task.windows_per_epoch)
         return self.in_chunks(filled_plan(starts, min(self._batch_size, len(starts))))
 
     def train(self, chunk: BatchPlan, rates: np.ndarray, first_step: int) -> Losses:
         """Run the steps of a chunk; see `InMemoryLearner.train`."""
-        if not self._places:
+        if self._stream is None:
             return super().train(chunk, rates, first_step)
-        train, width = self._task.data.parts["train"], self._task.context + 1
-        windows = train.tokens[chunk.indices[..., None] + np.arange(width)]
+        width = self._task.context + 1
+        windows = self._stream.tokens(chunk.indices[..., None] + np.arange(width))
         self.program.feed(windows.reshape(-1), windows[0, 0])
         firsts = np.arange(chunk.indices.size, dtype=np.int32) * width
         plan = BatchPlan(firsts.reshape(chunk.indices.shape), chunk.weights)
         return super().train(plan, rates, first_step)
 
     def validate(self, epoch: int) -> dict[str, float]:
-        """Return `val_loss` (nats per token) and `val_bits_per_byte`; of rows `val_accuracy`."""
+        """Return `val_loss` in nats per token, and `val_accuracy` of rows.
+
+        Of a text, `val_bits_per_byte` is the second; an unknown token has no bytes, so it is
+        missing if validation has one.
+        """
         asked, size = self._validation
         self.program.fill_model()  # the scorer reads its variables
         scores = self._scorer(asked)
-        if self._places:
-            nats = scores.losses.sum(dtype=np.float64)
-            return {
-                "val_loss": scores.loss,
-                "val_bits_per_byte": float(nats / (math.log(2) * size)),
-            }
-        right = scores.tokens == asked.targets
-        return {"val_loss": scores.loss, "val_accuracy": float(right[scores.known].mean())}
+        if self._stream is None:
+            right = scores.tokens == asked.targets
+            return {"val_loss": scores.loss, "val_accuracy": float(right[scores.known].mean())}
+        if not size:
+            return {"val_loss": scores.loss}
+        bits = scores.losses.sum(dtype=np.float64) / (math.log(2) * size)
+        return {"val_loss": scores.loss, "val_bits_per_byte": float(bits)}
 
     @cached_property
     def _validation(self) -> tuple[Asked, float]:
-        """The windows or rows of the validation part that are scored, and their bytes if a text.
+        """The windows or rows of the validation part that are scored, and their bytes if known.
 
         Of a long text, these are windows at equal distances: as many as an epoch has, but at least
         4,096.
@@ -116,20 +118,36 @@ class LanguageLearner(InMemoryLearner):
             return asked, 0.0
         all_windows = len(asked.tokens)
         most = min(max(self._task.windows_per_epoch, _VALIDATED), all_windows)
-        chosen = np.arange(most) * all_windows // most
-        return asked.at(chosen), float(part.bytes_of(asked)[chosen].sum())
+        asked = asked.at(np.arange(most) * all_windows // most)
+        return asked, 0.0 if part.unknown else float(part.bytes_of(asked).sum())
 
     def report(self) -> Report:
         """Score the test part and the baselines, and continue the start of a text as a sample."""
         self.program.fill_model()
-        found = build_report(self._task, "test", self._scorer(self._task.asked("test")))
-        if not self._places:
-            return found
-        self._line = sample(Generator(self.model), self._task, self._seed)
-        text = self._task.vocabulary.decode(self._line)
-        notes = [*found.notes, f"a sample: {' '.join(text.split())}"]
-        details = {**found.details, "sample": text, **self._first_token()}
-        return replace(found, notes=notes, details=details)
+        report = build_report(self._task, "test", self._scorer(self._task.asked("test")))
+        if self._stream is None:
+            return report
+        text = self._sample()
+        notes = [*report.notes, f"a sample: {' '.join(text.split())}"]
+        details = {**report.details, "sample": text, **self._first_token()}
+        return replace(report, notes=notes, details=details)
+
+    def _sample(self) -> str:
+        """Return the first tokens of the test text, and the model's continuation."""
+        start = self._example[0][0, :_START].tolist()
+        steps = self._generator.continued(start, tokens=_SAMPLE, seed=self._seed)
+        return self._task.vocabulary.decode([*start, *(int(step[0]) for step in steps)])
+
+    @cached_property
+    def _generator(self) -> Generator:
+        return Generator(self.model)
+
+    @cached_property
+    def _example(self) -> tuple[np.ndarray, np.ndarray]:
+        """The first test window or row (1, T), and the same with -1 for padding."""
+        inputs, tokens = self._task.head_inputs(self.model, "test", 1)
+        assert tokens is not None
+        return inputs, tokens
 
     def _first_token(self) -> dict[str, float]:
         """Return `first_token`, the mean of `first` in `head_measures` over all heads and layers.
@@ -137,16 +155,77 @@ class LanguageLearner(InMemoryLearner):
         It is missing if no layer attends.
         """
         inputs, tokens = self._task.head_inputs(self.model, "test", _MEASURED)
-        with recorded(self.model) as found:
+        with recorded(self.model) as measures:
             self.model(inputs, training=False)
-        first = [measured(looked, tokens)["first"].mean() for looked in found.values()]
+        first = [measured(looked, tokens)["first"].mean() for looked in measures.values()]
         return {"first_token": round(float(np.mean(first)), 5)} if first else {}
 
-    def examples(self) -> dict[str, Any] | None:
-        """Return attention on the sample of `report`, or on a test row; see `examples`."""
-        tokens = self._line
-        if tokens is None:
-            rows = self._task.asked("test")
-            last = int(rows.places[0][rows.known[0]].max())  # padding follows
-            tokens = rows.tokens[0] if self.model.fixed_length else rows.tokens[0, : last + 1]
-        return examples(self._task, tokens[: min(_SHOWN, self._task.context)], self.program.attend)
+    def examples(self) -> dict[str, np.ndarray] | None:
+        """Return attention on the start of the test part, and a sample of a text.
+
+        `weights` (H, T, T) float16 and `tokens` (T,), their labels, are missing if the model has no
+        attention; `sample` is the text that it writes, missing for rows.
+        """
+        arrays = {}
+        if self._stream is not None:
+            self.program.fill_model()
+            arrays["sample"] = np.array(self._sample())
+        inputs, tokens = self._example
+        arrays |= self._attention(inputs, tokens[0], self._task.vocabulary.labels)
+        return arrays or None
+
+    def _attention(
+        self, inputs: np.ndarray, tokens: np.ndarray, labels: Any
+    ) -> dict[str, np.ndarray]:
+        """Return the `weights` and labels of the first tokens of a window or row."""
+        weights = self.program.attend(inputs)
+        if weights is None:
+            return {}
+        size = min(int(np.count_nonzero(tokens >= 0)), _SHOWN)
+        return {
+            "weights": np.asarray(weights[0, :, :size, :size], np.float16),
+            "tokens": np.array(labels(inputs[0, :size])),
+        }
+
+
+class MaskedWordLearner(LanguageLearner):
+    """Trains a model on rows in which each step masks other words; see `Learner`.
+
+    The program gets the rows of a chunk, so the rows of train may be larger than memory.
+    """
+
+    def __init__(self, config: RunConfig, task: MaskedWords, model: MaskedWordModel) -> None:
+        train = task.data.parts["train"]
+        assert isinstance(train, Tokens)
+        self._task: Any = task
+        self._stream, self._rows = None, train
+        rows = np.zeros((config.trainer.step_size, task.width), np.int32)
+        settings = text_settings(model, {"train": rows})
+        InMemoryLearner.__init__(
+            self, config, model, task.loss, {"train": rows}, {"train": rows}, **settings
+        )
+        self._scorer = Scorer(model)
+
+    def chunks(self, epoch: int) -> list[BatchPlan]:
+        """Return the epoch's steps, which take each row once; see `InMemoryLearner.planned`."""
+        lengths = None if self._lengths is None else self._rows.lengths
+        return self.planned(np.arange(len(self._rows)), lengths, epoch)
+
+    def train(self, chunk: BatchPlan, rates: np.ndarray, first_step: int) -> Losses:
+        """Run the steps of a chunk; see `InMemoryLearner.train`."""
+        numbers = chunk.indices.reshape(-1)
+        rows = self._rows.padded(numbers, self._task.width)
+        lengths = None if self._lengths is None else self._rows.lengths[numbers]
+        self.program.feed(rows, rows, lengths)
+        places = np.arange(len(numbers), dtype=np.int32).reshape(chunk.indices.shape)
+        return InMemoryLearner.train(self, BatchPlan(places, chunk.weights), rates, first_step)
+
+    def report(self) -> Report:
+        """Score the words of the test part and the baselines."""
+        self.program.fill_model()
+        return words_report(self._task, "test", self._scorer(self._task.asked("test")))
+
+    def examples(self) -> dict[str, np.ndarray] | None:
+        """Return attention on the first test row, with its masks; see `LanguageLearner`."""
+        masked = self._task.data.parts["test"].tokens[:1]
+        return self._attention(masked, self._example[1][0], self._task.labels) or None

@@ -1,128 +1,113 @@
-"""Build the report of a language model: measures, baselines, skill, predictions."""
+"""Build the reports of a language model and of masked words: measures, baselines, predictions."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from attnlab.tasks.accuracy_tests import skill
 from attnlab.tasks.base import Report
-from attnlab.tasks.language.data import PADDING, Asked, LanguageData, Rows, Stream, asked_rows
-from attnlab.tasks.language.kneser_ney import MOST_TOKENS, KneserNey
+from attnlab.tasks.declaration import NoItemTest
+from attnlab.tasks.item_tests import Losses, paired_tester
+from attnlab.tasks.language.baselines import MOST_TOKENS, KneserNey
+from attnlab.tasks.language.data import PADDING, Asked, Rows, Stream
+from attnlab.tasks.language.kind import KIND, MASKED_WORDS
 from attnlab.text.cleaning import shortened
 
 if TYPE_CHECKING:
     from attnlab.tasks.language.scoring import Scores
-    from attnlab.tasks.language.text.vocabulary import Vocabulary
 
 Measures = dict[str, float | None]
 _ORDER = 7
 _KNESER_NEY = f"kneser_ney_{_ORDER}"
 _CHARACTERS = 60  # of a window in predictions.csv
+_AROUND = 8  # tokens on each side of an answer in predictions.csv
 _MOST_POSITIONS = 256  # of the loss by position
 
 
-class ScoredTask(Protocol):
-    """What a report needs from its task; see `LanguageTask`."""
-
-    data: LanguageData
-    vocabulary: Vocabulary
-    chance: float | None
-
-    def asked(self, part: str, stride: int | None = None) -> Asked: ...  # noqa: D102
-
-    def lengths(self, part: str) -> np.ndarray | None: ...  # noqa: D102
-
-
-def _bytes(stream: Stream) -> float:
-    return float(stream.sizes[1:].sum(dtype=np.float64))
-
-
-def build_report(task: ScoredTask, part: str, scores: Scores, stride: int | None = None) -> Report:
-    """Score the predictions for a part, and the baselines."""
+def build_report(task: Any, part: str, scores: Scores, stride: int | None = None) -> Report:
+    """Score the predictions of a language model for a part, and the baselines."""
     own = task.data.parts[part]
     if isinstance(own, Stream):
-        return _of_text(task, part, own, scores, stride)
-    return _of_rows(task, part, own, scores)
+        return _text_report(task, part, own, scores, stride)
+    return _rows_report(task, part, scores)
 
 
 # Texts
 
 
-def _of_text(
-    task: ScoredTask, part: str, own: Stream, scores: Scores, stride: int | None
-) -> Report:
-    """Report on a text: `bits_per_byte` is the metric, since it doesn't depend on the tokens."""
-    metrics = _text_measures(float(scores.losses.sum(dtype=np.float64)), own)
-    baselines, notes = _text_baselines(task, part, own)
-    best = min(reversed(baselines), key=lambda name: baselines[name]["bits_per_byte"] or math.inf)
-    bits = {name: each["bits_per_byte"] or math.inf for name, each in baselines.items()}
-    skills: Measures = {
-        name: 1.0 - (metrics["bits_per_byte"] or 0.0) / each for name, each in bits.items()
+def _text_report(task: Any, part: str, own: Stream, scores: Scores, stride: int | None) -> Report:
+    """Report on a text by bits per byte, which don't depend on the tokens.
+
+    If the part has unknown tokens, the metric is the perplexity per token: an unknown token stands
+    for any text, so the bits of its letters are missing. All baselines predict the same tokens.
+    """
+    train, size = task.data.parts["train"], task.vocabulary.size
+    assert isinstance(train, Stream)
+    counts = train.counts() + 1.0
+    notes, tokens = [*task.data.said], own.tokens()
+    if (count := len(train)) > MOST_TOKENS:
+        notes.append(
+            f"The baseline {_KNESER_NEY} is counted on the last {MOST_TOKENS:,} of {count:,} "
+            "tokens of train: all would take too long."
+        )
+    last = train.tokens(slice(-MOST_TOKENS, None))
+    nats = {
+        "unigram": -np.log(counts / counts.sum())[tokens],
+        _KNESER_NEY: KneserNey(last, _ORDER, size).nats(tokens),
     }
+    words = task.corpus.words(bytes(task.corpus.parts[part]))
+    metrics = _text_measures(float(scores.losses.sum(dtype=np.float64)), own, words)
+    baselines = {
+        name: _text_measures(float(losses[1:].sum(dtype=np.float64)), own, words)
+        for name, losses in nats.items()
+    }
+    metric, units, perfect = "bits_per_byte", "bits per byte", 0.0
+    if own.unknown:
+        metric, units, perfect = "perplexity", "perplexity per token", 1.0
+        share = own.unknown / (len(own) - 1)
+        notes.append(
+            f"{own.unknown:,} of {len(own) - 1:,} predicted tokens ({share:.1%}) are unknown. What "
+            "they stand for has no cost, so there are no bits per byte."
+        )
+    errors = {name: (values[metric] or math.inf) - perfect for name, values in baselines.items()}
+    best = min(reversed(errors), key=lambda name: errors[name])
+    error = (metrics[metric] or math.inf) - perfect
+    skills: Measures = {name: 1.0 - error / other for name, other in errors.items()}
     asked = task.asked(part, stride)
     return Report(
         metrics=metrics,
         baselines=baselines,
         best_baseline=best,
         skill=skills[best],
-        notes=[*task.data.said, *notes],
+        notes=notes,
         predictions=_windows(task, asked, own, scores),
-        units="bits per byte",
-        metric="bits_per_byte",
+        units=units,
+        metric=metric,
         skills=skills,
         details=by_position(asked, scores),
     )
 
 
-def _text_measures(nats: float, part: Stream) -> Measures:
+def _text_measures(nats: float, part: Stream, words: int) -> Measures:
     """Return the measures of a text for the sum of its losses.
 
     The perplexity per word is exp(nats / words). Words are divided by white space, which is
-    predicted, too, but isn't counted, except the ends of lines of `wikitext2`; see `Corpus.words`.
+    predicted, too, but isn't counted, except the ends of lines of `wikitext2`; see `Text.words`.
     """
     loss = nats / (len(part) - 1)
-    by_word = nats / part.words if part.words else math.inf
-    return {
-        "loss": loss,
-        "bits_per_byte": nats / (math.log(2) * _bytes(part)),
-        "perplexity": _exp(loss),
-        "word_perplexity": _exp(by_word),
-    }
+    measures: Measures = {"loss": loss, "perplexity": math.exp(loss) if loss < 700 else None}
+    if not part.unknown:
+        size = part.size - float(part.sizes[part.tokens(slice(0, 1))][0])
+        by_word = nats / words if words else math.inf
+        measures["bits_per_byte"] = nats / (math.log(2) * size)
+        measures["word_perplexity"] = math.exp(by_word) if by_word < 700 else None
+    return measures
 
 
-def _exp(value: float) -> float | None:
-    return math.exp(value) if value < 700 else None
-
-
-def _text_baselines(
-    task: ScoredTask, part: str, own: Stream
-) -> tuple[dict[str, Measures], list[str]]:
-    """Return the measures of frequencies and of counts of n-grams, and notes.
-
-    `unigram` predicts each token by its frequency in train, 1 added to each count.
-    """
-    stream, size = cast("Stream", task.data.parts["train"]), task.vocabulary.size
-    counts, notes = stream.counts(size) + 1.0, []
-    if (count := len(stream)) > MOST_TOKENS:
-        notes.append(
-            f"The baseline {_KNESER_NEY} is counted on the last {MOST_TOKENS:,} of {count:,} "
-            "tokens of train: all would take too long."
-        )
-    nats = {
-        "unigram": -np.log(counts / counts.sum())[own.tokens],
-        _KNESER_NEY: KneserNey(stream.tokens, _ORDER, size).nats(own.tokens),
-    }
-    return {
-        name: _text_measures(float(each[1:].sum(dtype=np.float64)), own)
-        for name, each in nats.items()
-    }, notes
-
-
-def _windows(task: ScoredTask, asked: Asked, own: Stream, scores: Scores) -> dict[str, np.ndarray]:
+def _windows(task: Any, asked: Asked, own: Stream, scores: Scores) -> dict[str, np.ndarray]:
     """Return a row per window: the start of its text, its targets, their bytes and nats."""
     first = asked.tokens[:, : _CHARACTERS // 2].tolist()
     texts = [shortened(task.vocabulary.decode(tokens), _CHARACTERS) for tokens in first]
@@ -152,76 +137,119 @@ def by_position(asked: Asked, scores: Scores) -> dict[str, list[Any]]:
 # Rows
 
 
-def _of_rows(task: ScoredTask, part: str, own: Rows, scores: Scores) -> Report:
-    """Report on rows: `accuracy` over all answers is the metric.
+def _rows_report(task: Any, part: str, scores: Scores) -> Report:
+    """Report on a generated task: `accuracy` over all answers is the metric.
 
     Rows that are longer than all of train have metrics of their own, `accuracy_longer` and
     `whole_rows_longer`, and count in no other metric.
     """
-    asked = asked_rows(own)
+    asked, train = task.asked(part), task.data.parts["train"]
+    assert isinstance(train, Rows)
     known = asked.known
     right = scores.tokens == asked.targets
     lengths, trained = task.lengths(part), task.lengths("train")
     longer = np.zeros(len(known), bool)
     if lengths is not None and trained is not None:
         longer = lengths > trained.max()
-    train = cast("Rows", task.data.parts["train"])
     usual = int(np.bincount(train.targets[train.targets != PADDING]).argmax())
-    metrics, baselines = _row_measures(task, asked, right, ~longer, usual)
-    metrics["loss"] = float(scores.losses[known & ~longer[:, None]].mean(dtype=np.float64))
+    metrics: Measures = {}
+    baselines: dict[str, Measures] = {"usual": {}, "guess": {}}
+    for suffix, chosen in (("", ~longer), ("_longer", longer)):
+        if chosen.any():
+            some = known & chosen[:, None]
+            whole = (right | ~some).all(axis=1)[chosen]
+            metrics[f"accuracy{suffix}"] = float(right[some].mean())
+            metrics[f"whole_rows{suffix}"] = float(whole.mean())
+            baselines["usual"][f"accuracy{suffix}"] = float(np.mean(asked.targets[some] == usual))
+            baselines["guess"][f"accuracy{suffix}"] = task.chance
+    if task.chance is None:
+        del baselines["guess"]
+    short = known & ~longer[:, None]
+    names = np.array(task.vocabulary.labels(range(task.vocabulary.size)), object)
+    metrics["loss"] = float(scores.losses[short].mean(dtype=np.float64))
+    columns = answer_columns(asked, scores, names)
     if longer.any():
-        of_longer = _row_measures(task, asked, right, longer, usual)
-        for name, measures in {"": metrics, **baselines}.items():
-            others = of_longer[1][name] if name else of_longer[0]
-            measures.update({f"{key}_longer": value for key, value in others.items()})
-    best = max(reversed(baselines), key=lambda name: baselines[name]["accuracy"] or 0.0)
-    skills = {name: skill(metrics, other) for name, other in baselines.items()}
-    rows = np.nonzero(known)[0]
-    predictions = {
-        "row": rows,
-        "place": asked.places[known],
-        "answer": np.array(task.vocabulary.labels(asked.targets[known]), object),
-        "prediction": np.array(task.vocabulary.labels(scores.tokens[known]), object),
-        "right": right[known].astype(int),
-        "p_answer": np.round(np.exp(-scores.losses[known].astype(np.float64)), 6),
-    }
-    if longer.any():
-        predictions["longer"] = longer[rows].astype(int)
-    return Report(
-        metrics=metrics,
-        baselines=baselines,
-        best_baseline=best,
-        skill=skills[best],
+        columns["longer"] = longer[columns["row"]].astype(int)
+    return _answers_report(
+        metrics,
+        baselines,
+        columns,
         notes=[*task.data.said],
-        predictions=predictions,
-        units="shares of the answers",
-        metric="accuracy",
-        skills=skills,
         details={} if lengths is None else {"by_length": by_length(known, right, lengths, longer)},
     )
 
 
-def _row_measures(
-    task: ScoredTask, asked: Asked, right: np.ndarray, chosen: np.ndarray, usual: int
-) -> tuple[Measures, dict[str, Measures]]:
-    """Return the measures of chosen rows (N,), and those of the baselines.
+def words_report(task: Any, part: str, scores: Scores) -> Report:
+    """Score the predictions for masked words of a part, and the baselines; see `_rows_report`."""
+    asked = task.asked(part)
+    targets = asked.targets[asked.known]
+
+    def measures(words: np.ndarray, losses: np.ndarray) -> Measures:
+        loss = float(losses.mean(dtype=np.float64))
+        perplexity = math.exp(loss) if loss < 700 else None
+        return {"accuracy": float(np.mean(words == targets)), "perplexity": perplexity}
+
+    columns = answer_columns(asked, scores, task.names)
+    baselines = {}
+    for name, (words, losses) in task.baselines(part).items():
+        baselines[name] = measures(words, losses)
+        columns[name] = task.names[words]
+    metrics = measures(scores.tokens[asked.known], scores.losses[asked.known])
+    return _answers_report(metrics, baselines, columns, notes=[*task.data.said], details={})
+
+
+def _answers_report(
+    metrics: Measures,
+    baselines: Mapping[str, Measures],
+    columns: dict[str, np.ndarray],
+    *,
+    notes: list[str],
+    details: dict[str, Any],
+) -> Report:
+    best = max(reversed([*baselines]), key=lambda name: baselines[name]["accuracy"] or 0.0)
+    errors = {name: 1.0 - (scores["accuracy"] or 0.0) for name, scores in baselines.items()}
+    error = 1.0 - (metrics["accuracy"] or 0.0)
+    skills = {name: 1.0 - error / other if other else None for name, other in errors.items()}
+    return Report(
+        metrics=metrics,
+        baselines=dict(baselines),
+        best_baseline=best,
+        skill=skills[best],
+        notes=notes,
+        predictions=columns,
+        units="shares of the answers",
+        metric="accuracy",
+        skills=skills,
+        details=details,
+    )
+
+
+def answer_columns(asked: Asked, scores: Scores, names: np.ndarray) -> dict[str, np.ndarray]:
+    """Return a row per answer, with the tokens around its place as the model reads them.
 
     Args:
-        task: gives the baseline `guess`.
         asked: the rows.
-        right: (N, K), which targets are predicted.
-        chosen: (N,) bool.
-        usual: the most frequent answer of train.
+        scores: the predictions for them.
+        names: (V,) a label for each token.
     """
-    known = asked.known & chosen[:, None]
-    whole = (right | ~asked.known).all(axis=1)[chosen]
-    measures: Measures = {"accuracy": float(right[known].mean()), "whole_rows": float(whole.mean())}
-    baselines: dict[str, Measures] = {
-        "usual": {"accuracy": float(np.mean(asked.targets[known] == usual))}
+    rows, columns = np.nonzero(asked.known)
+    places, answers = asked.places[rows, columns], asked.targets[rows, columns]
+    predictions, losses = scores.tokens[rows, columns], scores.losses[rows, columns]
+    texts = []
+    for row, place in zip(rows.tolist(), places.tolist(), strict=True):
+        start = max(place - _AROUND, 0)
+        words = names[asked.tokens[row, start : place + _AROUND + 1]]
+        words[place - start] = f"»{words[place - start]}«"
+        texts.append(" ".join(filter(None, words)))
+    return {
+        "row": rows,
+        "place": places,
+        "text": np.array(texts, object),
+        "answer": names[answers],
+        "prediction": names[predictions],
+        "right": (predictions == answers).astype(int),
+        "p_answer": np.round(np.exp(-losses.astype(np.float64)), 6),
     }
-    if task.chance is not None:
-        baselines["guess"] = {"accuracy": task.chance}
-    return measures, baselines
 
 
 def by_length(
@@ -237,29 +265,36 @@ def by_length(
     """
     different, numbers, rows = np.unique(lengths, return_inverse=True, return_counts=True)
     answers = np.bincount(numbers, known.sum(axis=1))
+    accuracy = np.bincount(numbers, (right & known).sum(axis=1)) / answers
     whole = np.bincount(numbers, (right | ~known).all(axis=1)) / rows
     return {
         "length": different.tolist(),
         "rows": rows.tolist(),
-        "accuracy": _rounded(np.bincount(numbers, (right & known).sum(axis=1)) / answers),
-        "whole_rows": _rounded(whole),
-        "longer": [bool(each) for each in np.isin(different, lengths[longer])],
+        "accuracy": np.round(accuracy, 5).tolist(),
+        "whole_rows": np.round(whole, 5).tolist(),
+        "longer": np.isin(different, lengths[longer]).tolist(),
     }
 
 
-def _rounded(shares: np.ndarray) -> list[float]:
-    return [round(float(share), 5) for share in shares]
+# Comparisons
 
 
-def examples(
-    task: ScoredTask, tokens: np.ndarray, attend: Callable[[np.ndarray], np.ndarray | None]
-) -> dict[str, np.ndarray] | None:
-    """Return attention on tokens (T,): `weights` (H, T, T), `ids` (T,) and their texts `tokens`."""
-    weights = attend(tokens[None])
-    if weights is None:
-        return None
-    return {
-        "weights": np.asarray(weights[0], np.float32),
-        "ids": tokens,
-        "tokens": np.array(task.vocabulary.labels(tokens)),
-    }
+def _losses(columns: Mapping[str, np.ndarray], metric: str) -> Losses:
+    """Return the losses of the windows of a text, or 1 for each wrong answer."""
+    if metric.startswith("accuracy"):
+        some = np.full(len(columns["right"]), True)
+        if "longer" in columns:
+            some = (columns["longer"] > 0) == metric.endswith("_longer")
+        items = zip(
+            *(columns[name][some].tolist() for name in ("row", "place", "answer")), strict=True
+        )
+        return Losses([*items], 1.0 - columns["right"][some], "answers")
+    if "nats" not in columns:
+        raise NoItemTest("no test over test items: runs on rows have no windows of a text")
+    sizes = columns["bytes" if metric == "bits_per_byte" else "tokens"]
+    items = zip(columns["text"].tolist(), sizes.tolist(), strict=True)
+    return Losses([*items], columns["nats"] / sizes, "windows")
+
+
+item_test = paired_tester(KIND, _losses)
+words_test = paired_tester(MASKED_WORDS, _losses)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import tensorflow as tf
 
 from attnlab.tasks.language.data import PADDING, Asked
-from attnlab.tasks.language.models.model import LanguageModel
 from attnlab.training.steps import compiled
 
 _TOGETHER, _VALUES = 128, 2**24  # most windows of a batch, most logits
@@ -32,12 +31,15 @@ class Scorer:
     """Scores windows or rows, with a compiled function for each of the two.
 
     Args:
-        model: used with its current weights, without dropout.
+        model: a `LanguageModel` or `MaskedWordModel`, used with its current weights, without
+            dropout.
     """
 
-    def __init__(self, model: LanguageModel) -> None:
+    def __init__(self, model: Any) -> None:
         self.model = model
-        shapes = [tf.TensorSpec((None, None), tf.int32)] * 3
+        shapes = [
+            tf.TensorSpec((None, size), tf.int32) for size in (model.fixed_length, None, None)
+        ]
         self._everywhere = compiled(self._of_windows, False, shapes)
         self._at_places = compiled(self._of_rows, False, shapes)
 
@@ -48,8 +50,8 @@ class Scorer:
         scores = self._everywhere if asked.everywhere else self._at_places
         parts = []
         for at in range(0, len(asked.tokens), size):
-            given = (each[at : at + size] for each in (asked.tokens, asked.targets, asked.places))
-            parts.append([np.asarray(each) for each in scores(*given)])
+            batch = (array[at : at + size] for array in (asked.tokens, asked.targets, asked.places))
+            parts.append([np.asarray(array) for array in scores(*batch)])
         losses, tokens, shares = map(np.concatenate, zip(*parts, strict=True))
         return Scores(losses, tokens, shares, asked.known)
 

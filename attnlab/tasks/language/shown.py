@@ -1,29 +1,36 @@
-"""Views of language models: learning, loss by position, attention on the start of the test part."""
+"""Views of language models and masked words: learning, positions, answers, samples, attention."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from attnlab.errors import RequestError
 from attnlab.records.run_directory import RunDirectory
+from attnlab.tasks.attention import Recorded, read_attention
 from attnlab.tasks.base import ReportedRun, Views
-from attnlab.tasks.language.kind import KIND
+from attnlab.tasks.declaration import Kind
+from attnlab.tasks.language.kind import KIND, MASKED_WORDS
 from attnlab.tasks.shown.attention_by_epoch import (
-    attention_by_epoch,
     attention_by_run,
     map_names,
     mean_and_heads,
     records_by_run,
 )
-from attnlab.tasks.shown.run_figures import (
-    learning_figure,
-    read_attention,
-    result_line,
-    run_title,
+from attnlab.tasks.shown.item_tables import (
+    Cells,
+    items_table,
+    mean_of,
+    of_same_items,
+    read_items,
+    text_cells,
+    which_items,
+    worst_first,
 )
+from attnlab.tasks.shown.run_figures import learning_figure, result_line, run_title
 from attnlab.views.records import (
     BLUE,
     GREY,
@@ -49,16 +56,12 @@ _PANELS = {
     "validation (bits per byte)": {"val_bits_per_byte": ("validation", BLUE)},
     "validation (share of right answers)": {"val_accuracy": ("answers", BLUE)},
 }
-_NAMES = ("earlier tokens", "", "token after which the next one is predicted")
-_NOTE = (
-    "Each row is a token, after which the model predicts the next one; columns are the tokens that "
-    "it looks at, itself included. ↵ is a line break."
-)
-_WRITTEN = "The model of the best epoch wrote this text, except for its first 8 tokens."
+_NAMES = ("tokens that are looked at", "", "token that looks")
+_NOTE = "Each row is a token; columns are the tokens that it looks at. ↵ is a line break."
 _START_NOTE = (
     "The first 8 tokens of each text are those of the test part; the model drew the others."
 )
-_MOST_SAMPLES = 10  # epochs
+_ANSWERS = ("text", "answer", "prediction", "right", "p_answer")
 
 
 # Figures
@@ -71,51 +74,49 @@ def figures(run: RunDirectory, metrics: Mapping[str, Any]) -> dict[str, Figure]:
         RequestError: A file of the run is missing or damaged.
         KeyError: Something is missing in one of them.
     """
-    result = result_line(metrics, KIND, "loss")
-    found = {"loss.png": _learning(run.history.read(), metrics, result)}
+    result = result_line(metrics, _kind(metrics), "loss")
+    learning = learning_figure(run.history.read(), metrics, _PANELS, result)
+    panels = [_with_baselines(panel, metrics) for panel in learning.grids[0].rows[0]]
+    drawn = {"loss.png": figure(learning.title, learning.subtitle, [panels], learning.size)}
     if "by_position" in metrics:
         position = _positions([Curve("mean", metrics["by_position"])], metrics["tokens_before"])
-        found["position.png"] = figure(
-            f"{run_title(metrics)}: loss by position", result, [[position]], (7.0, 4.0)
-        )
-    if "by_length" in metrics:
+        title = f"{run_title(metrics)}: loss by position"
+        drawn["position.png"] = figure(title, result, [[position]], (7.0, 4.0))
+    if lengths := metrics.get("by_length"):
         title = f"{run_title(metrics)}: results by length"
-        found["length.png"] = figure(title, result, [[_lengths(metrics)]], (7.0, 4.0))
-    if kept := read_attention(run):
+        curves = [
+            Curve("answers", lengths["accuracy"], form="line and dots"),
+            Curve("rows without a fault", lengths["whole_rows"], ORANGE, form="line and dots"),
+        ]
+        chart = _length_chart(lengths["length"], curves, lengths)
+        drawn["length.png"] = figure(title, result, [[chart]], (7.0, 4.0))
+    recorded = read_attention(run)
+    if recorded and "weights" in (final := recorded.final()):
         title = f"{run_title(metrics)}: attention of the last layer"
-        labels = [str(each) for each in kept["tokens"]]
-        found["attention.png"] = text_figure(kept["weights"][None], labels, title)
-    return found
+        labels = final["tokens"].tolist()
+        drawn["attention.png"] = text_figure(final["weights"][None], labels, title)
+    return drawn
 
 
-def _learning(
-    history: Mapping[str, list[float]], metrics: Mapping[str, Any], result: str
-) -> Figure:
-    """Draw learning curves, with the baselines' test values as lines."""
-    found = learning_figure(history, metrics, _PANELS, result)
-    (row,) = found.grids[0].rows
-    panels = [_with_baselines(each, metrics) if isinstance(each, Curves) else each for each in row]
-    return figure(found.title, found.subtitle, [panels], found.size)
+def _kind(metrics: Mapping[str, Any]) -> Kind:
+    return MASKED_WORDS if metrics["task"] == MASKED_WORDS.name else KIND
 
 
-def _with_baselines(panel: Curves, metrics: Mapping[str, Any]) -> Curves:
-    from dataclasses import replace
-
-    wanted = {"bits per byte": "bits_per_byte", "right answers": "accuracy"}
-    name = next((name for text, name in wanted.items() if text in panel.y_label), None)
-    known = {label: each.get(name) for label, each in metrics["baselines"].items()}
+def _with_baselines(panel: Record, metrics: Mapping[str, Any]) -> Record:
+    """Return a panel of learning curves with the baselines' test values as lines."""
+    if not isinstance(panel, Curves):
+        return panel
+    metric = "accuracy" if "right answers" in panel.y_label else "bits_per_byte"
+    if metric not in metrics["test"] or "loss" in panel.y_label:
+        return panel
     marks = [
-        Mark(y=value, label=f"{label} (test) {value:.3g}", colour=GREY, dashes="--")
-        for label, value in known.items()
-        if value is not None and not label.startswith("kneser_ney_") or label == _best_count(known)
+        Mark(
+            y=scores[metric], label=f"{name} (test) {scores[metric]:.3g}", colour=GREY, dashes="--"
+        )
+        for name, scores in metrics["baselines"].items()
+        if scores.get(metric) is not None
     ]
     return replace(panel, marks=[*panel.marks, *marks])
-
-
-def _best_count(known: Mapping[str, float | None]) -> str | None:
-    """Return the best order of Kneser-Ney, which stands for all."""
-    counts = {k: v for k, v in known.items() if k.startswith("kneser_ney_") and v is not None}
-    return min(counts, key=lambda name: counts[name], default=None)
 
 
 def _positions(curves: Sequence[Curve], tokens_before: Sequence[int]) -> Curves:
@@ -124,23 +125,12 @@ def _positions(curves: Sequence[Curve], tokens_before: Sequence[int]) -> Curves:
     return Curves("", *axes, tokens_before, curves, legend="none")
 
 
-def _lengths(metrics: Mapping[str, Any]) -> Curves:
-    """Return the accuracy and the share of rows without a fault at each length of a row."""
-    known = metrics["by_length"]
-    curves = [
-        Curve("answers", known["accuracy"], form="line and dots"),
-        Curve("rows without a fault", known["whole_rows"], ORANGE, form="line and dots"),
-    ]
-    return _length_chart(known["length"], curves, known)
-
-
 def _length_chart(
-    lengths: Sequence[int], curves: Sequence[Curve], known: Mapping[str, Any]
+    lengths: Sequence[int], curves: Sequence[Curve], by_length: Mapping[str, Any]
 ) -> Curves:
     """Return curves over lengths, with a line at the longest one of train."""
-    first = next(
-        (n for n, longer in zip(known["length"], known["longer"], strict=True) if longer), 0
-    )
+    pairs = zip(by_length["length"], by_length["longer"], strict=True)
+    first = next((length for length, longer in pairs if longer), 0)
     marks = [Mark(x=first - 0.5, label="longer than in train", dashes="--")] if first else []
     axes = "length of a row", "share of right answers"
     return Curves("", *axes, lengths, curves, marks=marks, y_limits=(0.0, 1.02))
@@ -153,11 +143,6 @@ def text_figure(weights: np.ndarray, labels: Sequence[str], title: str) -> Figur
     names = [f"head {number}" for number in range(1, heads + 1)]
     maps = AttentionMaps([item], names, _NAMES, layers=layers)
     return figure(title, "rows: tokens; columns: those that they look at", [[maps]])
-
-
-def _map(weights: np.ndarray, labels: Sequence[str]) -> AttentionMap:
-    """Return the map of weights (H, T, T) on tokens."""
-    return AttentionMap(labels, labels, mean_and_heads(np.asarray(weights, np.float64)))
 
 
 # On a page
@@ -173,6 +158,41 @@ def position_records(runs: Sequence[ReportedRun]) -> list[Record]:
     return [_positions(curves, places) for places, curves in charts.items()]
 
 
+def length_records(runs: Sequence[ReportedRun]) -> list[Record]:
+    """Return the accuracy by length of all runs of tasks with rows of several lengths."""
+    tables = [(run, run.metrics["by_length"]) for run in runs if "by_length" in run.metrics]
+    if not tables:
+        return []
+    lengths = sorted({length for _, table in tables for length in table["length"]})
+    curves = []
+    for run, table in tables:
+        shares = dict(zip(table["length"], table["accuracy"], strict=True))
+        values = [shares.get(length) for length in lengths]
+        curves.append(Curve(run.label, values, run.colour, form="line and dots"))
+    return [_length_chart(lengths, curves, tables[0][1])]
+
+
+def answer_records(runs: Sequence[ReportedRun]) -> list[Record]:
+    """Return a table of answers: those with the smallest probability, and some others."""
+    runs = [run for run in runs if run.metrics.get("metric") == "accuracy"]
+    tables, texts = of_same_items(
+        runs,
+        lambda run: read_items(run, _kind(run.metrics), _ANSWERS),
+        lambda _: ("text", "answer"),
+    )
+    if not tables:
+        return texts
+    order = np.argsort(mean_of(tables, "p_answer"), kind="stable")
+    rows = worst_first(order)
+    what = "answers, by the probability p of the right one"
+    cells = [
+        Cells("prediction", lambda columns, row: str(columns["prediction"][row]), "says {label}"),
+        Cells("p", lambda columns, row: f"{columns['p_answer'][row]:.3f}"),
+    ]
+    title = which_items(len(rows), len(order), what, len(tables))
+    return [items_table(title, tables, rows, text_cells("text", "answer"), cells), *texts]
+
+
 def sample_records(runs: Sequence[ReportedRun]) -> list[Record]:
     """Return what the model of each run on texts writes, epoch by epoch."""
     runs = [run for run in runs if "sample" in run.metrics]
@@ -180,55 +200,37 @@ def sample_records(runs: Sequence[ReportedRun]) -> list[Record]:
 
 
 def _samples(run: ReportedRun) -> list[Record]:
-    from attnlab.tasks.language.generation import Generator, sample
-
-    task: Any = run.task()
-    run.load_data()
-    generator, texts = None, {}
-    for epoch, model in run.models(_MOST_SAMPLES):
-        generator = generator or Generator(model)
-        tokens = sample(generator, task, int(run.metrics["seed"]))
-        texts[epoch] = " ".join(task.vocabulary.decode(tokens).split())
-    notes = run.epochs([*texts]).notes
+    recorded = _recorded(run)
     rows = [
-        [str(epoch), text, note] for (epoch, text), note in zip(texts.items(), notes, strict=True)
+        [str(epoch), " ".join(str(recorded.at(epoch)["sample"]).split()), note]
+        for epoch, note in zip(recorded.epochs, run.epochs(recorded.epochs).notes, strict=True)
     ]
     table = Table("", ["epoch", "text", "validation"], rows, words=3, prose=True)
-    return [Text(_START_NOTE, "note"), table, *run.problems()]
-
-
-def length_records(runs: Sequence[ReportedRun]) -> list[Record]:
-    """Return the accuracy by length of all runs of tasks with rows of several lengths."""
-    known = [(run, run.metrics["by_length"]) for run in runs if "by_length" in run.metrics]
-    if not known:
-        return []
-    lengths = sorted({length for _, own in known for length in own["length"]})
-    curves = []
-    for run, own in known:
-        shares = dict(zip(own["length"], own["accuracy"], strict=True))
-        values = [shares.get(length) for length in lengths]
-        curves.append(Curve(run.label, values, run.colour, form="line and dots"))
-    return [_length_chart(lengths, curves, known[0][1])]
+    return [Text(_START_NOTE, "note"), table]
 
 
 def attention_records(runs: Sequence[ReportedRun]) -> list[Record]:
     """Return a slider over the epochs for each run."""
-    return attention_by_run(runs, _run_records)
+    return attention_by_run(runs, _maps)
 
 
-def _run_records(run: ReportedRun) -> list[Record]:
-    kept = read_attention(run.run)
-    if kept is None:
-        raise RequestError(f"{run.run.name}: its model has no attention weights.")
-    task: Any = run.task()
-    labels, numbers, frames = task.vocabulary.labels(kept["ids"]), [], []
-    for epoch, _, weights in attention_by_epoch(run, kept["ids"][None]):
-        numbers.append(epoch)
-        frames.append([_map(weights[0], labels)])
-    names = map_names(len(weights[0]), len(frames[0][0].weights))
-    records = [[AttentionMaps(maps, names, _NAMES)] for maps in frames]
-    notes = f"{_NOTE} {_WRITTEN}" if "sample" in run.metrics else _NOTE
-    return [Text(notes, "note"), Slider(run.epochs(numbers), records), *run.problems()]
+def _maps(run: ReportedRun) -> list[Record]:
+    recorded = _recorded(run)
+    frames = []
+    for epoch in recorded.epochs:
+        arrays = recorded.at(epoch)
+        weights, labels = arrays["weights"].astype(np.float64), arrays["tokens"].tolist()
+        maps = mean_and_heads(weights)
+        item = AttentionMap(labels, labels, maps)
+        frames.append([AttentionMaps([item], map_names(len(weights), len(maps)), _NAMES)])
+    return [Text(_NOTE, "note"), Slider(run.epochs(recorded.epochs), frames)]
+
+
+def _recorded(run: ReportedRun) -> Recorded:
+    recorded = read_attention(run.run)
+    if recorded is None:
+        raise RequestError(f"{run.run.name}: attention.npz is missing.")
+    return recorded
 
 
 VIEWS = Views(
@@ -236,6 +238,7 @@ VIEWS = Views(
     {
         "Positions": position_records,
         "Lengths": length_records,
+        "Answers": answer_records,
         "Samples": sample_records,
         "Attention": attention_records,
     },

@@ -11,22 +11,15 @@ import numpy as np
 from attnlab.errors import RequestError
 from attnlab.records.files import read_assets, write_json
 from attnlab.tasks.base import Report, Task, require_part
+from attnlab.tasks.data.corpus import digest_of
 from attnlab.tasks.declaration import Kind, Progress
-from attnlab.tasks.language.data import (
-    PADDING,
-    Asked,
-    LanguageData,
-    Stream,
-    asked_rows,
-)
+from attnlab.tasks.language.corpora import Text
+from attnlab.tasks.language.data import PADDING, Asked, LanguageData, Rows, Stream, asked_rows
 from attnlab.tasks.language.generated import GeneratedRows
 from attnlab.tasks.language.kind import KIND
-from attnlab.tasks.language.text.streams import Reading
+from attnlab.tasks.language.text.reading import encode_stream, fit_stream, tokenize
 from attnlab.tasks.language.text.vocabulary import Symbols, TextVocabulary, Vocabulary
 from attnlab.tasks.models import build_model
-from attnlab.tasks.text_corpus import digest_of
-from attnlab.tasks.texts.corpus import Corpus
-from attnlab.text.raw_text import RawText
 from attnlab.text.tokenizers import Tokenizer
 
 if TYPE_CHECKING:
@@ -38,6 +31,7 @@ if TYPE_CHECKING:
     from attnlab.tasks.language.models.model import LanguageModel
 
 _FILE, _TOKENIZER = "language.json", "tokenizer.json"
+_BLOCK = 1 << 20  # tokens that are compared to find a text of a single one
 # Settings that rows don't have, with their usual values.
 _OF_TEXTS = {
     "tokenizer": "char",
@@ -56,7 +50,6 @@ class LanguageTask(Task):
         data: the tokens, set by `load`.
         context: tokens of a window or of the longest row, T.
         vocabulary: the tokens' texts.
-        raw: the text of each part, for baselines; set by `load`.
 
     The settings are those of conf/task/language.yaml; `cache` is the folder of downloads.
     """
@@ -66,12 +59,11 @@ class LanguageTask(Task):
     monitor: ClassVar[tuple[str, str]] = ("val_loss", "min")
     data: LanguageData
     vocabulary: Vocabulary
-    raw: Mapping[str, RawText]
 
     def __init__(
         self,
         *,
-        corpus: Corpus | GeneratedRows,
+        corpus: Text | GeneratedRows,
         cache: Path,
         tokenizer: str = "char",
         vocabulary: int = 4000,
@@ -90,13 +82,12 @@ class LanguageTask(Task):
             RequestError: the corpus is missing, damaged or too small.
         """
         self.corpus.open(self.cache, progress)
-        self.raw = {}
         if isinstance(self.corpus, GeneratedRows):
             parts: Mapping[str, Any] = self.corpus.parts
             self.vocabulary = Symbols(self.corpus.token_names)
             self.context = max(part.tokens.shape[1] for part in parts.values())
         else:
-            parts = self._streams(progress or (lambda *_: None))
+            parts = self._streams(self.corpus, progress)
         self.data = LanguageData(
             name=self.corpus.name,
             source=self.corpus.origin,
@@ -107,21 +98,33 @@ class LanguageTask(Task):
         )
         return self.data
 
-    def _streams(self, progress: Progress) -> dict[str, Stream]:
-        reading, where = Reading(self.corpus, self._text, progress), f"data={self.corpus.name}"
-        self.raw = reading.raw
-        self.vocabulary, found = reading.streams(self.cache)
-        for name, part in found.items():
+    def _streams(self, corpus: Text, progress: Progress | None) -> dict[str, Stream]:
+        tokenizer, parts, unknown = tokenize(
+            corpus,
+            self._text,
+            lambda: fit_stream(corpus, *self._text.values()),
+            encode_stream,
+            self.cache,
+            progress,
+        )
+        self.vocabulary = vocabulary = TextVocabulary(tokenizer, any(unknown.values()))
+        for name, part in parts.items():
             least = self.context + 1 if name == "train" else 2
-            if len(part) < least:
+            if len(part.tokens) < least:
                 reason = ", one more than task.context" if name == "train" else ""
                 raise RequestError(
-                    f"{where}: expected at least {least:,} tokens in {name}{reason}, got "
-                    f"{len(part):,}."
+                    f"data={corpus.name}: expected at least {least:,} tokens in {name}{reason}, "
+                    f"got {len(part.tokens):,}."
                 )
-        if self.vocabulary.size < 2 or found["train"].is_constant:
-            raise RequestError(f"{where}: expected different tokens in train, got a single one.")
-        return found
+        train = parts["train"].tokens
+        if (train[:_BLOCK] == train[0]).all():
+            raise RequestError(
+                f"data={corpus.name}: expected different tokens in train, got a single one."
+            )
+        return {
+            name: Stream(part.tokens, vocabulary, len(corpus.parts[name]))
+            for name, part in parts.items()
+        }
 
     @property
     def chance(self) -> float | None:
@@ -130,14 +133,13 @@ class LanguageTask(Task):
 
     def lengths(self, part: str) -> np.ndarray | None:
         """Return the length of each row of a part by which results are reported; None: by none."""
-        rows = self.data.parts[part]
-        is_drawn = isinstance(self.corpus, GeneratedRows) and not isinstance(rows, Stream)
-        return self.corpus.lengths(rows) if is_drawn else None
+        corpus = self.corpus
+        return corpus.lengths(corpus.parts[part]) if isinstance(corpus, GeneratedRows) else None
 
     @property
     def windows_per_epoch(self) -> int:
         """Return the number of windows of an epoch: the setting, or tokens / context."""
-        return self.windows or max(len(self.data.parts["train"].tokens) // self.context, 1)
+        return self.windows or max(self.data.counts()["train"] // self.context, 1)
 
     def asked(self, part: str, stride: int | None = None) -> Asked:
         """Return the windows or rows of a part, with the places that are scored.
@@ -145,17 +147,18 @@ class LanguageTask(Task):
         Raises:
             RequestError: rows have no stride, or it is larger than a window.
         """
-        found = self.data.parts[part]
-        if isinstance(found, Stream):
+        data = self.data.parts[part]
+        if isinstance(data, Stream):
             if stride is not None and stride > self.context:
                 raise RequestError(
                     f"--stride: expected at most {self.context:,}, the tokens of a window, got "
                     f"{stride:,}."
                 )
-            return found.asked(self.context, stride)
+            return data.asked(self.context, stride)
         if stride is not None:
             raise RequestError(f"--stride: data={self.data.name} has rows, not windows of a text.")
-        return asked_rows(found)
+        assert isinstance(data, Rows)
+        return asked_rows(data)
 
     def build(self, attention: Callable[..., Attention], model: Option) -> LanguageModel:
         """Build the model with random weights: tokens (B, T) to logits (B, T, V).
@@ -163,10 +166,8 @@ class LanguageTask(Task):
         Raises:
             RequestError: there is no such model for this task, or its parts don't fit.
         """
-        train = getattr(getattr(self, "data", None), "parts", {}).get("train")
-        asked = (
-            0 if train is None or isinstance(train, Stream) else asked_rows(train).targets.shape[1]
-        )
+        train = self.data.parts["train"] if hasattr(self, "data") else None
+        asked = asked_rows(train).targets.shape[1] if isinstance(train, Rows) else 0
         sizes = {"vocabulary": self.vocabulary.size, "context": self.context, "asked": asked}
         return self._build(attention, model, sizes)
 
@@ -226,7 +227,7 @@ class LanguageTask(Task):
         is_read = np.arange(asked.tokens.shape[1]) <= last
         return asked.tokens, np.where(is_read, asked.tokens, PADDING)
 
-    def serve(self, model: keras.Model, inputs: Any = None) -> np.ndarray:
+    def serve(self, model: keras.Model, inputs: Any = None, **settings: Any) -> np.ndarray:
         """Return N prompts, (N,) or a column, each with the most probable next token, (N,).
 
         Raises:
@@ -234,12 +235,12 @@ class LanguageTask(Task):
         """
         if inputs is None:
             raise RequestError("inputs: expected a list of prompts, got none.")
-        found = []
+        texts = []
         for prompt in np.asarray(inputs).reshape(-1):
             tokens = self.vocabulary.encode(str(prompt))
             logits = np.asarray(model(np.array([tokens[-self.context :]], np.int32)))[0, -1]
-            found.append(self.vocabulary.decode([*tokens, int(logits.argmax())]))
-        return np.array(found, dtype=object)
+            texts.append(self.vocabulary.decode([*tokens, int(logits.argmax())]))
+        return np.array(texts, dtype=object)
 
     def save(self, folder: Path) -> None:
         """Write the vocabulary, and the sizes on which the model depends."""
@@ -259,15 +260,15 @@ class LanguageTask(Task):
         """
 
         def read(content: Mapping[str, Any]) -> tuple[Any, tuple]:
-            symbols = content.get("symbols")
-            known = [*map(str, symbols)] if symbols else bool(content["has_unknown"])
-            return content["text"], (int(content["context"]), known)
+            names = [str(name) for name in content.get("symbols") or ()]
+            has_unknown = not names and bool(content["has_unknown"])
+            return content["text"], (int(content["context"]), names, has_unknown)
 
-        self.context, known = read_assets(folder / _FILE, read, expected=self._text)
-        if isinstance(known, list):
-            self.vocabulary = Symbols(known)
+        self.context, names, has_unknown = read_assets(folder / _FILE, read, expected=self._text)
+        if names:
+            self.vocabulary = Symbols(names)
         else:
-            self.vocabulary = TextVocabulary(Tokenizer.load(folder / _TOKENIZER), known)
+            self.vocabulary = TextVocabulary(Tokenizer.load(folder / _TOKENIZER), has_unknown)
 
 
 def served_example(document: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -7,22 +7,17 @@ from pathlib import Path
 import numpy as np
 
 from attnlab.attention.multi_head import MultiHeadAttention
+from attnlab.tasks.language.corpora import Text, by_position
 from attnlab.tasks.language.data import PADDING, Rows
 from attnlab.tasks.language.generated import GeneratedRows
 from attnlab.tasks.language.models.transformer import TransformerLanguageModel
 from attnlab.tasks.language.task import LanguageTask
-from attnlab.tasks.language.text.vocabulary import block_tokens
-from attnlab.tasks.texts.corpus import Corpus, by_position
+from attnlab.tasks.language.text.reading import encode_stream, fit_stream
+from attnlab.tasks.language.text.vocabulary import TextVocabulary
 from attnlab.text.raw_text import RawText
-from attnlab.text.tokenizers import Tokenizer
 
 
-def text_tokens(tokenizer: Tokenizer, text: bytes) -> tuple[np.ndarray, np.ndarray]:
-    """Return the tokenizer's ids of a text, and how many bytes each takes."""
-    return block_tokens(text, tokenizer, "x")
-
-
-class Text(Corpus):
+class GivenText(Text):
     """A given text, cut by position."""
 
     name, origin = "given", "a test"
@@ -31,11 +26,20 @@ class Text(Corpus):
         self.text = text.encode() if isinstance(text, str) else text
         self.validation, self.test = validation, test
 
-    def raw(self):
+    def read(self, place: Path) -> dict[str, RawText]:
         return by_position(RawText(self.text), self.validation, self.test)
 
-    def _content(self):
-        return self.text.hex()
+
+def vocabulary_of(kind: str, text: str | bytes, has_unknown: bool = False) -> TextVocabulary:
+    """Return the vocabulary of a text."""
+    corpus = GivenText(text, 0, 0)
+    corpus.parts = {"train": RawText(corpus.text)}
+    return TextVocabulary(fit_stream(corpus, kind, 300, 1), has_unknown)
+
+
+def tokens_of(vocabulary: TextVocabulary, text: str | bytes) -> np.ndarray:
+    """Return the model's tokens of a text."""
+    return vocabulary.numbers[np.concatenate(encode_stream(vocabulary.tokenizer, text))]
 
 
 def rows_scored(whole: np.ndarray, scored: np.ndarray) -> Rows:
@@ -71,7 +75,7 @@ def small_model(*, layers: int = 2, vocabulary: int = 11, context: int = 13, **s
     return model
 
 
-def task_of(corpus: Corpus | GeneratedRows, **settings) -> LanguageTask:
+def task_of(corpus: Text | GeneratedRows, **settings) -> LanguageTask:
     task = LanguageTask(corpus=corpus, cache=Path("."), **settings)
     task.load(0)
     return task

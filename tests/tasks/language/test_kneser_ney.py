@@ -8,8 +8,8 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from attnlab.tasks.language import kneser_ney as module
-from attnlab.tasks.language.kneser_ney import KneserNey
+from attnlab.tasks.language import baselines as module
+from attnlab.tasks.language.baselines import KneserNey
 
 V = 7
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from language_models import Echo, Text, rows_scored, task_of, text_tokens
+from language_models import Echo, GivenText, rows_scored, task_of, tokens_of, vocabulary_of
 
 from attnlab.attention.none import NoAttention
 from attnlab.config.options import option_content
@@ -15,10 +15,7 @@ from attnlab.errors import RequestError
 from attnlab.tasks.language import task as language_task
 from attnlab.tasks.language.data import PADDING, Rows, Stream, asked_rows
 from attnlab.tasks.language.task import LanguageTask
-from attnlab.tasks.language.text import vocabulary
-from attnlab.tasks.language.text.vocabulary import Symbols, TextVocabulary, fit
-from attnlab.tasks.texts.text import TextFiles
-from attnlab.text.raw_text import RawText
+from attnlab.tasks.language.text.vocabulary import Symbols
 
 TEXT = "Ein Bär, dann\nnoch ein Bär.\n\nUnd Schluss: der Bär geht.\n" * 7
 KINDS = ("char", "bytes", "bpe", "word")
@@ -32,56 +29,34 @@ class Padded(Echo):
         return rows_scored(tokens, np.arange(5) == 3)
 
 
-def vocabulary_of(kind: str, text: str = TEXT, has_unknown: bool = False) -> TextVocabulary:
-    return TextVocabulary(
-        fit(RawText(text.encode()), "x", kind=kind, size=300, min_count=1), has_unknown
-    )
-
-
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_text_becomes_tokens_and_back(kind):
-    vocabulary = vocabulary_of(kind)
-    ids, sizes = text_tokens(vocabulary.tokenizer, TEXT.encode())
-    tokens = vocabulary.tokens(ids)
+    vocabulary, text = vocabulary_of(kind, TEXT), TEXT.encode() if kind == "bytes" else TEXT
+    tokens = tokens_of(vocabulary, text)
     assert 0 <= tokens.min() and tokens.max() < vocabulary.size
     assert vocabulary.decode(tokens) == TEXT
-    assert sizes.sum() == pytest.approx(len(TEXT.encode())) and sizes.shape == tokens.shape
-    assert vocabulary.encode("Ein Bär,") == tokens[: len(vocabulary.encode("Ein Bär,"))].tolist()
-    assert "↵" in vocabulary.labels(tokens[:30])
+    start = vocabulary.encode("Ein Bär,")
+    assert start == tokens[: len(start)].tolist() and "↵" in vocabulary.labels(tokens[:30])
     sizes = {"char": len(set(TEXT)), "bytes": 256, "word": 13}
     assert vocabulary.size == sizes.get(kind, vocabulary.size)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_long_lines_have_the_tokens_of_short_pieces(kind, monkeypatch):
-    text = TEXT + TEXT.replace("\n", " ") + "  weiter\n\nund  😀 Ende"
-    tokenizer = vocabulary_of(kind, text).tokenizer
-    ids, sizes = text_tokens(tokenizer, text.encode())
-    assert sizes.sum() == pytest.approx(len(text.encode()))
-    for name, value in (("_LONGEST", 9), ("_TOGETHER", 23)):
-        monkeypatch.setattr(vocabulary, name, value)
-    again, shares = text_tokens(tokenizer, text.encode())
-    assert again.tolist() == ids.tolist() and shares.sum() == pytest.approx(sizes.sum())
-    assert vocabulary_of(kind, text).tokenizer.vocabulary == tokenizer.vocabulary
-
-
-def test_bytes_read_what_is_no_text_and_others_refuse_it():
-    raw = bytes(range(256)) * 2
-    vocabulary = vocabulary_of("bytes")
-    assert (
-        vocabulary.tokens(text_tokens(vocabulary.tokenizer, raw)[0]).tolist() == [*range(256)] * 2
-    )
-    with pytest.raises(RequestError, match="x: expected UTF-8 text, got the byte 0x80"):
-        fit(RawText(bytes(range(1, 256))), "x", kind="char", size=300, min_count=1)
+    stream = Stream(vocabulary.ids[tokens], vocabulary, len(TEXT.encode()))
+    assert stream.sizes[tokens].sum() == pytest.approx(len(TEXT.encode()))
+    asked = stream.asked(7)
+    first = stream.sizes[tokens[0]]
+    assert stream.bytes_of(asked).sum() == pytest.approx(len(TEXT.encode()) - first)
+    if kind != "word":  # exact: the bytes of each token's text
+        contents = [vocabulary.tokenizer.content([token]) for token in vocabulary.ids]
+        assert stream.sizes.tolist() == [*map(len, contents)]
 
 
 def test_a_character_outside_of_the_vocabulary_is_refused_in_a_prompt():
     for has_unknown in (False, True):
         with pytest.raises(RequestError, match="PROMPT: expected tokens of the model .*got 'X'"):
-            vocabulary_of("char", has_unknown=has_unknown).encode("Ein X")
-    assert vocabulary_of("word", has_unknown=True).encode("Ein X")[-1] == 12
+            vocabulary_of("char", TEXT, has_unknown).encode("Ein X")
+    known = vocabulary_of("word", TEXT, has_unknown=True)
+    assert known.encode("Ein X")[-1] == known.size - 2
     with pytest.raises(RequestError, match="got 'X'"):
-        vocabulary_of("word").encode("Ein X")
+        vocabulary_of("word", TEXT).encode("Ein X")
 
 
 def test_symbols_are_names_with_spaces_between():
@@ -94,14 +69,19 @@ def test_symbols_are_names_with_spaces_between():
             symbols.encode(empty)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_an_empty_prompt_is_a_line_break_or_a_space(kind):
-    assert vocabulary_of(kind).start == "\n"
-    of_letters = vocabulary_of(kind, "anarchism originated as a term " * 9)
-    assert of_letters.start == (" " if kind == "char" else "\n")
-    assert of_letters.encode("") == of_letters.encode(of_letters.start) != []
-    if kind == "word":
-        assert of_letters.encode(" \t") == of_letters.encode("")
+@pytest.mark.parametrize(
+    ("kind", "text", "start"),
+    [
+        *((kind, TEXT, "\n") for kind in KINDS),
+        ("char", "anarchism originated as a term " * 9, " "),
+        ("word", "anarchism originated as a term " * 9, "\n"),
+        ("char", "cabbabaabacaba" * 9, "a"),
+    ],
+)
+def test_an_empty_prompt_is_a_line_break_a_space_or_the_most_frequent_token(kind, text, start):
+    vocabulary = vocabulary_of(kind, text)
+    assert vocabulary.start == start
+    assert vocabulary.encode("") == vocabulary.encode(start) != []
 
 
 # Windows
@@ -111,7 +91,9 @@ def test_an_empty_prompt_is_a_line_break_or_a_space(kind):
     ("count", "context", "stride"), [(23, 5, None), (23, 5, 2), (21, 5, 5), (4, 7, 3)]
 )
 def test_windows_score_each_token_but_the_first_once(count, context, stride):
-    stream = Stream(np.arange(count, dtype=np.uint8), np.arange(count, dtype=np.float32), 1, 0)
+    text = "".join(map(chr, range(65, 65 + count)))
+    vocabulary = vocabulary_of("char", text)
+    stream = Stream(vocabulary.ids[np.arange(count)], vocabulary, count)
     asked = stream.asked(context, stride)
     assert sorted(asked.targets[asked.known].tolist()) == [*range(1, count)]
     assert (asked.targets == asked.tokens + 1)[asked.known].all()
@@ -120,8 +102,7 @@ def test_windows_score_each_token_but_the_first_once(count, context, stride):
     assert set(np.diff(starts).tolist()) <= {stride or context}
     if stride:  # a later window's tokens have at least so much context
         assert asked.places[1:][asked.known[1:]].min(initial=context) >= context - stride
-    sizes = [own[known].sum() for own, known in zip(asked.targets, asked.known, strict=True)]
-    assert stream.bytes_of(asked) == pytest.approx(sizes)
+    assert stream.bytes_of(asked).tolist() == asked.known.sum(axis=1).tolist()
 
 
 def test_rows_have_their_scored_places():
@@ -154,7 +135,7 @@ def test_rows_have_no_settings_of_texts():
 
 
 def test_a_stride_fits_the_windows():
-    task = task_of(Text("abcdef" * 50), context=8)
+    task = task_of(GivenText("abcdef" * 50), context=8)
     with pytest.raises(RequestError, match="--stride: expected at most 8, .* got 9"):
         task.asked("test", 9)
     with pytest.raises(RequestError, match="--stride: data=echo has rows"):
@@ -162,7 +143,7 @@ def test_a_stride_fits_the_windows():
 
 
 def test_heads_are_measured_up_to_the_last_scored_place():
-    task = task_of(Text("abcdef" * 50), context=8)
+    task = task_of(GivenText("abcdef" * 50), context=8)
     inputs, tokens = task.head_inputs(None, "test", 99)
     count = task.asked("test").known.sum()
     assert (tokens[:-1] == inputs[:-1]).all() and (tokens >= 0).sum() == count < inputs.size
@@ -173,9 +154,9 @@ def test_heads_are_measured_up_to_the_last_scored_place():
 
 
 def test_unknown_characters_of_other_parts_are_one_token():
-    task = task_of(Text("abcabcabcabcabcxyc" + "ab"), context=4)
+    task = task_of(GivenText("abcabcabcabcabcxyc" + "ab"), context=4)
     assert task.vocabulary.size == 4 and task.vocabulary.has_unknown
-    assert task.data.parts["validation"].tokens.max() == 3
+    assert task.data.parts["validation"].tokens().max() == 3
 
 
 @pytest.mark.parametrize(
@@ -189,18 +170,18 @@ def test_unknown_characters_of_other_parts_are_one_token():
         ("a" * 300, {}, "expected different tokens in train, got a single one"),
         ("ab" * 30, {"context": 4, "tokenizer": "word"}, "at least 5 tokens in train"),
         ("hello there", {"context": 4, "tokenizer": "word"}, "at least 5 tokens in train"),
-        ("x", {"context": 2, "tokenizer": "bpe"}, "at least"),
+        ("x", {"context": 2, "tokenizer": "bpe"}, "expected text in validation, got none"),
         ("a" * 250 + "b" * 50, {}, "expected different tokens in train, got a single one"),
         ("a" * 250 + "b" * 50, {"tokenizer": "bytes"}, "expected different tokens in train"),
-        (b"\xff" * 300, {}, "expected UTF-8 text"),
+        (b"\xff" * 300, {}, "0xff in line 1; save it as UTF-8, or task.tokenizer=bytes"),
     ],
 )
 def test_texts_that_cannot_be_learned_are_refused(text, settings, message):
-    with pytest.raises(RequestError, match=f"data=given: .*{message}"):
-        task_of(Text(text), **settings)
+    with pytest.raises(RequestError, match=f"data=given.*: .*{message}"):
+        task_of(GivenText(text), **settings)
 
 
-@pytest.mark.parametrize("corpus", [Text("the cat sat. " * 30, 0.2, 0.2), Echo()])
+@pytest.mark.parametrize("corpus", [GivenText("the cat sat. " * 30, 0.2, 0.2), Echo()])
 def test_a_saved_task_converts_texts_without_its_corpus(tmp_path, corpus):
     task = task_of(corpus, context=8)
     task.save(tmp_path)
@@ -209,20 +190,3 @@ def test_a_saved_task_converts_texts_without_its_corpus(tmp_path, corpus):
     assert again.context == task.context
     prompt = "a b" if corpus.name == "echo" else "the"
     assert again.vocabulary.encode(prompt) == task.vocabulary.encode(prompt)
-
-
-def test_files_that_are_no_utf8_are_named_unless_tokens_are_bytes(tmp_path):
-    (tmp_path / "a.txt").write_text("a text\n" * 30)
-    (tmp_path / "b").write_bytes(b"\n" + bytes(range(255, 0, -1)) * 3)
-    (tmp_path / "c.bin").write_bytes(bytes(range(256)))
-    (tmp_path / "d.txt").write_bytes(b"")
-    with pytest.raises(RequestError, match=r"b: .*0xff in line 2.*, or task.tokenizer=bytes\.$"):
-        task_of(TextFiles(path=str(tmp_path)), context=4)
-    task = task_of(TextFiles(path=str(tmp_path)), context=4, tokenizer="bytes")
-    assert sum(task.data.counts().values()) == 30 * 7 + 1 + 3 * 255 + 1
-    left_out, empty = task.data.said
-    assert "c.bin" in left_out and "empty and left out: d.txt" in empty
-    (tmp_path / "more").mkdir()
-    (tmp_path / "c.bin").rename(tmp_path / "more" / "c.bin")
-    with pytest.raises(RequestError, match=r"expected a folder with files \*.txt or \*.md"):
-        task_of(TextFiles(path=str(tmp_path / "more")))

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from compared_runs import on_page
-from language_models import Echo, Text, small_model, task_of
+from language_models import Echo, GivenText, small_model, task_of
 from same_runs import assert_same_run
 
 from attnlab.errors import RequestError
@@ -19,9 +20,8 @@ from attnlab.sweeps.composer import configuration
 from attnlab.tasks.declaration import NoItemTest
 from attnlab.tasks.language.data import Asked
 from attnlab.tasks.language.generated import Reversal
-from attnlab.tasks.language.item_test import answers_test, longer_answers_test, windows_test
 from attnlab.tasks.language.learner import LanguageLearner
-from attnlab.tasks.language.report import build_report, by_position
+from attnlab.tasks.language.report import build_report, by_position, item_test
 from attnlab.tasks.language.scoring import Scorer, Scores
 from attnlab.tasks.language.shown import (
     attention_records,
@@ -40,18 +40,18 @@ TINY = (
 
 
 def test_scores_are_those_of_the_definitions():
-    task = task_of(Text(TEXT[:400]), context=8)
+    task = task_of(GivenText(TEXT[:400]), context=8)
     model = small_model(vocabulary=task.vocabulary.size, context=8)
     scores = Scorer(model)(task.asked("test"))
     report = build_report(task, "test", scores)
-    stream = task.data.parts["test"]
+    tokens = task.data.parts["test"].tokens()
     losses = []
-    for place in range(1, len(stream)):  # token by token, with the window's tokens before it
+    for place in range(1, len(tokens)):  # token by token, with the window's tokens before it
         first = (place - 1) // 8 * 8
-        logits = np.asarray(model(stream.tokens[None, first:place].astype(int)), np.float64)[0, -1]
-        losses.append(np.log(np.exp(logits).sum()) - logits[stream.tokens[place]])
+        logits = np.asarray(model(tokens[None, first:place]), np.float64)[0, -1]
+        losses.append(np.log(np.exp(logits).sum()) - logits[tokens[place]])
     count, nats = len(losses), sum(losses)
-    words = len(bytes(task.raw["test"]).split())
+    words = len(bytes(task.corpus.parts["test"]).split())
     assert scores.loss == pytest.approx(nats / count, rel=1e-5)
     assert report.metrics == pytest.approx(
         {
@@ -68,15 +68,15 @@ def test_scores_are_those_of_the_definitions():
     assert (report.details["by_position"][0], report.details["by_position"][7]) == pytest.approx(
         positions, abs=1e-4
     )
-    unigram = np.bincount(task.data.parts["train"].tokens, minlength=task.vocabulary.size) + 1.0
-    expected = -np.log2(unigram / unigram.sum())[stream.tokens[1:]].mean()
+    unigram = np.bincount(task.data.parts["train"].tokens(), minlength=task.vocabulary.size) + 1.0
+    expected = -np.log2(unigram / unigram.sum())[tokens[1:]].mean()
     assert report.baselines["unigram"]["bits_per_byte"] == pytest.approx(expected)
     assert report.baselines.keys() == {"unigram", "kneser_ney_7"}
 
 
 def test_validation_scores_some_windows_of_a_long_text(monkeypatch):
     monkeypatch.setattr("attnlab.tasks.language.learner._VALIDATED", 3)
-    task = task_of(Text(TEXT), context=8)
+    task = task_of(GivenText(TEXT), context=8)
     task.windows = 5
     model = small_model(vocabulary=task.vocabulary.size, context=8)
     learner = LanguageLearner(configuration(list(TINY)), task, model)
@@ -96,7 +96,7 @@ def test_validation_scores_some_windows_of_a_long_text(monkeypatch):
 
 
 def test_a_stride_gives_a_longer_past():
-    task = task_of(Text(TEXT), context=8)
+    task = task_of(GivenText(TEXT), context=8)
     model = small_model(vocabulary=task.vocabulary.size, context=8)
     whole, strided = (task.evaluate(model, "test", **s) for s in ({}, {"stride": 2}))
     assert whole.predictions["tokens"].sum() == strided.predictions["tokens"].sum()
@@ -120,6 +120,7 @@ def test_rows_are_scored_by_their_answers():
     rows = task.data.parts["test"]
     names = np.array(["a", "b", "c", "d"])
     assert report.predictions["answer"].tolist() == names[rows.targets[rows.targets >= 0]].tolist()
+    assert report.predictions["text"][0].count("»") == 1
     assert report.baselines["guess"] == {"accuracy": 0.25} and "usual" in report.baselines
 
 
@@ -156,55 +157,49 @@ def test_longer_rows_have_metrics_of_their_own():
     assert validation.details["by_length"]["length"] == [2, 3, 4]
 
 
-def test_the_tests_between_runs_are_of_rows_of_train_lengths_or_longer_ones():
-    def run(name, right):
-        count = len(right)
-        found = Run(name, [0.0] * count)
-        columns = {"row": np.arange(count), "place": np.zeros(count), "answer": np.ones(count)}
-        longer = np.arange(count) >= 6
-        found.columns = {**columns, "right": np.array(right), "longer": longer.astype(int)}
-        return found
-
-    one, base = run("one", [1] * 6 + [0] * 8), run("base", [0] * 6 + [1] * 8)
-    for tester, metric, items, won in (
-        (answers_test, "accuracy", 6, -6.0),
-        (longer_answers_test, "accuracy_longer", 8, 8.0),
-    ):
-        (found,) = tester(metric, [([one], [base])], None)
-        assert (found.items, found.statistic) == (items, won)
-        assert found.p == 2 * 0.5**items
-        assert found.method == f"exact McNemar test over {items} test answers"
-
-
 class Run:
-    """A run with some test windows."""
+    """A run with some predictions."""
 
-    def __init__(self, name: str, nats, text: str = "w") -> None:
+    def __init__(self, name: str, columns) -> None:
         self.path = self.name = name
-        count = len(nats)
-        self.columns = {
-            **{"window": np.arange(count), "text": np.array([text] * count)},
-            **{"bytes": np.full(count, 2.0), "nats": np.array(nats)},
-        }
+        self.columns = columns
 
     def read_predictions(self, text):
         return self.columns
 
 
-def test_the_test_between_runs_is_scipys_over_windows():
-    from scipy.stats import ttest_rel
+def answers(name: str, right) -> Run:
+    count = len(right)
+    columns = {"row": np.arange(count), "place": np.zeros(count), "answer": np.ones(count)}
+    longer = (np.arange(count) >= 6).astype(int)
+    return Run(name, {**columns, "right": np.array(right), "longer": longer})
 
+
+def windows(name: str, nats, text: str = "w") -> Run:
+    count = len(nats)
+    columns = {"window": np.arange(count), "text": np.array([text] * count)}
+    sizes = {"bytes": np.full(count, 2.0), "tokens": np.full(count, 4)}
+    return Run(name, {**columns, **sizes, "nats": np.array(nats)})
+
+
+def test_the_tests_between_runs_are_of_rows_of_train_lengths_or_longer_ones():
+    one, base = answers("one", [1] * 6 + [0] * 8), answers("base", [0] * 6 + [1] * 8)
+    for metric, items, statistic in (("accuracy", 6, -1.0), ("accuracy_longer", 8, 1.0)):
+        (found,) = item_test(metric, [([one], [base])], None)
+        assert (found.items, found.statistic) == (items, statistic)
+        assert found.p == pytest.approx(2 * 0.5**items)
+
+
+def test_the_test_between_runs_on_texts_is_over_windows():
     draw = np.random.default_rng(5)
-    one, two, base = (draw.normal(size=17) for _ in range(3))
-    pair = [Run("one", one), Run("two", two)], [Run("base", base), Run("base2", base)]
-    (found,) = windows_test("loss", [pair], None)
-    expected = ttest_rel((one + two) / 4, base / 2)
-    assert (found.p, found.statistic) == pytest.approx((expected.pvalue, expected.statistic))
-    assert found.items == 17
-    same = [Run("a", base)], [Run("b", base)]
-    assert windows_test("loss", [same], None) == [None]
-    with pytest.raises(NoItemTest, match="other test windows"):
-        windows_test("loss", [([Run("a", base, "x")], [Run("b", base)])], None)
+    one, base = draw.normal(size=17), draw.normal(size=17)
+    for metric, size in (("bits_per_byte", 2), ("loss", 4), ("perplexity", 4)):
+        (found,) = item_test(metric, [([windows("one", one)], [windows("base", base)])], None)
+        assert found.items == 17 and found.statistic == pytest.approx((one - base).mean() / size)
+    with pytest.raises(NoItemTest, match="other test items"):
+        item_test("loss", [([windows("a", base, "x")], [windows("b", base)])], None)
+    with pytest.raises(NoItemTest, match="no windows of a text"):
+        item_test("loss", [([answers("a", [1, 0])], [answers("b", [1, 1])])], None)
 
 
 @pytest.mark.parametrize(
@@ -239,8 +234,9 @@ def test_rows_are_learned(jit):
     assert learner.validate(20)["val_accuracy"] > 0.9
     assert learner.report().metrics.keys() == {"accuracy", "whole_rows", "loss"}
     row = task.asked("test")
-    last = row.places[0][row.known[0]].max()  # what follows is padding
-    assert learner.examples()["ids"].tolist() == row.tokens[0, : last + 1].tolist()
+    last = row.places[0][row.known[0]].max()  # padding follows
+    labels = task.vocabulary.labels(row.tokens[0, : last + 1])
+    assert learner.examples()["tokens"].tolist() == labels
 
 
 @pytest.fixture
@@ -286,14 +282,27 @@ def test_the_page_has_samples_and_attention_by_epoch(trained):
     _, table = sample_records(shown)
     texts = {row[0]: row[1] for row in table.rows}
     assert [*texts] == ["1", "2"] and texts["1"] != texts["2"]
-    best = str(metrics["best_epoch"])
-    assert texts[best] == " ".join(metrics["sample"].split())
-    note, slider = attention_records(shown)
-    assert "the best epoch wrote this text" in note.text
+    assert texts[str(metrics["best_epoch"])] == " ".join(metrics["sample"].split())
+    _, slider = attention_records(shown)
     ((first,),), ((second,),) = ([maps.items for maps in frame] for frame in slider.frames)
     assert "".join(first.rows).startswith(metrics["sample"][:3]) and len(first.rows) == 16
     assert first.rows == second.rows and not np.allclose(first.weights, second.weights)
     assert len(first.weights) == 1 + 2  # the mean and two heads
+
+
+def test_unknown_tokens_have_no_bits_per_byte():
+    text = "a cat sat on the mat.\n" * 20 + "a dog sat on the log.\n" * 4
+    task = task_of(GivenText(text, 0.1, 0.1), context=8, tokenizer="word")
+    model = small_model(vocabulary=task.vocabulary.size, context=8)
+    report = task.evaluate(model, "test")
+    assert report.metric == "perplexity" and report.metrics.keys() == {"loss", "perplexity"}
+    assert all(scores.keys() == report.metrics.keys() for scores in report.baselines.values())
+    assert any(re.search(r"\d of \d+ predicted tokens .* are unknown", n) for n in report.notes)
+    baseline = report.baselines[report.best_baseline]["perplexity"]
+    assert report.skill == pytest.approx(1 - (report.metrics["perplexity"] - 1) / (baseline - 1))
+    assert "val_bits_per_byte" not in LanguageLearner(configuration([*TINY]), task, model).validate(
+        1
+    )
 
 
 def test_a_long_window_has_fewer_places_than_tokens():

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from language_models import text_tokens
+from language_models import tokens_of, vocabulary_of
 
-from attnlab.tasks.language.text.vocabulary import Symbols, TextVocabulary, fit
+from attnlab.tasks.language.text.vocabulary import Symbols
 from attnlab.tasks.language.text.writing import Writer
-from attnlab.text.raw_text import RawText
 
 TEXT = "der Bär läuft,\nund läuft 🙂 fort.\n" * 3
 
 
 def vocabulary(kind):
-    tokenizer = fit(RawText(TEXT.encode()), "here", kind=kind, size=300, min_count=1)
-    return TextVocabulary(tokenizer, has_unknown=False)
+    return vocabulary_of(kind, TEXT)
 
 
 def written(writer, tokens):
@@ -25,7 +23,7 @@ def written(writer, tokens):
 @pytest.mark.parametrize("kind", ["bytes", "char", "bpe", "word"])
 def test_pieces_make_the_text_that_follows_the_prompt(kind):
     words = vocabulary(kind)
-    tokens = words.tokens(text_tokens(words.tokenizer, TEXT.encode())[0]).tolist()
+    tokens = tokens_of(words, TEXT.encode() if kind == "bytes" else TEXT).tolist()
     whole = words.decode(tokens)
     for cut in (0, 1, 3, 7):
         writer = Writer(words, tokens[:cut])

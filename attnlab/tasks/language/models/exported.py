@@ -117,7 +117,7 @@ def _tokenizer(task: Any) -> tuple[Portable, np.ndarray, tuple[list[str], list[l
     vocabulary = cast(TextVocabulary, vocabulary)
     made_of_text = portable(vocabulary.tokenizer, clean=None)
     assert made_of_text is not None  # the tokenizer is fitted
-    text = bytes(task.raw["test"].cut(0, 20_000)).decode("utf-8", "ignore")
+    text = bytes(task.corpus.parts["test"].cut(0, 20_000)).decode("utf-8", "ignore")
     lines = [line for line in text.split("\n") if line][:100]
     rows = [token_ids(vocabulary.tokenizer, line).tolist() for line in lines]
     return made_of_text, vocabulary.ids, (lines, rows)

@@ -1,1 +1,1 @@
-"""A language model's text: its tokens, and the text of tokens."""
+"""Tokens of texts: vocabularies, reading, masks, writing."""

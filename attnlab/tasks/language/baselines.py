@@ -1,4 +1,4 @@
-"""Modified Kneser-Ney: probabilities of tokens from counts of n-grams."""
+"""Baselines: modified Kneser-Ney of texts, and words by their frequencies and neighbours."""
 
 from __future__ import annotations
 
@@ -6,9 +6,17 @@ from typing import NamedTuple
 
 import numpy as np
 
-MOST_TOKENS = 10_000_000  # a minute and 1.5 GB for order 7
+from attnlab.tasks.language.data import Asked
+from attnlab.text.tokenizers import END
+
+MOST_TOKENS = 4_000_000  # 25 seconds and 0.6 GB for order 7
+_BLOCK = 1 << 20  # tokens of a text that are predicted at once, which limits memory
 _FALLBACK = (0.5, 1.0, 1.5)  # discounts if those of the formula are undefined or not positive
 _UNSEEN = -1
+_ADDED = 0.1  # a: the sum of what is added to the counts of all pairs of a word
+
+
+# Texts
 
 
 class _Counts(NamedTuple):
@@ -73,7 +81,15 @@ class KneserNey:
 
     def nats(self, stream: np.ndarray) -> np.ndarray:
         """Return -ln P of each token of a text (N,): (N,) float64."""
-        stream = stream.astype(np.int64)
+        past = len(self._keys) - 1  # tokens on which a probability depends
+        blocks = [np.zeros(0)]
+        for start in range(0, len(stream), _BLOCK):
+            first = max(start - past, 0)
+            nats = self._nats(stream[first : start + _BLOCK].astype(np.int64))
+            blocks.append(nats[start - first :])
+        return np.concatenate(blocks)
+
+    def _nats(self, stream: np.ndarray) -> np.ndarray:
         shares = np.full(len(stream), 1 / self.tokens)
         numbers = np.zeros(len(stream), np.int64)
         for length, (all_keys, counts) in enumerate(zip(self._keys, self._counts, strict=True), 1):
@@ -103,3 +119,72 @@ def _discounts(counts: np.ndarray) -> np.ndarray:
     y = n1 / (n1 + 2 * n2)
     formula = [1 - 2 * y * n2 / n1, 2 - 3 * y * n3 / n2, 3 - 4 * y * n4 / n3]
     return np.array([0, *(formula if min(formula) > 0 else _FALLBACK)])
+
+
+# Masked words
+
+
+def frequencies(rows: np.ndarray, words: int) -> np.ndarray:
+    """Return the share of each word in training rows (N, S): (V,), after adding 1 to each count."""
+    counts = np.bincount(rows[rows > END], minlength=words).astype(np.float64)
+    counts[END + 1 :] += 1
+    return counts / counts.sum()
+
+
+class Neighbours:
+    """P(w | l, r) = P(w) P(l | w) P(r | w) / sum over all words: naive Bayes of both neighbours.
+
+    P(l | w) = (count(l w) + a P(l)) / (count(w) + a), a = 0.1, from training rows. A masked
+    neighbour is ignored.
+    """
+
+    def __init__(self, rows: np.ndarray, words: int) -> None:
+        from scipy.sparse import coo_matrix
+
+        self.words = words
+        self.shares = frequencies(rows, words)
+        left, right = rows[:, :-1].ravel(), rows[:, 1:].ravel()
+        both = (left > 0) & (right > 0)
+        pairs = (np.ones(both.sum()), (left[both], right[both]))
+        self.pairs = coo_matrix(pairs, shape=(words, words)).tocsr()
+        self.reversed = self.pairs.T.tocsr()
+        self.counts = np.bincount(rows[rows > 0], minlength=words) + _ADDED
+        self.beside = np.bincount(rows[rows > 0], minlength=words) / max((rows > 0).sum(), 1)
+
+    def log_shares(self, lefts: np.ndarray, rights: np.ndarray) -> np.ndarray:
+        """Return ln P (M, V) of each word between neighbours (M,)."""
+        from scipy.special import log_softmax
+
+        with np.errstate(divide="ignore"):
+            scores = np.log(self.shares)[None] + np.zeros((len(lefts), 1))
+        for numbers, pairs in ((lefts, self.pairs), (rights, self.reversed)):
+            words = numbers < self.words
+            counts = pairs[numbers[words]].toarray()
+            counts += _ADDED * self.beside[numbers[words], None]
+            scores[words] += np.log(np.maximum(counts, 1e-12) / self.counts)
+        return log_softmax(scores, axis=1)
+
+
+def word_baselines(
+    train: np.ndarray, asked: Asked, words: int
+) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+    """Return each baseline's words (M,), and -ln P of the right words (M,), by its name.
+
+    `frequency` always predicts the most frequent word; `neighbours` is `Neighbours`.
+    """
+    targets, rows = asked.targets[asked.known], np.nonzero(asked.known)[0]
+    places, shares = asked.places[asked.known], frequencies(train, words)
+    with np.errstate(divide="ignore"):
+        frequency = np.full(len(targets), int(shares.argmax())), -np.log(shares[targets])
+    model = Neighbours(train, words)
+    lefts, rights = asked.tokens[rows, places - 1], asked.tokens[rows, places + 1]
+    predicted, losses = [], []
+    for start in range(0, len(targets), 256):
+        some = slice(start, start + 256)
+        logs = model.log_shares(lefts[some], rights[some])
+        predicted.append(logs.argmax(axis=1))
+        losses.append(-logs[np.arange(len(logs)), targets[some]])
+    return {
+        "frequency": frequency,
+        "neighbours": (np.concatenate(predicted), np.concatenate(losses)),
+    }

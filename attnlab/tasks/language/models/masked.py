@@ -1,4 +1,4 @@
-"""A Transformer encoder that predicts masked words and whether one text follows another."""
+"""A Transformer encoder that predicts masked words."""
 
 from __future__ import annotations
 
@@ -9,26 +9,23 @@ from keras import ops
 
 from attnlab.attention.draws import drawn
 from attnlab.layers.text_encoder import TextEncoder
-from attnlab.tasks.masked_words.masking import MASKED, REPLACED, SHARE
+from attnlab.tasks.language.text.masking import MASKED, REPLACED, SHARE
 from attnlab.text.tokenizers import END
 from attnlab.training.steps import InMemoryModel
 
 
 class Guesses(NamedTuple):
-    """Predictions for the chosen words of rows.
+    """Predictions for words that a training step has chosen.
 
     Attributes:
         logits: (B, K, V) of the words at `places`.
         places: (B, K) positions of the words in their rows.
         counts: (B,) number of valid places per row; the others are padding.
-        follows: (B, 2) logits that the second text does not follow the first, and that it does;
-            None if this is not learned.
     """
 
     logits: Any
     places: Any
     counts: Any
-    follows: Any
 
 
 class MaskedWordModel(InMemoryModel):
@@ -40,34 +37,33 @@ class MaskedWordModel(InMemoryModel):
 
         E norm(gelu(W x + b)) + c
 
-    with the embeddings E of the encoder and its vectors x. A tanh layer and a layer with two
-    outputs on START's vector predict whether the second text follows the first.
+    with the embeddings E of the encoder and its vectors x.
 
     Source: Devlin et al. 2019 (arXiv 1810.04805), section 3.1 and appendix A.1, and its code.
-    Difference: words are chosen at every step (Liu et al. 2019, arXiv 1907.11692, section 4.1).
+    Differences: words are chosen at every step, and no sentence is predicted to follow another
+    (Liu et al. 2019, arXiv 1907.11692, sections 4.1 and 4.2).
 
     Args:
         encoder: has V + 1 embeddings; the last one is that of the mask.
-        next_sentence: whether to predict that the second text of a row follows the first.
         **kwargs: those of every Keras model.
     """
 
-    def __init__(self, *, encoder: TextEncoder, next_sentence: bool = False, **kwargs) -> None:
+    def __init__(self, *, encoder: TextEncoder, **kwargs) -> None:
         super().__init__(**kwargs)
         self.encoder, self.mask = encoder, encoder.embedding.input_dim - 1
         self.transform = keras.layers.Dense(encoder.width, activation="gelu", name="transform")
         self.norm = keras.layers.LayerNormalization(epsilon=1e-6, name="norm")
-        self.pooled: Any = None
-        self.follows: Any = None
-        if next_sentence:
-            self.pooled = keras.layers.Dense(encoder.width, activation="tanh", name="pooled")
-            self.follows = keras.layers.Dense(2, name="follows")
         self.choices = keras.random.SeedGenerator()
 
     @property
     def fixed_length(self) -> int | None:
         """Return the only length of rows that the weights fit, or None if any length does."""
         return self.encoder.fixed_length
+
+    @property
+    def vocabulary(self) -> int:
+        """Return the number of words V; that of the mask follows the last one."""
+        return self.mask
 
     def build(self, tokens_shape) -> None:
         """Create the weights for rows of shape (B, S)."""
@@ -76,9 +72,6 @@ class MaskedWordModel(InMemoryModel):
         self.transform.build(shape)
         self.norm.build(shape)
         self.bias = self.add_weight(name="bias", shape=(self.mask,), initializer="zeros")
-        if self.follows is not None:
-            self.pooled.build((tokens_shape[0], self.encoder.width))
-            self.follows.build((tokens_shape[0], self.encoder.width))
 
     def call(self, tokens, training=None):
         """Return logits (B, S, V) in float32; in training the `Guesses` for newly chosen words."""
@@ -86,22 +79,17 @@ class MaskedWordModel(InMemoryModel):
             return self._logits(self.encoder(tokens).vectors)
         places, counts = self._chosen(tokens)
         vectors = self.encoder(self._hidden(tokens, places, counts), training=True).vectors
-        return self._guesses(vectors, places, counts)
+        logits = self._logits(ops.take_along_axis(vectors, places[..., None], axis=1))
+        return Guesses(logits, places, counts)
 
-    def guesses(self, tokens, places, counts) -> Guesses:
-        """Predict the words at given places (B, K) of unchanged rows (B, S), without dropout."""
-        return self._guesses(self.encoder(tokens).vectors, places, counts)
+    def logits_at(self, tokens, places, training=None):
+        """Return logits (B, K, V) at places (B, K) of rows (B, S)."""
+        vectors = self.encoder(tokens, training=training).vectors
+        return self._logits(ops.take_along_axis(vectors, places[..., None], axis=1))
 
     def attend(self, tokens):
         """Return the last layer's attention weights (B, H, S, S)."""
         return self.encoder(tokens, training=False).weights
-
-    def _guesses(self, vectors, places, counts) -> Guesses:
-        there = ops.take_along_axis(vectors, places[..., None], axis=1)
-        follows = None
-        if self.follows is not None:
-            follows = ops.cast(self.follows(self.pooled(vectors[:, 0])), "float32")
-        return Guesses(self._logits(there), places, counts, follows)
 
     def _logits(self, vectors):
         embeddings = self.encoder.embedding.embeddings[: self.mask]

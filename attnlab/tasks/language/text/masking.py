@@ -1,4 +1,4 @@
-"""Tokenize texts with masks, and fill in the masks."""
+"""Choose words of a text to predict, tokenize texts with masks, and fill in the masks."""
 
 from __future__ import annotations
 
@@ -8,14 +8,48 @@ from typing import NamedTuple
 import numpy as np
 
 from attnlab.errors import RequestError
-from attnlab.tasks.masked_words.masking import MASK
+from attnlab.tasks.language.data import PADDING, Rows
 from attnlab.text.cleaning import normalized
 from attnlab.text.tokenizers import END, PAD, START, UNKNOWN, Tokenizer
 
+# Devlin et al. 2019 (arXiv 1810.04805), section 3.1.
+SHARE = 0.15  # of all words
+MASKED, REPLACED = 0.8, 0.1  # of the chosen words; the others stay
+
+MASK = "[MASK]"  # the mask in a text
 _WORD = "a"  # any word
 # In `Tokenizer.pieces`: the prefix of a token that continues the previous word, and the
 # label of white space.
 _CONTINUES, _SPACE = "·", "␣"
+
+
+def choose(rows: np.ndarray, mask: int, seed: int) -> Rows:
+    """Choose 15 % of the words of each row (N, S), at least one, and mask or replace them.
+
+        rows     START the old dog sleeps END
+        tokens   START the old [MASK] sleeps END
+        targets                dog
+
+    Args:
+        rows: tokens; those up to END aren't words.
+        mask: the token of the mask, which follows the last word.
+        seed: the seed of the choice.
+    """
+    draw = np.random.default_rng(seed)
+    words = rows > END
+    numbers = words.sum(axis=1)
+    counts = np.minimum(np.maximum(np.round(SHARE * numbers).astype(np.int32), 1), numbers)
+    ranks = np.where(words, draw.random(rows.shape), 2.0)
+    places = np.argsort(ranks, axis=1, kind="stable")[:, : max(int(counts.max(initial=1)), 1)]
+    kinds = draw.random(places.shape)
+    others = draw.integers(END + 1, max(mask, END + 2), places.shape)
+    own = np.take_along_axis(rows, places, axis=1)
+    read = np.where(kinds < MASKED, mask, np.where(kinds < MASKED + REPLACED, others, own))
+    is_chosen = np.arange(places.shape[1]) < counts[:, None]
+    tokens, targets = rows.copy(), np.full_like(rows, PADDING)
+    np.put_along_axis(tokens, places, np.where(is_chosen, read, own), axis=1)
+    np.put_along_axis(targets, places, np.where(is_chosen, own, PADDING), axis=1)
+    return Rows(tokens, targets)
 
 
 class Guess(NamedTuple):

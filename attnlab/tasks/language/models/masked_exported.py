@@ -8,7 +8,8 @@ import numpy as np
 import tensorflow as tf
 
 from attnlab.tasks.exported import Example, Exported, one_text
-from attnlab.tasks.masked_words.masking import MASK
+from attnlab.tasks.language.data import PADDING
+from attnlab.tasks.language.text.masking import MASK
 from attnlab.text.portable import portable
 from attnlab.text.tokenizers import END
 
@@ -25,9 +26,8 @@ def exported(trained: Any, count: int) -> Exported:
     """Return the most probable word at each place, and its probability."""
     task, model = trained.task, trained.model
     part = task.data.parts["test"]
-    rows, asked = part.tokens[:count].copy(), part.asked
-    for row, places, known in zip(rows, asked.places, asked.known, strict=False):
-        row[places[known]] = task.mask
+    targets = part.targets[:count]
+    rows = np.where(targets == PADDING, part.tokens[:count], task.mask).astype(np.int32)
     made = portable(
         task.tokenizer, frame=(True, True), most=task.width, width=task.width, mask=MASK
     )

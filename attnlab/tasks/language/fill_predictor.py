@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from attnlab.tasks.predictor import Inputs, Request, Setting, TextPredictor
 
 if TYPE_CHECKING:
-    from attnlab.tasks.masked_words.filling import Guess
+    from attnlab.tasks.language.text.masking import Guess
 
     # The number of a text, from 1; the text; the best words for each mask, none for a blank line.
     Filled = tuple[int, str, list[list[Guess]]]
@@ -39,7 +39,7 @@ class FillPredictor(TextPredictor):
 
     def check(self, text: str, where: str) -> None:
         """Refuse a text without a mask."""
-        from attnlab.tasks.masked_words.filling import check_text
+        from attnlab.tasks.language.text.masking import check_text
 
         check_text(text, where)
 
@@ -81,6 +81,6 @@ class FillPredictor(TextPredictor):
 
 
 def _filled_in(text: str, found: Sequence[Sequence[Guess]]) -> str:
-    from attnlab.tasks.masked_words.filling import filled_in
+    from attnlab.tasks.language.text.masking import filled_in
 
     return filled_in(text, found)

@@ -1,0 +1,185 @@
+"""Turn the parts of a text, which may be larger than memory, into tokens."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from attnlab.errors import RequestError
+from attnlab.records.files import read_json, write_json
+from attnlab.tasks.data.corpus import digest_of
+from attnlab.tasks.data.tokens import Tokens, TokenWriter, prepared
+from attnlab.tasks.declaration import Progress
+from attnlab.tasks.language.corpora import Text
+from attnlab.text.cleaning import normalized
+from attnlab.text.raw_text import fitted
+from attnlab.text.reading import decoded
+from attnlab.text.tokenizers import END, START, UNKNOWN, Tokenizer
+
+_IN_MEMORY = 1 << 25  # bytes of text whose tokens are cheaper to make than to store
+_BLOCK = 1 << 22  # bytes of a text that are encoded at once
+_LONGEST = 1 << 16  # characters of a piece of a line
+_EMPTY_LINES = re.compile(r"\n[^\S\n]*\n\s*")
+_FORMAT = 3
+_TOKENIZER, _UNKNOWN = "tokenizer.json", "unknown.json"
+
+Rows = Sequence[Sequence[int] | np.ndarray]
+
+
+class TokenizedText(NamedTuple):
+    """The rows of all parts as the tokenizer's ids."""
+
+    tokenizer: Tokenizer
+    parts: dict[str, Tokens]
+    unknown: dict[str, int]  # unknown tokens per part
+
+
+def tokenize(
+    corpus: Text,
+    settings: Any,
+    fit: Callable[[], Tokenizer],
+    encode: Callable[[Tokenizer, str | bytes], Rows],
+    cache: Path,
+    progress: Progress | None,
+) -> TokenizedText:
+    """Fit a tokenizer on a text and encode all parts; tokens of a long text are in the cache.
+
+    Args:
+        corpus: an opened corpus.
+        settings: what determines the tokens, JSON-ready.
+        fit: fits the tokenizer.
+        encode: returns the rows of a block of lines.
+        cache: the folder of downloads.
+        progress: gets the number of bytes read, and of all.
+
+    Raises:
+        RequestError: the text isn't UTF-8 and the tokens aren't bytes, a file changed while it was
+            read, or the cache can't be written.
+    """
+    total = sum(map(len, corpus.parts.values()))
+    digest = corpus.digest()
+
+    def make(folder: Path) -> None:
+        tokenizer, done, unknown = fit(), 0, {}
+        tokenizer.save(folder / _TOKENIZER)
+        for part in corpus.parts:
+            unknown[part] = 0
+            with TokenWriter(folder / part, tokenizer.size) as writer:
+                for block in decoded_blocks(corpus, part, tokenizer.kind):
+                    ids = writer.add(encode(tokenizer, block))
+                    unknown[part] += int(np.count_nonzero(ids == UNKNOWN))
+                    done += len(block)
+                    if progress:
+                        progress(min(done, total), total, "encoding")
+        if total > _IN_MEMORY and corpus.digest() != digest:
+            raise RequestError(f"data={corpus.name}: a file changed while it was read. Try again.")
+        write_json(folder / _UNKNOWN, unknown)
+
+    def read(folder: Path) -> TokenizedText:
+        parts = {part: Tokens.open(folder / part) for part in corpus.parts}
+        return TokenizedText(
+            Tokenizer.load(folder / _TOKENIZER), parts, read_json(folder / _UNKNOWN)
+        )
+
+    if total > _IN_MEMORY:
+        name = f"{corpus.name}-{digest_of([_FORMAT, digest, settings])[:16]}"
+        folder = cache / "prepared" / name
+        prepared(folder, make, "the tokens")
+        return read(folder)
+    with TemporaryDirectory() as temporary:
+        make(Path(temporary))
+        result = read(Path(temporary))
+        parts = {p: Tokens(np.array(t.tokens), t.offsets) for p, t in result.parts.items()}
+    return result._replace(parts=parts)
+
+
+def decoded_blocks(corpus: Text, part: str, kind: str) -> Iterator[str | bytes]:
+    """Yield a part in blocks of about 4 MB, which end with a line break or before a space.
+
+    Raises:
+        RequestError: it isn't UTF-8, and the kind of the tokens isn't `bytes`.
+    """
+    where = f"data.path: {corpus.path}" if corpus.path else f"data={corpus.name}"
+    line = 1
+    for block in corpus.parts[part].blocks(_BLOCK, _BLOCK):
+        if kind == "bytes":
+            yield block
+            continue
+        try:
+            yield decoded(block, f"{where}, {part}", first_line=line)
+        except RequestError as error:
+            raise RequestError(f"{str(error).rstrip('.')}, or task.tokenizer=bytes.") from error
+        line += block.count(b"\n")
+
+
+def fitted_blocks(corpus: Text, kind: str) -> Iterator[Any]:
+    """Yield the blocks of train on which a tokenizer is fitted: of a long text, 200 MB in all."""
+    return fitted(decoded_blocks(corpus, "train", kind), len(corpus.parts["train"]))
+
+
+# Streams
+
+
+def lines_of(text: str) -> Iterator[tuple[str, bool]]:
+    """Yield the lines of a text with their ends, long ones in pieces, and whether it is the end.
+
+    The second and each later piece of a line starts at a space, which no token crosses.
+    """
+    for line in text.splitlines(keepends=True):
+        start = 0
+        while len(line) - start > _LONGEST and (end := line.find(" ", start + _LONGEST)) > 0:
+            yield line[start:end], False
+            start = end
+        yield line[start:], True
+
+
+def fit_stream(corpus: Text, kind: str, size: int, min_count: int) -> Tokenizer:
+    """Fit a tokenizer on a text, whose line breaks are tokens, too.
+
+    Raises:
+        RequestError: the text is not UTF-8, or `size` is too small.
+    """
+    lines: Iterator[str] = iter(())
+    if kind != "bytes":
+        lines = (line for text in fitted_blocks(corpus, kind) for line, _ in lines_of(text))
+    return Tokenizer.fit(lines, kind=kind, size=size, min_count=min_count)
+
+
+def encode_stream(tokenizer: Tokenizer, block: str | bytes) -> Rows:
+    """Return the ids of a block of text, in rows of any length."""
+    if isinstance(block, bytes):
+        return [np.frombuffer(block, np.uint8).astype(np.uint16) + END + 1]
+    if tokenizer.kind == "char":
+        characters = sorted({*block})
+        ids = np.zeros(ord(characters[-1]) + 1, np.int32)
+        ids[[*map(ord, characters)]] = tokenizer.encode_on(["".join(characters)])[0]
+        return [ids[np.frombuffer(block.encode("utf-32-le"), np.uint32)]]
+    pieces, is_end = zip(*lines_of(block), strict=True)
+    if tokenizer.kind == "word":
+        rows = tokenizer.encode(pieces)
+        return [[*row, END] if end else row for row, end in zip(rows, is_end, strict=True)]
+    return tokenizer.encode_on(pieces)
+
+
+# Documents
+
+
+def documents_of(text: str, by_line: bool) -> Iterator[str]:
+    """Yield the documents of a text: its lines, or what is between empty lines."""
+    for document in text.split("\n") if by_line else _EMPTY_LINES.split(text):
+        for piece, _ in lines_of(normalized(document)):
+            yield piece
+
+
+def encode_documents(tokenizer: Tokenizer, texts: Sequence[str], most: int) -> Rows:
+    """Return rows of at most `most` ids, START and END included; a long document has several."""
+    rows = []
+    for ids in tokenizer.encode(texts):
+        pieces = (ids[at : at + most - 2] for at in range(0, len(ids), most - 2))
+        rows += [[START, *piece, END] for piece in pieces]
+    return rows

@@ -1,1 +1,0 @@
-"""Masked words: a Transformer encoder that learns from texts without labels."""

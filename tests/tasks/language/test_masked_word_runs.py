@@ -1,0 +1,172 @@
+"""task=masked_words from the command line: runs, their files, and the commands that use them."""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from compared_runs import on_page
+from run_folders import make_run
+from same_runs import assert_same_run
+
+from attnlab.records.run_directory import RunDirectory
+from attnlab.run.loading import TrainedRun
+from attnlab.tasks.language.learner import MaskedWordLearner
+from attnlab.tasks.language.report import words_test
+from attnlab.tasks.language.shown import answer_records, attention_records, figures
+
+SENTENCES = (
+    *("the old dog sleeps", "a young cat waits", "the birds sing loudly"),
+    *("my friend reads books", "we like green apples"),
+)
+TINY = (
+    *("task=masked_words", "data=text", "data.path=days.txt"),
+    *("data.validation=0.1", "data.test=0.1", "model.units=16", "model.feed_forward=32"),
+    *("model.layers=1", "model.dropout=0.1", "attention.heads=2", "trainer.epochs=5"),
+    *("optimizer.learning_rate=0.02", "trainer.batch_size=16", "trainer.jit=false"),
+    "tracking.enabled=false",
+)
+
+
+@pytest.fixture
+def lab(here, no_figures):
+    lines = (f"{text} on day {day % 10} ." for day in range(120) for text in SENTENCES)
+    (here.folder / "days.txt").write_text("\n".join(lines))
+    return here
+
+
+@pytest.fixture
+def trained(trained_once):
+    """A run that is trained once for all tests of this file; each test gets a copy."""
+    return trained_once(*TINY)
+
+
+def test_a_run_learns_and_reports_its_result(trained):
+    (folder,) = trained.run_folders()
+    run = RunDirectory(folder)
+    metrics = run.read_metrics()
+    assert metrics["metric"] == "accuracy" and metrics["test"]["accuracy"] > 0.4
+    assert metrics["test"].keys() == {"accuracy", "perplexity"}
+    assert metrics["baselines"].keys() == {"frequency", "neighbours"}
+    assert {"train_loss", "val_loss", "val_accuracy"} <= run.history.read().keys()
+    columns = run.read_predictions(("text", "answer", "prediction"))
+    assert columns["right"].mean() == metrics["test"]["accuracy"]
+    same = columns["answer"] == columns["prediction"]
+    assert same.tolist() == (columns["right"] > 0).tolist()
+    assert all(text.count("»") == 1 for text in columns["text"])
+    assert {"frequency", "neighbours"} <= columns.keys()
+    assert {*figures(run, metrics)} == {"loss.png", "attention.png"}
+    (tested,) = words_test("accuracy", [([run], [run])], None)
+    assert tested.items == len(columns["right"]) and tested.p == 1
+    code, out, _ = trained("evaluate", "latest", "--json")
+    assert json.loads(out)["metrics"] == pytest.approx(metrics["test"], abs=1e-4)
+
+
+def test_words_are_filled_in(trained, monkeypatch):
+    code, out, err = trained("fill", "latest", "The old [MASK] sleeps", "we [MASK] green [MASK]")
+    assert code == 0, err
+    first, second = out.splitlines()
+    assert first.startswith("The old ") and first.endswith(" sleeps")
+    assert "[MASK]" not in out and second.split()[0::2] == ["we", "green"]
+
+    Path("text.txt").write_text("The old\n[MASK] sleeps\n")
+    code, out, err = trained("fill", "latest", "--top", "3", "--file", "text.txt", "[MASK] [MASK]")
+    rows = [line.split("\t") for line in out.splitlines()]
+    assert [row[:2] for row in rows] == [*[["1", "1"]] * 3, *[["1", "2"]] * 3, *[["2", "1"]] * 3]
+    shares = [float(row[2]) for row in rows[6:]]
+    assert shares == sorted(shares, reverse=True) and rows[6][3] == first.split()[2]
+
+    lines = io.BytesIO(b"the old [MASK] sleeps\nmy [MASK]\n")
+    monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=lines))
+    code, out, _ = trained("fill", "latest", "--json", "--top", "2", "--average", "2")
+    found = [json.loads(line) for line in out.splitlines()]
+    assert [each["text"] for each in found] == ["the old [MASK] sleeps", "my [MASK]"]
+    assert [[len(mask) for mask in each["masks"]] for each in found] == [[2], [2]]
+    assert found[1]["filled"] == f"my {found[1]['masks'][0][0]['word']}"
+
+    for form, empty in (
+        ([], ""),
+        (["--json"], {"text": "", "filled": "", "masks": [], "unknown": []}),
+    ):
+        lines = io.BytesIO(b"the old [MASK] sleeps\n\nmy [MASK]\n")
+        monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=lines))
+        code, out, err = trained("fill", "latest", *form)
+        first, blank, last = out.splitlines()
+        assert code == 0 and first and last, err
+        assert (json.loads(blank) if form else blank) == empty
+
+
+def test_a_text_that_is_cut_off_gets_one_warning(trained):
+    code, _, err = trained("fill", "latest", *["a [MASK]" + " dog" * 200] * 2)
+    assert code == 0
+    (line,) = [line for line in err.splitlines() if "as in training" in line]
+    assert line.startswith("attnlab: warning: only the first ")
+    assert "as in training" not in trained("fill", "latest", "a [MASK]")[2]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["no mask"], "TEXT 1: expected a text with [MASK], got 'no mask'."),
+        (["a [MASK]", " "], "TEXT 2: expected a text with [MASK], got an empty one."),
+        (["the " * 90 + "[MASK]"], "within the first 8 tokens, which is what the run reads"),
+        (["--file", "none.txt"], "--file: none.txt can't be read"),
+        (["--top", "0", "a [MASK]"], "Invalid value for '--top'"),
+    ],
+)
+def test_texts_that_cannot_be_filled_in_are_refused(trained, words, message):
+    code, out, err = trained("fill", "latest", *words)
+    assert (code, out) == (2, "") and message in err
+
+
+def test_runs_of_other_kinds_are_refused(here):
+    make_run(here.runs, task="fib")
+    code, out, err = here("fill", "latest", "a [MASK]")
+    assert (code, out) == (2, "") and "masked_words" in err and err.count("\n") == 1
+
+
+def test_the_page_has_answers_and_attention_by_epoch(trained):
+    shown = on_page(trained.runs)
+    (table,) = answer_records(shown)
+    assert table.header == ["text", "answer", "prediction", "p"]
+    p = [float(row[3]) for row in table.rows]
+    assert p == sorted(p) and len(p) <= 24
+    note, slider = attention_records(shown)
+    ((first,),), *_, ((last,),) = ([maps.items for maps in frame] for frame in slider.frames)
+    assert len(slider.frames) == 5 and first.rows == last.rows and "[MASK]" in first.rows
+    assert len(first.weights) == 1 + 2  # the mean and two heads
+    assert last.weights[0].sum(axis=-1) == pytest.approx(1, abs=1e-2)
+
+
+def test_a_run_serves_and_encodes_without_its_corpus(trained):
+    (folder,) = trained.run_folders()
+    Path("days.txt").unlink()
+    run = TrainedRun.load(RunDirectory(folder))
+    (served,) = run.task.serve(run.model, [["The old [MASK] sleeps"]])
+    assert served.startswith("The old ") and served.endswith(" sleeps")
+    vectors = run.task.vectors(run.model, [SENTENCES[0], SENTENCES[0] + " ", SENTENCES[1]])
+    assert vectors.shape == (3, 16)
+    assert np.array_equal(vectors[0], vectors[1]) and not np.allclose(vectors[0], vectors[2])
+
+
+def test_a_stopped_run_resumes_to_the_same_bits(trained, monkeypatch):
+    (whole,) = trained.run_folders()
+    validate = MaskedWordLearner.validate
+
+    def stopped(self, epoch):
+        if epoch == 3:
+            raise KeyboardInterrupt
+        return validate(self, epoch)
+
+    monkeypatch.setattr(MaskedWordLearner, "validate", stopped)
+    assert trained(*TINY).code != 0
+    monkeypatch.setattr(MaskedWordLearner, "validate", validate)
+    (other,) = (path for path in trained.run_folders() if path != whole)
+    code, _, err = trained("resume", str(other))
+    assert code == 0, err
+    assert_same_run(other, whole)

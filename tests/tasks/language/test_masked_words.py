@@ -1,0 +1,375 @@
+"""Masked words: masks in texts, the choice of words, the model, baselines."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+from language_models import GivenText
+
+from attnlab.attention import MultiHeadAttention
+from attnlab.config.sections import Option
+from attnlab.errors import RequestError
+from attnlab.layers.positional_encoding import KINDS
+from attnlab.layers.text_encoder import TextEncoder
+from attnlab.tasks.language.baselines import Neighbours, frequencies, word_baselines
+from attnlab.tasks.language.corpora import Sentences
+from attnlab.tasks.language.data import PADDING, Rows, asked_rows
+from attnlab.tasks.language.masked_words import MaskedWords
+from attnlab.tasks.language.models.masked import Guesses, MaskedWordModel
+from attnlab.tasks.language.scoring import Scorer
+from attnlab.tasks.language.text.masking import (
+    Guess,
+    best_words,
+    check_text,
+    choose,
+    filled_in,
+    labels,
+    tokens_of,
+)
+from attnlab.text.tokenizers import END, Tokenizer
+
+TEXTS = ["The keys to the cabinet are old.", "A key is old, and singing."] * 3
+WORDS, WIDTH = 50, 30
+
+
+def some_rows(count: int = 7) -> np.ndarray:
+    """Rows (N, S) of any words, of different lengths; some of the words are unknown."""
+    draw = np.random.default_rng(1)
+    rows = np.zeros((count, WIDTH), np.int32)
+    for number, length in enumerate(draw.integers(1, WIDTH - 1, count)):
+        rows[number, : length + 2] = [2, *draw.integers(4, WORDS, length), 3]
+        rows[number, 1] = 1 if number else rows[number, 1]
+    return rows
+
+
+ROWS, MANY = some_rows(), some_rows(4000)
+
+
+def small_model() -> MaskedWordModel:
+    """Two layers of multi-head attention, without dropout."""
+    keras.utils.set_random_seed(3)
+    layers = [MultiHeadAttention(units=6, heads=2) for _ in range(2)]
+    sizes = {"vocabulary": WORDS + 1, "most": WIDTH, "units": 6, "feed_forward": 11}
+    model = MaskedWordModel(encoder=TextEncoder(attention=layers, name="encoder", **sizes))
+    model.build((None, WIDTH))
+    return model
+
+
+def task_of(text: str = "", **settings) -> MaskedWords:
+    return MaskedWords(corpus=GivenText(text), cache=Path("."), **settings)
+
+
+# Masks in texts
+
+
+def fitted(kind: str) -> Tokenizer:
+    return Tokenizer.fit(TEXTS, kind=kind, lowercase=True, size=300 if kind == "bpe" else None)
+
+
+@pytest.mark.parametrize("kind", ["word", "char", "bpe"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The [MASK] to the  cabinet are old.",
+        "The keys to the cabinet are [MASK].",
+        "[MASK] key is [MASK], and singing.",
+    ],
+)
+def test_masks_dont_change_the_tokens_around_them(kind, text):
+    """The mask replaces the token of the whole text."""
+    tokenizer = fitted(kind)
+    tokens = tokens_of(tokenizer, text)
+    whole = next(each for each in TEXTS if each.startswith("The") == ("cabinet" in text))
+    known = tokenizer.encode([whole])[0]
+    first, last = tokens.index(tokenizer.size), tokens[::-1].index(tokenizer.size)
+    assert tokens.count(tokenizer.size) == text.count("[MASK]")
+    assert tokens[:first] == known[:first] and tokens[len(tokens) - last :] == known[-last:]
+
+
+def test_adjacent_and_single_masks_are_tokenized():
+    tokenizer = fitted("word")
+    assert tokens_of(tokenizer, " [MASK] [MASK] ") == [tokenizer.size] * 2
+    assert tokens_of(tokenizer, "") == []
+
+
+def test_a_text_without_a_mask_is_refused():
+    check_text("a [MASK]", "TEXT")
+    with pytest.raises(RequestError, match=r"TEXT 1: expected a text with \[MASK\], got 'a mask'"):
+        check_text("a mask", "TEXT 1")
+    with pytest.raises(RequestError, match="got an empty one"):
+        check_text(" ", "TEXT")
+
+
+def test_labels_of_byte_pairs_mark_continued_words():
+    tokenizer = fitted("bpe")
+    inside = tokenizer.encode(["qs"])[0][-1]
+    first = tokenizer.encode(["s"])[0][0]
+    found = labels(tokenizer, [inside, inside, *tokenizer.encode(["the"])[0][:1], inside])
+    assert found[0] == found[1] == found[3] and found[0].startswith("·")
+    assert first == inside or not labels(tokenizer, [first])[0].startswith("·")
+    words = fitted("word")
+    assert labels(words, words.encode(["the keys"])[0]) == ["the", "keys"]
+
+
+def test_the_best_words_exclude_special_tokens_and_have_probabilities():
+    tokenizer = fitted("word")
+    logits = np.zeros((1, tokenizer.size))
+    logits[0, :4] = 9
+    logits[0, 5], logits[0, 7] = np.log(3), np.log(2)
+    (found,) = best_words(tokenizer, logits, 1000)
+    assert len(found) == tokenizer.size - 4
+    total = 5 + tokenizer.size - 6
+    assert [each.word for each in found[:2]] == labels(tokenizer, [5, 7])
+    assert found[0].probability == pytest.approx(3 / total)
+    assert sum(each.probability for each in found) == pytest.approx(1)
+    assert logits[0, 0] == 9  # it is left as it was
+
+
+@pytest.mark.parametrize(
+    ("text", "words", "expected"),
+    [
+        ("the [MASK] is [MASK].", ["key", "old"], "the key is old."),
+        ("[MASK]", ["key"], "key"),
+        ("it is sing [MASK] now", ["·ing"], "it is singing now"),
+        ("a [MASK] b", ["·"], "a · b"),
+        ("a[MASK]b", ["␣"], "a b"),
+    ],
+)
+def test_filled_in_texts_are_otherwise_unchanged(text, words, expected):
+    assert filled_in(text, [[Guess(word, 0.5)] for word in words]) == expected
+
+
+# The choice of words
+
+
+def of_training(rows: np.ndarray) -> Rows:
+    """The rows and words of a training step."""
+    model = small_model()
+    keras.utils.set_random_seed(5)
+    places, counts = model._chosen(rows)
+    targets = np.full_like(rows, PADDING)
+    for row, (own, count) in enumerate(zip(np.asarray(places), np.asarray(counts), strict=True)):
+        targets[row, own[:count]] = rows[row, own[:count]]
+        assert len({*own[:count].tolist()}) == count
+    return Rows(np.asarray(model._hidden(rows, places, counts)), targets)
+
+
+@pytest.fixture(params=["tests", "training"])
+def chosen(request):
+    return choose(MANY, WORDS, seed=0) if request.param == "tests" else of_training(MANY)
+
+
+def test_fifteen_percent_of_each_row_are_chosen_and_nothing_else_changes(chosen):
+    numbers = (MANY > END).sum(axis=1)
+    expected = np.minimum(np.maximum(np.round(0.15 * numbers), 1), numbers)  # ties to even
+    is_chosen = chosen.targets != PADDING
+    assert is_chosen.sum(axis=1).tolist() == expected.tolist()
+    assert (MANY[is_chosen] > END).all() and np.array_equal(
+        chosen.targets[is_chosen], MANY[is_chosen]
+    )
+    assert np.array_equal(chosen.tokens[~is_chosen], MANY[~is_chosen])
+
+
+def test_80_percent_are_masked_and_10_replaced(chosen):
+    is_chosen = chosen.targets != PADDING
+    read, own = chosen.tokens[is_chosen], MANY[is_chosen]
+    error = 3.5 * np.sqrt(0.16 / len(own))
+    # One of the 46 words in place of another is at times the same.
+    assert np.mean(read == WORDS) == pytest.approx(0.8, abs=error)
+    replaced = (read != WORDS) & (read != own)
+    assert np.mean(replaced) == pytest.approx(0.1 * 45 / 46, abs=0.75 * error)
+    assert (read > END).all() and {*read.tolist()} >= {*range(4, 50)}
+
+
+def test_rows_without_words_have_no_chosen_places():
+    rows = np.zeros((2, WIDTH), np.int32)
+    rows[:, :5] = [[2, 1, 1, 3, 0], [2, 7, 1, 3, 0]]
+    for found in (choose(rows, WORDS, 0), of_training(rows)):
+        assert np.argwhere(found.targets != PADDING).tolist() == [[1, 1]]
+
+
+def test_the_seed_determines_the_choice():
+    first, same, other = (choose(MANY, WORDS, seed) for seed in (0, 0, 1))
+    assert all(np.array_equal(a, b) for a, b in zip(first, same, strict=True))
+    assert not np.array_equal(first.tokens, other.tokens)
+
+
+# The model
+
+
+def test_the_output_is_tied_to_the_embeddings_except_the_masks():
+    model = small_model()
+    model.bias.assign(np.linspace(-1, 1, WORDS))
+    vectors = model.encoder(ROWS).vectors
+    dense = keras.ops.gelu(
+        vectors @ model.transform.kernel + model.transform.bias, approximate=False
+    )
+    embeddings = np.asarray(model.encoder.embedding.embeddings)
+    expected = np.asarray(model.norm(dense)) @ embeddings[:WORDS].T + np.linspace(-1, 1, WORDS)
+    np.testing.assert_allclose(model(ROWS), expected, rtol=1e-5, atol=1e-6)
+    places = np.array([[1, 2]] * len(ROWS), np.int32)
+    np.testing.assert_allclose(model.logits_at(ROWS, places), expected[:, 1:3], atol=1e-5)
+    shapes = [tuple(weight.shape) for weight in model.weights]
+    assert sorted(shape for shape in shapes if {WORDS, WORDS + 1} & {*shape}) == [
+        *((WORDS,), (WORDS + 1, 6))
+    ]
+
+
+def test_padding_changes_nothing():
+    model = small_model()
+    shorter = ROWS[ROWS[:, 20] == 0][:, :20]
+    assert len(shorter)
+    whole = np.asarray(model(np.pad(shorter, ((0, 0), (0, 7)))))[:, :20]
+    np.testing.assert_allclose(np.asarray(model(shorter)), whole, atol=1e-6)
+
+
+@pytest.mark.parametrize("positions", KINDS)
+def test_only_positions_show_the_order_of_words(positions):
+    settings = {"units": 6, "layers": 2, "feed_forward": 8, "dropout": 0.0, "norm": "pre"}
+    option = Option("transformer", {**settings, "positions": positions, "short_convolution": 0})
+    model = task_of()._build(partial(MultiHeadAttention, heads=3), option, WORDS, WIDTH)
+    swapped = ROWS[:, [0, 2, 1, *range(3, ROWS.shape[1])]]
+    same = np.allclose(model(swapped)[0, 4], model(ROWS)[0, 4], atol=1e-5)
+    assert same == (positions == "none")
+
+
+def test_the_loss_is_the_mean_cross_entropy_over_the_words_that_count():
+    draw = np.random.default_rng(0)
+    logits = draw.normal(size=(3, 2, 7)).astype(np.float32)
+    places, counts = np.array([[3, 1], [2, 4], [1, 2]]), np.array([2, 1, 0])
+    target = draw.integers(4, 7, (3, 5))
+    losses = np.asarray(MaskedWords.loss(target, Guesses(logits, places, counts)))
+    logs = np.log(np.exp(logits) / np.exp(logits).sum(axis=-1, keepdims=True))
+    own = [-logs[0, 0, target[0, 3]], -logs[0, 1, target[0, 1]], -logs[1, 0, target[1, 2]]]
+    np.testing.assert_allclose(losses, [(own[0] + own[1]) / 2, own[2], 0], rtol=1e-5)
+
+
+def test_training_draws_new_words_and_all_weights_learn():
+    model = small_model()
+    with tf.GradientTape() as tape:
+        first = model(ROWS, training=True)
+        loss = tf.reduce_sum(MaskedWords.loss(ROWS, first))
+    assert all(g is not None for g in tape.gradient(loss, model.trainable_variables))
+    assert not np.array_equal(first.places, model(ROWS, training=True).places)
+
+
+def test_predictions_of_a_part_are_the_models():
+    model, asked = small_model(), asked_rows(choose(ROWS, WORDS, seed=0))
+    scores = Scorer(model)(asked)
+    logits = np.asarray(model(asked.tokens), np.float64)
+    logs = logits - np.log(np.exp(logits).sum(axis=-1, keepdims=True))
+    rows, columns = np.nonzero(asked.known)
+    own = logs[rows, asked.places[asked.known]]
+    assert scores.tokens[asked.known].tolist() == own.argmax(axis=1).tolist()
+    expected = -own[np.arange(len(own)), asked.targets[asked.known]]
+    assert scores.losses[rows, columns] == pytest.approx(expected, rel=1e-4)
+    assert scores.loss == pytest.approx(expected.mean(), rel=1e-4)
+
+
+# Baselines
+
+# Words 4 to 7; START 2, END 3, PAD 0, unknown 1.
+TRAIN = np.array([[2, 4, 5, 4, 3, 0], [2, 4, 6, 1, 3, 0], [2, 4, 5, 3, 0, 0]])
+MASK = 8
+
+
+def by_hand(left: int | None, right: int | None) -> np.ndarray:
+    """P of words 4 to 7, by counting."""
+    rows = [[token for token in row if token] for row in TRAIN.tolist()]
+    total = sum(map(len, rows))
+    found = []
+    for word in range(4, 8):
+        count = sum(row.count(word) for row in rows)
+        share = (count + 1) / (7 + 4)
+        for beside, step in ((left, -1), (right, 1)):
+            if beside is None:
+                continue
+            pairs = sum(
+                row[at] == word and row[at + step] == beside
+                for row in rows
+                for at in range(1, len(row) - 1)
+            )
+            near = sum(row.count(beside) for row in rows) / total
+            share *= (pairs + 0.1 * near) / (count + 0.1)
+        found.append(share)
+    return np.array(found) / np.sum(found)
+
+
+def test_frequencies_add_one_to_each_word_and_know_no_other_tokens():
+    assert frequencies(TRAIN, MASK) == pytest.approx([0, 0, 0, 0, *np.array([5, 3, 2, 1]) / 11])
+
+
+@pytest.mark.parametrize(("left", "right"), [(4, 3), (2, 5), (4, MASK), (MASK, 4), (MASK, MASK)])
+def test_neighbours_are_naive_bayes(left, right):
+    model = Neighbours(TRAIN, MASK)
+    (found,) = np.exp(model.log_shares(np.array([left]), np.array([right])))
+    sides = (None if side == MASK else side for side in (left, right))
+    assert found[4:] == pytest.approx(by_hand(*sides), rel=1e-6)
+    assert found[:4].sum() == pytest.approx(0, abs=1e-9)
+
+
+def test_baselines_are_scored_at_the_chosen_places():
+    tokens = np.array([[2, 4, MASK, 4, 3], [2, MASK, 6, 3, 0]], np.int32)
+    targets = np.full_like(tokens, PADDING)
+    targets[0, 2], targets[1, 1] = 5, 4
+    found = word_baselines(TRAIN, asked_rows(Rows(tokens, targets)), MASK)
+    words, losses = found["frequency"]
+    assert words.tolist() == [4, 4] and losses == pytest.approx(-np.log([3 / 11, 5 / 11]))
+    words, losses = found["neighbours"]
+    expected = [by_hand(4, 4), by_hand(2, 6)]
+    assert words.tolist() == [4 + int(shares.argmax()) for shares in expected] == [5, 4]
+    assert losses == pytest.approx(-np.log([expected[0][1], expected[1][0]]))
+
+
+# The task
+
+
+def test_the_words_to_predict_dont_depend_on_the_seed():
+    tasks = [MaskedWords(corpus=Sentences(sentences=100), cache=Path(".")) for _ in range(2)]
+    first, second = (task.load(seed).parts["test"] for seed, task in enumerate(tasks))
+    assert np.array_equal(first.tokens, second.tokens)
+    assert tasks[0].data.digest == tasks[1].data.digest
+    assert tasks[0].data.counts() == {"train": 100, "validation": 500, "test": 500}
+
+
+def test_heads_are_measured_on_the_words_as_written():
+    task = MaskedWords(corpus=Sentences(sentences=100), cache=Path("."))
+    task.load()
+    tokens, known = task.head_inputs(None, "test", 5)
+    assert tokens.shape == (5, task.width) and not (tokens == task.mask).any()
+    assert ((known == -1) == (tokens == 0)).all()
+
+
+def test_a_corpus_without_words_of_the_vocabulary_is_refused():
+    with pytest.raises(RequestError, match="expected words of the vocabulary in"):
+        task_of("a b c d.\n" * 9 + "x\n" * 20).load()
+
+
+def test_unknown_words_are_noted_and_not_predicted():
+    task = task_of("a b c d e f g\n" * 20, vocabulary=8)
+    data = task.load()
+    assert any("not in the vocabulary and are never predicted" in note for note in data.said)
+    targets = data.parts["test"].targets
+    assert (targets[targets != PADDING] > END).all()
+
+
+def test_a_saved_task_needs_the_same_settings(tmp_path):
+    text = "the old dog sleeps\n" * 20
+    task = task_of(text)
+    task.load()
+    task.save(tmp_path)
+    other = task_of(text)
+    other.load_from(tmp_path)
+    rows = other.rows(["the [MASK] dog"])
+    assert other.width == task.width and np.array_equal(rows, task.rows(["the [MASK] dog"]))
+    assert other.labels(rows[0]) == ["<start>", "the", "[MASK]", "dog", "<end>", ""]
+    with pytest.raises(RequestError, match="expected the settings"):
+        task_of(text, max_length=9).load_from(tmp_path)
+    (tmp_path / "masked_words.json").unlink()
+    with pytest.raises(RequestError, match="damaged or missing: "):
+        other.load_from(tmp_path)
