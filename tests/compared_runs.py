@@ -143,9 +143,9 @@ def write_translations(run: RunDirectory, texts: Sequence[str], references: Sequ
     """Predictions of a translation."""
     number = np.arange(len(texts))
     sources = [f"source {place}" for place in number]
-    run.write_predictions(
-        {"index": number, "source": sources, "reference": references, "hypothesis": texts}
-    )
+    scores = [100.0 * (text == other) for text, other in zip(texts, references, strict=True)]
+    columns = {"index": number, "source": sources, "reference": references, "hypothesis": texts}
+    run.write_predictions({**columns, "sentence_chrf": scores})
 
 
 def compared(runs: Path, filters: Filters | None = None, **options: Any) -> Comparisons:

@@ -10,6 +10,7 @@ import pytest
 from hub_presets import TOKENIZER_OF, WORDS, write_preset
 
 from attnlab.records.run_directory import RunDirectory
+from attnlab.tasks.attention import read_attention
 
 QUICK = ("trainer.epochs=2", "trainer.batch_size=16", "tracking.enabled=false")
 TUNING = ("model=pretrained", "model.path=preset", "attention.heads=2", "trainer.jit=false")
@@ -42,8 +43,8 @@ def test_a_preset_is_tuned_and_used_without_its_folder(lab):
     (run,) = lab.run_folders()
     config = RunDirectory(run).read_config()
     assert config["attention"] == {**config["attention"], "name": "multi_head", "heads": 2}
-    with np.load(run / "attention.npz") as kept:
-        assert kept["weights"].shape[1] == 2 and np.isfinite(kept["weights"]).all()
+    weights = read_attention(RunDirectory(run)).final()["weights"]
+    assert weights.shape[1] == 2 and np.isfinite(weights).all()
     shutil.rmtree(lab.folder / "preset")
     text = next(iter((lab.folder / "texts.csv").read_text().splitlines()[1:])).split(",")[0]
     code, out, err = lab("classify", "latest", "--json", text)

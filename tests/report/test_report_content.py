@@ -240,8 +240,8 @@ def test_several_tasks_have_sections_each(three_groups, tmp_path):
     assert len(page.result) == 2
     (table,) = parts(page, "Translations: translate", Table)
     assert table.rows == [
-        ["source 0", "ein Hund", "ein Hund"],
-        ["source 1", "etwas", "nichts"],
+        ["source 1", "etwas", "nichts", "0.0"],
+        ["source 0", "ein Hund", "ein Hund", "100.0"],
     ]
 
 
