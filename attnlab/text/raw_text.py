@@ -52,7 +52,7 @@ class _Piece(NamedTuple):
             stream.seek(start)
             found = stream.read(end - start)
         if len(found) < end - start:
-            raise changed(self.of)
+            raise RequestError(f"{self.of}: changed while it was read: run the command again.")
         return found
 
 
@@ -117,17 +117,6 @@ class RawText:
                     held, length = [whole[end:]], len(whole) - end
         if length:
             yield b"".join(held)
-
-
-def changed(what: object) -> RequestError:
-    """Return the error for a file, or a corpus, that changed while it was read."""
-    return RequestError(f"{what}: changed while it was read: run the command again.")
-
-
-def state_of(file: Path) -> tuple[int, ...]:
-    """Return what changes when a file is written: its size, its time, its number."""
-    found = file.stat()
-    return found.st_size, found.st_mtime_ns, found.st_ino
 
 
 def _character_start(text: bytes, at: int) -> int:
