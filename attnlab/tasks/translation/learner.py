@@ -66,8 +66,8 @@ class TranslationLearner(Learner):
         self._lengths = self._train.source.lengths, self._train.target.lengths - 1
         self._multiple = None
         one_shape = self._has_one_shape()
-        long = sum(map(len, self.chunks(epoch=1))) >= _STEPS_AN_EPOCH
-        faster = one_shape and model.faster_with_xla and long
+        faster = one_shape and model.faster_with_xla
+        faster = faster and sum(map(len, self.chunks(epoch=1))) >= _STEPS_AN_EPOCH
         self.jit = jit = trains_with_xla(config.trainer.jit, faster)
         if jit:
             self._multiple = 1 if one_shape else _WIDTH_STEP

@@ -151,12 +151,6 @@ def test_a_long_sentence_gets_one_warning_and_is_translated(translate):
 # --- streams -----------------------------------------------------------------------------------
 
 
-def test_a_line_that_is_not_utf8_is_reported_after_earlier_translations(translate):
-    code, out, err = translate(given=b"one.\ntwo.\nthr\xffee.\nfour.\n")
-    assert (code, out.count("\n")) == (2, 2)
-    assert err == "attnlab: standard input, line 3: not UTF-8: byte 4 is 0xff.\n"
-
-
 def test_many_lines_are_printed_in_order(translate):
     numbers = list(NUMBERS)
     sentences = [f"{numbers[i % 5]} {numbers[i // 5 % 5]}." for i in range(1100)]
@@ -187,19 +181,6 @@ def test_a_wrong_request_gets_one_sentence(translate, words, expected):
     assert (code, out) == (2, "") and line.startswith("attnlab: ")
     for text in expected:
         assert text in line
-
-
-DRAWINGS = [
-    (["--attention", "pairs.tsv/map.png", "one."], "--attention: pairs.tsv/map.png can't be"),
-    (["--attention", "map.png", ""], "the sentence has no words"),
-]
-
-
-@pytest.mark.parametrize("words, expected", DRAWINGS)
-def test_impossible_drawings_are_refused(words, expected, translate):
-    code, out, err = translate(*words)
-    assert (code, out.count("\n"), err.count("\n")) == (2, 1, 1)
-    assert expected in err
 
 
 class Terminal(io.BytesIO):

@@ -146,17 +146,6 @@ def test_narrow_models_train_with_xla_if_all_sentences_have_one_length(
     assert len(shapes) == 1 or not jit
 
 
-@pytest.mark.slow
-def test_xla_learns_what_the_graph_does_with_sentences_of_one_length(learner_of):
-    own = ("data.pairs=1000", "trainer.batch_size=170", "model.units=12", "model.embedding=10")
-    means = []
-    for jit in ("true", "false"):
-        some = learner_of(*RECALL, *own, "model.dropout=0", f"trainer.jit={jit}")
-        losses, tokens = trained(some)
-        means.append((np.average(losses, weights=tokens), some.validate(1)["val_loss"]))
-    assert means[0] == pytest.approx(means[1], rel=0.02)  # the last batch differs
-
-
 def test_examples_have_weights_and_labels_of_test_sentences(learner):
     some = learner("multi_head", "transformer")
     arrays = some.examples()

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -70,15 +68,6 @@ def test_sentences_keep_their_order():
         assert values[0] == 100
         assert values[1] == 0
         assert 0 < values[2] < 100
-
-
-def test_sacrebleu_is_loaded_at_the_first_score():
-    code = (
-        "import sys; import attnlab.tasks.translation.scores;"
-        "print([m for m in ('sacrebleu', 'matplotlib', 'tensorflow') if m in sys.modules])"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "[]"
 
 
 def test_text_without_spaces_is_cut_as_its_language_is():

@@ -92,10 +92,3 @@ def test_xla_and_caches_of_fixed_length_find_the_same(name, attention, beam):
     for (one,), (other,) in zip(plain, compiled, strict=True):
         np.testing.assert_array_equal(one.tokens, other.tokens)
         assert one.score == pytest.approx(other.score, abs=1e-4)
-
-
-def test_learned_positions_bound_a_translation():
-    model = build("transformer", "multi_head", positions="learned")
-    model.target_embedding.embeddings.assign(model.target_embedding.embeddings * [[0.0]])
-    found = Search(model, extra_length=50)(rows())
-    assert max(len(best.tokens) for (best,) in found) < LONGEST

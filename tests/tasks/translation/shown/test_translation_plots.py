@@ -162,14 +162,6 @@ def test_loss_perplexity_and_scores_have_a_panel_each():
     assert labels == ["validation BLEU", "validation chrF", "best epoch: 6 (36)"]
 
 
-@pytest.mark.parametrize("columns", [("epoch", "train_loss"), tuple(history(1))])
-def test_short_histories(columns):
-    short = {name: values for name, values in history(1).items() if name in columns}
-    figure = curves_figure(short, {**METRICS, "best_epoch": 1})
-    figure.draw_without_rendering()
-    assert len(figure.axes) == (1 if len(columns) == 2 else 3)
-
-
 @pytest.mark.parametrize("rows", [1, 11, 400])
 def test_scores_by_length(rows):
     bleu, chrf = (
