@@ -396,5 +396,5 @@ def test_mlflow_has_the_run_and_a_model_that_predicts_the_same(trained, monkeypa
     served = mlflow.pyfunc.load_model(f"models:/{output.model_id}")
     windows = np.random.default_rng(59).uniform(50, 130, size=(3, 7))
     direct = TrainedRun.load(RunDirectory(trained.folder))
-    expected = [direct.task.forecast(direct.model, window, 1) for window in windows]
+    expected = [direct.task.forecast_values(direct.model, window, 1) for window in windows]
     np.testing.assert_allclose(served.predict(windows), expected, rtol=1e-6)

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import stdtr
 
+from attnlab.errors import RequestError
+from attnlab.records.run_directory import RunDirectory
 from attnlab.tasks.declaration import ItemTest, NoItemTest, Pairs
 from attnlab.tasks.forecasting.data.measures import percentages
-from attnlab.tasks.forecasting.scored_items import items_of, read_windows
 
 _ROUNDING = 1e-12  # relative to the largest loss: smaller variations of differences are rounding
+_TEXT_COLUMNS = ("id", "time")
+_POOLED = ("rmse", "mae", "mse")  # means over all windows; others are means over series
+# Metric -> the statistic of the series that divides an error, and its power.
+_DIVISORS = {"mse_z": ("deviation", 2), "mae_z": ("deviation", 1), "mase": ("naive_error", 1)}
 
 
 class DieboldMariano(NamedTuple):
@@ -42,6 +46,8 @@ def diebold_mariano(
         The test. None if it is undefined: fewer than `horizon` + 2 losses, differences that vary
         only by rounding, or an estimated variance of 0 or less.
     """
+    from scipy.special import stdtr
+
     difference = np.subtract(losses, reference)
     n = len(difference)
     if n < horizon + 2 or np.ptp(difference) <= _ROUNDING * np.max(np.abs([losses, reference])):
@@ -57,55 +63,101 @@ def diebold_mariano(
     return DieboldMariano(statistic, float(2 * stdtr(n - 1, -abs(statistic))))
 
 
-def squared(metric: str, pairs: Pairs, always: bool | None) -> list[ItemTest | None]:
-    """Compare squared errors of groups of forecasts with a reference; see `ItemTester`.
+def item_test(metric: str, pairs: Pairs, always: bool | None) -> list[ItemTest | None]:
+    """Compare the errors of groups of forecasts with a reference; see `ItemTester`.
 
-    The test is fast, so `always` is ignored.
+    For one series, an item is a window. Several series may be affected by the same events, so an
+    item is the mean over the series at one time if all have the same times, else a whole series.
+    Losses are averaged over the runs of a group first, so each item counts once. The test is fast,
+    so `always` is ignored.
 
     Raises:
         NoItemTest: the windows differ, or the metric of several series isn't a mean over windows.
         RequestError: a predictions.csv is missing or damaged.
     """
-    return _tests(metric, pairs, lambda target, made: np.square(made - target))
-
-
-def absolute(metric: str, pairs: Pairs, always: bool | None) -> list[ItemTest | None]:
-    """Compare absolute errors; see `squared`."""
-    return _tests(metric, pairs, lambda target, made: np.abs(made - target))
-
-
-def percentage(metric: str, pairs: Pairs, always: bool | None) -> list[ItemTest | None]:
-    """Compare absolute errors relative to target and forecast; see `squared`, `percentages`."""
-    return _tests(metric, pairs, percentages)
-
-
-def _tests(
-    metric: str, pairs: Pairs, loss: Callable[[np.ndarray, np.ndarray], np.ndarray]
-) -> list[ItemTest | None]:
-    """Return a test per group; None if it is undefined.
-
-    Losses are averaged over the runs of a group first, so each test item counts once.
-    """
-    # The reference comes first: the other runs must have the same windows.
-    runs = {run.path: run for own, base in pairs for run in (*base, *own)}
-    first = next(iter(runs.values()))
-    windows = read_windows(first.path / "predictions.csv")
-    items = items_of(metric, first, windows)
+    runs = {run.path: run for group, reference in pairs for run in (*reference, *group)}
     losses: dict[Path, np.ndarray] = {}
+    first: Mapping[str, np.ndarray] = {}
     for path, run in runs.items():
-        own = read_windows(path / "predictions.csv")
-        if not own.is_like(windows):
+        windows, errors = _read_losses(metric, run)
+        if not first:
+            first, items = windows, _items_of(metric, run, windows)
+        if windows.keys() != first.keys() or not all(
+            np.array_equal(windows[name], first[name]) for name in first
+        ):
             raise NoItemTest(
                 f"no test over test items: {run.name} has other test items than the others"
             )
-        losses[path] = items.losses(loss(own.target, own.prediction).mean(axis=1))
-    how = "losses averaged over shared seeds, small-sample correction"
-    name, heading = items.name
+        losses[path] = np.bincount(items.number, weights=errors * items.factor)
     tests: list[ItemTest | None] = []
     for pair in pairs:
         one, base = (np.mean([losses[run.path] for run in side], axis=0) for side in pair)
-        method = f"{name} over {len(one)} {items.word} ({how})"
-        found = diebold_mariano(one, base, items.overlap)
-        test = found and ItemTest(name, heading, method, len(one), found.p, found.statistic)
-        tests.append(test)
+        method = (
+            f"{items.test} over {len(one)} {items.noun} "
+            "(losses averaged over shared seeds, small-sample correction)"
+        )
+        result = diebold_mariano(one, base, items.overlap)
+        tests.append(
+            result
+            and ItemTest(items.test, items.heading, method, len(one), result.p, result.statistic)
+        )
     return tests
+
+
+class _Items(NamedTuple):
+    """How windows are grouped into items."""
+
+    test: str
+    heading: str  # of its p values
+    noun: str  # for items, in the plural
+    overlap: int  # number of consecutive items that share a target
+    number: np.ndarray  # (N,) the item of each window, from 0
+    factor: np.ndarray  # (N,) of its loss
+
+
+def _items_of(metric: str, run: RunDirectory, windows: Mapping[str, np.ndarray]) -> _Items:
+    index, horizon = windows["index"], windows["target"].shape[1]
+    several = "id" in windows
+    if several and metric == "nrmse":
+        raise NoItemTest("no test over test items: nrmse of several series is a mean of roots")
+    ids = windows["id"] if several else np.zeros(len(index))
+    names, series, counts = np.unique(ids, return_inverse=True, return_counts=True)
+    in_time = np.lexsort((index, series))  # of each series in turn
+    number = np.empty(len(index), np.int64)  # the place of a window in its series
+    number[in_time] = np.concatenate([np.arange(count) for count in counts])
+    gaps = np.diff(np.unique(index[series == 0]))
+    overlap = max(1, math.ceil(horizon / gaps.min())) if len(gaps) else horizon
+    test, heading = "Diebold-Mariano", "DM p"
+    if not several:
+        return _Items(test, heading, "test windows", overlap, number, np.ones(len(index)))
+    factors = np.ones(len(names))
+    if metric in _DIVISORS:  # 0: the metric leaves the series out
+        key, power = _DIVISORS[metric]
+        scores = run.read_metrics().get("series", {})
+        sizes = [scores.get(name, {}).get(key) for name in names]
+        factors = np.array([1 / size**power if size else 0.0 for size in sizes])
+    if not np.ptp(counts) and counts[0] >= overlap + 2:  # else the test is undefined
+        times = windows["time"][in_time].reshape(len(names), -1)
+        if np.all(times == times[:1]):
+            shares = factors[series] / np.count_nonzero(factors)
+            return _Items(test, heading, "test times", overlap, number, shares)
+    sizes = counts.mean() if metric in _POOLED else counts[series]
+    return _Items("t test", "t p", "series", 1, series, factors[series] / sizes)
+
+
+def _read_losses(metric: str, run: RunDirectory) -> tuple[dict[str, np.ndarray], np.ndarray]:
+    """Return what identifies the windows of predictions.csv, and the loss of each, (N,)."""
+    path = run.path / "predictions.csv"
+    columns = run.read_predictions(_TEXT_COLUMNS)
+    try:
+        horizon = int(columns["step"].max())
+        target, forecast = (columns[name].reshape(-1, horizon) for name in ("target", "prediction"))
+        windows = {"index": columns["index"][::horizon], "target": target}
+        windows |= {name: columns[name][::horizon] for name in _TEXT_COLUMNS if "id" in columns}
+    except (KeyError, TypeError, ValueError) as error:
+        raise RequestError(f"{path}: damaged: {error}") from error
+    if metric in ("mae", "mae_z", "mase"):
+        return windows, np.abs(forecast - target).mean(axis=1)
+    if metric == "smape":
+        return windows, percentages(target, forecast).mean(axis=1)
+    return windows, np.square(forecast - target).mean(axis=1)

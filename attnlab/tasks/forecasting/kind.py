@@ -15,11 +15,10 @@ from attnlab.tasks.declaration import (
 )
 
 _HERE = "attnlab.tasks.forecasting"
-_SQUARED, _ABSOLUTE = f"{_HERE}.item_test:squared", f"{_HERE}.item_test:absolute"
-_PERCENTAGE = f"{_HERE}.item_test:percentage"
 
 
-def _error(name: str, label: str, item_test: str, **more: Any) -> Metric:
+def _error(name: str, label: str, **more: Any) -> Metric:
+    item_test = f"{_HERE}.item_test:item_test"
     return Metric(name, "min", label, 0, item_test=item_test, **{"bounds": POSITIVE, **more})
 
 
@@ -35,15 +34,15 @@ KIND = Kind(
     ),
     scoring=Scoring(
         metrics=(
-            _error("rmse", "RMSE", _SQUARED, in_units=True),
-            _error("mae", "MAE", _ABSOLUTE, in_units=True),
+            _error("rmse", "RMSE", in_units=True),
+            _error("mae", "MAE", in_units=True),
             # The metrics that tables leave out express the same errors in other units.
-            _error("mse", "MSE", _SQUARED, in_tables=False),
-            _error("nrmse", "RMSE / range", _SQUARED, in_tables=False),
-            _error("mse_z", "MSE of z-scores", _SQUARED),
-            _error("mae_z", "MAE of z-scores", _ABSOLUTE),
-            _error("mase", "MASE", _ABSOLUTE),
-            _error("smape", "sMAPE (%)", _PERCENTAGE, in_tables=False, bounds=(0.0, 200.0)),
+            _error("mse", "MSE", in_tables=False),
+            _error("nrmse", "RMSE / range", in_tables=False),
+            _error("mse_z", "MSE of z-scores"),
+            _error("mae_z", "MAE of z-scores"),
+            _error("mase", "MASE"),
+            _error("smape", "sMAPE (%)", in_tables=False, bounds=(0.0, 200.0)),
             Metric("loss", "min", "loss", in_tables=False, bounds=POSITIVE),
         ),
         reported="rmse",

@@ -76,7 +76,7 @@ class ForecastPredictor(Predictor):
         """Yield the forecast of each series."""
         steps = self._steps or (self.task.horizon if self.task.inputs else _STEPS)
         origins = self._of_run() if self._history is None else self._of_file(self._history)
-        made = self.task.forecast_from(self.model, origins, steps)
+        made = self.task.forecast(self.model, origins, steps)
         ends = self._interval_ends(steps)
         for origin, own in zip(origins, made, strict=True):
             band = self.task.interval(ends, origin, own) if ends else {}

@@ -16,7 +16,6 @@ from attnlab.tasks.forecasting.data.windows import Windows
 # Rows of predictions.csv, about 200 bytes each. Overlapping windows add little information.
 _MOST_ROWS = 200_000
 _MANY_ZEROS = 0.01  # share of zero targets from which a note is added
-_FEW = 8  # most series that a note lists
 _BASELINE_ERRORS = ("rmse", "mase", "smape")  # errors of baselines that metrics.json has per series
 
 
@@ -134,45 +133,30 @@ def build_report(
 def _summary(
     metric: str, scores: Mapping[str, Errors], baseline: str, others: Mapping[str, Errors]
 ) -> str:
-    """List the scores of a few series, or summarize those of many, compared with a baseline."""
+    """Summarize the scores of several series, compared with those of a baseline."""
     known = {name: own[metric] for name, own in scores.items() if own[metric] is not None}
     better = sum(value < (others[name][metric] or 0.0) for name, value in known.items())
-    than = f"better than {baseline} in {better} of {len(known)} series"
-    if len(known) <= _FEW:
-        pairs = (
-            f"{name} {value:.3g} ({others[name][metric]:.3g})" for name, value in known.items()
-        )
-        return f"{metric} of each series ({baseline}): {', '.join(pairs)}; {than}."
     ranked = sorted(known, key=known.get)
-    low, high = ranked[0], ranked[-1]
     return (
-        f"{metric} by series: best {low} {known[low]:.3g}, median "
-        f"{np.median([*known.values()]):.3g}, worst {high} {known[high]:.3g}; {than}. "
-        "metrics.json has each under series."
+        f"{metric} by series: best {known[ranked[0]]:.3g} ({ranked[0]}), median "
+        f"{np.median([*known.values()]):.3g}, worst {known[ranked[-1]]:.3g} ({ranked[-1]}); better "
+        f"than {baseline} in {better} of {len(known)} series. metrics.json has each under series."
     )
 
 
 def _undefined(yardsticks: Mapping[str, Yardstick]) -> list[str]:
-    """Return notes on errors that are undefined or leave series out, with the reason."""
-    reasons = {
-        "mse_z and mae_z": (
-            [name for name, own in yardsticks.items() if own.deviation is None],
-            "all values of the train part are equal",
-        ),
-        "mase": (
-            [name for name, own in yardsticks.items() if own.naive_error is None],
-            "before the test part the naive forecast (the value a season before, or the last one) "
-            "has no error, or too few values",
-        ),
-    }
+    """Return notes on errors that are undefined, with the reason."""
     notes = []
-    for metric, (names, reason) in reasons.items():
-        if names and len(yardsticks) == 1:
-            verb = "are" if " and " in metric else "is"
-            notes.append(f"{metric} {verb} undefined: {reason}.")
-        elif names:
-            notes.append(
-                f"{len(names)} of {len(yardsticks)} series are left out of {metric}, since "
-                f"{reason}: {listed(names, _FEW)}."
-            )
+    for metrics, key, reason in (
+        ("mse_z and mae_z", "deviation", "all values of the train part are equal"),
+        (
+            "mase",
+            "naive_error",
+            "before the test part the naive forecast has no error, or too few values",
+        ),
+    ):
+        names = [name for name, own in yardsticks.items() if getattr(own, key) is None]
+        if names:
+            where = f" for {len(names)} series ({listed(names)})" if len(yardsticks) > 1 else ""
+            notes.append(f"Undefined{where}: {metrics}, since {reason}.")
     return notes

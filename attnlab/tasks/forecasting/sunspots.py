@@ -73,10 +73,10 @@ class Sunspots(Series):
     def _first_targets(self, borders: Mapping[str, int], count: int) -> dict[str, np.ndarray]:
         if self.protocol != "book":
             return super()._first_targets(borders, count)
-        border = borders["test"]
+        border = borders["test"]  # each target is the first value of the next history
         return {
-            "train": windows.blocks(0, border, self.history),
-            "test": windows.blocks(border, count, self.history),
+            "train": np.arange(self.history, border, self.history),
+            "test": np.arange(border + self.history, count, self.history),
         }
 
     def _fit_targets(self, series: TimeSeries, order: int) -> np.ndarray:

@@ -236,34 +236,49 @@ class ForecastingTask(Task):
         return [self.origin_of(series.columns)], panel.notes
 
     def forecast_values(
-        self, predict: Predict, history_values: Any, steps: int, id: str | None = None
+        self, predict: Predict, values: Any, steps: int, id: str | None = None
     ) -> np.ndarray:
-        """Forecast (steps,) float64; after the horizon, forecasts become history.
+        """Forecast (steps,) from values (n,) or (n, 1 + K) of the series `id`; see `forecast`."""
+        return self.forecast(predict, [self.origin_of(values, id)], steps)[0]
+
+    def forecast(self, predict: Predict, origins: Sequence[TimeSeries], steps: int) -> np.ndarray:
+        """Forecast several series, (N, steps) float64; after the horizon, forecasts become history.
 
         Args:
-            predict: maps scaled histories to scaled forecasts, see `Predict`.
-            history_values: `history` or more of the newest values, (n,) or with inputs (n, 1 + K).
+            predict: the model, or any other `Predict`.
+            origins: the ends of the series, with at least `history` values each.
             steps: how many values to forecast, 1 or more.
-            id: of the series whose scaling they have; None: of the only one.
 
         Raises:
             RequestError: too few history values, one that is not finite, `steps` below 1, or
                 `steps` above the horizon with inputs, whose future values are unknown.
             RunFailed: a forecast that is not finite.
         """
-        return self._forecast(predict, [self.origin_of(history_values, id)], steps)[0]
-
-    def forecast(
-        self, model: keras.Model, history_values: np.ndarray, steps: int, id: str | None = None
-    ) -> np.ndarray:
-        """Forecast with a model; see `forecast_values`."""
-        return self.forecast_from(model, [self.origin_of(history_values, id)], steps)[0]
-
-    def forecast_from(
-        self, model: keras.Model, origins: Sequence[TimeSeries], steps: int
-    ) -> np.ndarray:
-        """Forecast several series with a model, (N, steps); raises like `forecast_values`."""
-        return self._forecast(lambda history: model(history, training=False), origins, steps)
+        if not isinstance(steps, Integral) or int(steps) < 1:
+            raise RequestError(f"steps: expected a whole number of at least 1, got {steps!r}")
+        if self.inputs and steps > self.horizon:
+            raise RequestError(
+                f"steps: expected at most task.horizon={self.horizon}, since the future of the "
+                f"inputs ({', '.join(map(str, self.inputs))}) isn't known, got {steps}; "
+                f"task.horizon={steps} trains for it"
+            )
+        windows = np.stack([self._newest(origin.columns) for origin in origins])
+        forecast = np.empty((len(windows), 0))
+        while forecast.shape[1] < steps:
+            scalers = [
+                origin.scalers or (self.scaler_for(window[:, 0]),)
+                for origin, window in zip(origins, windows, strict=True)
+            ]
+            with np.errstate(over="ignore"):
+                scaled = np.stack([*map(scale_columns, scalers, windows)]).astype(np.float32)
+                pairs = zip(scalers, predict(scaled), strict=True)
+                values = np.stack([own[0].invert(outputs) for own, outputs in pairs])
+            if not np.all(np.isfinite(values)):
+                raise RunFailed(f"the forecast is not finite from step {forecast.shape[1] + 1} on")
+            forecast = np.hstack([forecast, values])
+            if not self.inputs:  # otherwise the steps end at the horizon
+                windows = np.hstack([windows, values[:, :, None]])[:, -self.history :]
+        return forecast[:, :steps]
 
     def serve(
         self,
@@ -282,44 +297,15 @@ class ForecastingTask(Task):
         steps = self.horizon if steps is None else steps
         if inputs is None:
             origins = self.origins if id is None else [self.origin(id)]
-            forecasts = self.forecast_from(model, origins, steps)
+            forecasts = self.forecast(model, origins, steps)
             return forecasts if len(origins) > 1 else forecasts[0]
         try:
             histories = np.asarray(inputs, np.float64)
         except (TypeError, ValueError) as error:
             raise RequestError(f"inputs: can't be read as numbers: {error}.") from error
         if histories.ndim <= 1 + bool(self.inputs):
-            return self.forecast(model, histories, steps, id)
-        return np.stack([self.forecast(model, row, steps, id) for row in histories])
-
-    def _forecast(self, predict: Predict, origins: Sequence[TimeSeries], steps: int) -> np.ndarray:
-        if not isinstance(steps, Integral) or int(steps) < 1:
-            raise RequestError(f"steps: expected a whole number of at least 1, got {steps!r}")
-        if self.inputs and steps > self.horizon:
-            raise RequestError(
-                f"steps: expected at most task.horizon={self.horizon}, since the future of the "
-                f"inputs ({', '.join(map(str, self.inputs))}) isn't known, got {steps}; "
-                f"task.horizon={steps} trains for it"
-            )
-        windows = np.stack([self._newest(origin.columns) for origin in origins])
-        forecast = np.empty((len(windows), 0))
-        while forecast.shape[1] < steps:
-            scalers = [
-                origin.scalers or (self.scaler_for(window[:, 0]),)
-                for origin, window in zip(origins, windows, strict=True)
-            ]
-            with np.errstate(over="ignore"):
-                scaled = np.stack([*map(scale_columns, scalers, windows)]).astype(np.float32)
-                outputs = predict(scaled)
-                values = np.stack(
-                    [own[0].invert(row) for own, row in zip(scalers, outputs, strict=True)]
-                )
-            if not np.all(np.isfinite(values)):
-                raise RunFailed(f"the forecast is not finite from step {forecast.shape[1] + 1} on")
-            forecast = np.hstack([forecast, values])
-            if not self.inputs:  # otherwise the steps end at the horizon
-                windows = np.hstack([windows, values[:, :, None]])[:, -self.history :]
-        return forecast[:, :steps]
+            return self.forecast_values(model, histories, steps, id)
+        return self.forecast(model, [self.origin_of(own, id) for own in histories], steps)
 
     def _newest(self, values: Any) -> np.ndarray:
         """Return the newest `history` values as a window (S, 1 + K)."""

@@ -182,14 +182,6 @@ def test_every_step_attends(attention):
     assert list(model.ahead) == [1, 3, 5]
 
 
-@pytest.mark.parametrize("readout", ["state", "context", "concat", "attentional_state"])
-def test_every_readout_works_with_every_placement(readout):
-    for attention in ("bahdanau", "luong_global"):
-        model = make(attention, readout=readout)
-        assert model(HISTORY).shape == TARGET.shape
-        assert (model.attend(HISTORY) is None) is (readout == "state")
-
-
 def test_the_query_of_all_steps_is_at_the_end_of_the_history():
     weights = np.asarray(make("luong_local", alignment="monotonic").attend(HISTORY))
     assert weights.shape == (len(HISTORY), 1, STEPS, S)

@@ -80,7 +80,7 @@ def test_targets_are_z_scores_of_the_train_part_and_mse_z_is_their_loss(tmp_path
 def test_a_season_has_its_steps(tmp_path, season, name, steps):
     task = loaded(small_ett.write(tmp_path, name), series=name, season=season)
     report = task.report(task.splits.test.target)
-    assert task._yardsticks()[""].period == steps
+    assert task.period == (steps if season else None)
     if season is None:
         assert "seasonal_naive" not in report.baselines
     else:
@@ -155,17 +155,6 @@ def test_a_run_starts_at_the_linear_map_of_its_baseline(compose, tmp_path):
     report = learner.report()
     assert report.metrics["mse_z"] == pytest.approx(report.baselines["nlinear"]["mse_z"], rel=1e-3)
     assert report.baselines["nlinear"]["mse_z"] < report.baselines["persistence"]["mse_z"] * 0.95
-
-
-def test_the_list_shows_available_files(tmp_path, capsys):
-    small_ett.write(tmp_path)
-    assert main(["data", "list", "ett", "--path", str(tmp_path)]) == 0
-    out = capsys.readouterr().out
-    (row,) = (line.split() for line in out.splitlines() if line.startswith("ETT"))
-    assert row == ["ETTh1", "1,925", "2016-07-01T00:00", "2016-09-19T04:00", "no"]
-    assert max(map(len, out.splitlines())) <= 80
-    assert main(["data", "list", "ett", "seris=ETTh1"]) == 2
-    assert "with a setting of ett: series, path, url." in capsys.readouterr().err
 
 
 # Of all test windows, computed by others: persistence and the day before, MSE and MAE of z-scores.

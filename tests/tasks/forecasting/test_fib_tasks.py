@@ -53,24 +53,9 @@ def test_the_report_explains_why_the_score_means_little():
     assert report.best_baseline == "golden_ratio" and report.skill is None
 
 
-def test_the_numbers_after_the_last_are_forecast_without_overflow():
-    task = Fib()
-    task.load(0)
-    ratio = (1 + 5**0.5) / 2
-    forecast = task.forecast_values(lambda h: h[:, -1] * ratio, task.origin().values, 3)
-    np.testing.assert_allclose(forecast, fibonacci(1203)[1200:], rtol=1e-6)
-    with pytest.raises(RuntimeError, match="not finite from step"):
-        task.forecast_values(lambda h: h[:, -1].astype(float) * 1e10, task.origin().values, 9)
-
-
 def test_fib_refuses_windows_longer_than_the_series():
     with pytest.raises(RequestError, match=r"task\.history: expected a whole number from 2 to 28"):
         Fib(count=30, history=29)
-
-
-def test_fib_refuses_a_split_without_windows():
-    with pytest.raises(RequestError, match=r"task\.test: expected a fraction that leaves"):
-        Fib(count=5, history=3, test=0.9).load(0)
 
 
 @pytest.mark.parametrize("part", ["train", "validation", "test", "extrapolation"])
@@ -79,18 +64,6 @@ def test_each_window_has_largest_value_one_and_the_sum_as_target(part):
     np.testing.assert_array_equal(np.abs(windows.history).max(axis=(1, 2)), 1)
     last_two = windows.history[:, -2:, 0].sum(axis=1)
     np.testing.assert_allclose(windows.target[:, 0], last_two, atol=3e-7)
-
-
-def test_sizes_and_lengths_are_the_settings():
-    task = FibRandom(
-        history=7, extrapolation=17, train_windows=31, validation_windows=5, test_windows=11
-    )
-    assert task.load(0).describe() | {"scaler": ""} == {
-        "train": 31, "validation": 5, "test": 11, "extrapolation": 11,
-        "history": 7, "horizon": 1, "scaler": "",
-    }  # fmt: skip
-    assert task.splits.extra["extrapolation"].history.shape == (11, 17, 1)
-    assert FibRandom(extrapolation=None, train_windows=31).load(0).extra == {}
 
 
 def test_only_train_windows_follow_the_seed():

@@ -19,9 +19,7 @@ from small_models import (
 
 from attnlab.attention.bahdanau import BahdanauAttention
 from attnlab.attention.luong_global import LuongGlobalAttention
-from attnlab.attention.luong_local import LuongLocalAttention
 from attnlab.attention.none import NoAttention
-from attnlab.attention.pooling import PoolingAttention
 from attnlab.config.options import option_class, option_content
 from attnlab.errors import RequestError
 from attnlab.layers.positional_encoding import KINDS
@@ -152,14 +150,6 @@ def test_inputs_count_as_they_are_and_the_series_in_its_own_scale(model, attenti
     np.testing.assert_allclose(anchored, np.repeat(HISTORY[:, -1], HORIZON, axis=1), rtol=1e-6)
 
 
-def test_which_lengths_are_fixed():
-    assert plain(PoolingAttention()).fixed_length == S
-    assert plain(PoolingAttention(), readout="state").fixed_length is None
-    assert plain(LuongGlobalAttention(score="location")).fixed_length == S
-    assert plain(BahdanauAttention()).fixed_length is None
-    assert make("transformer", "bahdanau", positions="learned").fixed_length == S
-
-
 def dense(layer, inputs):
     outputs = inputs @ layer.kernel.numpy()
     return outputs + layer.bias.numpy() if layer.use_bias else outputs
@@ -202,34 +192,9 @@ def test_the_head_reads_the_chosen_readout(readout):
     np.testing.assert_allclose(model(HISTORY), expected, rtol=1e-4, atol=1e-6)
 
 
-@pytest.mark.parametrize(
-    ("attention", "reads"),
-    [
-        (NoAttention(), "state"),
-        (PoolingAttention(), "concat"),
-        (BahdanauAttention(), "concat"),
-        (LuongGlobalAttention(), "concat"),
-    ],
-    ids=lambda value: getattr(value, "name", None),
-)
-def test_auto_reads_the_context_with_the_state_if_there_is_one(attention, reads):
-    assert plain(attention).reads == reads
-
-
-def test_the_query_is_at_the_end_of_the_history():
-    model = plain(LuongLocalAttention(alignment="monotonic", window=2))
-    weights = np.asarray(model.attend(HISTORY))[:, 0, 0]
-    assert (weights[:, : S - 3] == 0).all() and (weights[:, S - 3 :] > 0).all()
-
-
 def without_network(model):
     model.head.set_weights([np.zeros_like(weight) for weight in model.head.get_weights()])
     return model
-
-
-def test_zero_weights_and_an_anchor_are_persistence():
-    model = without_network(plain(NoAttention(), anchor=True))
-    np.testing.assert_array_equal(model(HISTORY), np.repeat(HISTORY[:, -1], HORIZON, axis=1))
 
 
 def test_a_highway_is_linear_in_the_newest_values():
@@ -330,11 +295,6 @@ def test_dropout_is_active_only_in_training(model):
     assert_drops_in_training_alone(make(model, "bahdanau", dropout=0.5), HISTORY)
 
 
-def test_an_unknown_model_is_named():
-    with pytest.raises(RequestError, match="model.name: expected rnn or transformer, got cnn"):
-        built("cnn", {"units": 3}, NoAttention)
-
-
 @pytest.mark.parametrize(
     ("layers", "last", "share"), [(1, False, 0), (2, False, 0), (2, True, 0.5)]
 )
@@ -361,27 +321,6 @@ def test_the_books_output_7_2():
     np.testing.assert_allclose(states[0, 2] / small, [-1.30195881, -6.84172557], rtol=1e-5)
     output = (last / small) @ np.float32([[-0.4635998], [0.6538409]])
     np.testing.assert_allclose(output, [[-3.8698122]], rtol=1e-5)
-
-
-@pytest.mark.parametrize("cell", ["simple", "gru", "lstm"])
-def test_both_directions_end_in_their_own_last_state(cell):
-    keras.utils.set_random_seed(43)
-    encoder = RecurrentEncoder(cell=cell, units=3, bidirectional=True)
-    states, last = encoder(HISTORY)
-    both = encoder.recurrent[0]
-    forward, backward = both.forward_layer, both.backward_layer
-    assert encoder.width == states.shape[-1] == 6
-    np.testing.assert_allclose(last[:, :3], forward(HISTORY)[:, -1], rtol=1e-5)
-    # A layer with go_backwards gives its states in its own order, so its last stands last.
-    np.testing.assert_allclose(last[:, 3:], backward(HISTORY)[:, -1], rtol=1e-5)
-
-
-def test_layers_are_stacked():
-    encoder = RecurrentEncoder(cell="gru", units=3, layers=2)
-    states, last = encoder(HISTORY)
-    lower, upper = encoder.recurrent
-    np.testing.assert_allclose(states, upper(lower(HISTORY)), rtol=1e-5, atol=1e-6)
-    np.testing.assert_array_equal(last, states[:, -1])
 
 
 @pytest.mark.parametrize(("preset", "count"), [("book_fib", 11), ("book_fib_attention", 33)])

@@ -7,7 +7,6 @@ import datetime
 import numpy as np
 import pytest
 
-from attnlab.tasks.forecasting.data.measures import mean_square
 from attnlab.tasks.forecasting.data.scaling import Scaler, level_of
 from attnlab.tasks.forecasting.item_test import diebold_mariano
 from attnlab.tasks.forecasting.series import Series
@@ -93,7 +92,7 @@ def test_a_seasonal_forecast_without_error_is_no_scale(task_of):
     task = task_of(1e6 + 5 * np.sin(2 * np.pi * np.arange(211) / 12), period=12)
     report = reported(task)
     assert report.metrics["mase"] is None and report.skills["seasonal_naive"] is None
-    assert any(note.startswith("mase is undefined") for note in report.notes)
+    assert any(note.startswith("Undefined: mase") for note in report.notes)
 
 
 def test_series_of_several_levels_are_scored_each_by_itself(tmp_path):
@@ -130,12 +129,7 @@ def test_a_level_is_subtracted_only_if_nothing_is_lost():
     assert scaler.offset == pytest.approx(np.mean(WALK - WALK[0]), rel=1e-12)
 
 
-def test_squares_beyond_float64_give_no_infinite_errors():
-    errors = np.array([3.0, 4.0])
-    assert mean_square(errors) == (12.5**0.5, 12.5)
-    assert mean_square(errors * 1e200) == (pytest.approx(12.5**0.5 * 1e200), np.inf)
-    assert mean_square(errors * 1e-200) == (pytest.approx(12.5**0.5 * 1e-200), 0)
-    assert np.isnan(mean_square(np.array([np.nan, 1.0]))).all()
+def test_squares_beyond_float64_give_no_infinite_statistic():
     one, other = np.abs(DRAW.normal(size=(2, 60)))
     expected = diebold_mariano(one, other, 2)
     for factor in (1e-200, 1e200):

@@ -97,7 +97,7 @@ def test_filled_in_values_are_not_measured(series):
     task = series(gap, missing="interpolate", history=5)
     known = np.delete(WALK[: 211 - 42 - 32], 50)
     steps = np.delete(np.abs(np.diff(WALK[: 211 - 42])), [49, 50])
-    assert task._yardsticks()[""] == Yardstick(np.std(known), np.mean(steps), 1, np.ptp(WALK))
+    assert task._yardsticks()[""] == Yardstick(np.std(known), np.mean(steps), np.ptp(WALK))
 
 
 def test_many_zeros_give_a_note_on_smape(series):

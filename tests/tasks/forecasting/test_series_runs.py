@@ -75,7 +75,7 @@ def test_errors_beyond_the_horizon_are_those_of_recursive_forecasts(plain, folde
     learner.model.set_weights(trained.model.get_weights())
     errors = learner._validation_errors()
     series, first = trained.task.series[0].values, trained.task.splits.validation.index[4]
-    own = trained.task.forecast(trained.model, series[:first], 24)
+    own = trained.task.forecast_values(trained.model, series[:first], 24)
     scale = trained.task.scaler_for().scale
     expected = series[first : first + 24] - own
     np.testing.assert_allclose(errors[4] * scale, expected, rtol=1e-3, atol=0.05)
@@ -141,4 +141,4 @@ def test_an_mlflow_model_accepts_the_series_and_its_inputs(with_inputs):
     last = trained.task.origin().columns
     forecast = ServedModel(trained).predict(np.stack([last, last]))
     assert forecast.shape == np.shape(served["output"]["values"] * 2)
-    np.testing.assert_allclose(forecast[0], trained.task.forecast(trained.model, last, 3))
+    np.testing.assert_allclose(forecast[0], trained.task.forecast_values(trained.model, last, 3))

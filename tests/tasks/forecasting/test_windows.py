@@ -20,15 +20,6 @@ def test_sliding_keeps_every_target_inside():
     assert len(windows.sliding(7, 5)) == 0
 
 
-def test_blocks_are_the_books_figure_7_2():
-    values = np.arange(0.0, 80, 10)
-    index = windows.blocks(0, len(values), 2)
-    np.testing.assert_array_equal(windows.targets(values, index, 1)[:, 0], [20, 40, 60])
-    np.testing.assert_array_equal(
-        windows.histories(values, index, 2), [[0, 10], [20, 30], [40, 50]]
-    )
-
-
 @pytest.mark.parametrize(("cut", "at"), [(windows.histories, 1), (windows.targets, 10)])
 def test_windows_that_leave_the_series_are_refused(cut, at):
     with pytest.raises(ValueError, match="leave the 11 values"):

@@ -10,7 +10,6 @@ import numpy as np
 from attnlab.tasks.forecasting.data.scaling import resolution
 
 Errors = Mapping[str, float | None]  # by metric; None: undefined
-_LEAST = 1e-280  # mean square below which float64 loses digits of the squares
 
 
 @dataclass(frozen=True)
@@ -21,24 +20,18 @@ class Yardstick:
         deviation: population standard deviation of the train part, as in scikit-learn's
             StandardScaler, which the Informer's protocol uses for z-scores; None if all values
             are equal.
-        naive_error: mean absolute error of the naive forecast, the value `period` steps back, on
-            all values before the test part; None if it is 0 or there are too few values.
-        period: steps per season; 1 for no season.
+        naive_error: mean absolute error of the naive forecast, the value a season back, on all
+            values before the test part; None if it is 0 or there are too few values.
         full_range: largest minus smallest value of the whole series; None if there is no series.
     """
 
     deviation: float | None
     naive_error: float | None
-    period: int = 1
     full_range: float | None = None
 
     @classmethod
     def of(
-        cls,
-        values: np.ndarray,
-        changes: np.ndarray,
-        period: int = 1,
-        full_range: float | None = None,
+        cls, values: np.ndarray, changes: np.ndarray, full_range: float | None = None
     ) -> Yardstick:
         """Make the yardstick of train values, and of `changes`, the errors of a naive forecast."""
         # The deviation of equal values may be a rounding error, and so may the naive error.
@@ -46,7 +39,7 @@ class Yardstick:
         naive_error = float(np.mean(np.abs(changes))) if len(changes) else 0.0
         if naive_error <= resolution(values):
             naive_error = 0.0
-        return cls(deviation or None, naive_error or None, period, full_range)
+        return cls(deviation or None, naive_error or None, full_range)
 
 
 def errors(
@@ -64,7 +57,8 @@ def errors(
     `target` and `forecast` are (N, horizon) in the same units.
     """
     error = np.abs(forecast - target)
-    (rmse, mse), mae = mean_square(error), float(np.mean(error))
+    mse, mae = float(np.mean(error**2)), float(np.mean(error))
+    rmse = mse**0.5
     result: dict[str, float | None] = {"rmse": rmse, "mae": mae, "mse": mse}
     if yardstick.full_range is not None:
         result["nrmse"] = rmse / yardstick.full_range if yardstick.full_range else None
@@ -75,18 +69,6 @@ def errors(
         "mase": None if naive_error is None else mae / naive_error,
         "smape": float(np.mean(percentages(target, forecast))),
     }
-
-
-def mean_square(errors: np.ndarray) -> tuple[float, float]:
-    """Return root mean square and mean square; the root even if float64 can't hold the squares."""
-    with np.errstate(over="ignore", under="ignore"):
-        square = float(np.mean(errors**2))
-        if _LEAST < square < np.inf or np.isnan(square):
-            return square**0.5, square
-        largest = float(np.max(np.abs(errors), initial=0.0))
-        if not 0 < largest < np.inf:
-            return largest, square
-        return largest * float(np.mean((errors / largest) ** 2)) ** 0.5, square
 
 
 def percentages(target: np.ndarray, forecast: np.ndarray) -> np.ndarray:

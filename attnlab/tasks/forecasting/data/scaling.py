@@ -85,19 +85,13 @@ class Scaler:
 
     @classmethod
     def from_json(cls, content: dict[str, Any]) -> Scaler:
-        """Make a scaler from the result of `to_json`.
-
-        Raises:
-            ValueError: content that `to_json` did not write.
-        """
-        numbers = ("level", "offset", "scale")
-        try:
-            scaler = cls(str(content["kind"]), *(float(content[name]) for name in numbers))
-        except (KeyError, TypeError) as error:
-            raise ValueError(f"expected kind, {', '.join(numbers)}, got {content!r}") from error
-        if not (np.all(np.isfinite([content[name] for name in numbers])) and scaler.scale > 0):
-            raise ValueError(f"expected finite numbers and a scale above 0, got {content!r}")
-        return scaler
+        """Make a scaler from the result of `to_json`; other content raises `ValueError`."""
+        names = ("level", "offset", "scale")
+        if {*content} != {"kind", *names} or not (
+            np.isfinite([content[key] for key in names]).all() and content["scale"] > 0
+        ):
+            raise ValueError(f"expected kind and finite {', '.join(names)}, got {content!r}")
+        return cls(**content)
 
 
 def scale_columns(scalers: Sequence[Scaler], columns: np.ndarray) -> np.ndarray:

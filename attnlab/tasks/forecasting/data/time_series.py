@@ -91,7 +91,6 @@ class TimeSeries:
         return Yardstick.of(
             train[~np.isnan(train)],
             changes[~np.isnan(changes)],
-            period or 1,
             float(np.ptp(self.values)),
         )
 

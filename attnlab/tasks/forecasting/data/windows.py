@@ -16,14 +16,6 @@ def sliding(start: int, stop: int, horizon: int = 1) -> np.ndarray:
     return np.arange(start, max(start, stop - horizon + 1), dtype=np.int64)
 
 
-def blocks(start: int, stop: int, history: int) -> np.ndarray:
-    """Return the positions of targets for histories in [start, stop) that don't overlap; int64.
-
-    Each target is the first value of the next block, as in the book's chapter 7.
-    """
-    return np.arange(start + history, stop, history, dtype=np.int64)
-
-
 def histories(values: np.ndarray, index: np.ndarray, history: int) -> np.ndarray:
     """Return the `history` values before each of N positions: (N, history), newest last.
 

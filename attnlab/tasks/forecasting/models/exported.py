@@ -38,7 +38,7 @@ def exported(trained: Any, count: int) -> Exported:
         function=_function(model, scalers),
         inputs=inputs,
         items=items,
-        own=lambda: {"forecast": task.forecast_from(model, origins, task.horizon)},
+        own=lambda: {"forecast": task.forecast(model, origins, task.horizon)},
         example=example,
         unit=np.array([_scaler(task, each).scale for each in origins])[:, None],
         license=task.license,

@@ -99,24 +99,19 @@ def by_step_chart(forecasts: Sequence[Forecasts], baseline: str, title: str, uni
     """Draw the error of each step ahead, and that of the best baseline."""
     first = forecasts[0][2]
     steps = int(first["step"].max())
-    curves = [
-        Curve(label, _errors(own, "prediction", steps), colour, form="line and dots")
-        for label, colour, own in forecasts
-    ]
-    if baseline in first:
-        errors = _errors(first, baseline, steps)
-        curves.append(Curve(baseline, errors, INK, form="line and dots"))
+    curves = []
+    rows = [(label, colour, own, "prediction") for label, colour, own in forecasts]
+    rows += [(baseline, INK, first, baseline)] if baseline in first else []
+    for label, colour, own, name in rows:
+        squares = np.square(own[name] - own["target"])
+        means = [np.mean(squares[own["step"] == step]) for step in range(1, steps + 1)]
+        errors = [float(np.sqrt(mean)) if np.isfinite(mean) else None for mean in means]
+        curves.append(Curve(label, errors, colour, form="line and dots"))
     most = max((value for curve in curves for value in curve.y if value is not None), default=0.0)
     places = list(range(1, steps + 1))
     limits = (0.0, 1.08 * most or 1.0)
     label = f"RMSE ({units})" if units else "RMSE"
     return Curves(title, "step ahead", label, places, curves, y_limits=limits)
-
-
-def _errors(columns: Columns, name: str, steps: int) -> list[float | None]:
-    squares = np.square(columns[name] - columns["target"])
-    each = [np.sqrt(np.mean(squares[columns["step"] == step])) for step in range(1, steps + 1)]
-    return [float(value) if np.isfinite(value) else None for value in each]
 
 
 # A page
@@ -174,36 +169,28 @@ def _charts(tables: Sequence[tuple[ReportedRun, Columns]]) -> list[Record]:
     run, first = rows[0]
     steps = int(tables[0][1]["step"].max())
     units = str(run.metrics.get("units", ""))
-    found: list[Record]
     if along_time(first["index"], first["time"]):
-        newest = [(run.label, run.colour, _newest(own)) for run, own in rows]
-        title = _title(len(first["target"]), steps, len(rows) == 1 and "low" in first)
-        found = [along_time_chart(newest, title, units)]
+        newest = [
+            (own.label, own.colour, {name: column[-_MOST:] for name, column in columns.items()})
+            for own, columns in rows
+        ]
+        count = len(first["target"])
+        title = "Test forecasts" + (f", the first of {steps} steps" if steps > 1 else "")
+        title += f", the last {_MOST:,} of {count:,}" if count > _MOST else ""
+        title += ", with the 95 % interval" if len(rows) == 1 and "low" in first else ""
+        charts = [along_time_chart(newest, title, units)]
     else:
-        found = [_against_target(run, own, units) for run, own in rows]
+        charts = []
+        for own, columns in rows:
+            some = np.linspace(0, len(columns["target"]) - 1, _MOST).astype(int)
+            order = np.argsort(columns["target"], kind="stable")[np.unique(some)]
+            drawn = own.label, own.colour, {name: each[order] for name, each in columns.items()}
+            charts.append(against_target_chart(drawn, "Test forecasts by target", units))
     if steps > 1:
         every = [(run.label, run.colour, columns) for run, columns in tables]
         baseline = str(run.metrics.get("best_baseline"))
-        found.append(by_step_chart(every, baseline, "Error by step", units))
-    return found
-
-
-def _newest(rows: Columns) -> Columns:
-    return {name: column[-_MOST:] for name, column in rows.items()}
-
-
-def _title(count: int, steps: int, has_interval: bool) -> str:
-    title = "Test forecasts" + (f", the first of {steps} steps" if steps > 1 else "")
-    title += f", the last {_MOST:,} of {count:,}" if count > _MOST else ""
-    return title + (", with the 95 % interval" if has_interval else "")
-
-
-def _against_target(run: ReportedRun, rows: Columns, units: str) -> Curves:
-    order = np.argsort(rows["target"], kind="stable")
-    if len(order) > _MOST:
-        order = order[np.linspace(0, len(order) - 1, _MOST).astype(int)]
-    some = {name: column[order] for name, column in rows.items()}
-    return against_target_chart((run.label, run.colour, some), "Test forecasts by target", units)
+        charts.append(by_step_chart(every, baseline, "Error by step", units))
+    return charts
 
 
 # The next values
