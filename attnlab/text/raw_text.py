@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from itertools import accumulate, pairwise
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 from attnlab.errors import RequestError, explained
 
@@ -14,26 +14,20 @@ _BLOCK = 1 << 24  # bytes of a block
 _LONGEST = 1 << 27  # bytes of a line that isn't cut
 _MOST_OF_CHARACTER = 4  # bytes
 
+Block = TypeVar("Block", str, bytes)
 
-Part = TypeVar("Part")
 
-
-def fitted(parts: Iterable[Part], total: int, size: Callable[[Any], int] = len) -> Iterator[Part]:
-    """Yield the parts of a text on which a tokenizer is fitted.
+def fitted(blocks: Iterable[Block], total: int) -> Iterator[Block]:
+    """Yield the blocks of a text of `total` bytes on which a tokenizer is fitted.
 
     These are all of them, or some of a text above 200 MB, at equal distances.
-
-    Args:
-        parts: in order.
-        total: the size of all.
-        size: returns the size of one.
     """
-    share, seen, found = min(_MOST_FITTED / max(total, 1), 1.0), 0, 0
-    for part in parts:
-        seen += size(part)
-        if found < share * seen:
-            found += size(part)
-            yield part
+    share, seen, used = min(_MOST_FITTED / max(total, 1), 1.0), 0, 0
+    for block in blocks:
+        seen += len(block)
+        if used < share * seen:
+            used += len(block)
+            yield block
 
 
 class _Piece(NamedTuple):
