@@ -77,10 +77,6 @@ class Tokenizer:
         self.kind, self.vocabulary, self.lowercase = kind, vocabulary, lowercase
         self.manner, self._cutter = manner, _cutter(kind, vocabulary, lowercase, manner)
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle what the constructor takes: the library's own pickles lose words."""
-        return _unpickled, (self.kind, self.vocabulary, self.lowercase, self.manner)
-
     @classmethod
     def fit(
         cls,
@@ -263,12 +259,6 @@ class Tokenizer:
         ]
         text = b"".join(pieces).decode("utf-8", "replace")
         return text if self.kind in _SINGLE else text.removeprefix(" ")
-
-
-def _unpickled(
-    kind: str, vocabulary: Vocabulary, lowercase: bool, manner: Manner | None
-) -> Tokenizer:
-    return Tokenizer(kind, vocabulary, lowercase=lowercase, manner=manner)
 
 
 def _prepared(text: str, kind: str, lowercase: bool) -> str:

@@ -1,7 +1,6 @@
 """Tokenizers: no collisions, exact decoding by BPE, and the words of pieces."""
 
 import json
-import pickle
 
 import numpy as np
 import pytest
@@ -220,9 +219,7 @@ def test_a_saved_tokenizer_is_the_same(kind, tmp_path):
     loaded = Tokenizer.load(tmp_path / "tokenizer.json")
     assert loaded.vocabulary == FITTED[kind].vocabulary
     assert (loaded.kind, loaded.lowercase, loaded.size) == (kind, False, FITTED[kind].size)
-    pickled = pickle.loads(pickle.dumps(FITTED[kind]))
-    for other in (loaded, pickled):
-        assert other.encode(SENTENCES) == FITTED[kind].encode(SENTENCES)
+    assert loaded.encode(SENTENCES) == FITTED[kind].encode(SENTENCES)
     assert [path.name for path in tmp_path.iterdir()] == ["tokenizer.json"]
 
 
