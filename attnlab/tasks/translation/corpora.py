@@ -227,7 +227,7 @@ class Files(ParallelCorpus):
         elif len(self.columns) != 2:
             raise RequestError(f"data.columns: expected two columns, got {len(self.columns)}.")
         source, target = self.columns or (1, 2)
-        columns = {"data.columns[0]": source, "data.columns[1]": target}
+        columns = {"data.columns (source)": source, "data.columns (target)": target}
         return [Pair(*row) for row in read_table(path, key, columns)]
 
 
