@@ -9,7 +9,7 @@ import click
 from attnlab.commands.finding import find_trained
 from attnlab.commands.options import epoch_options, run_argument, runs_option
 from attnlab.errors import RequestError
-from attnlab.export.formats import FORMATS
+from attnlab.export.formats import FORMATS, require_packages
 from attnlab.records.mlflow.settings import own_uri
 from attnlab.records.run_directory import RunDirectory
 
@@ -23,11 +23,6 @@ from attnlab.records.run_directory import RunDirectory
     help="; ".join(f"{name}: {each.about}" for name, each in FORMATS.items()) + ".",
 )
 @epoch_options
-@click.option(
-    "--quantize",
-    type=click.Choice(["int8"]),
-    help="With ctranslate2: store the weights as 8-bit whole numbers.",
-)
 @click.option(
     "--out",
     metavar="DIR",
@@ -45,7 +40,6 @@ def command(
     form: str | None,
     epoch: str | None,
     average: int | None,
-    quantize: str | None,
     out: Path | None,
     register: str | None,
     runs: str | None,
@@ -60,45 +54,30 @@ def command(
     """
     if form is None and register is None:
         raise RequestError(f"--format: expected one of {', '.join(FORMATS)}, got none.")
-    if form is None:
-        given = {"--quantize": quantize, "--out": out, "--epoch": epoch, "--average": average}
-        if unused := [option for option, value in given.items() if value is not None]:
-            raise RequestError(f"{unused[0]}: needs --format. --register takes the best epoch.")
-    elif register is not None and (epoch is not None or average is not None):
+    if register is not None and (epoch is not None or average is not None):
         raise RequestError("--register: takes the best epoch, so leave out --epoch and --average.")
+    if form is None and out is not None:
+        raise RequestError("--out: needs --format.")
     if form is not None:
-        if quantize and not FORMATS[form].quantizes:
-            raise RequestError(f"--quantize={quantize}: not for --format {form}.")
-        FORMATS[form].require()
+        require_packages(form)
     folder = find_trained(run, runs, None, epoch, average)
     if form is not None:
-        _export(folder, form, epoch, average, quantize, out)
+        from attnlab.export.exporting import PRECISION, export, require_exportable
+
+        out = out.expanduser() if out else folder.path / f"export_{form}"
+        require_exportable(folder, out)
+        from attnlab.run.loading import TrainedRun
+
+        trained = TrainedRun.load(folder, epoch, average, precision=PRECISION)
+        if not trained.load_data(folder):
+            click.echo(
+                "attnlab: warning: the data has changed since this run was trained", err=True
+            )
+        for line in export(folder, trained, form, out):
+            click.echo(line)
+        click.echo(f"exported: {out}")
     if register is not None:
         _register(folder, register)
-
-
-def _export(
-    folder: RunDirectory,
-    form: str,
-    epoch: str | None,
-    average: int | None,
-    quantize: str | None,
-    out: Path | None,
-) -> None:
-    from attnlab.export.exporting import PRECISION, export, require_exportable
-    from attnlab.export.folder import require_free
-
-    require_exportable(folder)
-    out = out.expanduser() if out else folder.path / f"export_{form}"
-    require_free(out)
-    from attnlab.run.loading import TrainedRun
-
-    trained = TrainedRun.load(folder, epoch, average, precision=PRECISION)
-    if not trained.load_data(folder):
-        click.echo("attnlab: warning: the data has changed since this run was trained", err=True)
-    for line in export(folder, trained, form, out, quantize):
-        click.echo(line)
-    click.echo(f"exported: {out}")
 
 
 def _register(folder: RunDirectory, name: str) -> None:

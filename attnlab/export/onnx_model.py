@@ -10,25 +10,23 @@ from typing import Any
 import numpy as np
 
 from attnlab.errors import RequestError, RunFailed
-from attnlab.export.formats import Code, function_notes
 from attnlab.export.saved_model import traced
 from attnlab.tasks.exported import Arrays, Exported
 
 FILE = "model.onnx"
 _OPSET = 18
-notes = function_notes
 
 
-def check(exported: Exported, quantize: str | None) -> None:
+def check(exported: Exported) -> None:
     """Raise `RequestError` for a model that decodes step by step."""
-    if not exported.fixed:
+    if exported.loops:
         raise RequestError(
-            "--format onnx: expected a model with outputs of a fixed shape, got one that writes a "
-            "sequence step by step: use --format saved_model, or ctranslate2 for a Transformer."
+            "--format onnx: expected a model that writes no sequence step by step, got a "
+            "translator: use --format saved_model, or ctranslate2 for a Transformer."
         )
 
 
-def write(exported: Exported, folder: Path, quantize: str | None) -> None:
+def write(exported: Exported, folder: Path) -> None:
     """Write `model.onnx`."""
     import tf2onnx
 
@@ -71,29 +69,15 @@ def outputs(exported: Exported, folder: Path) -> Arrays:
     """Return the outputs of onnxruntime for the test items."""
     import onnxruntime
 
-    items = {
-        name: np.asarray(exported.items[name], kind) for name, (_, kind) in exported.inputs.items()
-    }
+    inputs = {name: exported.items[name] for name in exported.inputs}
     try:
         session = onnxruntime.InferenceSession(str(folder / FILE))
-        found = session.run(None, items)
+        values = session.run(None, inputs)
     except Exception as error:  # onnxruntime has a dozen kinds
         raise _impossible("onnxruntime can't run the converted model", error) from error
-    return dict(zip([each.name for each in session.get_outputs()], found, strict=True))
+    return dict(zip([output.name for output in session.get_outputs()], values, strict=True))
 
 
 def _impossible(what: str, error: Exception) -> RunFailed:
     reason = " ".join(str(error).split())[:200] or type(error).__name__
     return RunFailed(f"{what}, use --format saved_model: {reason}")
-
-
-def code(exported: Exported) -> Code:
-    """Return the lines of an example."""
-    return Code(
-        ("import onnxruntime",),
-        (
-            f'session = onnxruntime.InferenceSession(str(here / "{FILE}"))',
-            "names = [output.name for output in session.get_outputs()]",
-            "outputs = dict(zip(names, session.run(None, inputs)))",
-        ),
-    )

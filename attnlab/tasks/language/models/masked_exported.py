@@ -7,19 +7,13 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from attnlab.tasks.exported import Example, Exported, one_text
+from attnlab.tasks.exported import Exported
 from attnlab.tasks.language.data import PADDING
 from attnlab.tasks.language.text.masking import MASK
 from attnlab.text.portable import portable
 from attnlab.text.tokenizers import END
 
 _FILE = "tokenizer.json"
-_AFTER = (
-    'places = np.flatnonzero(inputs["tokens"][0] == tokenizer.token_to_id("[MASK]"))',
-    'for word in outputs["words"][0, places]:',
-    '    text = text.replace("[MASK]", tokenizer.decode([word], skip_special_tokens=False), 1)',
-    'print(text, outputs["probabilities"][0, places])',
-)
 
 
 def exported(trained: Any, count: int) -> Exported:
@@ -40,7 +34,7 @@ def exported(trained: Any, count: int) -> Exported:
         words = tf.argmax(shares, axis=-1, output_type=tf.int32) + END + 1
         return {"words": words, "probabilities": tf.reduce_max(shares, axis=-1)}
 
-    def own() -> dict[str, Any]:
+    def outputs() -> dict[str, Any]:
         logits = model.predict(rows, batch_size=32, verbose=0)[..., END + 1 :].astype(np.float64)
         shares = np.exp(logits - logits.max(axis=-1, keepdims=True))
         shares /= shares.sum(axis=-1, keepdims=True)
@@ -49,13 +43,12 @@ def exported(trained: Any, count: int) -> Exported:
             "probabilities": shares.max(axis=-1),
         }
 
-    text, *_ = texts = _texts(task, rows)
+    texts = _texts(task, rows)
     return Exported(
         function=function,
-        inputs={"tokens": ((None, task.width), "int32")},
-        items={"tokens": rows},
-        own=own,
-        example=Example(f"Fill in the {MASK} of a text", one_text(text), _AFTER),
+        inputs={"tokens": (None, task.width)},
+        items={"tokens": rows.astype(np.int32)},
+        outputs=outputs,
         tokenizers={_FILE: made},
         texts={_FILE: (texts, task.rows(texts).tolist())},
         license=task.corpus.license,

@@ -1,0 +1,29 @@
+"""Run the model on a test item, or on a text: python example.py ["a text"].
+
+Needs: pip install onnxruntime numpy, and tokenizers for texts.
+"""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import onnxruntime
+
+
+def main() -> None:
+    """Print the outputs by name."""
+    here = Path(__file__).parent
+    inputs = dict(np.load(here / "sample.npz"))
+    if sys.argv[1:]:
+        from tokenizers import Tokenizer
+
+        tokenizer = Tokenizer.from_file(str(here / "tokenizer.json"))
+        inputs["tokens"] = np.array([tokenizer.encode(sys.argv[1]).ids], np.int32)
+    session = onnxruntime.InferenceSession(str(here / "model.onnx"))
+    names = [output.name for output in session.get_outputs()]
+    for name, value in zip(names, session.run(None, inputs), strict=True):
+        print(name, value)
+
+
+if __name__ == "__main__":
+    main()

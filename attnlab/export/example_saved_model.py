@@ -1,0 +1,36 @@
+"""Run the model on a test item, or on a text: python example.py ["a text"].
+
+Needs: pip install tensorflow numpy, and tokenizers for texts.
+"""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import tensorflow as tf
+
+
+def main() -> None:
+    """Print the outputs by name, and a translation as text."""
+    here = Path(__file__).parent
+    inputs = dict(np.load(here / "sample.npz"))
+    if sys.argv[1:]:
+        ids = tokenizer(here / "tokenizer.json").encode(sys.argv[1]).ids
+        inputs["tokens"] = np.array([ids], np.int32)
+    model = tf.saved_model.load(str(here / "model")).signatures["serving_default"]
+    for name, output in model(**{name: tf.constant(inputs[name]) for name in inputs}).items():
+        print(name, output.numpy())
+        if name == "tokens":
+            target = tokenizer(here / "target_tokenizer.json")
+            print(target.decode(output.numpy()[0], skip_special_tokens=False))
+
+
+def tokenizer(path: Path):
+    """Read a tokenizer."""
+    from tokenizers import Tokenizer
+
+    return Tokenizer.from_file(str(path))
+
+
+if __name__ == "__main__":
+    main()

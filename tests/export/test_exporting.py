@@ -1,0 +1,253 @@
+"""Exported models: what is written, that it computes the same, and that it runs without attnlab."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from command_line import CommandsHere, assert_refused
+
+from attnlab.errors import RequestError, RunFailed
+from attnlab.tasks.declaration import load
+
+ITEMS = 12
+SMALL = ("model=transformer", "model.units=16", "model.layers=2", "model.feed_forward=24")
+TRANSLATE = ("task=translate", "data=reverse", "data.pairs=100", "attention=multi_head", *SMALL)
+CLASSIFY = ("task=classify", "data=agreement", "data.texts=100")
+LANGUAGE = ("task=language", "data.sentences=200", "attention=multi_head", *SMALL)
+ANSWER = ("task=answer", "data.questions=100")
+FILES = {"README.md", "example.py", "model", "sample.npz"}
+
+# The import of attnlab fails in the process that runs an example.
+BLOCKED = """
+import runpy, sys
+
+class Blocked:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] == "attnlab":
+            raise ImportError(name)
+
+sys.meta_path.insert(0, Blocked())
+sys.modules.pop("attnlab", None)
+sys.argv[:] = sys.argv[1:]
+runpy.run_path(sys.argv[0], run_name="__main__")
+"""
+
+
+def example_of(folder, *words: str) -> str:
+    """The output of an example, in a process that can't import attnlab, elsewhere."""
+    environment = {key: os.environ[key] for key in ("PATH", "HOME") if key in os.environ}
+    done = subprocess.run(
+        [sys.executable, "-c", BLOCKED, str(folder / "example.py"), *words],
+        cwd=folder.parent,
+        env={**environment, "TF_CPP_MIN_LOG_LEVEL": "3"},
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.fixture
+def exported(compose, tmp_path):
+    """A function from overrides to what a model with drawn weights exports."""
+
+    def exported(*overrides: str):
+        from attnlab.run.building import make_model, make_task
+
+        config = compose(f"paths.data={tmp_path / 'cache'}", *overrides)
+        task = make_task(config)
+        task.load(config.seed)
+        model, draw = make_model(config, task), np.random.default_rng(1)
+        for variable in model.trainable_variables:
+            variable.assign(variable + draw.normal(0, 0.1, variable.shape))
+        trained = SimpleNamespace(task=task, model=model, config=config)
+        return load(task.kind.predictions.exported)(trained, ITEMS)
+
+    return exported
+
+
+def checked(exported, folder, name):
+    """Write a model in a format and compare its outputs; raises `RunFailed` if they differ."""
+    from attnlab.export.exporting import compare
+    from attnlab.export.formats import FORMATS
+
+    check, write, outputs = (
+        load(f"{FORMATS[name].writer}:{part}") for part in ("check", "write", "outputs")
+    )
+    check(exported)
+    write(exported, folder)
+    expected = exported.outputs()
+    if name == "ctranslate2":
+        expected = {"tokens": exported.transformer.greedy()}
+    return compare(exported, expected, outputs(exported, folder))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("task=fib", "attention=bahdanau", "model.units=4"),
+        ("task=fib_random", "attention=multi_head", *SMALL),
+        ("task=digits", "attention=multi_head", "model.units=16", "model.layers=1"),
+        ("task=masked_words", "data.sentences=200", "attention=multi_head", *SMALL),
+        (*ANSWER, "model=transformer", "attention=multi_head", *SMALL),
+        (*ANSWER, "model=rnn", "attention=bahdanau", "model.units=8"),
+        (*CLASSIFY, "model=transformer", "attention=multi_head", "model.units=8", "model.layers=1"),
+        (*CLASSIFY, "model=rnn", "attention=luong_global", "model.units=8", "model.cell=lstm"),
+        LANGUAGE,
+        TRANSLATE,
+    ],
+    ids=lambda words: " ".join(words[:3]),
+)
+def test_saved_model_and_onnx_have_the_same_outputs(exported, tmp_path, words):
+    made = exported(*words)
+    checked(made, tmp_path, "saved_model")
+    pytest.importorskip("tf2onnx")
+    if words is TRANSLATE:
+        with pytest.raises(RequestError, match="--format onnx: expected a model that writes no"):
+            checked(made, tmp_path, "onnx")
+    else:
+        checked(made, tmp_path, "onnx")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "words",
+    [
+        (*TRANSLATE, "model.norm=post", "model.activation=gelu"),
+        (*TRANSLATE, "model.positions=rope", "attention.kv_heads=2", "model.tie_embeddings=none"),
+        (*LANGUAGE, "model.positions=alibi", "model.norm=rms", "model.activation=swiglu"),
+        (*LANGUAGE, "task.tokenizer=word", "model.tie_embeddings=false", "model.biases=false"),
+    ],
+    ids=lambda words: " ".join(words[len(TRANSLATE) :]),
+)
+def test_ctranslate2_has_the_same_tokens(exported, tmp_path, words):
+    pytest.importorskip("ctranslate2")
+    assert checked(exported(*words), tmp_path, "ctranslate2")[0].startswith(
+        f"`tokens` is equal in {ITEMS} of {ITEMS}"
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("option", ["attention.gate=headwise", "model.positions=t5"])
+def test_what_ctranslate2_lacks_is_named(exported, tmp_path, option):
+    with pytest.raises(RequestError, match=f"{option} has no counterpart in CTranslate2"):
+        checked(exported(*TRANSLATE, option), tmp_path, "ctranslate2")
+
+
+def test_outputs_and_tokens_must_be_equal():
+    from attnlab.export.exporting import compare
+
+    tokenizer = SimpleNamespace(rows=lambda texts: [[5, 6]])
+    made = SimpleNamespace(unit=1.0, texts={"a.json": (["x"], [[5, 6, 0]])})
+    made.tokenizers = {"a.json": tokenizer}
+    expected = {"tokens": [[7, 8]], "shares": np.array([[0.5]])}
+    same = {"tokens": np.array([[7, 8, 0]]), "shares": np.array([[0.50001]])}
+    assert compare(made, expected, same) == [
+        "`tokens` is equal in 1 of 1 test items.",
+        "`shares` differs by at most 1.0e-05 in 1 test items.",
+        "a.json gives the same tokens for 1 of 1 texts.",
+    ]
+    for change in (
+        {"tokens": np.array([[7, 9]])},
+        {"shares": np.array([[0.51]])},
+        {"shares": np.array([[np.nan]])},
+        {"shares": np.array([0.5])},
+    ):
+        with pytest.raises(RunFailed, match="the exported model differs from attnlab's own"):
+            compare(made, expected, same | change)
+    made.texts = {"a.json": (["x"], [[5, 7]])}
+    with pytest.raises(RunFailed, match="the same tokens for 0 of 1 texts"):
+        compare(made, expected, same)
+
+
+# --- the command ---------------------------------------------------------------------------------
+
+
+def test_a_series_is_exported(trained, tmp_path):
+    here, out = CommandsHere(trained.attnlab.folder), tmp_path / "made" / "out"
+    done = here("export", trained.folder, "--format", "saved_model", "--out", out)
+    assert done.code == 0, done.err
+    line, last = done.out.splitlines()
+    assert line.startswith("`forecast` differs by at most ") and last == f"exported: {out}"
+    assert {path.name for path in out.iterdir()} == FILES
+    card = (out / "README.md").read_text()
+    assert line in card and "task=series task.path=rain.csv" in card and "seasonal_naive" in card
+    assert "Input `history`: float64 (any, " in card
+    again = here("export", trained.folder, "--format", "saved_model", "--out", out)
+    assert_refused(again, f"--out={out}: exists already.")
+    assert [*out.parent.iterdir()] == [out]
+    assert example_of(out).startswith("forecast [[")
+
+
+def test_wrong_requests(trained, tmp_path):
+    here = CommandsHere(trained.attnlab.folder)
+    form = "--format", "saved_model"
+    assert_refused(here("export", trained.folder), "--format: expected one of saved_model")
+    done = here("export", trained.folder, "--format", "pickle")
+    assert done.code == 2 and "pickle" in done.err
+    done = here("export", trained.folder, *form, "--epoch", "9")
+    assert_refused(done, "--epoch: expected best, last or one of the saved epochs")
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "file").write_text("mine")
+    (tmp_path / "loop").symlink_to("loop")
+    before = {*tmp_path.rglob("*")}
+    for name, message in (
+        *((name, "exists already") for name in ("full", "full/file", "loop")),
+        ("full/file/out", "can't be written (Not a directory)."),
+        ("made/" + "n" * 300, "(File name too long)."),
+    ):
+        done = here("export", trained.folder, *form, "--out", tmp_path / name)
+        assert_refused(done, "--out=", message)
+    assert {*tmp_path.rglob("*")} == before and (tmp_path / "full/file").read_text() == "mine"
+
+
+@pytest.mark.parametrize(
+    ("part", "message"),
+    [
+        ("outputs", "the exported model differs from attnlab's own: "),
+        ("write", "can't be written (No space left on device"),
+    ],
+)
+def test_a_failed_export_leaves_nothing_behind(trained, tmp_path, monkeypatch, part, message):
+    from attnlab.export import saved_model
+
+    def full(*_, **__):
+        raise tf.errors.ResourceExhaustedError(None, None, "No space left on device")
+
+    if part == "outputs":
+        monkeypatch.setattr(saved_model, "outputs", lambda *_: {"forecast": np.zeros((1, 1))})
+    else:
+        monkeypatch.setattr(tf.saved_model, "save", full)
+    here, out = CommandsHere(trained.attnlab.folder), tmp_path / "made/by/export/out"
+    (tmp_path / "made").mkdir()
+    done = here("export", trained.folder, "--format", "saved_model", "--out", out)
+    assert done.code in (1, 2) and done.out == "" and message in done.err
+    assert len(done.err.splitlines()) == 1 and [*tmp_path.rglob("*")] == [tmp_path / "made"]
+
+
+@pytest.mark.slow
+def test_a_translator_is_exported_with_its_search(translating, tmp_path):
+    here, out = CommandsHere(translating.attnlab.folder), tmp_path / "out"
+    done = here("export", translating.folder, "--format", "saved_model", "--out", out)
+    assert done.code == 0, done.err
+    assert done.out.splitlines()[1].startswith("tokenizer.json gives the same tokens for ")
+    assert example_of(out) and example_of(out, "one two.")
+
+
+@pytest.mark.slow
+def test_a_run_of_mixed_precision_is_exported_in_float32(here, tmp_path):
+    pytest.importorskip("tf2onnx")
+    words = ("task=digits", "data.limit=200", "model.units=8", "model.layers=1", "trainer.epochs=1")
+    assert here(*words, "trainer.precision=mixed_bfloat16", "tracking.enabled=false").code == 0
+    done = here("export", "latest", "--format", "onnx", "--out", tmp_path / "out")
+    assert done.code == 0, done.err
+    assert "The run computed in mixed_bfloat16" in (tmp_path / "out/README.md").read_text()
+    assert "probabilities" in example_of(tmp_path / "out")
