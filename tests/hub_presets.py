@@ -147,8 +147,6 @@ class Recorder:
         shape = list(keras_variable.shape)
         if hf_weight_key.endswith("projection.weight"):  # (P, P, C, W) of keras-hub
             shape = [shape[3], shape[2], *shape[:2]]
-        elif hf_weight_key == "vit.embeddings.position_embeddings":
-            shape = [1, *shape]
         elif "embedding" in hf_weight_key:
             shape[0] += 2 * (self._class_name == "RobertaBackbone" and "position" in hf_weight_key)
         elif hf_weight_key.endswith("bias"):
@@ -169,18 +167,13 @@ def write_checkpoint(folder: Path, class_name: str, **config: Any) -> None:
 
     roberta = class_name == "RobertaBackbone"
     content = {**CONFIG_OF[class_name], **config}
-    if class_name != "ViTBackbone":
-        content["vocab_size"] = len(byte_pairs()[0] if roberta else WORDS)
+    content["vocab_size"] = len(byte_pairs()[0] if roberta else WORDS)
     loader = TransformersPresetLoader(str(folder), content)
     backbone = loader.load_backbone(loader.check_backbone_class(), load_weights=False)
     recorder = Recorder(class_name)
     loader.converter.convert_weights(backbone, recorder, content)
     save_file(recorder.weights, folder / "model.safetensors")
     (folder / "config.json").write_text(json.dumps(content))
-    if class_name == "ViTBackbone":
-        pixels = {"image_mean": [0.4, 0.5, 0.6], "image_std": [0.2, 0.3, 0.4]}
-        (folder / "preprocessor_config.json").write_text(json.dumps(pixels))
-        return
     (folder / "tokenizer_config.json").write_text(json.dumps({"do_lower_case": True}))
     write_vocabulary(folder, "vocab", roberta=roberta, header="#version: 0.2\n")
 
@@ -209,9 +202,5 @@ CONFIG_OF = {
         **{"model_type": "distilbert", "n_layers": 2, "n_heads": 2, "dim": 14, "hidden_dim": 23},
         **{"dropout": 0.1, "attention_dropout": 0.1, "activation": "gelu"},
         "max_position_embeddings": 19,
-    },
-    "ViTBackbone": {
-        **_SIZES_OF_TRANSFORMERS,
-        **{"model_type": "vit", "image_size": 8, "patch_size": 4, "qkv_bias": True},
     },
 }

@@ -33,7 +33,6 @@ OF_A_KIND = {
     *(
         "tasks.in_memory",
         "tasks.shown",
-        "tasks.accuracy_tests",
         "tasks.attention",
         "tasks.data",
         "tasks.item_tests",
@@ -101,11 +100,10 @@ BELOW = {
     "tasks.exported": {"text"},
     "tasks.downloads": {"records", "tasks.base", "tasks.declaration"},
     "tasks.shown": {
-        *("config", "records", "tasks.accuracy_tests", "tasks.attention"),
+        *("config", "records", "tasks.attention"),
         *("tasks", "tasks.base", "tasks.declaration", "tasks.item_tests"),
         *("text", "training", "views.records"),
     },
-    "tasks.accuracy_tests": {"records", "tasks.base", "tasks.declaration"},
     "tasks.in_memory": {"config", "tasks.base", "tasks.declaration", "text", "training"},
     "tasks.split": {"tasks.base", "tasks.declaration", "tasks.text_corpus"},
     "tasks.tables": {"config", "text"},

@@ -1,1 +1,1 @@
-"""Pretrained encoders of texts and images: from a run of this project, or from keras-hub."""
+"""Pretrained encoders of texts: from a run of this project, or from keras-hub."""

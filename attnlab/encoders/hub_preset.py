@@ -20,7 +20,6 @@ BACKBONES = {
     "DistilBertBackbone": "DistilBertTokenizer",
     "RobertaBackbone": "RobertaTokenizer",
 }
-OF_IMAGES = ("ViTBackbone",)
 _CONFIG = "config.json"
 _SIZES = ("vocabulary_size", "num_layers", "num_heads", "hidden_dim", "intermediate_dim")
 _OF_THE_LAYER = ("name", "trainable", "dtype")  # set where the layer is created

@@ -6,18 +6,15 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from attnlab.config.options import option_content
-from attnlab.encoders.hub_preset import OF_IMAGES, PresetFiles, preset_attention
+from attnlab.encoders.hub_preset import PresetFiles, preset_attention
 from attnlab.encoders.run_source import RunSource, is_of_runs, latest_refused
 from attnlab.encoders.source import Source
 from attnlab.errors import RequestError
 from attnlab.records.files import write_json
 from attnlab.text.tokenizers import UNKNOWN, Tokenizer
-
-if TYPE_CHECKING:
-    from attnlab.encoders.hub_images import ImageSource
 
 # The values of `optimizer.learning_rate=auto`. At ten times its rate a preset forgets its language;
 # Devlin et al. 2019 (appendix A.3) tried 2e-5 to 5e-5.
@@ -56,23 +53,7 @@ def open_source(path: str | None, seed: int | None = None) -> Source:
     return HubSource.open(path)
 
 
-def open_image_source(path: str | None) -> ImageSource:
-    """Open the encoder of images at a path, the folder or the handle of a preset of keras-hub.
-
-    Raises:
-        RequestError: there is no encoder, or a file is damaged.
-    """
-    expected = "model.path: expected a preset of keras-hub that reads images, got"
-    if not path:
-        raise RequestError(f"{expected} null.")
-    if is_of_runs(Path(path).expanduser()):
-        raise RequestError(f"{expected} {path}, which has runs of this project.")
-    from attnlab.encoders.hub_images import ImageSource
-
-    return ImageSource.open(path)
-
-
-def save_source(folder: Path, source: Source | ImageSource) -> None:
+def save_source(folder: Path, source: Source) -> None:
     """Write the description of an encoder, without its tokenizer and its weights."""
     write_json(folder / _FILE, source.describe())
 
@@ -93,23 +74,6 @@ def saved_source(folder: Path, tokenizer: Tokenizer) -> Source | None:
         from attnlab.encoders.hub import HubSource
 
         return HubSource.described(content, tokenizer)
-    except (OSError, KeyError, TypeError, ValueError) as error:
-        raise RequestError(f"{path}: damaged: can't be read as an encoder: {error!r}.") from error
-
-
-def saved_image_source(folder: Path) -> ImageSource | None:
-    """Read what `save_source` wrote for an encoder of images; None if it wrote nothing.
-
-    Raises:
-        RequestError: the file is damaged.
-    """
-    path = folder / _FILE
-    if not path.is_file():
-        return None
-    from attnlab.encoders.hub_images import ImageSource
-
-    try:
-        return ImageSource.described(json.loads(path.read_text(encoding="utf-8")))
     except (OSError, KeyError, TypeError, ValueError) as error:
         raise RequestError(f"{path}: damaged: can't be read as an encoder: {error!r}.") from error
 
@@ -140,10 +104,7 @@ def _attention(path: str, seed: int | None) -> Mapping[str, Any]:
     """Return the attention of the encoder at a path, from its description, without TensorFlow."""
     if is_of_runs(Path(path).expanduser()):
         return open_source(path, seed).attention
-    preset = PresetFiles(path)
-    if preset.class_name in OF_IMAGES:
-        return open_image_source(path).attention
-    return preset_attention(preset)
+    return preset_attention(PresetFiles(path))
 
 
 def as_the_encoder(document: Mapping[str, Any]) -> Mapping[str, Any]:

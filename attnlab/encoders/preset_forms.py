@@ -12,7 +12,6 @@ _OF_TRANSFORMERS = {
     "bert": "BertBackbone",
     "distilbert": "DistilBertBackbone",
     "roberta": "RobertaBackbone",
-    "vit": "ViTBackbone",
 }
 # Argument of a backbone -> its names in Transformers; a model has one of them or none. keras-hub
 # has this table, too, but imports TensorFlow, which would delay the first message of a run.
@@ -24,13 +23,6 @@ _SIZES = {
     "intermediate_dim": ("intermediate_size", "hidden_dim"),
     "max_sequence_length": ("max_position_embeddings",),
     "dropout": ("hidden_dropout_prob", "dropout"),
-}
-_SIZES_OF_IMAGES = {
-    **{name: _SIZES[name] for name in ("num_layers", "num_heads", "hidden_dim")},
-    "mlp_dim": ("intermediate_size",),
-    "dropout_rate": ("hidden_dropout_prob",),
-    "attention_dropout": ("attention_probs_dropout_prob",),
-    "use_mha_bias": ("qkv_bias",),
 }
 _NO_PLACES = 2  # RoBERTa doesn't use its first positions
 _ASSETS = "assets/tokenizer"
@@ -46,7 +38,6 @@ class Form(NamedTuple):
         words: the vocabulary of WordPiece.
         pieces: the vocabulary of byte-level BPE.
         merges: the merges of byte-level BPE.
-        pixels: the scaling of pixels.
     """
 
     weights: str
@@ -55,7 +46,6 @@ class Form(NamedTuple):
     words: str
     pieces: str
     merges: str
-    pixels: str
 
     def of_tokenizer(self, class_name: str) -> list[str]:
         """Return the files of one of keras-hub's tokenizers: settings, then vocabulary."""
@@ -70,7 +60,6 @@ KERAS_HUB = Form(
     words=f"{_ASSETS}/vocabulary.txt",
     pieces=f"{_ASSETS}/vocabulary.json",
     merges=f"{_ASSETS}/merges.txt",
-    pixels="image_converter.json",
 )
 TRANSFORMERS = Form(
     weights="model.safetensors",
@@ -79,7 +68,6 @@ TRANSFORMERS = Form(
     words="vocab.txt",
     pieces="vocab.json",
     merges="merges.txt",
-    pixels="preprocessor_config.json",
 )
 
 
@@ -116,16 +104,12 @@ def sizes_of(path: str, form: Form, config: Mapping[str, Any]) -> Any:
             f"model.path: expected gelu and absolute positions in {path}, as keras-hub computes "
             f"them, got {activation} and {places}."
         )
-    is_of_images = config["model_type"] == "vit"
     sizes = {
         ours: config[theirs]
-        for ours, names in (_SIZES_OF_IMAGES if is_of_images else _SIZES).items()
+        for ours, names in _SIZES.items()
         for theirs in names
         if theirs in config
     }
-    if is_of_images:
-        image, patch = config.get("image_size"), config.get("patch_size")
-        sizes |= {"image_shape": [image, image, 3], "patch_size": [patch, patch]}
     if config["model_type"] == "roberta" and isinstance(sizes.get("max_sequence_length"), int):
         sizes["max_sequence_length"] -= _NO_PLACES
     return sizes

@@ -2,19 +2,29 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from attnlab.config.options import option_class
+from attnlab.errors import RequestError
 from attnlab.tasks.base import Report, Task, require_part
-from attnlab.tasks.classification.corpora.corpus import Corpus
-from attnlab.tasks.classification.corpora.division import class_names, divided
-from attnlab.tasks.classification.data import LabelledItems
+from attnlab.tasks.classification import baselines
+from attnlab.tasks.classification.data import (
+    LabelledData,
+    LabelledPart,
+    class_names,
+    class_note,
+    note_contradictions,
+)
 from attnlab.tasks.classification.kind import KIND
 from attnlab.tasks.classification.report import build_report
+from attnlab.tasks.data.corpus import Corpus, digest_of
+from attnlab.tasks.data.division import divide
 from attnlab.tasks.declaration import Kind, Progress
 from attnlab.text.tokenizers import PAD
 
@@ -23,6 +33,7 @@ if TYPE_CHECKING:
     import tensorflow as tf
 
 BATCH = 256  # items per batch in prediction
+FILE = "classes.json"  # of `save`
 
 
 class ClassificationTask(Task):
@@ -40,49 +51,79 @@ class ClassificationTask(Task):
     monitor: ClassVar[tuple[str, str]] = ("val_loss", "min")
     has_images: ClassVar[bool] = False
     corpus: Corpus
-    classes: Sequence[str]
+    classes: Sequence[str] = ("", "")
     class_counts: Mapping[str, int]
-    data: LabelledItems
+    data: LabelledData
 
     def __init__(self, corpus: Corpus, cache: Path) -> None:
         self.corpus, self.cache = corpus, Path(cache).expanduser()
 
-    def load(self, seed: int = 0, progress: Progress | None = None) -> LabelledItems:
+    def load(self, seed: int = 0, progress: Progress | None = None) -> LabelledData:
         """Find the corpus, divide it by the seed, and convert it to what models read.
 
         Raises:
             RequestError: the corpus is missing, damaged, too small, or has only one class; or the
                 encoder is missing.
         """
-        self.corpus.open(self.cache, progress)
-        parts = divided(self.corpus, seed, ignore_case=self.ignores_case(seed))
-        self.classes = class_names(parts)
-        self.data = self._data(parts, seed)
-        self.class_counts = self.data.class_counts()
+        corpus = self.corpus
+        corpus.open(self.cache, progress)
+        lowercase = self.ignores_case(seed)
+        key = partial(self.key, ignore_case=lowercase)
+        contradiction = note_contradictions(corpus, key, lowercase)
+        try:
+            parts = divide(corpus, seed, key)
+        except RequestError as error:
+            raise RequestError(f"{error} {contradiction}".rstrip()) from error
+        self.classes = class_names(corpus, parts)
+        inputs, notes, settings = self.convert(parts, seed)
+        numbers = {name: number for number, name in enumerate(self.classes)}
+        labels = {
+            part: np.array([numbers[item.label] for item in items], np.int32)
+            for part, items in parts.items()
+        }
+        most = baselines.MOST_IMAGES if self.has_images else baselines.MOST_TEXTS
+        if (count := len(parts["train"])) > most:
+            notes = [*notes, f"The fitted baseline got {most:,} of the {count:,} training items."]
+        self.data = LabelledData(
+            name=corpus.name,
+            source=corpus.origin,
+            digest=digest_of([corpus.digest(), *settings, seed]),
+            longest=int(np.prod(inputs["train"].shape[1:3])),
+            noun=corpus.noun,
+            classes=self.classes,
+            parts={
+                part: LabelledPart(
+                    names=[item[0] for item in items],
+                    inputs=inputs[part],
+                    labels=labels[part],
+                    groups=[getattr(item, "group", "") for item in items],
+                )
+                for part, items in parts.items()
+            },
+            notes=[
+                class_note(corpus.noun, self.classes, labels),
+                *corpus.notes,
+                *([contradiction] if contradiction else []),
+                *notes,
+            ],
+            lowercase=lowercase,
+        )
+        self.class_counts = self.data.describe()["train"]
         return self.data
 
     def ignores_case(self, seed: int) -> bool:
         """Whether items that differ only by case count as equal."""
         return False
 
-    def _data(self, parts: Mapping[str, Sequence[Any]], seed: int) -> LabelledItems:
-        """Convert the items of each part to what models read."""
-        raise NotImplementedError
+    def key(self, item: Any, ignore_case: bool) -> str:
+        """Return what makes items equal."""
+        return self.corpus.key(item)
 
-    def _described(self) -> dict[str, Any]:
-        """Return the fields of `LabelledItems` that describe the corpus."""
-        return {
-            "name": self.corpus.name,
-            "source": self.corpus.origin,
-            "classes": self.classes,
-            "said": self.corpus.notes,
-            "left_out": self.corpus.left_out,
-        }
-
-    def _labels(self, items: Sequence[Any]) -> np.ndarray:
-        """Return the class numbers of items, (N,) int32."""
-        numbers = {label: number for number, label in enumerate(self.classes)}
-        return np.array([numbers[each.label] for each in items], np.int32)
+    @abstractmethod
+    def convert(
+        self, parts: Mapping[str, Sequence[Any]], seed: int
+    ) -> tuple[dict[str, np.ndarray], list[str], list[Any]]:
+        """Return the input of models by part, notes, and the settings that determine it."""
 
     @staticmethod
     def loss(label: tf.Tensor, logits: tf.Tensor) -> tf.Tensor:
@@ -91,13 +132,13 @@ class ClassificationTask(Task):
 
         return tf.nn.sparse_softmax_cross_entropy_with_logits(label, logits)
 
+    @abstractmethod
     def learning(self, model: Any, batch: int) -> dict[str, Any]:
         """Return arguments of the `InMemoryLearner` for a model and a batch size."""
-        raise NotImplementedError
 
-    def examples(self, model: Any, inputs: np.ndarray) -> dict[str, np.ndarray]:
-        """Return the arrays of attention.npz that describe some inputs of a model."""
-        raise NotImplementedError
+    @abstractmethod
+    def examples(self, inputs: np.ndarray, weights: np.ndarray) -> dict[str, np.ndarray]:
+        """Return the arrays of attention.npz for some inputs and the model's weights on them."""
 
     def evaluate(self, model: keras.Model, part: str = "test") -> Report:
         """Classify a part, and score the predictions and the baselines.
@@ -126,39 +167,21 @@ class ClassificationTask(Task):
         Raises:
             RequestError: there are no inputs, or an input has the wrong form.
         """
-        best = self.shares(model, self._items(inputs)).argmax(axis=-1)
+        best = self.shares(model, self.items(inputs)).argmax(axis=-1)
         return np.array([self.classes[number] for number in best], dtype=object)
 
-    def _items(self, inputs: Any) -> list[Any]:
+    @abstractmethod
+    def items(self, inputs: Any) -> list[Any]:
         """Convert the inputs of `serve` to items for `shares`; raise `RequestError` if wrong."""
-        raise NotImplementedError
 
-    def read(self, items: Sequence[str]) -> list[Any]:
-        """Convert texts or names of image files to items for `shares`."""
-        return [*items]
-
-    def unknown(self, item: str) -> list[str]:
-        """Return the words of an item that the vocabulary doesn't have, in their order."""
-        return []
-
+    @abstractmethod
     def shares(self, model: keras.Model, items: Sequence[Any]) -> np.ndarray:
         """Return the probability of each class for each item, (N, C)."""
-        raise NotImplementedError
-
-    @staticmethod
-    def saved_counts(content: Mapping[str, Any]) -> dict[str, int]:
-        """Return the classes and their numbers of training items from a file's content."""
-        return {str(name): int(count) for name, count in content["classes"].items()}
-
-    @classmethod
-    def served(cls, document: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Return an input and an output of the model that MLflow serves, for a configuration."""
-        raise NotImplementedError
 
 
 def has_images(task: str) -> bool:
     """Whether a task of this kind, given by name, classifies images."""
-    return _task_class(task).has_images
+    return option_class("task", task).has_images  # type: ignore[attr-defined, no-any-return]
 
 
 def has_texts(task: str) -> bool:
@@ -174,9 +197,11 @@ def probabilities(logits: np.ndarray) -> np.ndarray:
 
 
 def served_example(document: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return an input and an output of the model that MLflow serves."""
-    return _task_class(document["task"]["name"]).served(document)
-
-
-def _task_class(name: str) -> type[ClassificationTask]:
-    return option_class("task", name)  # type: ignore[return-value]
+    """Return an input and an output of the model that MLflow serves, for a configuration."""
+    if not has_images(document["task"]["name"]):
+        text = "The keys to the cabinet are old."
+        return {"values": [text], "dtype": "object"}, {"values": ["right"], "dtype": "object"}
+    settings = {key: value for key, value in document["data"].items() if key != "name"}
+    shape = option_class("data", document["data"]["name"])(**settings).shape  # type: ignore[attr-defined]
+    images = np.zeros((1, *shape), int).tolist()
+    return {"values": images, "dtype": "int64"}, {"values": ["a class"], "dtype": "object"}

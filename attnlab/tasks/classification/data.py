@@ -1,35 +1,47 @@
-"""The labelled texts and images of a run, by part."""
+"""The labelled texts or images of a run, by part."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any
 
 import numpy as np
 
+from attnlab.errors import RequestError
 from attnlab.tasks.base import TaskData
-from attnlab.tasks.classification.baselines import MOST_TEXTS, baselines
-from attnlab.tasks.classification.images.baselines import MOST_IMAGES, image_baselines
+from attnlab.tasks.data.corpus import Corpus
 
-_MOST_CLASSES = 12  # classes that are listed before training
+_MOST_CLASSES = 12  # with their numbers of items in a note
 
 
 @dataclass(frozen=True, eq=False)
-class LabelledItems(TaskData):
+class LabelledPart:
+    """The N items of one part."""
+
+    names: Sequence[str]  # texts as they were read, or names of images
+    inputs: np.ndarray  # of models: tokens (N, S) int32, or pixels (N, H, W, C) uint8
+    labels: np.ndarray  # (N,) int32, class numbers
+    groups: Sequence[str]  # accuracy is also reported for each group; "": no group
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+
+@dataclass(frozen=True, eq=False)
+class LabelledData(TaskData):
     """A corpus of texts or images, as the runner and the report see it; see `TaskData`."""
 
     name: str
     source: str
     digest: str
+    longest: int
+    noun: str  # `text` or `image`
     classes: Sequence[str]  # names, in the order of their numbers
-    parts: Mapping[str, Any]  # `train`, `validation`, `test`
-    said: Sequence[str] = ()  # notes on how the items were read
-    # items of each part that were left out because a later part also has them
-    left_out: Mapping[str, int] = field(default_factory=dict, kw_only=True)
-
-    noun: ClassVar[str]
+    parts: Mapping[str, LabelledPart]  # `train`, `validation`, `test`
+    notes: Sequence[str] = ()  # on the classes and on how the items were read
+    lowercase: bool = False  # whether models, and so baselines, read texts in lower case
 
     def counts(self) -> dict[str, int]:
         """Return the number of items of each part."""
@@ -37,90 +49,73 @@ class LabelledItems(TaskData):
 
     def describe(self) -> dict[str, Any]:
         """Return the number of items of each class, by part."""
-        counted = {name: Counter(part.labels.tolist()) for name, part in self.parts.items()}
         return {
-            name: {label: count[number] for number, label in enumerate(self.classes)}
-            for name, count in counted.items()
+            name: dict(zip(self.classes, _count(part.labels, self.classes), strict=True))
+            for name, part in self.parts.items()
         }
 
-    def class_counts(self) -> dict[str, int]:
-        """Return the number of training items of each class."""
-        return dict(self.describe()["train"])
-
-    def summary(self) -> list[str]:
-        """Return notes on the classes and on how the items were read, shown before training."""
-        counted = self.describe()
-        shown = [
-            f"{label} {'/'.join(str(each[label]) for each in counted.values())}"
-            for label in self.classes[:_MOST_CLASSES]
-        ]
-        sizes = counted["train"].values()
-        more = len(self.classes) - len(shown)
-        rest = f" and {more:,} more, with {min(sizes):,} to {max(sizes):,} in train" if more else ""
-        parts = ", ".join([*counted][:-1]) + f" and {[*counted][-1]}"
-        head = f"{len(self.classes):,} classes, with the numbers of {self.noun}s in {parts}"
-        return [f"{head}: {', '.join(shown)}{rest}.", *self.said]
+    def summary(self) -> Sequence[str]:
+        """Return the notes."""
+        return self.notes
 
 
-@dataclass(frozen=True, eq=False)
-class LabelledTexts(LabelledItems):
-    """Texts with classes; `parts` are of `TextPart`."""
+def class_names(corpus: Corpus, parts: Mapping[str, Sequence[Any]]) -> list[str]:
+    """Return the classes in order: by number if all are whole numbers, else by name.
 
-    cut: int = 0  # texts of all parts whose end was cut off
-    lowercase: bool = True  # whether models, and so baselines, read them in lower case
-
-    noun: ClassVar[str] = "text"
-
-    @property
-    def longest(self) -> int:
-        """Number of tokens of the longest training text."""
-        return int(self.parts["train"].tokens.shape[1])
-
-    def baselines(self, part: str) -> dict[str, np.ndarray]:
-        """Return each baseline's probabilities (N, C) for the texts of a part."""
-        train, asked = self.parts["train"], self.parts[part]
-        return baselines(train, asked, len(self.classes), lowercase=self.lowercase)
-
-    def notes(self) -> list[str]:
-        """What the report should say of the data, a sentence each."""
-        notes, count = self.summary(), len(self.parts["train"])
-        if self.cut:
-            total = sum(self.counts().values())
-            notes.append(
-                f"The end of {self.cut:,} of the {total:,} texts was cut off for the model; the "
-                "baselines saw whole texts."
-            )
-        if count > MOST_TEXTS:
-            notes.append(
-                f"The baselines word_counts and nearest got {MOST_TEXTS:,} of the {count:,} "
-                "training texts, drawn at random."
-            )
-        return notes
-
-
-@dataclass(frozen=True, eq=False)
-class LabelledImages(LabelledItems):
-    """Images with classes; `parts` are of `ImagePart`."""
-
-    noun: ClassVar[str] = "image"
-
-    @property
-    def longest(self) -> int:
-        """Number of pixels of an image."""
-        _, height, width, _ = self.parts["train"].pixels.shape
-        return height * width
-
-    def baselines(self, part: str) -> dict[str, np.ndarray]:
-        """Return each baseline's probabilities (N, C) for the images of a part."""
-        return image_baselines(
-            self.parts["train"], self.parts[part], len(self.classes), f"{self.digest} {part}"
+    Raises:
+        RequestError: train has only one class, or a later part has a class that train lacks.
+    """
+    classes, *others = ({corpus.label(item) for item in items} for items in parts.values())
+    if len(classes) < 2:
+        raise RequestError(
+            f"data={corpus.name}: expected {corpus.noun}s of two or more classes in train, got "
+            f"only {min(classes)!r}."
         )
+    for part, labels in zip([*parts][1:], others, strict=True):
+        if labels - classes:
+            raise RequestError(
+                f"data={corpus.name}, part {part}: expected the classes of train, got "
+                f"{min(labels - classes)!r}, too."
+            )
+    numbers = all(label.removeprefix("-").isdecimal() and len(label) < 100 for label in classes)
+    return sorted(sorted(classes), key=int if numbers else None)
 
-    def notes(self) -> list[str]:
-        """What the report should say of the data, a sentence each."""
-        count = len(self.parts["train"])
-        capped = (
-            f"The baselines logistic_regression and nearest got {MOST_IMAGES:,} of the {count:,} "
-            "training images, drawn at random."
-        )
-        return [*self.summary(), *([capped] if count > MOST_IMAGES else [])]
+
+def class_note(noun: str, classes: Sequence[str], labels: Mapping[str, np.ndarray]) -> str:
+    """Return a sentence with the numbers of items of each class in each part."""
+    counts = [_count(numbers, classes) for numbers in labels.values()]
+    cells = [
+        f"{name} {'/'.join(str(count) for count in numbers)}"
+        for name, *numbers in zip(classes, *counts, strict=True)
+    ]
+    more = len(cells) - _MOST_CLASSES
+    *names, last = labels
+    return (
+        f"{len(classes):,} classes, with the numbers of {noun}s in {', '.join(names)} and {last}: "
+        f"{', '.join(cells[:_MOST_CLASSES])}{f' and {more:,} more' if more > 0 else ''}."
+    )
+
+
+def note_contradictions(corpus: Corpus, key: Callable[[Any], str], ignores_case: bool) -> str:
+    """Return a sentence if equal items have different classes, so that no model can be right.
+
+    Args:
+        corpus: an opened corpus.
+        key: equal for equal items.
+        ignores_case: whether the model, and so `key`, reads texts in lower case.
+    """
+    labels: dict[str, list[str]] = {}
+    for item in chain.from_iterable(corpus.parts.values()):
+        labels.setdefault(key(item), []).append(corpus.label(item))
+    groups = [group for group in labels.values() if len({*group}) > 1]
+    if not groups:
+        return ""
+    return (
+        f"{sum(map(len, groups)):,} {corpus.noun}s have an equal one of another class, such as "
+        f"{' and '.join(sorted({*groups[0]})[:2])}: check their labels"
+        f"{', or set task.lowercase=false if case matters' if ignores_case else ''}."
+    )
+
+
+def _count(labels: np.ndarray, classes: Sequence[str]) -> list[int]:
+    return np.bincount(labels, minlength=len(classes)).tolist()

@@ -25,7 +25,7 @@ def exported(trained: Any, count: int) -> Exported:
         "notes": [f"Columns of `probabilities`: {classes}."],
     }
     if task.has_images:
-        pixels = part.pixels[:count]
+        pixels = part.inputs[:count]
         return Exported(
             function=lambda images: {"probabilities": _shares(model, images)},
             inputs={"images": (None, *task.shape)},
@@ -33,7 +33,7 @@ def exported(trained: Any, count: int) -> Exported:
             outputs=lambda: {"probabilities": task.shares(model, [*pixels])},
             **common,
         )
-    tokens, texts = part.tokens[:count], [*part.texts[:count]]
+    tokens, texts = part.inputs[:count], [*part.names[:count]]
     tokenizer = portable(task.tokenizer, most=task.length, width=task.length)
     ids = np.array(tokenizer.known if tokenizer else range(task.tokenizer.size), np.int32)
     return Exported(

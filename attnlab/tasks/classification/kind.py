@@ -16,7 +16,7 @@ from attnlab.tasks.declaration import (
 from attnlab.tasks.models import with_the_encoders_attention
 
 _HERE = "attnlab.tasks.classification"
-_ITEM_TEST = f"{_HERE}.item_test:item_test"
+_ITEM_TEST = f"{_HERE}.report:item_test"
 
 KIND = Kind(
     name="classification",
@@ -37,7 +37,6 @@ KIND = Kind(
             Metric("macro_f1", "max", "macro F1", perfect=1, bounds=SHARE),
             Metric("log_loss", "min", "log loss", perfect=0, bounds=POSITIVE),
             Metric("brier", "min", "Brier score", perfect=0, bounds=(0.0, 2.0)),
-            Metric("calibration_error", "min", "calibration error", bounds=SHARE),
             Metric("loss", "min", "loss", in_tables=False, bounds=POSITIVE),
         ),
         reported="accuracy",
@@ -45,7 +44,7 @@ KIND = Kind(
         bars=("train_loss", "val_loss", "val_accuracy"),
         text_columns=(
             *("text", "image", "label", "prediction", "group"),
-            *("majority", "word_counts", "logistic_regression", "nearest"),  # baselines
+            *("majority", "word_counts", "logistic_regression"),  # baselines
         ),
     ),
     predictions=Predictions(
@@ -69,7 +68,7 @@ KIND = Kind(
     ),
     data=KindData(
         takes_corpus=True,
-        catalog=f"{_HERE}.corpora.corpus_statistics:CATALOG",
+        catalog=f"{_HERE}.corpora:CATALOG",
     ),
     views=f"{_HERE}.shown:VIEWS",
     vocabulary_map=VocabularyMap(

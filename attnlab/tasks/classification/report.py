@@ -1,54 +1,104 @@
-"""The report on a part: measures, baselines, skill, and the prediction for each item."""
+"""The report on a part: measures, baselines, skill, the prediction for each item; the item test."""
 
 from __future__ import annotations
 
-import math
+import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from attnlab.tasks.accuracy_tests import natural, skill
 from attnlab.tasks.base import Report
-from attnlab.tasks.classification.measures import confusion, scores
+from attnlab.tasks.classification.baselines import baselines
+from attnlab.tasks.classification.kind import KIND
+from attnlab.tasks.item_tests import Losses, paired_tester
+from attnlab.text.cleaning import one_line
 
 if TYPE_CHECKING:
-    from attnlab.tasks.classification.data import LabelledImages, LabelledTexts
+    from attnlab.tasks.classification.data import LabelledData
 
-    Data = LabelledTexts | LabelledImages
-
-NOUNS = ("text", "image")  # the columns of predictions.csv that identify an item
 _MOST_COLUMNS = 20  # with more classes, predictions.csv has no column per class
 _MOST_CONFUSED = 100  # with more classes, metrics.json has no confusion matrix
+# The precision of float32, in which networks compute: rounding can make their probabilities 0.
+_SMALLEST = float(np.finfo(np.float32).eps)
 
 
-def build_report(data: Data, part: str, probabilities: np.ndarray) -> Report:
+def measures(labels: np.ndarray, probabilities: np.ndarray) -> dict[str, float | None]:
+    """Return the measures of predictions by their names in metrics.json.
+
+    - accuracy: the share of items whose most probable class is right; of equal ones the first.
+    - macro F1: the mean over classes of F1 = 2 TP / (2 TP + FP + FN), scikit-learn's. It leaves out
+      a class that is neither a label nor a prediction.
+    - log loss: the mean of -ln p(label) in nats. Probabilities are raised to 1.2e-7, the precision
+      of float32, so that an item contributes at most 16 nats.
+    - Brier score: the mean of sum_c (p_c - [c is the label])^2, from 0 to 2. Brier 1950,
+      "Verification of forecasts expressed in terms of probability", equation 2.
+
+    Args:
+        labels: (N,) class numbers.
+        probabilities: (N, C).
+
+    Returns:
+        None for a measure that isn't finite.
+    """
+    from sklearn.metrics import f1_score
+
+    probabilities = np.asarray(probabilities, np.float64)
+    predicted, rows = probabilities.argmax(axis=1), np.arange(len(labels))
+    raised = np.maximum(probabilities, _SMALLEST)
+    right = np.eye(probabilities.shape[1])[labels]
+    values = {
+        "accuracy": np.mean(labels == predicted),
+        "macro_f1": f1_score(labels, predicted, average="macro", zero_division=0.0),
+        "log_loss": -np.mean(np.log(raised[rows, labels] / raised.sum(axis=1))),
+        "brier": np.mean(np.sum((probabilities - right) ** 2, axis=1)),
+    }
+    return {name: float(value) if np.isfinite(value) else None for name, value in values.items()}
+
+
+def build_report(data: LabelledData, part: str, probabilities: np.ndarray) -> Report:
     """Score probabilities (N, C) for the items of a part, and the baselines.
 
     The skill is 1 - error / error of the best baseline, with the share of wrong predictions as the
     error; None if that baseline makes no error. predictions.csv has each text on one line, cut at
     1,000 characters, and with more than 20 classes only the largest probability.
     """
-    asked, rules = data.parts[part], data.baselines(part)
-    metrics = _known(scores(asked.labels, probabilities))
-    others = {name: _known(scores(asked.labels, each)) for name, each in rules.items()}
+    from sklearn.metrics import confusion_matrix
+
+    items, rules = data.parts[part], baselines(data, part)
+    predicted, names = probabilities.argmax(axis=1), np.array(data.classes, object)
+    metrics = measures(items.labels, probabilities)
+    rule_metrics = {name: measures(items.labels, shares) for name, shares in rules.items()}
+    errors = {name: 1.0 - (own["accuracy"] or 0.0) for name, own in rule_metrics.items()}
+    error = 1.0 - (metrics["accuracy"] or 0.0)
+    skills = {name: 1.0 - error / usual if usual else None for name, usual in errors.items()}
     # Of equally accurate baselines the last one, which uses more of the items.
-    best = max(reversed(others), key=lambda name: others[name]["accuracy"] or 0.0)
-    skills = {name: skill(metrics, other) for name, other in others.items()}
-    predicted = probabilities.argmax(axis=1)
-    details: dict[str, Any] = {"left_out": dict(data.left_out)} if data.left_out else {}
-    if len(data.classes) <= _MOST_CONFUSED:
-        matrix = confusion(asked.labels, predicted, len(data.classes))
-        details["confusion"] = {"classes": list(data.classes), "counts": matrix.tolist()}
-    if any(asked.groups):
-        details["groups"] = by_group(asked.groups, asked.labels == predicted)
+    best = min(reversed(errors), key=lambda name: errors[name])
+    details: dict[str, Any] = {}
+    if len(names) <= _MOST_CONFUSED:
+        counts = confusion_matrix(items.labels, predicted, labels=np.arange(len(names)))
+        details["confusion"] = {"classes": list(data.classes), "counts": counts.tolist()}
+    shares = np.round(np.asarray(probabilities, np.float64), 6)
+    columns = {
+        "index": np.arange(len(items)),
+        data.noun: np.array([one_line(name) for name in items.names], object),
+        "label": names[items.labels],
+        "prediction": names[predicted],
+        "probability": shares.max(axis=1),
+    }
+    if any(items.groups):
+        columns["group"] = np.array(items.groups, object)
+        details["groups"] = measure_groups(items.groups, items.labels == predicted)
+    if len(names) <= _MOST_COLUMNS:
+        columns |= {f"p_{name}": shares[:, number] for number, name in enumerate(names)}
+    columns |= {name: names[own.argmax(axis=1)] for name, own in rules.items()}
     return Report(
         metrics=metrics,
-        baselines=others,
+        baselines=rule_metrics,
         best_baseline=best,
         skill=skills[best],
-        notes=data.notes(),
-        predictions=_predictions(data, part, probabilities, rules),
+        notes=[*data.notes],
+        predictions=columns,
         units=f"shares of the {data.noun}s (log loss in nats)",
         skills=skills,
         metric="accuracy",
@@ -56,14 +106,18 @@ def build_report(data: Data, part: str, probabilities: np.ndarray) -> Report:
     )
 
 
-def by_group(groups: Sequence[str], right: np.ndarray) -> dict[str, dict[str, float]]:
+def measure_groups(groups: Sequence[str], right: np.ndarray) -> dict[str, dict[str, float]]:
     """Return items and accuracy of each group, in natural order: `2 nouns` before `10 nouns`."""
+
+    def natural(name: str) -> list[str | int]:
+        words = re.split(r"(\d+)", name)
+        return [int(word) if place % 2 else word for place, word in enumerate(words)]
+
     names = np.asarray(groups, str)
-    found = {}
-    for name in sorted(set(names.tolist()), key=natural):
-        own = right[names == name]
-        found[name] = {"n": len(own), "accuracy": float(own.mean())}
-    return found
+    return {
+        name: {"n": int((names == name).sum()), "accuracy": float(right[names == name].mean())}
+        for name in sorted({*names.tolist()}, key=natural)
+    }
 
 
 def noun_of(columns: Mapping[str, Any]) -> str:
@@ -72,30 +126,18 @@ def noun_of(columns: Mapping[str, Any]) -> str:
     Raises:
         KeyError: there is neither column.
     """
-    for noun in NOUNS:
+    for noun in ("text", "image"):
         if noun in columns:
             return noun
-    raise KeyError(" or ".join(NOUNS))
+    raise KeyError("text or image")
 
 
-def _known(numbers: Mapping[str, float]) -> dict[str, float | None]:
-    return {name: value if math.isfinite(value) else None for name, value in numbers.items()}
+def _losses(columns: Mapping[str, np.ndarray], metric: str) -> Losses:
+    """Return the items with their classes, and 1 for each that the run classifies wrongly."""
+    noun = noun_of(columns)
+    items = list(zip(columns[noun].tolist(), columns["label"].tolist(), strict=True))
+    wrong = (columns["prediction"] != columns["label"]).astype(float)
+    return Losses(items, wrong, f"{noun}s")
 
 
-def _predictions(
-    data: Data, part: str, probabilities: np.ndarray, rules: Mapping[str, np.ndarray]
-) -> dict[str, np.ndarray]:
-    asked, names = data.parts[part], np.array(data.classes, object)
-    digits = np.round(np.asarray(probabilities, np.float64), 6)
-    columns = {
-        "index": np.arange(len(asked)),
-        **asked.identity(),
-        "label": names[asked.labels],
-        "prediction": names[probabilities.argmax(axis=1)],
-        "probability": digits.max(axis=1),
-    }
-    if any(asked.groups):
-        columns["group"] = np.array(asked.groups, object)
-    if len(names) <= _MOST_COLUMNS:
-        columns |= {f"p_{name}": digits[:, number] for number, name in enumerate(names)}
-    return columns | {name: names[each.argmax(axis=1)] for name, each in rules.items()}
+item_test = paired_tester(KIND, _losses)

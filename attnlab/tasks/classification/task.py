@@ -11,14 +11,11 @@ import numpy as np
 
 from attnlab.encoders.opening import open_source, require_known
 from attnlab.errors import RequestError
-from attnlab.tasks.classification.base import ClassificationTask, probabilities
-from attnlab.tasks.classification.corpora.corpus import Corpus, Labelled
-from attnlab.tasks.classification.data import LabelledTexts
-from attnlab.tasks.classification.part import TextPart
+from attnlab.tasks.classification.base import FILE, ClassificationTask, probabilities
+from attnlab.tasks.classification.corpora import LabelledText, TextCorpus
 from attnlab.tasks.models import build_model
-from attnlab.tasks.text_corpus import digest_of
 from attnlab.tasks.text_task import TextTask
-from attnlab.text.cleaning import normalized
+from attnlab.text.cleaning import normalized, text_key
 from attnlab.text.tokenizers import PAD, UNKNOWN
 
 if TYPE_CHECKING:
@@ -26,7 +23,6 @@ if TYPE_CHECKING:
 
     from attnlab.attention.base import Attention
     from attnlab.config.sections import Option
-    from attnlab.encoders.source import Source
     from attnlab.tasks.classification.models.classifier import Classifier
     from attnlab.tasks.classification.models.pretrained import PretrainedClassifier
 
@@ -40,15 +36,14 @@ class Classify(TextTask, ClassificationTask):
     """
 
     name: ClassVar[str] = "classify"
-    data: LabelledTexts
-    length: int  # S, the length to which all texts are padded
+    length: int = 4  # S, the length to which all texts are padded; `load` sets it
 
-    _file = "classes.json"
+    _file = FILE
 
     def __init__(
         self,
         *,
-        corpus: Corpus,
+        corpus: TextCorpus,
         cache: Path,
         tokenizer: str = "word",
         vocabulary: int = 20_000,
@@ -67,40 +62,37 @@ class Classify(TextTask, ClassificationTask):
         }
         self.encoder = encoder
 
-    def _data(self, parts: Mapping[str, Sequence[Labelled]], seed: int) -> LabelledTexts:
+    def key(self, item: LabelledText, ignore_case: bool) -> str:
+        """Return the text as the tokenizer reads it."""
+        return text_key(item.text, ignore_case=ignore_case)
+
+    def convert(
+        self, parts: Mapping[str, Sequence[LabelledText]], seed: int
+    ) -> tuple[dict[str, np.ndarray], list[str], list[Any]]:
+        """Return the tokens (N, S) of each part; see `ClassificationTask.convert`."""
         self.find_tokenizer((each.text for each in parts["train"]), seed)
-        tokens = {name: self._cut([each.text for each in part]) for name, part in parts.items()}
+        tokens = {name: self._encode([each.text for each in part]) for name, part in parts.items()}
+        settings: list[Any] = [self.text]
+        lengths = [len(row) for row in chain.from_iterable(tokens.values())]
+        self.length = min(max(lengths), self.text["max_length"])
         if self.source:
             require_known(tokens["train"], self.source)
-        longest = max(map(len, chain.from_iterable(tokens.values())))
-        most = self.text["max_length"]
-        if self.source and self.source.most:
-            most = min(most, self.source.most - 2)  # the encoder adds START and END
-        self.length = min(longest, most)
-        decisive = [self.corpus.digest(), self.text, seed]
-        if self.source:
-            decisive += [self.tokenizer.vocabulary, self.length]
-        return LabelledTexts(
-            **self._described(),
-            digest=digest_of(decisive),
-            parts={name: self._part(part, tokens[name]) for name, part in parts.items()},
-            cut=sum(len(row) > self.length for row in chain.from_iterable(tokens.values())),
-            lowercase=self.ignores_case(seed),
-        )
+            if self.source.most:
+                self.length = min(self.length, self.source.most - 2)  # it adds START and END
+            settings += [self.tokenizer.vocabulary, self.length]
+        notes = []
+        if cut := sum(length > self.length for length in lengths):
+            notes.append(
+                f"The end of {cut:,} of the {len(lengths):,} texts was cut off for the model; the "
+                "baselines saw whole texts."
+            )
+        return {name: self._pad(rows) for name, rows in tokens.items()}, notes, settings
 
-    def _part(self, texts: Sequence[Labelled], tokens: Sequence[Sequence[int]]) -> TextPart:
-        return TextPart(
-            texts=[each.text for each in texts],
-            tokens=self._padded(tokens),
-            labels=self._labels(texts),
-            groups=[each.group for each in texts],
-        )
-
-    def _cut(self, texts: Sequence[str]) -> list[list[int]]:
+    def _encode(self, texts: Sequence[str]) -> list[list[int]]:
         """Tokenize texts; a text without tokens becomes one unknown token."""
         return [row or [UNKNOWN] for row in self.tokenizer.encode(list(map(normalized, texts)))]
 
-    def _padded(self, rows: Sequence[Sequence[int]]) -> np.ndarray:
+    def _pad(self, rows: Sequence[Sequence[int]]) -> np.ndarray:
         """Pad rows to (N, S) int32; longer rows are cut at the end."""
         padded = np.full((len(rows), self.length), PAD, np.int32)
         for number, row in enumerate(rows):
@@ -109,7 +101,7 @@ class Classify(TextTask, ClassificationTask):
 
     def tokens(self, texts: Sequence[str]) -> np.ndarray:
         """Convert texts to the input of a model, (N, S) int32."""
-        return self._padded(self._cut(texts))
+        return self._pad(self._encode(texts))
 
     def build(self, attention: Callable[..., Attention], model: Option) -> Model:
         """Return a classifier with drawn or pretrained weights: (B, S) tokens to (B, C) logits.
@@ -117,41 +109,42 @@ class Classify(TextTask, ClassificationTask):
         Raises:
             RequestError: the task has no such model, or its settings contradict each other.
         """
-        sizes = {"vocabulary": self.tokenizer.size, "classes": len(self.classes)}
-        return self.begun(self._build(attention, model, self.length, self.source, **sizes))
+        classifier = build_model(
+            self.kind.models.classes,
+            model.name,
+            model.settings,
+            attention,
+            (None, self.length),
+            source=self.source or (open_source(self.encoder) if self.encoder else None),
+            vocabulary=self.tokenizer.size if hasattr(self, "tokenizer") else 8,
+            classes=len(self.classes),
+        )
+        return self.begun(classifier)
 
     def check(self, attention: Callable[..., Attention], model: Option) -> None:
-        """Refuse settings that `build` refuses with any corpus, before the corpus is read."""
-        source = open_source(self.encoder) if self.encoder else None
-        self._build(attention, model, 4, source, vocabulary=8, classes=2)
-
-    def _build(
-        self,
-        attention: Callable[..., Attention],
-        model: Option,
-        length: int,
-        source: Source | None,
-        **sizes: int,
-    ) -> Model:
-        classes, shape = self.kind.models.classes, (None, length)
-        settings = model.settings
-        return build_model(classes, model.name, settings, attention, shape, source=source, **sizes)
+        """Raise the errors of `build` that don't depend on the corpus, whose sizes are unknown."""
+        self.build(attention, model)
 
     def learning(self, model: Model, batch: int) -> dict[str, Any]:
         """Return arguments of the learner, which skips the padding of texts in graph mode."""
         from attnlab.tasks.in_memory import text_settings
 
-        return text_settings(model, {name: part.tokens for name, part in self.data.parts.items()})
+        return text_settings(model, {name: part.inputs for name, part in self.data.parts.items()})
 
-    def examples(self, model: Model, inputs: np.ndarray) -> dict[str, np.ndarray]:
-        """Return `tokens` (N, S): readable words, padded with ""."""
-        return {"tokens": self.words(inputs)}
+    def examples(self, inputs: np.ndarray, weights: np.ndarray) -> dict[str, np.ndarray]:
+        """Return readable `tokens` (N, S), padded with "", and `weights` (N, H, 1, S) of words."""
+        means = word_weights(weights, inputs != PAD)
+        return {"tokens": self.words(inputs), "weights": means[:, :, None]}
 
-    def _items(self, inputs: Any) -> list[str]:
+    def items(self, inputs: Any) -> list[str]:
         """Convert texts, (N,) or (N, 1), to a list."""
         if inputs is None:
             raise RequestError("inputs: expected a list of texts, got none.")
         return [str(text) for text in np.asarray(inputs).reshape(-1)]
+
+    def read(self, items: Sequence[str]) -> list[str]:
+        """Return texts as items for `shares`."""
+        return [*items]
 
     def shares(self, model: keras.Model, items: Sequence[str]) -> np.ndarray:
         """Return the probability of each class for each text, (N, C)."""
@@ -176,15 +169,23 @@ class Classify(TextTask, ClassificationTask):
         """
 
         def sizes(content: Mapping[str, Any]) -> tuple[int, dict[str, int]]:
-            return int(content["length"]), self.saved_counts(content)
+            counts = {str(name): int(count) for name, count in content["classes"].items()}
+            return int(content["length"]), counts
 
         self.length, self.class_counts = self.read_text(folder, sizes)
         self.classes = [*self.class_counts]
 
-    @classmethod
-    def served(cls, document: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Return one text, and its class."""
-        return (
-            {"values": ["The keys to the cabinet are old."], "dtype": "object"},
-            {"values": ["right"], "dtype": "object"},
-        )
+
+def word_weights(weights: np.ndarray, is_word: np.ndarray) -> np.ndarray:
+    """Return the attention weights of words, (N, H, S): means over the queries.
+
+    If each word is a query, as in self-attention, the queries of padding are left out.
+
+    Args:
+        weights: (N, H, T, S).
+        is_word: (N, S) bool, False for padding.
+    """
+    if weights.shape[2] != is_word.shape[1]:
+        return weights.mean(axis=2)
+    counts = np.maximum(is_word.sum(axis=1), 1)[:, None, None]
+    return np.einsum("nhts,nt->nhs", weights, is_word) / counts

@@ -10,8 +10,8 @@ import numpy as np
 from attnlab.config.options import in_prose
 from attnlab.records.run_directory import RunDirectory
 from attnlab.tasks import attention
-from attnlab.tasks.accuracy_tests import wilson_interval
 from attnlab.tasks.declaration import Kind
+from attnlab.tasks.item_tests import wilson_interval
 from attnlab.text.cleaning import shortened
 from attnlab.views.records import (
     BLUE,

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from attnlab.records.run_directory import RunDirectory
-from attnlab.tasks.classification.data import LabelledTexts
-from attnlab.tasks.classification.part import TextPart
+from attnlab.tasks.attention import Recorded, write_attention
+from attnlab.tasks.classification.data import LabelledData, LabelledPart
 from attnlab.tasks.classification.report import build_report
 
 CLASSES = ("bad", "good", "mixed")
@@ -21,22 +21,26 @@ _SENTENCES = {
 }
 
 
-def part(texts: Sequence[str], labels: Sequence[int], groups: Sequence[str] = ()) -> TextPart:
-    numbers = np.array(labels, np.int32)
-    return TextPart(
-        texts, np.zeros((len(texts), 1), np.int32), numbers, groups or [""] * len(texts)
-    )
+def part(texts: Sequence[str], labels: Sequence[int], groups: Sequence[str] = ()) -> LabelledPart:
+    numbers, tokens = np.array(labels, np.int32), np.zeros((len(texts), 1), np.int32)
+    return LabelledPart(texts, tokens, numbers, groups or [""] * len(texts))
 
 
 def labelled(
-    train: TextPart, test: TextPart, classes: Sequence[str] = CLASSES, cut: int = 0
-) -> LabelledTexts:
-    return LabelledTexts(
-        "made up", "a test", "0" * 64, classes, {"train": train, "test": test}, cut=cut
+    train: LabelledPart, test: LabelledPart, classes: Sequence[str] = CLASSES, **fields: Any
+) -> LabelledData:
+    return LabelledData(
+        name="made up",
+        source="a test",
+        digest="0" * 64,
+        longest=1,
+        classes=classes,
+        parts={"train": train, "test": test},
+        **{"noun": "text", "lowercase": True, **fields},
     )
 
 
-def some_texts(count: int, seed: int = 0, grouped: bool = False) -> TextPart:
+def some_texts(count: int, seed: int = 0, grouped: bool = False) -> LabelledPart:
     """Texts of all three classes, optionally in groups by their number of words."""
     random = np.random.default_rng(seed)
     labels = random.integers(0, 3, count)
@@ -50,38 +54,37 @@ def some_texts(count: int, seed: int = 0, grouped: bool = False) -> TextPart:
 def answers(labels: np.ndarray, right: float, seed: int = 0, classes: int = 3) -> np.ndarray:
     """Probabilities (N, C) for the right class in about this share of the rows."""
     random = np.random.default_rng(seed)
-    found = random.dirichlet(np.ones(classes), len(labels))
-    won = np.flatnonzero(random.random(len(labels)) < right)
-    found[won] = 0.3 * found[won] + 0.7 * np.eye(classes)[labels[won]]
-    return found
+    shares = random.dirichlet(np.ones(classes), len(labels))
+    rows = np.flatnonzero(random.random(len(labels)) < right)
+    shares[rows] = 0.3 * shares[rows] + 0.7 * np.eye(classes)[labels[rows]]
+    return shares
 
 
 def write_classifier(
     runs: Path,
     attention: str,
     probabilities: np.ndarray,
-    data: LabelledTexts,
+    data: LabelledData,
     *,
     seed: int = 0,
-    metrics: Mapping[str, Any] | None = None,
-    kept: Mapping[str, np.ndarray] | None = None,
+    recorded: Mapping[int, Mapping[str, np.ndarray]] | None = None,
 ) -> RunDirectory:
-    """Write a run with these probabilities for the test texts."""
+    """Write a run with these probabilities for the test texts, and arrays of attention by epoch."""
     from compared_runs import write_run
 
     report = build_report(data, "test", probabilities)
     scores = report.scores()
-    known = {"test": scores.pop("metrics"), **scores, "notes": report.notes}
-    known |= {"monitor": "val_loss", "best_epoch": 2, **(metrics or {})}
-    run = write_run(runs, attention, seed, None, task="classify", metrics=known)
+    metrics = {"test": scores.pop("metrics"), **scores, "notes": report.notes}
+    metrics |= {"monitor": "val_loss", "best_epoch": 2}
+    run = write_run(runs, attention, seed, None, task="classify", metrics=metrics)
     run.write_predictions(report.predictions)
-    if kept is not None:
-        np.savez(run.path / "attention.npz", **kept)
+    if recorded is not None:
+        write_attention(run, Recorded(recorded, best=2))
     return run
 
 
 def attention(
-    texts: TextPart,
+    texts: LabelledPart,
     probabilities: np.ndarray,
     rows: Sequence[int],
     heads: int = 1,
@@ -89,15 +92,15 @@ def attention(
 ) -> dict[str, np.ndarray]:
     """The arrays of attention.npz for some texts: random weights, 0 on padding."""
     random = np.random.default_rng(0)
-    words = [texts.texts[row].split() for row in rows]
+    words = [texts.names[row].split() for row in rows]
     longest = max(map(len, words))
     weights = np.zeros((len(rows), heads, queries, longest), np.float32)
-    for number, each in enumerate(words):
-        own = random.dirichlet(np.full(len(each), 0.4), (heads, queries))
-        weights[number, :, :, : len(each)] = own
+    for number, text in enumerate(words):
+        own = random.dirichlet(np.full(len(text), 0.4), (heads, queries))
+        weights[number, :, :, : len(text)] = own
     return {
         "weights": weights,
-        "tokens": np.array([[*each, *[""] * (longest - len(each))] for each in words]),
+        "tokens": np.array([[*text, *[""] * (longest - len(text))] for text in words]),
         "label": np.array([CLASSES[texts.labels[row]] for row in rows]),
         "prediction": np.array([CLASSES[probabilities[row].argmax()] for row in rows]),
         "index": np.array(rows),

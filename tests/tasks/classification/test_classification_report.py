@@ -1,46 +1,157 @@
-"""The report on a classifier, and the table of its predictions."""
+"""Measures and baselines of classifiers, their report, and the paired test over test items."""
 
 from __future__ import annotations
 
 import json
+import math
+from pathlib import Path
 
 import numpy as np
 import pytest
-from labelled import CLASSES, answers, labelled, part, some_texts
+from compared_runs import only
+from labelled import CLASSES, answers, labelled, part, some_texts, write_classifier
+from scipy.stats import binomtest
+from sklearn import metrics as sklearn_metrics
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.linear_model import LogisticRegression
 
+from attnlab.compare.footnotes import footnotes
+from attnlab.compare.statistics import holm
 from attnlab.records.run_directory import RunDirectory
-from attnlab.tasks.classification import baselines, data, report
+from attnlab.tasks.classification import baselines as baselines_module
+from attnlab.tasks.classification.baselines import baselines
+from attnlab.tasks.classification.corpora import Digits
+from attnlab.tasks.classification.images import Images
 from attnlab.tasks.classification.kind import KIND
-from attnlab.tasks.classification.measures import scores
-from attnlab.tasks.classification.report import build_report
-from attnlab.tasks.classification.shown.figures import _result
+from attnlab.tasks.classification.report import (
+    build_report,
+    item_test,
+    measure_groups,
+    measures,
+)
+from attnlab.tasks.declaration import NoItemTest
 
 TRAIN, TEST = some_texts(60), some_texts(40, seed=1, grouped=True)
 DATA = labelled(TRAIN, TEST)
 PROBABILITIES = answers(TEST.labels, 0.6)
-BASELINES = ("majority", "word_counts", "nearest")
+BASELINES = ("majority", "word_counts")
+
+
+# Measures
+
+
+def test_measures_equal_numbers_computed_by_hand():
+    labels = np.array([0, 1, 1, 2])
+    probabilities = np.array([[0.5, 0.5, 0], [0.2, 0.6, 0.2], [0.7, 0.1, 0.2], [0.25, 0.25, 0.5]])
+    found = measures(labels, probabilities)
+    assert found["accuracy"] == 0.75  # of equal ones the first is the prediction
+    assert found["macro_f1"] == pytest.approx((2 / 3 + 2 / 3 + 1) / 3)
+    logarithms = [math.log(p) for p in (0.5, 0.6, 0.1, 0.5)]
+    assert found["log_loss"] == pytest.approx(-sum(logarithms) / 4, rel=1e-6)
+    squares = [0.5, 0.04 + 0.16 + 0.04, 0.49 + 0.81 + 0.04, 0.0625 * 2 + 0.25]
+    assert found["brier"] == pytest.approx(sum(squares) / 4)
+
+
+def test_measures_are_those_of_scikit_learn():
+    random = np.random.default_rng(0)
+    labels, probabilities = random.integers(0, 5, 307), random.dirichlet(np.full(5, 0.5), 307)
+    predicted = probabilities.argmax(axis=1)
+    mse = sklearn_metrics.mean_squared_error
+    clipped = np.clip(probabilities, np.finfo(np.float32).eps, None)
+    expected = {
+        "accuracy": sklearn_metrics.accuracy_score(labels, predicted),
+        "macro_f1": sklearn_metrics.f1_score(labels, predicted, average="macro"),
+        "log_loss": sklearn_metrics.log_loss(labels, clipped / clipped.sum(axis=1, keepdims=True)),
+        "brier": sum(mse(np.eye(5)[labels][:, c], probabilities[:, c]) for c in range(5)),
+    }
+    assert measures(labels, probabilities) == pytest.approx(expected, rel=1e-12)
+
+
+def test_a_probability_of_zero_costs_no_more_than_the_precision_of_float32():
+    certain = np.array([[0.0, 1.0]])
+    found = measures(np.array([0]), certain)["log_loss"]
+    assert found == pytest.approx(23 * math.log(2), rel=1e-6)
+    assert measures(np.array([1]), certain)["log_loss"] == pytest.approx(0, abs=1e-6)
+
+
+def test_measures_that_are_not_finite_are_null():
+    found = build_report(DATA, "test", np.full((40, 3), np.nan))
+    assert found.metrics["log_loss"] is None and found.metrics["accuracy"] is not None
+    json.dumps(found.scores(), allow_nan=False)
+
+
+# Baselines
+
+
+def test_the_majority_predicts_the_shares_of_train():
+    train = part(["a", "b", "c", "d"], [1, 1, 1, 0])
+    found = baselines(labelled(train, part(["a", "b"], [0, 0])), "test")["majority"]
+    assert found.tolist() == [[0.25, 0.75, 0]] * 2
+
+
+def test_word_counts_are_scikit_learns_pipeline():
+    """On words that both split alike."""
+    train, test = some_texts(80), some_texts(30, seed=1)
+    vectorizer = TfidfVectorizer(tokenizer=str.split, token_pattern=None)
+    model = LogisticRegression(max_iter=5000, tol=1e-8)
+    model.fit(vectorizer.fit_transform(train.names), train.labels)
+    expected = model.predict_proba(vectorizer.transform(test.names))
+    found = baselines(labelled(train, test), "test")["word_counts"]
+    assert found == pytest.approx(expected, abs=1e-2)
+    assert np.array_equal(found.argmax(axis=1), expected.argmax(axis=1))
+
+
+def test_words_of_any_script_count_in_lower_case_if_the_model_reads_them_so():
+    train, test = (
+        part(["CCO", "cco", "猫 b"] * 3, [0, 1, 2] * 3),
+        part(["cco", "CCO", "猫"], [1, 0, 2]),
+    )
+    for lowercase, right in ((True, 2), (False, 3)):
+        found = baselines(labelled(train, test, lowercase=lowercase), "test")["word_counts"]
+        assert (found.argmax(axis=1) == test.labels).sum() == right
+
+
+def test_with_one_class_the_shares_are_predicted_and_a_class_that_train_lacks_never():
+    alone = baselines(labelled(part(["a", "b"], [0, 0]), part(["a"], [0])), "test")
+    assert np.array_equal(alone["word_counts"], alone["majority"])
+    found = baselines(labelled(part(["a", "b", "a"], [0, 2, 0]), part(["a"], [1])), "test")
+    assert found["word_counts"][0, 1] == 0 and found["word_counts"].sum() == pytest.approx(1)
+
+
+def test_pixels_have_scikit_learns_regression_and_many_images_a_sample(monkeypatch):
+    data = Images(corpus=Digits(limit=200), cache=Path("nowhere")).load(0)
+    train, test = data.parts["train"], data.parts["test"]
+    flat = [own.inputs.reshape(len(own), -1) / 255 for own in (train, test)]
+    fitted = LogisticRegression(max_iter=200, tol=1e-3).fit(flat[0], train.labels)
+    found = baselines(data, "test")["logistic_regression"]
+    np.testing.assert_allclose(found, fitted.predict_proba(flat[1]), atol=2e-3)
+    monkeypatch.setattr(baselines_module, "MOST_IMAGES", 50)
+    data = Images(corpus=Digits(limit=200), cache=Path("nowhere")).load(0)
+    assert data.notes[-1] == f"The fitted baseline got 50 of the {len(train)} training items."
+    assert not np.allclose(baselines(data, "test")["logistic_regression"], found)
+
+
+# Report
 
 
 def test_metrics_are_those_of_the_kind_and_of_each_baseline():
     found = build_report(DATA, "test", PROBABILITIES)
     names = [metric.name for metric in KIND.scoring.metrics if metric.in_tables]
     assert found.metric == KIND.scoring.reported
-    assert found.metrics == scores(TEST.labels, PROBABILITIES) and list(found.metrics) == names
+    assert found.metrics == measures(TEST.labels, PROBABILITIES) and list(found.metrics) == names
     assert tuple(found.baselines) == BASELINES
     assert all(list(each) == names for each in found.baselines.values())
-    assert found.brief()["test"] == found.metrics
     json.dumps(found.scores(), allow_nan=False)
 
 
 def test_the_skill_is_the_avoided_share_of_the_best_baselines_errors():
     train = part(["a", "a", "b", "b", "b"], [0, 0, 1, 1, 1])
     test = part(["a", "a", "a", "b", "b", "b", "b", "b"], [0, 0, 1, 1, 1, 1, 1, 0])
-    data = labelled(train, test, ("no", "yes"))
     right = test.labels.copy()
     right[0] = 1  # one wrong of eight; words have two wrong, the majority three
-    found = build_report(data, "test", np.eye(2)[right])
-    assert found.best_baseline == "nearest"
-    assert found.skill == found.skills["nearest"] == pytest.approx(1 - 1 / 2)
+    found = build_report(labelled(train, test, ("no", "yes")), "test", np.eye(2)[right])
+    assert found.best_baseline == "word_counts"
+    assert found.skill == found.skills["word_counts"] == pytest.approx(1 - 1 / 2)
     assert found.skills["majority"] == pytest.approx(1 - 1 / 3)
 
 
@@ -61,7 +172,6 @@ def test_each_text_has_a_row_with_all_predictions(tmp_path):
     predicted = PROBABILITIES.argmax(axis=1)
     assert table["prediction"].tolist() == [CLASSES[number] for number in predicted]
     assert table["label"].tolist() == [CLASSES[number] for number in TEST.labels]
-    assert table["probability"] == pytest.approx(PROBABILITIES.max(axis=1), abs=1e-6)
     assert table["p_good"] == pytest.approx(PROBABILITIES[:, 1], abs=1e-6)
     assert table["group"].tolist() == TEST.groups
 
@@ -74,7 +184,6 @@ def test_texts_of_any_kind_and_classes_that_are_numbers_are_read_again(tmp_path)
     table = run.read_predictions(KIND.scoring.text_columns)
     assert table["label"].tolist() == ["01", "2", "01"]
     assert table["prediction"].tolist() == ["01", "2", "2"]
-    assert table["majority"].tolist() == ["01"] * 3
     assert table["text"][:2].tolist() == ['two lines, "quoted" and more', "3.14"]
     assert len(table["text"][2]) == 1000 and table["text"][2].endswith("…")
 
@@ -87,51 +196,70 @@ def test_many_classes_have_no_column_each():
     assert found["label"].tolist() == ["class 3"]
 
 
-def test_details_have_the_confusion_and_the_groups_of_the_texts():
+def test_details_have_the_confusion_and_the_groups_in_natural_order():
     found = build_report(DATA, "test", PROBABILITIES)
     confusion = found.details["confusion"]
     assert confusion["classes"] == list(CLASSES)
     matrix = np.array(confusion["counts"])
     assert matrix.sum(axis=1).tolist() == np.bincount(TEST.labels).tolist()
     assert matrix.trace() / 40 == found.metrics["accuracy"]
-    groups = found.details["groups"]
-    assert {name: each["n"] for name, each in groups.items()} == {
-        name: TEST.groups.count(name) for name in sorted(set(TEST.groups))
-    }
-    right = sum(each["n"] * each["accuracy"] for each in groups.values())
+    groups = found.details["groups"].values()
+    right = sum(each["n"] * each["accuracy"] for each in groups)
     assert right / 40 == pytest.approx(found.metrics["accuracy"])
-    assert (
-        "groups"
-        not in build_report(labelled(TRAIN, some_texts(9)), "test", PROBABILITIES[:9]).details
-    )
-
-
-def test_groups_are_in_natural_order():
     names = ["10 nouns", "2 nouns", "1 noun", "other"]
-    assert list(report.by_group(names, np.ones(4))) == ["1 noun", "2 nouns", "10 nouns", "other"]
+    assert list(measure_groups(names, np.ones(4))) == ["1 noun", "2 nouns", "10 nouns", "other"]
 
 
-def test_cut_texts_and_sampled_training_texts_are_noted(monkeypatch):
-    (classes,) = build_report(DATA, "test", PROBABILITIES).notes
-    assert classes.startswith("3 classes, with the numbers of texts in train")
-    for module in (baselines, data):
-        monkeypatch.setattr(module, "MOST_TEXTS", 30)
-    notes = build_report(labelled(TRAIN, TEST, cut=7), "test", PROBABILITIES).notes
-    assert len(notes) == 3
-    assert "7 of the 100 texts was cut off" in notes[1]
-    assert "got 30 of the 60 training texts" in notes[2]
+# The paired test over test items
 
 
-def test_measures_that_are_not_finite_are_null():
-    found = build_report(DATA, "test", np.full((40, 3), np.nan))
-    assert found.metrics["log_loss"] is None and found.metrics["accuracy"] is not None
-    json.dumps(found.scores(), allow_nan=False)
+def run_with(runs, attention, wrong, seed=0, data=DATA):
+    """Write a run with wrong predictions for these texts, and right ones for all others."""
+    said = data.parts["test"].labels.copy()
+    said[list(wrong)] = (said[list(wrong)] + 1) % 3
+    return write_classifier(runs, attention, np.eye(3)[said], data, seed=seed)
 
 
-def test_the_result_is_a_line():
-    found = build_report(DATA, "test", PROBABILITIES).scores()
-    line = _result({**found, "test": found["metrics"]})
-    assert line.startswith(f"test accuracy {found['metrics']['accuracy']:.4g}   macro F1 ")
-    assert f"best baseline: {found['best_baseline']} " in line
-    assert _result({"test": {"accuracy": 0.5}}) == "test accuracy 0.5"
-    assert _result({}) == ""
+def test_one_seed_is_mcnemars_test(tmp_path):
+    """Text 0 is wrong in both, and ignored; 6 are wrong only in the group, 1 in the reference."""
+    base = run_with(tmp_path, "none", [0, 1])
+    own = run_with(tmp_path, "pooling", [0, *range(2, 8)])
+    (found,) = item_test("accuracy", [([own], [base])], False)
+    assert found.p == pytest.approx(binomtest(1, 7).pvalue)
+    assert (found.heading, found.items) == ("item test p", 40)
+    assert found.statistic == pytest.approx(5 / 40)  # above 0: the group loses more
+    (turned,) = item_test("accuracy", [([base], [own])], False)
+    assert (turned.p, turned.statistic) == (found.p, pytest.approx(-5 / 40))
+
+
+def test_seeds_dont_count_as_further_texts(tmp_path):
+    wrong_base, wrong_own = [[0, 1, 2, 3], [0, 1, 2]], [[0], [3]]
+    base = [run_with(tmp_path, "none", each, seed) for seed, each in enumerate(wrong_base)]
+    own = [run_with(tmp_path, "pooling", each, seed) for seed, each in enumerate(wrong_own)]
+    (found,) = item_test("accuracy", [(own, base)], False)
+    # Over two seeds the group loses text 0 less often by 1/2, 1 and 2 by 1, and 3 as often.
+    assert found.p == 0.25 and found.statistic == pytest.approx(-2.5 / 40)
+    (twice,) = item_test("accuracy", [(own * 2, base * 2)], False)
+    assert twice.p == found.p
+
+
+def test_a_comparison_has_the_test_and_its_description(tmp_path):
+    for attention, first in {"none": 0, "bahdanau": 4, "pooling": 9}.items():
+        for seed in range(2):
+            run_with(tmp_path, attention, range(first + seed, 14), seed)
+    comparison = only(tmp_path, reference="none")
+    tests = {each.group.label: each.item_test for each in comparison.results}
+    assert tests["bahdanau"].p < 0.1 and tests["pooling"].p < 0.01
+    pair = [tests["bahdanau"], tests["pooling"]]
+    assert [test.p_holm for test in pair] == holm([test.p for test in pair])
+    assert any("permutation test over 40 test texts" in line for line in footnotes(comparison))
+
+
+def test_other_texts_and_damaged_files_are_not_tested(tmp_path):
+    base = run_with(tmp_path, "none", [0])
+    data = labelled(TRAIN, some_texts(30, seed=2))
+    other = run_with(tmp_path, "pooling", [0], data=data)
+    with pytest.raises(NoItemTest, match=f"{other.name} has other test items than the others"):
+        item_test("accuracy", [([other], [base])], False)
+    (other.path / "predictions.csv").write_text("index,text,label\n")
+    assert any("damaged: it has no column 'prediction'" in text for text in only(tmp_path).notes)

@@ -10,6 +10,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from attnlab.records.run_directory import RunDirectory
+from attnlab.tasks.attention import read_attention
 from attnlab.tasks.classification.base import probabilities
 
 TINY = (
@@ -50,7 +52,7 @@ def test_a_run_learns_and_works_with_every_command(trained):
     (run,) = trained.run_folders()
     metrics = json.loads((run / "metrics.json").read_text())
     assert metrics["test"]["accuracy"] == 1.0 and metrics["metric"] == "accuracy"
-    assert {"majority", "word_counts", "nearest"} == metrics["baselines"].keys()
+    assert {"majority", "word_counts"} == metrics["baselines"].keys()
     assert (run / "assets/classes.json").is_file() and (run / "attention.npz").is_file()
     history = (run / "history.csv").read_text().splitlines()
     assert {"val_loss", "val_accuracy", "train_loss"} <= set(history[0].split(","))
@@ -101,15 +103,20 @@ def test_files_and_standard_input_are_texts_too(trained, monkeypatch):
     assert json.loads(out)["text"] == "bread"
 
 
-def test_saved_attention_has_the_words_of_its_examples(trained):
+def test_recorded_attention_has_the_words_of_its_examples(trained):
     (run,) = trained.run_folders()
-    kept = np.load(run / "attention.npz")
-    assert kept["weights"].shape[0] == len(kept["tokens"]) == len(kept["index"])
-    assert set(kept["label"]) <= {"good", "bad"}
-    known = kept["tokens"] != ""
-    assert (kept["weights"][:, 0, 0][~known] == 0).all()
-    words = {word for row in kept["tokens"] for word in row}
-    assert {"awful", "lovely"} & words
+    recorded = read_attention(RunDirectory(run))
+    assert recorded.epochs == [1, 2, 3, 4, 5, 6]
+    first, last = recorded.at(1), recorded.final()
+    assert len(last["tokens"]) == len(last["index"]) == 8
+    assert (first["tokens"] == last["tokens"]).all() and {*last["label"]} == {"good", "bad"}
+    weights = last["weights"]
+    assert weights.dtype == np.float16 and weights.shape[1:3] == (1, 1)
+    assert (weights[:, 0, 0][last["tokens"] == ""] == 0).all()
+    assert not np.array_equal(first["weights"], weights)
+    assert {"awful", "lovely"} & {word for row in last["tokens"] for word in row}
+    predictions = RunDirectory(run).read_predictions(("text", "prediction"))["prediction"]
+    assert (predictions[last["index"]] == last["prediction"]).all()
 
 
 def test_the_same_command_gives_the_same_bits_and_another_seed_others(trained):

@@ -1,22 +1,22 @@
-"""The Vision Transformer."""
+"""The Vision Transformer, and random changes of its training images."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import keras
 import numpy as np
+import tensorflow as tf
 from keras import ops
 
 from attnlab.attention.base import Attention
+from attnlab.attention.draws import drawn
 from attnlab.attention.dropout import Dropout
 from attnlab.errors import RequestError
 from attnlab.layers.positional_encoding import PositionalEncoding
-from attnlab.layers.self_attention import self_attention
 from attnlab.layers.sinusoids import sinusoidal_grid
 from attnlab.layers.sublayers import LayerNormalization
 from attnlab.layers.transformer import TransformerEncoderLayer
-from attnlab.tasks.classification.images.models.augmentation import Augmentation
 from attnlab.training.steps import InMemoryModel
 
 _MIDDLE = 127.5  # of bytes, which are scaled to -1 to 1
@@ -104,7 +104,13 @@ class VisionTransformer(InMemoryModel):
     def build(self, images_shape) -> None:
         """Create the weights for images of shape (B, H, W, C)."""
         batch, height, width, channels = images_shape
-        check_patch(self.patch, height, width)
+        if height % self.patch or width % self.patch:
+            sides = range(1, min(height, width) + 1)
+            divisors = [str(side) for side in sides if not (height % side or width % side)]
+            raise RequestError(
+                f"model.patch: expected a divisor of the images' {height} x {width} pixels "
+                f"({', '.join(divisors)}), got {self.patch}."
+            )
         self.grid = height // self.patch, width // self.patch
         steps = self.grid[0] * self.grid[1]
         self.embedding.build((batch, steps, self.patch**2 * channels))
@@ -128,7 +134,10 @@ class VisionTransformer(InMemoryModel):
 
     def call(self, images, training=None):
         """Return logits (B, classes) in float32."""
-        return ops.cast(self.output_layer(self._read(images, training)), "float32")
+        vectors = self.final_norm(self._encode(images, training)[0])
+        by_class = self.pool == "class_token"
+        read = vectors[:, 0] if by_class else ops.mean(vectors[:, self._own :], axis=1)
+        return ops.cast(self.output_layer(read), "float32")
 
     def attend(self, images):
         """Return attention maps over the patches, (B, 1 + H, rows, columns).
@@ -145,40 +154,18 @@ class VisionTransformer(InMemoryModel):
         asked = seen[:, :, 0] if by_class else ops.mean(seen[:, :, self._own :], axis=2)
         return ops.reshape(asked, (-1, asked.shape[1], *self.grid))
 
-    def position_similarity(self) -> np.ndarray | None:
-        """Return cosines between the learned positions of patches, (N, N); None if not learned."""
-        if self.position is None:
-            return None
-        vectors = np.asarray(ops.convert_to_numpy(self.position.table), np.float32)[self._own :]
-        vectors /= np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
-        return vectors @ vectors.T
-
-    def _read(self, images, training):
-        """Return the input of the output layer, (B, units)."""
-        vectors = self.final_norm(self._encode(images, training)[0])
-        by_class = self.pool == "class_token"
-        return vectors[:, 0] if by_class else ops.mean(vectors[:, self._own :], axis=1)
-
     def _encode(self, images, training) -> tuple:
         """Return vectors (B, T, units) after the last layer, and weights (B, H, T, T) of each."""
-        vectors = self._embedded(self.augmentation(images, training=training))
-        return self._through_layers(vectors, training)
-
-    def _through_layers(self, vectors, training) -> tuple:
-        """Return the same for embedded patches."""
+        vectors = self._embed(self.augmentation(images, training=training))
         vectors, weights = self.dropout(vectors, training=training), []
         for layer in self.encoder:
             vectors, output = layer(vectors, training=training)
             weights.append(output.weights)
         return vectors, weights
 
-    def _pixels(self, images):
-        """Scale bytes (B, H, W, C) to the input of the network."""
-        return ops.cast(images, self.compute_dtype) / _MIDDLE - 1.0
-
-    def _embedded(self, images):
+    def _embed(self, images):
         """Embed patches, row by row, add positions, and put the class token before them."""
-        pixels = self._pixels(images)
+        pixels = ops.cast(images, self.compute_dtype) / _MIDDLE - 1.0  # of bytes
         (rows, columns), side, channels = self.grid, self.patch, pixels.shape[-1]
         patches = ops.reshape(pixels, (-1, rows, side, columns, side, channels))
         patches = ops.transpose(patches, (0, 1, 3, 2, 4, 5))
@@ -222,30 +209,58 @@ class VisionTransformerLayer(TransformerEncoderLayer):
         return super().after(number, vectors, kept, training)
 
 
-def build_vision_transformer(
-    attention: Callable[..., Attention], shape: tuple[int, int, int], **settings
-) -> VisionTransformer:
-    """Build a Vision Transformer for images of a shape (H, W, C).
+class Augmentation(keras.layers.Layer):
+    """Mirrors and shifts images at random in training.
 
-    `attention` returns one mechanism and is called for each of `settings["layers"]`.
+    Each image is mirrored left to right with probability 1/2 (`flip`), and shifted down and to the
+    right by whole pixels drawn from -`shift` to `shift`: a crop of the image with a black border.
+    A Keras generator draws them, so that in a compiled epoch they follow from (seed, step).
 
-    Raises:
-        RequestError: the settings don't fit the images or each other.
+    Args:
+        flip: whether to mirror.
+        shift: most pixels in each direction; 0: no shift.
+        **kwargs: those of every Keras layer.
+
+    Call arguments:
+        images: (B, H, W, C), any type of numbers.
+        training: whether to change the images.
+
+    Returns:
+        (B, H, W, C).
     """
-    model = VisionTransformer(attention=self_attention(attention, settings), **settings)
-    model.build((None, *shape))
-    return model
 
+    def __init__(self, *, flip: bool, shift: int, **kwargs) -> None:
+        super().__init__(**kwargs)
+        self.flip, self.shift = flip, shift
+        self.seed_generator = keras.random.SeedGenerator() if flip or shift else None
 
-def check_patch(patch: int, height: int, width: int) -> None:
-    """Raise `RequestError` if patches don't divide an image, or are larger than it."""
-    if height % patch == 0 and width % patch == 0:
-        return
-    both = [str(n) for n in range(1, min(height, width) + 1) if not (height % n or width % n)]
-    raise RequestError(
-        f"model.patch: expected a divisor of the images' {height} x {width} pixels "
-        f"({', '.join(both)}), got {patch}."
-    )
+    def call(self, images, training=False):
+        """Mirror and shift images in training."""
+        if not training:
+            return images
+        if self.flip:
+            images = tf.where(self._draw(images, 0, 2) > 0, images[:, :, ::-1], images)
+        for axis in (1, 2) if self.shift else ():
+            images = self._shifted(images, axis)
+        return images
+
+    def _draw(self, images, least: int, below: int):
+        """Draw a whole number for each image, (B, 1, 1, 1)."""
+
+        def draw(shape):
+            return keras.random.randint(shape, least, below, "int32", seed=self.seed_generator)
+
+        return drawn(draw, (tf.shape(images)[0], 1, 1, 1))
+
+    def _shifted(self, images, axis: int):
+        """Shift images along an axis, with black pixels at the border."""
+        size = images.shape[axis]
+        start = self._draw(images, -self.shift, self.shift + 1)[:, :, 0, 0]  # (B, 1)
+        places = tf.range(size)[None] - start  # (B, size), the original place of each line
+        moved = tf.gather(images, tf.clip_by_value(places, 0, size - 1), axis=axis, batch_dims=1)
+        inside = (places >= 0) & (places < size)
+        inside = inside[:, :, None, None] if axis == 1 else inside[:, None, :, None]
+        return tf.where(inside, moved, tf.zeros((), images.dtype))
 
 
 def rollout(weights: Sequence):

@@ -13,11 +13,11 @@ from keras import ops
 from attnlab.attention.multi_head import MultiHeadAttention
 from attnlab.attention.scaled_dot_product import ScaledDotProductAttention
 from attnlab.errors import RequestError
+from attnlab.layers.self_attention import self_attention
 from attnlab.layers.sinusoids import sinusoidal_grid
-from attnlab.tasks.classification.images.models.augmentation import Augmentation
-from attnlab.tasks.classification.images.models.vision_transformer import (
+from attnlab.tasks.classification.models.vision_transformer import (
+    Augmentation,
     VisionTransformer,
-    build_vision_transformer,
     rollout,
 )
 
@@ -26,12 +26,17 @@ DRAW = np.random.default_rng(11)
 IMAGES = DRAW.integers(0, 256, (4, *SHAPE), dtype=np.uint8)
 
 
+def build(attention, shape=SHAPE, **settings) -> VisionTransformer:
+    model = VisionTransformer(attention=self_attention(attention, settings), **settings)
+    model.build((None, *shape))
+    return model
+
+
 def make(layers: int = 2, **changes) -> VisionTransformer:
     keras.utils.set_random_seed(5)
     sizes = {"classes": CLASSES, "patch": PATCH, "units": UNITS, "feed_forward": INNER}
-    model = build_vision_transformer(
-        partial(MultiHeadAttention, heads=HEADS), SHAPE, layers=layers, **{**sizes, **changes}
-    )
+    attention = partial(MultiHeadAttention, heads=HEADS)
+    model = build(attention, layers=layers, **{**sizes, **changes})
     for variable in model.trainable_variables:  # biases and norms, too, are other than at the start
         variable.assign(variable + DRAW.normal(0, 0.2, variable.shape))
     return model
@@ -128,7 +133,7 @@ def test_the_base_model_has_the_papers_number_of_parameters():
     from attnlab.training.keras_internals import shapes_alone
 
     with shapes_alone():
-        model = build_vision_transformer(
+        model = build(
             lambda: MultiHeadAttention(heads=12),
             (224, 224, 3),
             **{"layers": 12, "classes": 1000, "patch": 16, "units": 768, "feed_forward": 3072},
@@ -172,7 +177,7 @@ def test_the_class_tokens_attention_is_that_of_its_layer():
     weights = np.array(model.attend(IMAGES))
     assert weights.shape == (4, 1 + HEADS, 2, 3) and (weights > 0).all()
     layers = []
-    vectors = model._embedded(IMAGES)
+    vectors = model._embed(IMAGES)
     for layer in model.encoder:
         vectors, output = layer(vectors)
         layers.append(np.array(output.weights))
@@ -191,15 +196,6 @@ def test_rollout_multiplies_the_layers_weights():
     np.testing.assert_allclose(np.array(rollout([first, second]))[0], expected, rtol=1e-6)
     halves = np.array(rollout([0.4 * first]))  # weights that don't sum to 1 are made to
     np.testing.assert_allclose(halves.sum(axis=-1), 1, rtol=1e-6)
-
-
-def test_position_similarity_is_the_cosine():
-    model = make()
-    found = model.position_similarity()
-    table = np.array(model.position.table)[1:]
-    expected = [[a @ b / np.linalg.norm(a) / np.linalg.norm(b) for b in table] for a in table]
-    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
-    assert make(positions="sinusoidal").position_similarity() is None
 
 
 @pytest.mark.parametrize(
@@ -258,7 +254,7 @@ def test_augmentation_is_active_only_in_training():
 
 
 def test_any_mechanism_with_a_query_attends_and_learns():
-    model = build_vision_transformer(
+    model = build(
         lambda: ScaledDotProductAttention(),
         SHAPE,
         **{"layers": 2, "classes": 3, "patch": 3, "units": 6, "feed_forward": 5},

@@ -1,0 +1,132 @@
+"""The tasks `images` and `digits`: classify images."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from attnlab.errors import RequestError
+from attnlab.records.files import read_assets, write_json
+from attnlab.tasks.classification.base import BATCH, FILE, ClassificationTask, probabilities
+from attnlab.tasks.classification.corpora import ImageCorpus, LabelledImage, read_image
+
+if TYPE_CHECKING:
+    import keras
+
+    from attnlab.attention.base import Attention
+    from attnlab.config.sections import Option
+    from attnlab.tasks.classification.models.vision_transformer import VisionTransformer
+
+
+class Images(ClassificationTask):
+    """Classify the images of a corpus.
+
+    Attributes:
+        shape: (height, width, channels) of an image.
+
+    The settings are those of conf/task/images.yaml; `cache` is the folder of downloads.
+    """
+
+    name: ClassVar[str] = "images"
+    has_images: ClassVar[bool] = True
+
+    def __init__(
+        self, *, corpus: ImageCorpus, cache: Path, flip: bool = True, shift: int = 0
+    ) -> None:
+        super().__init__(corpus, cache)
+        self.shape, self.augmentation = corpus.shape, {"flip": flip, "shift": shift}
+
+    def convert(
+        self, parts: Mapping[str, Sequence[LabelledImage]], seed: int
+    ) -> tuple[dict[str, np.ndarray], list[str], list[Any]]:
+        """Return the pixels of each part; see `ClassificationTask.convert`."""
+        pixels = {name: np.stack([each.pixels for each in part]) for name, part in parts.items()}
+        return pixels, [], []
+
+    def build(self, attention: Callable[..., Attention], model: Option) -> VisionTransformer:
+        """Return a classifier with its weights drawn: (B, H, W, C) pixels to (B, classes) logits.
+
+        Raises:
+            RequestError: the settings don't fit the images or each other.
+        """
+        from attnlab.layers.self_attention import self_attention
+        from attnlab.tasks.classification.models.vision_transformer import VisionTransformer
+
+        settings = {**model.settings, **self.augmentation, "classes": len(self.classes)}
+        network = VisionTransformer(attention=self_attention(attention, settings), **settings)
+        network.build((None, *self.shape))
+        return network
+
+    def check(self, attention: Callable[..., Attention], model: Option) -> None:
+        """Raise the errors of `build` that don't depend on the corpus, which isn't read yet."""
+        self.build(attention, model)
+
+    def learning(self, model: VisionTransformer, batch: int) -> dict[str, Any]:
+        """Return arguments of the learner: whether XLA is faster."""
+        from attnlab.training.steps import Border, is_faster_with_xla, step_operations
+
+        operations = step_operations(model, batch * model.steps)
+        return {"faster_with_xla": is_faster_with_xla(operations, Border.TRANSFORMER_STACK)}
+
+    def examples(self, inputs: np.ndarray, weights: np.ndarray) -> dict[str, np.ndarray]:
+        """Return `pixels` (N, height, width, channels), and `weights` as of the model."""
+        return {"pixels": inputs, "weights": weights}
+
+    def items(self, inputs: Any) -> list[np.ndarray]:
+        """Convert images, (N, height, width, channels) of 0 to 255, to a list.
+
+        Grey images may lack the last axis; a table has one pixel per column, row by row.
+
+        Raises:
+            RequestError: there are no inputs, or one has another size or values outside 0 to 255.
+        """
+        size = " x ".join(map(str, self.shape))
+        expected = f"inputs: expected images of {size} numbers from 0 to 255, got"
+        try:
+            images = np.asarray([] if inputs is None else inputs, np.float64)
+            images = images.reshape(len(images), *self.shape)
+        except (TypeError, ValueError) as error:
+            raise RequestError(f"{expected} shape {np.shape(inputs)}.") from error
+        if not len(images):
+            raise RequestError(f"{expected} none.")
+        if not ((images >= 0) & (images <= 255)).all():
+            raise RequestError(f"{expected} {images.min():g} to {images.max():g}.")
+        return [*np.rint(images).astype(np.uint8)]
+
+    def read(self, items: Sequence[str]) -> list[np.ndarray]:
+        """Read the pixels of image files; see `read_image`."""
+        return [read_image(Path(item), self.shape) for item in items]
+
+    def shares(self, model: keras.Model, items: Sequence[np.ndarray]) -> np.ndarray:
+        """Return the probability of each class for images (H, W, C) uint8: (N, classes)."""
+        batches = [np.stack(items[at : at + BATCH]) for at in range(0, len(items), BATCH)]
+        logits = [np.asarray(model(batch, training=False)) for batch in batches]
+        return probabilities(np.concatenate(logits))
+
+    def save(self, folder: Path) -> None:
+        """Write the classes and the size of images."""
+        content = {"classes": dict(self.class_counts), "shape": list(self.shape)}
+        write_json(folder / FILE, content)
+
+    def load_from(self, folder: Path) -> None:
+        """Read what `save` wrote, which is all that classifying images needs: no corpus.
+
+        Raises:
+            RequestError: the file is missing or damaged, or its images have another size.
+        """
+
+        def read(content: Mapping[str, Any]) -> tuple[tuple[int, ...], dict[str, int]]:
+            counts = {str(name): int(count) for name, count in content["classes"].items()}
+            return tuple(map(int, content["shape"])), counts
+
+        counts = read_assets(folder / FILE, read, expected=self.shape, what="images of")
+        self.classes, self.class_counts = [*counts], counts
+
+
+class Digits(Images):
+    """Classify scikit-learn's digits; they aren't mirrored in training, but shifted by a pixel."""
+
+    name: ClassVar[str] = "digits"

@@ -1,1 +1,0 @@
-"""Classification of images: the corpora, the task, and the Vision Transformer."""

@@ -1,1 +1,0 @@
-"""Models that classify images."""

@@ -1,0 +1,223 @@
+"""Figures and page sections of runs that classify, from their folders."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from compared_runs import column, on_page
+from drawn import drawn
+from labelled import CLASSES, answers, attention, labelled, part, some_texts, write_classifier
+
+from attnlab.errors import RequestError
+from attnlab.run.figures import draw_run
+from attnlab.tasks.classification.shown import VIEWS, items, texts
+from attnlab.tasks.classification.shown import figures as shown
+from attnlab.tasks.classification.shown.items import item_records, likelihood
+from attnlab.tasks.classification.task import word_weights
+from attnlab.views.png.words import DARKEST
+from attnlab.views.records import ShadedWords, Slider, Tabs, Text
+
+words_figure = drawn(texts.attention_figure)
+confusion_figure = drawn(shown.confusion_figure)
+
+TEST = some_texts(40, seed=1, grouped=True)
+DATA = labelled(some_texts(60), TEST)
+PROBABILITIES = answers(TEST.labels, 0.6)
+METRICS = {"task": "classify", "attention": "bahdanau", "seed": 3, "test": {"accuracy": 0.5}}
+RECORDED = {
+    epoch: attention(TEST, np.roll(PROBABILITIES, epoch, axis=1), range(5), heads=2)
+    for epoch in (1, 2)
+}
+
+
+def written(axes):
+    return [text.get_text() for text in axes.texts]
+
+
+# Figures
+
+
+def test_a_run_has_all_its_figures(tmp_path):
+    run = write_classifier(tmp_path, "bahdanau", PROBABILITIES, DATA, recorded=RECORDED)
+    files = draw_run(run)
+    names = ["loss.png", "confusion.png", "groups.png", "attention.png"]
+    assert [path.name for path in files] == names
+    assert all(path.stat().st_size > 3000 for path in files)
+
+
+def test_without_groups_and_attention_a_run_has_the_other_figures(tmp_path):
+    data = labelled(some_texts(60), some_texts(30))
+    run = write_classifier(tmp_path, "none", answers(data.parts["test"].labels, 0.5), data)
+    assert [*shown.figures(run, run.read_metrics())] == ["loss.png", "confusion.png"]
+
+
+def test_confused_classes_have_their_numbers():
+    axes = confusion_figure(np.array([[6, 2], [0, 4]]), ["$no$", "yes"], METRICS).axes[0]
+    assert written(axes) == ["6\n75%", "2\n25%", "4\n100%"]
+    # Dark numbers on light cells, and light ones on dark cells.
+    assert [text.get_color() == "white" for text in axes.texts] == [False, True, False]
+    assert [text.get_text() for text in axes.get_yticklabels()] == ["$no$  (8)", "yes  (4)"]
+    assert axes.images[0].get_array().tolist() == [[0.75, 0.25], [0, 1]]
+
+
+@pytest.mark.parametrize(("classes", "numbers"), [(12, 144), (60, 0)])
+def test_many_classes_have_small_cells_and_labels_that_cover_no_other(
+    drawn_texts, classes, numbers
+):
+    counts = np.full((classes, classes), 3)
+    figure = confusion_figure(counts, [f"a class of number {n}" for n in range(classes)], METRICS)
+    assert len(written(figure.axes[0])) == numbers
+    boxes = [box for text, box in drawn_texts(figure) if text.startswith("a class")]
+    assert len(boxes) == 2 * classes
+    assert not any(box.overlaps(other) for n, box in enumerate(boxes) for other in boxes[:n])
+
+
+def shades(axes):
+    """The shade of each word."""
+    patches = [patch for patch in axes.patches if patch.get_alpha() is not None]
+    words = [text for text in axes.texts if text.get_ha() == "center"]
+    pairs = zip(words, patches, strict=True)
+    return [(text.get_text(), round(patch.get_alpha() / DARKEST, 6)) for text, patch in pairs]
+
+
+def arrays(weights, tokens, label="good", prediction="good"):
+    names = {"label": np.array([label]), "prediction": np.array([prediction])}
+    return {"weights": np.array([weights], np.float32), "tokens": np.array([tokens]), **names,
+            "index": np.array([7])}  # fmt: skip
+
+
+def test_a_words_shade_is_its_mean_weight_relative_to_the_largest():
+    figure = words_figure(arrays([[[0.5, 0.25, 0.25, 0]]], ["it", "$is", "so", ""]), METRICS)
+    assert shades(figure.axes[0]) == [("it", 1), ("$is", 0.5), ("so", 0.5)]
+    assert "right: good   (test text 7, largest weight 0.5)" in written(figure.axes[0])
+    first, second = [[1, 0, 0], [0, 1, 0], [0, 0, 1]], [[0, 1, 0], [0, 1, 0], [0, 0, 1]]
+    figure = words_figure(arrays([first, second], ["a", "b", ""]), METRICS)
+    # The third query is padding, so it is ignored.
+    assert shades(figure.axes[0]) == [("a", pytest.approx(1 / 3)), ("b", 1)]
+
+
+def test_wrong_texts_come_first():
+    both = part(["short one", "long one"], [0, 1])
+    figure = words_figure(attention(both, np.eye(3)[[0, 0]], [0, 1]), METRICS)
+    assert written(figure.axes[0])[0].startswith(f"wrong: said {CLASSES[0]}, is {CLASSES[1]}")
+
+
+def test_queries_of_padding_are_ignored():
+    weights = np.random.default_rng(0).dirichlet(np.ones(5), (3, 2, 5))
+    is_word = np.arange(5) < np.array([[5], [3], [1]])
+    means = word_weights(weights, is_word)
+    for n, count in enumerate((5, 3, 1)):
+        assert means[n] == pytest.approx(weights[n, :, :count].mean(axis=1))
+    one = weights[:, :, :1]
+    assert np.array_equal(word_weights(one, is_word), one[:, :, 0])
+
+
+def test_the_vocabulary_of_a_preset_cannot_be_drawn():
+    trained = SimpleNamespace(task=None, model=SimpleNamespace(embedding=None))
+    with pytest.raises(RequestError, match="encoder is a preset"):
+        shown.vocabulary_maps(trained, 10)
+
+
+# Pages
+
+
+def test_texts_are_ordered_from_worst_to_best(tmp_path):
+    write_classifier(tmp_path, "none", PROBABILITIES, DATA)
+    table, confusion, groups = item_records(on_page(tmp_path))
+    own = PROBABILITIES[np.arange(40), TEST.labels]
+    shares = [float(cell) for cell in column(table, "p")]
+    assert len(shares) == 24 and shares == sorted(shares)
+    assert shares[:12] == pytest.approx(np.sort(own)[:12], abs=6e-4)
+    assert shares[-1] == pytest.approx(own.max(), abs=6e-4)
+    row = int(own.argmin())
+    said = CLASSES[PROBABILITIES[row].argmax()]
+    assert table.rows[0][:4] == [TEST.names[row], CLASSES[TEST.labels[row]], TEST.groups[row],
+                                 f"{said} ✗"]  # fmt: skip
+    assert table.rows[-1][3] == table.rows[-1][1]  # a right one has no mark
+    assert confusion.header == ["class", *CLASSES, "texts", "right"]
+    assert column(groups, "group") == ["4 words", "7 words"]
+
+
+def test_several_runs_are_shown_side_by_side(tmp_path):
+    write_classifier(tmp_path, "none", PROBABILITIES, DATA)
+    write_classifier(tmp_path, "bahdanau", np.eye(3)[TEST.labels], DATA)
+    table, confusions, groups = item_records(on_page(tmp_path))
+    assert {*table.header} >= {"says no attention", "says bahdanau", "p, no attention"}
+    assert column(table, "says bahdanau") == column(table, "class")
+    assert isinstance(confusions, Tabs) and list(confusions.choices) == ["bahdanau", "no attention"]
+    assert column(groups, "bahdanau") == ["1.000", "1.000"]
+
+
+def test_other_texts_and_damaged_files_are_named(tmp_path):
+    write_classifier(tmp_path, "none", PROBABILITIES, DATA)
+    other = labelled(some_texts(60), some_texts(40, seed=3))
+    write_classifier(tmp_path, "bahdanau", np.eye(3)[other.parts["test"].labels], other)
+    damaged = write_classifier(tmp_path, "pooling", PROBABILITIES, DATA)
+    damaged.write_predictions({"index": [0], "text": ["a"]})
+    said = {record.text for record in item_records(on_page(tmp_path)) if isinstance(record, Text)}
+    assert any("was tested on other items" in text for text in said)
+    assert any("pooling: no predictions" in text and "label" in text for text in said)
+
+
+def test_with_many_classes_the_largest_probability_bounds_the_others():
+    columns = {
+        "label": np.array(["a", "b", "c"]),
+        "prediction": np.array(["a", "c", "c"]),
+        "probability": np.array([0.75, 0.875, 0.5]),
+    }
+    assert likelihood(columns).tolist() == [0.75, 0.125, 0.5]
+    assert likelihood({**columns, "p_b": np.array([0.0, 0.0625, 0.0])})[1] == 0.0625
+
+
+def test_few_classes_have_a_confusion_table_and_many_their_mistakes():
+    few = items._confusion({"classes": ["x", "y"], "counts": [[6, 2], [0, 0]]}, "texts")
+    assert few.rows == [["x", "6", "2", "8", "75.0%"], ["y", "0", "0", "0", "-"]]
+    counts = np.diag(np.full(13, 5))
+    counts[3, 7], counts[2, 1] = 15, 5
+    classes = [f"c{n}" for n in range(13)]
+    many = items._confusion({"classes": classes, "counts": counts}, "texts")
+    assert many.rows == [["c3", "c7", "15", "75.0%"], ["c2", "c1", "5", "50.0%"]]
+
+
+def slider_of(tmp_path, room: int = 10**6) -> Slider:
+    (run,) = on_page(tmp_path)
+    note, slider = texts.attention_slider(
+        SimpleNamespace(run=run.run, room=room, epochs=run.epochs)
+    )
+    assert isinstance(note, Text)
+    return slider
+
+
+def test_each_epoch_has_its_classes_and_its_weights(tmp_path):
+    write_classifier(tmp_path, "bahdanau", PROBABILITIES, DATA, recorded=RECORDED)
+    slider = slider_of(tmp_path)
+    assert slider.epochs.numbers == [1, 2]
+    for (words,), expected in zip(slider.frames, RECORDED.values(), strict=True):
+        assert isinstance(words, ShadedWords)
+        assert words.maps == ["mean of 2 heads", "head 1", "head 2"]
+        for row, item in enumerate(words.items):
+            assert " ".join(item.words) == TEST.names[row]
+            assert item.said == expected["prediction"][row]
+            heads = expected["weights"][row, :, 0, : len(item.words)]
+            assert item.weights == pytest.approx(np.vstack([heads.mean(0), heads]), abs=1e-3)
+
+
+def test_with_little_room_heads_go_first_and_then_texts(tmp_path):
+    write_classifier(tmp_path, "bahdanau", PROBABILITIES, DATA, recorded=RECORDED)
+    words = slider_of(tmp_path).frames[0][0].items
+    cells = 2 * sum(len(item.words) for item in words)
+    scarce = slider_of(tmp_path, 3 * cells - 1).frames[0][0]
+    assert scarce.maps == ["mean of 2 heads"] and len(scarce.items) == 5
+    assert len(slider_of(tmp_path, cells - 1).frames[0][0].items) == 4
+
+
+def test_a_run_without_attention_or_without_its_file_shows_no_maps(tmp_path):
+    section = VIEWS.sections["Attention"]
+    write_classifier(tmp_path / "none", "none", PROBABILITIES, DATA)
+    (said,) = section(on_page(tmp_path / "none"))
+    assert said.text.endswith("the model has no attention.")
+    write_classifier(tmp_path / "lost", "bahdanau", PROBABILITIES, DATA)
+    (said,) = section(on_page(tmp_path / "lost"))
+    assert "The maps are missing" in said.text and "attention.npz" in said.text
