@@ -8,7 +8,7 @@ from attnlab.tasks.declaration import Progress
 from attnlab.tasks.forecasting.data import baselines, windows
 from attnlab.tasks.forecasting.data.scaling import Scaler
 from attnlab.tasks.forecasting.data.time_series import TimeSeries, digest
-from attnlab.tasks.forecasting.data.windows import Splits, Windows, cut
+from attnlab.tasks.forecasting.data.windows import Splits
 from attnlab.tasks.forecasting.task import ForecastingTask, refuse
 
 _PERMUTATION_SEED = 13
@@ -52,10 +52,15 @@ class Fib(ForecastingTask):
         for key, rows in (("test", train), ("validation", train), ("test", test)):
             if not len(rows):
                 refuse(key, "a fraction that leaves windows for train and test", getattr(self, key))
+        first = {"train": train, "validation": held_out, "test": test}
+        series = TimeSeries(
+            self._scaled[:, None],
+            (Scaler("none", 0.0, 0.0, 1.0),),
+            [*map(str, range(self.count))],
+            first={part: index for part, index in first.items() if len(index)},
+        )
         self._splits = Splits(
-            train=self._windows(train),
-            validation=self._windows(held_out) if len(held_out) else None,
-            test=self._windows(test),
+            **{part: series.windows(part, self.history, 1) for part in series.first},
             name=self.name,
             source=f"the first {self.count} Fibonacci numbers from 1, 2",
             digest=digest(numbers),
@@ -70,10 +75,6 @@ class Fib(ForecastingTask):
         places = 1 + np.arange(count) * (len(train) - 1) // max(count, 1)
         held_out = np.isin(train, ranked[places])
         return train[~held_out], train[held_out]
-
-    def _windows(self, index: np.ndarray) -> Windows:
-        times = [*map(str, range(self.count))]
-        return cut(self._scaled, self._scaled, times, index, self.history, self.horizon)
 
     def _baselines(self, part: str) -> tuple[dict[str, np.ndarray], list[str]]:
         index, train = self.splits.part(part).index, self.splits.train.index

@@ -64,11 +64,20 @@ class TimeSeries:
         return next(start for part, start in self.borders.items() if part != "train")
 
     def windows(self, part: str, history: int, horizon: int) -> Windows:
-        """Return the windows of a part."""
-        scaled = scale_columns(self.scalers, self.columns)
-        name = self.id or None
-        sizes = self.first[part], history, horizon
-        return windows.cut(scaled[:, 0], self.values, self.times, *sizes, scaled[:, 1:], name)
+        """Return the windows of a part; inputs are only in their histories."""
+        index = self.first[part]
+        scaled = scale_columns(self.scalers, self.columns).astype(np.float32)
+        return Windows(
+            history=np.stack(
+                [windows.histories(column, index, history) for column in scaled.T], axis=-1
+            ),
+            target=windows.targets(scaled[:, 0], index, horizon).copy(),
+            index=index.astype(np.int64),
+            exact=windows.targets(self.values, index, horizon),
+            # References to the labels: copies of them would take more memory than all numbers.
+            times=windows.targets(np.array(self.times, dtype=object), index, horizon),
+            ids=np.full(len(index), self.id, dtype=object) if self.id else None,
+        )
 
     def unfilled(self, first: np.ndarray, horizon: int) -> np.ndarray:
         """Return the first targets whose windows neither forecast nor end with a filled value."""

@@ -69,9 +69,8 @@ class Windows:
 
     def take(self, rows: np.ndarray) -> Windows:
         """Return the windows at some rows."""
-        own: dict[str, Any] = {each.name: getattr(self, each.name) for each in fields(self)}
-        taken: dict[str, Any] = {n: None if each is None else each[rows] for n, each in own.items()}
-        return Windows(**taken)
+        columns = {name: column for name, column in vars(self).items() if column is not None}
+        return Windows(**{name: column[rows] for name, column in columns.items()})
 
     def spread(self, count: int) -> np.ndarray:
         """Return `count` rows at equal distances in order of their targets, extremes included."""
@@ -79,50 +78,12 @@ class Windows:
         return np.argsort(self.target[:, 0], kind="stable")[ranks]
 
 
-def cut(
-    values: np.ndarray,
-    reported: np.ndarray,
-    times: Sequence[str],
-    index: np.ndarray,
-    history: int,
-    horizon: int,
-    inputs: np.ndarray | None = None,
-    name: str | None = None,
-) -> Windows:
-    """Return the windows of a series whose first targets are at `index`.
-
-    Args:
-        values: (n,) in model units.
-        reported: (n,) in the units of the report.
-        times: (n,) labels.
-        index: (N,) positions of first targets.
-        history: values before each first target.
-        horizon: targets.
-        inputs: (n, K) in model units, only for the histories.
-        name: the id of the series, if there are several.
-    """
-    scaled = values.astype(np.float32)
-    columns = [scaled, *([] if inputs is None else inputs.astype(np.float32).T)]
-    return Windows(
-        history=np.stack([histories(column, index, history) for column in columns], axis=-1),
-        target=targets(scaled, index, horizon).copy(),
-        index=index.astype(np.int64),
-        exact=targets(reported, index, horizon),
-        # References to the labels: copies of them would take more memory than all numbers.
-        times=targets(np.array(times, dtype=object), index, horizon),
-        ids=None if name is None else np.full(len(index), name, dtype=object),
-    )
-
-
 def joined(parts: Sequence[Windows]) -> Windows:
     """Concatenate the windows of several series; those of one series are not copied."""
     if len(parts) == 1:
         return parts[0]
-    columns: dict[str, Any] = {
-        each.name: np.concatenate([getattr(part, each.name) for part in parts])
-        for each in fields(Windows)
-    }
-    return Windows(**columns)
+    names = [field.name for field in fields(Windows)]
+    return Windows(*(np.concatenate([getattr(part, name) for part in parts]) for name in names))
 
 
 @dataclass(frozen=True, kw_only=True)
