@@ -33,15 +33,6 @@ def test_least_squares_finds_an_exact_linear_rule_for_each_step():
     np.testing.assert_allclose(forecast, [[4, 15], [-2, 43]])
 
 
-def test_it_agrees_with_the_normal_equations():
-    random = np.random.default_rng(17)
-    past, targets = random.normal(size=(29, 2)), random.normal(size=(29, 1))
-    design = np.column_stack([past, np.ones(29)])
-    coefficients = np.linalg.solve(design.T @ design, design.T @ targets)
-    forecast = baselines.autoregression(past, targets, PAST[:, 1:])
-    assert forecast == pytest.approx(np.column_stack([PAST[:, 1:], np.ones(2)]) @ coefficients)
-
-
 WALK = np.random.default_rng(23).normal(size=(61, 8)).cumsum(axis=1)
 
 

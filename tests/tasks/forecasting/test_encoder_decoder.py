@@ -189,16 +189,6 @@ def test_the_query_of_all_steps_is_at_the_end_of_the_history():
     np.testing.assert_allclose(weights.sum(-1), 1, rtol=1e-5)
 
 
-def test_each_step_reads_the_previous_forecasts():
-    model = make("bahdanau", highway=1)
-    before = model(HISTORY).numpy()
-    kernel = np.zeros((1, HORIZON), np.float32)
-    kernel[0, 2] = 1  # a value of the second step of three
-    model.linear.set_weights([kernel])
-    changed = np.abs(model(HISTORY).numpy() - before).min(axis=0)
-    assert (changed[[0, 1, 3]] == 0).all() and (changed[[2, 4]] > 1e-5).all()
-
-
 @pytest.mark.parametrize("normalization", ["mean", "last"])
 def test_it_reads_its_forecasts_in_the_scale_of_the_window(normalization):
     changes = {"anchor": True, "highway": 3}

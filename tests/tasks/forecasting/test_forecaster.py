@@ -255,20 +255,6 @@ def test_least_squares_from_the_newest_value_on_are_nlinear(anchor, at_once):
     np.testing.assert_allclose(model(HISTORY), expected, rtol=1e-4, atol=1e-4)
 
 
-@pytest.mark.parametrize("model", MODELS[:2])
-def test_least_squares_in_each_window_s_scale_are_numpy_s(model):
-    train, targets = drawn(200)
-    start = {"highway": 3, "highway_start": "least_squares", "normalization": "mean"}
-    forecaster = make(model, "bahdanau", anchor=True, **start)
-    forecaster.fit_highway((train, targets))
-    scale = np.abs(train).mean(axis=1) + 0.05
-    design = np.column_stack([train[:, -3:, 0] / scale, np.ones(200)])
-    wanted = targets / scale - train[:, -1] / scale
-    solution = np.linalg.lstsq(design, wanted, rcond=None)[0]
-    expected = (design @ solution) * scale + train[:, -1]
-    np.testing.assert_allclose(forecaster(train), expected, rtol=1e-3, atol=1e-3)
-
-
 def test_least_squares_need_a_linear_part():
     with pytest.raises(
         RequestError, match=r"model\.highway_start=least_squares: .* model\.highway is 0; try"

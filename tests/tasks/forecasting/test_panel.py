@@ -177,12 +177,6 @@ def test_series_that_are_too_short_are_left_out_by_name(write):
         panel(write(rows(dict.fromkeys("abc", 7))))
 
 
-def test_a_series_of_one_row_is_too_short_but_not_an_error(write):
-    assert len(panel(write([*rows(), ("new", "2020-01-01", 5)])).splits.test.index)
-    with pytest.raises(RequestError, match="None of the 9 series is long enough"):
-        panel(write([(at, f"2020-01-0{at}", at) for at in range(1, 10)]))
-
-
 def test_a_gap_or_an_empty_id_names_the_series(write):
     lines = [row for row in rows() if row[2] != 2030]
     with pytest.raises(RequestError, match=r"expected 2020-02-07 after .* \(series b\)"):
