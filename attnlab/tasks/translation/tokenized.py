@@ -271,22 +271,16 @@ def _encode_part(
     for side, tokenizer in tokenizers.items():
         start = [START] * (side == "target")
         lines = _lines(folder / f"{name}.{side}.txt")
-        numbers: Counter[str] = Counter()
+        part[side] = dict.fromkeys(("sentences", "tokens", "unknown", "truncated"), 0)
         with TokenWriter(folder / f"{name}.{side}", tokenizer.size) as writer:
             while texts := [*islice(lines, _TOGETHER)]:
                 rows = tokenizer.encode(texts)
                 ids = writer.add([[*start, *row[:longest], END] for row in rows])
-                numbers["tokens"] += len(ids) - len(rows) * (1 + len(start))
-                numbers["unknown"] += int((ids == UNKNOWN).sum())
-                numbers["truncated"] += sum(len(row) > (longest or len(row)) for row in rows)
-                numbers["sentences"] += len(rows)
-                progress(numbers["sentences"], pairs, f"encoding {side} of {name}")
-        rate = numbers["unknown"] / max(numbers["tokens"], 1)
-        part[side] = {
-            "tokens": numbers["tokens"],
-            "truncated": numbers["truncated"],
-            "unknown_rate": round(rate, 6),
-        }
+                part[side]["sentences"] += len(rows)
+                part[side]["tokens"] += len(ids) - len(rows) * (1 + len(start))
+                part[side]["unknown"] += int((ids == UNKNOWN).sum())
+                part[side]["truncated"] += sum(len(row) > (longest or len(row)) for row in rows)
+                progress(part[side]["sentences"], pairs, f"encoding {side} of {name}")
     total, notes = pairs + counts["dropped"], []
     if dropped := counts["dropped"]:
         notes.append(f"{dropped:,} of {total:,} pairs are left out, because a side is empty.")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -71,15 +70,12 @@ def test_the_target_is_the_reversed_source_with_links(made):
         assert all(one + other == len(source) - 1 for one, other in links)
 
 
-def test_lengths_and_numbers_to_reverse_are_uniform_and_tests_are_longer(made):
-    train, test = (made[Reverse][part] for part in ("train", "test"))
-    lengths = Counter(len(pair.source.split()) for pair in train)
-    assert set(lengths) == set(range(1, 26))
-    assert max(len(pair.source.split()) for pair in test) == 30
-    expected = PAIRS / 25  # fewer of length 1, most of which are held out
-    assert all(abs(lengths[n] - expected) < 5 * expected**0.5 for n in range(2, 26))
-    numbers = Counter(number for pair in train for number in pair.source.split())
-    assert len(numbers) == 50 and max(numbers.values()) < 1.15 * min(numbers.values())
+def test_sequences_to_reverse_are_longer_in_the_test(made):
+    longest = {
+        part: max(len(pair.source.split()) for pair in pairs)
+        for part, pairs in made[Reverse].items()
+    }
+    assert longest == {"train": 25, "validation": 30, "test": 30}
 
 
 def test_each_key_occurs_once_in_the_target_with_its_value(made):
@@ -100,16 +96,6 @@ def test_links_point_to_the_second_key_and_to_its_value(made):
         assert all(words[place] == target[at] for place, at in links)
         assert all(place >= 2 * KEYS for place, _ in links[::2])  # asked for
         assert all(place < 2 * KEYS and place % 2 for place, _ in links[1::2])  # a value
-
-
-def test_order_places_and_values_are_random(made):
-    words = [pair.source.split() for pair in made[Recall]["train"]]
-    first_asked = [next(w for w in row[2 * KEYS :] if w != ".") for row in words]
-    same = sum(row[0] == key for row, key in zip(words, first_asked, strict=True))
-    assert abs(same - len(words) / KEYS) < 5 * (len(words) * 0.25 * 0.75) ** 0.5
-    fillers = sum(row[-1] == "." for row in words)
-    assert abs(fillers - len(words) / 2) < 5 * (len(words) / 4) ** 0.5  # 4 of 8 places
-    assert len({row[1] for row in words}) == 32 == len({row[0] for row in words})
 
 
 @pytest.mark.parametrize(

@@ -62,8 +62,8 @@ def test_vocabularies_are_fitted_only_on_the_training_part(tmp_path):
     data = tokenized(corpus, tmp_path)
     assert data.source_tokenizer.vocabulary.tokens[4:] == [" a", " b"]
     assert data.parts["validation"].source[0].tolist() == [UNKNOWN, END]
-    rates = [data.statistics["parts"][name]["source"]["unknown_rate"] for name in data.parts]
-    assert rates == [0, 1, 0.5]
+    unknown = [data.statistics["parts"][name]["source"]["unknown"] for name in data.parts]
+    assert unknown == [0, 1, 1]
 
 
 def test_a_shared_vocabulary_is_one(tmp_path):
