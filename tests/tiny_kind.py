@@ -173,13 +173,11 @@ FILES = {
             takes = Inputs("NUMBER", "[NUMBER]...")
 
             def predict(self, inputs):
-                return self.task.serve(self.model, [[float(each)] for each in inputs])[:, 0]
+                outputs = self.task.serve(self.model, [[float(each)] for each in inputs])
+                return [{"number": float(number)} for number in outputs[:, 0]]
 
             def lines(self, result):
-                return [f"{result:.3g}"]
-
-            def content(self, result):
-                return {"number": float(result)}
+                return [f"{result['number']:.3g}"]
         """,
     # What pip writes for an installed package with entry points.
     "counting-1.0.dist-info/METADATA": """\

@@ -66,7 +66,6 @@ class Request:
         report: prints a line on standard error, such as `note: ...` or `warning: ...`.
         words: the arguments after RUN.
         files: the files of `--file`.
-        csv: the file of `--csv`; `-` is standard output.
         write: prints a piece of text without a line break, for predictions that are shown while
             they are made; None if standard output isn't a terminal, or gets JSON.
     """
@@ -75,7 +74,6 @@ class Request:
     report: Callable[[str], None]
     words: Sequence[str] = ()
     files: Sequence[Path] = ()
-    csv: str | None = None
     write: Callable[[str], None] | None = None
 
 
@@ -135,20 +133,15 @@ class Predictor:
         """Set the trained run; called once, before `predict`."""
         self.trained, self.task, self.model = trained, trained.task, trained.model
 
-    def predict(self, inputs: Sequence[str]) -> Iterable[Any]:
-        """Yield a result per input; if `takes` is None, any number of results."""
+    def predict(self, inputs: Sequence[str]) -> Iterable[Mapping[str, Any]]:
+        """Yield a result per input, a JSON object; if `takes` is None, any number of them."""
         raise NotImplementedError
 
-    def lines(self, result: Any) -> Iterable[str]:
+    def lines(self, result: Mapping[str, Any]) -> Iterable[str]:
         """Return a result as lines of text."""
         raise NotImplementedError
 
-    def content(self, result: Any) -> Mapping[str, Any]:
-        """Return a result as a JSON object."""
-        content: Mapping[str, Any] = result
-        return content
-
-    def draw(self, results: Sequence[Any], **settings: Any) -> Figure | None:
+    def draw(self, results: Sequence[Mapping[str, Any]], **settings: Any) -> Figure | None:
         """Draw some results; `settings` are the values of `figure_settings`.
 
         Returns:
@@ -156,8 +149,8 @@ class Predictor:
         """
         raise NotImplementedError
 
-    def csv(self, results: Sequence[Any]) -> bytes:
-        """Return the content of the file that `Request.csv` names; see `table`."""
+    def rows(self, result: Mapping[str, Any]) -> Iterable[Mapping[str, Any]]:
+        """Return a result as rows of the file of --csv, by column; see `table`."""
         raise NotImplementedError
 
 

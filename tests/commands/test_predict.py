@@ -46,20 +46,17 @@ class Letters(Predictor):
         for word in inputs:
             if self.request.write:
                 self.request.write(f"{word}: ")
-            yield word, self._times * len(word)
+            yield {"word": word, "letters": self._times * len(word)}
 
     def lines(self, result):
-        count = f"{result[1]} letters" if self._in_words else str(result[1])
+        count = f"{result['letters']}{' letters' * self._in_words}"
         return ["".join([count, *self._mark])]
-
-    def content(self, result):
-        return {"word": result[0], "letters": result[1]}
 
     def draw(self, results, **settings):
         return results, settings
 
-    def csv(self, results):
-        return "".join(f"{word};{count}\n" for word, count in results).encode()
+    def rows(self, result):
+        return [result]
 
 
 @pytest.fixture
@@ -122,9 +119,9 @@ def test_inputs_are_arguments_and_files_or_lines(count, tmp_path):
 
 
 def test_a_table_is_written_to_a_file_or_to_standard_output(count, tmp_path):
-    assert count("--csv", "-", "ab", "c")[0] == ["ab;2", "c;1"]
+    assert count("--csv", "-", "ab", "c")[0] == ["word,letters", "ab,2", "c,1"]
     assert count("--csv", tmp_path / "table.csv", "ab")[0] == []
-    assert (tmp_path / "table.csv").read_text() == "ab;2\n"
+    assert (tmp_path / "table.csv").read_text() == "word,letters\nab,2\n"
     with pytest.raises(RequestError, match="--csv: .* can't be written"):
         count("--csv", tmp_path / "none" / "table.csv", "ab")
 
@@ -132,7 +129,7 @@ def test_a_table_is_written_to_a_file_or_to_standard_output(count, tmp_path):
 def test_a_figure_shows_the_results(count, tmp_path):
     lines, ((figure, path, option),) = count("ab", "--picture", tmp_path / "a.png")
     assert (lines, path, option) == (["2"], tmp_path / "a.png", "--picture")
-    assert figure == ([("ab", 2)], {"line_width": None})
+    assert figure == ([{"word": "ab", "letters": 2}], {"line_width": None})
     lines, (drawn,) = count("--picture", "a.png", "--line-width", 3, given=b"ab\n")
     assert lines == ["2"] and drawn[0][1] == {"line_width": 3}
 

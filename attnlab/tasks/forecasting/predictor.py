@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from attnlab.config.options import in_prose
 from attnlab.config.rules import did_you_mean
 from attnlab.errors import RequestError
-from attnlab.tasks.forecasting.table import Ahead, csv_of, lines
+from attnlab.tasks.data.corpus import listed
 from attnlab.tasks.predictor import Predictor, Request, Setting
 
 if TYPE_CHECKING:
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from attnlab.views.records import Figure
 
 _STEPS = 12  # default for runs without inputs
+_COLUMNS = ("forecast", "low", "high")
 
 
 class ForecastPredictor(Predictor):
@@ -69,18 +70,31 @@ class ForecastPredictor(Predictor):
             raise RequestError("--values and --history: give only one of them.")
         if column is not None and history is None:
             raise RequestError("--column: needs --history, the file with this column.")
-        self._values = None if values is None else _numbers(values)
+        try:
+            numbers = values and [float(word) for word in values.replace(",", " ").split()]
+        except ValueError:
+            raise RequestError(
+                f"--values: expected numbers separated by commas, got {values}."
+            ) from None
+        self._values = None if values is None else numbers or []
         self._steps, self._history, self._column, self._ids = steps, history, column, id
+        self._ends: Sequence[TimeSeries] = ()  # of the series that are continued
 
-    def predict(self, inputs: Sequence[str]) -> Iterator[Ahead]:
-        """Yield the forecast of each series."""
-        steps = self._steps or (self.task.horizon if self.task.inputs else _STEPS)
-        origins = self._of_run() if self._history is None else self._of_file(self._history)
-        made = self.task.forecast(self.model, origins, steps)
-        ends = self._interval_ends(steps)
-        for origin, own in zip(origins, made, strict=True):
-            band = self.task.interval(ends, origin, own) if ends else {}
-            yield Ahead(origin, origin.labels(steps), {"forecast": own, **band})
+    def predict(self, inputs: Sequence[str]) -> Iterator[dict[str, Any]]:
+        """Yield the forecast of each series: id, times, and columns with None for unknown ends."""
+        task, steps = self.task, self._steps or (self.task.horizon if self.task.inputs else _STEPS)
+        self._ends = self._of_run() if self._history is None else self._of_file(self._history)
+        forecasts = task.forecast(self.model, self._ends, steps)
+        interval = self._interval(steps)
+        for series, forecast in zip(self._ends, forecasts, strict=True):
+            columns = {"forecast": forecast}
+            if interval:
+                columns |= task.interval(interval, series, forecast)
+            numbers = {
+                name: [None if math.isnan(number) else float(number) for number in column]
+                for name, column in columns.items()
+            }
+            yield {"id": series.id, "times": [*series.labels(steps)], **numbers}
 
     def _of_run(self) -> Sequence[TimeSeries]:
         """Return the ends of the run's series, or the values of --values."""
@@ -89,91 +103,87 @@ class ForecastPredictor(Predictor):
         if len(self._ids) > 1:
             raise RequestError("--values: give at most one --id, the series that they belong to.")
         name = self.task.origin(self._ids[0]).id if self._ids else ""
-        origin = replace(self.task.origin_of(self._values, *self._ids), id=name)
-        self._note_new([origin])
-        return [origin]
+        series = replace(self.task.origin_of(self._values, *self._ids), id=name)
+        self._note_new([series])
+        return [series]
 
     def _of_file(self, path: str) -> Sequence[TimeSeries]:
         """Return the ends of the series in a file, or of those that --id names."""
-        origins, notes = self.task.read_origins(path, self._column)
+        ends, notes = self.task.read_origins(path, self._column)
         self._note(*notes)
-        found, ids = {origin.id: origin for origin in origins}, self._ids
-        if ids and [*found] == [""]:  # the file doesn't say which series it has
-            if len(ids) > 1:
+        by_id = {series.id: series for series in ends}
+        if self._ids and [*by_id] == [""]:  # the file doesn't say which series it has
+            if len(self._ids) > 1:
                 raise RequestError(f"--id: give only one, since {path} has one series without id.")
-            return [replace(origins[0], scalers=self.task.origin(ids[0]).scalers)]
-        for name in ids:
-            if name not in found:
-                hint = did_you_mean(name, [*found])
+            return [replace(ends[0], scalers=self.task.origin(self._ids[0]).scalers)]
+        for name in self._ids:
+            if name not in by_id:
+                hint = did_you_mean(name, [*by_id])
                 raise RequestError(f"--id: expected one of the series of {path}, got {name}.{hint}")
-        chosen = [found[name] for name in ids] or origins
+        chosen = [by_id[name] for name in self._ids] or ends
         self._note_new(chosen)
         return chosen
 
-    def _note_new(self, origins: Sequence[TimeSeries]) -> None:
+    def _note_new(self, ends: Sequence[TimeSeries]) -> None:
         """Report series that the run wasn't trained on, and that are scaled by their values."""
-        from attnlab.tasks.data.corpus import listed
-
-        known = {origin.id for origin in self.task.origins}
-        new = [origin.id or "the one given" for origin in origins if origin.id not in known]
-        if new and "" not in known:
+        trained = {series.id for series in self.task.origins}
+        new = [series.id or "the one given" for series in ends if series.id not in trained]
+        if new and "" not in trained:
             self._note(
                 "series that the run wasn't trained on are scaled by their own values: "
                 f"{listed(new)}"
             )
 
-    def _interval_ends(self, steps: int) -> dict[str, Any] | None:
+    def _interval(self, steps: int) -> dict[str, Any] | None:
         """Return the interval in the run's metrics; None if it is unknown for these weights."""
-        metrics: Mapping[str, Any] = {}
-        with suppress(RequestError):  # not completed
+        try:
             metrics = self.request.run.read_metrics()
-        ends = metrics.get("interval")
-        if not ends:
-            if metrics:
-                self._note_missing(0, steps)
+        except RequestError:  # not completed
             return None
-        if self.trained.epoch != str(metrics["best_epoch"]):
+        interval = metrics.get("interval")
+        if interval and self.trained.epoch != str(metrics["best_epoch"]):
             self._note("the interval is known only for the best epoch")
             return None
-        known = sum(end is not None for end in ends["low"][:steps])
+        known = sum(end is not None for end in interval["low"][:steps]) if interval else 0
         if known < steps:
-            self._note_missing(known, steps)
-        return ends
+            from attnlab.tasks.forecasting.data.intervals import AHEAD, FEWEST
 
-    def _note_missing(self, known: int, steps: int) -> None:
-        """Report why the interval is missing, and what would help."""
-        from attnlab.tasks.forecasting.data.intervals import AHEAD, FEWEST
-
-        beyond = steps > max(AHEAD, self.task.horizon)
-        where = f" beyond step {known}" if known else ""
-        self._note(
-            f"no interval{where}: it needs {FEWEST} validation errors per step; train with "
-            f"{f'task.horizon={steps} and ' if beyond else ''}a validation part of at least "
-            f"{FEWEST - 1 + steps} values (task.validation)"
-        )
+            horizon = f"task.horizon={steps} and " * (steps > max(AHEAD, self.task.horizon))
+            self._note(
+                f"no interval{f' beyond step {known}' if known else ''}: it needs {FEWEST} "
+                f"validation errors per step; train with {horizon}a validation part of at least "
+                f"{FEWEST - 1 + steps} values (task.validation)"
+            )
+        return interval or None
 
     def _note(self, *notes: str) -> None:
         for note in notes:
             self.request.report(f"note: {note}")
 
-    def lines(self, result: Ahead) -> Iterator[str]:
-        """Return a line per value."""
-        return lines([result])
+    def lines(self, result: Mapping[str, Any]) -> Iterator[str]:
+        """Yield a line per value, with enough digits to show how the numbers differ."""
+        columns = [result[name] for name in _COLUMNS if name in result]
+        numbers = [number for column in columns for number in column if number is not None]
+        size, spread = max(map(abs, numbers)), max(numbers) - min(numbers)
+        digits = 6
+        if 0 < spread < math.inf:
+            digits = 4 + math.floor(math.log10(size)) - math.floor(math.log10(spread))
+        digits = min(max(6, digits), 15)
+        ids = [result["id"]] if result["id"] else []
+        for time, *row in zip(result["times"], *columns, strict=True):
+            shown = [f"{number:.{digits}g}" for number in row if number is not None]
+            yield "\t".join([*ids, time, *shown])
 
-    def content(self, result: Ahead) -> dict[str, Any]:
-        """Return the id, the times and the columns; None for an unknown end of the interval."""
-        columns = {
-            name: [float(each) if each == each else None for each in own]
-            for name, own in result.columns.items()
-        }
-        return {"id": result.origin.id, "times": result.times, **columns}
+    def rows(self, result: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+        """Yield a row per value; unknown ends of the interval are empty."""
+        for step, time in enumerate(result["times"]):
+            numbers = {name: result[name][step] for name in _COLUMNS if name in result}
+            yield {"id": result["id"], "time": time, **dict.fromkeys(_COLUMNS), **numbers}
 
-    def csv(self, results: Sequence[Ahead]) -> bytes:
-        """Return a CSV of the forecasts."""
-        return csv_of(results).encode()
-
-    def draw(self, results: Sequence[Ahead], **settings: Any) -> Figure:
+    def draw(self, results: Sequence[Mapping[str, Any]], **settings: Any) -> Figure:
         """Draw the newest known values of some series, and their forecasts."""
+        import numpy as np
+
         from attnlab.tasks.forecasting.shown.forecasts import MOST_NEXT, next_values_figure
 
         config = self.trained.config
@@ -182,17 +192,12 @@ class ForecastPredictor(Predictor):
             self._note(
                 f"--plot: {MOST_NEXT} of {len(results)} series are drawn; --id chooses others"
             )
+        columns = [
+            {name: np.array(result[name], float) for name in _COLUMNS if name in result}
+            for result in results[:MOST_NEXT]
+        ]
         return next_values_figure(
-            [(each.origin, each.columns) for each in results[:MOST_NEXT]],
-            title=f"{name}: next {len(results[0].times)} values",
+            [*zip(self._ends, columns, strict=False)],
+            title=f"{name}: next {len(results[0]['times'])} values",
             units=self.task.series_units or self.task.units,
         )
-
-
-def _numbers(values: str) -> list[float]:
-    try:
-        return [float(word) for word in values.replace(",", " ").split()]
-    except ValueError:
-        raise RequestError(
-            f"--values: expected numbers separated by commas, got {values}."
-        ) from None

@@ -1,4 +1,4 @@
-"""The predictions of a trained language model: the command `attnlab generate`."""
+"""The predictions of trained language models: the commands `attnlab generate` and `fill`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from attnlab.errors import RequestError
 from attnlab.tasks.language.text.writing import Writer
-from attnlab.tasks.predictor import Inputs, Predictor, Request, Setting
+from attnlab.tasks.predictor import Inputs, Predictor, Request, Setting, TextPredictor
 
 if TYPE_CHECKING:
     from attnlab.views.records import Figure
@@ -154,3 +154,60 @@ class GeneratePredictor(Predictor):
         weights = np.stack([layer.weights[0] for layer in layers.values()])
         title = f"{run_title(self.trained.config.names)}: attention, epoch {self.trained.epoch}"
         return text_figure(weights, vocabulary.labels(tokens), title)
+
+
+class FillPredictor(TextPredictor):
+    """Fill in each [MASK] of TEXTs, files, or standard input line by line, with a trained RUN.
+
+    RUN is a run folder, an MLflow run id or its first characters, or `latest`. Prints one filled-in
+    text per line. --top prints one word per line instead, the best one first: the number of its
+    text and of its mask, both from 1, its probability, and the word, with tabs between the columns.
+    --json prints one object per line.
+    """
+
+    takes = Inputs("TEXT", "[TEXT]...", files="A file that is one text; may be repeated.")
+    settings = (
+        Setting(
+            "top",
+            "Print the K best words for each mask instead of the text.",
+            (1, 1000),
+            metavar="K",
+        ),
+    )
+
+    def __init__(self, request: Request, *, top: int | None) -> None:
+        super().__init__(request)
+        self._top, self._done = top, 0
+
+    def check(self, text: str, where: str) -> None:
+        """Refuse a text without a mask."""
+        from attnlab.tasks.language.text.masking import check_text
+
+        check_text(text, where)
+
+    def predict(self, inputs: Sequence[str]) -> Iterator[dict[str, Any]]:
+        """Yield the filled-in text and the words for each mask; a blank line stays blank."""
+        from attnlab.tasks.language.text.masking import filled_in
+
+        for text in inputs:
+            self._done += 1
+            where = "TEXT" if self.inputs else "standard input, line"
+            guesses = []
+            if text.strip():
+                guesses = self.task.fill(self.model, text, self._top or 1, f"{where} {self._done}")
+            self.warn([text], self.task.width - 2)
+            masks = [
+                [{"word": word, "probability": round(share, 6)} for word, share in words]
+                for words in guesses
+            ]
+            filled = filled_in(text, guesses)
+            yield {"text": text, "filled": filled, "masks": masks, "unknown": self.unknown(text)}
+
+    def lines(self, result: Mapping[str, Any]) -> Iterator[str]:
+        """Yield the filled-in text, or a line per word."""
+        if not self._top:
+            yield " ".join(result["filled"].split())
+            return
+        for mask, words in enumerate(result["masks"], 1):
+            for word in words:
+                yield f"{self._done}\t{mask}\t{word['probability']:.4f}\t{word['word']}"

@@ -1,4 +1,4 @@
-"""What runs of language models export: from tokens to the probabilities of the next one."""
+"""What runs of language models export: from tokens to probabilities of the next, or masked, one."""
 
 from __future__ import annotations
 
@@ -6,12 +6,16 @@ from typing import Any, cast
 
 import numpy as np
 import tensorflow as tf
+from scipy.special import softmax
 
 from attnlab.tasks.exported import Exported, Stack, Transformer
+from attnlab.tasks.language.data import PADDING
 from attnlab.tasks.language.generation import Generator
 from attnlab.tasks.language.models.transformer import TransformerLanguageModel
+from attnlab.tasks.language.text.masking import MASK
 from attnlab.tasks.language.text.vocabulary import Symbols, TextVocabulary, token_ids
 from attnlab.text.portable import Portable, portable
+from attnlab.text.tokenizers import END
 
 _FILE = "tokenizer.json"
 _MOST = 16  # tokens that CTranslate2 writes for each test item
@@ -95,4 +99,44 @@ def _tokenizer(task: Any) -> tuple[Portable, np.ndarray, tuple[list[str], list[l
         tokenizer,
         vocabulary.ids,
         (lines, [token_ids(vocabulary.tokenizer, line).tolist() for line in lines]),
+    )
+
+
+def exported_masked(trained: Any, count: int) -> Exported:
+    """Return the most probable word at each place, and its probability."""
+    task, model = trained.task, trained.model
+    part = task.data.parts["test"]
+    targets = part.targets[:count]
+    rows = np.where(targets == PADDING, part.tokens[:count], task.mask).astype(np.int32)
+    frame = {"frame": (True, True), "most": task.width, "width": task.width, "mask": MASK}
+    tokenizer = portable(task.tokenizer, **frame)
+    assert tokenizer is not None  # the tokenizer is fitted
+    ids = np.array(tokenizer.known, np.int32)
+
+    def function(tokens: Any) -> dict[str, Any]:
+        logits = model(tf.gather(ids, tokens), training=False)
+        shares = tf.nn.softmax(logits[..., END + 1 :])
+        words = tf.argmax(shares, axis=-1, output_type=tf.int32) + END + 1
+        return {"words": words, "probabilities": tf.reduce_max(shares, axis=-1)}
+
+    def outputs() -> dict[str, Any]:
+        shares = softmax(model.predict(rows, batch_size=32, verbose=0)[..., END + 1 :], axis=-1)
+        words = shares.argmax(axis=-1).astype(np.int32) + END + 1
+        return {"words": words, "probabilities": shares.max(axis=-1)}
+
+    texts = []  # the rows as texts with masks
+    for row in rows:
+        tokens = row[row > END]
+        pieces = np.split(tokens, np.flatnonzero(tokens == task.mask))
+        decoded = task.tokenizer.decode([piece[piece != task.mask].tolist() for piece in pieces])
+        texts.append(f" {MASK} ".join(text.strip() for text in decoded).strip())
+    return Exported(
+        function=function,
+        inputs={"tokens": (None, task.width)},
+        items={"tokens": rows},
+        outputs=outputs,
+        tokenizers={_FILE: tokenizer},
+        texts={_FILE: (texts, task.rows(texts).tolist())},
+        license=task.corpus.license,
+        notes=[f"Write a space before and after {MASK}: a mark right after it is another token."],
     )
