@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from attnlab.tasks.language.text.vocabulary import TextVocabulary
 
 PADDING = -1  # target of a place that isn't scored
-_BLOCK = 1 << 20  # tokens that are counted at once, which limits memory
 
 
 class Rows(NamedTuple):
@@ -53,12 +52,6 @@ class Asked:
         """Return some of the windows or rows."""
         return Asked(self.tokens[numbers], self.targets[numbers], self.places[numbers])
 
-    @property
-    def everywhere(self) -> bool:
-        """Whether target t of each window is at place t, as in windows of a text."""
-        every = np.arange(self.tokens.shape[1])
-        return self.places.shape == self.tokens.shape and bool((self.places == every).all())
-
 
 def asked_rows(rows: Rows) -> Asked:
     """Return rows with their K scored places; shorter lists of places end with `PADDING`."""
@@ -89,13 +82,6 @@ class Stream:
         """Return the model's tokens at places, int32."""
         return self.vocabulary.numbers[self.ids[places]]
 
-    def counts(self) -> np.ndarray:
-        """Count each of the vocabulary's tokens: (V,) int64."""
-        ids = np.zeros(len(self.vocabulary.numbers), np.int64)
-        for start in range(0, len(self), _BLOCK):
-            ids += np.bincount(self.ids[start : start + _BLOCK], minlength=len(ids))
-        return ids[self.vocabulary.ids]
-
     @cached_property
     def unknown(self) -> int:
         """The number of unknown tokens, except the first token, which is never predicted."""
@@ -108,7 +94,7 @@ class Stream:
         Only `word` tokens have rounded sizes, since they don't say how many spaces there are.
         """
         sizes = self.vocabulary.sizes()
-        return sizes * (self.size / float(self.counts() @ sizes))
+        return sizes * (self.size / float(np.bincount(self.tokens(), minlength=len(sizes)) @ sizes))
 
     def bytes_of(self, asked: Asked) -> np.ndarray:
         """Return the bytes of the targets of each window, (N,)."""

@@ -181,8 +181,8 @@ class GeneratedRows(Corpus):
 
     A subclass has the settings of `conf/data/NAME.yaml` as fields, and defines `draw` and
     `token_names`. No row of validation is in test, and no row of train is in either. Rows of one
-    part may repeat each other, where few are possible. If `draws_longer`, test has 1,000 longer
-    rows at its end, which are reported separately.
+    part may repeat each other, where few are possible. If the setting named `longer` isn't None,
+    test has 1,000 longer rows at its end, which are reported separately.
 
     Attributes:
         rows: the number of training rows.
@@ -195,6 +195,7 @@ class GeneratedRows(Corpus):
 
     license: ClassVar[str] = "Apache-2.0, as attnlab"
     noun: ClassVar[str] = "row"
+    longer: ClassVar[str] = ""
     version: ClassVar[int] = 2  # of the functions; a change makes the rows others
 
     @property
@@ -209,8 +210,8 @@ class GeneratedRows(Corpus):
 
     @property
     def draws_longer(self) -> bool:
-        """Return whether test has longer rows."""
-        return False
+        """Whether test has longer rows."""
+        return bool(self.longer) and getattr(self, self.longer) is not None
 
     def draw(self, rng: np.random.Generator, rows: int, longer: bool) -> Rows:
         """Draw rows; `longer` ones only if `draws_longer`."""
@@ -238,22 +239,6 @@ class GeneratedRows(Corpus):
         train = self._part("train", self.rows, [test, validation])
         self.parts = {"train": train, "validation": validation, "test": test}
 
-    def digest(self) -> str:
-        """Return a SHA-256 of every setting that determines the rows."""
-        return digest_of({"name": self.name, "version": self.version, **asdict(self)})
-
-    def count(self, seed: int) -> dict[str, dict[str, Any]]:
-        """Return the rows of each part, their tokens, and the answers in all rows."""
-        parts: Any = self.parts
-        return {
-            part: {
-                "rows": len(rows.tokens),
-                "tokens of a row": rows.tokens.shape[1],
-                "answers": int((rows.targets != PADDING).sum()),
-            }
-            for part, rows in parts.items()
-        }
-
     def _part(self, part: str, size: int, others: Sequence[Rows]) -> Rows:
         """Draw rows that are in no other part."""
         rng = np.random.default_rng((self.seed, *part.encode()))
@@ -275,6 +260,22 @@ class GeneratedRows(Corpus):
                 )
         return Rows(*(np.concatenate(arrays)[:size] for arrays in zip(*chunks, strict=True)))
 
+    def digest(self) -> str:
+        """Return a SHA-256 of every setting that determines the rows."""
+        return digest_of({"name": self.name, "version": self.version, **asdict(self)})
+
+    def count(self, seed: int) -> dict[str, dict[str, Any]]:
+        """Return the rows of each part, their tokens, and the answers in all rows."""
+        parts: Any = self.parts
+        return {
+            part: {
+                "rows": len(rows.tokens),
+                "tokens of a row": rows.tokens.shape[1],
+                "answers": int((rows.targets != PADDING).sum()),
+            }
+            for part, rows in parts.items()
+        }
+
 
 def _fingerprints(tokens: np.ndarray) -> np.ndarray:
     """Return a 64-bit number per row (N, T); rows that differ only by zeros at the end share it."""
@@ -282,7 +283,7 @@ def _fingerprints(tokens: np.ndarray) -> np.ndarray:
     return (tokens.astype(np.uint64) * (2 * factors + 1)).sum(axis=1, dtype=np.uint64)
 
 
-def _check(key: str, value: int, fits: bool, expected: str) -> None:
+def _check(key: str, value: int | None, fits: bool, expected: str) -> None:
     if not fits:
         raise RequestError(f"data.{key}: expected {expected}, got {value}.")
 
@@ -308,27 +309,21 @@ class AssociativeRecall(GeneratedRows):
         _check("vocabulary", self.vocabulary, self.vocabulary >= least, what)
 
     @property
-    def chance(self) -> float:
-        """Return the accuracy of guessing one of the row's values."""
-        return 1 / self.pairs
-
-    @property
     def token_names(self) -> Sequence[str]:
         """Return `_` for the filler, `k1`, `k2`, ... for keys and `v1`, `v2`, ... for values."""
         half = self.vocabulary // 2
         keys = [f"k{number}" for number in range(1, half)]
         return ["_", *keys, *(f"v{number}" for number in range(1, self.vocabulary - half + 1))]
 
+    @property
+    def chance(self) -> float:
+        """Return the accuracy of guessing one of the row's values."""
+        return 1 / self.pairs
+
     def draw(self, rng: np.random.Generator, rows: int, longer: bool) -> Rows:  # noqa: D102
-        return associative_recall(
-            rng,
-            rows,
-            vocabulary=self.vocabulary,
-            length=self.length,
-            pairs=self.pairs,
-            power=self.power,
-            random_fillers=self.random_fillers,
-        )
+        sizes = {"vocabulary": self.vocabulary, "length": self.length, "pairs": self.pairs}
+        fillers = self.random_fillers
+        return associative_recall(rng, rows, **sizes, power=self.power, random_fillers=fillers)
 
 
 @dataclass(kw_only=True, eq=False)
@@ -341,15 +336,12 @@ class Induction(GeneratedRows):
 
     name: ClassVar[str] = "induction"
     origin: ClassVar[str] = "made by this project, after the induction heads of Gu and Dao (2023)"
+    longer: ClassVar[str] = "test_length"
 
     def __post_init__(self) -> None:
-        if self.test_length is not None:
-            fits, least = self.test_length > self.length, f"more than data.length={self.length}"
-            _check("test_length", self.test_length, fits, f"{least}, or null")
-
-    @property
-    def draws_longer(self) -> bool:  # noqa: D102
-        return self.test_length is not None
+        fits = self.test_length is None or self.test_length > self.length
+        what = f"more than data.length={self.length}, or null"
+        _check("test_length", self.test_length, fits, what)
 
     @property
     def token_names(self) -> Sequence[str]:
@@ -387,9 +379,8 @@ class SelectiveCopy(GeneratedRows):
         return [*map(str, range(self.vocabulary - 2)), "_", "?"]
 
     def draw(self, rng: np.random.Generator, rows: int, longer: bool) -> Rows:  # noqa: D102
-        return selective_copy(
-            rng, rows, vocabulary=self.vocabulary, length=self.length, symbols=self.symbols
-        )
+        sizes = {"vocabulary": self.vocabulary, "length": self.length, "symbols": self.symbols}
+        return selective_copy(rng, rows, **sizes)
 
 
 @dataclass(kw_only=True, eq=False)
@@ -404,18 +395,15 @@ class Copy(GeneratedRows):
 
     name: ClassVar[str] = "copy"
     origin: ClassVar[str] = "made by this project, after Kazemnejad et al. (2023)"
+    longer: ClassVar[str] = "test_longest"
     backwards: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         fits = self.shortest <= self.longest
         _check("shortest", self.shortest, fits, f"at most data.longest={self.longest}")
-        if self.test_longest is not None:
-            fits, least = self.test_longest > self.longest, f"more than data.longest={self.longest}"
-            _check("test_longest", self.test_longest, fits, f"{least}, or null")
-
-    @property
-    def draws_longer(self) -> bool:  # noqa: D102
-        return self.test_longest is not None
+        fits = self.test_longest is None or self.test_longest > self.longest
+        what = f"more than data.longest={self.longest}, or null"
+        _check("test_longest", self.test_longest, fits, what)
 
     @property
     def token_names(self) -> Sequence[str]:
@@ -430,14 +418,8 @@ class Copy(GeneratedRows):
         shortest, longest = self.shortest, self.longest
         if longer and self.test_longest:
             shortest, longest = longest + 1, self.test_longest
-        return rewriting(
-            rng,
-            rows,
-            backwards=self.backwards,
-            symbols=self.different,
-            shortest=shortest,
-            longest=longest,
-        )
+        sizes = {"symbols": self.different, "shortest": shortest, "longest": longest}
+        return rewriting(rng, rows, backwards=self.backwards, **sizes)
 
 
 @dataclass(kw_only=True, eq=False)

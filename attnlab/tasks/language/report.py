@@ -46,17 +46,17 @@ def _text_report(task: Any, part: str, own: Stream, scores: Scores, stride: int 
     """
     train, size = task.data.parts["train"], task.vocabulary.size
     assert isinstance(train, Stream)
-    counts = train.counts() + 1.0
     notes, tokens = [*task.data.said], own.tokens()
     if (count := len(train)) > MOST_TOKENS:
         notes.append(
-            f"The baseline {_KNESER_NEY} is counted on the last {MOST_TOKENS:,} of {count:,} "
-            "tokens of train: all would take too long."
+            f"The baselines are counted on the last {MOST_TOKENS:,} of {count:,} tokens of train: "
+            "all would take too long."
         )
-    last = train.tokens(slice(-MOST_TOKENS, None))
+    counted = train.tokens(slice(-MOST_TOKENS, None))
+    counts = np.bincount(counted, minlength=size) + 1.0
     nats = {
         "unigram": -np.log(counts / counts.sum())[tokens],
-        _KNESER_NEY: KneserNey(last, _ORDER, size).nats(tokens),
+        _KNESER_NEY: KneserNey(counted, _ORDER, size).nats(tokens),
     }
     words = task.corpus.words(bytes(task.corpus.parts[part]))
     metrics = _text_measures(float(scores.losses.sum(dtype=np.float64)), own, words)

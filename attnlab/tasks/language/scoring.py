@@ -18,7 +18,6 @@ class Scores(NamedTuple):
 
     losses: np.ndarray  # -ln of the probability of the target, in nats
     tokens: np.ndarray  # the most probable token
-    probabilities: np.ndarray  # its probability
     known: np.ndarray  # bool: whether there is a target
 
     @property
@@ -28,7 +27,7 @@ class Scores(NamedTuple):
 
 
 class Scorer:
-    """Scores windows or rows, with a compiled function for each of the two.
+    """Scores windows or rows by a compiled function.
 
     Args:
         model: a `LanguageModel` or `MaskedWordModel`, used with its current weights, without
@@ -37,34 +36,23 @@ class Scorer:
 
     def __init__(self, model: Any) -> None:
         self.model = model
-        shapes = [
-            tf.TensorSpec((None, size), tf.int32) for size in (model.fixed_length, None, None)
-        ]
-        self._everywhere = compiled(self._of_windows, False, shapes)
-        self._at_places = compiled(self._of_rows, False, shapes)
+        sizes = (model.fixed_length, None, None)
+        shapes = [tf.TensorSpec((None, size), tf.int32) for size in sizes]
+        self._score = compiled(self._scores, False, shapes)
 
     def __call__(self, asked: Asked) -> Scores:
         """Score windows or rows."""
         size = _VALUES // (asked.targets.shape[1] * self.model.vocabulary)
         size = min(max(size, 1), _TOGETHER)
-        scores = self._everywhere if asked.everywhere else self._at_places
         parts = []
         for at in range(0, len(asked.tokens), size):
             batch = (array[at : at + size] for array in (asked.tokens, asked.targets, asked.places))
-            parts.append([np.asarray(array) for array in scores(*batch)])
-        losses, tokens, shares = map(np.concatenate, zip(*parts, strict=True))
-        return Scores(losses, tokens, shares, asked.known)
+            parts.append([np.asarray(array) for array in self._score(*batch)])
+        losses, tokens = map(np.concatenate, zip(*parts, strict=True))
+        return Scores(losses, tokens, asked.known)
 
-    def _of_windows(self, tokens, targets, places):
-        return self._of_logits(self.model(tokens, training=False), targets)
-
-    def _of_rows(self, tokens, targets, places):
-        return self._of_logits(self.model.logits_at(tokens, places, training=False), targets)
-
-    @staticmethod
-    def _of_logits(logits, targets):
+    def _scores(self, tokens, targets, places):
+        logits = self.model.logits_at(tokens, places, training=False)
         known = tf.cast(targets != PADDING, tf.float32)
         losses = tf.nn.sparse_softmax_cross_entropy_with_logits(tf.maximum(targets, 0), logits)
-        best = tf.argmax(logits, axis=-1, output_type=tf.int32)
-        shares = tf.exp(tf.reduce_max(logits, axis=-1) - tf.reduce_logsumexp(logits, axis=-1))
-        return losses * known, best, shares
+        return losses * known, tf.argmax(logits, axis=-1, output_type=tf.int32)

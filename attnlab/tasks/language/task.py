@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -32,14 +33,6 @@ if TYPE_CHECKING:
 
 _FILE, _TOKENIZER = "language.json", "tokenizer.json"
 _BLOCK = 1 << 20  # tokens that are compared to find a text of a single one
-# Settings that rows don't have, with their usual values.
-_OF_TEXTS = {
-    "tokenizer": "char",
-    "vocabulary": 4000,
-    "min_count": 1,
-    "context": 64,
-    "windows": None,
-}
 
 
 class LanguageTask(Task):
@@ -174,10 +167,12 @@ class LanguageTask(Task):
     def check(self, attention: Callable[..., Attention], model: Option) -> None:
         """Raise the errors of `build` without a corpus, and those of settings without effect."""
         if isinstance(self.corpus, GeneratedRows):
-            kind, size, min_count = self._text.values()
-            given = (kind, size, min_count, self.context, self.windows)
-            for (name, usual), value in zip(_OF_TEXTS.items(), given, strict=True):
-                if value != usual:
+            tokenizer, vocabulary, min_count = self._text.values()
+            given = {"tokenizer": tokenizer, "vocabulary": vocabulary, "min_count": min_count}
+            given |= {"context": self.context, "windows": self.windows}
+            defaults = inspect.signature(LanguageTask).parameters
+            for name, value in given.items():
+                if value != defaults[name].default:
                     raise RequestError(
                         f"task.{name}={value}: it has no effect with data={self.corpus.name}, "
                         "whose rows are made of symbols."

@@ -89,12 +89,12 @@ def test_discounts_come_from_counts_of_counts():
 
 
 def test_texts_may_be_short_or_long(monkeypatch):
-    few = text(1, 3)
+    few, model = text(1, 3), KneserNey(TRAIN, 3, V)
     assert np.array_equal(KneserNey(few, 7, V).nats(TRAIN), KneserNey(few, 3, V).nats(TRAIN))
-    assert KneserNey(TRAIN, 3, V).nats(TRAIN[:0]).shape == (0,)
-    expected = KneserNey(TRAIN[-100:], 3, V).nats(few)
-    monkeypatch.setattr(module, "MOST_TOKENS", 100)
-    assert np.array_equal(KneserNey(TRAIN, 3, V).nats(few), expected)
+    assert model.nats(TRAIN[:0]).shape == (0,)
+    expected = model.nats(text(5, 61))
+    monkeypatch.setattr(module, "_BLOCK", 7)
+    assert np.array_equal(model.nats(text(5, 61)), expected)
 
 
 @pytest.mark.realdata

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +13,6 @@ from attnlab.attention.none import NoAttention
 from attnlab.config.options import option_content
 from attnlab.config.sections import Option
 from attnlab.errors import RequestError
-from attnlab.tasks.language import task as language_task
 from attnlab.tasks.language.data import PADDING, Rows, Stream, asked_rows
 from attnlab.tasks.language.task import LanguageTask
 from attnlab.tasks.language.text.vocabulary import Symbols
@@ -128,7 +128,8 @@ def test_a_task_of_rows_has_the_corpus_symbols_and_its_longest_row():
 
 def test_rows_have_no_settings_of_texts():
     content = option_content("task", "language")
-    assert {name: content[name] for name in language_task._OF_TEXTS} == language_task._OF_TEXTS
+    defaults = inspect.signature(LanguageTask).parameters
+    assert all(content[name] == p.default for name, p in defaults.items() if name in content)
     task = LanguageTask(corpus=Echo(), cache=Path("."), tokenizer="bpe")
     with pytest.raises(RequestError, match=r"task.tokenizer=bpe: .* no effect with data=echo"):
         task.check(NoAttention, Option("rnn", {}))

@@ -308,7 +308,7 @@ def test_unknown_tokens_have_no_bits_per_byte():
 def test_a_long_window_has_fewer_places_than_tokens():
     asked = Asked(*(np.tile(np.arange(700, dtype=np.int32), (3, 1)) for _ in range(3)))
     losses = np.tile(np.arange(700, dtype=np.float32), (3, 1))
-    found = by_position(asked, Scores(losses, losses, losses, asked.known))
+    found = by_position(asked, Scores(losses, losses, asked.known))
     assert len(found["by_position"]) == 256 and found["tokens_before"][-1] == 700
     assert found["by_position"] == [place - 1 for place in found["tokens_before"]]
 
