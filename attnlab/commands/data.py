@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import os
 from collections.abc import Sequence
@@ -13,12 +14,13 @@ from rich.table import Table
 from rich.text import Text
 
 from attnlab.commands.options import form_options
-from attnlab.config.options import option_content
+from attnlab.config.options import option_class, option_content, options
 from attnlab.config.parsing import read_value
 from attnlab.config.rules import check_rule, did_you_mean, read_rule
 from attnlab.errors import RequestError
 from attnlab.process import variable
-from attnlab.tasks.catalog import Catalog, Row, Sheet, Stored
+from attnlab.tasks.data import statistics
+from attnlab.tasks.data.corpus import Corpus
 from attnlab.tasks.declaration import load
 from attnlab.tasks.kinds import kinds
 from attnlab.terminal import plain_console, plain_table
@@ -68,17 +70,19 @@ def list_command(
     cache = _cache(data)
     if name is None:
         return _list_all(cache, form)
-    catalog, stored = _made(
-        name, [*settings, *([f"path={json.dumps(path, ensure_ascii=False)}"] if path else [])]
-    )
-    from attnlab.run.console import screen
+    words = [*settings, *([f"path={json.dumps(path, ensure_ascii=False)}"] if path else [])]
+    corpus = _make(name, words)
+    row: dict[str, Any] = _describe(name, corpus, cache)
+    if not corpus.fetchable or corpus.location(cache) is not None:
+        from attnlab.run.console import screen
 
-    row = _row(catalog, stored, cache)
-    with screen() as shown:
-        row |= catalog.count(stored, cache, seed, shown.working)
+        with screen() as shown:
+            corpus.open(cache, shown.working)
+            parts = statistics.count(corpus, seed)  # which may add notes
+        row |= {"notes": list(corpus.notes), "parts": parts}
     if form == "json":
         return click.echo(json.dumps(row, indent=2))
-    return _show(row, catalog.sheet(row))
+    return _show(row)
 
 
 @command.command("fetch")
@@ -89,15 +93,15 @@ def fetch_command(name: str, settings: tuple[str, ...], data: str | None) -> Non
     """Download NAME into the cache, unless it is there already."""
     from attnlab.run.console import screen
 
-    (_, stored), cache = _made(name, settings), _cache(data)
-    if not stored.fetchable:
-        there = [each for each in _catalogs() if _made(each)[1].fetchable]
+    corpus, cache = _make(name, settings), _cache(data)
+    if not corpus.fetchable:
+        fetchable = [name for name in _data_sets() if _make(name).fetchable]
         raise RequestError(
-            f"NAME: {name} can't be downloaded. Data to download: {', '.join(there)}."
+            f"NAME: {name} can't be downloaded. Data to download: {', '.join(fetchable)}."
         )
     with screen() as shown:
-        stored.open(cache, shown.working)
-    for line in (f"{name} is in {stored.location(cache)}", stored.origin, stored.license):
+        corpus.find(cache, shown.working)
+    for line in (f"{name} is in {corpus.location(cache)}", corpus.origin, corpus.license):
         click.echo(line)
 
 
@@ -106,86 +110,82 @@ def _cache(data: str | None) -> Path:
     return Path(data or variable("ATTNLAB_DATA") or "~/.cache/attnlab").expanduser()
 
 
-def _catalogs() -> dict[str, Catalog]:
-    """Map the name of each data set to the catalog of its kind."""
-    found = [load(kind.data.catalog) for kind in kinds() if kind.data.catalog]
-    return {name: catalog for catalog in found for name in catalog.names()}
+def _data_sets() -> dict[str, str]:
+    """Map the name of each data set to the config group that has its settings."""
+    corpora = dict.fromkeys(sorted(options("data")), "data")
+    return corpora | {name: "task" for kind in kinds() for name in kind.data.corpora}
 
 
-def _made(name: str, words: Sequence[str] = ()) -> tuple[Catalog, Stored]:
-    """Find data by name, with its catalog; `words` are `SETTING=VALUE`, values as in YAML.
+def _make(name: str, words: Sequence[str] = ()) -> Corpus:
+    """Make a data set; `words` are `SETTING=VALUE`, values as in YAML.
 
     Raises:
-        RequestError: No data or setting has this name, or a value breaks its rule.
+        RequestError: no data or setting has this name, or a value breaks its rule.
     """
-    catalogs = _catalogs()
-    if name not in catalogs:
-        hint = did_you_mean(name, [*catalogs])
-        raise RequestError(f"NAME: expected one of {', '.join(catalogs)}, got {name}.{hint}")
-    catalog = catalogs[name]
-    content = option_content(catalog.group, name) or {}
-    settings = catalog.settings or [k for k in content if k not in ("name", "rules", "_target_")]
-    given = {}
+    groups = _data_sets()
+    if name not in groups:
+        hint = did_you_mean(name, [*groups])
+        raise RequestError(f"NAME: expected one of {', '.join(groups)}, got {name}.{hint}")
+    group, content = groups[name], option_content(groups[name], name) or {}
+    paths = {name: path for kind in kinds() for name, path in kind.data.corpora.items()}
+    made_by = load(paths[name]) if group == "task" else option_class("data", name)
+    settings = {key: content[key] for key in inspect.signature(made_by).parameters}
     for word in words:
-        key, equals, value = word.removeprefix(f"{catalog.group}.").partition("=")
+        key, equals, value = word.removeprefix(f"{group}.").partition("=")
         if not equals or key not in settings:
             raise RequestError(
                 f"{word}: expected SETTING=VALUE with a setting of {name}: {', '.join(settings)}."
             )
-        given[key] = read_value(f"{catalog.group}.{key}", value)
-    for key, value in given.items():
-        where = f"{catalog.group}.{key}"
-        check_rule(where, value, read_rule(where, content.get("rules", {}).get(key, {})))
-    return catalog, catalog.make(name, given)
+        where = f"{group}.{key}"
+        settings[key] = read_value(where, value)
+        check_rule(where, settings[key], read_rule(where, content.get("rules", {}).get(key, {})))
+    return made_by(**settings)
+
+
+def _describe(name: str, corpus: Corpus, cache: Path) -> dict[str, str]:
+    """Describe data: what it is, and where it is or how to get it."""
+    where = f"give {corpus.needs}" if corpus.needs else "part of attnlab"
+    if corpus.fetchable:
+        where = f"not downloaded: attnlab data fetch {name}"
+    return {
+        "name": name,
+        "items": f"{corpus.noun}s",
+        "where": str(corpus.location(cache) or where),
+        "origin": corpus.origin,
+        "license": corpus.license,
+    }
 
 
 def _list_all(cache: Path, form: str) -> None:
     """Print a table with a row for each data set."""
-    made = map(_made, _catalogs())
-    rows = [(catalog.about(stored), _row(catalog, stored, cache)) for catalog, stored in made]
+    rows = [_describe(name, _make(name), cache) for name in _data_sets()]
     if form == "json":
-        return click.echo(json.dumps([row for _, row in rows], indent=2, ensure_ascii=False))
+        return click.echo(json.dumps(rows, indent=2, ensure_ascii=False))
     table = Table(box=None, padding=(0, 2, 1, 0), pad_edge=False)
     for heading in ("data", "what", "where", "from and licence"):
         # No minimum width: rich would cut a letter off the lines of other columns.
         table.add_column(heading, overflow="fold", no_wrap=heading in ("data", "what"))
-    for about, row in rows:
-        where, terms = Text(_home(row["where"])), Text(f"{row['origin']}\n{row['license']}")
-        table.add_row(row["name"], "-".join(about.values()), where, terms)
+    for row in rows:
+        terms = Text(f"{row['origin']}\n{row['license']}")
+        table.add_row(row["name"], row["items"], Text(_home(row["where"])), terms)
     console = plain_console(width=_WIDTH)
     console.print(table)
     return console.print("attnlab data list NAME counts what is in NAME.")
 
 
-def _row(catalog: Catalog, stored: Stored, cache: Path) -> dict[str, Any]:
-    """Describe data: what it is, and where it is or how to get it."""
-    where = f"give {stored.needs}" if stored.needs else "part of attnlab"
-    if stored.fetchable:
-        where = f"not downloaded: attnlab data fetch {stored.name}"
-    return {
-        "name": stored.name,
-        **catalog.about(stored),
-        "where": str(stored.location(cache) or where),
-        "origin": stored.origin,
-        "license": stored.license,
-    }
-
-
-def _show(row: Row, sheet: Sheet) -> None:
+def _show(row: dict[str, Any]) -> None:
     """Print where data comes from, and what is in it."""
     console = plain_console(width=_WIDTH)
-    console.print(f"{row['name']}, {sheet.what}: {row['origin']}")
+    console.print(f"{row['name']}, {row['items']}: {row['origin']}")
     console.print(f"licence: {row['license']}")
     console.print(f"where: {_home(row['where'])}", soft_wrap=True)
-    for line in [*(f"note: {note}" for note in row.get("notes", [])), *sheet.above]:
-        console.print(line)
-    if sheet.rows:
-        table = plain_table(sheet.header, sheet.header[:1])
-        for cells in sheet.rows:
+    for note in row.get("notes", []):
+        console.print(f"note: {note}")
+    if "parts" in row:
+        table = plain_table(["", *row["parts"]], [""])
+        for cells in statistics.table(row["parts"]):
             table.add_row(*cells)
         console.print(table)
-    for line in sheet.below:
-        console.print(_home(line), soft_wrap=True)
 
 
 def _home(text: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from attnlab.attention.base import Attention
     from attnlab.config.sections import Option
     from attnlab.records.run_directory import RunDirectory
-    from attnlab.views.records import Epochs, Figure, Record, Text
+    from attnlab.views.records import Epochs, Figure, Record
 
 
 class TaskData(ABC):
@@ -326,34 +326,8 @@ class ReportedRun(Protocol):
     metrics: Mapping[str, Any]
     room: int
 
-    def task(self) -> Task:
-        """Return the saved task of the run, without the data.
-
-        Raises:
-            RequestError: no weights can be read, or the task's own files can't be read.
-        """
-
-    def load_data(self) -> None:
-        """Load the data of the task.
-
-        Raises:
-            RequestError: the data can't be read, or have changed since the run.
-        """
-
-    def models(self, most: int) -> Iterator[tuple[int, keras.Model]]:
-        """Yield at most `most` epochs, the first and the last included, and the model of each.
-
-        Epochs whose weights can't be read are left out.
-
-        Raises:
-            RequestError: no epoch's weights can be read.
-        """
-
     def epochs(self, numbers: Sequence[int]) -> Epochs:
         """Return these epochs for a slider, which starts at the best one."""
-
-    def problems(self) -> list[Text]:
-        """Return a paragraph about each thing that was left out."""
 
 
 @dataclass(frozen=True)

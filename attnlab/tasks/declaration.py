@@ -108,11 +108,11 @@ class KindData:
 
     Attributes:
         takes_corpus: whether its tasks take a corpus from the group `data`.
-        catalog: path of a `Catalog`; None if all data are part of the package or the user's files.
+        corpora: task -> path of the `Corpus` of its files, whose settings are among the task's.
     """
 
     takes_corpus: bool = False
-    catalog: str | None = None
+    corpora: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,8 @@ from command_line import CONF, Outcome
 from download_server import serving
 
 from attnlab.cli import main
-from attnlab.config.options import options
-from attnlab.tasks.catalog import make_corpus
+from attnlab.config.options import CONFIG_DIR, option_content, options
+from attnlab.tasks.data.statistics import make_corpus
 
 TABS = "".join(f"The number {n}.\tDie Zahl {n}.\n" for n in range(40)) + "The number 1.\tDie 1.\n"
 
@@ -167,3 +167,47 @@ def test_a_bad_file_gets_one_sentence(data, folder):
     assert (outcome.code, outcome.out) == (2, "")
     assert "deu.txt, line 2: expected English, a tab, German" in outcome.err
     assert outcome.err.count("\n") == 1
+
+
+def test_counts_of_classes_and_notes(data, folder):
+    lines = "".join(f"the text {n},[{'ab'[n % 2]}]\n" for n in range(20))
+    (folder / "t.csv").write_text(f"text,label\n{lines}")
+    (folder / "u.csv").write_text("text,label\nthe text 0,[a]\nnew,[b]\n")
+    words = ("list", "table", "path=t.csv", "test_path=u.csv")
+    row = json.loads(data(*words, "--json").out)
+    assert row["items"] == "texts" and row["where"] == "t.csv"
+    assert row["notes"] == ["1 of 20 texts of train are also in a later part; they stay."]
+    assert row["parts"]["test"] == {
+        **{"texts": 2, "words, mean": 2.0, "words, most": 3, "words not in train": 0.5},
+        **{"class [a]": 1, "class [b]": 1},
+    }
+    out = data(*words).out
+    assert "note: 1 of 20 texts of train" in out and "class [a]" in out
+
+
+def test_many_classes_are_not_all_listed(data, folder):
+    lines = "".join(f"text {n},{n % 40:02}\n" for n in range(160))
+    (folder / "t.csv").write_text(f"text,label\n{lines}")
+    out = data("list", "table", "path=t.csv").out
+    assert "class 29 " in out and "class 30 " not in out and "and 10 more classes" in out
+
+
+def test_generated_tasks_are_counted(data):
+    out = data("list", "associative_recall", "rows=100", "pairs=2", "length=8").out
+    rows = [line.split() for line in out.splitlines()]
+    assert ["answers", "200", "2,000", "2,000"] in rows
+
+
+def test_series_are_counted_by_name(data, folder):
+    times = (f"2016-07-01 {hour:02}:00:00,{hour}.5" for hour in range(24))
+    (folder / "ETTh1.csv").write_text("\n".join(["date,OT", *times]))
+    row = json.loads(data("list", "ett", "path=.", "series=ETTh1", "--json").out)
+    assert row["parts"]["ETTh1"]["rows"] == 24 and row["parts"]["ETTh1"]["as published"] == "no"
+
+
+def test_a_corpus_of_the_users_own_class_is_listed(data, folder, monkeypatch):
+    (folder / "data").mkdir()
+    content = option_content("data", "agreement")
+    (folder / "data/mine.yaml").write_text(yaml.safe_dump({**content, "name": "mine"}))
+    monkeypatch.setenv(CONFIG_DIR, str(folder))
+    assert "\nmine " in data("list").out

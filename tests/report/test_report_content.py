@@ -14,7 +14,7 @@ from attnlab.compare.shown import colours_of
 from attnlab.errors import RequestError
 from attnlab.records.run_directory import list_runs
 from attnlab.report.content import runs_page
-from attnlab.report.reported_run import _spread, reported_runs
+from attnlab.report.reported_run import reported_runs
 from attnlab.report.results import result_sentence
 from attnlab.tasks.declaration import load
 from attnlab.tasks.kinds import kinds
@@ -192,11 +192,10 @@ def test_missing_forecasts_are_reported(one, content):
     assert "no attention" in [curve.label for curve in parts(page, "Forecasts", Curves)[0].curves]
 
 
-def test_missing_weights_and_environments_are_reported(one):
+def test_a_missing_environment_is_reported(one):
     path, runs = one
     (path / "environment.json").write_text("{")
     text = page_text(made(runs))
-    assert "The maps are missing" in text and "has no saved weights" in text
     assert f"environment.json is missing or damaged: sunspots/bahdanau/{path.name}." in text
 
 
@@ -269,18 +268,3 @@ def test_a_hostile_run_folder_stays_text(tmp_path):
 def test_every_kind_gives_the_sections_of_its_page():
     for kind in kinds():
         assert all(map(callable, load(kind.views).sections.values()))
-
-
-@pytest.mark.parametrize(
-    ("saved", "best", "most", "expected"),
-    [
-        ([1, 2, 3], 2, 30, [1, 2, 3]),
-        (range(1, 101), 50, 5, [1, 34, 50, 67, 100]),
-        (range(1, 101), 100, 5, [1, 26, 50, 75, 100]),
-        (range(5, 10), None, 2, [5, 9]),
-    ],
-)
-def test_the_first_the_best_and_the_last_of_many_epochs_are_shown(saved, best, most, expected):
-    found = _spread(list(saved), best, most)
-    assert len(found) <= most and found == pytest.approx(expected, abs=1)
-    assert {saved[0], saved[-1], best or saved[0]} <= {*found}

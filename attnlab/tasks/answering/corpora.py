@@ -10,8 +10,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from attnlab.errors import RequestError
-from attnlab.tasks.catalog import corpus_catalog
-from attnlab.tasks.data import statistics
 from attnlab.tasks.data.builtin import rows
 from attnlab.tasks.data.corpus import Corpus
 from attnlab.tasks.data.published import Published
@@ -255,8 +253,3 @@ def _text(content: Any, key: str, where: str) -> str:
     if not isinstance(text, str) or not text.strip() or re.search("[\ud800-\udfff]", text):
         raise RequestError(f'{where}: expected a text as its "{key}", got {text!a:.60}.')
     return text
-
-
-CATALOG = corpus_catalog(
-    QuestionCorpus, "about texts", statistics.count, lambda row: statistics.table(row["parts"])
-)

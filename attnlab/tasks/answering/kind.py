@@ -64,9 +64,6 @@ KIND = Kind(
             "": f"{_ASK}, or train with attention={{other}}, then attnlab compare",
         },
     ),
-    data=KindData(
-        takes_corpus=True,
-        catalog=f"{_HERE}.corpora:CATALOG",
-    ),
+    data=KindData(takes_corpus=True),
     views=f"{_HERE}.shown:VIEWS",
 )

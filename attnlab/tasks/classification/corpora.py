@@ -15,8 +15,6 @@ from typing import NamedTuple
 import numpy as np
 
 from attnlab.errors import RequestError
-from attnlab.tasks.catalog import corpus_catalog
-from attnlab.tasks.data import statistics
 from attnlab.tasks.data.builtin import rows
 from attnlab.tasks.data.corpus import Corpus
 from attnlab.tasks.data.published import Published
@@ -519,11 +517,3 @@ def _number_images(part: str, pixels: np.ndarray, labels: Sequence[str]) -> list
         LabelledImage(f"{part} {number}", image, label)
         for number, (image, label) in enumerate(zip(pixels, labels, strict=True))
     ]
-
-
-CATALOG = corpus_catalog(
-    (TextCorpus, ImageCorpus),  # type: ignore[arg-type]
-    "with classes",
-    statistics.count,
-    lambda row: statistics.table(row["parts"]),
-)

@@ -66,10 +66,7 @@ KIND = Kind(
             ),
         },
     ),
-    data=KindData(
-        takes_corpus=True,
-        catalog=f"{_HERE}.corpora:CATALOG",
-    ),
+    data=KindData(takes_corpus=True),
     views=f"{_HERE}.shown:VIEWS",
     vocabulary_map=VocabularyMap(
         name="vocabulary",

@@ -64,7 +64,7 @@ KIND = Kind(
         },
     ),
     data=KindData(
-        catalog=f"{_HERE}.data.ett_files:CATALOG",
+        corpora={"ett": f"{_HERE}.data.ett_files:EttFiles"},
     ),
     views=f"{_HERE}.shown:VIEWS",
 )

@@ -64,7 +64,7 @@ KIND = Kind(
             "": "attnlab generate {run}, or train with attention={other}, then attnlab compare",
         },
     ),
-    data=KindData(takes_corpus=True, catalog=f"{_HERE}.catalog:CATALOG"),
+    data=KindData(takes_corpus=True),
     views=f"{_HERE}.shown:VIEWS",
 )
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 import numpy as np
 
@@ -11,20 +11,14 @@ from attnlab.errors import RequestError
 from attnlab.tasks.base import ReportedRun
 from attnlab.views.records import (
     AttentionMap,
-    Frame,
     ImageMap,
     Record,
     ShadedText,
-    Slider,
     Text,
     tabs,
 )
 
-if TYPE_CHECKING:
-    import keras
-
-_MOST_EPOCHS, _MOST_HEADS = 30, 8
-Found = TypeVar("Found")
+_MOST_HEADS = 8
 Item = TypeVar("Item", AttentionMap, ShadedText, ImageMap)
 
 
@@ -56,77 +50,6 @@ def records_by_run(
         except RequestError as error:
             choices[run.label] = [Text(f"{what} are missing: {error}", "warning")]
     return tabs(choices, named=named)
-
-
-class Learned(NamedTuple):
-    """The same items at each epoch, with the weights that the model gave them."""
-
-    epochs: list[int]
-    frames: list[list[Any]]  # the items of each epoch
-    heads: int
-
-
-def learned_records(
-    run: ReportedRun,
-    by_epoch: Callable[[ReportedRun], Learned],
-    best: Callable[[ReportedRun], Learned | None],
-    record: Callable[[Sequence[Any], Sequence[str]], Frame],
-) -> list[Record]:
-    """Return a slider over a run's epochs, and warnings about missing ones.
-
-    Args:
-        run: the run.
-        by_epoch: returns its epochs; raises `RequestError` if weights or data can't be read.
-        best: returns only the best epoch, or None; called if `by_epoch` fails.
-        record: makes the record of an epoch from its items and the names of their maps.
-
-    Raises:
-        RequestError: no epoch is known.
-    """
-    (epochs, frames, heads), problems = by_epoch_or_best(run, by_epoch, best)
-    frames = fitting(frames, run.room)
-    names = map_names(heads, len(frames[0][0].weights))
-    slider = Slider(run.epochs(epochs), [[record(items, names)] for items in frames])
-    return [slider, *problems, *run.problems()]
-
-
-def by_epoch_or_best(
-    run: ReportedRun,
-    by_epoch: Callable[[ReportedRun], Found],
-    best: Callable[[ReportedRun], Found | None],
-) -> tuple[Found, list[Record]]:
-    """Return the result of `by_epoch`; if it fails, that of `best` and a warning.
-
-    Raises:
-        RequestError: both fail.
-    """
-    try:
-        return by_epoch(run), []
-    except RequestError as error:
-        found = best(run)
-        if found is None:
-            raise
-        return found, [Text(f"Only the best epoch is known: {error}", "warning")]
-
-
-def attention_by_epoch(
-    run: ReportedRun, items: np.ndarray
-) -> Iterator[tuple[int, keras.Model, np.ndarray]]:
-    """Yield epochs of a run, the model of each, and its float32 attention weights on some items.
-
-    Raises:
-        RequestError: the run has no weights, or no epoch's weights can be read.
-    """
-    # Reading the run's task has suppressed TensorFlow's notices by now.
-    from attnlab.training.steps import compiled
-
-    attend = None
-    for epoch, model in run.models(_MOST_EPOCHS):
-        attend = attend or compiled(model.attend, jit=False)
-        weights = attend(items)
-        if weights is None:
-            raise RequestError(f"{run.run.name}: its model has no attention weights.")
-        yield epoch, model, np.asarray(weights, np.float32)
 
 
 def mean_and_heads(weights: np.ndarray) -> np.ndarray:

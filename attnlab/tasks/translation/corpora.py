@@ -13,12 +13,10 @@ import numpy as np
 
 from attnlab.errors import RequestError
 from attnlab.records.files import existing_file
-from attnlab.tasks.catalog import corpus_catalog
 from attnlab.tasks.data import builtin
 from attnlab.tasks.data.corpus import PARTS
 from attnlab.tasks.data.published import Published
 from attnlab.tasks.data.readers import members, read_bytes, read_table, read_text
-from attnlab.tasks.data.statistics import count, table
 from attnlab.tasks.declaration import Progress
 from attnlab.tasks.translation.parallel import AlignedFiles, Pair, ParallelCorpus
 from attnlab.text.reading import decoded
@@ -121,7 +119,7 @@ class Tatoeba(ParallelCorpus):
     published = (Published("https://www.manythings.org/anki/deu-eng.zip"),)
 
     path: str | None = None
-    url: str = "https://www.manythings.org/anki/deu-eng.zip"
+    url: str | None = None
     limit: int | None = None
     validation: float = 0.1
     test: float = 0.1
@@ -339,6 +337,3 @@ class Wmt14(PublishedFiles):
     validation_set = "newstest2013"
 
     test_set: str = "newstest2014"
-
-
-CATALOG = corpus_catalog(ParallelCorpus, "translated", count, lambda row: table(row["parts"]))

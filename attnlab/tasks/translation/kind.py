@@ -64,10 +64,7 @@ KIND = Kind(
             "attnlab compare"
         },
     ),
-    data=KindData(
-        takes_corpus=True,
-        catalog=f"{_HERE}.corpora:CATALOG",
-    ),
+    data=KindData(takes_corpus=True),
     views=f"{_HERE}.shown:VIEWS",
     vocabulary_map=VocabularyMap(
         name="embeddings",

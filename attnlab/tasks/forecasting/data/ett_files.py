@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
-from typing import ClassVar
+from typing import Any
 
 from attnlab.errors import RequestError
-from attnlab.tasks.catalog import Catalog, Row, Sheet
+from attnlab.tasks.data.corpus import Corpus
 from attnlab.tasks.data.published import Published
 from attnlab.tasks.data.readers import read_bytes
 from attnlab.tasks.declaration import Progress
@@ -23,19 +23,19 @@ DIGESTS = {
 }
 
 
-@dataclass(frozen=True, kw_only=True)
-class EttFiles:
+@dataclass(kw_only=True, eq=False)
+class EttFiles(Corpus):
     """One or all of the files ETTh1.csv, ETTh2.csv, ETTm1.csv and ETTm2.csv.
 
     `path` is a folder with the files, plain or gzipped, or a single file. None downloads them from
     the folder `url`, and accepts only the published files.
     """
 
-    name: ClassVar[str] = "ett"
-    origin: ClassVar[str] = "Zhou et al. 2021 (Informer), github.com/zhouhaoyi/ETDataset"
-    license: ClassVar[str] = "CC BY-ND 4.0: share it only whole and unchanged"
-    fetchable: ClassVar[bool] = True
-    needs: ClassVar[str] = ""
+    name = "ett"
+    noun = "row"
+    origin = "Zhou et al. 2021 (Informer), github.com/zhouhaoyi/ETDataset"
+    license = "CC BY-ND 4.0: share it only whole and unchanged"
+    published = tuple(Published(f"{URL}/{name}.csv", digest) for name, digest in DIGESTS.items())
 
     series: str | None = None
     path: str | None = None
@@ -46,7 +46,7 @@ class EttFiles:
         """Return the names of the requested series."""
         return [self.series] if self.series else [*DIGESTS]
 
-    def open(self, cache: Path, progress: Progress | None = None) -> dict[str, Path]:
+    def files(self, cache: Path, progress: Progress | None = None) -> dict[str, Path]:
         """Return series -> file; download missing files into `cache`.
 
         Raises:
@@ -80,6 +80,28 @@ class EttFiles:
                 files[name] = file
         return files
 
+    def find(self, cache: Path, progress: Progress | None = None) -> Path:
+        """Return the folder or the file; download missing files."""
+        self.files(cache, progress)
+        return Path(self.path).expanduser() if self.path else cache.expanduser() / self.name
+
+    def open(self, cache: Path, progress: Progress | None = None) -> None:
+        """Find the files, for `count`."""
+        self._places = self.files(cache, progress)
+
+    def count(self, seed: int) -> dict[str, dict[str, Any]]:
+        """Return the rows of each series, its first and last time, and whether it is published."""
+        from attnlab.tasks.forecasting.data.csv_series import Form, read_panel
+
+        numbers: dict[str, dict[str, Any]] = {}
+        for name, path in self._places.items():
+            (series,) = read_panel(path, Form("OT", time_column="date")).series
+            numbers[name] = {
+                **{"rows": len(series.columns), "from": series.times[0], "to": series.times[-1]},
+                "as published": "yes" if is_published(name, path) else "no",
+            }
+        return numbers
+
     def location(self, cache: Path) -> Path | None:
         """Return the given path, or the folder of downloads; None if that is incomplete."""
         if self.path:
@@ -91,34 +113,3 @@ class EttFiles:
 def is_published(name: str, path: Path) -> bool:
     """Return whether a file, plain or gzipped, has the published content."""
     return sha256(read_bytes(path, "task.path")).hexdigest() == DIGESTS[name]
-
-
-def _count(files: EttFiles, cache: Path, seed: int, progress: Progress) -> Row:
-    """Count the rows of each available file, and check if it is the published one."""
-    from attnlab.tasks.forecasting.data.csv_series import Form, read_panel
-
-    rows = {}
-    for name, path in files.present(cache).items():
-        (series,) = read_panel(path, Form("OT", time_column="date")).series
-        ends = {"from": series.times[0], "to": series.times[-1]}
-        rows[name] = {"rows": len(series.columns), **ends, "published": is_published(name, path)}
-    return {"files": rows}
-
-
-def _sheet(row: Row) -> Sheet:
-    rows = [
-        (name, f"{own['rows']:,}", own["from"], own["to"], "yes" if own["published"] else "no")
-        for name, own in row["files"].items()
-    ]
-    return Sheet(row["series"], ("series", "rows", "from", "to", "published"), rows)
-
-
-CATALOG = Catalog(
-    group="task",
-    names=lambda: ["ett"],
-    make=lambda name, settings: EttFiles(**settings),
-    about=lambda files: {"series": f"{len(files.names)} series"},
-    count=_count,
-    sheet=_sheet,
-    settings=("series", "path", "url"),
-)
