@@ -147,7 +147,7 @@ def test_fetched_once_then_counted(data, folder):
         (("fetch",), "Missing argument 'NAME'"),
         (
             ("fetch", "book"),
-            "Data to download: squad, cifar10, fashion_mnist, imdb, ",
+            "Data to download: cifar10, fashion_mnist, imdb, ",
         ),
         (("fetch", "tatoeba", "url=nowhere"), "data.url: expected http:// or https://"),
         (("fetch", "tatoeba", "url=http://127.0.0.1:9/x"), "Without a network, set data.path"),
@@ -178,7 +178,7 @@ def test_counts_of_classes_and_notes(data, folder):
     assert row["items"] == "texts" and row["where"] == "t.csv"
     assert row["notes"] == ["1 of 20 texts of train are also in a later part; they stay."]
     assert row["parts"]["test"] == {
-        **{"texts": 2, "words, mean": 2.0, "words, most": 3, "words not in train": 0.5},
+        **{"texts": 2, "words, mean": 2.0, "words, most": 3, "words not in train": 0.25},
         **{"class [a]": 1, "class [b]": 1},
     }
     out = data(*words).out
