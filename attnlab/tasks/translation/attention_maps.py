@@ -194,7 +194,9 @@ def alignment(
             weights = weights.mean(axis=tuple(range(weights.ndim - 2)))
             merged.append(sentence._replace(weights=weights))
         return {
-            name: error_rate((predicted_links(each, shift), each.gold) for each in merged)
+            name: error_rate(
+                (predicted_links(sentence, shift), sentence.gold) for sentence in merged
+            )
             for shift, name in enumerate(("error_rate", "shifted_error_rate"))
         }
 

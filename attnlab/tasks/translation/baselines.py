@@ -26,8 +26,8 @@ def baselines(
     sources, _, _ = part.texts()
     if train is None:
         return {"copied_source": sources}
-    found = nearest_rows(train.source, part.source, len(sources), tokenizers[0].size)
-    nearest = tokenizers[1].decode([train.target[int(row)][1:] for row in found])
+    rows = nearest_rows(train.source, part.source, len(sources), tokenizers[0].size)
+    nearest = tokenizers[1].decode([train.target[int(row)][1:] for row in rows])
     return {"nearest_pair": nearest, "copied_source": sources}
 
 
@@ -44,11 +44,11 @@ def nearest_rows(train: Tokens, asked: Tokens, count: int, size: int) -> np.ndar
     idf = np.where(share > 0, 1.0 - np.log(np.maximum(share, 1e-12)), 0.0)
     memory = _unit_rows(memory.multiply(idf[None]).tocsr())
     queries = _unit_rows(_counts(asked, count, size).multiply(idf[None]).tocsr())
-    found = np.zeros(count, np.int64)
+    nearest = np.zeros(count, np.int64)
     for start in range(0, count, _CHUNK):
         similar = queries[start : start + _CHUNK] @ memory.T
-        found[start : start + _CHUNK] = np.asarray(similar.argmax(axis=1)).ravel()
-    return found
+        nearest[start : start + _CHUNK] = np.asarray(similar.argmax(axis=1)).ravel()
+    return nearest
 
 
 def _counts(rows: Tokens, first: int, size: int) -> sparse.csr_matrix:

@@ -42,8 +42,8 @@ def item_test(metric: str, pairs: Pairs, always: bool | None) -> list[ItemTest |
     runs = {run.name: run for pair in pairs for group in reversed(pair) for run in group}
     tables = {name: _texts(run) for name, run in runs.items()}
     items, _ = next(iter(tables.values()))
-    for name, (own, _) in tables.items():
-        if own != items:
+    for name, (run_items, _) in tables.items():
+        if run_items != items:
             raise NoItemTest(
                 f"no test over test items: {name} has other test items than the others"
             )

@@ -126,8 +126,8 @@ class TranslationLearner(Learner):
         if epoch % self._task.score_every == 0 or epoch == self._trainer.epochs:
             # Greedy translations of the same sentences each time.
             count = len(part.source)
-            some = min(self._task.score_sentences or count, count)
-            rows = np.linspace(0, count - 1, some).astype(int)
+            scored = min(self._task.score_sentences or count, count)
+            rows = np.linspace(0, count - 1, scored).astype(int)
             _, references, _ = part.texts()
             hypotheses = search_rows(self._task, self._search, part, rows)
             language = self._task.corpus.target_language

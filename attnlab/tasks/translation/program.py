@@ -173,8 +173,8 @@ class TranslationProgram:
         self.optimizer.apply(gradients, variables)
         return loss, count
 
-    def _train_on_devices(self, *given):
-        return self._copies.first(self._copies.strategy.run(self._step_on_device, given))
+    def _train_on_devices(self, *inputs):
+        return self._copies.first(self._copies.strategy.run(self._step_on_device, inputs))
 
     def _step_on_device(self, source, target, rate, step, seeds):
         """Do what `_train_step` does, but with the values of this device's copies."""
@@ -184,8 +184,8 @@ class TranslationProgram:
         count = tf.reduce_sum(tf.cast(target[:, 1:] != PAD, tf.float32))
 
         def gradients(part):
-            own = stored_in(self.generators.states, self._draws.variables)
-            with own, substituted_values(variables, values):
+            draws = stored_in(self.generators.states, self._draws.variables)
+            with draws, substituted_values(variables, values):
                 self.generators.set(seeds, step, self.model.draws(tf.shape(target)[1] - 1))
                 return self._gradients(rows_of(part, source), rows_of(part, target), count, scale)
 
@@ -207,7 +207,7 @@ class TranslationProgram:
             loss = tf.reduce_sum(losses * real) / tf.maximum(count, 1.0)
             scaled = loss if scale is None else loss * scale
         # An embedding's gradient has a row per token, and Keras would square each row by itself.
-        return loss, [tf.convert_to_tensor(each) for each in tape.gradient(scaled, values)]
+        return loss, [tf.convert_to_tensor(slope) for slope in tape.gradient(scaled, values)]
 
     def _evaluate_batch(self, source, target):
         losses, hits, real = self._predict(source, target, token_losses, training=False)

@@ -64,14 +64,14 @@ def report(
     metrics |= {name: getattr(tokens, name) for name in ("loss", "perplexity", "accuracy")}
     train = task.tokenized.parts["train"] if task.tokenized else None
     simple = baselines(part, train, task.tokenizers).items()
-    rules = {name: score(each, references, language) for name, each in simple}
+    rules = {name: score(texts, references, language) for name, texts in simple}
     for scores in rules.values():
         del scores["signatures"]
     # Skill: by what share the error, 100 - BLEU, is smaller than the baseline's.
     distances = {name: 100.0 - scores["bleu"] for name, scores in rules.items()}
     skills = {
-        name: 1.0 - (100.0 - metrics["bleu"]) / each if each else None
-        for name, each in distances.items()
+        name: 1.0 - (100.0 - metrics["bleu"]) / distance if distance else None
+        for name, distance in distances.items()
     }
     best = max(rules, key=lambda name: rules[name]["bleu"])
     notes = [*part.notes, *_limits(model, part, rows)]
@@ -89,8 +89,8 @@ def report(
         notes=notes,
         predictions={
             "index": rows,
-            **{name: np.array(each, object) for name, each in texts.items()},
-            **{f"sentence_{name}": np.round(each, 4) for name, each in sentences.items()},
+            **{name: np.array(column, object) for name, column in texts.items()},
+            **{f"sentence_{name}": np.round(column, 4) for name, column in sentences.items()},
         },
         units="points of 100 (loss in nats per token)",
         skills=skills,

@@ -82,7 +82,7 @@ class Search:
                         tokens, *(column.tolist() for column in numbers), strict=True
                     )
                 ][: self.settings.n_best]
-                real = [each for each in ranked if each.log_probability != -math.inf]
+                real = [best for best in ranked if best.log_probability != -math.inf]
                 translations[place] = real or ranked[:1]  # logits with NaN leave no hypothesis
             done += len(places)
             if self.progress:

@@ -137,9 +137,9 @@ class TransformerTranslator(Translator):
 
     def _self_attention(self, attention: Callable[..., Attention]) -> MultiHeadAttention:
         """Return multi-head attention, with the settings of `attention` if that is multi-head."""
-        own, settings = attention(), {}
-        if isinstance(own, MultiHeadAttention):
-            settings = {name: getattr(own, name) for name in (*OWN, "normalizer", "dropout")}
+        mechanism, settings = attention(), {}
+        if isinstance(mechanism, MultiHeadAttention):
+            settings = {name: getattr(mechanism, name) for name in (*OWN, "normalizer", "dropout")}
         return MultiHeadAttention(heads=self.heads, **settings, **self._of_model)
 
     def build(self, *_) -> None:

@@ -177,7 +177,7 @@ class Translator(keras.Model):
         tables = {"source": self.source_embedding, "target": self.target_embedding}
         if self.source_embedding is self.target_embedding:
             tables = {"shared": self.target_embedding}
-        return {name: ops.convert_to_numpy(each.embeddings) for name, each in tables.items()}
+        return {name: ops.convert_to_numpy(layer.embeddings) for name, layer in tables.items()}
 
     def _all_weights(self, source, target) -> dict[str, tuple]:
         """Return the weights of `attend` as tensors, (B, H, T, S) of each layer."""

@@ -50,14 +50,14 @@ def figures(run: RunDirectory, metrics: Mapping[str, Any]) -> dict[str, Figure]:
     if recorded is None:
         return drawings
     arrays, title = recorded.final(), f"{run_title(metrics)}: attention"
-    for number, each in enumerate(recorded_sentences(arrays), 1):
-        links = each.links if each.target[:-1] == each.reference else []
-        texts = each.source, each.target, links
+    for number, sentence in enumerate(recorded_sentences(arrays), 1):
+        links = sentence.links if sentence.target[:-1] == sentence.reference else []
+        texts = sentence.source, sentence.target, links
         drawings[f"attention_{number}.png"] = maps_figure(
-            {"cross": each.cross}, *texts, title=title
+            {"cross": sentence.cross}, *texts, title=title
         )
         maps = {name: arrays[name].astype(np.float32) for name in _OF_FIRST if name in arrays}
-        maps["cross"] = each.cross
+        maps["cross"] = sentence.cross
         if number == 1 and any(max(weights.shape[:2]) > 1 for weights in maps.values()):
             drawings["attention_heads.png"] = maps_figure(maps, *texts, title=title, all_heads=True)
     return drawings

@@ -52,11 +52,11 @@ def translation_records(runs: Sequence[ReportedRun]) -> list[Record]:
     title = f"{len(rows)} of {count:,} test sentences, at equal distances from the worst score to "
     title += "the best one" if len(tables) == 1 else f"the best one of {label}"
     (hypothesis,) = text_cells("hypothesis")
-    own = [
+    run_cells = [
         hypothesis._replace(name=label, of_several="{label}"),
-        Cells("chrF", lambda own, row: f"{own['sentence_chrf'][row]:.1f}"),
+        Cells("chrF", lambda columns, row: f"{columns['sentence_chrf'][row]:.1f}"),
     ]
-    return [items_table(title, tables, rows, text_cells("source", "reference"), own), *texts]
+    return [items_table(title, tables, rows, text_cells("source", "reference"), run_cells), *texts]
 
 
 def attention_records(runs: Sequence[ReportedRun]) -> list[Record]:
@@ -74,20 +74,20 @@ def _slider_with_note(run: ReportedRun) -> list[Record]:
         frames.append(
             [
                 AttentionMap(
-                    each.target,
-                    each.source,
-                    mean_and_all(each.cross),
-                    reference=each.reference,
-                    reference_links=[(column, row) for row, column in each.links],
+                    sentence.target,
+                    sentence.source,
+                    mean_and_all(sentence.cross),
+                    reference=sentence.reference,
+                    reference_links=[(column, row) for row, column in sentence.links],
                     row_notes=UNNAMED,
                     column_notes=UNNAMED,
                 )
-                for each in sentences
+                for sentence in sentences
             ]
         )
     frames = fitting(frames, run.room)
     names = map_names(*sentences[0].cross.shape[:2], len(frames[0][0].weights))
-    note = _NOTE.format(links=_LINKS if any(each.links for each in sentences) else "")
+    note = _NOTE.format(links=_LINKS if any(sentence.links for sentence in sentences) else "")
     if len(names) == 1 and names[0] != _ONE:
         note += f" Weights are the {names[0]}."
     slider = Slider(
