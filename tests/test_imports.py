@@ -259,7 +259,7 @@ def test_no_room_is_overcrowded():
     a_file_each = {PACKAGE / "attention", PACKAGE / "commands"}
     folders = {path.parent for path in FILES.values()} - a_file_each
     crowds = {str(folder): len(list(folder.glob("*.py"))) for folder in folders}
-    assert max(crowds.values()) <= 16, crowds
+    assert max(crowds.values()) <= 18, crowds
     assert len(list(PACKAGE.glob("*.py"))) <= 6
 
 
