@@ -85,7 +85,10 @@ def test_a_declared_format_is_read(write, time_format, freq):
         one(write(table(times)))
 
 
-@pytest.mark.parametrize("time_format", ["ISO8601", "mixed", "%d.%m.%y", "%H:%M %p", "%Q"])
+@pytest.mark.parametrize(
+    "time_format",
+    ["ISO8601", "mixed", "%d.%m.%y", "%Y %H:%M %p", "%d %b", "%c", "%Y-%m-%d%z", "%Y-W%V"],
+)
 def test_a_format_that_leaves_something_open_is_refused(write, time_format):
     with pytest.raises(RequestError, match=r"task\.time_format: "):
         one(write(table(days())), time_format=time_format)
@@ -135,7 +138,9 @@ def test_offsets_give_utc_for_hours_and_local_days(write):
     series = one(write(table([time.isoformat() for time in daily])))
     assert (series.step, series.times[-1]) == ("D", "2024-04-28")
     mixed = [*hours[:20], *(hour[:-6] for hour in hours[20:])]
-    with pytest.raises(RequestError, match="line 22: task.time_column: expected an offset"):
+    with pytest.raises(
+        RequestError, match="line 22: task.time_column: .* with an offset as in other"
+    ):
         one(write(table(mixed)))
 
 

@@ -197,54 +197,43 @@ class _Reader:
         return float(cell) if _NUMBER.fullmatch(cell) and math.isfinite(float(cell)) else None
 
     def times(self, place: int) -> None:
-        """Set `instants`, by which rows are sorted, and `local`, the same without offset."""
+        """Set `local` times, and `instants`, by which rows are sorted: the same minus offsets."""
         import pandas as pd
 
-        cells = [row[place].strip() for row in self.rows]
-        expected = self.form.time_format
-        name = self.header[place]
-        if expected is None:
-            expected = "ISO 8601, such as 2020-07 or 2020-07-31 14:00"
+        self.cells = [row[place].strip() for row in self.rows]
+        texts: list[str | None] = [*self.cells]
+        offsets: list[str | None] = [None] * len(texts)
+        name, form = self.header[place], self.form.time_format
+        if form is None:
             if name != str(self.form.time_column) and _ISO.fullmatch(name):
                 self.refuse(1, f"expected the names of the columns, got the time {name}")
-            matches = [_ISO.fullmatch(cell) for cell in cells]
+            matches = [_ISO.fullmatch(cell) for cell in self.cells]
             texts = [match and (match["local"] or match["clock"]) for match in matches]
-            local = pd.to_datetime(
-                pd.Series(texts, dtype=object), format="ISO8601", errors="coerce"
+            offsets = [match and match["offset"] for match in matches]
+        elif not _is_full(form):
+            raise RequestError(
+                "task.time_format: expected a format of strptime with a year of four digits and "
+                f"without %z, such as '%d/%m/%Y %H:%M' or '%m/%d/%Y %I:%M %p', got {form!r}."
             )
-            marks = [match and match["offset"] for match in matches]
-            offsets = {mark: _offset(mark) for mark in {*marks}}
-            if all(matches) and None in offsets and len(offsets) > 1:
-                number = marks.index(None)
-                self.refuse(
-                    self.lines[number],
-                    "task.time_column: expected an offset from UTC as in other rows, got "
-                    f"{cells[number]!r}",
-                )
-            ahead = np.array([offsets[mark] for mark in marks], "m8[us]")
-            self.has_offset = any(marks)
-        else:
-            _check_format(expected)
-            try:
-                local = pd.to_datetime(
-                    pd.Series(cells, dtype=object),
-                    format=expected,
-                    errors="coerce",
-                    utc="%z" in expected,
-                )
-            except ValueError as error:
-                raise RequestError(f"task.time_format: {expected!r}: {error}.") from error
-            local, self.has_offset = local.dt.tz_localize(None), "%z" in expected
-            ahead = np.zeros(len(cells), "m8[us]")
-        self.local = local.to_numpy().astype("M8[us]")
-        if np.isnat(self.local).any():
-            number = int(np.isnat(self.local).argmax())
+        try:
+            column = pd.Series(texts, dtype=object)
+            parsed = pd.to_datetime(column, format=form or "ISO8601", errors="coerce")
+        except ValueError as error:
+            raise RequestError(f"task.time_format: {form!r}: {error}.") from error
+        self.local = parsed.to_numpy().astype("M8[us]")
+        self.has_offset = any(offsets)
+        unusable = np.isnat(self.local) | [self.has_offset and not mark for mark in offsets]
+        if unusable.any():
+            number = int(unusable.argmax())
+            expected = form or "ISO 8601, such as 2020-07 or 2020-07-31 14:00"
+            expected += ", with an offset as in other rows" if self.has_offset else ""
             self.refuse(
                 self.lines[number],
                 f"task.time_column: expected a time in column {name!r} as {expected}, got "
-                f"{cells[number]!r}; task.time_format gives another format",
+                f"{self.cells[number]!r}; task.time_format gives another format",
             )
-        self.instants, self.cells = self.local - ahead, cells
+        ahead = {mark: _offset(mark) for mark in {*offsets}}
+        self.instants = self.local - np.array([ahead[mark] for mark in offsets], "m8[us]")
 
     def series(self, name: str, rows: np.ndarray) -> TimeSeries:
         """Return the series of some rows, sorted and checked."""
@@ -253,18 +242,12 @@ class _Reader:
                 labels, step, values = [*map(str, range(len(rows)))], None, self.values[rows]
             else:
                 labels, step, values = self.on_grid(self.sort(rows))
-            lacking = np.isnan(values).any(axis=1)
-            if not lacking.any():
-                return TimeSeries(values, times=labels, step=step, id=name)
-            return TimeSeries(
-                self.interpolate(values, lacking, labels),
-                times=labels,
-                step=step,
-                id=name,
-                filled=lacking,
-            )
+            filled = np.isnan(values).any(axis=1)
+            if filled.any():
+                values = self.interpolate(values, filled, labels)
         except RequestError as error:
             raise RequestError(f"{error} (series {name})" if name else str(error)) from error
+        return TimeSeries(values, (), labels, step, name, filled if filled.any() else None)
 
     def sort(self, rows: np.ndarray) -> np.ndarray:
         """Return rows in order of time; refuse a time that occurs twice."""
@@ -343,14 +326,8 @@ def _offset(mark: str | None) -> np.timedelta64:
     return np.timedelta64(-minutes if mark.startswith("-") else minutes, "m")  # type: ignore[union-attr]
 
 
-def _check_format(time_format: str) -> None:
-    """Refuse a format that pandas would read without what it needs, or guess."""
-    problem = ""
-    if "%" not in time_format:
-        problem = "the notation of strptime, such as '%d/%m/%Y %H:%M'"
-    elif "%y" in time_format:
-        problem = "a year of four digits (%Y): two digits don't say which century"
-    elif ("%p" in time_format) != ("%I" in time_format):
-        problem = "%I and %p together, as in '%I:%M %p'"
-    if problem:
-        raise RequestError(f"task.time_format: expected {problem}, got {time_format!r}.")
+def _is_full(time_format: str) -> bool:
+    """Return whether a format has a year of four digits and nothing that strptime would ignore."""
+    directives = {*re.findall("%(.)", time_format)}
+    known = directives <= {*"YmdbBjGVuaAHIMSfp%"} and bool(directives & {*"YG"})
+    return known and ("p" in directives) == ("I" in directives)
