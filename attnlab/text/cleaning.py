@@ -6,8 +6,6 @@ import string
 import unicodedata
 from collections.abc import Callable
 
-from attnlab.text.words import is_unspaced
-
 _NO_PUNCTUATION = str.maketrans("", "", string.punctuation)
 
 
@@ -27,29 +25,6 @@ def normalized(text: str) -> str:
     if not text.isascii():
         text = unicodedata.normalize("NFC", text)
     return " ".join(text.split())
-
-
-def unwrapped(text: str) -> str:
-    """Join the lines of a text with single spaces.
-
-    Between characters of scripts without spaces, such as Chinese, Japanese and Thai, or their
-    punctuation, lines are joined without a space.
-    """
-    found: list[str] = []
-    last = ""  # character of what is found, marks left out
-    for line in filter(None, (" ".join(line.split()) for line in text.split("\n"))):
-        is_close = not last or (_needs_no_space(last) and _needs_no_space(line[0]))
-        found += [line] if is_close else [" ", line]
-        before = last if is_close else " "
-        last = next(
-            (each for each in reversed(line) if unicodedata.category(each)[0] != "M"), before
-        )
-    return "".join(found)
-
-
-def _needs_no_space(character: str) -> bool:
-    wide = unicodedata.east_asian_width(character) in "WF"
-    return is_unspaced(character) or (wide and not character.isalnum())
 
 
 def one_line(text: str) -> str:

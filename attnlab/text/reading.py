@@ -11,7 +11,6 @@ from attnlab.errors import RequestError, explained
 LONGEST_TEXT = 1_000_000  # bytes
 STANDARD_INPUT = Path("-")
 _NAMES = {"utf-8": "UTF-8", "utf-8-sig": "UTF-8", "utf-16": "UTF-16"}
-_TEXT_ENDINGS = (".txt", ".text", ".md", ".markdown")
 # Files and folders that file managers, file systems and Python create.
 _OF_SYSTEMS = frozenset(
     "thumbs.db ehthumbs.db desktop.ini icon\r @eadir $recycle.bin lost+found __pycache__".split(" ")
@@ -75,15 +74,6 @@ def is_hidden(path: PurePath) -> bool:
     return any(
         part.startswith((".", "__MACOSX")) or part.casefold() in _OF_SYSTEMS for part in folders
     )
-
-
-def is_text_name(name: str) -> bool:
-    """Whether a file name is that of plain text: .txt, .text, .md, .markdown, or no extension.
-
-    More than 8 characters after the last dot, or only digits, aren't an extension: `msg.17`.
-    """
-    ending = PurePath(name).suffix.lower()
-    return ending in _TEXT_ENDINGS or len(ending) > 9 or ending[1:].isdigit() or ending in ("", ".")
 
 
 def check_utf8(text: str, where: str) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import textwrap
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable
 
 UNKNOWN_TEXT = "⁇"  # the text of an unknown token
 # The note in a page on an unknown token whose word isn't known.
@@ -55,21 +55,6 @@ def unknown_column(words: Iterable[str]) -> str:
     """Return the last column of a line of output, with its unknown words; "" without any."""
     named = ", ".join(dict.fromkeys(words))
     return f"\tunknown: {named}" if named else ""
-
-
-def name_unknown(labels: Sequence[str], unknown: Iterable[str]) -> list[str]:
-    """Return the labels of a text's tokens with its `unknown` words in place of "⁇"."""
-    words = iter(unknown)
-    return [next(words, label) if label == UNKNOWN_TEXT else label for label in labels]
-
-
-def unknown_notes(words: Iterable[str], known: Collection[str]) -> dict[str, str]:
-    """Return a page's note on each unknown word, with the nearest `known` one; and on "⁇"."""
-    found = {word: nearest(word, known, 1) for word in dict.fromkeys(words)}
-    near = {
-        word: f"; nearest known word: {best[0]}" if best else "" for word, best in found.items()
-    }
-    return UNNAMED | {word: f"not in the vocabulary{each}" for word, each in near.items()}
 
 
 def _with_nearest(word: str, known: Collection[str]) -> str:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from attnlab.text.cleaning import book_cleaning, cleaner, normalized, unwrapped
+from attnlab.text.cleaning import book_cleaning, cleaner, normalized
 from attnlab.text.words import split_words
 
 
@@ -56,18 +56,3 @@ def test_book_cleaning_of_tatoeba_gives_the_books_pairs(realdata):
     lines = (realdata / "tatoeba" / "deu.txt").read_text(encoding="utf-8").splitlines()
     cleaned = {tuple(map(book_cleaning, line.split("\t")[:2])) for line in lines}
     assert sum(pair in cleaned for pair in book) == 939
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        (" a  b\n\n c\n", "a b c"),
-        ("日本\n、ก\nา", "日本、กา"),
-        ("日\n\u0301\n本", "日 \u0301 本"),
-        ("ก\u0301\nข", "ก\u0301ข"),
-        ("\u0301\na", "\u0301a"),
-        ("", ""),
-    ],
-)
-def test_lines_are_joined_with_a_space_unless_their_script_has_none(text, expected):
-    assert unwrapped(text) == expected

@@ -2,13 +2,7 @@
 
 import pytest
 
-from attnlab.text.unknown import (
-    name_unknown,
-    nearest,
-    unknown_column,
-    unknown_notes,
-    unknown_warning,
-)
+from attnlab.text.unknown import nearest, unknown_column, unknown_warning
 
 KNOWN = ["the", "dog", "dogs", "king", "King", "keys"]
 
@@ -33,16 +27,3 @@ def test_each_unknown_word_is_warned_about_once_with_the_nearest_known_one():
 def test_a_column_names_unknown_words_once():
     assert unknown_column([]) == ""
     assert unknown_column(["to", "of", "to"]) == "\tunknown: to, of"
-
-
-def test_unknown_tokens_are_named_in_their_order_as_far_as_names_are_known():
-    assert name_unknown(["the", "⁇", "⁇", "."], ["Dog", "ate"]) == ["the", "Dog", "ate", "."]
-    assert name_unknown(["⁇", "the", "⁇"], ["Dog"]) == ["Dog", "the", "⁇"]
-
-
-def test_a_note_has_the_nearest_known_word_if_there_is_one():
-    assert unknown_notes(["Dog", "xyz", "Dog"], KNOWN) == {
-        "⁇": "a word that is not in the vocabulary",
-        "Dog": "not in the vocabulary; nearest known word: dog",
-        "xyz": "not in the vocabulary",
-    }
