@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import keras
 import numpy as np
 
-from attnlab.tasks.translation.batches import cut_sources, padded
 from attnlab.tasks.translation.decoding.search import Search, pad_rows
+from attnlab.tasks.translation.tokenized import cut_sources, padded
 from attnlab.text.tokenizers import END, START, Tokenizer
 
 if TYPE_CHECKING:

@@ -12,7 +12,6 @@ from attnlab.tasks.base import Report
 from attnlab.tasks.declaration import Progress
 from attnlab.tasks.translation.attention_maps import alignment
 from attnlab.tasks.translation.baselines import baselines
-from attnlab.tasks.translation.batches import cut_sources, longest_source, padded_batches
 from attnlab.tasks.translation.decoding.copying import copied_words
 from attnlab.tasks.translation.decoding.search import Search
 from attnlab.tasks.translation.program import TranslationProgram
@@ -21,6 +20,7 @@ from attnlab.tasks.translation.scores import (
     score,
     sentence_scores,
 )
+from attnlab.tasks.translation.tokenized import cut_sources, longest_source, padded_batches
 
 if TYPE_CHECKING:
     from attnlab.tasks.translation.tokenized import TokenizedPart

@@ -11,9 +11,9 @@ import keras
 import numpy as np
 
 from attnlab.tasks.translation.attention_maps import Example, example
-from attnlab.tasks.translation.batches import cut, longest_source
 from attnlab.tasks.translation.decoding.copying import copied_words
 from attnlab.tasks.translation.decoding.search import Search
+from attnlab.tasks.translation.tokenized import cut, longest_source
 from attnlab.text.cleaning import normalized
 from attnlab.text.tokenizers import END, UNKNOWN, Tokenizer
 from attnlab.text.unknown import unknown_warning

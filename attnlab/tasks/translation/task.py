@@ -19,6 +19,7 @@ from attnlab.tasks.translation.parallel import AlignedFiles, ParallelCorpus
 from attnlab.tasks.translation.tokenized import (
     TextSettings,
     TokenizedCorpus,
+    padded,
     tokenize_corpus,
     tokenized_files,
 )
@@ -219,8 +220,6 @@ class Translate(Task):
     def head_inputs(  # noqa: D102
         self, model: Any, part: str, count: int
     ) -> tuple[Any, np.ndarray | None]:
-        from attnlab.tasks.translation.batches import padded
-
         require_part(self.tokenized.parts, part)
         pairs = self.tokenized.parts[part]
         return padded(model, pairs, np.arange(min(count, len(pairs.source)))), None

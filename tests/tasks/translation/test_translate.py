@@ -11,8 +11,8 @@ from pair_lists import Listed
 from attnlab.errors import RequestError
 from attnlab.tasks.data.tokens import Tokens
 from attnlab.tasks.translation.baselines import nearest_rows
-from attnlab.tasks.translation.batches import cut_sources, padded
 from attnlab.tasks.translation.task import Translate
+from attnlab.tasks.translation.tokenized import cut_sources, padded
 from attnlab.text.tokenizers import END, PAD, START
 
 PAIRS = [

@@ -10,7 +10,7 @@ from command_line import some_pairs
 from small_translators import QUERYING
 
 from attnlab.run.building import import_tensorflow
-from attnlab.tasks.translation.batches import padded_batches
+from attnlab.tasks.translation.tokenized import padded_batches
 
 import_tensorflow()
 

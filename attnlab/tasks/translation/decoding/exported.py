@@ -10,10 +10,10 @@ import numpy as np
 import tensorflow as tf
 
 from attnlab.tasks.exported import Exported, Stack, Transformer, pad_rows
-from attnlab.tasks.translation.batches import cut_sources, longest_source
 from attnlab.tasks.translation.decoding.search import Search
 from attnlab.tasks.translation.models.transformer import TransformerTranslator
 from attnlab.tasks.translation.sentences import MOST_TOKENS
+from attnlab.tasks.translation.tokenized import cut_sources, longest_source
 from attnlab.text.portable import Portable, portable
 from attnlab.text.tokenizers import UNKNOWN
 

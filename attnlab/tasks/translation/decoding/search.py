@@ -11,8 +11,8 @@ from typing import NamedTuple
 import numpy as np
 import tensorflow as tf
 
-from attnlab.tasks.translation.batches import longest_source
 from attnlab.tasks.translation.decoding.beam import BeamSettings, Decoded, beam_search
+from attnlab.tasks.translation.tokenized import longest_source
 from attnlab.text.tokenizers import PAD
 from attnlab.training.steps import compiled
 
