@@ -102,16 +102,6 @@ def test_the_output_bias_starts_at_the_word_frequencies(learner, model):
     assert entropy + 0.5 < np.log(some.model.target_size)
 
 
-def test_the_loss_of_an_epoch_is_the_mean_over_its_tokens(learner):
-    some = learner("bahdanau", "rnn", *EXACT)
-    losses, tokens = trained(some, rate=0.0)
-    train = some._task.tokenized.parts["train"]
-    rows = np.arange(len(train.source))
-    whole = some._program.evaluate(padded_batches(some.model, train, rows))
-    assert tokens.sum() == whole.tokens == (train.target.lengths - 1).sum()
-    assert np.average(losses, weights=tokens) == pytest.approx(whole.loss, rel=1e-5)
-
-
 def test_epochs_have_different_orders_and_each_pair_once(learner):
     some = learner("none", "rnn")
     orders = [

@@ -170,12 +170,6 @@ def test_the_initial_spread_of_logits_doesnt_depend_on_the_vocabulary(words):
         assert np.std(kernel) == pytest.approx(bound / 3**0.5, rel=0.2)
 
 
-def test_the_encoders_directions_together_are_as_wide_as_the_decoder():
-    assert make().encoder.width == make(bidirectional=False).encoder.width == UNITS
-    assert make(encoder_units=4).encoder.width == 8
-    assert make(bidirectional=False, units=7).encoder.units == 7
-
-
 def test_a_reversed_source_keeps_its_order_in_memory():
     model, plain = (make(reverse_source=value) for value in (True, False))
     reversed_words = np.array([[7, 6, 5, 4, END], [9, 8, END, PAD, PAD]], np.int32)

@@ -233,20 +233,6 @@ def test_attend_gives_the_weights_of_all_layers(case):
 
 
 @few
-def test_a_search_can_repeat_memory_and_reorder_state(case):
-    model = built(case)
-    memory = memory_of(case)
-    state = model.step(TARGET[:, 0], tf.constant(0), memory, model.initial_state(memory, T)).state
-    plain = model.step(TARGET[:, 1], tf.constant(1), memory, state)
-    rows = tf.constant([1, 0, 0])
-    memory, state = tf.nest.map_structure(lambda part: tf.gather(part, rows), (memory, state))
-    chosen = model.step(tf.gather(TARGET[:, 1], rows), tf.constant(1), memory, state)
-    np.testing.assert_allclose(chosen.logits, tf.gather(plain.logits, rows), atol=1e-5)
-    for one, other in zip(tf.nest.flatten(chosen.state), tf.nest.flatten(plain.state), strict=True):
-        np.testing.assert_allclose(one, tf.gather(other, rows), atol=1e-5)
-
-
-@few
 def test_weights_can_be_saved_and_loaded(case, tmp_path):
     assert_saves_and_loads(built(case), (SOURCE, TARGET), tmp_path)
 
