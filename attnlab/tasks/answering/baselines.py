@@ -42,22 +42,19 @@ def best_sentences(train: Sequence[Question], questions: Sequence[Question]) -> 
     """
     from sklearn.feature_extraction.text import TfidfVectorizer
 
-    def split(texts: Sequence[str]) -> list[list[str]]:
-        """Return the sentences of each text; the whole text if no sentence is found."""
-        spans = [sentence_spans(text) or [(0, len(text))] for text in texts]
-        return [
-            [text[start:end] for start, end in pairs]
-            for text, pairs in zip(texts, spans, strict=True)
-        ]
-
+    texts = dict.fromkeys(each.text for each in (*train, *questions))
+    sentences_of = {
+        text: [text[start:end] for start, end in sentence_spans(text)] or [text] for text in texts
+    }
     vectorizer = TfidfVectorizer(
         analyzer=lambda text: split_words(text.lower()), max_features=_MOST_WORDS
     )
-    training_texts = [*dict.fromkeys(each.text for each in train)]
-    vectorizer.fit([sentence for sentences in split(training_texts) for sentence in sentences])
-    texts = [*dict.fromkeys(each.text for each in questions)]
-    sentences_of = dict(zip(texts, split(texts), strict=True))
-    vectors_of = {text: vectorizer.transform(own) for text, own in sentences_of.items()}
+    training_texts = dict.fromkeys(each.text for each in train)
+    vectorizer.fit([sentence for text in training_texts for sentence in sentences_of[text]])
+    vectors_of = {
+        text: vectorizer.transform(sentences_of[text])
+        for text in dict.fromkeys(each.text for each in questions)
+    }
     queries = vectorizer.transform([each.question for each in questions])
     sentences = []
     for number, each in enumerate(questions):
