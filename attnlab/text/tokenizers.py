@@ -11,6 +11,8 @@ from itertools import takewhile, zip_longest
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from attnlab.errors import RequestError
 from attnlab.records.files import write_text
 from attnlab.text.token_cutters import (
@@ -144,7 +146,7 @@ class Tokenizer:
         return [_readable(word.encode("utf-8", "replace")) for word in unknown]
 
     def decode(
-        self, rows: Iterable[Sequence[int]], copied: Sequence[Sequence[str]] = ()
+        self, rows: Iterable[Sequence[int] | np.ndarray], copied: Sequence[Sequence[str]] = ()
     ) -> list[str]:
         """Return the text of each row of ids up to its first END.
 
@@ -153,7 +155,7 @@ class Tokenizer:
         """
         return [self._text(row, words) for row, words in zip_longest(rows, copied, fillvalue=())]
 
-    def pieces(self, ids: Sequence[int]) -> list[str]:
+    def pieces(self, ids: Sequence[int] | np.ndarray) -> list[str]:
         """Return a readable label for each token, for figures.
 
         A piece that continues the previous word has "·" in front, white space is "␣", and bytes
@@ -249,7 +251,7 @@ class Tokenizer:
         known = map(bytes_of if self.kind in _OF_BYTES else str.encode, tokens)
         return [b"", unknown.encode(), b"", b"", *known]
 
-    def _text(self, row: Sequence[int], copied: Sequence[str]) -> str:
+    def _text(self, row: Sequence[int] | np.ndarray, copied: Sequence[str]) -> str:
         contents = self._contents
         words = (f" {word}".encode("utf-8", "replace") for word in copied)
         tokens = takewhile(lambda token: token != END, _plain(row))
@@ -299,8 +301,8 @@ def _characters(tokens: Iterable[str]) -> int:
     return sum(1 for _ in takewhile(lambda token: len(token) < 2 or not token.isalpha(), tokens))
 
 
-def _plain(row: Sequence[int]) -> list[int]:
-    return row.tolist() if hasattr(row, "tolist") else list(row)
+def _plain(row: Sequence[int] | np.ndarray) -> list[int]:
+    return row.tolist() if isinstance(row, np.ndarray) else list(row)
 
 
 def _readable(content: bytes) -> str:
