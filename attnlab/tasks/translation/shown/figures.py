@@ -31,7 +31,7 @@ _PANELS: dict[str, dict[str, tuple[str, int]]] = {
         "val_chrf": ("validation chrF", GREY),
     },
 }
-_MOST_BINS, _FEWEST_SENTENCES = 8, 10
+_MOST_GROUPS, _FEWEST_SENTENCES = 8, 10
 _OF_FIRST = "encoder", "decoder"  # self-attention, recorded for the first sentence
 
 
@@ -81,10 +81,15 @@ def lengths_figure(predictions: Mapping[str, np.ndarray], metrics: Mapping[str, 
     """Draw mean scores of sentences by source length, as figure 2 of Bahdanau et al. 2015.
 
     Difference: a point is the mean of sentence scores, with the standard error, instead of the BLEU
-    of a group.
+    of a group. There are up to 8 groups of similar sizes; one of fewer than ten sentences is left
+    out.
     """
     lengths = np.array([len(str(text).split()) for text in predictions["source"]])
-    groups = _groups(lengths)
+    count = min(_MOST_GROUPS, max(len(lengths) // _FEWEST_SENTENCES, 1))
+    borders = np.unique(np.quantile(lengths, np.linspace(0, 1, count + 1)[1:-1]))
+    numbers = np.searchsorted(borders, lengths)
+    groups = [np.flatnonzero(numbers == number) for number in np.unique(numbers)]
+    groups = [rows for rows in groups if len(rows) >= min(_FEWEST_SENTENCES, len(lengths))]
     curves = []
     for name, (label, colour) in {"bleu": ("BLEU", BLUE), "chrf": ("chrF", ORANGE)}.items():
         values = np.asarray(predictions[f"sentence_{name}"], np.float64)
@@ -102,25 +107,6 @@ def lengths_figure(predictions: Mapping[str, np.ndarray], metrics: Mapping[str, 
     )
     title = f"{run_title(metrics)}: test scores by length"
     return figure(title, translation_result(metrics), [[record]], (7, 4.2))
-
-
-def _groups(lengths: np.ndarray) -> list[np.ndarray]:
-    """Return rows in up to 8 groups of neighbouring lengths and similar sizes.
-
-    A group of fewer than ten sentences is merged with the group of shorter ones, the first group
-    with the second.
-    """
-    ordered = np.argsort(lengths, kind="stable")
-    wanted = min(_MOST_BINS, max(len(lengths) // _FEWEST_SENTENCES, 1))
-    borders = np.quantile(lengths, np.linspace(0, 1, wanted + 1)[1:-1])
-    numbers = np.searchsorted(np.unique(borders), lengths[ordered], side="left")
-    groups: list[np.ndarray] = []
-    for number in np.unique(numbers):
-        rows = ordered[numbers == number]
-        if groups and min(len(rows), len(groups[-1])) < _FEWEST_SENTENCES:
-            rows = np.concatenate([groups.pop(), rows])
-        groups.append(rows)
-    return groups
 
 
 def vocabulary_maps(trained: Any, words: int) -> dict[str, Figure]:

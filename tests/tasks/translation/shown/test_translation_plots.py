@@ -13,7 +13,7 @@ from attnlab.records.run_directory import RunDirectory
 from attnlab.run.figures import draw_run
 from attnlab.tasks.attention import Recorded, write_attention
 from attnlab.tasks.translation.shown import figures as shown
-from attnlab.tasks.translation.shown.figures import _groups, translation_result
+from attnlab.tasks.translation.shown.figures import translation_result
 from attnlab.views.png.figure import draw
 
 curves_figure, lengths_figure = drawn(shown.curves_figure), drawn(shown.lengths_figure)
@@ -174,18 +174,14 @@ def test_scores_by_length(rows):
 
 
 @pytest.mark.parametrize(
-    ("lengths", "sizes"),
-    [
-        ([5] * 70 + [9], [71]),
-        ([3] * 5 + [5] * 79 + [7] * 4 + [9] * 30, [88, 30]),
-        ([2] * 2 + [5] * 79 + [9] * 30, [81, 30]),
-        ([5] * 4, [4]),
-    ],
+    ("lengths", "points"),
+    [([5] * 71, [5]), ([5] * 79 + [9] * 30, [5, 9]), ([5] * 79 + [9] * 2, [5]), ([5] * 4, [5])],
 )
-def test_no_group_of_lengths_has_few_sentences(lengths, sizes):
-    groups = _groups(np.array(lengths))
-    assert [len(rows) for rows in groups] == sizes
-    assert np.concatenate(groups).tolist() == [*range(len(lengths))]
+def test_groups_of_equal_lengths_and_few_sentences(lengths, points):
+    table = predictions(len(lengths))
+    table["source"] = np.array([" ".join(["w"] * length) for length in lengths], object)
+    bleu, _ = (lines[0] for lines in lengths_figure(table, METRICS).axes[0].containers)
+    assert bleu.get_xdata().tolist() == points
 
 
 def test_the_result_is_shown_with_the_best_baseline():
