@@ -72,7 +72,7 @@ class QuestionCorpus(Corpus):
         return item.text, item.question
 
     @property
-    def columns(self) -> tuple[str, ...]:
+    def text_names(self) -> tuple[str, ...]:
         """Return the names of `texts`."""
         return "text", "question"
 

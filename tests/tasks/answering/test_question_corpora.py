@@ -23,6 +23,7 @@ from attnlab.tasks.answering.corpora import (
 from attnlab.tasks.answering.report import measure
 from attnlab.tasks.data.division import divide
 from attnlab.tasks.data.published import Published
+from attnlab.tasks.data.statistics import count
 
 TEXT = "Anna met Peter at noon."
 
@@ -164,6 +165,14 @@ def test_passages_have_questions_of_each_word(passages):
             four = part[start : start + 4]
             assert len({each.text for each in four}) == 1
             assert sorted(each.group for each in four) == ["when", "where", "who", "whom"]
+
+
+def test_questions_and_their_texts_are_counted(tmp_path):
+    numbers = count(opened(Passages(questions=100), tmp_path), 0)
+    assert {part: row["questions"] for part, row in numbers.items()} == {
+        **{"train": 100, "validation": 1000, "test": 1000}
+    }
+    assert numbers["test"]["text words, most"] > numbers["test"]["question words, most"] > 5
 
 
 def test_baselines_answer_few_questions_of_passages(passages):
