@@ -61,7 +61,7 @@ class Ett(Series):
         self.transformer, self._files = series, EttFiles(series=series, path=path, url=url)
 
     def _read(self, progress: Progress | None) -> tuple[Panel, str]:
-        self.path = str(self._files.files(self.cache, progress)[self.transformer])
+        self.path = str(self._files.find(self.cache, progress))
         panel = read_panel(self.path, self.form)
         (series,) = panel.series
         rows = sum(_PARTS.values()) * _MONTH * self._steps

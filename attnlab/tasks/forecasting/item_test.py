@@ -50,7 +50,9 @@ def diebold_mariano(
 
     difference = np.subtract(losses, reference)
     n = len(difference)
-    if n < horizon + 2 or np.ptp(difference) <= _ROUNDING * np.max(np.abs([losses, reference])):
+    if n < horizon + 2 or np.ptp(difference) <= _ROUNDING * np.max(
+        np.abs(np.stack([losses, reference]))
+    ):
         return None
     difference = difference / np.max(np.abs(difference))  # whose squares float64 can hold
     centred = difference - difference.mean()
@@ -134,8 +136,8 @@ def _items_of(metric: str, run: RunDirectory, windows: Mapping[str, np.ndarray])
     if metric in _DIVISORS:  # 0: the metric leaves the series out
         key, power = _DIVISORS[metric]
         scores = run.read_metrics().get("series", {})
-        sizes = [scores.get(name, {}).get(key) for name in names]
-        factors = np.array([1 / size**power if size else 0.0 for size in sizes])
+        divisors = [scores.get(name, {}).get(key) for name in names]
+        factors = np.array([1 / size**power if size else 0.0 for size in divisors])
     if not np.ptp(counts) and counts[0] >= overlap + 2:  # else the test is undefined
         times = windows["time"][in_time].reshape(len(names), -1)
         if np.all(times == times[:1]):

@@ -59,8 +59,8 @@ def build_report(
         for name, values in {"": forecast, **baselines}.items()
     }
     means = {name: mean_errors(by_series, counts) for name, by_series in scores.items()}
-    several = windows.ids is not None
-    use_mase = several and all(own["mase"] is not None for own in means.values())
+    ids = windows.ids
+    use_mase = ids is not None and all(own["mase"] is not None for own in means.values())
     metric = "mase" if use_mase else "rmse"
     metrics = means.pop("")
     best = min((name for name in means if name not in oracles), key=lambda n: means[n][metric])
@@ -83,8 +83,8 @@ def build_report(
         **band,
         **baselines,
     }
-    if several:
-        columns = {"id": np.broadcast_to(windows.ids[:, None], target.shape), **columns}
+    if ids is not None:
+        columns = {"id": np.broadcast_to(ids[:, None], target.shape), **columns}
         details |= {
             "series": {
                 series: {
@@ -136,7 +136,7 @@ def _summary(
     """Summarize the scores of several series, compared with those of a baseline."""
     known = {name: own[metric] for name, own in scores.items() if own[metric] is not None}
     better = sum(value < (others[name][metric] or 0.0) for name, value in known.items())
-    ranked = sorted(known, key=known.get)
+    ranked = sorted(known, key=known.__getitem__)
     return (
         f"{metric} by series: best {known[ranked[0]]:.3g} ({ranked[0]}), median "
         f"{np.median([*known.values()]):.3g}, worst {known[ranked[-1]]:.3g} ({ranked[-1]}); better "

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -100,7 +101,7 @@ class Series(ForecastingTask):
             )
         self.period = self._find_period()
         self._origins = [series.end(self.history) for series in self.series]
-        parts = {
+        parts: dict[str, Any] = {
             part: windows.joined(
                 [series.windows(part, self.history, self.horizon) for series in self.series]
             )
@@ -215,7 +216,7 @@ class Series(ForecastingTask):
         if windows.ids is None:
             return self.scaler_for()
         scalers = {origin.id: origin.scalers[0] for origin in self.origins}
-        columns = [
+        columns: list[Any] = [
             np.array([getattr(scalers[name], key) for name in windows.ids])[:, None]
             for key in ("level", "offset", "scale")
         ]

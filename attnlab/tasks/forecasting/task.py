@@ -44,7 +44,6 @@ class ForecastingTask(Task):
 
     kind: ClassVar[Kind] = KIND
     monitor: ClassVar[tuple[str, str]] = ("val_loss", "min")  # selects the best epoch
-    name: ClassVar[str]
     units: str  # of the reported metrics
     series_units: str | None = None  # units of the raw series; None: `units`
     oracles: ClassVar[tuple[str, ...]] = ()  # baselines that know the rule; the skill ignores them

@@ -124,17 +124,17 @@ def test_fetched_once_then_trained_on_and_counted(published, tmp_path, monkeypat
     monkeypatch.setenv("ATTNLAB_DATA", str(tmp_path / "cache"))
     files = {f"/{path.name}": path.read_bytes() for path in published.iterdir()}
     with serving(files) as server:
-        assert main(["data", "fetch", "ett", f"url={server.url}"]) == 0
+        for series in ("ETTh1", "ETTm2"):
+            assert main(["data", "fetch", "ett", f"url={server.url}", f"series={series}"]) == 0
         out = capsys.readouterr().out
         assert f"ett is in {tmp_path / 'cache/ett'}" in out and "CC BY-ND 4.0" in out
         task = Ett(url=server.url, history=24, horizon=5)
         task.cache = tmp_path / "cache"
         assert task.load(0).digest == loaded(published).splits.digest
-        assert len(server.requests) == 4
+        assert len(server.requests) == 2
         assert main(["data", "list", "ett", f"url={server.url}", "series=ETTm2", "--json"]) == 0
-    row = json.loads(capsys.readouterr().out)
-    assert row["files"]["ETTm2"]["rows"] == 4 * TEST + small_ett.LATER
-    assert row["files"]["ETTm2"]["published"] is True and list(row["files"]) == ["ETTm2"]
+    row = json.loads(capsys.readouterr().out)["parts"]["ETTm2"]
+    assert (row["rows"], row["as published"]) == (4 * TEST + small_ett.LATER, "yes")
 
 
 def test_a_download_that_is_not_the_published_file_is_refused(tmp_path):

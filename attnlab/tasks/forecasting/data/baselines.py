@@ -114,18 +114,18 @@ def repeated(
     """
     forecasts: dict[str, list[np.ndarray]] = {"persistence": [], "seasonal_naive": []}
     forecasts["train_mean"] = []
-    has_season = bool(period) and period <= _shortest_past(series, part)
+    season = period if period and period <= _shortest_past(series, part) else None
     for own in series:
         first = own.first[part]
         last = windows.histories(own.values, first, 1)
         forecasts["persistence"].append(persistence(last, horizon))
-        if has_season:
-            past = windows.histories(own.values, first, period)
-            forecasts["seasonal_naive"].append(seasonal_naive(past, period, horizon))
+        if season:
+            past = windows.histories(own.values, first, season)
+            forecasts["seasonal_naive"].append(seasonal_naive(past, season, horizon))
         mean = np.mean(own.scaled[: own.train_end])  # scaled: avoids rounding of large values
         mean = float(own.scalers[0].invert(mean))
         forecasts["train_mean"].append(constant(mean, len(first), horizon))
-    missing = [_missing("seasonal_naive", period, part)] if period and not has_season else []
+    missing = [_missing("seasonal_naive", period, part)] if period and not season else []
     return {name: np.concatenate(own) for name, own in forecasts.items() if own}, missing
 
 

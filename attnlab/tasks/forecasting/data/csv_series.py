@@ -129,10 +129,10 @@ class _Reader:
         ]
         self.values = np.column_stack(columns)
         self.notes: list[str] = []
-        if "time_column" in places:
+        self.has_times = "time_column" in places
+        if self.has_times:
             self.times(places["time_column"])
         else:
-            self.instants = None
             self.notes.append(
                 f"{self.path} is read without times (task.time_column): the order of the rows is "
                 "taken as that of time, oldest first."
@@ -238,10 +238,10 @@ class _Reader:
     def series(self, name: str, rows: np.ndarray) -> TimeSeries:
         """Return the series of some rows, sorted and checked."""
         try:
-            if self.instants is None:
-                labels, step, values = [*map(str, range(len(rows)))], None, self.values[rows]
-            else:
+            if self.has_times:
                 labels, step, values = self.on_grid(self.sort(rows))
+            else:
+                labels, step, values = [*map(str, range(len(rows)))], None, self.values[rows]
             filled = np.isnan(values).any(axis=1)
             if filled.any():
                 values = self.interpolate(values, filled, labels)
@@ -312,7 +312,7 @@ class _Reader:
             )
         self.notes.append(
             f"{lacking.sum()} of {len(lacking)} rows are interpolated, the first is "
-            f"{labels[lacking.argmax()]}; no window forecasts one or ends with one."
+            f"{labels[int(lacking.argmax())]}; no window forecasts one or ends with one."
         )
         return pd.DataFrame(values).interpolate().to_numpy()
 

@@ -25,10 +25,10 @@ DIGESTS = {
 
 @dataclass(kw_only=True, eq=False)
 class EttFiles(Corpus):
-    """One or all of the files ETTh1.csv, ETTh2.csv, ETTm1.csv and ETTm2.csv.
+    """One of the files ETTh1.csv, ETTh2.csv, ETTm1.csv and ETTm2.csv.
 
-    `path` is a folder with the files, plain or gzipped, or a single file. None downloads them from
-    the folder `url`, and accepts only the published files.
+    `path` is a folder with the file, plain or gzipped, or the file itself. None downloads it from
+    the folder `url`, and accepts only the published file.
     """
 
     name = "ett"
@@ -37,77 +37,44 @@ class EttFiles(Corpus):
     license = "CC BY-ND 4.0: share it only whole and unchanged"
     published = tuple(Published(f"{URL}/{name}.csv", digest) for name, digest in DIGESTS.items())
 
-    series: str | None = None
+    series: str = "ETTh1"
     path: str | None = None
     url: str = URL
 
-    @property
-    def names(self) -> list[str]:
-        """Return the names of the requested series."""
-        return [self.series] if self.series else [*DIGESTS]
-
-    def files(self, cache: Path, progress: Progress | None = None) -> dict[str, Path]:
-        """Return series -> file; download missing files into `cache`.
+    def find(self, cache: Path, progress: Progress | None = None) -> Path:
+        """Return the file; download it into `cache` if it is missing.
 
         Raises:
-            RequestError: a file is missing, can't be downloaded, or is not the published one.
+            RequestError: the file is missing, can't be downloaded, or is not the published one.
         """
-        files = self.present(cache)
-        for name in self.names:
-            if name in files:
-                continue
-            if self.path:
-                raise RequestError(
-                    f"task.path: expected a folder with {name}.csv or {name}.csv.gz, or that file, "
-                    f"got {self.path}; null downloads it"
-                )
-            published = Published(f"{self.url.rstrip('/')}/{name}.csv", DIGESTS[name])
-            files[name] = published.fetch(
-                cache.expanduser() / self.name, progress=progress, section="task"
+        if place := self.location(cache):
+            return place
+        if self.path:
+            raise RequestError(
+                f"task.path: expected a folder with {self.series}.csv or {self.series}.csv.gz, or "
+                f"that file, got {self.path}; null downloads it"
             )
-        return files
-
-    def present(self, cache: Path) -> dict[str, Path]:
-        """Return series -> file for the available files."""
-        files = {}
-        for name in self.names:
-            places = [cache.expanduser() / self.name / f"{name}.csv"]
-            if self.path:
-                path = Path(self.path).expanduser()
-                is_folder = path.is_dir()
-                places = [path / f"{name}.csv", path / f"{name}.csv.gz"] if is_folder else [path]
-            if file := next((place for place in places if place.is_file()), None):
-                files[name] = file
-        return files
-
-    def find(self, cache: Path, progress: Progress | None = None) -> Path:
-        """Return the folder or the file; download missing files."""
-        self.files(cache, progress)
-        return Path(self.path).expanduser() if self.path else cache.expanduser() / self.name
-
-    def open(self, cache: Path, progress: Progress | None = None) -> None:
-        """Find the files, for `count`."""
-        self._places = self.files(cache, progress)
-
-    def count(self, seed: int) -> dict[str, dict[str, Any]]:
-        """Return the rows of each series, its first and last time, and whether it is published."""
-        from attnlab.tasks.forecasting.data.csv_series import Form, read_panel
-
-        numbers: dict[str, dict[str, Any]] = {}
-        for name, path in self._places.items():
-            (series,) = read_panel(path, Form("OT", time_column="date")).series
-            numbers[name] = {
-                **{"rows": len(series.columns), "from": series.times[0], "to": series.times[-1]},
-                "as published": "yes" if is_published(name, path) else "no",
-            }
-        return numbers
+        file = Published(f"{self.url.rstrip('/')}/{self.series}.csv", DIGESTS[self.series])
+        return file.fetch(cache.expanduser() / self.name, progress=progress, section="task")
 
     def location(self, cache: Path) -> Path | None:
-        """Return the given path, or the folder of downloads; None if that is incomplete."""
-        if self.path:
-            return Path(self.path).expanduser()
-        is_complete = len(self.present(cache)) == len(self.names)
-        return cache.expanduser() / self.name if is_complete else None
+        """Return the file; None if it is missing."""
+        folder = Path(self.path).expanduser() if self.path else cache.expanduser() / self.name
+        places = [folder / f"{self.series}.csv", folder / f"{self.series}.csv.gz"]
+        return next((place for place in [folder, *places] if place.is_file()), None)
+
+    def open(self, cache: Path, progress: Progress | None = None) -> None:
+        """Find the file, for `count`."""
+        self.place = self.find(cache, progress)
+
+    def count(self, seed: int) -> dict[str, dict[str, Any]]:
+        """Return the rows of the series, its first and last time, and whether it is published."""
+        from attnlab.tasks.forecasting.data.csv_series import Form, read_panel
+
+        (series,) = read_panel(self.place, Form("OT", time_column="date")).series
+        numbers = {"rows": len(series.columns), "from": series.times[0], "to": series.times[-1]}
+        published = "yes" if is_published(self.series, self.place) else "no"
+        return {self.series: {**numbers, "as published": published}}
 
 
 def is_published(name: str, path: Path) -> bool:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from attnlab.tasks.forecasting.data.scaling import resolution
 
-Errors = Mapping[str, float | None]  # by metric; None: undefined
+Errors = Mapping[str, Any]  # metric -> a float, or None if it is undefined
 
 
 @dataclass(frozen=True)
@@ -42,9 +43,7 @@ class Yardstick:
         return cls(deviation or None, naive_error or None, full_range)
 
 
-def errors(
-    target: np.ndarray, forecast: np.ndarray, yardstick: Yardstick
-) -> dict[str, float | None]:
+def errors(target: np.ndarray, forecast: np.ndarray, yardstick: Yardstick) -> dict[str, Any]:
     """Return the errors over all windows and steps of a series; None for an undefined one.
 
     - rmse, mae and mse, and with a full range nrmse = rmse / full range;
@@ -59,7 +58,7 @@ def errors(
     error = np.abs(forecast - target)
     mse, mae = float(np.mean(error**2)), float(np.mean(error))
     rmse = mse**0.5
-    result: dict[str, float | None] = {"rmse": rmse, "mae": mae, "mse": mse}
+    result: dict[str, Any] = {"rmse": rmse, "mae": mae, "mse": mse}
     if yardstick.full_range is not None:
         result["nrmse"] = rmse / yardstick.full_range if yardstick.full_range else None
     unit, naive_error = yardstick.deviation, yardstick.naive_error
@@ -80,7 +79,7 @@ def percentages(target: np.ndarray, forecast: np.ndarray) -> np.ndarray:
     return 200 * np.divide(error, size, out=np.zeros_like(error), where=size != 0)
 
 
-def mean_errors(scores: Mapping[str, Errors], counts: Mapping[str, int]) -> dict[str, float | None]:
+def mean_errors(scores: Mapping[str, Errors], counts: Mapping[str, int]) -> dict[str, Any]:
     """Average the errors of several series, given with the number of targets by id.
 
     rmse, mae and mse are over all targets. The others have no units, so they are unweighted means
@@ -95,7 +94,7 @@ def mean_errors(scores: Mapping[str, Errors], counts: Mapping[str, int]) -> dict
         np.array([own[each] for own in scores.values()], float) for each in ("rmse", "mae", "mse")
     )
     largest = float(rmse.max()) or 1.0  # the squares may exceed float64
-    found: dict[str, float | None] = {
+    found: dict[str, Any] = {
         "rmse": largest * float(np.average((rmse / largest) ** 2, weights=weights)) ** 0.5,
         "mae": float(np.average(mae, weights=weights)),
         "mse": float(np.average(mse, weights=weights)),

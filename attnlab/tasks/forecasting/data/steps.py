@@ -31,8 +31,8 @@ def find_step(times: pd.DatetimeIndex) -> str:
         return step
     for length in _LENGTHS:
         starts = np.unique(np.linspace(0, max(len(times) - length, 0), _STRETCHES).astype(int))
-        votes = Counter(_infer_step(times[at : at + length]) for at in starts)
-        del votes[None]
+        steps = [_infer_step(times[at : at + length]) for at in starts]
+        votes = Counter(step for step in steps if step)
         if votes:
             step = votes.most_common(1)[0][0]
             # A short stretch of working days looks like days.

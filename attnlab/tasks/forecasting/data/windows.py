@@ -116,7 +116,7 @@ class Splits(TaskData):
         return parts[name]
 
     @property
-    def longest(self) -> int:
+    def longest(self) -> int:  # type: ignore[override]
         """Return the length of a history."""
         return self.train.history.shape[1]
 

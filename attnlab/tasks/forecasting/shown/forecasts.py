@@ -66,7 +66,9 @@ def spread_series(metrics: Mapping[str, Any], most: int) -> list[str]:
     """Return ids of a few series, evenly spread from the best forecast to the worst."""
     metric = str(metrics["metric"])
     scores = {name: own[metric] for name, own in metrics["series"].items()}
-    ranked = sorted((name for name, own in scores.items() if own is not None), key=scores.get)
+    ranked = sorted(
+        (name for name, own in scores.items() if own is not None), key=scores.__getitem__
+    )
     ranked = ranked or [*scores]
     places = np.linspace(0, len(ranked) - 1, min(most, len(ranked))).round().astype(int)
     return [ranked[place] for place in places]
@@ -169,6 +171,7 @@ def _charts(tables: Sequence[tuple[ReportedRun, Columns]]) -> list[Record]:
     run, first = rows[0]
     steps = int(tables[0][1]["step"].max())
     units = str(run.metrics.get("units", ""))
+    charts: list[Record] = []
     if along_time(first["index"], first["time"]):
         newest = [
             (own.label, own.colour, {name: column[-_MOST:] for name, column in columns.items()})
@@ -178,9 +181,8 @@ def _charts(tables: Sequence[tuple[ReportedRun, Columns]]) -> list[Record]:
         title = "Test forecasts" + (f", the first of {steps} steps" if steps > 1 else "")
         title += f", the last {_MOST:,} of {count:,}" if count > _MOST else ""
         title += ", with the 95 % interval" if len(rows) == 1 and "low" in first else ""
-        charts = [along_time_chart(newest, title, units)]
+        charts.append(along_time_chart(newest, title, units))
     else:
-        charts = []
         for own, columns in rows:
             some = np.linspace(0, len(columns["target"]) - 1, _MOST).astype(int)
             order = np.argsort(columns["target"], kind="stable")[np.unique(some)]
