@@ -71,7 +71,7 @@ def list_command(
     if name is None:
         return _list_all(cache, form)
     words = [*settings, *([f"path={json.dumps(path, ensure_ascii=False)}"] if path else [])]
-    corpus = _make(name, words)
+    corpus = make_data_set(name, words)
     row: dict[str, Any] = _describe(name, corpus, cache)
     if not corpus.fetchable or corpus.location(cache) is not None:
         from attnlab.run.console import screen
@@ -93,9 +93,9 @@ def fetch_command(name: str, settings: tuple[str, ...], data: str | None) -> Non
     """Download NAME into the cache, unless it is there already."""
     from attnlab.run.console import screen
 
-    corpus, cache = _make(name, settings), _cache(data)
+    corpus, cache = make_data_set(name, settings), _cache(data)
     if not corpus.fetchable:
-        fetchable = [name for name in _data_sets() if _make(name).fetchable]
+        fetchable = [name for name in _data_sets() if make_data_set(name).fetchable]
         raise RequestError(
             f"NAME: {name} can't be downloaded. Data to download: {', '.join(fetchable)}."
         )
@@ -116,7 +116,7 @@ def _data_sets() -> dict[str, str]:
     return corpora | {name: "task" for kind in kinds() for name in kind.data.corpora}
 
 
-def _make(name: str, words: Sequence[str] = ()) -> Corpus:
+def make_data_set(name: str, words: Sequence[str] = ()) -> Corpus:
     """Make a data set; `words` are `SETTING=VALUE`, values as in YAML.
 
     Raises:
@@ -158,7 +158,7 @@ def _describe(name: str, corpus: Corpus, cache: Path) -> dict[str, str]:
 
 def _list_all(cache: Path, form: str) -> None:
     """Print a table with a row for each data set."""
-    rows = [_describe(name, _make(name), cache) for name in _data_sets()]
+    rows = [_describe(name, make_data_set(name), cache) for name in _data_sets()]
     if form == "json":
         return click.echo(json.dumps(rows, indent=2, ensure_ascii=False))
     table = Table(box=None, padding=(0, 2, 1, 0), pad_edge=False)

@@ -13,8 +13,8 @@ from command_line import CONF, Outcome
 from download_server import serving
 
 from attnlab.cli import main
+from attnlab.commands.data import make_data_set
 from attnlab.config.options import CONFIG_DIR, option_content, options
-from attnlab.tasks.data.statistics import make_corpus
 
 TABS = "".join(f"The number {n}.\tDie Zahl {n}.\n" for n in range(40)) + "The number 1.\tDie 1.\n"
 
@@ -48,7 +48,7 @@ def data(folder, capsys):
 
 @pytest.mark.parametrize("name", options("data"))
 def test_the_classes_settings_are_those_of_the_file(name):
-    corpus = make_corpus(name)
+    corpus = make_data_set(name)
     assert corpus.name == name
     assert corpus.origin and corpus.license
     content = yaml.safe_load((CONF / "data" / f"{name}.yaml").read_text())

@@ -130,11 +130,6 @@ class Corpus:
         """Whether the corpus can be downloaded."""
         return bool(self.published)
 
-    @property
-    def own_parts(self) -> tuple[str, ...]:
-        """Return the parts that the opened corpus has; missing ones are held out from train."""
-        return tuple(self.parts)
-
     def digest(self) -> str:
         """Return a SHA-256 of an opened corpus and of the settings that divide it."""
         state = hashlib.sha256(f"{self.validation} {self.test}".encode())

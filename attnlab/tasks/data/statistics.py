@@ -1,34 +1,17 @@
-"""The data sets that `attnlab data` lists, and the numbers of their parts."""
+"""The numbers of a corpus's parts, as `attnlab data` shows them."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
-from attnlab.config.options import option_class, option_content, options
 from attnlab.tasks.data.corpus import Corpus
 from attnlab.tasks.data.division import divide
 from attnlab.text.words import split_words
 
 _MOST_CLASSES = 30  # with a line of their own
 Numbers = dict[str, dict[str, Any]]  # part -> name of a number -> its value
-
-
-def make_corpus(name: str, overrides: Mapping[str, Any] | None = None) -> Corpus:
-    """Make the corpus of `data=NAME`; `overrides` replace settings of its YAML file."""
-    return option_class("data", name)(**{**corpus_settings(name), **(overrides or {})})  # type: ignore[return-value]
-
-
-def corpus_settings(name: str) -> dict[str, Any]:
-    """Return the settings of `data=NAME` and their defaults."""
-    content = option_content("data", name) or {}
-    return {k: v for k, v in content.items() if k not in ("name", "rules", "_target_")}
-
-
-def corpus_names() -> list[str]:
-    """Return the options of the group `data`."""
-    return sorted(options("data"))
 
 
 def count(corpus: Corpus, seed: int) -> Numbers:

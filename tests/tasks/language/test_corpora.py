@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from attnlab.commands.data import make_data_set
 from attnlab.errors import RequestError
 from attnlab.tasks.data import builtin
-from attnlab.tasks.data.statistics import make_corpus
 from attnlab.tasks.language import corpora
 from attnlab.tasks.language.corpora import (
     Sentences,
@@ -147,7 +147,7 @@ def test_shakespeare_is_divided_in_two_ways(tmp_path):
 
 @pytest.mark.parametrize("name", ["shakespeare", "wikitext2", "wikitext103", "text8"])
 def test_the_usual_address_is_that_of_the_published_file(name):
-    corpus = make_corpus(name)
+    corpus = make_data_set(name)
     assert corpus.fetchable and corpus.url == corpus.published[0].url
     assert len(corpus.published[0].sha256) == 64
 
