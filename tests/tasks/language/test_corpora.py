@@ -9,7 +9,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from attnlab.commands.data import make_data_set
 from attnlab.errors import RequestError
 from attnlab.tasks.data import builtin
 from attnlab.tasks.language import corpora
@@ -143,13 +142,6 @@ def test_shakespeare_is_divided_in_two_ways(tmp_path):
     assert len(parts["train"]) == 1080 and parts["validation"] == parts["test"]
     parts = opened(Shakespeare(path=str(tmp_path / "input.txt")))
     assert [len(part) for part in parts.values()] == [1080, 60, 60]
-
-
-@pytest.mark.parametrize("name", ["shakespeare", "wikitext2", "wikitext103", "text8"])
-def test_the_usual_address_is_that_of_the_published_file(name):
-    corpus = make_data_set(name)
-    assert corpus.fetchable and corpus.url == corpus.published[0].url
-    assert len(corpus.published[0].sha256) == 64
 
 
 @pytest.mark.realdata
