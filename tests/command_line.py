@@ -102,6 +102,8 @@ class CommandsHere(CommandLine):
 class Undrawn:
     """Replaces `attnlab.run.figures.Drawing`, and draws nothing."""
 
+    warning = None
+
     def __init__(self, folder, then):
         then()
 

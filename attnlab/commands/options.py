@@ -301,7 +301,10 @@ def save_figure(figure: Figure, path: Path, option: str) -> None:
         RequestError: The file can't be written.
     """
     from attnlab.views.png.figure import save
+    from attnlab.views.png.labels import font_warning
 
     with explained(f"{option}: {path} can't be written"):
         save(figure, path)
+    if warning := font_warning():
+        click.echo(f"attnlab: warning: {warning}", err=True)
     click.echo(f"attnlab: {option}: the picture is in {path.absolute()}", err=True)

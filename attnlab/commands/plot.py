@@ -187,5 +187,9 @@ def _writing(folder: Path) -> AbstractContextManager[None]:
 
 def _say(paths: list[Path]) -> None:
     """Print the paths of the files that were drawn."""
+    from attnlab.views.png.labels import font_warning
+
     for path in paths:
         click.echo(path)
+    if warning := font_warning():
+        click.echo(f"attnlab: warning: {warning}", err=True)

@@ -36,11 +36,15 @@ class Drawing:
     Args:
         folder: the run's.
         then: called in another thread when the figures are drawn, or drawing failed.
+
+    Attributes:
+        warning: on the figures, known after `wait`.
     """
 
     def __init__(self, folder: Path, then: Callable[[], None]) -> None:
         self.number, self._then = next(_numbers), then
         self._problem: str | None = None
+        self.warning: str | None = None
         self._over = threading.Event()
         try:
             turn = self.number % min(_MOST, processors())
@@ -60,7 +64,7 @@ class Drawing:
 
     def receive(self, answer: Message) -> None:
         """Store the helper process's answer; runs in the reading thread."""
-        self._problem = answer.get("problem")
+        self._problem, self.warning = answer.get("problem"), answer.get("warning")
         self._then()
         self._over.set()
 
@@ -74,6 +78,9 @@ def serve() -> None:
         done = {"run": message["run"], "done": True}
         try:
             draw_run(RunDirectory(Path(message["folder"])))
+            from attnlab.views.png.labels import font_warning
+
+            done["warning"] = font_warning()
         except Exception as error:
             done["problem"] = str(error) or type(error).__name__
         answer(done)

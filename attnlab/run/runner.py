@@ -222,6 +222,8 @@ class Finish:
             with spent("figures"), self._recorder.writing("the figures"):
                 if problem := self._drawing.wait():
                     raise RequestError(problem)
+            if self._drawing.warning:
+                log.warning("warning: %s", self._drawing.warning)
             with spent("tracking"):
                 self._tracker.ended("completed")
 

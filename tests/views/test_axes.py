@@ -8,7 +8,7 @@ import pytest
 
 from attnlab.views.html.axes import Scale, digits_of, scale, time_ticks
 from attnlab.views.png.figure import draw
-from attnlab.views.png.labels import drawable
+from attnlab.views.png.labels import drawable, font_warning
 from attnlab.views.records import IntervalRow, Intervals, figure
 from attnlab.views.scales import is_logarithmic
 
@@ -96,5 +96,7 @@ def test_times_have_ticks_at_the_start_of_a_year_or_month():
 def test_labels_that_no_font_has_become_squares():
     assert drawable("straße·") == "straße·"
     assert drawable("e\u0301\u200d") == "é"
-    assert drawable("\n\ud800a") == "□□a"
+    assert drawable("\n\ud800a") == "□□a" and font_warning() is None
+    assert drawable("\N{NUSHU CHARACTER-1B170}") == "□" and "Noto Sans CJK" in font_warning()
+    assert font_warning() is None
     assert drawable("Donaudampfschiff", 10) == "Donau…hiff"

@@ -48,8 +48,8 @@ class ClassificationTask(Task):
     """
 
     kind: ClassVar[Kind] = KIND
-    monitor: ClassVar[tuple[str, str]] = ("val_loss", "min")
-    has_images: ClassVar[bool] = False
+    monitor = ("val_loss", "min")
+    has_images = False
     corpus: Corpus
     classes: Sequence[str] = ("", "")
     class_counts: Mapping[str, int]
@@ -140,7 +140,7 @@ class ClassificationTask(Task):
     def examples(self, inputs: np.ndarray, weights: np.ndarray) -> dict[str, np.ndarray]:
         """Return the arrays of attention.npz for some inputs and the model's weights on them."""
 
-    def evaluate(self, model: keras.Model, part: str = "test") -> Report:
+    def evaluate(self, model: keras.Model, part: str = "test", **settings: Any) -> Report:
         """Classify a part, and score the predictions and the baselines.
 
         Raises:
@@ -161,7 +161,7 @@ class ClassificationTask(Task):
         inputs = self.data.parts[part].inputs[:count]
         return inputs, np.where(inputs != PAD, inputs, -1) if inputs.ndim == 2 else None
 
-    def serve(self, model: keras.Model, inputs: Any = None) -> np.ndarray:
+    def serve(self, model: keras.Model, inputs: Any, **settings: Any) -> np.ndarray:
         """Return the class of each item, (N,).
 
         Raises:

@@ -33,16 +33,16 @@ def baselines(data: LabelledData, part: str) -> dict[str, np.ndarray]:
         rows = np.sort(np.random.default_rng(0).choice(rows, most, replace=False))
     if data.noun == "text":
         name, steps = "word_counts", 1_000
-        texts = [train.names[row] for row in rows], items.names
-        features = tf_idf(*texts, lowercase=data.lowercase)
+        texts = [train.names[row] for row in rows.tolist()]
+        memory, queries = tf_idf(texts, items.names, lowercase=data.lowercase)
     else:
         name, steps = "logistic_regression", 200
-        features = tuple(
+        memory, queries = (
             pixels.reshape(len(pixels), -1).astype(np.float32) / 255
             for pixels in (train.inputs[rows], items.inputs)
         )
     majority = np.tile(shares, (len(items), 1))
-    fitted = logistic_regression(*features, train.labels[rows], classes, steps)
+    fitted = logistic_regression(memory, queries, train.labels[rows], classes, steps)
     return {"majority": majority, name: majority if fitted is None else fitted}
 
 

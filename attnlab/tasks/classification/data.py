@@ -117,5 +117,20 @@ def note_contradictions(corpus: Corpus, key: Callable[[Any], str], ignores_case:
     )
 
 
+def word_weights(weights: np.ndarray, is_word: np.ndarray) -> np.ndarray:
+    """Return the attention weights of words, (N, H, S): means over the queries.
+
+    If each word is a query, as in self-attention, the queries of padding are left out.
+
+    Args:
+        weights: (N, H, T, S).
+        is_word: (N, S) bool, False for padding.
+    """
+    if weights.shape[2] != is_word.shape[1]:
+        return weights.mean(axis=2)
+    counts = np.maximum(is_word.sum(axis=1), 1)[:, None, None]
+    return np.einsum("nhts,nt->nhs", weights, is_word) / counts
+
+
 def _count(labels: np.ndarray, classes: Sequence[str]) -> list[int]:
     return np.bincount(labels, minlength=len(classes)).tolist()

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from attnlab.errors import RequestError
 from attnlab.records.files import read_assets, write_json
 from attnlab.tasks.classification.base import BATCH, FILE, ClassificationTask, probabilities
-from attnlab.tasks.classification.corpora import ImageCorpus, LabelledImage, read_image
+from attnlab.tasks.classification.image_corpora import ImageCorpus, LabelledImage, read_image
 
 if TYPE_CHECKING:
     import keras
@@ -30,8 +30,8 @@ class Images(ClassificationTask):
     The settings are those of conf/task/images.yaml; `cache` is the folder of downloads.
     """
 
-    name: ClassVar[str] = "images"
-    has_images: ClassVar[bool] = True
+    name = "images"
+    has_images = True
 
     def __init__(
         self, *, corpus: ImageCorpus, cache: Path, flip: bool = True, shift: int = 0
@@ -129,4 +129,4 @@ class Images(ClassificationTask):
 class Digits(Images):
     """Classify scikit-learn's digits; they aren't mirrored in training, but shifted by a pixel."""
 
-    name: ClassVar[str] = "digits"
+    name = "digits"

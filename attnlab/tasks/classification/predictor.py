@@ -98,7 +98,7 @@ class ClassPredictor(TextPredictor):
         """Draw the attention weights of a text's words, or the attention maps of images."""
         import numpy as np
 
-        from attnlab.tasks.classification.shown import images, texts
+        from attnlab.tasks.classification.shown.attention import attention_figure
 
         items = self.task.read([result[self.noun] for result in results])
         arrays = {"prediction": np.array([result["class"] for result in results], object)}
@@ -109,7 +109,5 @@ class ClassPredictor(TextPredictor):
         if weights is None:
             return None
         arrays["weights"] = weights.numpy()
-        if self._has_images:
-            return images.attention_figure({**arrays, "pixels": inputs}, self.trained.config.names)
-        arrays["tokens"] = self.task.words(inputs)
-        return texts.attention_figure(arrays, self.trained.config.names)
+        arrays |= {"pixels": inputs} if self._has_images else {"tokens": self.task.words(inputs)}
+        return attention_figure(arrays, self.trained.config.names)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from attnlab.encoders.opening import open_source, require_known
 from attnlab.errors import RequestError
 from attnlab.tasks.classification.base import FILE, ClassificationTask, probabilities
 from attnlab.tasks.classification.corpora import LabelledText, TextCorpus
+from attnlab.tasks.classification.data import word_weights
 from attnlab.tasks.models import build_model
 from attnlab.tasks.text_task import TextTask
 from attnlab.text.cleaning import normalized, text_key
@@ -35,7 +36,7 @@ class Classify(TextTask, ClassificationTask):
     The settings are those of conf/task/classify.yaml; `cache` is the folder of downloads.
     """
 
-    name: ClassVar[str] = "classify"
+    name = "classify"
     length: int = 4  # S, the length to which all texts are padded; `load` sets it
 
     _file = FILE
@@ -174,18 +175,3 @@ class Classify(TextTask, ClassificationTask):
 
         self.length, self.class_counts = self.read_text(folder, sizes)
         self.classes = [*self.class_counts]
-
-
-def word_weights(weights: np.ndarray, is_word: np.ndarray) -> np.ndarray:
-    """Return the attention weights of words, (N, H, S): means over the queries.
-
-    If each word is a query, as in self-attention, the queries of padding are left out.
-
-    Args:
-        weights: (N, H, T, S).
-        is_word: (N, S) bool, False for padding.
-    """
-    if weights.shape[2] != is_word.shape[1]:
-        return weights.mean(axis=2)
-    counts = np.maximum(is_word.sum(axis=1), 1)[:, None, None]
-    return np.einsum("nhts,nt->nhs", weights, is_word) / counts

@@ -21,6 +21,7 @@ _FAMILIES = (
     *("Noto Sans Thai", "Noto Emoji", "Symbola", "Unifont"),
 )
 _NO_GLYPH = "\N{WHITE SQUARE}"
+_missing: set[str] = set()  # characters drawn as squares since the last `font_warning`
 
 
 @lru_cache(maxsize=1)
@@ -54,7 +55,22 @@ def _drawn(character: str) -> str:
     kind = unicodedata.category(character)
     if kind == "Cf" or (kind == "Mn" and not _has(character)):
         return ""  # joiners and variation selectors: nothing to see by themselves
-    return character if character.isprintable() and _has(character) else _NO_GLYPH
+    if character.isprintable() and _has(character):
+        return character
+    if character.isprintable():
+        _missing.add(character)
+    return _NO_GLYPH
+
+
+def font_warning() -> str | None:
+    """Return a sentence if figures since the last call have squares in place of characters."""
+    if not _missing:
+        return None
+    _missing.clear()
+    return (
+        "no installed font has some characters of a figure, which are squares now: install one, "
+        "such as Noto Sans CJK for Chinese, Japanese and Korean (apt install fonts-noto-cjk)"
+    )
 
 
 def _has(character: str) -> bool:

@@ -20,7 +20,7 @@ from attnlab.compare.statistics import holm
 from attnlab.records.run_directory import RunDirectory
 from attnlab.tasks.classification import baselines as baselines_module
 from attnlab.tasks.classification.baselines import baselines
-from attnlab.tasks.classification.corpora import Digits
+from attnlab.tasks.classification.image_corpora import Digits
 from attnlab.tasks.classification.images import Images
 from attnlab.tasks.classification.kind import KIND
 from attnlab.tasks.classification.report import (

@@ -12,14 +12,15 @@ from labelled import CLASSES, answers, attention, labelled, part, some_texts, wr
 
 from attnlab.errors import RequestError
 from attnlab.run.figures import draw_run
-from attnlab.tasks.classification.shown import VIEWS, items, texts
+from attnlab.tasks.classification.data import word_weights
+from attnlab.tasks.classification.shown import VIEWS, items
+from attnlab.tasks.classification.shown import attention as shown_attention
 from attnlab.tasks.classification.shown import figures as shown
 from attnlab.tasks.classification.shown.items import item_records, likelihood
-from attnlab.tasks.classification.task import word_weights
 from attnlab.views.png.words import DARKEST
 from attnlab.views.records import ShadedWords, Slider, Tabs, Text
 
-words_figure = drawn(texts.attention_figure)
+words_figure = drawn(shown_attention.attention_figure)
 confusion_figure = drawn(shown.confusion_figure)
 
 TEST = some_texts(40, seed=1, grouped=True)
@@ -183,7 +184,7 @@ def test_few_classes_have_a_confusion_table_and_many_their_mistakes():
 
 def slider_of(tmp_path, room: int = 10**6) -> Slider:
     (run,) = on_page(tmp_path)
-    note, slider = texts.attention_slider(
+    note, slider = shown_attention._slider(
         SimpleNamespace(run=run.run, room=room, epochs=run.epochs)
     )
     assert isinstance(note, Text)

@@ -16,9 +16,9 @@ from attnlab.records.run_directory import RunDirectory
 from attnlab.run.resume import resume
 from attnlab.run.runner import SweepMember, new_folder, run, run_in
 from attnlab.tasks.attention import read_attention
-from attnlab.tasks.classification.corpora import Digits
+from attnlab.tasks.classification.image_corpora import Digits
 from attnlab.tasks.classification.images import Images
-from attnlab.tasks.classification.shown import images as shown
+from attnlab.tasks.classification.shown import attention as shown
 from attnlab.tasks.classification.shown.figures import figures
 
 TINY = (
@@ -123,11 +123,6 @@ def test_contradictory_settings_are_refused(lab, words, message):
 def test_a_model_of_images_is_refused_for_texts(lab):
     code, _, err = lab("task=classify", "model=vit", "tracking.enabled=false")
     assert code == 2 and "expected embeddings, rnn, transformer or pretrained, got vit" in err
-
-
-def test_a_seed_that_is_too_large_for_the_division_is_refused(lab):
-    code, _, err = lab("task=digits", "data.seed=5000000000", "tracking.enabled=false")
-    assert code == 2 and "data.seed: expected a whole number at least 0 and at most 4" in err
 
 
 class Stopped(BaseException):

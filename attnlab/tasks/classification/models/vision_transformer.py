@@ -20,6 +20,7 @@ from attnlab.layers.transformer import TransformerEncoderLayer
 from attnlab.training.steps import InMemoryModel
 
 _MIDDLE = 127.5  # of bytes, which are scaled to -1 to 1
+_EPSILON = 1e-6  # of the norms
 
 
 class VisionTransformer(InMemoryModel):
@@ -46,7 +47,6 @@ class VisionTransformer(InMemoryModel):
             rises linearly from 0 for the first layer.
         positions: "none", "learned", a vector per patch, or "sinusoidal", see `sinusoidal_grid`.
         pool: what the output layer reads: "class_token", or "mean" over the patches.
-        epsilon: that of the norms.
         flip: whether half of the images are mirrored in training; see `Augmentation`.
         shift: most pixels by which images are shifted in training.
         **kwargs: those of every Keras model.
@@ -73,7 +73,6 @@ class VisionTransformer(InMemoryModel):
         stochastic_depth: float = 0.0,
         positions: str = "learned",
         pool: str = "class_token",
-        epsilon: float = 1e-6,
         flip: bool = False,
         shift: int = 0,
         **kwargs,
@@ -93,12 +92,12 @@ class VisionTransformer(InMemoryModel):
                 feed_forward=feed_forward,
                 dropout=dropout,
                 skipped=rate,
-                epsilon=epsilon,
+                epsilon=_EPSILON,
                 name=f"encoder_{number}",
             )
             for number, (each, rate) in enumerate(zip(attention, rates, strict=True))
         ]
-        self.final_norm = LayerNormalization(epsilon=epsilon, name="final_norm")
+        self.final_norm = LayerNormalization(epsilon=_EPSILON, name="final_norm")
         self.output_layer = keras.layers.Dense(classes, name="output")
 
     def build(self, images_shape) -> None:

@@ -12,7 +12,7 @@ from attnlab.records.run_directory import RunDirectory
 from attnlab.tasks.attention import read_attention
 from attnlab.tasks.classification.kind import KIND
 from attnlab.tasks.classification.report import noun_of
-from attnlab.tasks.classification.shown import images, texts
+from attnlab.tasks.classification.shown.attention import attention_figure
 from attnlab.tasks.shown.run_figures import (
     groups_figure,
     learning_figure,
@@ -52,8 +52,7 @@ def figures(run: RunDirectory, metrics: Mapping[str, Any]) -> dict[str, Figure]:
         accuracy = metrics["test"]["accuracy"]
         by_name["groups.png"] = groups_figure(shares, accuracy, metrics, **words)
     if recorded := read_attention(run):
-        drawn = images if "pixels" in recorded.final() else texts
-        by_name["attention.png"] = drawn.attention_figure(recorded.final(), metrics)
+        by_name["attention.png"] = attention_figure(recorded.final(), metrics)
     return by_name
 
 
