@@ -9,6 +9,8 @@ from contextlib import contextmanager, suppress
 from contextvars import copy_context
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from attnlab.config.sections import RunConfig
 from attnlab.errors import RequestError
 from attnlab.records import files
@@ -26,7 +28,6 @@ from attnlab.tasks.attention import (
     write_attention,
 )
 from attnlab.tasks.base import Learner, Report, Task, TaskData
-from attnlab.tasks.declaration import load
 
 if TYPE_CHECKING:
     from attnlab.training.weights_file import WeightsFiles
@@ -62,8 +63,12 @@ class Recorder:
                 data={"name": data.name, "source": data.source, "counts": data.counts()},
             )
             task.save(self.folder.assets)
-            taken, given = load(task.kind.predictions.example)(self.config.document)
-            self.folder.write_json("served.json", {"input": taken, "output": given})
+            example = {}
+            for name, value in zip(("input", "output"), task.served, strict=True):
+                array = np.array([value])
+                kind = str(array.dtype) if array.dtype.kind in "fi" else "object"
+                example[name] = {"values": array.tolist(), "dtype": kind}
+            self.folder.write_json("served.json", example)
         self.tracker.changed()
 
     def rewind(self, history: Sequence[Mapping[str, float]]) -> None:

@@ -57,12 +57,15 @@ class Task(ABC):
         name: the task's name.
         monitor: the metric that selects the best epoch, and its direction (`min`, `max`).
         cache: the folder of downloads, which the run sets.
+        served: an example of an input of `serve` and of its output, from which MLflow takes the
+            signature of the model.
     """
 
     kind: ClassVar[Kind]
     name: str
     monitor: tuple[str, str]
     cache: Path
+    served: Any
 
     @abstractmethod
     def load(self, seed: int, progress: Progress | None = None) -> TaskData:

@@ -182,8 +182,6 @@ class Predictions:
         command: the name of the command: `forecast`, `translate`.
         summary: one line of help for the command.
         predictor: path of the kind's `Predictor`, which defines the command.
-        example: path of a function from a configuration (plain mappings) to an example input and
-            output of the served MLflow model: `{"values": nested lists, "dtype": name}`.
         exported: path of a function from a `TrainedRun` whose data are loaded, and a number of
             test items, to `tasks.exported.Exported`; None: runs can't be exported.
         settings: names of the keyword arguments that `Task.serve` takes after the inputs.
@@ -199,7 +197,6 @@ class Predictions:
     command: str
     summary: str
     predictor: str
-    example: str
     exported: str | None = None
     settings: tuple[str, ...] = ()
     vectors: bool = False

@@ -57,7 +57,6 @@ KIND = Kind(
         command="answer",
         summary="questions about a text",
         predictor=f"{_HERE}.predictor:AnswerPredictor",
-        example=f"{_HERE}.task:served_example",
         exported=f"{_HERE}.exported:exported",
         next_steps={
             "pretrained": f"{_ASK}, or train with model.start=drawn, then attnlab compare",

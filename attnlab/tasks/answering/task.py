@@ -54,6 +54,10 @@ class Answer(TextTask):
 
     kind: ClassVar[Kind] = KIND
     name: ClassVar[str] = "answer"
+    served: ClassVar[tuple[Any, Any]] = (
+        {"question": "Who met the sailor?", "text": "Anna met the sailor at noon."},
+        "Anna",
+    )
     monitor: ClassVar[tuple[str, str]] = ("val_f1", "max")
     data: QuestionData
     question_places: int = 3  # Q, END included; `load` sets it
@@ -300,9 +304,3 @@ class Answer(TextTask):
             return bool(content["nullable"]), *places
 
         self.nullable, self.question_places, self.text_places = self.read_text(folder, sizes)
-
-
-def served_example(document: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return an example input of the served MLflow model, a question and a text, and its output."""
-    pair = {"question": "Who met the sailor?", "text": "Anna met the sailor at noon."}
-    return {"values": [pair], "dtype": "object"}, {"values": ["Anna"], "dtype": "object"}

@@ -194,14 +194,3 @@ def probabilities(logits: np.ndarray) -> np.ndarray:
     from scipy.special import softmax
 
     return softmax(np.asarray(logits, np.float64), axis=-1)
-
-
-def served_example(document: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return an input and an output of the model that MLflow serves, for a configuration."""
-    if not has_images(document["task"]["name"]):
-        text = "The keys to the cabinet are old."
-        return {"values": [text], "dtype": "object"}, {"values": ["right"], "dtype": "object"}
-    settings = {key: value for key, value in document["data"].items() if key != "name"}
-    shape = option_class("data", document["data"]["name"])(**settings).shape  # type: ignore[attr-defined]
-    images = np.zeros((1, *shape), int).tolist()
-    return {"values": images, "dtype": "int64"}, {"values": ["a class"], "dtype": "object"}

@@ -39,6 +39,10 @@ class Images(ClassificationTask):
         super().__init__(corpus, cache)
         self.shape, self.augmentation = corpus.shape, {"flip": flip, "shift": shift}
 
+    @property
+    def served(self) -> tuple[Any, Any]:  # noqa: D102
+        return np.zeros(self.shape, int), "a class"
+
     def convert(
         self, parts: Mapping[str, Sequence[LabelledImage]], seed: int
     ) -> tuple[dict[str, np.ndarray], list[str], list[Any]]:

@@ -52,7 +52,6 @@ KIND = Kind(
         command="classify",
         summary="the classes of texts or images, by a trained run",
         predictor=f"{_HERE}.predictor:ClassPredictor",
-        example=f"{_HERE}.base:served_example",
         exported=f"{_HERE}.exported:exported",
         next_steps={
             "pretrained": "attnlab classify {run} ..., or train with model.start=drawn, then "

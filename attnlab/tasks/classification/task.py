@@ -37,6 +37,7 @@ class Classify(TextTask, ClassificationTask):
     """
 
     name = "classify"
+    served = ("The keys to the cabinet are old.", "right")
     length: int = 4  # S, the length to which all texts are padded; `load` sets it
 
     _file = FILE

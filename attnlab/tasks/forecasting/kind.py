@@ -54,7 +54,6 @@ KIND = Kind(
         command="forecast",
         summary="the next values of a series",
         predictor=f"{_HERE}.predictor:ForecastPredictor",
-        example=f"{_HERE}.task:served_example",
         exported=f"{_HERE}.models.exported:exported",
         settings=("steps", "id"),
         next_steps={

@@ -322,6 +322,11 @@ class ForecastingTask(Task):
             raise RequestError("history: expected finite values, got NaN or infinity among them")
         return rows[-self.history :]
 
+    @property
+    def served(self) -> tuple[Any, Any]:  # noqa: D102
+        step = [0.0] * (1 + len(self.inputs)) if self.inputs else 0.0
+        return [step] * self.history, [0.0] * self.horizon
+
     def interval(
         self, ends: Mapping[str, Sequence[float | None]], origin: TimeSeries, forecast: np.ndarray
     ) -> dict[str, np.ndarray]:
@@ -373,14 +378,3 @@ class ForecastingTask(Task):
 def refuse(key: str, expected: str, given: Any) -> NoReturn:
     """Raise a RequestError that says `task.<key>: expected <expected>, got <given>`."""
     raise RequestError(f"task.{key}: expected {expected}, got {given!r}")
-
-
-def served_example(document: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return an example input of the served MLflow model, one history, and its output."""
-    task = document["task"]
-    history, horizon = task["history"], task.get("horizon", 1)
-    step = [0.0] * (1 + len(task["inputs"])) if task.get("inputs") else 0.0
-    return (
-        {"values": [[step] * history], "dtype": "float64"},
-        {"values": [[0.0] * horizon], "dtype": "float64"},
-    )

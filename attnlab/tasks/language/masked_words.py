@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -64,6 +64,10 @@ class MaskedWords(TextTask):
 
     kind: ClassVar[Kind] = MASKED_WORDS
     name: ClassVar[str] = "masked_words"
+    served: ClassVar[tuple[Any, Any]] = (
+        "The keys to the cabinet [MASK] old.",
+        "The keys to the cabinet are old.",
+    )
     monitor: ClassVar[tuple[str, str]] = ("val_loss", "min")
     data: LanguageData
     width: int
@@ -319,11 +323,3 @@ class MaskedWords(TextTask):
             RequestError: a file is missing, damaged, or of other settings.
         """
         self.width = self.read_text(folder, lambda content: int(content["width"]))
-
-
-def served_example(document: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return an example input of the served MLflow model, a text with a mask, and its output."""
-    return (
-        {"values": ["The keys to the cabinet [MASK] old."], "dtype": "object"},
-        {"values": ["The keys to the cabinet are old."], "dtype": "object"},
-    )

@@ -49,6 +49,7 @@ class LanguageTask(Task):
 
     kind: ClassVar[Kind] = KIND
     name: ClassVar[str] = "language"
+    served: ClassVar[tuple[Any, Any]] = ("The keys to the cabine", "The keys to the cabinet")
     monitor: ClassVar[tuple[str, str]] = ("val_loss", "min")
     data: LanguageData
     vocabulary: Vocabulary
@@ -264,11 +265,3 @@ class LanguageTask(Task):
             self.vocabulary = Symbols(names)
         else:
             self.vocabulary = TextVocabulary(Tokenizer.load(folder / _TOKENIZER), has_unknown)
-
-
-def served_example(document: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return an example input of the served MLflow model, a prompt, and its output."""
-    return (
-        {"values": ["The keys to the cabine"], "dtype": "object"},
-        {"values": ["The keys to the cabinet"], "dtype": "object"},
-    )

@@ -56,7 +56,6 @@ KIND = Kind(
         command="translate",
         summary="sentences from arguments or standard input",
         predictor=f"{_HERE}.predictor:TranslationPredictor",
-        example=f"{_HERE}.task:served_example",
         exported=f"{_HERE}.decoding.exported:exported",
         settings=("beam",),
         next_steps={

@@ -82,6 +82,7 @@ class Translate(Task):
 
     kind: ClassVar[Kind] = KIND
     name: ClassVar[str] = "translate"
+    served: ClassVar[tuple[Any, Any]] = ("The old dog sleeps.", "Der alte Hund schläft.")
     tokenized: TokenizedCorpus | None = None  # set by `load`
     source_tokenizer: Tokenizer  # set by `load` or `load_from`
     target_tokenizer: Tokenizer  # the same object as the source's if the vocabulary is shared
@@ -268,9 +269,3 @@ class Translate(Task):
         self.target_tokenizer = self.source_tokenizer
         if not self.text.shared_vocabulary:
             self.target_tokenizer = Tokenizer.load(folder / _TARGET)
-
-
-def served_example(document: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return an input and an output of the model that MLflow serves: one sentence each."""
-    sentence = {"values": ["The old dog sleeps."], "dtype": "object"}
-    return sentence, sentence
