@@ -80,9 +80,9 @@ class Ett(Series):
 
     def _find_borders(self, count: int) -> dict[str, int]:
         firsts, months = {}, 0
-        for part, own in _PARTS.items():
+        for part, length in _PARTS.items():
             firsts[part] = months * _MONTH * self._steps
-            months += own
+            months += length
         return firsts
 
     def _check_counts(self, series: TimeSeries) -> None:

@@ -84,14 +84,14 @@ class Fib(ForecastingTask):
     def _baselines(self, part: str) -> tuple[dict[str, np.ndarray], list[str]]:
         index, train = self.splits.part(part).index, self.splits.train.index
         past = windows.histories(self._scaled, index, self.history)
-        found = {
+        forecasts = {
             "persistence": baselines.persistence(past),
             "always_zero": baselines.constant(0.0, len(index)),
             "train_mean": baselines.constant(self._scaled[train].mean(), len(index)),
             "golden_ratio": baselines.golden_ratio(past),
         }
         held_out = self._known_and_target("validation") if self.splits.validation else None
-        return found | baselines.linear(*self._known_and_target("train"), past, held_out), []
+        return forecasts | baselines.linear(*self._known_and_target("train"), past, held_out), []
 
     def _known_and_target(self, part: str) -> tuple[np.ndarray, np.ndarray]:
         """Return the windows (N, S) and targets (N, 1) of a part in float64."""

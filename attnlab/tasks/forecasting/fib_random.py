@@ -92,14 +92,14 @@ class FibRandom(ForecastingTask):
     def _baselines(self, part: str) -> tuple[dict[str, np.ndarray], list[str]]:
         past, _ = _scaled(*self._numbers[part])
         train, targets = _scaled(*self._numbers["train"])
-        found = {
+        forecasts = {
             "persistence": baselines.persistence(past),
             "train_mean": baselines.constant(targets.mean(), len(past)),
             "golden_ratio": baselines.golden_ratio(past),
             "sum_of_last_two": baselines.sum_of_last_two(past),
         }
         held_out = _scaled(*self._numbers["validation"])
-        return found | baselines.linear(train, targets, past, held_out), []
+        return forecasts | baselines.linear(train, targets, past, held_out), []
 
     def _notes(self, part: str) -> list[str]:
         notes = [

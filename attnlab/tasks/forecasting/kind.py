@@ -27,7 +27,7 @@ KIND = Kind(
     models=KindModels(
         learner=f"{_HERE}.learner:ForecastLearner",
         classes={
-            "rnn": f"{_HERE}.models.encoder_decoder:make_recurrent",
+            "rnn": f"{_HERE}.models.recurrent:make_recurrent",
             "transformer": f"{_HERE}.models.transformer:TransformerForecaster",
         },
         together=32,

@@ -8,7 +8,7 @@ import keras
 import numpy as np
 
 from attnlab.config.sections import RunConfig
-from attnlab.tasks.forecasting.data.intervals import FEWEST, interval_ends
+from attnlab.tasks.forecasting.data.measures import FEWEST, interval_ends
 from attnlab.tasks.in_memory import InMemoryLearner
 
 if TYPE_CHECKING:
@@ -27,8 +27,8 @@ class ForecastLearner(InMemoryLearner):
         inputs = {name: windows.history for name, windows in parts}
         targets = {name: windows.target for name, windows in parts}
         if model.fitted:
-            known = [(inputs[name], targets[name]) for name in inputs if name != "test"]
-            model.fit_highway(*known)
+            parts = [(inputs[name], targets[name]) for name in inputs if name != "test"]
+            model.fit_highway(*parts)
         faster = model.faster_with_xla
         super().__init__(config, model, task.loss, inputs, targets, faster_with_xla=faster)
 
@@ -43,9 +43,9 @@ class ForecastLearner(InMemoryLearner):
         if not len(self.rows["validation"]):
             return self._task.report(forecast, "test")
         ends = interval_ends(self._validation_errors())
-        known = bool(np.isfinite(ends[:, : forecast.shape[1]]).all())
-        report = self._task.report(forecast, "test", ends if known else None)
-        if not known:
+        has_interval = bool(np.isfinite(ends[:, : forecast.shape[1]]).all())
+        report = self._task.report(forecast, "test", ends if has_interval else None)
+        if not has_interval:
             report.notes.append(
                 f"No 95 % interval of the forecasts: it needs {FEWEST} validation windows, and has "
                 f"{len(self.rows['validation'])}. A larger task.validation gives more."
@@ -55,11 +55,11 @@ class ForecastLearner(InMemoryLearner):
     def _validation_errors(self) -> np.ndarray:
         """Return target - forecast in model units, (n, K); later steps use forecasts as history."""
         rows, expected = self.rows["validation"], self._task.validation_targets()
-        known, steps = self.program.inputs.numpy(), self.program.inputs.shape[1]
+        histories, steps = self.program.inputs.numpy(), self.program.inputs.shape[1]
         forecast = self.program.predict(rows)
         while forecast.shape[1] < expected.shape[1]:
-            inputs = known.copy()
-            inputs[rows, :, 0] = np.hstack([known[rows, :, 0], forecast])[:, -steps:]
+            inputs = histories.copy()
+            inputs[rows, :, 0] = np.hstack([histories[rows, :, 0], forecast])[:, -steps:]
             forecast = np.hstack([forecast, self.program.predict(rows, inputs)])
         windows = self._task.splits.part("validation")
         made = self._task.report_units(forecast[:, : expected.shape[1]], windows)
@@ -67,13 +67,13 @@ class ForecastLearner(InMemoryLearner):
 
     def extra_reports(self) -> dict[str, Any]:
         """Score the extra parts; None for one whose length the weights don't fit."""
-        found: dict[str, Any] = {}
+        reports: dict[str, Any] = {}
         for name, windows in self._task.splits.extra.items():
             if self.model.fixed_length not in (None, windows.history.shape[1]):
-                found[name] = None
+                reports[name] = None
                 continue
-            found[name] = self._task.evaluate(self.model, name).brief()
-        return found
+            reports[name] = self._task.evaluate(self.model, name).brief()
+        return reports
 
     def examples(self) -> dict[str, np.ndarray] | None:
         """Return attention weights on a few test windows, in order of time.

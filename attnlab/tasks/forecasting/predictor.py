@@ -146,7 +146,7 @@ class ForecastPredictor(Predictor):
             return None
         known = sum(end is not None for end in interval["low"][:steps]) if interval else 0
         if known < steps:
-            from attnlab.tasks.forecasting.data.intervals import AHEAD, FEWEST
+            from attnlab.tasks.forecasting.data.measures import AHEAD, FEWEST
 
             horizon = f"task.horizon={steps} and " * (steps > max(AHEAD, self.task.horizon))
             self._note(

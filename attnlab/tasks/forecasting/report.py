@@ -8,8 +8,13 @@ import numpy as np
 
 from attnlab.tasks.base import Report
 from attnlab.tasks.data.corpus import listed
-from attnlab.tasks.forecasting.data.intervals import put_around
-from attnlab.tasks.forecasting.data.measures import Errors, Yardstick, errors, mean_errors
+from attnlab.tasks.forecasting.data.measures import (
+    Errors,
+    Yardstick,
+    errors,
+    mean_errors,
+    put_around,
+)
 from attnlab.tasks.forecasting.data.scaling import resolution
 from attnlab.tasks.forecasting.data.windows import Windows
 
@@ -60,17 +65,19 @@ def build_report(
     }
     means = {name: mean_errors(by_series, counts) for name, by_series in scores.items()}
     ids = windows.ids
-    use_mase = ids is not None and all(own["mase"] is not None for own in means.values())
+    use_mase = ids is not None and all(score["mase"] is not None for score in means.values())
     metric = "mase" if use_mase else "rmse"
     metrics = means.pop("")
     best = min((name for name in means if name not in oracles), key=lambda n: means[n][metric])
     skills: dict[str, float | None] = {}
-    for name, own in means.items():
+    for name, score in means.items():
         is_rounding = all(
             (scores[name][series]["rmse"] or 0.0) <= resolution(target[at])
             for series, at in rows.items()
         )
-        skills[name] = None if is_rounding or not own[metric] else 1 - metrics[metric] / own[metric]
+        skills[name] = (
+            None if is_rounding or not score[metric] else 1 - metrics[metric] / score[metric]
+        )
 
     steps = np.broadcast_to(np.arange(target.shape[1]), target.shape)
     band, details = ({}, {}) if ends is None else put_around(forecast, ends, target, scale)
@@ -134,13 +141,18 @@ def _summary(
     metric: str, scores: Mapping[str, Errors], baseline: str, others: Mapping[str, Errors]
 ) -> str:
     """Summarize the scores of several series, compared with those of a baseline."""
-    known = {name: own[metric] for name, own in scores.items() if own[metric] is not None}
-    better = sum(value < (others[name][metric] or 0.0) for name, value in known.items())
-    ranked = sorted(known, key=known.__getitem__)
+    values = {
+        name: errors_of[metric]
+        for name, errors_of in scores.items()
+        if errors_of[metric] is not None
+    }
+    better = sum(error < (others[name][metric] or 0.0) for name, error in values.items())
+    ranked = sorted(values, key=values.__getitem__)
     return (
-        f"{metric} by series: best {known[ranked[0]]:.3g} ({ranked[0]}), median "
-        f"{np.median([*known.values()]):.3g}, worst {known[ranked[-1]]:.3g} ({ranked[-1]}); better "
-        f"than {baseline} in {better} of {len(known)} series. metrics.json has each under series."
+        f"{metric} by series: best {values[ranked[0]]:.3g} ({ranked[0]}), median "
+        f"{np.median([*values.values()]):.3g}, worst {values[ranked[-1]]:.3g} ({ranked[-1]}); "
+        f"better than {baseline} in {better} of {len(values)} series. metrics.json has each under "
+        "series."
     )
 
 
@@ -155,7 +167,7 @@ def _undefined(yardsticks: Mapping[str, Yardstick]) -> list[str]:
             "before the test part the naive forecast has no error, or too few values",
         ),
     ):
-        names = [name for name, own in yardsticks.items() if getattr(own, key) is None]
+        names = [name for name, yardstick in yardsticks.items() if getattr(yardstick, key) is None]
         if names:
             where = f" for {len(names)} series ({listed(names)})" if len(yardsticks) > 1 else ""
             notes.append(f"Undefined{where}: {metrics}, since {reason}.")

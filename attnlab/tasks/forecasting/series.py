@@ -14,8 +14,7 @@ from attnlab.tasks.declaration import Progress
 from attnlab.tasks.forecasting.data import windows
 from attnlab.tasks.forecasting.data.baselines import linear_maps, repeated
 from attnlab.tasks.forecasting.data.csv_series import FIRST, Form, Panel, read_panel
-from attnlab.tasks.forecasting.data.intervals import AHEAD
-from attnlab.tasks.forecasting.data.measures import Yardstick
+from attnlab.tasks.forecasting.data.measures import AHEAD, Yardstick
 from attnlab.tasks.forecasting.data.scaling import Scaler
 from attnlab.tasks.forecasting.data.steps import season
 from attnlab.tasks.forecasting.data.time_series import TimeSeries, digest

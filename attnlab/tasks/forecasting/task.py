@@ -207,10 +207,10 @@ class ForecastingTask(Task):
             return self.origins[0]
         if ids == [""]:
             raise RequestError(f"--id: the run has only one series, without an id; got {name}.")
-        given = "got none" if name is None else f"got {name}"
+        answer = "got none" if name is None else f"got {name}"
         hint = did_you_mean(name or "", ids)
         raise RequestError(
-            f"--id: expected one of the {len(ids)} series {listed(ids)}; {given}.{hint}"
+            f"--id: expected one of the {len(ids)} series {listed(ids)}; {answer}.{hint}"
         )
 
     def origin_of(self, values: Any, name: str | None = None) -> TimeSeries:
@@ -271,7 +271,7 @@ class ForecastingTask(Task):
             with np.errstate(over="ignore"):
                 scaled = np.stack([*map(scale_columns, scalers, windows)]).astype(np.float32)
                 pairs = zip(scalers, predict(scaled), strict=True)
-                values = np.stack([own[0].invert(outputs) for own, outputs in pairs])
+                values = np.stack([row[0].invert(outputs) for row, outputs in pairs])
             if not np.all(np.isfinite(values)):
                 raise RunFailed(f"the forecast is not finite from step {forecast.shape[1] + 1} on")
             forecast = np.hstack([forecast, values])
@@ -304,7 +304,7 @@ class ForecastingTask(Task):
             raise RequestError(f"inputs: can't be read as numbers: {error}.") from error
         if histories.ndim <= 1 + bool(self.inputs):
             return self.forecast_values(model, histories, steps, id)
-        return self.forecast(model, [self.origin_of(own, id) for own in histories], steps)
+        return self.forecast(model, [self.origin_of(values, id) for values in histories], steps)
 
     def _newest(self, values: Any) -> np.ndarray:
         """Return the newest `history` values as a window (S, 1 + K)."""

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from attnlab.tasks.forecasting.data.intervals import FEWEST, interval_ends
-from attnlab.tasks.forecasting.data.measures import Yardstick
+from attnlab.tasks.forecasting.data.measures import FEWEST, Yardstick, interval_ends
 from attnlab.tasks.forecasting.data.windows import Windows
 from attnlab.tasks.forecasting.report import build_report
 from attnlab.tasks.forecasting.series import Series

@@ -106,7 +106,7 @@ def linear(
 
 
 def repeated(
-    series: Sequence[TimeSeries], part: str, horizon: int, period: int | None
+    panel: Sequence[TimeSeries], part: str, horizon: int, period: int | None
 ) -> tuple[dict[str, np.ndarray], list[str]]:
     """Forecast each series by its last value, its season, and its mean, in natural units.
 
@@ -114,23 +114,23 @@ def repeated(
     """
     forecasts: dict[str, list[np.ndarray]] = {"persistence": [], "seasonal_naive": []}
     forecasts["train_mean"] = []
-    season = period if period and period <= _shortest_past(series, part) else None
-    for own in series:
-        first = own.first[part]
-        last = windows.histories(own.values, first, 1)
+    season = period if period and period <= _shortest_past(panel, part) else None
+    for series in panel:
+        first = series.first[part]
+        last = windows.histories(series.values, first, 1)
         forecasts["persistence"].append(persistence(last, horizon))
         if season:
-            past = windows.histories(own.values, first, season)
+            past = windows.histories(series.values, first, season)
             forecasts["seasonal_naive"].append(seasonal_naive(past, season, horizon))
-        mean = np.mean(own.scaled[: own.train_end])  # scaled: avoids rounding of large values
-        mean = float(own.scalers[0].invert(mean))
+        mean = np.mean(series.scaled[: series.train_end])  # scaled: avoids rounding of large values
+        mean = float(series.scalers[0].invert(mean))
         forecasts["train_mean"].append(constant(mean, len(first), horizon))
     missing = [_missing("seasonal_naive", period, part)] if period and not season else []
-    return {name: np.concatenate(own) for name, own in forecasts.items() if own}, missing
+    return {name: np.concatenate(parts) for name, parts in forecasts.items() if parts}, missing
 
 
 def linear_maps(
-    series: Sequence[TimeSeries],
+    panel: Sequence[TimeSeries],
     part: str,
     history: int,
     horizon: int,
@@ -139,7 +139,7 @@ def linear_maps(
     """Forecast with a linear autoregression and NLinear, fitted on all series, in model units.
 
     Args:
-        series: the series to forecast.
+        panel: the series to forecast.
         part: the part whose windows are forecast.
         history: number of values that NLinear reads.
         horizon: steps to forecast.
@@ -152,43 +152,45 @@ def linear_maps(
 
     def fitting(order: int, spare: int) -> list[np.ndarray] | None:
         """Return the first targets of each series to fit on; None if there are too few."""
-        first = [own.unfilled(fit_targets(own, order), horizon) for own in series]
-        enough = order <= _shortest_past(series, part) and sum(map(len, first)) > order + spare
+        first = [series.unfilled(fit_targets(series, order), horizon) for series in panel]
+        enough = order <= _shortest_past(panel, part) and sum(map(len, first)) > order + spare
         return first if enough else None
 
-    def known(first: Sequence[np.ndarray], length: int) -> np.ndarray:
-        pairs = zip(series, first, strict=True)
-        return _join([windows.histories(own.scaled, at, length) for own, at in pairs])
+    def histories(first: Sequence[np.ndarray], length: int) -> np.ndarray:
+        pairs = zip(panel, first, strict=True)
+        return _join([windows.histories(series.scaled, at, length) for series, at in pairs])
 
-    def known_and_targets(first: Sequence[np.ndarray], length: int) -> Known:
-        pairs = zip(series, first, strict=True)
-        targets = _join([windows.targets(own.scaled, at, horizon) for own, at in pairs])
-        return known(first, length), targets
+    def histories_and_targets(first: Sequence[np.ndarray], length: int) -> Known:
+        pairs = zip(panel, first, strict=True)
+        targets = _join([windows.targets(series.scaled, at, horizon) for series, at in pairs])
+        return histories(first, length), targets
 
     forecasts, notes = {}, []
-    tested = [own.first[part] for own in series]
+    tested = [series.first[part] for series in panel]
     for order in ORDERS:
         if first := fitting(order, 1):  # 1: the intercept
             forecasts[f"linear_ar{order}"] = autoregression(
-                *known_and_targets(first, order), known(tested, order)
+                *histories_and_targets(first, order), histories(tested, order)
             )
             break
     else:
         notes.append(_missing(f"linear_ar{ORDERS[-1]}", ORDERS[-1], part))
     if first := fitting(history, 0):
         held_out = None
-        if "validation" in series[0].first:
-            held_out = known_and_targets([own.first["validation"] for own in series], history)
-        train = known_and_targets(first, history)
-        forecasts["nlinear"] = nlinear(*train, known(tested, history), held_out)
+        if "validation" in panel[0].first:
+            held_out = histories_and_targets(
+                [series.first["validation"] for series in panel], history
+            )
+        train = histories_and_targets(first, history)
+        forecasts["nlinear"] = nlinear(*train, histories(tested, history), held_out)
     else:
         notes.append(_missing("nlinear", history, part))
     return forecasts, notes
 
 
-def _shortest_past(series: Sequence[TimeSeries], part: str) -> int:
+def _shortest_past(panel: Sequence[TimeSeries], part: str) -> int:
     """Return the number of values before the earliest target of a part."""
-    return min(int(own.first[part].min()) for own in series)
+    return min(int(series.first[part].min()) for series in panel)
 
 
 def _missing(baseline: str, needed: int, part: str) -> str:

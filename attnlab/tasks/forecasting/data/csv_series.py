@@ -105,9 +105,9 @@ class _Reader:
         if form.id_column is not None:
             places["id_column"] = self.find(form.id_column, "id_column")
         inputs = [self.find(column, "inputs") for column in form.inputs]
-        taken = [*places.values(), *inputs]
+        others = [*places.values(), *inputs]
         if form.column is None:
-            free = [at for at in range(len(self.header)) if at not in taken]
+            free = [at for at in range(len(self.header)) if at not in others]
             if len(free) != 1:
                 raise RequestError(
                     f"task.column: expected the column of values in {self.path}. {self.columns()}"
@@ -115,8 +115,8 @@ class _Reader:
             (place,) = free
         else:
             place = self.find(form.column, "column")
-        for number, at in enumerate([*taken, place]):
-            if at in taken[:number]:
+        for number, at in enumerate([*others, place]):
+            if at in others[:number]:
                 raise RequestError(
                     "task.column, task.inputs, task.id_column and task.time_column (by default the "
                     f"first column; null: none): expected different columns of {self.path}, got "
@@ -146,7 +146,7 @@ class _Reader:
                 rows.setdefault(name, []).append(number)
         else:
             rows[""] = [*range(len(self.rows))]
-        series = [self.series(name, np.array(own)) for name, own in rows.items()]
+        series = [self.series(name, np.array(numbers)) for name, numbers in rows.items()]
         name = self.header[place] or f"column {place + 1}"
         return Panel(series, name, [*dict.fromkeys(self.notes)])
 
@@ -292,11 +292,11 @@ class _Reader:
                 at = off[0]
         at = max(int(at), 1)
         after = times[[at - 1]].shift(1, freq=step)
-        wanted, before, given = time_labels(after.append(times[[at - 1, at]]), step, utc)
+        wanted, before, got = time_labels(after.append(times[[at - 1, at]]), step, utc)
         self.refuse(
             self.lines[rows[at]],
             f"task.missing={self.form.missing}: expected {wanted} after {before} (step {step}), "
-            f"got {given}; task.missing=interpolate fills missing rows",
+            f"got {got}; task.missing=interpolate fills missing rows",
         )
 
     def interpolate(
@@ -329,5 +329,5 @@ def _offset(mark: str | None) -> np.timedelta64:
 def _is_full(time_format: str) -> bool:
     """Return whether a format has a year of four digits and nothing that strptime would ignore."""
     directives = {*re.findall("%(.)", time_format)}
-    known = directives <= {*"YmdbBjGVuaAHIMSfp%"} and bool(directives & {*"YG"})
-    return known and ("p" in directives) == ("I" in directives)
+    is_known = directives <= {*"YmdbBjGVuaAHIMSfp%"} and bool(directives & {*"YG"})
+    return is_known and ("p" in directives) == ("I" in directives)

@@ -66,10 +66,10 @@ def _moments(
     sums = sum(np.hstack(part).sum(axis=0) for part in parts())
     means = np.split(sums / len(inputs), [width])
     moments, products = np.zeros((width, width)), np.zeros((width, steps))
-    for known, wanted in parts():
-        known -= means[0]
-        moments += known.T @ known
-        products += known.T @ (wanted - means[1])
+    for inputs_, targets_ in parts():
+        inputs_ -= means[0]
+        moments += inputs_.T @ inputs_
+        products += inputs_.T @ (targets_ - means[1])
     return (means[0], means[1]), moments, products
 
 
@@ -78,5 +78,7 @@ def _inverse(sizes: np.ndarray, strength: float) -> np.ndarray:
     if not len(sizes):  # windows of one number
         return sizes
     floor = sizes.max() * len(sizes) * np.finfo(np.float64).eps
-    kept = sizes > max(floor, 0.0)
-    return np.divide(1.0, sizes + strength * sizes.mean(), out=np.zeros_like(sizes), where=kept)
+    significant = sizes > max(floor, 0.0)
+    return np.divide(
+        1.0, sizes + strength * sizes.mean(), out=np.zeros_like(sizes), where=significant
+    )

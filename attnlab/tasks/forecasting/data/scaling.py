@@ -96,4 +96,4 @@ class Scaler:
 
 def scale_columns(scalers: Sequence[Scaler], columns: np.ndarray) -> np.ndarray:
     """Convert columns (n, 1 + K) to model units, each with its own scaler."""
-    return np.column_stack([s.apply(own) for s, own in zip(scalers, columns.T, strict=True)])
+    return np.column_stack([s.apply(column) for s, column in zip(scalers, columns.T, strict=True)])

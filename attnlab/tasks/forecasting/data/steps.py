@@ -106,7 +106,7 @@ def labels_around(last: str, step: str | None, count: int, before: int = 0) -> S
     if step is not None:
         with suppress(ValueError, OverflowError):
             time = pd.Timestamp(last.removesuffix("Z"))
-            known = pd.date_range(end=time, periods=before, freq=step, unit="us")
-            times = known.append(pd.date_range(time, periods=count + 1, freq=step, unit="us")[1:])
+            earlier = pd.date_range(end=time, periods=before, freq=step, unit="us")
+            times = earlier.append(pd.date_range(time, periods=count + 1, freq=step, unit="us")[1:])
             return time_labels(times, step, last.endswith("Z"))
     return [f"{ahead:+d}" for ahead in range(1 - before, count + 1)]

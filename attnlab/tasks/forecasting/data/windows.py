@@ -40,8 +40,8 @@ def targets(values: np.ndarray, index: np.ndarray, horizon: int) -> np.ndarray:
             f"windows of {horizon} that start at {index.min()} to {index.max()} "
             f"leave the {len(values)} values"
         )
-    found = np.lib.stride_tricks.sliding_window_view(values, horizon)
-    return found[index[0] : index[-1] + 1] if np.all(np.diff(index) == 1) else found[index]
+    views = np.lib.stride_tricks.sliding_window_view(values, horizon)
+    return views[index[0] : index[-1] + 1] if np.all(np.diff(index) == 1) else views[index]
 
 
 @dataclass(frozen=True)
@@ -62,10 +62,10 @@ class Windows:
         """Return id -> rows of the series' windows; the id of a single series is ""."""
         if self.ids is None:
             return {"": slice(None)}
-        found: dict[str, list[int]] = {}
+        rows_of: dict[str, list[int]] = {}
         for row, name in enumerate(self.ids):
-            found.setdefault(name, []).append(row)
-        return {name: np.array(rows) for name, rows in found.items()}
+            rows_of.setdefault(name, []).append(row)
+        return {name: np.array(rows) for name, rows in rows_of.items()}
 
     def take(self, rows: np.ndarray) -> Windows:
         """Return the windows at some rows."""

@@ -133,9 +133,11 @@ class Forecaster(InMemoryModel):
         `train` and `held_out` are histories (N, S, 1 + K) and targets (N, horizon) in model units.
         With `normalization="last"` and `highway="all"` this is NLinear.
         """
-        found = ridge(*self._left_to_highway(*train), held_out and self._left_to_highway(*held_out))
-        self.linear.kernel.assign(found.kernel)
-        self.linear.bias.assign(found.bias)
+        solution = ridge(
+            *self._left_to_highway(*train), held_out and self._left_to_highway(*held_out)
+        )
+        self.linear.kernel.assign(solution.kernel)
+        self.linear.bias.assign(solution.bias)
 
     def _left_to_highway(self, history: np.ndarray, target: np.ndarray) -> Known:
         """Return the inputs and targets of the linear part."""

@@ -125,7 +125,7 @@ def _run_records(run: ReportedRun) -> list[Record]:
         rows = [(float(n), f"epoch {epoch}") for n, epoch in enumerate(recorded.epochs)]
         title = "Mean weight by epoch: from the first (top) to the last"
         over = Maps([title], lags[None], Axis("", (), ends), Axis("", rows))
-    return [Slider(run.epochs(recorded.epochs), [_frame(own) for own in examples], over)]
+    return [Slider(run.epochs(recorded.epochs), [_frame(example) for example in examples], over)]
 
 
 def _frame(example: Arrays) -> list[Frame]:
@@ -136,8 +136,8 @@ def _frame(example: Arrays) -> list[Frame]:
         return [_head_maps(example)]
     mean = weights.mean(axis=(1, 2))
     strips = [
-        Strip(f"before {label}", history, own)
-        for label, history, own in zip(example["labels"], example["history"], mean, strict=True)
+        Strip(f"before {label}", history, values)
+        for label, history, values in zip(example["labels"], example["history"], mean, strict=True)
     ]
     of_heads = f" Means of {heads} heads." if heads > 1 else ""
     lags = f"Columns: steps before the target, the newest at the right.{of_heads}"

@@ -65,9 +65,10 @@ def rows_of(columns: Columns, name: str) -> dict[str, np.ndarray]:
 def spread_series(metrics: Mapping[str, Any], most: int) -> list[str]:
     """Return ids of a few series, evenly spread from the best forecast to the worst."""
     metric = str(metrics["metric"])
-    scores = {name: own[metric] for name, own in metrics["series"].items()}
+    scores = {name: scores_of[metric] for name, scores_of in metrics["series"].items()}
     ranked = sorted(
-        (name for name, own in scores.items() if own is not None), key=scores.__getitem__
+        (name for name, scores_of in scores.items() if scores_of is not None),
+        key=scores.__getitem__,
     )
     ranked = ranked or [*scores]
     places = np.linspace(0, len(ranked) - 1, min(most, len(ranked))).round().astype(int)
@@ -78,10 +79,10 @@ def along_time_chart(forecasts: Sequence[Forecasts], title: str, units: str) -> 
     """Draw forecasts of runs with the same targets over time; a single run has its interval."""
     rows = forecasts[0][2]
     curves = [Curve("target", rows["target"], INK)]
-    for number, (label, colour, own) in enumerate(forecasts):
-        curve = Curve(label, own["prediction"], colour, shown=number < _MOST_SHOWN)
-        if len(forecasts) == 1 and "low" in own:
-            curve = curve._replace(low=own["low"], high=own["high"])
+    for number, (label, colour, columns) in enumerate(forecasts):
+        curve = Curve(label, columns["prediction"], colour, shown=number < _MOST_SHOWN)
+        if len(forecasts) == 1 and "low" in columns:
+            curve = curve._replace(low=columns["low"], high=columns["high"])
         curves.append(curve)
     names = [str(time) for time in rows["time"]]
     return Curves(title, "time", units, rows["index"].tolist(), curves, names, wide=True, band=BAND)
@@ -102,11 +103,11 @@ def by_step_chart(forecasts: Sequence[Forecasts], baseline: str, title: str, uni
     first = forecasts[0][2]
     steps = int(first["step"].max())
     curves = []
-    rows = [(label, colour, own, "prediction") for label, colour, own in forecasts]
+    rows = [(label, colour, columns, "prediction") for label, colour, columns in forecasts]
     rows += [(baseline, INK, first, baseline)] if baseline in first else []
-    for label, colour, own, name in rows:
-        squares = np.square(own[name] - own["target"])
-        means = [np.mean(squares[own["step"] == step]) for step in range(1, steps + 1)]
+    for label, colour, columns, name in rows:
+        squares = np.square(columns[name] - columns["target"])
+        means = [np.mean(squares[columns["step"] == step]) for step in range(1, steps + 1)]
         errors = [float(np.sqrt(mean)) if np.isfinite(mean) else None for mean in means]
         curves.append(Curve(label, errors, colour, form="line and dots"))
     most = max((value for curve in curves for value in curve.y if value is not None), default=0.0)
@@ -130,22 +131,22 @@ def forecast_records(runs: Sequence[ReportedRun]) -> list[Record]:
             texts.append(Text(f"{run.label}: no forecasts: {error}", "warning"))
     if not tables:
         return texts
-    if any("id" in own for _, own in tables):
+    if any("id" in columns for _, columns in tables):
         return [*texts, *_by_series(tables)]
     if _same(tables):
         return [*texts, *_charts(tables)]
-    return [*texts, *tabs({run.label: _charts([(run, own)]) for run, own in tables})]
+    return [*texts, *tabs({run.label: _charts([(run, columns)]) for run, columns in tables})]
 
 
 def _by_series(tables: Sequence[tuple[ReportedRun, Columns]]) -> Sequence[Record]:
     """Chart a few series of the first run with several, each with all runs that forecast it."""
-    run = next(run for run, own in tables if "id" in own)
-    found = {}
+    run = next(run for run, rows in tables if "id" in rows)
+    charts = {}
     for name in spread_series(run.metrics, _MOST_SERIES):
-        own = [(each, rows_of(columns, name)) for each, columns in tables if "id" in columns]
-        own = [(each, columns) for each, columns in own if len(columns["step"])]
-        found[name] = _charts(own if _same(own) else own[:1])
-    return tabs(found)
+        rows = [(other, rows_of(columns, name)) for other, columns in tables if "id" in columns]
+        rows = [(other, columns) for other, columns in rows if len(columns["step"])]
+        charts[name] = _charts(rows if _same(rows) else rows[:1])
+    return tabs(charts)
 
 
 def _read(run: ReportedRun) -> Columns:
@@ -160,7 +161,9 @@ def _read(run: ReportedRun) -> Columns:
 def _same(tables: Sequence[tuple[ReportedRun, Columns]]) -> bool:
     first = tables[0][1]
     alike = all(
-        np.array_equal(first[name], own[name]) for _, own in tables for name in ("index", "target")
+        np.array_equal(first[name], columns[name])
+        for _, columns in tables
+        for name in ("index", "target")
     )
     return alike and along_time(*(first_steps(first)[name] for name in ("index", "time")))
 
@@ -174,8 +177,8 @@ def _charts(tables: Sequence[tuple[ReportedRun, Columns]]) -> list[Record]:
     charts: list[Record] = []
     if along_time(first["index"], first["time"]):
         newest = [
-            (own.label, own.colour, {name: column[-_MOST:] for name, column in columns.items()})
-            for own, columns in rows
+            (other.label, other.colour, {name: column[-_MOST:] for name, column in columns.items()})
+            for other, columns in rows
         ]
         count = len(first["target"])
         title = "Test forecasts" + (f", the first of {steps} steps" if steps > 1 else "")
@@ -183,10 +186,14 @@ def _charts(tables: Sequence[tuple[ReportedRun, Columns]]) -> list[Record]:
         title += ", with the 95 % interval" if len(rows) == 1 and "low" in first else ""
         charts.append(along_time_chart(newest, title, units))
     else:
-        for own, columns in rows:
+        for other, columns in rows:
             some = np.linspace(0, len(columns["target"]) - 1, _MOST).astype(int)
             order = np.argsort(columns["target"], kind="stable")[np.unique(some)]
-            drawn = own.label, own.colour, {name: each[order] for name, each in columns.items()}
+            drawn = (
+                other.label,
+                other.colour,
+                {name: column[order] for name, column in columns.items()},
+            )
             charts.append(against_target_chart(drawn, "Test forecasts by target", units))
     if steps > 1:
         every = [(run.label, run.colour, columns) for run, columns in tables]
