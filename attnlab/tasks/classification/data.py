@@ -50,7 +50,7 @@ class LabelledData(TaskData):
     def describe(self) -> dict[str, Any]:
         """Return the number of items of each class, by part."""
         return {
-            name: dict(zip(self.classes, _count(part.labels, self.classes), strict=True))
+            name: {label: int((part.labels == n).sum()) for n, label in enumerate(self.classes)}
             for name, part in self.parts.items()
         }
 
@@ -83,7 +83,7 @@ def class_names(corpus: Corpus, parts: Mapping[str, Sequence[Any]]) -> list[str]
 
 def class_note(noun: str, classes: Sequence[str], labels: Mapping[str, np.ndarray]) -> str:
     """Return a sentence with the numbers of items of each class in each part."""
-    counts = [_count(numbers, classes) for numbers in labels.values()]
+    counts = [np.bincount(own, minlength=len(classes)).tolist() for own in labels.values()]
     cells = [
         f"{name} {'/'.join(str(count) for count in numbers)}"
         for name, *numbers in zip(classes, *counts, strict=True)
@@ -130,7 +130,3 @@ def word_weights(weights: np.ndarray, is_word: np.ndarray) -> np.ndarray:
         return weights.mean(axis=2)
     counts = np.maximum(is_word.sum(axis=1), 1)[:, None, None]
     return np.einsum("nhts,nt->nhs", weights, is_word) / counts
-
-
-def _count(labels: np.ndarray, classes: Sequence[str]) -> list[int]:
-    return np.bincount(labels, minlength=len(classes)).tolist()

@@ -61,7 +61,8 @@ def build_report(data: LabelledData, part: str, probabilities: np.ndarray) -> Re
 
     The skill is 1 - error / error of the best baseline, with the share of wrong predictions as the
     error; None if that baseline makes no error. predictions.csv has each text on one line, cut at
-    1,000 characters, and with more than 20 classes only the largest probability.
+    1,000 characters, and with more than 20 classes only the largest probability and that of the
+    item's class, its likelihood.
     """
     from sklearn.metrics import confusion_matrix
 
@@ -85,6 +86,7 @@ def build_report(data: LabelledData, part: str, probabilities: np.ndarray) -> Re
         "label": names[items.labels],
         "prediction": names[predicted],
         "probability": shares.max(axis=1),
+        "likelihood": shares[np.arange(len(items)), items.labels],
     }
     if any(items.groups):
         columns["group"] = np.array(items.groups, object)

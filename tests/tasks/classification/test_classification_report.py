@@ -163,7 +163,7 @@ def test_there_is_no_skill_against_a_baseline_that_is_always_right():
 
 def test_each_text_has_a_row_with_all_predictions(tmp_path):
     found = build_report(DATA, "test", PROBABILITIES).predictions
-    names = ["index", "text", "label", "prediction", "probability", "group"]
+    names = ["index", "text", "label", "prediction", "probability", "likelihood", "group"]
     assert list(found) == [*names, *(f"p_{name}" for name in CLASSES), *BASELINES]
     assert {n for n in found if found[n].dtype.kind in "OU"} <= {*KIND.scoring.text_columns}
     run = RunDirectory(tmp_path)
