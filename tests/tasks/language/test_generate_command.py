@@ -72,23 +72,14 @@ def test_forms_of_text(trained):
     assert out == f"The {text['text'].partition(stop)[0]}\n"
 
 
-def test_a_long_prompt_is_read_at_its_end(trained):
+def test_a_long_prompt_is_read_at_its_end_and_an_empty_one_starts_a_line(trained):
     long = "The old dog sleeps and the cat waits"
     found, err = generated(trained, long, "--tokens", "5")
     assert "warning: the model reads 16 tokens, the last of the 36 of this prompt." in err
-    short, err = generated(trained, long[-16:], "--tokens", "5")
-    assert found["texts"] == short["texts"] and "warning" not in err
-
-
-def test_an_empty_prompt_starts_a_line(trained):
-    found, _ = generated(trained, "", "--tokens", "12")
-    line, _ = generated(trained, "\n", "--tokens", "12")
-    assert found["prompt"] == "" and found["texts"] == line["texts"]
-
-
-def test_attention_is_drawn(trained):
-    code, _, err = trained("generate", "latest", "The ", "--tokens", "9", "--attention", "a.png")
-    assert code == 0 and "a.png" in err
+    short, err = generated(trained, long[-16:], "--tokens", "5", "--attention", "a.png")
+    assert found["texts"] == short["texts"] and "warning" not in err and "a.png" in err
+    empty, line = (generated(trained, prompt, "--tokens", "12")[0] for prompt in ("", "\n"))
+    assert empty["prompt"] == "" and empty["texts"] == line["texts"]
 
 
 @pytest.mark.parametrize(
@@ -112,19 +103,6 @@ def test_bad_requests_get_a_sentence(trained, arguments, message):
     assert code == 2 and message in err and not out
 
 
-def predictor(write, **settings):
-    """A predictor of `generate`, with a stop."""
-    defaults = {"tokens": 9, "temperature": 1.0, "top_k": None, "top_p": None, "seed": 0}
-    made = GeneratePredictor(
-        Request(None, print, ["a"], write=write), **(defaults | settings | {"stop": [" b a"]})
-    )
-    made.use(SimpleNamespace(task=SimpleNamespace(vocabulary=Symbols(["a", "b"])), model=MODEL))
-    return made
-
-
-MODEL = SimpleNamespace(longest=None)
-
-
 def test_the_only_text_is_written_while_it_is_made(monkeypatch):
     written, seen = [], []
 
@@ -134,19 +112,17 @@ def test_the_only_text_is_written_while_it_is_made(monkeypatch):
             yield [token]
 
     monkeypatch.setattr(generation.Generator, "continued", continued)
-    made = predictor(written.append, number=1)
+    request = Request(None, print, ["a"], write=written.append)
+    settings = {"tokens": 9, "temperature": 1.0, "top_k": None, "top_p": None, "seed": 0}
+    made = GeneratePredictor(request, number=1, stop=[" b a"], **settings)
+    task, model = SimpleNamespace(vocabulary=Symbols(["a", "b"])), SimpleNamespace(longest=None)
+    made.use(SimpleNamespace(task=task, model=model))
     (result,) = made.predict(["a"])
     assert seen == ["a", "a a", "a a"] and "".join(written) == "a a"
     assert [*made.lines(result)] == [""] and result["texts"][0]["stopped"]
-
-
-def test_a_terminal_without_a_prompt_starts_a_line(monkeypatch):
-    made = predictor(None, number=1)
     made.request = Request(None, print)
     monkeypatch.setattr(sys, "stdin", SimpleNamespace(isatty=lambda: True))
-    assert made.read() == [""]
-    monkeypatch.setattr(sys, "stdin", None)
-    assert made.read() == []
+    assert made.read() == [""]  # a terminal without a prompt starts a line
 
 
 def test_an_empty_prompt_for_rows_is_refused_and_the_next_step_is_the_page(lab):
