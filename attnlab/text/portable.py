@@ -69,34 +69,32 @@ def portable(
     """
     if tokenizer.kind == "wordpiece":
         return None
+    from tokenizers import AddedToken, processors
+
     tokens = [*tokenizer.vocabulary.tokens, *([mask] if mask else [])]
-    others = _other_forms(tokens) if tokenizer.kind == "word" else {}
-    if tokenizer.kind == "word" and clean is None:
-        others["\n"] = END
+    others: dict[str, int] = {}
+    if tokenizer.kind == "word":
+        vocabulary, first = {*tokens}, len(SPECIAL_TOKENS)
+        for number, token in enumerate(tokens[first:], first):
+            other = token[1:] if token[0] == " " else f" {token}"
+            if other not in vocabulary:
+                others[other] = number
+        if clean is None:
+            others["\n"] = END
     made = _model(tokenizer, Vocabulary([*tokens, *others], tokenizer.vocabulary.merges), clean)
     made.normalizer = _normalizer(tokenizer, clean, lowercase, made.normalizer)
     made.decoder = _decoder(tokenizer, clean)
     if any(frame):
-        made.post_processor = _frame(*frame)
+        special = [(SPECIAL_TOKENS[token], token) for token in (START, END)]
+        parts = [*[SPECIAL_TOKENS[START]] * frame[0], "$A", *[SPECIAL_TOKENS[END]] * frame[1]]
+        made.post_processor = processors.TemplateProcessing(single=parts, special_tokens=special)
     if mask:
-        from tokenizers import AddedToken
-
         made.add_special_tokens([AddedToken(mask, normalized=False)])
     if most:
         made.enable_truncation(most)
     if width:
         made.enable_padding(length=width, pad_id=PAD, pad_token=SPECIAL_TOKENS[PAD])
     return Portable(made, [*range(len(tokens)), *others.values()])
-
-
-def _other_forms(tokens: Sequence[str]) -> dict[str, int]:
-    """Return each word with, or without, the space in front, if only the other form is known."""
-    turned = {
-        token[1:] if token[0] == " " else f" {token}": number
-        for number, token in enumerate(tokens)
-        if number >= len(SPECIAL_TOKENS)
-    }
-    return {token: number for token, number in turned.items() if token not in {*tokens}}
 
 
 def _model(tokenizer: Tokenizer, vocabulary: Vocabulary, clean: str | None) -> Any:
@@ -173,12 +171,3 @@ def _decoder(tokenizer: Tokenizer, clean: str | None) -> Any:
     if tokenizer.kind == "word" or (tokenizer.kind == "bpe" and clean is not None):
         steps.append(decoders.Replace(Regex("^ "), ""))
     return decoders.Sequence(steps)
-
-
-def _frame(start: bool, end: bool) -> Any:
-    from tokenizers import processors
-
-    places = [(SPECIAL_TOKENS[token], token) for token in (START, END)]
-    (first, _), (last, _) = places
-    parts = [*[first] * start, "$A", *[last] * end]
-    return processors.TemplateProcessing(single=parts, special_tokens=places)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import json
 import sys
 from types import SimpleNamespace
 
@@ -114,8 +113,7 @@ def test_inputs_are_arguments_and_files_or_lines(count, tmp_path):
         *("4!?", "0!?", "2!?"),
     ]
     assert count("--in-words", "ab")[0] == ["2 letters"]
-    lines, _ = count("--json", "ab", "c")
-    assert [json.loads(line)["letters"] for line in lines] == [2, 1]
+    assert count("--json", "ab", "c")[0][1] == '{"word": "c", "letters": 1}'
 
 
 def test_a_table_is_written_to_a_file_or_to_standard_output(count, tmp_path):
@@ -142,12 +140,7 @@ def test_a_figure_is_saved_even_if_nobody_reads_the_output(count, monkeypatch):
     monkeypatch.setattr(predict, "save_figure", lambda *words: saved.append(words))
     monkeypatch.setattr(predict.click, "echo", gone)
     with pytest.raises(BrokenPipeError):
-        predict._run(
-            *(None, Letters),
-            **{"run": "latest", "runs": None, "epoch": None, "average": None, "form": "text"},
-            **{"words": ["ab"], "figure": predict.Path("a.png"), "line_width": None},
-            **{"times": 1, "mark": (), "share": 0.5, "in_words": False},
-        )
+        count("ab", "--picture", "a.png")
     assert len(saved) == 1
 
 

@@ -26,14 +26,7 @@ FILES = {"README.md", "example.py", "model", "sample.npz"}
 # The import of attnlab fails in the process that runs an example.
 BLOCKED = """
 import runpy, sys
-
-class Blocked:
-    def find_spec(self, name, path=None, target=None):
-        if name.partition(".")[0] == "attnlab":
-            raise ImportError(name)
-
-sys.meta_path.insert(0, Blocked())
-sys.modules.pop("attnlab", None)
+sys.modules["attnlab"] = None
 sys.argv[:] = sys.argv[1:]
 runpy.run_path(sys.argv[0], run_name="__main__")
 """
@@ -95,11 +88,9 @@ def checked(exported, folder, name):
     [
         ("task=fib", "attention=bahdanau", "model.units=4"),
         ("task=fib_random", "attention=multi_head", *SMALL),
-        ("task=digits", "attention=multi_head", "model.units=16", "model.layers=1"),
         ("task=masked_words", "data.sentences=200", "attention=multi_head", *SMALL),
         (*ANSWER, "model=transformer", "attention=multi_head", *SMALL),
         (*ANSWER, "model=rnn", "attention=bahdanau", "model.units=8"),
-        (*CLASSIFY, "model=transformer", "attention=multi_head", "model.units=8", "model.layers=1"),
         (*CLASSIFY, "model=rnn", "attention=luong_global", "model.units=8", "model.cell=lstm"),
         LANGUAGE,
         TRANSLATE,
