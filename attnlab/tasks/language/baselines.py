@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from attnlab.tasks.language.data import Asked
+from attnlab.tasks.language.data import ScoredRows
 from attnlab.text.tokenizers import END
 
 MOST_TOKENS = 4_000_000  # that baselines count: 25 seconds and 0.6 GB for order 7
@@ -76,7 +76,7 @@ class KneserNey:
 
     def _discounted(self, keys: np.ndarray, counts: np.ndarray, histories: int) -> _Counts:
         history, discounts = keys // self.tokens, _discounts(counts)[counts.clip(max=3)]
-        sums = (np.bincount(history, each, histories) for each in (counts, discounts))
+        sums = (np.bincount(history, weights, histories) for weights in (counts, discounts))
         return _Counts(counts - discounts, *sums)
 
     def nats(self, stream: np.ndarray) -> np.ndarray:
@@ -98,8 +98,8 @@ class KneserNey:
             places = np.searchsorted(all_keys, keys).clip(max=len(all_keys) - 1)
             numbers = np.where(all_keys[places] == keys, places, _UNSEEN)
             totals = np.where(history == _UNSEEN, 0, counts.totals[history])
-            own = np.where(numbers == _UNSEEN, 0, counts.discounted[numbers])
-            mixed = (own + counts.left[history] * shares) / np.maximum(totals, 1)
+            numerator = np.where(numbers == _UNSEEN, 0, counts.discounted[numbers])
+            mixed = (numerator + counts.left[history] * shares) / np.maximum(totals, 1)
             shares = np.where(totals > 0, mixed, shares)
         return -np.log(shares)
 
@@ -166,18 +166,18 @@ class Neighbours:
 
 
 def word_baselines(
-    train: np.ndarray, asked: Asked, words: int
+    train: np.ndarray, scored: ScoredRows, words: int
 ) -> dict[str, tuple[np.ndarray, np.ndarray]]:
     """Return each baseline's words (M,), and -ln P of the right words (M,), by its name.
 
     `frequency` always predicts the most frequent word; `neighbours` is `Neighbours`.
     """
-    targets, rows = asked.targets[asked.known], np.nonzero(asked.known)[0]
-    places, shares = asked.places[asked.known], frequencies(train, words)
+    targets, rows = scored.targets[scored.has_target], np.nonzero(scored.has_target)[0]
+    places, shares = scored.places[scored.has_target], frequencies(train, words)
     with np.errstate(divide="ignore"):
         frequency = np.full(len(targets), int(shares.argmax())), -np.log(shares[targets])
     model = Neighbours(train, words)
-    lefts, rights = asked.tokens[rows, places - 1], asked.tokens[rows, places + 1]
+    lefts, rights = scored.tokens[rows, places - 1], scored.tokens[rows, places + 1]
     predicted, losses = [], []
     for start in range(0, len(targets), 256):
         some = slice(start, start + 256)

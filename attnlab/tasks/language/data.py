@@ -30,7 +30,7 @@ class Rows(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Asked:
+class ScoredRows:
     """N windows or rows with the places that are scored: all of a window, K of a row.
 
     Attributes:
@@ -44,21 +44,21 @@ class Asked:
     places: np.ndarray
 
     @property
-    def known(self) -> np.ndarray:
-        """Which targets there are, bool."""
+    def has_target(self) -> np.ndarray:
+        """Where there is a target, bool."""
         return self.targets != PADDING
 
-    def at(self, numbers: np.ndarray | slice) -> Asked:
+    def at(self, numbers: np.ndarray | slice) -> ScoredRows:
         """Return some of the windows or rows."""
-        return Asked(self.tokens[numbers], self.targets[numbers], self.places[numbers])
+        return ScoredRows(self.tokens[numbers], self.targets[numbers], self.places[numbers])
 
 
-def asked_rows(rows: Rows) -> Asked:
+def scored_rows(rows: Rows) -> ScoredRows:
     """Return rows with their K scored places; shorter lists of places end with `PADDING`."""
     is_scored = rows.targets != PADDING
     width = max(int(is_scored.sum(axis=1).max()), 1)
     places = np.argsort(~is_scored, axis=1, kind="stable")[:, :width].astype(np.int32)
-    return Asked(rows.tokens, np.take_along_axis(rows.targets, places, axis=1), places)
+    return ScoredRows(rows.tokens, np.take_along_axis(rows.targets, places, axis=1), places)
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,11 +96,13 @@ class Stream:
         sizes = self.vocabulary.sizes()
         return sizes * (self.size / float(np.bincount(self.tokens(), minlength=len(sizes)) @ sizes))
 
-    def bytes_of(self, asked: Asked) -> np.ndarray:
+    def bytes_of(self, scored: ScoredRows) -> np.ndarray:
         """Return the bytes of the targets of each window, (N,)."""
-        return np.where(asked.known, self.sizes[np.maximum(asked.targets, 0)], 0.0).sum(axis=1)
+        return np.where(scored.has_target, self.sizes[np.maximum(scored.targets, 0)], 0.0).sum(
+            axis=1
+        )
 
-    def asked(self, context: int, stride: int | None = None) -> Asked:
+    def windows(self, context: int, stride: int | None = None) -> ScoredRows:
         """Return windows of `context` tokens that score every token but the first one once.
 
         Args:
@@ -119,7 +121,7 @@ class Stream:
         places = np.minimum(places, count - 1)
         tokens = self.tokens()
         columns = np.broadcast_to(np.arange(context, dtype=np.int32), places.shape)
-        return Asked(tokens[places], np.where(scored, tokens[places + 1], PADDING), columns)
+        return ScoredRows(tokens[places], np.where(scored, tokens[places + 1], PADDING), columns)
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,7 +13,7 @@ from attnlab.attention.head_measures import measured, recorded
 from attnlab.config.sections import RunConfig
 from attnlab.tasks.data.tokens import Tokens
 from attnlab.tasks.in_memory import InMemoryLearner, text_settings
-from attnlab.tasks.language.data import Asked, Stream
+from attnlab.tasks.language.data import ScoredRows, Stream
 from attnlab.tasks.language.generation import Generator
 from attnlab.tasks.language.report import build_report, words_report
 from attnlab.tasks.language.scoring import Scorer
@@ -49,9 +49,9 @@ class LanguageLearner(InMemoryLearner):
             inputs = targets = np.zeros(config.trainer.step_size, np.int32)
             items = task.windows_per_epoch
         else:
-            asked = task.asked("train")
-            inputs = np.concatenate([asked.tokens, asked.places], axis=1)
-            targets, items = asked.targets, len(asked.targets)
+            scored = task.scored_rows("train")
+            inputs = np.concatenate([scored.tokens, scored.places], axis=1)
+            targets, items = scored.targets, len(scored.targets)
         # XLA has to gain more in the steps of a run than compiling costs.
         steps = config.trainer.epochs * -(-items // config.trainer.step_size)
         is_faster = False
@@ -95,36 +95,36 @@ class LanguageLearner(InMemoryLearner):
         Of a text, `val_bits_per_byte` is the second; an unknown token has no bytes, so it is
         missing if validation has one.
         """
-        asked, size = self._validation
+        scored, size = self._validation
         self.program.fill_model()  # the scorer reads its variables
-        scores = self._scorer(asked)
+        scores = self._scorer(scored)
         if self._stream is None:
-            right = scores.tokens == asked.targets
-            return {"val_loss": scores.loss, "val_accuracy": float(right[scores.known].mean())}
+            right = scores.tokens == scored.targets
+            return {"val_loss": scores.loss, "val_accuracy": float(right[scores.has_target].mean())}
         if not size:
             return {"val_loss": scores.loss}
         bits = scores.losses.sum(dtype=np.float64) / (math.log(2) * size)
         return {"val_loss": scores.loss, "val_bits_per_byte": float(bits)}
 
     @cached_property
-    def _validation(self) -> tuple[Asked, float]:
+    def _validation(self) -> tuple[ScoredRows, float]:
         """The windows or rows of the validation part that are scored, and their bytes if known.
 
         Of a long text, these are windows at equal distances: as many as an epoch has, but at least
         4,096.
         """
-        part, asked = self._task.data.parts["validation"], self._task.asked("validation")
+        part, scored = self._task.data.parts["validation"], self._task.scored_rows("validation")
         if not isinstance(part, Stream):
-            return asked, 0.0
-        all_windows = len(asked.tokens)
+            return scored, 0.0
+        all_windows = len(scored.tokens)
         most = min(max(self._task.windows_per_epoch, _VALIDATED), all_windows)
-        asked = asked.at(np.arange(most) * all_windows // most)
-        return asked, 0.0 if part.unknown else float(part.bytes_of(asked).sum())
+        scored = scored.at(np.arange(most) * all_windows // most)
+        return scored, 0.0 if part.unknown else float(part.bytes_of(scored).sum())
 
     def report(self) -> Report:
         """Score the test part and the baselines, and continue the start of a text as a sample."""
         self.program.fill_model()
-        report = build_report(self._task, "test", self._scorer(self._task.asked("test")))
+        report = build_report(self._task, "test", self._scorer(self._task.scored_rows("test")))
         if self._stream is None:
             return report
         text = self._sample()
@@ -223,7 +223,7 @@ class MaskedWordLearner(LanguageLearner):
     def report(self) -> Report:
         """Score the words of the test part and the baselines."""
         self.program.fill_model()
-        return words_report(self._task, "test", self._scorer(self._task.asked("test")))
+        return words_report(self._task, "test", self._scorer(self._task.scored_rows("test")))
 
     def examples(self) -> dict[str, np.ndarray] | None:
         """Return attention on the first test row, with its masks; see `LanguageLearner`."""

@@ -16,7 +16,7 @@ from attnlab.tasks.data.tokens import Tokens
 from attnlab.tasks.declaration import Kind, Progress
 from attnlab.tasks.language.baselines import word_baselines
 from attnlab.tasks.language.corpora import Text
-from attnlab.tasks.language.data import PADDING, Asked, LanguageData, Rows, asked_rows
+from attnlab.tasks.language.data import PADDING, LanguageData, Rows, ScoredRows, scored_rows
 from attnlab.tasks.language.kind import MASKED_WORDS
 from attnlab.tasks.language.text.masking import (
     MASK,
@@ -155,11 +155,11 @@ class MaskedWords(TextTask):
         )
         return self.data
 
-    def asked(self, part: str) -> Asked:
+    def scored_rows(self, part: str) -> ScoredRows:
         """Return the rows of validation or test, with the words to predict."""
         rows = self.data.parts[part]
         assert isinstance(rows, Rows)
-        return asked_rows(rows)
+        return scored_rows(rows)
 
     def baselines(self, part: str) -> dict[str, tuple[np.ndarray, np.ndarray]]:
         """Return the words that baselines predict, and their losses; see `word_baselines`.
@@ -170,7 +170,7 @@ class MaskedWords(TextTask):
         assert isinstance(train, Tokens)
         count = min(len(train), _MOST_COUNTED)
         rows = train.padded(np.arange(count) * len(train) // count, self.width)
-        return word_baselines(rows, self.asked(part), self.tokenizer.size)
+        return word_baselines(rows, self.scored_rows(part), self.tokenizer.size)
 
     def build(self, attention: Callable[..., Attention], model: Option) -> MaskedWordModel:
         """Build the model with random weights: rows (B, S) to logits (B, S, V).
@@ -212,8 +212,8 @@ class MaskedWords(TextTask):
         words = tf.gather(target, guesses.places, batch_dims=1)
         losses = tf.nn.sparse_softmax_cross_entropy_with_logits(words, guesses.logits)
         counts = tf.cast(guesses.counts, losses.dtype)
-        known = tf.cast(tf.sequence_mask(guesses.counts, tf.shape(losses)[1]), losses.dtype)
-        return tf.reduce_sum(losses * known, axis=1) / tf.maximum(counts, 1.0)
+        is_valid = tf.cast(tf.sequence_mask(guesses.counts, tf.shape(losses)[1]), losses.dtype)
+        return tf.reduce_sum(losses * is_valid, axis=1) / tf.maximum(counts, 1.0)
 
     def evaluate(self, model: keras.Model, part: str = "test", **settings: Any) -> Report:
         """Fill in the words of a part, and score them and the baselines.
@@ -225,7 +225,7 @@ class MaskedWords(TextTask):
         from attnlab.tasks.language.report import words_report
         from attnlab.tasks.language.scoring import Scorer
 
-        return words_report(self, part, Scorer(model)(self.asked(part)))
+        return words_report(self, part, Scorer(model)(self.scored_rows(part)))
 
     def head_inputs(  # noqa: D102
         self, model: Any, part: str, count: int

@@ -12,7 +12,7 @@ from attnlab.tasks.base import Report
 from attnlab.tasks.declaration import NoItemTest
 from attnlab.tasks.item_tests import Losses, paired_tester
 from attnlab.tasks.language.baselines import MOST_TOKENS, KneserNey
-from attnlab.tasks.language.data import PADDING, Asked, Rows, Stream
+from attnlab.tasks.language.data import PADDING, Rows, ScoredRows, Stream
 from attnlab.tasks.language.kind import KIND, MASKED_WORDS
 from attnlab.text.cleaning import shortened
 
@@ -29,16 +29,18 @@ _MOST_POSITIONS = 256  # of the loss by position
 
 def build_report(task: Any, part: str, scores: Scores, stride: int | None = None) -> Report:
     """Score the predictions of a language model for a part, and the baselines."""
-    own = task.data.parts[part]
-    if isinstance(own, Stream):
-        return _text_report(task, part, own, scores, stride)
+    stream = task.data.parts[part]
+    if isinstance(stream, Stream):
+        return _text_report(task, part, stream, scores, stride)
     return _rows_report(task, part, scores)
 
 
 # Texts
 
 
-def _text_report(task: Any, part: str, own: Stream, scores: Scores, stride: int | None) -> Report:
+def _text_report(
+    task: Any, part: str, stream: Stream, scores: Scores, stride: int | None
+) -> Report:
     """Report on a text by bits per byte, which don't depend on the tokens.
 
     If the part has unknown tokens, the metric is the perplexity per token: an unknown token stands
@@ -46,7 +48,7 @@ def _text_report(task: Any, part: str, own: Stream, scores: Scores, stride: int 
     """
     train, size = task.data.parts["train"], task.vocabulary.size
     assert isinstance(train, Stream)
-    notes, tokens = [*task.data.said], own.tokens()
+    notes, tokens = [*task.data.said], stream.tokens()
     if (count := len(train)) > MOST_TOKENS:
         notes.append(
             f"The baselines are counted on the last {MOST_TOKENS:,} of {count:,} tokens of train: "
@@ -59,35 +61,35 @@ def _text_report(task: Any, part: str, own: Stream, scores: Scores, stride: int 
         _KNESER_NEY: KneserNey(counted, _ORDER, size).nats(tokens),
     }
     words = task.corpus.words(bytes(task.corpus.parts[part]))
-    metrics = _text_measures(float(scores.losses.sum(dtype=np.float64)), own, words)
+    metrics = _text_measures(float(scores.losses.sum(dtype=np.float64)), stream, words)
     baselines = {
-        name: _text_measures(float(losses[1:].sum(dtype=np.float64)), own, words)
+        name: _text_measures(float(losses[1:].sum(dtype=np.float64)), stream, words)
         for name, losses in nats.items()
     }
     metric, units, perfect = "bits_per_byte", "bits per byte", 0.0
-    if own.unknown:
+    if stream.unknown:
         metric, units, perfect = "perplexity", "perplexity per token", 1.0
-        share = own.unknown / (len(own) - 1)
+        count = len(stream) - 1
         notes.append(
-            f"{own.unknown:,} of {len(own) - 1:,} predicted tokens ({share:.1%}) are unknown. What "
-            "they stand for has no cost, so there are no bits per byte."
+            f"{stream.unknown:,} of {count:,} predicted tokens ({stream.unknown / count:.1%}) are "
+            "unknown. What they stand for has no cost, so there are no bits per byte."
         )
     errors = {name: (values[metric] or math.inf) - perfect for name, values in baselines.items()}
     best = min(reversed(errors), key=lambda name: errors[name])
     error = (metrics[metric] or math.inf) - perfect
     skills: Measures = {name: 1.0 - error / other for name, other in errors.items()}
-    asked = task.asked(part, stride)
+    scored = task.scored_rows(part, stride)
     return Report(
         metrics=metrics,
         baselines=baselines,
         best_baseline=best,
         skill=skills[best],
         notes=notes,
-        predictions=_windows(task, asked, own, scores),
+        predictions=_windows(task, scored, stream, scores),
         units=units,
         metric=metric,
         skills=skills,
-        details=by_position(asked, scores),
+        details=by_position(scored, scores),
     )
 
 
@@ -107,27 +109,29 @@ def _text_measures(nats: float, part: Stream, words: int) -> Measures:
     return measures
 
 
-def _windows(task: Any, asked: Asked, own: Stream, scores: Scores) -> dict[str, np.ndarray]:
+def _windows(
+    task: Any, scored: ScoredRows, stream: Stream, scores: Scores
+) -> dict[str, np.ndarray]:
     """Return a row per window: the start of its text, its targets, their bytes and nats."""
-    first = asked.tokens[:, : _CHARACTERS // 2].tolist()
+    first = scored.tokens[:, : _CHARACTERS // 2].tolist()
     texts = [shortened(task.vocabulary.decode(tokens), _CHARACTERS) for tokens in first]
     return {
         "window": np.arange(len(texts)),
         "text": np.array([" ".join(text.split()) for text in texts], object),
-        "tokens": asked.known.sum(axis=1),
-        "bytes": np.round(own.bytes_of(asked), 3),
+        "tokens": scored.has_target.sum(axis=1),
+        "bytes": np.round(stream.bytes_of(scored), 3),
         "nats": np.round(scores.losses.sum(axis=1, dtype=np.float64), 6),
     }
 
 
-def by_position(asked: Asked, scores: Scores) -> dict[str, list[Any]]:
+def by_position(scored: ScoredRows, scores: Scores) -> dict[str, list[Any]]:
     """Return `by_position`, the mean loss at places of a window, and `tokens_before` each place.
 
     There are at most 256 places, at equal distances.
     """
-    width = int(asked.places.max()) + 1
-    places = asked.places[asked.known]
-    sums = np.bincount(places, scores.losses[asked.known].astype(np.float64), width)
+    width = int(scored.places.max()) + 1
+    places = scored.places[scored.has_target]
+    sums = np.bincount(places, scores.losses[scored.has_target].astype(np.float64), width)
     means = sums / np.maximum(np.bincount(places, minlength=width), 1)
     chosen = np.linspace(0, width - 1, min(width, _MOST_POSITIONS)).astype(int)
     losses = [round(float(mean), 5) for mean in means[chosen]]
@@ -143,12 +147,12 @@ def _rows_report(task: Any, part: str, scores: Scores) -> Report:
     Rows that are longer than all of train have metrics of their own, `accuracy_longer` and
     `whole_rows_longer`, and count in no other metric.
     """
-    asked, train = task.asked(part), task.data.parts["train"]
+    scored, train = task.scored_rows(part), task.data.parts["train"]
     assert isinstance(train, Rows)
-    known = asked.known
-    right = scores.tokens == asked.targets
+    has_target = scored.has_target
+    right = scores.tokens == scored.targets
     lengths, trained = task.lengths(part), task.lengths("train")
-    longer = np.zeros(len(known), bool)
+    longer = np.zeros(len(has_target), bool)
     if lengths is not None and trained is not None:
         longer = lengths > trained.max()
     usual = int(np.bincount(train.targets[train.targets != PADDING]).argmax())
@@ -156,18 +160,18 @@ def _rows_report(task: Any, part: str, scores: Scores) -> Report:
     baselines: dict[str, Measures] = {"usual": {}, "guess": {}}
     for suffix, chosen in (("", ~longer), ("_longer", longer)):
         if chosen.any():
-            some = known & chosen[:, None]
+            some = has_target & chosen[:, None]
             whole = (right | ~some).all(axis=1)[chosen]
             metrics[f"accuracy{suffix}"] = float(right[some].mean())
             metrics[f"whole_rows{suffix}"] = float(whole.mean())
-            baselines["usual"][f"accuracy{suffix}"] = float(np.mean(asked.targets[some] == usual))
+            baselines["usual"][f"accuracy{suffix}"] = float(np.mean(scored.targets[some] == usual))
             baselines["guess"][f"accuracy{suffix}"] = task.chance
     if task.chance is None:
         del baselines["guess"]
-    short = known & ~longer[:, None]
+    short = has_target & ~longer[:, None]
     names = np.array(task.vocabulary.labels(range(task.vocabulary.size)), object)
     metrics["loss"] = float(scores.losses[short].mean(dtype=np.float64))
-    columns = answer_columns(asked, scores, names)
+    columns = answer_columns(scored, scores, names)
     if longer.any():
         columns["longer"] = longer[columns["row"]].astype(int)
     return _answers_report(
@@ -175,26 +179,28 @@ def _rows_report(task: Any, part: str, scores: Scores) -> Report:
         baselines,
         columns,
         notes=[*task.data.said],
-        details={} if lengths is None else {"by_length": by_length(known, right, lengths, longer)},
+        details={}
+        if lengths is None
+        else {"by_length": by_length(has_target, right, lengths, longer)},
     )
 
 
 def words_report(task: Any, part: str, scores: Scores) -> Report:
     """Score the predictions for masked words of a part, and the baselines; see `_rows_report`."""
-    asked = task.asked(part)
-    targets = asked.targets[asked.known]
+    scored = task.scored_rows(part)
+    targets = scored.targets[scored.has_target]
 
     def measures(words: np.ndarray, losses: np.ndarray) -> Measures:
         loss = float(losses.mean(dtype=np.float64))
         perplexity = math.exp(loss) if loss < 700 else None
         return {"accuracy": float(np.mean(words == targets)), "perplexity": perplexity}
 
-    columns = answer_columns(asked, scores, task.names)
+    columns = answer_columns(scored, scores, task.names)
     baselines = {}
     for name, (words, losses) in task.baselines(part).items():
         baselines[name] = measures(words, losses)
         columns[name] = task.names[words]
-    metrics = measures(scores.tokens[asked.known], scores.losses[asked.known])
+    metrics = measures(scores.tokens[scored.has_target], scores.losses[scored.has_target])
     return _answers_report(metrics, baselines, columns, notes=[*task.data.said], details={})
 
 
@@ -224,21 +230,21 @@ def _answers_report(
     )
 
 
-def answer_columns(asked: Asked, scores: Scores, names: np.ndarray) -> dict[str, np.ndarray]:
+def answer_columns(scored: ScoredRows, scores: Scores, names: np.ndarray) -> dict[str, np.ndarray]:
     """Return a row per answer, with the tokens around its place as the model reads them.
 
     Args:
-        asked: the rows.
+        scored: the rows.
         scores: the predictions for them.
         names: (V,) a label for each token.
     """
-    rows, columns = np.nonzero(asked.known)
-    places, answers = asked.places[rows, columns], asked.targets[rows, columns]
+    rows, columns = np.nonzero(scored.has_target)
+    places, answers = scored.places[rows, columns], scored.targets[rows, columns]
     predictions, losses = scores.tokens[rows, columns], scores.losses[rows, columns]
     texts = []
     for row, place in zip(rows.tolist(), places.tolist(), strict=True):
         start = max(place - _AROUND, 0)
-        words = names[asked.tokens[row, start : place + _AROUND + 1]]
+        words = names[scored.tokens[row, start : place + _AROUND + 1]]
         words[place - start] = f"»{words[place - start]}«"
         texts.append(" ".join(filter(None, words)))
     return {
@@ -253,20 +259,20 @@ def answer_columns(asked: Asked, scores: Scores, names: np.ndarray) -> dict[str,
 
 
 def by_length(
-    known: np.ndarray, right: np.ndarray, lengths: np.ndarray, longer: np.ndarray
+    has_target: np.ndarray, right: np.ndarray, lengths: np.ndarray, longer: np.ndarray
 ) -> dict[str, list]:
     """Return the rows, the accuracy and the share of rows without a fault of each length.
 
     Args:
-        known: (N, K), where there are targets.
+        has_target: (N, K), where there are targets.
         right: (N, K), which targets are predicted.
         lengths: (N,).
         longer: (N,), whether a row is longer than all of train.
     """
     different, numbers, rows = np.unique(lengths, return_inverse=True, return_counts=True)
-    answers = np.bincount(numbers, known.sum(axis=1))
-    accuracy = np.bincount(numbers, (right & known).sum(axis=1)) / answers
-    whole = np.bincount(numbers, (right | ~known).all(axis=1)) / rows
+    answers = np.bincount(numbers, has_target.sum(axis=1))
+    accuracy = np.bincount(numbers, (right & has_target).sum(axis=1)) / answers
+    whole = np.bincount(numbers, (right | ~has_target).all(axis=1)) / rows
     return {
         "length": different.tolist(),
         "rows": rows.tolist(),

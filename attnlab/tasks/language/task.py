@@ -15,7 +15,7 @@ from attnlab.tasks.base import Report, Task, require_part
 from attnlab.tasks.data.corpus import digest_of
 from attnlab.tasks.declaration import Kind, Progress
 from attnlab.tasks.language.corpora import Text
-from attnlab.tasks.language.data import PADDING, Asked, LanguageData, Rows, Stream, asked_rows
+from attnlab.tasks.language.data import PADDING, LanguageData, Rows, ScoredRows, Stream, scored_rows
 from attnlab.tasks.language.generated import GeneratedRows
 from attnlab.tasks.language.kind import KIND
 from attnlab.tasks.language.text.reading import encode_stream, fit_stream, tokenize
@@ -135,7 +135,7 @@ class LanguageTask(Task):
         """Return the number of windows of an epoch: the setting, or tokens / context."""
         return self.windows or max(self.data.counts()["train"] // self.context, 1)
 
-    def asked(self, part: str, stride: int | None = None) -> Asked:
+    def scored_rows(self, part: str, stride: int | None = None) -> ScoredRows:
         """Return the windows or rows of a part, with the places that are scored.
 
         Raises:
@@ -148,11 +148,11 @@ class LanguageTask(Task):
                     f"--stride: expected at most {self.context:,}, the tokens of a window, got "
                     f"{stride:,}."
                 )
-            return data.asked(self.context, stride)
+            return data.windows(self.context, stride)
         if stride is not None:
             raise RequestError(f"--stride: data={self.data.name} has rows, not windows of a text.")
         assert isinstance(data, Rows)
-        return asked_rows(data)
+        return scored_rows(data)
 
     def build(self, attention: Callable[..., Attention], model: Option) -> LanguageModel:
         """Build the model with random weights: tokens (B, T) to logits (B, T, V).
@@ -161,18 +161,18 @@ class LanguageTask(Task):
             RequestError: there is no such model for this task, or its parts don't fit.
         """
         train = self.data.parts["train"] if hasattr(self, "data") else None
-        asked = asked_rows(train).targets.shape[1] if isinstance(train, Rows) else 0
-        sizes = {"vocabulary": self.vocabulary.size, "context": self.context, "asked": asked}
+        answers = scored_rows(train).targets.shape[1] if isinstance(train, Rows) else 0
+        sizes = {"vocabulary": self.vocabulary.size, "context": self.context, "asked": answers}
         return self._build(attention, model, sizes)
 
     def check(self, attention: Callable[..., Attention], model: Option) -> None:
         """Raise the errors of `build` without a corpus, and those of settings without effect."""
         if isinstance(self.corpus, GeneratedRows):
             tokenizer, vocabulary, min_count = self._text.values()
-            given = {"tokenizer": tokenizer, "vocabulary": vocabulary, "min_count": min_count}
-            given |= {"context": self.context, "windows": self.windows}
+            values = {"tokenizer": tokenizer, "vocabulary": vocabulary, "min_count": min_count}
+            values |= {"context": self.context, "windows": self.windows}
             defaults = inspect.signature(LanguageTask).parameters
-            for name, value in given.items():
+            for name, value in values.items():
                 if value != defaults[name].default:
                     raise RequestError(
                         f"task.{name}={value}: it has no effect with data={self.corpus.name}, "
@@ -198,9 +198,9 @@ class LanguageTask(Task):
         """
         import tensorflow as tf
 
-        known = tf.cast(target != PADDING, tf.float32)
+        is_scored = tf.cast(target != PADDING, tf.float32)
         losses = tf.nn.sparse_softmax_cross_entropy_with_logits(tf.maximum(target, 0), logits)
-        return tf.reduce_sum(losses * known, axis=1) / tf.reduce_sum(known, axis=1)
+        return tf.reduce_sum(losses * is_scored, axis=1) / tf.reduce_sum(is_scored, axis=1)
 
     def evaluate(self, model: keras.Model, part: str = "test", stride: int | None = None) -> Report:
         """Score a part and the baselines; `stride` is that of the windows.
@@ -212,16 +212,16 @@ class LanguageTask(Task):
         from attnlab.tasks.language.report import build_report
         from attnlab.tasks.language.scoring import Scorer
 
-        return build_report(self, part, Scorer(model)(self.asked(part, stride)), stride)
+        return build_report(self, part, Scorer(model)(self.scored_rows(part, stride)), stride)
 
     def head_inputs(  # noqa: D102
         self, model: Any, part: str, count: int
     ) -> tuple[Any, np.ndarray | None]:
         require_part([*self.data.parts], part)
-        asked = self.asked(part).at(slice(count))
-        last = np.where(asked.known, asked.places, -1).max(axis=1, keepdims=True)
-        is_read = np.arange(asked.tokens.shape[1]) <= last
-        return asked.tokens, np.where(is_read, asked.tokens, PADDING)
+        scored = self.scored_rows(part).at(slice(count))
+        last = np.where(scored.has_target, scored.places, -1).max(axis=1, keepdims=True)
+        is_read = np.arange(scored.tokens.shape[1]) <= last
+        return scored.tokens, np.where(is_read, scored.tokens, PADDING)
 
     def serve(self, model: keras.Model, inputs: Any = None, **settings: Any) -> np.ndarray:
         """Return N prompts, (N,) or a column, each with the most probable next token, (N,).

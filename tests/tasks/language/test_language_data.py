@@ -13,7 +13,7 @@ from attnlab.attention.none import NoAttention
 from attnlab.config.options import option_content
 from attnlab.config.sections import Option
 from attnlab.errors import RequestError
-from attnlab.tasks.language.data import PADDING, Rows, Stream, asked_rows
+from attnlab.tasks.language.data import PADDING, Rows, Stream, scored_rows
 from attnlab.tasks.language.task import LanguageTask
 from attnlab.tasks.language.text.vocabulary import Symbols
 
@@ -41,9 +41,9 @@ def test_a_text_becomes_tokens_and_back(kind):
     assert vocabulary.size == sizes.get(kind, vocabulary.size)
     stream = Stream(vocabulary.ids[tokens], vocabulary, len(TEXT.encode()))
     assert stream.sizes[tokens].sum() == pytest.approx(len(TEXT.encode()))
-    asked = stream.asked(7)
+    scored = stream.windows(7)
     first = stream.sizes[tokens[0]]
-    assert stream.bytes_of(asked).sum() == pytest.approx(len(TEXT.encode()) - first)
+    assert stream.bytes_of(scored).sum() == pytest.approx(len(TEXT.encode()) - first)
     if kind != "word":  # exact: the bytes of each token's text
         contents = [vocabulary.tokenizer.content([token]) for token in vocabulary.ids]
         assert stream.sizes.tolist() == [*map(len, contents)]
@@ -94,27 +94,27 @@ def test_windows_score_each_token_but_the_first_once(count, context, stride):
     text = "".join(map(chr, range(65, 65 + count)))
     vocabulary = vocabulary_of("char", text)
     stream = Stream(vocabulary.ids[np.arange(count)], vocabulary, count)
-    asked = stream.asked(context, stride)
-    assert sorted(asked.targets[asked.known].tolist()) == [*range(1, count)]
-    assert (asked.targets == asked.tokens + 1)[asked.known].all()
-    assert asked.known.any(axis=1).all() and asked.tokens.shape[1] == context
-    starts = asked.tokens[:, 0]
+    scored = stream.windows(context, stride)
+    assert sorted(scored.targets[scored.has_target].tolist()) == [*range(1, count)]
+    assert (scored.targets == scored.tokens + 1)[scored.has_target].all()
+    assert scored.has_target.any(axis=1).all() and scored.tokens.shape[1] == context
+    starts = scored.tokens[:, 0]
     assert set(np.diff(starts).tolist()) <= {stride or context}
     if stride:  # a later window's tokens have at least so much context
-        assert asked.places[1:][asked.known[1:]].min(initial=context) >= context - stride
-    assert stream.bytes_of(asked).tolist() == asked.known.sum(axis=1).tolist()
+        assert scored.places[1:][scored.has_target[1:]].min(initial=context) >= context - stride
+    assert stream.bytes_of(scored).tolist() == scored.has_target.sum(axis=1).tolist()
 
 
 def test_rows_have_their_scored_places():
     rows = Echo().part("test")
-    asked = asked_rows(rows)
-    assert asked.targets.shape == (7, 5) and (asked.places == np.arange(4, 9)).all()
+    scored = scored_rows(rows)
+    assert scored.targets.shape == (7, 5) and (scored.places == np.arange(4, 9)).all()
     fewer = rows.targets.copy()
     fewer[0, 5:] = PADDING
-    asked = asked_rows(rows._replace(targets=fewer))
-    assert asked.targets[0].tolist() == [rows.targets[0, 4], *[PADDING] * 4]
-    chosen = np.take_along_axis(rows.targets, asked.places, 1)
-    assert (chosen == asked.targets)[asked.known].all()
+    scored = scored_rows(rows._replace(targets=fewer))
+    assert scored.targets[0].tolist() == [rows.targets[0, 4], *[PADDING] * 4]
+    chosen = np.take_along_axis(rows.targets, scored.places, 1)
+    assert (chosen == scored.targets)[scored.has_target].all()
 
 
 # The task
@@ -138,15 +138,15 @@ def test_rows_have_no_settings_of_texts():
 def test_a_stride_fits_the_windows():
     task = task_of(GivenText("abcdef" * 50), context=8)
     with pytest.raises(RequestError, match="--stride: expected at most 8, .* got 9"):
-        task.asked("test", 9)
+        task.scored_rows("test", 9)
     with pytest.raises(RequestError, match="--stride: data=echo has rows"):
-        task_of(Echo()).asked("test", 1)
+        task_of(Echo()).scored_rows("test", 1)
 
 
 def test_heads_are_measured_up_to_the_last_scored_place():
     task = task_of(GivenText("abcdef" * 50), context=8)
     inputs, tokens = task.head_inputs(None, "test", 99)
-    count = task.asked("test").known.sum()
+    count = task.scored_rows("test").has_target.sum()
     assert (tokens[:-1] == inputs[:-1]).all() and (tokens >= 0).sum() == count < inputs.size
     rows = task_of(Padded())
     inputs, tokens = rows.head_inputs(None, "test", 3)

@@ -18,7 +18,7 @@ from attnlab.records.run_directory import RunDirectory
 from attnlab.run.loading import TrainedRun
 from attnlab.sweeps.composer import configuration
 from attnlab.tasks.declaration import NoItemTest
-from attnlab.tasks.language.data import Asked
+from attnlab.tasks.language.data import ScoredRows
 from attnlab.tasks.language.generated import Reversal
 from attnlab.tasks.language.learner import LanguageLearner
 from attnlab.tasks.language.report import build_report, by_position, item_test
@@ -42,7 +42,7 @@ TINY = (
 def test_scores_are_those_of_the_definitions():
     task = task_of(GivenText(TEXT[:400]), context=8)
     model = small_model(vocabulary=task.vocabulary.size, context=8)
-    scores = Scorer(model)(task.asked("test"))
+    scores = Scorer(model)(task.scored_rows("test"))
     report = build_report(task, "test", scores)
     tokens = task.data.parts["test"].tokens()
     losses = []
@@ -202,23 +202,6 @@ def test_the_test_between_runs_on_texts_is_over_windows():
         item_test("loss", [([answers("a", [1, 0])], [answers("b", [1, 1])])], None)
 
 
-@pytest.mark.parametrize(
-    ("changed", "jit"),
-    [
-        ((), True),
-        (("task.windows=1984",), False),  # 31 batches an epoch: 496 steps
-        (("trainer.batch_size=60", "task.windows=1984"), True),  # 34 batches: 544 steps
-        (("model=rnn",), False),
-        (("trainer.jit=false",), False),
-    ],
-)
-def test_long_runs_of_transformers_compile_with_xla(learner_of, changed, jit):
-    words = [word for word in TINY if not word.startswith(("trainer.", "model"))]
-    sizes = ("trainer.batch_size=64", "trainer.epochs=16", "task.windows=2112")
-    small = ("model.units=8", "model.layers=1")
-    assert learner_of(*words, *sizes, *small, *changed).jit == jit
-
-
 @pytest.mark.parametrize("jit", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_rows_are_learned(jit):
     config = configuration([*TINY, "optimizer.learning_rate=0.01"])
@@ -233,8 +216,8 @@ def test_rows_are_learned(jit):
     assert losses.values[-1] < 0.3
     assert learner.validate(20)["val_accuracy"] > 0.9
     assert learner.report().metrics.keys() == {"accuracy", "whole_rows", "loss"}
-    row = task.asked("test")
-    last = row.places[0][row.known[0]].max()  # padding follows
+    row = task.scored_rows("test")
+    last = row.places[0][row.has_target[0]].max()  # padding follows
     labels = task.vocabulary.labels(row.tokens[0, : last + 1])
     assert learner.examples()["tokens"].tolist() == labels
 
@@ -306,9 +289,9 @@ def test_unknown_tokens_have_no_bits_per_byte():
 
 
 def test_a_long_window_has_fewer_places_than_tokens():
-    asked = Asked(*(np.tile(np.arange(700, dtype=np.int32), (3, 1)) for _ in range(3)))
+    scored = ScoredRows(*(np.tile(np.arange(700, dtype=np.int32), (3, 1)) for _ in range(3)))
     losses = np.tile(np.arange(700, dtype=np.float32), (3, 1))
-    found = by_position(asked, Scores(losses, losses, asked.known))
+    found = by_position(scored, Scores(losses, losses, scored.has_target))
     assert len(found["by_position"]) == 256 and found["tokens_before"][-1] == 700
     assert found["by_position"] == [place - 1 for place in found["tokens_before"]]
 

@@ -11,7 +11,6 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from compared_runs import on_page
-from run_folders import make_run
 from same_runs import assert_same_run
 
 from attnlab.records.run_directory import RunDirectory
@@ -122,12 +121,6 @@ def test_a_text_that_is_cut_off_gets_one_warning(trained):
 def test_texts_that_cannot_be_filled_in_are_refused(trained, words, message):
     code, out, err = trained("fill", "latest", *words)
     assert (code, out) == (2, "") and message in err
-
-
-def test_runs_of_other_kinds_are_refused(here):
-    make_run(here.runs, task="fib")
-    code, out, err = here("fill", "latest", "a [MASK]")
-    assert (code, out) == (2, "") and "masked_words" in err and err.count("\n") == 1
 
 
 def test_the_page_has_answers_and_attention_by_epoch(trained):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from pathlib import Path
 
 import keras
@@ -12,20 +11,17 @@ import tensorflow as tf
 from language_models import GivenText
 
 from attnlab.attention import MultiHeadAttention
-from attnlab.config.sections import Option
 from attnlab.errors import RequestError
-from attnlab.layers.positional_encoding import KINDS
 from attnlab.layers.text_encoder import TextEncoder
 from attnlab.tasks.language.baselines import Neighbours, frequencies, word_baselines
 from attnlab.tasks.language.corpora import Sentences
-from attnlab.tasks.language.data import PADDING, Rows, asked_rows
+from attnlab.tasks.language.data import PADDING, Rows, scored_rows
 from attnlab.tasks.language.masked_words import MaskedWords
 from attnlab.tasks.language.models.masked import Guesses, MaskedWordModel
 from attnlab.tasks.language.scoring import Scorer
 from attnlab.tasks.language.text.masking import (
     Guess,
     best_words,
-    check_text,
     choose,
     filled_in,
     labels,
@@ -95,14 +91,6 @@ def test_adjacent_and_single_masks_are_tokenized():
     tokenizer = fitted("word")
     assert tokens_of(tokenizer, " [MASK] [MASK] ") == [tokenizer.size] * 2
     assert tokens_of(tokenizer, "") == []
-
-
-def test_a_text_without_a_mask_is_refused():
-    check_text("a [MASK]", "TEXT")
-    with pytest.raises(RequestError, match=r"TEXT 1: expected a text with \[MASK\], got 'a mask'"):
-        check_text("a mask", "TEXT 1")
-    with pytest.raises(RequestError, match="got an empty one"):
-        check_text(" ", "TEXT")
 
 
 def test_labels_of_byte_pairs_mark_continued_words():
@@ -193,12 +181,6 @@ def test_rows_without_words_have_no_chosen_places():
         assert np.argwhere(found.targets != PADDING).tolist() == [[1, 1]]
 
 
-def test_the_seed_determines_the_choice():
-    first, same, other = (choose(MANY, WORDS, seed) for seed in (0, 0, 1))
-    assert all(np.array_equal(a, b) for a, b in zip(first, same, strict=True))
-    assert not np.array_equal(first.tokens, other.tokens)
-
-
 # The model
 
 
@@ -228,16 +210,6 @@ def test_padding_changes_nothing():
     np.testing.assert_allclose(np.asarray(model(shorter)), whole, atol=1e-6)
 
 
-@pytest.mark.parametrize("positions", KINDS)
-def test_only_positions_show_the_order_of_words(positions):
-    settings = {"units": 6, "layers": 2, "feed_forward": 8, "dropout": 0.0, "norm": "pre"}
-    option = Option("transformer", {**settings, "positions": positions, "short_convolution": 0})
-    model = task_of()._build(partial(MultiHeadAttention, heads=3), option, WORDS, WIDTH)
-    swapped = ROWS[:, [0, 2, 1, *range(3, ROWS.shape[1])]]
-    same = np.allclose(model(swapped)[0, 4], model(ROWS)[0, 4], atol=1e-5)
-    assert same == (positions == "none")
-
-
 def test_the_loss_is_the_mean_cross_entropy_over_the_words_that_count():
     draw = np.random.default_rng(0)
     logits = draw.normal(size=(3, 2, 7)).astype(np.float32)
@@ -259,14 +231,14 @@ def test_training_draws_new_words_and_all_weights_learn():
 
 
 def test_predictions_of_a_part_are_the_models():
-    model, asked = small_model(), asked_rows(choose(ROWS, WORDS, seed=0))
-    scores = Scorer(model)(asked)
-    logits = np.asarray(model(asked.tokens), np.float64)
+    model, scored = small_model(), scored_rows(choose(ROWS, WORDS, seed=0))
+    scores = Scorer(model)(scored)
+    logits = np.asarray(model(scored.tokens), np.float64)
     logs = logits - np.log(np.exp(logits).sum(axis=-1, keepdims=True))
-    rows, columns = np.nonzero(asked.known)
-    own = logs[rows, asked.places[asked.known]]
-    assert scores.tokens[asked.known].tolist() == own.argmax(axis=1).tolist()
-    expected = -own[np.arange(len(own)), asked.targets[asked.known]]
+    rows, columns = np.nonzero(scored.has_target)
+    own = logs[rows, scored.places[scored.has_target]]
+    assert scores.tokens[scored.has_target].tolist() == own.argmax(axis=1).tolist()
+    expected = -own[np.arange(len(own)), scored.targets[scored.has_target]]
     assert scores.losses[rows, columns] == pytest.approx(expected, rel=1e-4)
     assert scores.loss == pytest.approx(expected.mean(), rel=1e-4)
 
@@ -317,7 +289,7 @@ def test_baselines_are_scored_at_the_chosen_places():
     tokens = np.array([[2, 4, MASK, 4, 3], [2, MASK, 6, 3, 0]], np.int32)
     targets = np.full_like(tokens, PADDING)
     targets[0, 2], targets[1, 1] = 5, 4
-    found = word_baselines(TRAIN, asked_rows(Rows(tokens, targets)), MASK)
+    found = word_baselines(TRAIN, scored_rows(Rows(tokens, targets)), MASK)
     words, losses = found["frequency"]
     assert words.tolist() == [4, 4] and losses == pytest.approx(-np.log([3 / 11, 5 / 11]))
     words, losses = found["neighbours"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from language_models import GivenText, tokens_of, vocabulary_of
+from language_models import tokens_of, vocabulary_of
 
 from attnlab.errors import RequestError
 from attnlab.tasks.language.corpora import TextFiles
@@ -119,9 +119,3 @@ def test_a_long_document_has_several_rows():
         [START, ids[1], END],
         [START, UNKNOWN, END],
     ]
-
-
-def test_a_corpus_in_memory_has_no_file(tmp_path):
-    corpus = GivenText("ab " * 100)
-    corpus.open(tmp_path)
-    assert sum(len(part.tokens) for part in read(corpus, tmp_path).parts.values()) == 300

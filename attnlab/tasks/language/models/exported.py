@@ -24,7 +24,7 @@ _MOST = 16  # tokens that CTranslate2 writes for each test item
 def exported(trained: Any, count: int) -> Exported:
     """Return the model; its tokens are those of `tokenizer.json`, which has further ones."""
     task, model = trained.task, trained.model
-    windows = task.asked("test").tokens[:count]
+    windows = task.scored_rows("test").tokens[:count]
     size = max(1, windows.shape[1] // 2)
     prompts = np.maximum(windows[:, :size], 0)
     tokenizer, ids, texts = _tokenizer(task)

@@ -36,19 +36,19 @@ def choose(rows: np.ndarray, mask: int, seed: int) -> Rows:
         seed: the seed of the choice.
     """
     draw = np.random.default_rng(seed)
-    words = rows > END
-    numbers = words.sum(axis=1)
+    is_word = rows > END
+    numbers = is_word.sum(axis=1)
     counts = np.minimum(np.maximum(np.round(SHARE * numbers).astype(np.int32), 1), numbers)
-    ranks = np.where(words, draw.random(rows.shape), 2.0)
+    ranks = np.where(is_word, draw.random(rows.shape), 2.0)
     places = np.argsort(ranks, axis=1, kind="stable")[:, : max(int(counts.max(initial=1)), 1)]
     kinds = draw.random(places.shape)
     others = draw.integers(END + 1, max(mask, END + 2), places.shape)
-    own = np.take_along_axis(rows, places, axis=1)
-    read = np.where(kinds < MASKED, mask, np.where(kinds < MASKED + REPLACED, others, own))
+    words = np.take_along_axis(rows, places, axis=1)
+    shown = np.where(kinds < MASKED, mask, np.where(kinds < MASKED + REPLACED, others, words))
     is_chosen = np.arange(places.shape[1]) < counts[:, None]
     tokens, targets = rows.copy(), np.full_like(rows, PADDING)
-    np.put_along_axis(tokens, places, np.where(is_chosen, read, own), axis=1)
-    np.put_along_axis(targets, places, np.where(is_chosen, own, PADDING), axis=1)
+    np.put_along_axis(tokens, places, np.where(is_chosen, shown, words), axis=1)
+    np.put_along_axis(targets, places, np.where(is_chosen, words, PADDING), axis=1)
     return Rows(tokens, targets)
 
 
@@ -107,10 +107,10 @@ def best_words(tokenizer: Tokenizer, logits: np.ndarray, count: int) -> list[lis
     best = np.argsort(-shares, axis=-1, kind="stable")[:, : min(count, tokenizer.size - END - 1)]
     return [
         [
-            Guess(word, float(own[number]))
+            Guess(word, float(row[number]))
             for word, number in zip(labels(tokenizer, numbers), numbers, strict=True)
         ]
-        for own, numbers in zip(shares, best, strict=True)
+        for row, numbers in zip(shares, best, strict=True)
     ]
 
 
