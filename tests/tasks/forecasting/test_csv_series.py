@@ -236,8 +236,12 @@ def test_columns_are_chosen_by_name_first_or_by_position(write):
     for form in ({"column": "x"}, {"column": 4}, {"column": 2, "inputs": ["-1"]}):
         with pytest.raises(RequestError, match="Columns by position and name: 1 'time', 2 '2'"):
             one(path, **form)
-    with pytest.raises(RequestError, match="expected different columns .* got 'time' twice"):
-        one(path, column=2, id_column="time")
+    for text, form in (
+        (None, {"column": 2, "id_column": "time"}),
+        ("time\n1\n", {"time_column": 1}),
+    ):
+        with pytest.raises(RequestError, match="expected different columns|the column of values"):
+            one(path if text is None else write(text), **form)
 
 
 def test_files_in_order_of_time_are_read_as_they_are_with_a_note(write):

@@ -17,7 +17,7 @@ from attnlab.tasks.data.readers import read_rows
 from attnlab.tasks.forecasting.data.steps import find_step, time_labels
 from attnlab.tasks.forecasting.data.time_series import TimeSeries
 
-FIRST = "first"  # the first column, whatever its name
+FIRST = "first"  # the first column, if none has this name
 SEPARATORS = {"comma": ",", "semicolon": ";", "tab": "\t"}
 _MISSING = ("", "na", "nan", "null")  # cells without a number, in lower case
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?", re.ASCII | re.IGNORECASE)
@@ -100,7 +100,8 @@ class _Reader:
 
     def read(self) -> Panel:
         form, places = self.form, {}
-        if form.time_column is not None and len(self.header) > 1:
+        alone = form.time_column == FIRST and len(self.header) == 1
+        if form.time_column is not None and not alone:
             places["time_column"] = self.find(form.time_column, "time_column")
         if form.id_column is not None:
             places["id_column"] = self.find(form.id_column, "id_column")
@@ -156,10 +157,10 @@ class _Reader:
 
     def find(self, column: str | int, setting: str) -> int:
         """Return the place of a column: a name, else a position from 1."""
-        if column == FIRST:
-            return 0
         if str(column) in self.header:
             return self.header.index(str(column))
+        if column == FIRST:
+            return 0
         if str(column).isdecimal() and 1 <= int(column) <= len(self.header):
             return int(column) - 1
         raise RequestError(
