@@ -54,7 +54,7 @@ class Answer(TextTask):
 
     kind: ClassVar[Kind] = KIND
     name: ClassVar[str] = "answer"
-    served: ClassVar[tuple[Any, Any]] = (
+    served = (
         {"question": "Who met the sailor?", "text": "Anna met the sailor at noon."},
         "Anna",
     )

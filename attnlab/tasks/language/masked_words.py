@@ -63,12 +63,12 @@ class MaskedWords(TextTask):
     """
 
     kind: ClassVar[Kind] = MASKED_WORDS
-    name: ClassVar[str] = "masked_words"
-    served: ClassVar[tuple[Any, Any]] = (
+    name = "masked_words"
+    served = (
         "The keys to the cabinet [MASK] old.",
         "The keys to the cabinet are old.",
     )
-    monitor: ClassVar[tuple[str, str]] = ("val_loss", "min")
+    monitor = ("val_loss", "min")
     data: LanguageData
     width: int
 

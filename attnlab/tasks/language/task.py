@@ -49,7 +49,7 @@ class LanguageTask(Task):
 
     kind: ClassVar[Kind] = KIND
     name: ClassVar[str] = "language"
-    served: ClassVar[tuple[Any, Any]] = ("The keys to the cabine", "The keys to the cabinet")
+    served = ("The keys to the cabine", "The keys to the cabinet")
     monitor: ClassVar[tuple[str, str]] = ("val_loss", "min")
     data: LanguageData
     vocabulary: Vocabulary

@@ -82,7 +82,7 @@ class Translate(Task):
 
     kind: ClassVar[Kind] = KIND
     name: ClassVar[str] = "translate"
-    served: ClassVar[tuple[Any, Any]] = ("The old dog sleeps.", "Der alte Hund schläft.")
+    served = ("The old dog sleeps.", "Der alte Hund schläft.")
     tokenized: TokenizedCorpus | None = None  # set by `load`
     source_tokenizer: Tokenizer  # set by `load` or `load_from`
     target_tokenizer: Tokenizer  # the same object as the source's if the vocabulary is shared
