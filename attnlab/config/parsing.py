@@ -189,9 +189,6 @@ def _check_group(group: str, document: Mapping[str, Any], all_rules: Mapping[str
     settings, rules = document.get(group), all_rules.get(group, {})
     if not isinstance(settings, Mapping) or "name" not in settings:
         raise RequestError(f"{group}: expected the name of one of its options, got {settings}.")
-    if rules:
-        for key in settings:
-            _check_known(key, ["name", *rules], f"{group}.")
     for key, mapping in rules.items():
         path = key if "." in key else f"{group}.{key}"
         rule = read_rule(path, mapping)
@@ -203,6 +200,10 @@ def _check_group(group: str, document: Mapping[str, Any], all_rules: Mapping[str
                 raise _combined(f"{group}={settings['name']}", path, document, rule, others)
         elif lookup(document, path) not in _of_others(path, all_rules):
             check_rule(path, lookup(document, path), rule, document)
+    # After the combinations: another group's option may have set a key of this one.
+    if rules:
+        for key in settings:
+            _check_known(key, ["name", *rules], f"{group}.")
 
 
 def _of_others(path: str, all_rules: Mapping[str, Any]) -> list[Any]:

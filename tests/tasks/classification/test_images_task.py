@@ -106,6 +106,7 @@ def test_wrong_images_are_refused_in_one_sentence(trained):
     [
         (("model.patch=3",), "model.patch: expected a divisor of the images' 8 x 8 pixels"),
         (("model=rnn",), "with model.name=rnn: it reads images. Valid: vit."),
+        (("model=pretrained",), "with model.name=pretrained: it reads images. Valid: vit."),
         (("attention=none",), "a Transformer layer without attention cannot mix its steps.\n"),
         (("attention=pooling",), "it has no query, so it cannot be self-attention"),
         (("data=digits",), "data=digits can't be combined with task.name=images"),
