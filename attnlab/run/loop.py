@@ -108,7 +108,7 @@ class Session:
         """Train, choose the best epoch, evaluate it and save everything; returns the metrics."""
         self.recorder = recorder
         self.recorder.write_request(self.task, self.data)
-        self.screen.say(self.data.summary())
+        self.screen.say(self.data.notes)
         checkpoint = self._checkpoints.newest() if self.resumed else None
         config = self._as_compiled()
         self.workers.prepare(config, self.data)

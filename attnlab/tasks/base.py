@@ -21,32 +21,35 @@ if TYPE_CHECKING:
     from attnlab.views.records import Epochs, Figure, Record
 
 
-class TaskData(ABC):
-    """The loaded data of a task, as the runner uses them; every kind has a subclass.
+@dataclass(frozen=True, kw_only=True)
+class TaskData:
+    """The loaded data of a task.
 
     Attributes:
         name: the data's name.
         source: where the data come from.
-        digest: SHA-256 of the raw values.
+        digest: SHA-256 of the raw values and of all settings that change them.
         longest: steps of the longest training item: values of a window, tokens of a sentence.
+        parts: part, such as `train` -> its items.
+        notes: what the user should know before training, such as the classes and their counts.
+        details: counts and sizes for the log, JSON-ready; empty: the counts.
     """
 
     name: str
     source: str
     digest: str
     longest: int
+    parts: Mapping[str, Any]
+    notes: Sequence[str] = ()
+    details: Mapping[str, Any] = field(default_factory=dict)
 
-    @abstractmethod
     def counts(self) -> dict[str, int]:
         """Return the number of items of each part."""
+        return {name: len(part) for name, part in self.parts.items()}
 
-    @abstractmethod
-    def describe(self) -> dict[str, Any]:
+    def describe(self) -> Mapping[str, Any]:
         """Return counts and sizes for the log, JSON-ready."""
-
-    def summary(self) -> Sequence[str]:
-        """Return lines to show before training, such as the classes and their counts."""
-        return ()
+        return self.details or self.counts()
 
 
 class Task(ABC):

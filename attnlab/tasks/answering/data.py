@@ -13,12 +13,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from attnlab.tasks.answering.corpora import Question
-from attnlab.tasks.base import TaskData
 from attnlab.text.cleaning import normalized
 from attnlab.text.tokenizers import END, PAD, START, UNKNOWN, Tokenizer
 from attnlab.text.words import word_spans
@@ -67,33 +66,6 @@ class QuestionPart:
         rows = WindowRows(tokens, targets, np.searchsorted(numbers, owners), starts)
         questions, texts = ([each[n] for n in numbers] for each in (self.questions, self.texts))
         return QuestionPart(questions, texts, rows), windows
-
-
-@dataclass(frozen=True, eq=False)
-class QuestionData(TaskData):
-    """A tokenized corpus; see `TaskData`."""
-
-    name: str
-    source: str
-    digest: str
-    longest: int
-    parts: Mapping[str, QuestionPart]  # `train`, `validation`, `test`
-    notes: Sequence[str] = ()  # how the questions were read, for the user
-
-    def counts(self) -> dict[str, int]:
-        """Return the number of questions per part."""
-        return {name: len(part) for name, part in self.parts.items()}
-
-    def describe(self) -> dict[str, Any]:
-        """Return the numbers of questions and windows per part."""
-        return {
-            name: {"questions": len(part), "windows": len(part.rows.owners)}
-            for name, part in self.parts.items()
-        }
-
-    def summary(self) -> Sequence[str]:
-        """Return the notes."""
-        return self.notes
 
 
 def cut_text(tokenizer: Tokenizer, text: str) -> Cut:

@@ -16,8 +16,8 @@ from attnlab.tasks.item_tests import Losses, paired_tester
 from attnlab.text.cleaning import one_line
 
 if TYPE_CHECKING:
-    from attnlab.tasks.answering.data import QuestionData
     from attnlab.tasks.answering.spans import PredictedAnswer
+    from attnlab.tasks.base import TaskData
 
 
 def measure(questions: Sequence[Question], answers: Sequence[str]) -> dict[str, np.ndarray]:
@@ -30,7 +30,7 @@ def measure(questions: Sequence[Question], answers: Sequence[str]) -> dict[str, 
 
 
 def build_report(
-    data: QuestionData, part: str, predicted: Sequence[PredictedAnswer], loss: float
+    data: TaskData, part: str, predicted: Sequence[PredictedAnswer], loss: float
 ) -> Report:
     """Score a model's answers to the questions of a part, and the baselines.
 

@@ -14,7 +14,6 @@ from attnlab.errors import RequestError
 from attnlab.tasks.answering.corpora import Question, QuestionCorpus, RightAnswer
 from attnlab.tasks.answering.data import (
     Cut,
-    QuestionData,
     QuestionPart,
     cut_question,
     cut_text,
@@ -22,7 +21,7 @@ from attnlab.tasks.answering.data import (
 )
 from attnlab.tasks.answering.kind import KIND
 from attnlab.tasks.answering.spans import PredictedAnswer, best_answers
-from attnlab.tasks.base import Report, require_part
+from attnlab.tasks.base import Report, TaskData, require_part
 from attnlab.tasks.data.corpus import digest_of
 from attnlab.tasks.data.division import divide
 from attnlab.tasks.declaration import Kind, Progress
@@ -59,7 +58,7 @@ class Answer(TextTask):
         "Anna",
     )
     monitor: ClassVar[tuple[str, str]] = ("val_f1", "max")
-    data: QuestionData
+    data: TaskData
     question_places: int = 3  # Q, END included; `load` sets it
     text_places: int = 5  # P
     nullable: bool
@@ -95,7 +94,7 @@ class Answer(TextTask):
             "stride": stride,
         }
 
-    def load(self, seed: int = 0, progress: Progress | None = None) -> QuestionData:
+    def load(self, seed: int = 0, progress: Progress | None = None) -> TaskData:
         """Find the corpus, split it by the seed, and tokenize its questions and texts.
 
         Raises:
@@ -147,7 +146,7 @@ class Answer(TextTask):
                     f"{len(part):,} questions."
                 )
         self.nullable = not all(question.answers for question in asked)
-        self.data = QuestionData(
+        self.data = TaskData(
             name=self.corpus.name,
             source=self.corpus.origin,
             digest=digest_of(decisive),

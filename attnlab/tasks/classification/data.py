@@ -29,23 +29,19 @@ class LabelledPart:
         return len(self.labels)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class LabelledData(TaskData):
-    """A corpus of texts or images, as the runner and the report see it; see `TaskData`."""
+    """A corpus of texts or images.
 
-    name: str
-    source: str
-    digest: str
-    longest: int
-    noun: str  # `text` or `image`
-    classes: Sequence[str]  # names, in the order of their numbers
-    parts: Mapping[str, LabelledPart]  # `train`, `validation`, `test`
-    notes: Sequence[str] = ()  # on the classes and on how the items were read
-    lowercase: bool = False  # whether models, and so baselines, read texts in lower case
+    Attributes:
+        noun: `text` or `image`.
+        classes: their names, in the order of their numbers.
+        lowercase: whether models, and so baselines, read texts in lower case.
+    """
 
-    def counts(self) -> dict[str, int]:
-        """Return the number of items of each part."""
-        return {name: len(part) for name, part in self.parts.items()}
+    noun: str
+    classes: Sequence[str]
+    lowercase: bool = False
 
     def describe(self) -> dict[str, Any]:
         """Return the number of items of each class, by part."""
@@ -53,10 +49,6 @@ class LabelledData(TaskData):
             name: {label: int((part.labels == n).sum()) for n, label in enumerate(self.classes)}
             for name, part in self.parts.items()
         }
-
-    def summary(self) -> Sequence[str]:
-        """Return the notes."""
-        return self.notes
 
 
 def class_names(corpus: Corpus, parts: Mapping[str, Sequence[Any]]) -> list[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -124,22 +123,9 @@ class Stream:
         return ScoredRows(tokens[places], np.where(scored, tokens[places + 1], PADDING), columns)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class LanguageData(TaskData):
-    """The tokens of all parts; see `TaskData`."""
-
-    name: str
-    source: str
-    digest: str
-    # `train`, `validation`, `test`; `Tokens` are rows whose masks are drawn while training
-    parts: Mapping[str, Stream | Rows | Tokens]
-    context: int
-    said: Sequence[str] = ()  # notes for the user on how the corpus was read
-
-    @property
-    def longest(self) -> int:  # type: ignore[override]
-        """Return the number of tokens of a window, or of the longest row."""
-        return self.context
+    """The tokens of all parts: `Stream`, `Rows`, or `Tokens` whose masks are drawn in training."""
 
     def counts(self) -> dict[str, int]:
         """Return the number of tokens per part, or of rows."""
@@ -151,10 +137,6 @@ class LanguageData(TaskData):
     def describe(self) -> dict[str, Any]:
         """Return the number of tokens and bytes, or of rows and their tokens, per part."""
         return {name: _described(part) for name, part in self.parts.items()}
-
-    def summary(self) -> list[str]:
-        """Return notes on how the corpus was read, shown before training."""
-        return [*self.said]
 
 
 def _described(part: Stream | Rows | Tokens) -> dict[str, int]:

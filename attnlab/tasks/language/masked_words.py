@@ -150,8 +150,8 @@ class MaskedWords(TextTask):
             source=self.corpus.origin,
             digest=digest_of([self.corpus.digest(), self.text]),
             parts=parts,
-            context=self.width,
-            said=self.corpus.notes,
+            longest=self.width,
+            notes=self.corpus.notes,
         )
         return self.data
 

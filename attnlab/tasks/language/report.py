@@ -48,7 +48,7 @@ def _text_report(
     """
     train, size = task.data.parts["train"], task.vocabulary.size
     assert isinstance(train, Stream)
-    notes, tokens = [*task.data.said], stream.tokens()
+    notes, tokens = [*task.data.notes], stream.tokens()
     if (count := len(train)) > MOST_TOKENS:
         notes.append(
             f"The baselines are counted on the last {MOST_TOKENS:,} of {count:,} tokens of train: "
@@ -178,7 +178,7 @@ def _rows_report(task: Any, part: str, scores: Scores) -> Report:
         metrics,
         baselines,
         columns,
-        notes=[*task.data.said],
+        notes=[*task.data.notes],
         details={}
         if lengths is None
         else {"by_length": by_length(has_target, right, lengths, longer)},
@@ -201,7 +201,7 @@ def words_report(task: Any, part: str, scores: Scores) -> Report:
         baselines[name] = measures(words, losses)
         columns[name] = task.names[words]
     metrics = measures(scores.tokens[scored.has_target], scores.losses[scored.has_target])
-    return _answers_report(metrics, baselines, columns, notes=[*task.data.said], details={})
+    return _answers_report(metrics, baselines, columns, notes=[*task.data.notes], details={})
 
 
 def _answers_report(

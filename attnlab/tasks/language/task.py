@@ -87,8 +87,8 @@ class LanguageTask(Task):
             source=self.corpus.origin,
             digest=digest_of([self.corpus.digest(), self._text]),
             parts=parts,
-            context=self.context,
-            said=self.corpus.notes,
+            longest=self.context,
+            notes=self.corpus.notes,
         )
         return self.data
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -36,38 +36,6 @@ if TYPE_CHECKING:
 # Vaswani et al. 2017, section 6.1.
 _EXTRA_LENGTH = 50
 _FILE, _SOURCE, _TARGET = "text.json", "source_tokenizer.json", "target_tokenizer.json"
-
-
-@dataclass(frozen=True)
-class TranslationData(TaskData):
-    """The tokenized corpus, as the runner sees it; see `TaskData`."""
-
-    tokenized: TokenizedCorpus
-    name: str
-    source: str
-
-    @property
-    def digest(self) -> str:
-        """SHA-256 of the corpus and of the settings that tokenized it."""
-        return self.tokenized.digest
-
-    @property
-    def longest(self) -> int:
-        """Number of tokens of the longest training sentence."""
-        train = self.tokenized.parts["train"]
-        return int(max(side.lengths.max(initial=0) for side in (train.source, train.target)))
-
-    def counts(self) -> dict[str, int]:
-        """Return the number of pairs of each part."""
-        return {name: len(part.source) for name, part in self.tokenized.parts.items()}
-
-    def summary(self) -> list[str]:
-        """Return notes on how the corpus was read, to be shown before training."""
-        return self.tokenized.statistics["notes"]
-
-    def describe(self) -> dict[str, Any]:
-        """Return the statistics that preprocessing counted."""
-        return self.tokenized.statistics
 
 
 class Translate(Task):
@@ -114,7 +82,7 @@ class Translate(Task):
         self.beam, self.length_penalty = beam, length_penalty
         self.copy_unknown = copy_unknown
 
-    def load(self, seed: int = 0, progress: Progress | None = None) -> TranslationData:
+    def load(self, seed: int = 0, progress: Progress | None = None) -> TaskData:
         """Find the corpus, divide it by the seed, and tokenize it (once; the cache stores it).
 
         Raises:
@@ -130,7 +98,15 @@ class Translate(Task):
         self.longest = int(train.source.lengths.max()), int(train.target.lengths.max())
         longer = int((train.target.lengths - train.source.lengths).max())
         self.extra_length = max(_EXTRA_LENGTH, longer)
-        return TranslationData(self.tokenized, self.corpus.name, self.corpus.origin)
+        return TaskData(
+            name=self.corpus.name,
+            source=self.corpus.origin,
+            digest=self.tokenized.digest,
+            longest=max(self.longest),
+            parts=self.tokenized.parts,
+            notes=self.tokenized.statistics["notes"],
+            details=self.tokenized.statistics,
+        )
 
     def build(self, attention: Callable[..., Attention], model: Option) -> keras.Model:
         """Return a translator with drawn weights; with the corpus its bias is the word shares."""

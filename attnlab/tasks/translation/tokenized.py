@@ -76,6 +76,9 @@ class TokenizedPart:
         self._folder, self.name, self.notes = folder, name, list(notes)
         self.source, self.target = (Tokens.open(folder / f"{name}.{side}") for side in SIDES)
 
+    def __len__(self) -> int:
+        return len(self.source)
+
     def texts(self) -> tuple[list[str], list[str], list[str] | None]:
         """Return the cleaned sentences; of a corpus's `train` only the first 100.
 

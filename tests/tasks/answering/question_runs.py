@@ -11,7 +11,6 @@ import numpy as np
 from attnlab.records.run_directory import RunDirectory
 from attnlab.tasks.answering.corpora import Question, RightAnswer
 from attnlab.tasks.answering.data import (
-    QuestionData,
     QuestionPart,
     cut_question,
     cut_text,
@@ -20,6 +19,7 @@ from attnlab.tasks.answering.data import (
 from attnlab.tasks.answering.report import build_report
 from attnlab.tasks.answering.spans import PredictedAnswer
 from attnlab.tasks.attention import Recorded, write_attention
+from attnlab.tasks.base import TaskData
 from attnlab.text.tokenizers import Tokenizer
 
 PEOPLE = ("Anna", "Peter", "Clara", "David")
@@ -83,10 +83,10 @@ def part_of(
     return make_part(questions, tokens, texts, **sizes)
 
 
-def data_of(train: Sequence[Question], test: Sequence[Question]) -> QuestionData:
+def data_of(train: Sequence[Question], test: Sequence[Question]) -> TaskData:
     tokenizer = fitted(train)
     parts = {"train": part_of(train, tokenizer), "test": part_of(test, tokenizer)}
-    return QuestionData("made up", "a test", "0" * 64, 33, parts)
+    return TaskData(name="made up", source="a test", digest="0" * 64, longest=33, parts=parts)
 
 
 def predicted(questions: Sequence[Question], right: float, seed: int = 0) -> list[PredictedAnswer]:
@@ -105,7 +105,7 @@ def write_answers(
     runs: Path,
     attention: str,
     answers: Sequence[PredictedAnswer],
-    data: QuestionData,
+    data: TaskData,
     *,
     seed: int = 0,
     arrays: Mapping[int, Mapping[str, np.ndarray]] | None = None,

@@ -8,8 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from attnlab.tasks.base import TaskData
-
 
 def sliding(start: int, stop: int, horizon: int = 1) -> np.ndarray:
     """Return consecutive positions of first targets whose targets are in [start, stop); int64."""
@@ -87,7 +85,7 @@ def joined(parts: Sequence[Windows]) -> Windows:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Splits(TaskData):
+class Splits:
     """A task's parts."""
 
     train: Windows  # what the weights and the scaler are fitted on
@@ -116,9 +114,14 @@ class Splits(TaskData):
         return parts[name]
 
     @property
-    def longest(self) -> int:  # type: ignore[override]
+    def longest(self) -> int:
         """Return the length of a history."""
         return self.train.history.shape[1]
+
+    @property
+    def notes(self) -> Sequence[str]:
+        """Return no notes: those of a series are in its report."""
+        return ()
 
     def counts(self) -> dict[str, int]:
         """Return the number of windows per part, without extra parts."""
