@@ -325,7 +325,7 @@ def test_a_corpus_without_words_of_the_vocabulary_is_refused():
 def test_unknown_words_are_noted_and_not_predicted():
     task = task_of("a b c d e f g\n" * 20, vocabulary=8)
     data = task.load()
-    assert any("not in the vocabulary and are never predicted" in note for note in data.said)
+    assert any("not in the vocabulary and are never predicted" in note for note in data.notes)
     targets = data.parts["test"].targets
     assert (targets[targets != PADDING] > END).all()
 
