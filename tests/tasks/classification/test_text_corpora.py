@@ -248,7 +248,7 @@ def test_classes_are_in_order_and_counted_in_a_note(tmp_path):
     rows = [f"text {n},{n % 3 + 9}" for n in range(60)]
     data = loaded(Table(path=table(tmp_path / "t.csv", rows)), tmp_path)
     assert data.classes == ["9", "10", "11"]
-    assert data.summary()[0] == (
+    assert data.notes[0] == (
         "3 classes, with the numbers of texts in train, validation and test: 9 16/2/2, 10 16/2/2, "
         "11 16/2/2."
     )
