@@ -154,7 +154,7 @@ class TextFiles(Text):
         if place.is_dir():
             paths = (file for file in place.rglob("*") if file.name.endswith(_SUFFIXES))
             files = sorted(file for file in paths if not is_hidden(file.relative_to(place)))
-        texts = []
+        texts: list[RawText] = []
         for file in files:
             with explained(f"data.path: {file} can't be read"), open(file, "rb") as stream:
                 start = stream.read(len(_MARK))

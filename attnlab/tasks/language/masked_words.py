@@ -119,7 +119,7 @@ class MaskedWords(TextTask):
                 lowercase=self.text["lowercase"],
             )
 
-        def encode(tokenizer: Tokenizer, block: Any) -> Sequence[Sequence[int]]:
+        def encode(tokenizer: Tokenizer, block: Any) -> Any:
             return encode_documents(tokenizer, [*documents_of(block, by_line)], most)
 
         self.tokenizer, rows, unknown = tokenize(
