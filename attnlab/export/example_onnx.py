@@ -1,6 +1,6 @@
 """Run the model on a test item, or on a text: python example.py ["a text"].
 
-Needs: pip install onnxruntime numpy, and tokenizers for texts.
+Needs: pip install onnxruntime numpy tokenizers.
 """
 
 import sys
@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import onnxruntime
+from tokenizers import Tokenizer
 
 
 def main() -> None:
@@ -15,8 +16,6 @@ def main() -> None:
     here = Path(__file__).parent
     inputs = dict(np.load(here / "sample.npz"))
     if sys.argv[1:]:
-        from tokenizers import Tokenizer
-
         tokenizer = Tokenizer.from_file(str(here / "tokenizer.json"))
         inputs["tokens"] = np.array([tokenizer.encode(sys.argv[1]).ids], np.int32)
     session = onnxruntime.InferenceSession(str(here / "model.onnx"))

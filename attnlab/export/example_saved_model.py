@@ -1,6 +1,6 @@
 """Run the model on a test item, or on a text: python example.py ["a text"].
 
-Needs: pip install tensorflow numpy, and tokenizers for texts.
+Needs: pip install tensorflow numpy tokenizers.
 """
 
 import sys
@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import tensorflow as tf
+from tokenizers import Tokenizer
 
 
 def main() -> None:
@@ -15,21 +16,14 @@ def main() -> None:
     here = Path(__file__).parent
     inputs = dict(np.load(here / "sample.npz"))
     if sys.argv[1:]:
-        ids = tokenizer(here / "tokenizer.json").encode(sys.argv[1]).ids
-        inputs["tokens"] = np.array([ids], np.int32)
+        tokenizer = Tokenizer.from_file(str(here / "tokenizer.json"))
+        inputs["tokens"] = np.array([tokenizer.encode(sys.argv[1]).ids], np.int32)
     model = tf.saved_model.load(str(here / "model")).signatures["serving_default"]
     for name, output in model(**{name: tf.constant(inputs[name]) for name in inputs}).items():
         print(name, output.numpy())
         if name == "tokens":
-            target = tokenizer(here / "target_tokenizer.json")
+            target = Tokenizer.from_file(str(here / "target_tokenizer.json"))
             print(target.decode(output.numpy()[0], skip_special_tokens=False))
-
-
-def tokenizer(path: Path):
-    """Read a tokenizer."""
-    from tokenizers import Tokenizer
-
-    return Tokenizer.from_file(str(path))
 
 
 if __name__ == "__main__":
