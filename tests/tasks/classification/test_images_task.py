@@ -194,16 +194,3 @@ def test_maps_are_next_to_their_images_wrong_ones_first():
     np.testing.assert_array_equal(figure.axes[0].images[0].get_array(), kept["pixels"][1, ..., 0])
     np.testing.assert_array_equal(figure.axes[11].images[0].get_array(), kept["weights"][0, 0])
     assert [axes.get_title() for axes in figure.axes[:3]] == ["image", "rollout", "head 1"]
-
-
-def test_a_wrong_class_with_the_same_drawn_name_is_marked_wrong():
-    kept = {
-        "weights": np.ones((1, 2, 2, 2)),
-        "pixels": np.zeros((1, 8, 8, 1), np.uint8),
-        "label": np.array(["a" * 20 + "b" + "a" * 20]),
-        "prediction": np.array(["a" * 41]),
-    }
-    alike = "a" * 8 + "…" + "a" * 7
-    assert drawn(shown.attention_figure)(kept, METRICS).axes[0].texts[0].get_text() == (
-        f"said {alike}\nis {alike}"
-    )
