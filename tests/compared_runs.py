@@ -81,7 +81,7 @@ def write_run(
     folder.mkdir(parents=True)
     began = f"2026-05-01T{number // 60:02d}:{number % 60:02d}:00+00:00"
     known = {"task": task, "attention": attention, "seed": seed, "started": began}
-    own = {"format": 1, "state": state, **known, "data_digest": "d" * 64, **(status or {})}
+    own = {"format": 2, "state": state, **known, "data_digest": "d" * 64, **(status or {})}
     settings = {"task.name": task, "attention.name": attention, "seed": seed, **(config or {})}
     documents = {
         "status.json": own,

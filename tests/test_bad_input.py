@@ -294,12 +294,12 @@ DAMAGE = [
     ("forecast", spoiled("status.json", "[]"), "status.json: damaged"),
     (
         "plot",
-        spoiled("status.json", '{"format": 1, "state": "fine"}'),
+        spoiled("status.json", '{"format": 2, "state": "fine"}'),
         "expected one of running, completed",
     ),
     (
         "evaluate",
-        spoiled("status.json", '{"format": 1, "state": "completed", "epoch": "two"}'),
+        spoiled("status.json", '{"format": 2, "state": "completed", "epoch": "two"}'),
         "status.json: damaged: epoch: expected a whole number, got 'two'.",
     ),
     ("evaluate", spoiled("status.json"), "has no status.json"),

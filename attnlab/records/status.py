@@ -176,7 +176,7 @@ def _start(pid: int) -> str | None:
     return fields[19] if len(fields) > 19 and fields[0] != "Z" else None
 
 
-FORMAT = 1  # of a run folder; see docs/reference/run-folder.md
+FORMAT = 2  # of a run folder; see docs/reference/run-folder.md
 STATES = ("running", "completed", "failed", "killed")
 _ADVICE = {
     "running": "wait until it is completed",

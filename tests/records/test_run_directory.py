@@ -128,21 +128,21 @@ def test_a_folder_that_is_not_a_run_is_refused(tmp_path):
         RunDirectory.open(tmp_path)
 
 
-@pytest.mark.parametrize("content", ["", "{", "[]", '{"format": 1, "state": "dancing"}'])
+@pytest.mark.parametrize("content", ["", "{", "[]", '{"format": 2, "state": "dancing"}'])
 def test_damaged_status(run, content):
     (run.path / "status.json").write_text(content)
     with pytest.raises(RequestError, match=r"status\.json: damaged"):
         RunDirectory.open(run.path)
 
 
-@pytest.mark.parametrize("number", [None, 0, 2, "1"])
+@pytest.mark.parametrize("number", [None, 1, 3, "2"])
 def test_a_folder_of_another_format_is_refused(run, number):
     path = run.path / "status.json"
     status = json.loads(path.read_text())
-    assert status["format"] == 1
+    assert status["format"] == 2
     path.write_text(json.dumps({**status, "format": number}))
     with pytest.raises(
-        RequestError, match=rf"format: expected 1, got {number!r}\. .* train it again"
+        RequestError, match=rf"format: expected 2, got {number!r}\. .* train it again"
     ):
         RunDirectory.open(run.path)
     (listed,) = list_runs(run.path.parents[2])

@@ -56,7 +56,6 @@ class Published:
         """
         import filelock
         import pooch
-        import requests
 
         url = url or self.url
         if not url.startswith(("http://", "https://")):
@@ -82,7 +81,10 @@ class Published:
                 for unfinished in path.parent.glob("tmp*"):  # of a download that was killed
                     unfinished.unlink()
                 return Path(store.fetch(path.name, downloader=downloader))
-        except requests.RequestException as error:
+        except OSError as error:  # of the disk, or of `requests`
+            if error.errno is not None:
+                reason = error.strerror or str(error)
+                raise RequestError(f"{path}: can't be stored: {reason}.") from error
             answer = getattr(error, "response", None)
             reason = f"no answer from the server ({type(error).__name__})"
             if answer is not None:
@@ -92,8 +94,6 @@ class Published:
             ) from error
         except ValueError as error:  # pooch raises it for another digest
             raise RequestError(f"{url}: expected the file with SHA-256 {known}: {error}") from error
-        except OSError as error:
-            raise RequestError(f"{path}: can't be stored: {error.strerror or error}.") from error
 
 
 class _Bytes:
