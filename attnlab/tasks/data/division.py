@@ -61,10 +61,10 @@ def hold_out(
     _, first, group_of, sizes = np.unique(
         ranks, return_index=True, return_inverse=True, return_counts=True
     )
-    names, stratum_of = np.unique([""] if strata is None else strata, return_inverse=True)
+    labels, stratum_of = np.unique([""] if strata is None else strata, return_inverse=True)
     stratum_of = stratum_of[first] if strata is not None else np.zeros(len(sizes), int)
     codes = np.zeros(len(sizes), np.uint8)
-    for number, name in enumerate(names):
+    for number, name in enumerate(labels):
         groups = np.flatnonzero(stratum_of == number)
         total = int(sizes[groups].sum())
         if len(groups) <= len(shares):

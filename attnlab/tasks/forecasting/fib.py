@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from attnlab.tasks.declaration import Progress
@@ -61,11 +59,10 @@ class Fib(ForecastingTask):
             [*map(str, range(self.count))],
             first={part: index for part, index in first.items() if len(index)},
         )
-        parts: dict[str, Any] = {
-            part: series.windows(part, self.history, 1) for part in series.first
-        }
+        parts = {part: series.windows(part, self.history, 1) for part in series.first}
         self._splits = Splits(
-            **parts,
+            parts=parts,
+            longest=self.history,
             name=self.name,
             source=f"the first {self.count} Fibonacci numbers from 1, 2",
             digest=digest(numbers),

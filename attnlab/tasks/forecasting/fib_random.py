@@ -64,7 +64,8 @@ class FibRandom(ForecastingTask):
         parts = {part: _windows(*numbers) for part, numbers in self._numbers.items()}
         self._origins = [TimeSeries(self._numbers["test"][0][-1][:, None])]
         self._splits = Splits(
-            **{part: parts.pop(part) for part in ("train", "validation", "test")},
+            parts={part: parts.pop(part) for part in ("train", "validation", "test")},
+            longest=self.history,
             name=self.name,
             source=f"sequences of {self.min_terms} to {self.max_terms} terms from random starts",
             digest=digest(*(array for pair in self._numbers.values() for array in pair)),

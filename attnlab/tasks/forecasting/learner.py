@@ -23,7 +23,7 @@ class ForecastLearner(InMemoryLearner):
 
     def __init__(self, config: RunConfig, task: ForecastingTask, model: keras.Model) -> None:
         self._task = task
-        parts = task.splits.parts().items()
+        parts = task.splits.parts.items()
         inputs = {name: windows.history for name, windows in parts}
         targets = {name: windows.target for name, windows in parts}
         if model.fitted:

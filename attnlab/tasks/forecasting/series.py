@@ -100,7 +100,7 @@ class Series(ForecastingTask):
             )
         self.period = self._find_period()
         self._origins = [series.end(self.history) for series in self.series]
-        parts: dict[str, Any] = {
+        parts = {
             part: windows.joined(
                 [series.windows(part, self.history, self.horizon) for series in self.series]
             )
@@ -112,7 +112,8 @@ class Series(ForecastingTask):
         if len(self.series) > 1:
             scaling = f"{self.scaler} (each of {len(self.series)} series by its own train part)"
         self._splits = Splits(
-            **parts,
+            parts=parts,
+            longest=self.history,
             name=self.name,
             source=source,
             digest=digest(*columns, *([np.array(lengths)] if len(lengths) > 1 else [])),

@@ -169,8 +169,10 @@ def alignment(
         also `layers`: both rates of each layer. None without attention or gold links.
     """
     sources, references, links = part.texts()
+    if links is None:
+        return None
     sentences = []
-    for first in range(0, min(len(sources), _MOST) if links is not None else 0, _BATCH):
+    for first in range(0, min(len(sources), _MOST), _BATCH):
         rows = np.arange(first, min(first + _BATCH, len(sources), _MOST))
         cross = model.attend(*padded(model, part, rows)).get("cross")
         if cross is None:

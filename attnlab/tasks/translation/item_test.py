@@ -87,7 +87,7 @@ def paired_bootstrap(
 
     base = metric_class(name)
 
-    class SummingSeeds(base):
+    class SummingSeeds(base):  # type: ignore[misc, valid-type]
         """The metric of sentences with several translations, whose counts it adds."""
 
         def _extract_corpus_statistics(self, hypotheses: Any, references: Any) -> Any:
@@ -97,9 +97,12 @@ def paired_bootstrap(
             ]
             return np.sum(counts, axis=0).tolist()
 
-    metric = SummingSeeds(**metric_settings(name, *[tokens] * bool(tokens)))
+    metric = SummingSeeds(**metric_settings(name, *([tokens] if tokens else [])))
     systems: Any = [("reference", reference), ("system", system)]
-    signatures, scores = PairedTest(systems, {name: metric}, [list(targets)], test_type="bs")()
+    test = PairedTest(systems, {name: metric}, [list(targets)], test_type="bs")
+    signatures: Any
+    scores: Any
+    signatures, scores = test()
     (key,) = signatures
     first, second = scores[key]
     # sacreBLEU counts the resamples with a larger difference; with equal scores there may be none,

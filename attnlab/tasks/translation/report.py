@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import keras
@@ -55,7 +54,7 @@ def report(
     search, language = Search(model, beam=beam, **settings), task.corpus.target_language
     if progress:
         name = "the test part" if part.name == "test" else part.name
-        search.progress = partial(progress, what=f"scoring {name}")
+        search.progress = lambda done, total: progress(done, total, f"scoring {name}")
     hypotheses = search_rows(task, search, part, rows)
     metrics = score(hypotheses, references, language)
     details: dict[str, Any] = {"signatures": metrics.pop("signatures"), "beam": beam}

@@ -45,7 +45,7 @@ ENDS = np.array([[-0.5], [0.25]])
 @pytest.mark.parametrize("level", [LEVEL, -LEVEL])
 def test_a_level_changes_nothing_but_the_level(task_of, scaler, walk, level):
     low, high = (task_of(values, scaler=scaler) for values in (walk, walk + level))
-    for part, windows in low.splits.parts().items():
+    for part, windows in low.splits.parts.items():
         other = high.splits.part(part)
         np.testing.assert_allclose(windows.history, other.history, rtol=0, atol=1e-7)
         np.testing.assert_allclose(windows.target, other.target, rtol=0, atol=1e-7)

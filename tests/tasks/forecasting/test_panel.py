@@ -52,7 +52,7 @@ def panel(path, ids="unique_id", times="ds", **given):
 
 def test_windows_never_cross_from_one_series_to_the_next(write):
     task = panel(write(rows()))
-    for name, part in task.splits.parts().items():
+    for name, part in task.splits.parts.items():
         shown = task.report_units(part.history[:, :, 0], part).round().astype(int)
         whole = np.hstack([shown, part.exact.astype(int)])
         assert np.all(np.diff(whole, axis=1) == 1), name
@@ -66,7 +66,7 @@ def test_each_series_is_divided_by_time_by_itself(write):
         tests, validations = round(count * 0.2), round(count * 0.15)
         ends = np.cumsum([count - tests - validations, validations, tests])
         for part, first, end in zip(
-            task.splits.parts().values(), [5, *ends[:2]], ends, strict=True
+            task.splits.parts.values(), [5, *ends[:2]], ends, strict=True
         ):
             own = part.index[part.ids == name]
             np.testing.assert_array_equal(own, np.arange(first, end - 2 + 1))

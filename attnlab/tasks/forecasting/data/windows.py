@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any
 
 import numpy as np
+
+from attnlab.tasks.base import TaskData
 
 
 def sliding(start: int, stop: int, horizon: int = 1) -> np.ndarray:
@@ -84,52 +86,48 @@ def joined(parts: Sequence[Windows]) -> Windows:
     return Windows(*(np.concatenate([getattr(part, name) for part in parts]) for name in names))
 
 
-@dataclass(frozen=True, kw_only=True)
-class Splits:
-    """A task's parts."""
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Splits(TaskData):
+    """A task's parts: train, validation if there is one, and test, which is reported.
 
-    train: Windows  # what the weights and the scaler are fitted on
-    validation: Windows | None = None  # for selecting epochs and settings, if there is one
-    test: Windows  # what is reported
-    name: str  # the task's name
-    source: str  # where the data come from
-    digest: str  # SHA-256 of the raw values
-    extra: dict[str, Windows] = field(default_factory=dict)  # further test parts: "extrapolation"
-    scaler: str = ""  # description of the scaling
+    Attributes:
+        extra: further test parts, such as `extrapolation`.
+        scaler: a description of the scaling.
+    """
 
-    def parts(self) -> dict[str, Windows]:
-        """Return the existing parts by name, without extra parts."""
-        parts = {"train": self.train, "validation": self.validation, "test": self.test}
-        return {name: part for name, part in parts.items() if part is not None}
+    parts: Mapping[str, Windows]
+    extra: Mapping[str, Windows] = field(default_factory=dict)
+    scaler: str = ""
+
+    @property
+    def train(self) -> Windows:
+        """Return the windows on which the weights and the scaler are fitted."""
+        return self.parts["train"]
+
+    @property
+    def validation(self) -> Windows | None:
+        """Return the windows that select epochs; None if there are none."""
+        return self.parts.get("validation")
+
+    @property
+    def test(self) -> Windows:
+        """Return the windows that are reported."""
+        return self.parts["test"]
 
     def part(self, name: str) -> Windows:
-        """Return the windows of "train", "validation", "test" or an extra part.
+        """Return the windows of a part or an extra part.
 
         Raises:
             ValueError: there is no such part.
         """
-        parts = self.parts() | self.extra
+        parts = {**self.parts, **self.extra}
         if name not in parts:
             raise ValueError(f"expected a part among {', '.join(parts)}, got {name!r}")
         return parts[name]
-
-    @property
-    def longest(self) -> int:
-        """Return the length of a history."""
-        return self.train.history.shape[1]
-
-    @property
-    def notes(self) -> Sequence[str]:
-        """Return no notes: those of a series are in its report."""
-        return ()
-
-    def counts(self) -> dict[str, int]:
-        """Return the number of windows per part, without extra parts."""
-        return {name: len(part) for name, part in self.parts().items()}
 
     def describe(self) -> dict[str, Any]:
         """Return counts and sizes for the log, JSON-ready."""
         counts = {"train": 0, "validation": 0, "test": 0} | self.counts()
         counts |= {name: len(part) for name, part in self.extra.items()}
-        sizes = {"history": self.train.history.shape[1], "horizon": self.train.target.shape[1]}
+        sizes = {"history": self.longest, "horizon": self.train.target.shape[1]}
         return counts | sizes | {"scaler": self.scaler}

@@ -37,7 +37,9 @@ def recorded_sentences(arrays: Mapping[str, np.ndarray]) -> list[Sentence]:
         )
         links = np.argwhere(arrays["links"][row]).tolist() if "links" in arrays else []
         cross = cross[:, :, : len(target), : len(source)]
-        sentences.append(Sentence(cross, source, target, reference, [*map(tuple, links)]))
+        sentences.append(
+            Sentence(cross, source, target, reference, [(one, other) for one, other in links])
+        )
     return sentences
 
 

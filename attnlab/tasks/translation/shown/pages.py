@@ -86,7 +86,8 @@ def _slider_with_note(run: ReportedRun) -> list[Record]:
             ]
         )
     frames = fitting(frames, run.room)
-    names = map_names(*sentences[0].cross.shape[:2], len(frames[0][0].weights))
+    layers, heads = sentences[0].cross.shape[:2]
+    names = map_names(layers, heads, len(frames[0][0].weights))
     note = _NOTE.format(links=_LINKS if any(sentence.links for sentence in sentences) else "")
     if len(names) == 1 and names[0] != _ONE:
         note += f" Weights are the {names[0]}."
