@@ -6,7 +6,7 @@ import pytest
 
 from attnlab.tasks.base import Learner, Task
 
-CASES = [(base, name) for base in (Task, Learner) for name in base.__abstractmethods__]
+CASES = [(base, name) for base in (Task, Learner) for name in sorted(base.__abstractmethods__)]
 
 
 @pytest.mark.parametrize(
