@@ -54,7 +54,10 @@ def test_no_assert_does_anything():
     for file, tree in TREES.items():
         for node in ast.walk(tree):
             if isinstance(node, ast.Assert):
-                parts = [*ast.walk(node.test)]
+                test = node.test
+                if isinstance(test, ast.Call) and ast.unparse(test.func) == "isinstance":
+                    continue  # tells mypy a type
+                parts = [*ast.walk(test)]
                 assert not any(isinstance(part, ast.Call | ast.NamedExpr) for part in parts), file
                 names = {part.attr for part in parts if isinstance(part, ast.Attribute)}
                 assert not names & doing, (file, ast.unparse(node))

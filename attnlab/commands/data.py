@@ -19,7 +19,6 @@ from attnlab.config.parsing import read_value
 from attnlab.config.rules import check_rule, did_you_mean, read_rule
 from attnlab.errors import RequestError
 from attnlab.process import variable
-from attnlab.tasks.data import statistics
 from attnlab.tasks.data.corpus import Corpus
 from attnlab.tasks.declaration import load
 from attnlab.tasks.kinds import kinds
@@ -75,6 +74,7 @@ def list_command(
     row: dict[str, Any] = _describe(name, corpus, cache)
     if not corpus.fetchable or corpus.location(cache) is not None:
         from attnlab.run.console import screen
+        from attnlab.tasks.data import statistics
 
         with screen() as shown:
             corpus.open(cache, shown.working)
@@ -182,6 +182,8 @@ def _show(row: dict[str, Any]) -> None:
     for note in row.get("notes", []):
         console.print(f"note: {note}")
     if "parts" in row:
+        from attnlab.tasks.data import statistics
+
         table = plain_table(["", *row["parts"]], [""])
         for cells in statistics.table(row["parts"]):
             table.add_row(*cells)

@@ -65,9 +65,7 @@ def test_each_series_is_divided_by_time_by_itself(write):
     for name, count in LENGTHS.items():
         tests, validations = round(count * 0.2), round(count * 0.15)
         ends = np.cumsum([count - tests - validations, validations, tests])
-        for part, first, end in zip(
-            task.splits.parts.values(), [5, *ends[:2]], ends, strict=True
-        ):
+        for part, first, end in zip(task.splits.parts.values(), [5, *ends[:2]], ends, strict=True):
             own = part.index[part.ids == name]
             np.testing.assert_array_equal(own, np.arange(first, end - 2 + 1))
     counted = panel(write(rows()), test=7, validation=3)
