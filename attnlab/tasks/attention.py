@@ -13,7 +13,7 @@ from attnlab.errors import RequestError
 from attnlab.records import files
 from attnlab.records.run_directory import RunDirectory
 
-MOST_EPOCHS = 30
+MOST_EPOCHS, MOST_ITEMS = 30, 8
 FILE = "attention.npz"
 Arrays = Mapping[str, np.ndarray]  # of `Learner.examples`, by name
 
@@ -42,6 +42,11 @@ class Recorded:
     def final(self) -> Arrays:
         """Return the arrays of the best epoch; of the last one if the run isn't complete."""
         return self.by_epoch.get(self.best, self.by_epoch[self.epochs[-1]])
+
+
+def example_rows(count: int) -> np.ndarray:
+    """Return at most `MOST_ITEMS` of `count` rows at equal distances, the first and the last."""
+    return np.unique(np.linspace(0, count - 1, MOST_ITEMS).astype(int))
 
 
 def epochs_to_record(epochs: int) -> set[int]:
