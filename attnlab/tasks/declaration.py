@@ -156,8 +156,8 @@ class Scoring:
 
     def is_lower_better(self, name: str) -> bool:
         """Return whether a lower value of a metric or column is better; False if it is unknown."""
-        known = self.metric(name)
-        return known is not None and known.direction == "min"
+        metric = self.metric(name)
+        return metric is not None and metric.direction == "min"
 
 
 @dataclass(frozen=True)

@@ -118,8 +118,13 @@ def confusion_figure(
     cells = []
     if number <= _MOST_WRITTEN:
         cells = [
-            [_cell(count, share, number) for count, share in zip(*row, strict=True)]
-            for row in zip(counts, shares, strict=True)
+            [
+                f"{count}\n{share:.0%}" * bool(count)
+                if number <= _MOST_SHARES
+                else str(count or "")
+                for count, share in zip(*row, strict=True)
+            ]
+            for row in zip(counts.tolist(), shares, strict=True)
         ]
     record = Maps(
         [],
@@ -134,12 +139,6 @@ def confusion_figure(
     )
     title = f"{run_title(metrics)}: confusion on the test part"
     return figure(title, result_line(metrics, KIND, "macro_f1", "log_loss"), [[record]])
-
-
-def _cell(count: int, share: float, classes: int) -> str:
-    if not count:
-        return ""
-    return f"{count}\n{share:.0%}" if classes <= _MOST_SHARES else str(count)
 
 
 def vocabulary_maps(trained: Any, words: int) -> dict[str, Figure]:

@@ -43,16 +43,16 @@ def result_line(
     """Return the test result in a line: the reported metric, `others`, and the best baseline."""
     test, reported = metrics.get("test", {}), metrics.get("metric", kind.scoring.reported)
     shown = [metric for metric in kind.scoring.metrics if metric.name in (reported, *others)]
-    known = [f"{m.label} {test[m.name]:.4g}" for m in shown if test.get(m.name) is not None]
-    if not known:
+    scores = [f"{m.label} {test[m.name]:.4g}" for m in shown if test.get(m.name) is not None]
+    if not scores:
         return ""
     baseline = str(metrics.get("best_baseline"))
     other = metrics.get("baselines", {}).get(baseline, {}).get(reported)
     if other is not None:
-        known.append(f"best baseline: {baseline} {other:.4g}")
+        scores.append(f"best baseline: {baseline} {other:.4g}")
     if with_skill and metrics.get("skill") is not None:
-        known.append(f"skill {metrics['skill']:.3g}")
-    return f"test {'   '.join(known)}"
+        scores.append(f"skill {metrics['skill']:.3g}")
+    return f"test {'   '.join(scores)}"
 
 
 def learning_figure(
