@@ -67,8 +67,8 @@ def write_attention(run: RunDirectory, recorded: Recorded) -> None:
         if others and all(np.array_equal(array, other[name]) for other in others)
     }
     arrays = {"best": np.array(recorded.best), **{name: first[name] for name in constant}}
-    for epoch, own in recorded.by_epoch.items():
-        arrays |= {f"{epoch}/{name}": own[name] for name in own if name not in constant}
+    for epoch, by_name in recorded.by_epoch.items():
+        arrays |= {f"{epoch}/{name}": by_name[name] for name in by_name if name not in constant}
     arrays["epochs"] = np.array(recorded.epochs)
     with files.replacing(run.path / FILE) as temporary:
         np.savez_compressed(temporary, **arrays)  # type: ignore[arg-type]

@@ -101,11 +101,11 @@ class TextTask(Task):
 
     def words(self, tokens: np.ndarray) -> np.ndarray:
         """Return a readable label per token of rows (N, S), "" for padding."""
-        found = np.full(tokens.shape, "", dtype=object)
-        for row, own in zip(found, tokens, strict=True):
-            real = own != PAD
-            row[real] = self.tokenizer.pieces(own[real])
-        return found.astype(str)
+        labels = np.full(tokens.shape, "", dtype=object)
+        for label_row, row in zip(labels, tokens, strict=True):
+            real = row != PAD
+            label_row[real] = self.tokenizer.pieces(row[real])
+        return labels.astype(str)
 
     def save_text(self, folder: Path, **sizes: Any) -> None:
         """Write the tokenizer, the settings of tokenization, the encoder's identity, and sizes."""
