@@ -98,7 +98,10 @@ BELOW = {
         *("text", "training", "views.records"),
     },
     "tasks.in_memory": {"config", "tasks.base", "tasks.declaration", "text", "training"},
-    "tasks.text_task": {"encoders", "records", "tasks.base", "tasks.declaration", "text"},
+    "tasks.text_task": {
+        *("attention", "config", "encoders", "records"),
+        *("tasks.base", "tasks.declaration", "tasks.models", "text"),
+    },
     "tasks": set(),
     "encoders": {"attention", "config", "layers", "records", "text", "training"},
     "text": {"records"},

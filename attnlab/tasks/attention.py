@@ -13,7 +13,7 @@ from attnlab.errors import RequestError
 from attnlab.records import files
 from attnlab.records.run_directory import RunDirectory
 
-MOST_EPOCHS = 30
+MOST_EPOCHS, MOST_ITEMS = 30, 8
 FILE = "attention.npz"
 Arrays = Mapping[str, np.ndarray]  # of `Learner.examples`, by name
 
@@ -44,6 +44,11 @@ class Recorded:
         return self.by_epoch.get(self.best, self.by_epoch[self.epochs[-1]])
 
 
+def example_rows(count: int) -> np.ndarray:
+    """Return at most `MOST_ITEMS` of `count` rows at equal distances, the first and the last."""
+    return np.unique(np.linspace(0, count - 1, MOST_ITEMS).astype(int))
+
+
 def epochs_to_record(epochs: int) -> set[int]:
     """Return at most `MOST_EPOCHS` epochs at equal distances, the first and the last included."""
     places = np.linspace(1, epochs, min(epochs, MOST_EPOCHS))
@@ -62,8 +67,8 @@ def write_attention(run: RunDirectory, recorded: Recorded) -> None:
         if others and all(np.array_equal(array, other[name]) for other in others)
     }
     arrays = {"best": np.array(recorded.best), **{name: first[name] for name in constant}}
-    for epoch, own in recorded.by_epoch.items():
-        arrays |= {f"{epoch}/{name}": own[name] for name in own if name not in constant}
+    for epoch, by_name in recorded.by_epoch.items():
+        arrays |= {f"{epoch}/{name}": by_name[name] for name in by_name if name not in constant}
     arrays["epochs"] = np.array(recorded.epochs)
     with files.replacing(run.path / FILE) as temporary:
         np.savez_compressed(temporary, **arrays)  # type: ignore[arg-type]

@@ -91,14 +91,16 @@ class Task(ABC):
             RequestError: there is no such model for this task, or its parts don't fit.
         """
 
-    def check(self, attention: Callable[..., Attention], model: Option) -> None:  # noqa: B027
+    def check(self, attention: Callable[..., Attention], model: Option) -> None:
         """Raise the errors of `build` that don't depend on the data.
 
-        A run calls it before it reads a corpus, which can be slow, and for every Transformer.
+        A run calls it before it reads a corpus, which can be slow, and for every Transformer. A
+        task whose `build` needs the data defines its own.
 
         Raises:
             RequestError: as of `build`.
         """
+        self.build(attention, model)
 
     @abstractmethod
     def evaluate(self, model: keras.Model, part: str = "test", **settings: Any) -> Report:
@@ -313,6 +315,20 @@ class Report:
         """Return the entry of a further part in metrics.json, JSON-ready."""
         numbers = {"test": self.metrics, "baselines": self.baselines, "skill": self.skill}
         return {**numbers, "oracles": list(self.oracles), **self.details}
+
+
+def skills(error: float, baselines: Mapping[str, float]) -> tuple[str, dict[str, float | None]]:
+    """Return the best baseline, and the skill against each: 1 - error / its error.
+
+    Of equally good baselines the last one is the best: it uses more of the items. A skill is None
+    if the baseline makes no error.
+
+    Args:
+        error: of the model; 0 is perfect.
+        baselines: name -> error.
+    """
+    best = min(reversed([*baselines]), key=baselines.__getitem__)
+    return best, {name: 1.0 - error / own if own else None for name, own in baselines.items()}
 
 
 class ReportedRun(Protocol):

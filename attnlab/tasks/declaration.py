@@ -10,7 +10,7 @@ import importlib
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from attnlab.records.run_directory import RunDirectory
@@ -81,25 +81,12 @@ class NoItemTest(Exception):
     """Groups of runs can't be tested item by item; the text says why."""
 
 
-class ItemTester(Protocol):
-    """A kind's own test over test items."""
-
-    def __call__(self, metric: str, pairs: Pairs, always: bool | None) -> Sequence[ItemTest | None]:
-        """Test groups of runs against a reference.
-
-        Args:
-            metric: name of the kind's metric.
-            pairs: the groups' runs and those of the reference; at least one.
-            always: True runs the test even if it takes minutes, None only if it takes seconds,
-                False only if it takes almost no time.
-
-        Returns:
-            One test per group; None for a group that can't be tested.
-
-        Raises:
-            NoItemTest: the runs have different test items, or the test would take minutes.
-            RequestError: a file of a run is missing or damaged.
-        """
+# A kind's test over test items: called with a metric's name, groups (at least one) and `always`, it
+# returns a test per group, None for a group that can't be tested. `always`: True runs the test even
+# if it takes minutes, None only if it takes seconds, False only if it takes almost no time. Raises
+# `NoItemTest` if runs have different items or the test takes too long, `RequestError` for a damaged
+# file.
+ItemTester = Callable[[str, Pairs, bool | None], "Sequence[ItemTest | None]"]
 
 
 @dataclass(frozen=True)
@@ -169,8 +156,8 @@ class Scoring:
 
     def is_lower_better(self, name: str) -> bool:
         """Return whether a lower value of a metric or column is better; False if it is unknown."""
-        known = self.metric(name)
-        return known is not None and known.direction == "min"
+        metric = self.metric(name)
+        return metric is not None and metric.direction == "min"
 
 
 @dataclass(frozen=True)

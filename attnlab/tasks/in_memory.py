@@ -66,8 +66,9 @@ class InMemoryLearner(Learner):
             return Compiled(*parts, jit=jit, parts=self._parts, strategy=devices.strategy)
 
         compiled = shared_program(config, model, make, *shapes, devices.number)
-        own = {"lengths": self._lengths, "seed": config.seed}
-        self.program = Program(*parts, *data, **own, compiled=compiled)
+        self.program = Program(
+            *parts, *data, lengths=self._lengths, seed=config.seed, compiled=compiled
+        )
         batch = min(self._batch_size, len(self.rows["train"]))
         # TensorFlow's own kernels round by position in the stack: other runs would change results.
         self.stackable = model.stackable(batch) if jit and devices.number == 1 else 1

@@ -49,17 +49,17 @@ def paired_tester(
         first: Losses | None = None
         for path, run in runs.items():
             try:
-                own = losses(run.read_predictions(kind.scoring.text_columns), metric)
+                run_losses = losses(run.read_predictions(kind.scoring.text_columns), metric)
             except KeyError as error:
                 raise RequestError(
                     f"{path / 'predictions.csv'}: damaged: it has no column {error}."
                 ) from error
-            first = first or own
-            if [*own.items] != [*first.items]:
+            first = first or run_losses
+            if [*run_losses.items] != [*first.items]:
                 raise NoItemTest(
                     f"no test over test items: {run.name} has other test items than the others"
                 )
-            values[path] = own.values
+            values[path] = run_losses.values
         assert first is not None
         tests: list[ItemTest | None] = []
         for pair in pairs:

@@ -110,6 +110,8 @@ class Predictor:
 
     def __init__(self, request: Request) -> None:
         self.request = request
+        self._warned: set[str] = set()
+        self._is_cut = False
         self.inputs = self.read()
 
     def read(self) -> Sequence[str]:
@@ -133,6 +135,23 @@ class Predictor:
         """Set the trained run; called once, before `predict`."""
         self.trained, self.task, self.model = trained, trained.task, trained.model
 
+    def warn(self, texts: Iterable[str], most: int | None = None) -> None:
+        """Warn about unknown words, once per word, and once about a text of over `most` tokens.
+
+        For a `TextTask`, like `unknown`.
+        """
+        words = chain.from_iterable(map(self.task.unknown, texts))
+        if text := unknown_warning(words, self._warned, self.task.tokenizer.words):
+            self.request.report(f"warning: {text}")
+        cut = (text for text in texts if most is not None and self.task.is_longer(text, most))
+        if not self._is_cut and (text := next(cut, None)) is not None:
+            self.request.report(f"warning: {cut_warning(self.noun, most or 0, text)}")
+            self._is_cut = True
+
+    def unknown(self, *texts: str) -> list[str]:
+        """Return the words that the vocabulary doesn't have, without repetitions."""
+        return [*dict.fromkeys(chain.from_iterable(map(self.task.unknown, texts)))]
+
     def predict(self, inputs: Sequence[str]) -> Iterable[Mapping[str, Any]]:
         """Yield a result per input, a JSON object; if `takes` is None, any number of them."""
         raise NotImplementedError
@@ -152,26 +171,3 @@ class Predictor:
     def rows(self, result: Mapping[str, Any]) -> Iterable[Mapping[str, Any]]:
         """Return a result as rows of the file of --csv, by column; see `table`."""
         raise NotImplementedError
-
-
-class TextPredictor(Predictor):
-    """A predictor of a `TextTask`, which warns about unknown words and texts that are cut off."""
-
-    def __init__(self, request: Request) -> None:
-        super().__init__(request)
-        self._warned: set[str] = set()
-        self._is_cut = False
-
-    def warn(self, texts: Iterable[str], most: int | None = None) -> None:
-        """Warn about unknown words, once per word, and once about a text of over `most` tokens."""
-        words = chain.from_iterable(map(self.task.unknown, texts))
-        if text := unknown_warning(words, self._warned, self.task.tokenizer.words):
-            self.request.report(f"warning: {text}")
-        cut = (text for text in texts if most is not None and self.task.is_longer(text, most))
-        if not self._is_cut and (text := next(cut, None)) is not None:
-            self.request.report(f"warning: {cut_warning(self.noun, most or 0, text)}")
-            self._is_cut = True
-
-    def unknown(self, *texts: str) -> list[str]:
-        """Return the words that the vocabulary doesn't have, without repetitions."""
-        return [*dict.fromkeys(chain.from_iterable(map(self.task.unknown, texts)))]

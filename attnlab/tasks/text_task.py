@@ -4,21 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from attnlab.encoders.opening import open_source, save_source, saved_source
 from attnlab.records.files import Found, read_assets, write_json
 from attnlab.tasks.base import Task
+from attnlab.tasks.models import build_model
 from attnlab.text.cleaning import normalized
 from attnlab.text.tokenizers import PAD, Tokenizer
 
 if TYPE_CHECKING:
+    from attnlab.attention.base import Attention
+    from attnlab.config.sections import Option
     from attnlab.encoders.source import Source
 
 _TOKENIZER = "tokenizer.json"
-Model = TypeVar("Model")
 
 
 class TextTask(Task):
@@ -62,13 +64,32 @@ class TextTask(Task):
             return open_source(self.encoder, seed).tokenizer.lowercase
         return bool(self.text["lowercase"])
 
-    def begun(self, model: Model) -> Model:
-        """Load the trained weights of the model's pretrained encoder, if it has one."""
+    def make_model(
+        self,
+        attention: Callable[..., Attention],
+        model: Option,
+        input_shape: tuple[int | None, ...],
+        **sizes: Any,
+    ) -> Any:
+        """Build a model that reads tokens; a pretrained encoder gets its trained weights.
+
+        Before the data are loaded the vocabulary has 8 tokens. See `build_model`.
+        """
         from attnlab.encoders.tuning import begin
 
+        built = build_model(
+            self.kind.models.classes,
+            model.name,
+            model.settings,
+            attention,
+            input_shape,
+            source=self.source or (open_source(self.encoder) if self.encoder else None),
+            vocabulary=self.tokenizer.size if hasattr(self, "tokenizer") else 8,
+            **sizes,
+        )
         if not self._is_saved:
-            begin(model)
-        return model
+            begin(built)
+        return built
 
     def unknown(self, text: str) -> list[str]:
         """Return the words of a text that the vocabulary doesn't have, in order."""
@@ -80,11 +101,11 @@ class TextTask(Task):
 
     def words(self, tokens: np.ndarray) -> np.ndarray:
         """Return a readable label per token of rows (N, S), "" for padding."""
-        found = np.full(tokens.shape, "", dtype=object)
-        for row, own in zip(found, tokens, strict=True):
-            real = own != PAD
-            row[real] = self.tokenizer.pieces(own[real])
-        return found.astype(str)
+        labels = np.full(tokens.shape, "", dtype=object)
+        for label_row, row in zip(labels, tokens, strict=True):
+            real = row != PAD
+            label_row[real] = self.tokenizer.pieces(row[real])
+        return labels.astype(str)
 
     def save_text(self, folder: Path, **sizes: Any) -> None:
         """Write the tokenizer, the settings of tokenization, the encoder's identity, and sizes."""

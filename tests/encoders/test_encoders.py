@@ -19,7 +19,7 @@ from attnlab.errors import RequestError
 from attnlab.records.run_directory import RunDirectory
 from attnlab.run.loading import TrainedRun
 from attnlab.tasks.answering.models import PretrainedReader
-from attnlab.tasks.classification.models.pretrained import PretrainedClassifier
+from attnlab.tasks.classification.models import PretrainedClassifier
 from attnlab.training.keras_internals import OptimizerFunction
 
 TEXTS = ["The keys are old.", "The key near the doors is old."]

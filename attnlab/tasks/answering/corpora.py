@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from attnlab.errors import RequestError
 from attnlab.tasks.data.builtin import rows
-from attnlab.tasks.data.corpus import Corpus
+from attnlab.tasks.data.corpus import Corpus, FileCorpus, OwnFiles
 from attnlab.tasks.data.published import Published
 from attnlab.tasks.data.readers import read_text
 from attnlab.text.cleaning import text_key
@@ -111,7 +111,7 @@ class Passages(QuestionCorpus):
 
 
 @dataclass(kw_only=True, eq=False)
-class Squad(QuestionCorpus):
+class Squad(FileCorpus, QuestionCorpus):
     """The Stanford Question Answering Dataset, version 1.1 or 2.0.
 
     107,785 questions about 536 articles (Rajpurkar et al. 2016, arXiv 1606.05250); 2.0 adds 53,775
@@ -132,9 +132,6 @@ class Squad(QuestionCorpus):
     }
 
     version: float = 1.1
-    path: str | None = None
-    limit: int | None = None
-    validation: float = 0.1
 
     @property
     def published(self) -> tuple[Published, ...]:  # type: ignore[override]
@@ -149,8 +146,7 @@ class Squad(QuestionCorpus):
         }
 
 
-@dataclass(kw_only=True, eq=False)
-class Questions(QuestionCorpus):
+class Questions(OwnFiles, QuestionCorpus):
     """Questions in the user's own files in SQuAD's format.
 
     Validation and test are held out from the texts of `path`, or files of their own.
@@ -161,20 +157,9 @@ class Questions(QuestionCorpus):
     license = "yours"
     needs = "data.path=FILE.json"
 
-    path: str | None = None
-    validation_path: str | None = None
-    test_path: str | None = None
-    limit: int | None = None
-    validation: float = 0.1
-    test: float = 0.1
-
-    def read(self, place: Path) -> Mapping[str, list[Question]]:
-        """Return the questions of each file."""
-        parts = {"train": read_squad(place, "data.path")}
-        for part, path in {"validation": self.validation_path, "test": self.test_path}.items():
-            if path:
-                parts[part] = read_squad(Path(path).expanduser(), f"data.{part}_path")
-        return parts
+    def read_file(self, path: Path, key: str) -> list[Question]:
+        """Return the questions of a file."""
+        return read_squad(path, key)
 
 
 def read_squad(path: Path, key: str) -> list[Question]:

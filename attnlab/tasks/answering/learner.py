@@ -7,16 +7,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from attnlab.config.sections import RunConfig
-from attnlab.tasks.answering.examples import attention_on_questions
-from attnlab.tasks.answering.report import measure
+from attnlab.tasks.answering.report import attention_on_questions, measure
+from attnlab.tasks.attention import example_rows
 from attnlab.tasks.in_memory import InMemoryLearner
 
 if TYPE_CHECKING:
     from attnlab.tasks.answering.models import Reader
     from attnlab.tasks.answering.task import Answer
     from attnlab.tasks.base import Report
-
-_EXAMPLES = 8  # questions whose attention is recorded
 
 
 class AnsweringLearner(InMemoryLearner):
@@ -55,7 +53,7 @@ class AnsweringLearner(InMemoryLearner):
         See `attention_on_questions`.
         """
         task, whole = self._task, self._task.data.parts["test"]
-        numbers = np.unique(np.linspace(0, len(whole) - 1, _EXAMPLES).astype(int))
+        numbers = example_rows(len(whole))
         part, windows = whole.select(numbers)
         logits = self.program.predict(self.rows["test"][windows])
         predicted = task.predicted_answers(logits, part)

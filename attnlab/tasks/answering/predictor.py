@@ -7,14 +7,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from attnlab.errors import RequestError
-from attnlab.tasks.predictor import Inputs, Request, Setting, TextPredictor
+from attnlab.tasks.predictor import Inputs, Predictor, Request, Setting
 from attnlab.text.reading import read_text
 
 if TYPE_CHECKING:
     from attnlab.views.records import Figure
 
 
-class AnswerPredictor(TextPredictor):
+class AnswerPredictor(Predictor):
     """Answer QUESTIONs about a text, with a trained RUN.
 
     RUN is a run folder, an MLflow run id or its first characters, or `latest`. Prints one answer

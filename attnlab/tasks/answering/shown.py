@@ -7,13 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from attnlab.errors import RequestError
 from attnlab.records.run_directory import RunDirectory
 from attnlab.tasks.answering.kind import KIND
-from attnlab.tasks.attention import Arrays, read_attention
+from attnlab.tasks.attention import Arrays, Recorded, read_attention
 from attnlab.tasks.base import ReportedRun, Views
 from attnlab.tasks.shown.attention_by_epoch import (
-    attention_by_run,
+    attention_sliders,
     fitting,
     map_names,
     mean_and_heads,
@@ -25,6 +24,7 @@ from attnlab.tasks.shown.item_tables import (
     mean_of,
     of_same_items,
     read_items,
+    results_by_group,
     which_items,
     worst_first,
 )
@@ -39,9 +39,7 @@ from attnlab.views.records import (
     AttentionMaps,
     Figure,
     Record,
-    Slider,
     Table,
-    Text,
     figure,
 )
 
@@ -58,7 +56,9 @@ _PANELS = {
 _MOST_MAPS = 6
 _MOST_CHARACTERS = 200
 _COLUMNS = ("question", "answer", "prediction", "probability", "exact_match", "f1")
+_MEASURES = {"exact_match": ("exact match", ".1f"), "f1": ("F1", ".1f")}
 _NOTHING = "(no answer)"
+_NAMES = ("question", "answer", "text")
 _NOTE = (
     "Point at a word, or reach it by Tab and the arrow keys. A word of the text lights up the "
     "words of the question that it looks at; a word of the question lights up the words that look "
@@ -142,23 +142,23 @@ def _attention_map(arrays: Arrays, row: int) -> AttentionMap:
 
 def attention_records(runs: Sequence[ReportedRun]) -> list[Record]:
     """Return a slider over the epochs for each run with attention."""
-    return attention_by_run(runs, _attention_slider)
 
+    def frames(recorded: Recorded, room: int) -> tuple[str, list[list[AttentionMaps]]]:
+        weights = recorded.final()["weights"]
+        items = fitting(
+            [
+                [
+                    _bracket_answer(_attention_map(arrays, row))
+                    for row in range(min(len(weights), _MOST_MAPS))
+                ]
+                for arrays in recorded.by_epoch.values()
+            ],
+            room,
+        )
+        maps = map_names(weights.shape[1], len(items[0][0].weights))
+        return _NOTE, [[AttentionMaps(shown, maps, _NAMES)] for shown in items]
 
-def _attention_slider(run: ReportedRun) -> list[Record]:
-    recorded = read_attention(run.run)
-    if recorded is None:
-        raise RequestError(f"{run.run.name}: it has no attention.npz.")
-    frames = []
-    for epoch in recorded.epochs:
-        arrays = recorded.at(epoch)
-        items = [_attention_map(arrays, row) for row in range(len(arrays["weights"]))]
-        frames.append([_bracket_answer(item) for item in items[:_MOST_MAPS]])
-    frames = fitting(frames, run.room)
-    maps = map_names(arrays["weights"].shape[1], len(frames[0][0].weights))
-    names = ("question", "answer", "text")
-    records = [[AttentionMaps(items, maps, names)] for items in frames]
-    return [Text(_NOTE, "note"), Slider(run.epochs(recorded.epochs), records)]
+    return attention_sliders(runs, frames)
 
 
 def _bracket_answer(item: AttentionMap) -> AttentionMap:
@@ -176,7 +176,10 @@ def answer_records(runs: Sequence[ReportedRun]) -> list[Record]:
     tables, texts = of_same_items(
         runs, lambda run: read_items(run, KIND, _COLUMNS), lambda _: ("question", "answer")
     )
-    return [*([_answers_table(tables)] if tables else []), *texts, *_groups_table(runs)]
+    groups = results_by_group(
+        runs, "results by question word, percent", ("question word", "questions"), _MEASURES
+    )
+    return [*([_answers_table(tables)] if tables else []), *texts, *groups]
 
 
 def _answers_table(tables: Mapping[str, Columns]) -> Table:
@@ -203,23 +206,6 @@ def _answers_table(tables: Mapping[str, Columns]) -> Table:
         Cells("p", lambda columns, row: f"{columns['probability'][row]:.3f}"),
     ]
     return items_table(title, tables, rows, shared, per_run)
-
-
-def _groups_table(runs: Sequence[ReportedRun]) -> list[Record]:
-    """Return exact match and F1 of all runs by question word."""
-    by_run = {run.label: run.metrics["groups"] for run in runs if run.metrics.get("groups")}
-    header = ["question word", "questions"]
-    for label in ("exact match", "F1"):
-        header += [f"{label}, {name}" for name in by_run] if len(by_run) > 1 else [label]
-    rows = []
-    for name in dict.fromkeys(name for groups in by_run.values() for name in groups):
-        scores = [groups.get(name) for groups in by_run.values()]
-        count = next(each["n"] for each in scores if each)
-        cells = [
-            f"{each[key]:.1f}" if each else "-" for key in ("exact_match", "f1") for each in scores
-        ]
-        rows.append([name, str(count), *cells])
-    return [Table("results by question word, percent", header, rows)] if rows else []
 
 
 VIEWS = Views(figures, {"Answers": answer_records, "Attention": attention_records})

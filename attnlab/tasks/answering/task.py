@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from attnlab.encoders.opening import open_source, require_known
+from attnlab.encoders.opening import require_known
 from attnlab.errors import RequestError
 from attnlab.tasks.answering.corpora import Question, QuestionCorpus, RightAnswer
 from attnlab.tasks.answering.data import (
@@ -25,7 +25,6 @@ from attnlab.tasks.base import Report, TaskData, require_part
 from attnlab.tasks.data.corpus import digest_of
 from attnlab.tasks.data.division import divide
 from attnlab.tasks.declaration import Kind, Progress
-from attnlab.tasks.models import build_model
 from attnlab.tasks.text_task import TextTask
 from attnlab.text.cleaning import text_key
 
@@ -166,21 +165,8 @@ class Answer(TextTask):
         Raises:
             RequestError: there is no such model for this task, or its parts don't fit.
         """
-        reader = build_model(
-            self.kind.models.classes,
-            model.name,
-            model.settings,
-            attention,
-            (None, 1 + self.question_places + self.text_places),
-            source=self.source or (open_source(self.encoder) if self.encoder else None),
-            vocabulary=self.tokenizer.size if hasattr(self, "tokenizer") else 8,
-            **self._sizes,
-        )
-        return self.begun(reader)
-
-    def check(self, attention: Callable[..., Attention], model: Option) -> None:
-        """Raise the errors of `build` that don't depend on the corpus, whose sizes are unknown."""
-        self.build(attention, model)
+        places = 1 + self.question_places + self.text_places
+        return self.make_model(attention, model, (None, places), **self._sizes)
 
     @staticmethod
     def loss(target: tf.Tensor, logits: tf.Tensor) -> tf.Tensor:
@@ -262,7 +248,7 @@ class Answer(TextTask):
 
         See `attention_on_questions`, without `right`; None if the model has no attention.
         """
-        from attnlab.tasks.answering.examples import attention_on_questions
+        from attnlab.tasks.answering.report import attention_on_questions
 
         (predicted,) = self.answer(model, question, text)
         places = () if predicted.start is None else (RightAnswer(predicted.start, predicted.text),)

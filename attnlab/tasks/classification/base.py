@@ -81,6 +81,12 @@ class ClassificationTask(Task):
             part: np.array([numbers[item.label] for item in items], np.int32)
             for part, items in parts.items()
         }
+        counts = {
+            part: dict(
+                zip(self.classes, np.bincount(rows, minlength=len(numbers)).tolist(), strict=True)
+            )
+            for part, rows in labels.items()
+        }
         most = baselines.MOST_IMAGES if self.has_images else baselines.MOST_TEXTS
         if (count := len(parts["train"])) > most:
             notes = [*notes, f"The fitted baseline got {most:,} of the {count:,} training items."]
@@ -101,14 +107,15 @@ class ClassificationTask(Task):
                 for part, items in parts.items()
             },
             notes=[
-                class_note(corpus.noun, self.classes, labels),
+                class_note(corpus.noun, counts),
                 *corpus.notes,
                 *([contradiction] if contradiction else []),
                 *notes,
             ],
+            details=counts,
             lowercase=lowercase,
         )
-        self.class_counts = self.data.describe()["train"]
+        self.class_counts = counts["train"]
         return self.data
 
     def ignores_case(self, seed: int) -> bool:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from attnlab.errors import RequestError
 from attnlab.tasks.data.builtin import rows
-from attnlab.tasks.data.corpus import Corpus
+from attnlab.tasks.data.corpus import Corpus, DividedCorpus, FileCorpus, OwnFiles
 from attnlab.tasks.data.published import Published
 from attnlab.tasks.data.readers import class_files, members, read_table, read_text
 from attnlab.text.cleaning import text_key
@@ -35,10 +35,6 @@ class TextCorpus(Corpus):
     def key(self, item: LabelledText) -> str:
         """Return the text, ignoring case."""
         return text_key(item.text, ignore_case=True)
-
-    def label(self, item: LabelledText) -> str:
-        """Return the class."""
-        return item.label
 
     def texts(self, item: LabelledText) -> tuple[str, ...]:
         """Return the text."""
@@ -106,7 +102,7 @@ class ReviewArchive(TextCorpus):
 
 
 @dataclass(kw_only=True, eq=False)
-class MovieReviews(ReviewArchive):
+class MovieReviews(DividedCorpus, ReviewArchive):
     """2,000 reviews from 2004 and before, 1,000 per class, `neg` and `pos`.
 
     The texts are long and lower-cased, with one sentence per line and spaces between words and
@@ -126,15 +122,11 @@ class MovieReviews(ReviewArchive):
     )
     wanted = re.compile(r"(?:^|/)(?P<label>neg|pos)/[^/]+\.txt$")
 
-    path: str | None = None
     url: str | None = None
-    limit: int | None = None
-    validation: float = 0.1
-    test: float = 0.1
 
 
 @dataclass(kw_only=True, eq=False)
-class Imdb(ReviewArchive):
+class Imdb(FileCorpus, ReviewArchive):
     """50,000 reviews of films, `neg` and `pos`, half for the test; the halves share no film.
 
     Source: Maas et al. 2011, ACL. Differences: validation is held out from train, `<br />` becomes
@@ -152,10 +144,7 @@ class Imdb(ReviewArchive):
     )
     wanted = re.compile(r"(?:^|/)(?P<part>train|test)/(?P<label>neg|pos)/[^/]+\.txt$")
 
-    path: str | None = None
     url: str | None = None
-    limit: int | None = None
-    validation: float = 0.1
 
     def read(self, place: Path) -> Mapping[str, list[LabelledText]]:
         """Return the texts of `train` and `test`."""
@@ -168,19 +157,13 @@ class Imdb(ReviewArchive):
         }
 
 
-@dataclass(kw_only=True, eq=False)
-class Folder(TextCorpus):
+class Folder(DividedCorpus, TextCorpus):
     """The user's own texts: `path/CLASS/NAME.txt`, or `path/train/CLASS/NAME.txt` and so on."""
 
     name = "folder"
     origin = "your own files, a folder for each class"
     license = "yours"
     needs = "data.path=FOLDER"
-
-    path: str | None = None
-    limit: int | None = None
-    validation: float = 0.1
-    test: float = 0.1
 
     def read(self, place: Path) -> Mapping[str, list[LabelledText]]:
         """Return the texts of each part that has a folder, else all as `train`."""
@@ -193,7 +176,7 @@ class Folder(TextCorpus):
         }
 
 
-class Table(TextCorpus):
+class Table(OwnFiles, TextCorpus):
     """The user's own texts in CSV or TSV files, one per row; see `read_table` for their form.
 
     Validation and test are shares of the rows, or files of their own with the same columns.
@@ -218,20 +201,13 @@ class Table(TextCorpus):
         test: float = 0.1,
     ) -> None:
         self.path, self.limit, self.validation, self.test = path, limit, validation, test
-        self._part_paths = {"validation": validation_path, "test": test_path}
+        self.validation_path, self.test_path = validation_path, test_path
         self._settings = {"data.text": text, "data.label": label}
         if group is not None:
             self._settings["data.group"] = group
 
-    def read(self, place: Path) -> Mapping[str, list[LabelledText]]:
-        """Return the texts of each file."""
-        parts = {"train": self._read_file(place, "data.path")}
-        for part, path in self._part_paths.items():
-            if path is not None:
-                parts[part] = self._read_file(Path(path).expanduser(), f"data.{part}_path")
-        return parts
-
-    def _read_file(self, path: Path, key: str) -> list[LabelledText]:
+    def read_file(self, path: Path, key: str) -> list[LabelledText]:
+        """Return the texts of a file."""
         texts = []
         for number, cells in enumerate(read_table(path, key, self._settings), 1):
             where = f"{key}: {path}, text {number}"

@@ -43,13 +43,6 @@ class LabelledData(TaskData):
     classes: Sequence[str]
     lowercase: bool = False
 
-    def describe(self) -> dict[str, Any]:
-        """Return the number of items of each class, by part."""
-        return {
-            name: {label: int((part.labels == n).sum()) for n, label in enumerate(self.classes)}
-            for name, part in self.parts.items()
-        }
-
 
 def class_names(corpus: Corpus, parts: Mapping[str, Sequence[Any]]) -> list[str]:
     """Return the classes in order: by number if all are whole numbers, else by name.
@@ -73,17 +66,15 @@ def class_names(corpus: Corpus, parts: Mapping[str, Sequence[Any]]) -> list[str]
     return sorted(sorted(classes), key=int if numbers else None)
 
 
-def class_note(noun: str, classes: Sequence[str], labels: Mapping[str, np.ndarray]) -> str:
-    """Return a sentence with the numbers of items of each class in each part."""
-    counts = [np.bincount(own, minlength=len(classes)).tolist() for own in labels.values()]
+def class_note(noun: str, counts: Mapping[str, Mapping[str, int]]) -> str:
+    """Return a sentence with `counts`: part -> class -> number of items."""
+    *names, last = counts
     cells = [
-        f"{name} {'/'.join(str(count) for count in numbers)}"
-        for name, *numbers in zip(classes, *counts, strict=True)
+        f"{label} {'/'.join(str(counts[part][label]) for part in counts)}" for label in counts[last]
     ]
     more = len(cells) - _MOST_CLASSES
-    *names, last = labels
     return (
-        f"{len(classes):,} classes, with the numbers of {noun}s in {', '.join(names)} and {last}: "
+        f"{len(cells):,} classes, with the numbers of {noun}s in {', '.join(names)} and {last}: "
         f"{', '.join(cells[:_MOST_CLASSES])}{f' and {more:,} more' if more > 0 else ''}."
     )
 

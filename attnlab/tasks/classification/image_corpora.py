@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from attnlab.errors import RequestError
-from attnlab.tasks.data.corpus import Corpus
+from attnlab.tasks.data.corpus import Corpus, DividedCorpus, FileCorpus
 from attnlab.tasks.data.published import Published
 from attnlab.tasks.data.readers import class_files, members, read_bytes
 from attnlab.text.reading import printable
@@ -52,10 +52,6 @@ class ImageCorpus(Corpus):
     def key(self, item: LabelledImage) -> str:
         """Return a digest of the pixels."""
         return hashlib.blake2b(item.pixels.tobytes(), digest_size=16).hexdigest()
-
-    def label(self, item: LabelledImage) -> str:
-        """Return the class."""
-        return item.label
 
     def digest(self) -> str:
         """See `Corpus.digest`."""
@@ -104,7 +100,7 @@ class Digits(ImageCorpus):
 
 
 @dataclass(kw_only=True, eq=False)
-class Cifar10(ImageCorpus):
+class Cifar10(FileCorpus, ImageCorpus):
     """60,000 colour photographs of 32 x 32 pixels in ten classes, 10,000 of them for the test.
 
     This is the binary version, because the other one is a pickle.
@@ -125,10 +121,7 @@ class Cifar10(ImageCorpus):
     )
     classes = "airplane automobile bird cat deer dog frog horse ship truck".split()
 
-    path: str | None = None
     url: str | None = None
-    limit: int | None = None
-    validation: float = 0.1
 
     def read(self, place: Path) -> Mapping[str, list[LabelledImage]]:
         """Return the images of `train` and `test`.
@@ -150,8 +143,7 @@ class Cifar10(ImageCorpus):
         return parts
 
 
-@dataclass(kw_only=True, eq=False)
-class FashionMnist(ImageCorpus):
+class FashionMnist(FileCorpus, ImageCorpus):
     """70,000 grey pictures of clothes, 28 x 28, in ten classes, 10,000 of them for the test.
 
     Source: Xiao, Rasul and Vollgraf 2017 (arXiv 1708.07747). Difference: validation is held out
@@ -170,10 +162,6 @@ class FashionMnist(ImageCorpus):
         "ankle boot",
     )
 
-    path: str | None = None
-    limit: int | None = None
-    validation: float = 0.1
-
     def read(self, place: Path) -> Mapping[str, list[LabelledImage]]:
         """Return the images of `train` and `test`, from IDX files of bytes."""
         parts = {}
@@ -189,7 +177,7 @@ class FashionMnist(ImageCorpus):
 
 
 @dataclass(kw_only=True, eq=False)
-class ImageFolder(ImageCorpus):
+class ImageFolder(DividedCorpus, ImageCorpus):
     """The user's own images: `path/CLASS/NAME.png`, or `path/train/CLASS/NAME.png` and so on.
 
     Images are resized to `size` x `size` pixels; see `read_image`.
@@ -200,12 +188,8 @@ class ImageFolder(ImageCorpus):
     license = "yours"
     needs = "data.path=FOLDER"
 
-    path: str | None = None
     size: int = 32
     grey: bool = False
-    limit: int | None = None
-    validation: float = 0.1
-    test: float = 0.1
 
     @property
     def shape(self) -> tuple[int, int, int]:  # type: ignore[override]

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from attnlab.attention.base import Attention
     from attnlab.config.sections import Option
-    from attnlab.tasks.classification.models.vision_transformer import VisionTransformer
+    from attnlab.tasks.classification.vision_transformer import VisionTransformer
 
 
 class Images(ClassificationTask):
@@ -57,16 +57,12 @@ class Images(ClassificationTask):
             RequestError: the settings don't fit the images or each other.
         """
         from attnlab.layers.self_attention import self_attention
-        from attnlab.tasks.classification.models.vision_transformer import VisionTransformer
+        from attnlab.tasks.classification.vision_transformer import VisionTransformer
 
         settings = {**model.settings, **self.augmentation, "classes": len(self.classes)}
         network = VisionTransformer(attention=self_attention(attention, settings), **settings)
         network.build((None, *self.shape))
         return network
-
-    def check(self, attention: Callable[..., Attention], model: Option) -> None:
-        """Raise the errors of `build` that don't depend on the corpus, which isn't read yet."""
-        self.build(attention, model)
 
     def learning(self, model: VisionTransformer, batch: int) -> dict[str, Any]:
         """Return arguments of the learner: whether XLA is faster."""

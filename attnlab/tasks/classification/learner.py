@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from attnlab.config.sections import RunConfig
+from attnlab.tasks.attention import example_rows
 from attnlab.tasks.in_memory import InMemoryLearner
 from attnlab.training.steps import InMemoryModel
 
 if TYPE_CHECKING:
     from attnlab.tasks.base import Report
     from attnlab.tasks.classification.base import ClassificationTask
-
-_EXAMPLES = 8  # test items whose attention is recorded
 
 
 class ClassificationLearner(InMemoryLearner):
@@ -47,7 +46,7 @@ class ClassificationLearner(InMemoryLearner):
         and `prediction` (N,) are names of classes, `index` (N,) the rows in the test part.
         """
         test, classes = self._task.data.parts["test"], np.array(self._task.classes)
-        numbers = np.unique(np.linspace(0, len(test) - 1, _EXAMPLES).astype(int))
+        numbers = example_rows(len(test))
         inputs = test.inputs[numbers]
         weights = self.program.attend(inputs)
         if weights is None:

@@ -7,7 +7,7 @@ from os.path import isfile
 from typing import TYPE_CHECKING, Any
 
 from attnlab.errors import RequestError
-from attnlab.tasks.predictor import Inputs, Request, Setting, TextPredictor
+from attnlab.tasks.predictor import Inputs, Predictor, Request, Setting
 from attnlab.text.reading import check_utf8
 from attnlab.text.unknown import unknown_column
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from attnlab.views.records import Figure
 
 
-class ClassPredictor(TextPredictor):
+class ClassPredictor(Predictor):
     """Classify TEXTs, files, or standard input line by line, with a trained RUN.
 
     A run on images classifies image files, such as PNG or JPEG, of any size, grey, in colour or
@@ -98,7 +98,7 @@ class ClassPredictor(TextPredictor):
         """Draw the attention weights of a text's words, or the attention maps of images."""
         import numpy as np
 
-        from attnlab.tasks.classification.shown.attention import attention_figure
+        from attnlab.tasks.classification.shown import attention_figure
 
         items = self.task.read([result[self.noun] for result in results])
         arrays = {"prediction": np.array([result["class"] for result in results], object)}

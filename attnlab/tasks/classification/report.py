@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from attnlab.tasks.base import Report
+from attnlab.tasks.base import Report, skills
 from attnlab.tasks.classification.baselines import baselines
 from attnlab.tasks.classification.kind import KIND
 from attnlab.tasks.item_tests import Losses, paired_tester
@@ -71,10 +71,7 @@ def build_report(data: LabelledData, part: str, probabilities: np.ndarray) -> Re
     metrics = measures(items.labels, probabilities)
     rule_metrics = {name: measures(items.labels, shares) for name, shares in rules.items()}
     errors = {name: 1.0 - (own["accuracy"] or 0.0) for name, own in rule_metrics.items()}
-    error = 1.0 - (metrics["accuracy"] or 0.0)
-    skills = {name: 1.0 - error / usual if usual else None for name, usual in errors.items()}
-    # Of equally accurate baselines the last one, which uses more of the items.
-    best = min(reversed(errors), key=lambda name: errors[name])
+    best, by_baseline = skills(1.0 - (metrics["accuracy"] or 0.0), errors)
     details: dict[str, Any] = {}
     if len(names) <= _MOST_CONFUSED:
         counts = confusion_matrix(items.labels, predicted, labels=np.arange(len(names)))
@@ -98,11 +95,11 @@ def build_report(data: LabelledData, part: str, probabilities: np.ndarray) -> Re
         metrics=metrics,
         baselines=rule_metrics,
         best_baseline=best,
-        skill=skills[best],
+        skill=by_baseline[best],
         notes=[*data.notes],
         predictions=columns,
         units=f"shares of the {data.noun}s (log loss in nats)",
-        skills=skills,
+        skills=by_baseline,
         metric="accuracy",
         details=details,
     )

@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from attnlab.encoders.opening import open_source, require_known
+from attnlab.encoders.opening import require_known
 from attnlab.errors import RequestError
 from attnlab.tasks.classification.base import FILE, ClassificationTask, probabilities
 from attnlab.tasks.classification.corpora import LabelledText, TextCorpus
 from attnlab.tasks.classification.data import word_weights
-from attnlab.tasks.models import build_model
 from attnlab.tasks.text_task import TextTask
 from attnlab.text.cleaning import normalized, text_key
 from attnlab.text.tokenizers import PAD, UNKNOWN
@@ -24,8 +23,7 @@ if TYPE_CHECKING:
 
     from attnlab.attention.base import Attention
     from attnlab.config.sections import Option
-    from attnlab.tasks.classification.models.classifier import Classifier
-    from attnlab.tasks.classification.models.pretrained import PretrainedClassifier
+    from attnlab.tasks.classification.models import Classifier, PretrainedClassifier
 
     Model = Classifier | PretrainedClassifier
 
@@ -111,21 +109,8 @@ class Classify(TextTask, ClassificationTask):
         Raises:
             RequestError: the task has no such model, or its settings contradict each other.
         """
-        classifier = build_model(
-            self.kind.models.classes,
-            model.name,
-            model.settings,
-            attention,
-            (None, self.length),
-            source=self.source or (open_source(self.encoder) if self.encoder else None),
-            vocabulary=self.tokenizer.size if hasattr(self, "tokenizer") else 8,
-            classes=len(self.classes),
-        )
-        return self.begun(classifier)
-
-    def check(self, attention: Callable[..., Attention], model: Option) -> None:
-        """Raise the errors of `build` that don't depend on the corpus, whose sizes are unknown."""
-        self.build(attention, model)
+        sizes = {"classes": len(self.classes)}
+        return self.make_model(attention, model, (None, self.length), **sizes)
 
     def learning(self, model: Model, batch: int) -> dict[str, Any]:
         """Return arguments of the learner, which skips the padding of texts in graph mode."""

@@ -6,6 +6,7 @@ import hashlib
 import itertools
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -72,7 +73,7 @@ class Corpus:
 
     def label(self, item: Any) -> str:
         """Return the class of an item, whose shares in all parts are equal; "" without classes."""
-        return ""
+        return getattr(item, "label", "")
 
     def texts(self, item: Any) -> tuple[str, ...]:
         """Return the texts of an item, for statistics; `text_names` names each."""
@@ -140,6 +141,42 @@ class Corpus:
     def note(self, *notes: str) -> None:
         """Add to `notes`, each sentence once."""
         self.notes = tuple(dict.fromkeys([*self.notes, *notes]))
+
+
+@dataclass(kw_only=True, eq=False)
+class FileCorpus(Corpus):
+    """A corpus of files that has a test part."""
+
+    path: str | None = None
+    limit: int | None = None
+    validation: float = 0.1
+
+
+@dataclass(kw_only=True, eq=False)
+class DividedCorpus(FileCorpus):
+    """A corpus of files without parts of its own."""
+
+    test: float = 0.1
+
+
+@dataclass(kw_only=True, eq=False)
+class OwnFiles(DividedCorpus):
+    """The user's file, and optionally files of the other parts in the same form."""
+
+    validation_path: str | None = None
+    test_path: str | None = None
+
+    def read(self, place: Path) -> Mapping[str, Sequence[Any]]:
+        """Return the items of each file."""
+        parts = {"train": self.read_file(place, "data.path")}
+        for part, path in {"validation": self.validation_path, "test": self.test_path}.items():
+            if path is not None:
+                parts[part] = self.read_file(Path(path).expanduser(), f"data.{part}_path")
+        return parts
+
+    def read_file(self, path: Path, key: str) -> Sequence[Any]:
+        """Return the items of a file, which the setting `key` names; raise `RequestError`."""
+        raise NotImplementedError
 
 
 def digest_of(decisive: Any) -> str:

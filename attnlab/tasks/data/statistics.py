@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from attnlab.tasks.data.corpus import Corpus
-from attnlab.tasks.data.division import divide
 from attnlab.text.words import split_words
 
 _MOST_CLASSES = 30  # with a line of their own
@@ -25,6 +24,8 @@ def count(corpus: Corpus, seed: int) -> Numbers:
     numbers = corpus.count(seed)
     if numbers is not None:
         return numbers
+    from attnlab.tasks.data.division import divide  # loads NumPy
+
     parts = divide(corpus, seed)
     known: list[set[str]] = []  # words of train, per text of an item
     return {part: _count_part(corpus, items, known) for part, items in parts.items()}

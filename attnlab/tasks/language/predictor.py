@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from attnlab.errors import RequestError
 from attnlab.tasks.language.text.writing import Writer
-from attnlab.tasks.predictor import Inputs, Predictor, Request, Setting, TextPredictor
+from attnlab.tasks.predictor import Inputs, Predictor, Request, Setting
 
 if TYPE_CHECKING:
     from attnlab.views.records import Figure
@@ -156,7 +156,7 @@ class GeneratePredictor(Predictor):
         return text_figure(weights, vocabulary.labels(tokens), title)
 
 
-class FillPredictor(TextPredictor):
+class FillPredictor(Predictor):
     """Fill in each [MASK] of TEXTs, files, or standard input line by line, with a trained RUN.
 
     RUN is a run folder, an MLflow run id or its first characters, or `latest`. Prints one filled-in

@@ -8,18 +8,20 @@ from typing import TypeVar
 import numpy as np
 
 from attnlab.errors import RequestError
+from attnlab.tasks.attention import FILE, Recorded, read_attention
 from attnlab.tasks.base import ReportedRun
 from attnlab.views.records import (
     AttentionMap,
-    ImageMap,
+    Frame,
     Record,
     ShadedText,
+    Slider,
     Text,
     tabs,
 )
 
 _MOST_HEADS = 8
-Item = TypeVar("Item", AttentionMap, ShadedText, ImageMap)
+Item = TypeVar("Item", AttentionMap, ShadedText)
 
 
 def attention_by_run(
@@ -30,6 +32,34 @@ def attention_by_run(
     others = [run for run in runs if run not in without]
     notes = [Text(f"{run.label}: the model has no attention.", "note") for run in without]
     return [*records_by_run(others, records, "The maps", named=len(runs) > 1), *notes]
+
+
+def attention_sliders(
+    runs: Sequence[ReportedRun],
+    frames: Callable[[Recorded, int], tuple[str, Sequence[Sequence[Frame]]]],
+) -> list[Record]:
+    """Return a note and a slider over the recorded epochs for each run with attention.
+
+    Args:
+        runs: the runs.
+        frames: returns the note and the records of each epoch, from what was recorded and the most
+            bytes for all maps; see `fitting`.
+    """
+
+    def records(run: ReportedRun) -> list[Record]:
+        recorded = recorded_attention(run)
+        note, by_epoch = frames(recorded, run.room)
+        return [Text(note, "note"), Slider(run.epochs(recorded.epochs), by_epoch)]
+
+    return attention_by_run(runs, records)
+
+
+def recorded_attention(run: ReportedRun) -> Recorded:
+    """Return what the run recorded; raises `RequestError` if the file is missing or damaged."""
+    recorded = read_attention(run.run)
+    if recorded is None:
+        raise RequestError(f"{run.run.path / FILE}: not found.")
+    return recorded
 
 
 def records_by_run(
@@ -60,7 +90,7 @@ def mean_and_heads(weights: np.ndarray) -> np.ndarray:
 
 
 def map_names(heads: int, maps: int) -> list[str]:
-    """The names of the first `maps` of `mean_and_heads`."""
+    """Return the names of the first `maps` of `mean_and_heads`."""
     mean = f"mean of {heads} heads" if heads > 1 else "weights"
     return [mean, *(f"head {number}" for number in range(1, maps))]
 

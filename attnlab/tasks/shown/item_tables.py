@@ -12,8 +12,7 @@ from attnlab.tasks.base import ReportedRun
 from attnlab.tasks.declaration import Kind
 from attnlab.views.records import Record, Table, Text
 
-WORST = 12  # items
-_SPREAD = 12
+WORST, _SPREAD = 12, 12  # items
 
 Columns: TypeAlias = Mapping[str, np.ndarray]
 
@@ -47,7 +46,9 @@ def of_same_items(
             texts.append(Text(f"{run.label}: no predictions: {error}", "warning"))
             continue
         first = next(iter(tables.values()), columns)
-        if all(_alike(first, columns, name) for name in items(first)):
+        if all(
+            name in columns and np.array_equal(first[name], columns[name]) for name in items(first)
+        ):
             tables[run.label] = columns
         else:
             other = f"{run.label} was tested on other items, which are left out."
@@ -55,58 +56,30 @@ def of_same_items(
     return tables, texts
 
 
-def _alike(first: Columns, second: Columns, name: str) -> bool:
-    return name in second and np.array_equal(first[name], second[name])
-
-
-def read_items(
-    run: ReportedRun,
-    kind: Kind,
-    needed: Sequence[str],
-    count: int | None = None,
-    items: str = "items",
-) -> Columns:
+def read_items(run: ReportedRun, kind: Kind, needed: Sequence[str]) -> Columns:
     """Read the predictions of a run, a row per test item.
 
-    Args:
-        run: the run.
-        kind: its kind.
-        needed: columns that predictions.csv must have.
-        count: how many rows it must have; None: any number.
-        items: the noun for test items, in the plural.
-
     Raises:
-        RequestError: the file can't be read, lacks a column, or has other items.
+        RequestError: predictions.csv can't be read, or lacks a column of `needed`.
     """
-    path = run.run.path / "predictions.csv"
     columns = run.run.read_predictions(kind.scoring.text_columns)
     if lacking := [name for name in needed if name not in columns]:
+        path = run.run.path / "predictions.csv"
         raise RequestError(f"{path}: damaged: it has no {', '.join(lacking)}.")
-    found = len(columns[needed[0]])
-    if count is not None and found != count:
-        raise RequestError(f"{path}: expected {count} {items}, got {found}.")
     return columns
 
 
-def spread(items: Sequence[int] | np.ndarray, most: int) -> list[int]:
-    """Choose up to `most` items at equal distances, including the first and the last."""
-    places = np.linspace(0, len(items) - 1, min(most, len(items))).astype(int)
-    return [int(items[place]) for place in places]
-
-
-def worst_first(order: Sequence[int] | np.ndarray) -> list[int]:
-    """Choose the 12 worst items and 12 others from items in order, the worst first."""
-    return [*map(int, order[:WORST]), *spread(order[WORST:], _SPREAD)]
+def worst_first(order: np.ndarray) -> list[int]:
+    """Choose the 12 worst items and 12 others at equal distances; `order` has the worst first."""
+    others = order[WORST:]
+    places = np.linspace(0, len(others) - 1, min(_SPREAD, len(others))).astype(int)
+    return [*order[:WORST].tolist(), *others[places].tolist()]
 
 
 def which_items(shown: int, of: int, what: str, runs: int) -> str:
     """Return the title of a table of the items that `worst_first` chose.
 
-    Args:
-        shown: number of items in the table.
-        of: number of test items.
-        what: the noun for items, and what they are sorted by.
-        runs: number of runs in the table.
+    `what` is the noun for items, and what they are sorted by.
     """
     title = f"{shown} of {of:,} test {what}"
     title += f" (mean of {runs} runs)" if runs > 1 else ""
@@ -132,14 +105,14 @@ def items_table(
         own: columns of each run; the first one contains words.
     """
     first, several = next(iter(tables.values())), len(tables) > 1
-    header = [each.name for each in shared]
-    for each in own:
-        names = [each.of_several.format(name=each.name, label=label) for label in tables]
-        header += names if several else [each.name]
+    header = [column.name for column in shared]
+    for column in own:
+        names = [column.of_several.format(name=column.name, label=label) for label in tables]
+        header += names if several else [column.name]
     cells = [
         [
-            *(each.cell(first, row) for each in shared),
-            *(each.cell(columns, row) for each in own for columns in tables.values()),
+            *(column.cell(first, row) for column in shared),
+            *(column.cell(columns, row) for column in own for columns in tables.values()),
         ]
         for row in rows
     ]
@@ -160,13 +133,32 @@ def mean_of(tables: Mapping[str, Columns], name: str) -> np.ndarray:
     return np.mean([columns[name] for columns in tables.values()], axis=0)
 
 
-def accuracy_by_group(runs: Sequence[ReportedRun], items: str) -> list[Record]:
-    """Return a table of accuracy by group for the runs that have groups; [] if none has."""
-    known = {run.label: run.metrics["groups"] for run in runs if run.metrics.get("groups")}
+def results_by_group(
+    runs: Sequence[ReportedRun],
+    title: str,
+    columns: Sequence[str],
+    measures: Mapping[str, tuple[str, str]],
+) -> list[Record]:
+    """Return a table of `groups` in metrics.json for the runs that have them; [] if none has.
+
+    Args:
+        runs: the runs.
+        title: title of the table.
+        columns: headings of the groups' names and of the numbers of their items.
+        measures: measure -> its heading, and the format of its values, such as `.1f`.
+    """
+    by_run = {run.label: run.metrics["groups"] for run in runs if run.metrics.get("groups")}
+    header = [*columns]
+    for heading, _ in measures.values():
+        header += [f"{heading}, {label}" for label in by_run] if len(by_run) > 1 else [heading]
     rows = []
-    for name in dict.fromkeys(name for groups in known.values() for name in groups):
-        own = [groups.get(name) for groups in known.values()]
-        count = next(each["n"] for each in own if each)
-        cells = [f"{each['accuracy']:.3f}" if each else "-" for each in own]
+    for name in dict.fromkeys(name for groups in by_run.values() for name in groups):
+        scores = [groups.get(name) for groups in by_run.values()]
+        count = next(score["n"] for score in scores if score)
+        cells = [
+            format(score[measure], form) if score else "-"
+            for measure, (_, form) in measures.items()
+            for score in scores
+        ]
         rows.append([name, str(count), *cells])
-    return [Table("accuracy by group", ["group", items, *known], rows)] if known else []
+    return [Table(title, header, rows)] if rows else []

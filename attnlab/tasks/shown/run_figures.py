@@ -8,8 +8,6 @@ from typing import Any
 import numpy as np
 
 from attnlab.config.options import in_prose
-from attnlab.records.run_directory import RunDirectory
-from attnlab.tasks import attention
 from attnlab.tasks.declaration import Kind
 from attnlab.tasks.item_tests import wilson_interval
 from attnlab.text.cleaning import shortened
@@ -34,12 +32,6 @@ _MOST_CHARACTERS = 30  # of a group's name
 _LONG, _ROW_HEIGHTS = 24, (0.28, 0.36)  # characters of a label; inches of short and long ones
 
 
-def read_attention(run: RunDirectory) -> Mapping[str, np.ndarray] | None:
-    """Return the arrays of a run's best epoch in attention.npz; None if there is no such file."""
-    recorded = attention.read_attention(run)
-    return recorded.final() if recorded else None
-
-
 def run_title(metrics: Mapping[str, Any]) -> str:
     """Name a run by task, mechanism and seed."""
     return f"{metrics['task']} · {in_prose(metrics['attention'])} · seed {metrics['seed']}"
@@ -51,16 +43,16 @@ def result_line(
     """Return the test result in a line: the reported metric, `others`, and the best baseline."""
     test, reported = metrics.get("test", {}), metrics.get("metric", kind.scoring.reported)
     shown = [metric for metric in kind.scoring.metrics if metric.name in (reported, *others)]
-    known = [f"{m.label} {test[m.name]:.4g}" for m in shown if test.get(m.name) is not None]
-    if not known:
+    scores = [f"{m.label} {test[m.name]:.4g}" for m in shown if test.get(m.name) is not None]
+    if not scores:
         return ""
     baseline = str(metrics.get("best_baseline"))
     other = metrics.get("baselines", {}).get(baseline, {}).get(reported)
     if other is not None:
-        known.append(f"best baseline: {baseline} {other:.4g}")
+        scores.append(f"best baseline: {baseline} {other:.4g}")
     if with_skill and metrics.get("skill") is not None:
-        known.append(f"skill {metrics['skill']:.3g}")
-    return f"test {'   '.join(known)}"
+        scores.append(f"skill {metrics['skill']:.3g}")
+    return f"test {'   '.join(scores)}"
 
 
 def learning_figure(
@@ -79,31 +71,27 @@ def learning_figure(
         result: a line below the title.
         logarithmic: the panel with a logarithmic axis if its values differ more than tenfold.
     """
-    row = []
-    for label, curves in panels.items():
-        known = {column: style for column, style in curves.items() if column in history}
-        if known:
-            row.append(_panel(label, known, history, metrics, label == logarithmic))
-    size = max(7.0, 1 + 3.9 * len(row)), 4.0
-    return figure(f"{run_title(metrics)}: learning", result, [row], size)
-
-
-def _panel(
-    label: str,
-    columns: Mapping[str, tuple[str, int]],
-    history: Mapping[str, list[float]],
-    metrics: Mapping[str, Any],
-    logarithmic: bool,
-) -> Curves:
     epochs, best, monitor = history["epoch"], metrics.get("best_epoch"), str(metrics.get("monitor"))
-    curves = [Curve(name, history[column], number) for column, (name, number) in columns.items()]
-    marks = []
-    if best in epochs:
-        marks.append(Mark(x=best, dashes=":"))
-        if monitor in columns:
+    row = []
+    for label, styles in panels.items():
+        curves = [
+            Curve(name, history[column], colour)
+            for column, (name, colour) in styles.items()
+            if column in history
+        ]
+        if not curves:
+            continue
+        marks = [Mark(x=best, dashes=":")] if best in epochs else []
+        if best in epochs and monitor in styles and monitor in history:
             value = history[monitor][epochs.index(best)]
             marks.append(Mark(best, value, f"best epoch: {best} ({value:.4g})", INK))
-    return Curves("", "epoch", label, epochs, curves, logarithmic=logarithmic, marks=marks)
+        row.append(
+            Curves(
+                "", "epoch", label, epochs, curves, logarithmic=label == logarithmic, marks=marks
+            )
+        )
+    size = max(7.0, 1 + 3.9 * len(row)), 4.0
+    return figure(f"{run_title(metrics)}: learning", result, [row], size)
 
 
 def groups_figure(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from attnlab.tasks.answering.measures import best, exact, f1, normalized_answer
+from attnlab.tasks.answering.report import best, exact, f1, normalized_answer
 
 
 @pytest.mark.parametrize(

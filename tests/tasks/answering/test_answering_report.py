@@ -22,10 +22,14 @@ from scipy.stats import binomtest
 
 from attnlab.run.figures import draw_run
 from attnlab.tasks.answering.baselines import baselines, longest_new_run
-from attnlab.tasks.answering.examples import attention_on_questions
 from attnlab.tasks.answering.kind import KIND
-from attnlab.tasks.answering.measures import best, exact
-from attnlab.tasks.answering.report import build_report, item_test
+from attnlab.tasks.answering.report import (
+    attention_on_questions,
+    best,
+    build_report,
+    exact,
+    item_test,
+)
 from attnlab.tasks.answering.shown import answer_records, attention_figure, attention_records
 from attnlab.tasks.answering.spans import PredictedAnswer
 from attnlab.views.records import AttentionMaps, Text

@@ -10,8 +10,6 @@ import numpy as np
 import pytest
 from compared_runs import only
 from labelled import CLASSES, answers, labelled, part, some_texts, write_classifier
-from scipy.stats import binomtest
-from sklearn import metrics as sklearn_metrics
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
 
@@ -50,21 +48,6 @@ def test_measures_equal_numbers_computed_by_hand():
     assert found["log_loss"] == pytest.approx(-sum(logarithms) / 4, rel=1e-6)
     squares = [0.5, 0.04 + 0.16 + 0.04, 0.49 + 0.81 + 0.04, 0.0625 * 2 + 0.25]
     assert found["brier"] == pytest.approx(sum(squares) / 4)
-
-
-def test_measures_are_those_of_scikit_learn():
-    random = np.random.default_rng(0)
-    labels, probabilities = random.integers(0, 5, 307), random.dirichlet(np.full(5, 0.5), 307)
-    predicted = probabilities.argmax(axis=1)
-    mse = sklearn_metrics.mean_squared_error
-    clipped = np.clip(probabilities, np.finfo(np.float32).eps, None)
-    expected = {
-        "accuracy": sklearn_metrics.accuracy_score(labels, predicted),
-        "macro_f1": sklearn_metrics.f1_score(labels, predicted, average="macro"),
-        "log_loss": sklearn_metrics.log_loss(labels, clipped / clipped.sum(axis=1, keepdims=True)),
-        "brier": sum(mse(np.eye(5)[labels][:, c], probabilities[:, c]) for c in range(5)),
-    }
-    assert measures(labels, probabilities) == pytest.approx(expected, rel=1e-12)
 
 
 def test_a_probability_of_zero_costs_no_more_than_the_precision_of_float32():
@@ -218,18 +201,6 @@ def run_with(runs, attention, wrong, seed=0, data=DATA):
     said = data.parts["test"].labels.copy()
     said[list(wrong)] = (said[list(wrong)] + 1) % 3
     return write_classifier(runs, attention, np.eye(3)[said], data, seed=seed)
-
-
-def test_one_seed_is_mcnemars_test(tmp_path):
-    """Text 0 is wrong in both, and ignored; 6 are wrong only in the group, 1 in the reference."""
-    base = run_with(tmp_path, "none", [0, 1])
-    own = run_with(tmp_path, "pooling", [0, *range(2, 8)])
-    (found,) = item_test("accuracy", [([own], [base])], False)
-    assert found.p == pytest.approx(binomtest(1, 7).pvalue)
-    assert (found.heading, found.items) == ("item test p", 40)
-    assert found.statistic == pytest.approx(5 / 40)  # above 0: the group loses more
-    (turned,) = item_test("accuracy", [([base], [own])], False)
-    assert (turned.p, turned.statistic) == (found.p, pytest.approx(-5 / 40))
 
 
 def test_seeds_dont_count_as_further_texts(tmp_path):

@@ -12,15 +12,18 @@ from labelled import CLASSES, answers, attention, labelled, part, some_texts, wr
 
 from attnlab.errors import RequestError
 from attnlab.run.figures import draw_run
+from attnlab.tasks.classification import shown
 from attnlab.tasks.classification.data import word_weights
-from attnlab.tasks.classification.shown import VIEWS, items
-from attnlab.tasks.classification.shown import attention as shown_attention
-from attnlab.tasks.classification.shown import figures as shown
-from attnlab.tasks.classification.shown.items import item_records
+from attnlab.tasks.classification.shown import (
+    VIEWS,
+    attention_figure,
+    attention_records,
+    item_records,
+)
 from attnlab.views.png.words import DARKEST
 from attnlab.views.records import ShadedWords, Slider, Tabs, Text
 
-words_figure = drawn(shown_attention.attention_figure)
+words_figure = drawn(attention_figure)
 confusion_figure = drawn(shown.confusion_figure)
 
 TEST = some_texts(40, seed=1, grouped=True)
@@ -148,7 +151,7 @@ def test_several_runs_are_shown_side_by_side(tmp_path):
     assert {*table.header} >= {"says no attention", "says bahdanau", "p, no attention"}
     assert column(table, "says bahdanau") == column(table, "class")
     assert isinstance(confusions, Tabs) and list(confusions.choices) == ["bahdanau", "no attention"]
-    assert column(groups, "bahdanau") == ["1.000", "1.000"]
+    assert column(groups, "accuracy, bahdanau") == ["1.000", "1.000"]
 
 
 def test_other_texts_and_damaged_files_are_named(tmp_path):
@@ -162,16 +165,10 @@ def test_other_texts_and_damaged_files_are_named(tmp_path):
     assert any("pooling: no predictions" in text and "label" in text for text in said)
 
 
-def test_a_confusion_table_has_counts_and_shares():
-    found = items._confusion({"classes": ["x", "y"], "counts": [[6, 2], [0, 0]]}, "texts")
-    assert found.rows == [["x", "6", "2", "8", "75.0%"], ["y", "0", "0", "0", "-"]]
-
-
 def slider_of(tmp_path, room: int = 10**6) -> Slider:
     (run,) = on_page(tmp_path)
-    note, slider = shown_attention._slider(
-        SimpleNamespace(run=run.run, room=room, epochs=run.epochs)
-    )
+    run.room = room
+    note, slider = attention_records([run])
     assert isinstance(note, Text)
     return slider
 

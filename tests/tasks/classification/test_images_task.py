@@ -16,10 +16,10 @@ from attnlab.records.run_directory import RunDirectory
 from attnlab.run.resume import resume
 from attnlab.run.runner import SweepMember, new_folder, run, run_in
 from attnlab.tasks.attention import read_attention
+from attnlab.tasks.classification import shown
 from attnlab.tasks.classification.image_corpora import Digits
 from attnlab.tasks.classification.images import Images
-from attnlab.tasks.classification.shown import attention as shown
-from attnlab.tasks.classification.shown.figures import figures
+from attnlab.tasks.classification.shown import figures
 
 TINY = (
     *("model.units=8", "model.layers=1", "model.feed_forward=8", "attention.heads=2"),

@@ -15,7 +15,7 @@ from attnlab.attention.scaled_dot_product import ScaledDotProductAttention
 from attnlab.errors import RequestError
 from attnlab.layers.self_attention import self_attention
 from attnlab.layers.sinusoids import sinusoidal_grid
-from attnlab.tasks.classification.models.vision_transformer import (
+from attnlab.tasks.classification.vision_transformer import (
     Augmentation,
     VisionTransformer,
     rollout,

@@ -1,0 +1,297 @@
+"""Classifiers of texts: a mean of embeddings, recurrent networks, and Transformer encoders."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import keras
+from keras import ops
+
+from attnlab.attention.base import Attention, AttentionOutput
+from attnlab.attention.dropout import Dropout
+from attnlab.encoders.framing import framed
+from attnlab.encoders.tuning import FineTuned
+from attnlab.layers.recurrent import AttentionReadout, RecurrentEncoder
+from attnlab.layers.transformer import EncoderStack
+from attnlab.text.tokenizers import PAD
+from attnlab.training.steps import Border, InMemoryModel, is_faster_with_xla
+
+_MANY_WORDS = 1000
+_SPREAD = 0.1  # of embeddings whose mean is read: each of many words counts by itself
+
+
+class Classifier(InMemoryModel):
+    """Maps texts (B, S) of tokens, padded at the end with PAD, to logits of classes (B, C).
+
+    Args:
+        vocabulary: the number of tokens.
+        classes: C.
+        embedding: width of a token's vector.
+        spread: initial standard deviation of the embeddings. With Keras's default, 0.03, words are
+            so similar that a model doesn't learn to combine two of them in hundreds of steps.
+        dropout: dropout rate of the output layer's input and of the embeddings; at all words of a
+            text the same components are dropped (Gal and Ghahramani 2016, arXiv 1512.05287).
+        **kwargs: those of every Keras model.
+    """
+
+    def __init__(
+        self,
+        *,
+        vocabulary: int,
+        classes: int,
+        embedding: int,
+        dropout: float,
+        spread: float = 1.0,
+        **kwargs,
+    ) -> None:
+        super().__init__(**kwargs)
+        normal = keras.initializers.RandomNormal(stddev=spread)
+        self.embedding = keras.layers.Embedding(
+            vocabulary, embedding, embeddings_initializer=normal, name="embedding"
+        )
+        # One draw per text and component of the embeddings.
+        shapes = ((None, 1, embedding), None)
+        self.dropouts = [Dropout(dropout, noise_shape=shape) for shape in shapes]
+        self.output_layer = keras.layers.Dense(classes, name="output")
+
+    def build(self, tokens_shape) -> None:
+        """Create the weights for texts of shape (B, S)."""
+        self.embedding.build(tokens_shape)
+        width = self._build_features((*tokens_shape, self.embedding.output_dim))
+        self.output_layer.build((tokens_shape[0], width))
+
+    def call(self, tokens, training=None):
+        """Return logits (B, C) in float32."""
+        features, _ = self._read_texts(tokens, training)
+        return ops.cast(self.output_layer(self.dropouts[1](features, training=training)), "float32")
+
+    def attend(self, tokens):
+        """Return attention weights (B, H, T, S) on the tokens; None without attention."""
+        output = self._read_texts(tokens, training=False)[1]
+        return None if output is None else output.weights
+
+    def _read_texts(self, tokens, training) -> tuple[keras.KerasTensor, AttentionOutput | None]:
+        real = ops.not_equal(tokens, PAD)
+        vectors = self.dropouts[0](self.embedding(tokens), training=training)
+        return self._features(vectors, real, training)
+
+    def _build_features(self, vectors_shape: tuple) -> int:
+        """Create the weights that compute the features; return the features' width."""
+        raise NotImplementedError
+
+    def _features(self, vectors, real, training) -> tuple:
+        """Return the input of the output layer for vectors (B, S, E), and the attention's output.
+
+        `real` (B, S) is False for padding.
+        """
+        raise NotImplementedError
+
+
+def mean_of(vectors, real):
+    """Return the mean (B, E) of the real vectors of (B, S, E); zeros for an empty text."""
+    weights = ops.cast(real, vectors.dtype)[..., None]
+    return ops.sum(vectors * weights, axis=1) / ops.maximum(ops.sum(weights, axis=1), 1.0)
+
+
+class EmbeddingsClassifier(Classifier):
+    """A linear output on the mean of a text's embeddings, which ignores the order of words.
+
+    Source: Joulin et al. 2017 (arXiv 1607.01759), fastText's classifier. Difference: no word pairs.
+    The settings are those of `Classifier`.
+    """
+
+    def __init__(self, **kwargs) -> None:
+        super().__init__(spread=_SPREAD, **kwargs)
+
+    def _build_features(self, vectors_shape: tuple) -> int:
+        return vectors_shape[-1]
+
+    def _features(self, vectors, real, training) -> tuple:
+        return mean_of(vectors, real), None
+
+
+class RecurrentClassifier(AttentionReadout, Classifier):
+    """A recurrent encoder whose state at the end of a text attends to all its states.
+
+    Source: Yang et al. 2016 ("Hierarchical Attention Networks for Document Classification", NAACL),
+    section 2.2, for words. Difference: any mechanism can attend, with the last state as its query;
+    theirs has no query, like `pooling`. The settings are those of `AttentionReadout`,
+    `RecurrentEncoder` and `Classifier`. `spread` may be `auto`: 1, or 0.1 with a vocabulary of
+    1,000 words or more. Combinations of few words are learned faster if their vectors differ much,
+    the meaning of many single words if they start similar.
+    """
+
+    def __init__(
+        self,
+        *,
+        attention: Attention,
+        cell: str = "gru",
+        units: int = 64,
+        layers: int = 1,
+        bidirectional: bool = False,
+        readout: str = "concat",
+        dropout: float = 0.0,
+        spread: float | str = "auto",
+        **kwargs,
+    ) -> None:
+        if spread == "auto":
+            spread = 0.1 if kwargs["vocabulary"] >= _MANY_WORDS else 1.0
+        super().__init__(dropout=dropout, spread=float(spread), **kwargs)
+        self.encoder = RecurrentEncoder(
+            cell=cell,
+            units=units,
+            layers=layers,
+            bidirectional=bidirectional,
+            dropout=dropout,
+            drops_last=False,  # the last layer's dropout is after the attention
+            name="encoder",
+        )
+        self.look_by(attention, readout, self.encoder.width)
+
+    @property
+    def faster_with_xla(self) -> bool:
+        """Whether XLA trains it faster than the graph on this CPU."""
+        small = is_faster_with_xla(self.encoder.units, Border.RECURRENT_ENCODER)
+        return self.encoder.has_own_loop and small
+
+    def _build_features(self, vectors_shape: tuple) -> int:
+        self.encoder.build(vectors_shape)
+        return self.build_look((*vectors_shape[:2], self.encoder.width))
+
+    def _features(self, vectors, real, training) -> tuple:
+        encoded = self.encoder.encode(vectors, real, training)
+        state = encoded.summary
+        if self.reads == "state":
+            return state, None
+        # States after the end of a text are finite but meaningless; the mask excludes them.
+        output = self.attention(
+            state[:, None],
+            self.attention.project(encoded.states),
+            memory_mask=real,
+            training=training,
+        )
+        return self.read(output.context[:, 0], state), output
+
+
+class TransformerClassifier(EncoderStack, Classifier):
+    """A Transformer encoder over a text; its output reads a class token or the mean of all words.
+
+    The class token is a learned vector before the text (Devlin et al. 2019, arXiv 1810.04805,
+    section 3), which attends to the whole text. `attend` returns its weights on the words in the
+    last layer, without the weight on itself. With `pool="mean"` it returns the weights of all words
+    on all words.
+
+    Embeddings are as wide as the layers and multiplied by the square root of the width (Vaswani et
+    al. 2017, section 3.4).
+
+    `attention` has a mechanism per layer; the other settings are those of
+    `TransformerEncoderLayer`, `PositionalEncoding` and `Classifier`.
+    """
+
+    def __init__(
+        self,
+        *,
+        attention: Sequence[Attention],
+        units: int = 64,
+        feed_forward: int = 128,
+        dropout: float = 0.0,
+        norm: str = "pre",
+        positions: str = "sinusoidal",
+        pool: str = "class_token",
+        **kwargs,
+    ) -> None:
+        super().__init__(embedding=units, dropout=dropout, spread=units**-0.5, **kwargs)
+        self.units, self.pool = units, pool
+        layer = {"units": units, "feed_forward": feed_forward, "dropout": dropout}
+        self.stack(attention, positions=positions, norm=norm, **layer)
+
+    @property
+    def fixed_length(self) -> int | None:
+        """The length to which learned positions or the attention's weights are tied."""
+        own = int(self.pool == "class_token")
+        if self.positions == "learned":
+            return self.position.max_length - own
+        length = self.encoder[0].attention.fixed_length
+        return None if length is None else length - own
+
+    def _build_features(self, vectors_shape: tuple) -> int:
+        batch, steps, width = vectors_shape
+        if self.pool == "class_token":
+            steps += 1
+            self.class_token = self.add_weight(
+                name="class_token",
+                shape=(1, 1, width),
+                initializer=keras.initializers.RandomNormal(0.0, 0.02),
+            )
+        self.build_stack((batch, steps, width))
+        return self.units
+
+    def _features(self, vectors, real, training) -> tuple:
+        vectors = vectors * ops.cast(self.units**0.5, vectors.dtype)
+        if self.pool == "class_token":
+            first = ops.cast(self.class_token, vectors.dtype)
+            first = ops.broadcast_to(first, (ops.shape(vectors)[0], 1, self.units))
+            vectors = ops.concatenate([first, vectors], axis=1)
+            real = ops.concatenate([ops.ones_like(real[:, :1]), real], axis=1)
+        vectors = self.position(vectors)
+        vectors, output = self.through_stack(vectors, real[:, None], training)
+        vectors = self.normed(vectors)
+        if self.pool == "mean":
+            return mean_of(vectors, real), output
+        return vectors[:, 0], AttentionOutput(output.context, output.weights[:, :, :1, 1:])
+
+
+class PretrainedClassifier(FineTuned, InMemoryModel):
+    """Maps texts (B, S) of tokens, padded at the end, to logits of classes (B, C).
+
+    The output layer reads the encoder's vector of START, which is before a text, or the mean of the
+    vectors of its words.
+
+    Source: Devlin et al. 2019 (arXiv 1810.04805), section 4.1. Differences: any encoder; the mean.
+
+    Args:
+        classes: C.
+        pool: `class_token` or `mean`.
+        dropout: dropout rate of the output layer's input.
+        **kwargs: those of `FineTuned`.
+    """
+
+    def __init__(
+        self, *, classes: int, pool: str = "class_token", dropout: float = 0.1, **kwargs
+    ) -> None:
+        super().__init__(**kwargs)
+        self.encoder = self.source.make()
+        self.pool, self.dropout = pool, Dropout(dropout)
+        self.output_layer = keras.layers.Dense(classes, name="output")
+
+    @property
+    def embedding(self) -> keras.layers.Embedding | None:
+        """The layer of the tokens' vectors; None if the encoder is a preset."""
+        return self.encoder.embedding
+
+    def build(self, tokens_shape) -> None:
+        """Create the weights for texts of shape (B, S)."""
+        batch, steps = tokens_shape
+        self.build_encoder((batch, steps + 2))
+        self.output_layer.build((batch, self.encoder.width))
+
+    def call(self, tokens, training=None):
+        """Return logits (B, C) in float32."""
+        vectors = self._encode(tokens, training)[0]
+        real = ops.not_equal(tokens, PAD)
+        read = mean_of(vectors[:, 1:-1], real) if self.pool == "mean" else vectors[:, 0]
+        return ops.cast(self.output_layer(self.dropout(read, training=training)), "float32")
+
+    def attend(self, tokens):
+        """Return the last layer's weights on the words, (B, H, 1, S), or (B, H, S, S) for `mean`.
+
+        The query is START, or each word. Rows sum to less than 1; the rest is on START and END.
+        """
+        weights = self._encode(tokens, False)[1]
+        first = slice(1, -1) if self.pool == "mean" else slice(0, 1)
+        real = ops.cast(ops.not_equal(tokens, PAD), weights.dtype)
+        return weights[:, :, first, 1:-1] * real[:, None, None]
+
+    def _encode(self, tokens, training) -> tuple:
+        """Return the encoder's vectors (B, 2 + S, W) and weights (B, H, 2 + S, 2 + S)."""
+        return self.encoder(framed(tokens), training=training and not self.frozen)

@@ -1,1 +1,0 @@
-"""Models that classify texts: a mean of embeddings, recurrent networks, Transformer encoders."""
