@@ -48,10 +48,7 @@ class GeneratePredictor(Predictor):
         Setting("number", "Continuations per prompt.", (1, 1000), 1, metavar="N"),
         Setting("stop", "End a text before TEXT; may be repeated.", metavar="TEXT", repeated=True),
     )
-    figure = Setting(
-        "attention",
-        "Draw where each token of one text looks, a map per layer and head.",
-    )
+    figure = Setting("attention", "Draw where each token of one text looks, by layer and head.")
     noun = "prompt"
 
     def __init__(
@@ -105,21 +102,14 @@ class GeneratePredictor(Predictor):
             writers = [Writer(vocabulary, tokens, self._stops) for _ in range(self._size["texts"])]
             self._show(prompt)
             for step in generator.continued(tokens, **self._size):
-                pieces = [
-                    writer.add(int(token)) for writer, token in zip(writers, step, strict=True)
-                ]
+                pieces = [writer.add(int(t)) for writer, t in zip(writers, step, strict=True)]
                 self._show(pieces[0])
                 if all(writer.stopped for writer in writers):
                     break
-            ends = [writer.end() for writer in writers]
-            self._show(ends[0])
+            self._show([writer.end() for writer in writers][0])
             texts = [
-                {
-                    "text": writer.text,
-                    "stopped": writer.stopped,
-                    "tokens": vocabulary.labels(writer.tokens),
-                }
-                for writer in writers
+                {"text": w.text, "stopped": w.stopped, "tokens": vocabulary.labels(w.tokens)}
+                for w in writers
             ]
             yield {"prompt": prompt, "texts": texts}
 

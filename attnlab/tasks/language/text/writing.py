@@ -44,41 +44,32 @@ class Writer:
             return ""
         self.tokens.append(token)
         self._new.append(token)
-        before, after = (self._vocabulary.decode(each) for each in (self._window, self._known))
-        if after.endswith(_INCOMPLETE) and len(self._new) < _LONGEST:
+        text = self._decoded()
+        if text.endswith(_INCOMPLETE) and len(self._new) < _LONGEST:
             return ""
-        self._held += after[len(before) :]
-        self._window, self._new = self._known[-_WINDOW:], []
-        return self._written(last=False)
+        self._held += text
+        self._window, self._new = [*self._window, *self._new][-_WINDOW:], []
+        return self._write(last=False)
 
     def end(self) -> str:
         """Return the text that was held back; no token follows."""
         if not self.stopped:
-            self._held += self._vocabulary.decode(self._known)[
-                len(self._vocabulary.decode(self._window)) :
-            ]
-        return self._written(last=True)
+            self._held += self._decoded()
+        return self._write(last=True)
 
-    @property
-    def _known(self) -> list[int]:
-        return self._window + self._new
+    def _decoded(self) -> str:
+        """Return the text of the new tokens."""
+        decode = self._vocabulary.decode
+        return decode([*self._window, *self._new])[len(decode(self._window)) :]
 
-    def _written(self, last: bool) -> str:
-        found = [place for stop in self._stops if (place := self._held.find(stop)) >= 0]
-        if found:
-            self.stopped, keep = True, min(found)
-        else:
-            keep = len(self._held) - (0 if last else self._begun())
-        piece, self._held = self._held[:keep], "" if found else self._held[keep:]
-        self.text += piece
-        return piece
-
-    def _begun(self) -> int:
-        """Return the length of the longest end of the held text that begins a stop."""
-        sizes = (
-            size
-            for stop in self._stops
-            for size in range(1, len(stop))
-            if self._held.endswith(stop[:size])
-        )
-        return max(sizes, default=0)
+    def _write(self, last: bool) -> str:
+        """Move the text up to a stop, or to what may be the start of one, from held to written."""
+        held, end = self._held, len(self._held)
+        if places := [place for stop in self._stops if (place := held.find(stop)) >= 0]:
+            self.stopped, end = True, min(places)
+        elif not last:
+            starts = (stop[:size] for stop in self._stops for size in range(1, len(stop)))
+            end -= max((len(start) for start in starts if held.endswith(start)), default=0)
+        self._held = "" if self.stopped else held[end:]
+        self.text += held[:end]
+        return held[:end]
