@@ -13,7 +13,7 @@ from attnlab.attention.none import NoAttention
 from attnlab.config.options import option_content
 from attnlab.config.sections import Option
 from attnlab.errors import RequestError
-from attnlab.tasks.language.data import PADDING, Rows, Stream, scored_rows
+from attnlab.tasks.language.data import PADDING, Rows, Stream
 from attnlab.tasks.language.task import LanguageTask
 from attnlab.tasks.language.text.vocabulary import Symbols
 
@@ -107,11 +107,11 @@ def test_windows_score_each_token_but_the_first_once(count, context, stride):
 
 def test_rows_have_their_scored_places():
     rows = Echo().part("test")
-    scored = scored_rows(rows)
+    scored = rows.scored()
     assert scored.targets.shape == (7, 5) and (scored.places == np.arange(4, 9)).all()
     fewer = rows.targets.copy()
     fewer[0, 5:] = PADDING
-    scored = scored_rows(rows._replace(targets=fewer))
+    scored = rows._replace(targets=fewer).scored()
     assert scored.targets[0].tolist() == [rows.targets[0, 4], *[PADDING] * 4]
     chosen = np.take_along_axis(rows.targets, scored.places, 1)
     assert (chosen == scored.targets)[scored.has_target].all()

@@ -15,7 +15,7 @@ from attnlab.errors import RequestError
 from attnlab.layers.text_encoder import TextEncoder
 from attnlab.tasks.language.baselines import Neighbours, frequencies, word_baselines
 from attnlab.tasks.language.corpora import Sentences
-from attnlab.tasks.language.data import PADDING, Rows, scored_rows
+from attnlab.tasks.language.data import PADDING, Rows
 from attnlab.tasks.language.masked_words import MaskedWords
 from attnlab.tasks.language.models.masked import Guesses, MaskedWordModel
 from attnlab.tasks.language.scoring import Scorer
@@ -231,7 +231,7 @@ def test_training_draws_new_words_and_all_weights_learn():
 
 
 def test_predictions_of_a_part_are_the_models():
-    model, scored = small_model(), scored_rows(choose(ROWS, WORDS, seed=0))
+    model, scored = small_model(), choose(ROWS, WORDS, seed=0).scored()
     scores = Scorer(model)(scored)
     logits = np.asarray(model(scored.tokens), np.float64)
     logs = logits - np.log(np.exp(logits).sum(axis=-1, keepdims=True))
@@ -289,7 +289,7 @@ def test_baselines_are_scored_at_the_chosen_places():
     tokens = np.array([[2, 4, MASK, 4, 3], [2, MASK, 6, 3, 0]], np.int32)
     targets = np.full_like(tokens, PADDING)
     targets[0, 2], targets[1, 1] = 5, 4
-    found = word_baselines(TRAIN, scored_rows(Rows(tokens, targets)), MASK)
+    found = word_baselines(TRAIN, Rows(tokens, targets).scored(), MASK)
     words, losses = found["frequency"]
     assert words.tolist() == [4, 4] and losses == pytest.approx(-np.log([3 / 11, 5 / 11]))
     words, losses = found["neighbours"]
