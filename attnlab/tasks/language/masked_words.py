@@ -193,10 +193,10 @@ class MaskedWords(TextTask):
     def evaluate(self, model: keras.Model, part: str = "test", **settings: Any) -> Report:
         """Fill in the words of a part, and score them and the baselines."""
         require_part(["validation", "test"], part)
-        from attnlab.tasks.language.report import words_report
+        from attnlab.tasks.language.report import build_report
         from attnlab.tasks.language.scoring import Scorer
 
-        return words_report(self, part, Scorer(model)(self.scored_rows(part)))
+        return build_report(self, part, Scorer(model)(self.scored_rows(part)))
 
     def head_inputs(  # noqa: D102
         self, model: Any, part: str, count: int

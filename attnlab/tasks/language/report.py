@@ -27,11 +27,12 @@ _AROUND = 8  # tokens on each side of an answer in predictions.csv
 
 
 def build_report(task: Any, part: str, scores: Scores, stride: int | None = None) -> Report:
-    """Score the predictions of a language model for a part, and the baselines."""
+    """Compare the predictions of a model for a part with those of the baselines."""
     stream = task.data.parts[part]
     if isinstance(stream, Stream):
         return _text_report(task, part, stream, scores, stride)
-    return _rows_report(task, part, scores)
+    report = _words_report if task.kind is MASKED_WORDS else _rows_report
+    return report(task, part, scores)
 
 
 # Texts
@@ -117,7 +118,8 @@ def _rows_report(task: Any, part: str, scores: Scores) -> Report:
     assert isinstance(train, Rows)
     has_target = scored.has_target
     right = scores.tokens == scored.targets
-    lengths, trained = task.lengths(part), task.lengths("train")
+    corpus = task.corpus
+    lengths, trained = (corpus.lengths(corpus.parts[name]) for name in (part, "train"))
     longer = np.zeros(len(has_target), bool)
     if lengths is not None and trained is not None:
         longer = lengths > trained.max()
@@ -131,8 +133,8 @@ def _rows_report(task: Any, part: str, scores: Scores) -> Report:
             metrics[f"accuracy{suffix}"] = float(right[some].mean())
             metrics[f"whole_rows{suffix}"] = float(whole.mean())
             baselines["usual"][f"accuracy{suffix}"] = float(np.mean(scored.targets[some] == usual))
-            baselines["guess"][f"accuracy{suffix}"] = task.chance
-    if task.chance is None:
+            baselines["guess"][f"accuracy{suffix}"] = corpus.chance
+    if corpus.chance is None:
         del baselines["guess"]
     short = has_target & ~longer[:, None]
     names = np.array(task.vocabulary.labels(range(task.vocabulary.size)), object)
@@ -146,7 +148,7 @@ def _rows_report(task: Any, part: str, scores: Scores) -> Report:
     return _answers_report(task, metrics, baselines, columns, details)
 
 
-def words_report(task: Any, part: str, scores: Scores) -> Report:
+def _words_report(task: Any, part: str, scores: Scores) -> Report:
     """Score the predictions for masked words of a part, and the baselines; see `_rows_report`."""
     scored = task.scored_rows(part)
     targets = scored.targets[scored.has_target]

@@ -115,16 +115,6 @@ class LanguageTask(Task):
         return {n: Stream(part.tokens, vocabulary, len(texts[n])) for n, part in parts.items()}
 
     @property
-    def chance(self) -> float | None:
-        """Return the accuracy of guessing in a generated task; None for texts."""
-        return self.corpus.chance if isinstance(self.corpus, GeneratedRows) else None
-
-    def lengths(self, part: str) -> np.ndarray | None:
-        """Return the length of each row of a part by which results are reported; None: by none."""
-        corpus = self.corpus
-        return corpus.lengths(corpus.parts[part]) if isinstance(corpus, GeneratedRows) else None
-
-    @property
     def windows_per_epoch(self) -> int:
         """Return the number of windows of an epoch: the setting, or tokens / context."""
         return self.windows or max(self.data.counts()["train"] // self.context, 1)

@@ -271,9 +271,8 @@ def test_unknown_tokens_have_no_bits_per_byte():
     assert any(re.search(r"\d of \d+ predicted tokens .* are unknown", n) for n in report.notes)
     baseline = report.baselines[report.best_baseline]["perplexity"]
     assert report.skill == pytest.approx(1 - (report.metrics["perplexity"] - 1) / (baseline - 1))
-    assert "val_bits_per_byte" not in LanguageLearner(configuration([*TINY]), task, model).validate(
-        1
-    )
+    learner = LanguageLearner(configuration([*TINY]), task, model)
+    assert "val_bits_per_byte" not in learner.validate(1)
 
 
 def test_a_run_with_longer_rows_shows_results_by_length(lab):

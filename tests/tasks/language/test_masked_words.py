@@ -13,12 +13,11 @@ from language_models import GivenText
 from attnlab.attention import MultiHeadAttention
 from attnlab.errors import RequestError
 from attnlab.layers.text_encoder import TextEncoder
-from attnlab.tasks.language.baselines import Neighbours, frequencies, word_baselines
+from attnlab.tasks.language.baselines import Neighbours, word_baselines
 from attnlab.tasks.language.corpora import Sentences
 from attnlab.tasks.language.data import PADDING, Rows
 from attnlab.tasks.language.masked_words import MaskedWords
 from attnlab.tasks.language.models.masked import Guesses, MaskedWordModel
-from attnlab.tasks.language.scoring import Scorer
 from attnlab.tasks.language.text.masking import (
     Guess,
     best_words,
@@ -230,19 +229,6 @@ def test_training_draws_new_words_and_all_weights_learn():
     assert not np.array_equal(first.places, model(ROWS, training=True).places)
 
 
-def test_predictions_of_a_part_are_the_models():
-    model, scored = small_model(), choose(ROWS, WORDS, seed=0).scored()
-    scores = Scorer(model)(scored)
-    logits = np.asarray(model(scored.tokens), np.float64)
-    logs = logits - np.log(np.exp(logits).sum(axis=-1, keepdims=True))
-    rows, columns = np.nonzero(scored.has_target)
-    own = logs[rows, scored.places[scored.has_target]]
-    assert scores.tokens[scored.has_target].tolist() == own.argmax(axis=1).tolist()
-    expected = -own[np.arange(len(own)), scored.targets[scored.has_target]]
-    assert scores.losses[rows, columns] == pytest.approx(expected, rel=1e-4)
-    assert scores.loss == pytest.approx(expected.mean(), rel=1e-4)
-
-
 # Baselines
 
 # Words 4 to 7; START 2, END 3, PAD 0, unknown 1.
@@ -270,10 +256,6 @@ def by_hand(left: int | None, right: int | None) -> np.ndarray:
             share *= (pairs + 0.1 * near) / (count + 0.1)
         found.append(share)
     return np.array(found) / np.sum(found)
-
-
-def test_frequencies_add_one_to_each_word_and_know_no_other_tokens():
-    assert frequencies(TRAIN, MASK) == pytest.approx([0, 0, 0, 0, *np.array([5, 3, 2, 1]) / 11])
 
 
 @pytest.mark.parametrize(("left", "right"), [(4, 3), (2, 5), (4, MASK), (MASK, 4), (MASK, MASK)])
