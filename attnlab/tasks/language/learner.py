@@ -15,8 +15,8 @@ from attnlab.tasks.data.tokens import Tokens
 from attnlab.tasks.in_memory import InMemoryLearner, text_settings
 from attnlab.tasks.language.data import ScoredRows, Stream
 from attnlab.tasks.language.generation import Generator
+from attnlab.tasks.language.models.model import Scorer
 from attnlab.tasks.language.report import build_report
-from attnlab.tasks.language.scoring import Scorer
 from attnlab.training.batches import BatchPlan, filled_plan
 from attnlab.training.steps import is_faster_with_xla, step_operations
 

@@ -193,8 +193,8 @@ class MaskedWords(TextTask):
     def evaluate(self, model: keras.Model, part: str = "test", **settings: Any) -> Report:
         """Fill in the words of a part, and score them and the baselines."""
         require_part(["validation", "test"], part)
+        from attnlab.tasks.language.models.model import Scorer
         from attnlab.tasks.language.report import build_report
-        from attnlab.tasks.language.scoring import Scorer
 
         return build_report(self, part, Scorer(model)(self.scored_rows(part)))
 

@@ -17,7 +17,7 @@ from attnlab.tasks.language.kind import KIND, MASKED_WORDS
 from attnlab.text.cleaning import shortened
 
 if TYPE_CHECKING:
-    from attnlab.tasks.language.scoring import Scores
+    from attnlab.tasks.language.models.model import Scores
 
 Measures = dict[str, float | None]
 _ORDER = 7

@@ -181,8 +181,8 @@ class LanguageTask(Task):
     def evaluate(self, model: keras.Model, part: str = "test", stride: int | None = None) -> Report:
         """Score a part and the baselines; `stride` is that of the windows."""
         require_part([*self.data.parts], part)
+        from attnlab.tasks.language.models.model import Scorer
         from attnlab.tasks.language.report import build_report
-        from attnlab.tasks.language.scoring import Scorer
 
         return build_report(self, part, Scorer(model)(self.scored_rows(part, stride)), stride)
 

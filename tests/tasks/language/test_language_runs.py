@@ -20,8 +20,8 @@ from attnlab.sweeps.composer import configuration
 from attnlab.tasks.declaration import NoItemTest
 from attnlab.tasks.language.generated import Reversal
 from attnlab.tasks.language.learner import LanguageLearner
+from attnlab.tasks.language.models.model import Scorer
 from attnlab.tasks.language.report import build_report, item_test
-from attnlab.tasks.language.scoring import Scorer
 from attnlab.tasks.language.shown import (
     attention_records,
     figures,

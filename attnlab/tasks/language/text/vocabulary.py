@@ -66,7 +66,6 @@ class TextVocabulary:
 
     def __init__(self, tokenizer: Tokenizer, has_unknown: bool) -> None:
         self.tokenizer, self.has_unknown = tokenizer, has_unknown
-        self._known = tokenizer.size - _SPECIAL
         special = [*[UNKNOWN] * has_unknown, *[END] * (tokenizer.kind == "word")]
         self.ids = np.concatenate([np.arange(_SPECIAL, tokenizer.size), special]).astype(int)
         self.numbers = np.full(tokenizer.size, -1, np.int32)
@@ -95,7 +94,7 @@ class TextVocabulary:
         if not len(ids):
             ids = token_ids(self.tokenizer, self.start)
         if UNKNOWN in ids and not (self.tokenizer.kind == "word" and self.has_unknown):
-            some = " ".join(self.labels(range(min(self._known, 40))))
+            some = " ".join(self.labels(range(min(self.tokenizer.size - _SPECIAL, 40))))
             missing = self.tokenizer.unknown(text)[0]
             raise RequestError(
                 f"PROMPT: expected tokens of the model ({some} ...), got {missing!r}."
