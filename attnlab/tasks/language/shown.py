@@ -168,17 +168,17 @@ def answer_records(runs: Sequence[ReportedRun]) -> list[Record]:
 
 def sample_records(runs: Sequence[ReportedRun]) -> list[Record]:
     """Return what the model of each run on texts writes, epoch by epoch."""
+
+    def samples(run: ReportedRun) -> list[Record]:
+        recorded = _recorded(run)
+        notes = run.epochs(recorded.epochs).notes
+        texts = (" ".join(str(recorded.at(epoch)["sample"]).split()) for epoch in recorded.epochs)
+        rows = [[*map(str, row)] for row in zip(recorded.epochs, texts, notes, strict=True)]
+        table = Table("", ["epoch", "text", "validation"], rows, words=3, prose=True)
+        return [Text(_START_NOTE, "note"), table]
+
     runs = [run for run in runs if "sample" in run.metrics]
-    return [*records_by_run(runs, _samples, "Samples", named=len(runs) > 1)]
-
-
-def _samples(run: ReportedRun) -> list[Record]:
-    recorded = _recorded(run)
-    notes = run.epochs(recorded.epochs).notes
-    texts = (" ".join(str(recorded.at(epoch)["sample"]).split()) for epoch in recorded.epochs)
-    rows = [[*map(str, row)] for row in zip(recorded.epochs, texts, notes, strict=True)]
-    table = Table("", ["epoch", "text", "validation"], rows, words=3, prose=True)
-    return [Text(_START_NOTE, "note"), table]
+    return [*records_by_run(runs, samples, "Samples", named=len(runs) > 1)]
 
 
 def attention_records(runs: Sequence[ReportedRun]) -> list[Record]:
