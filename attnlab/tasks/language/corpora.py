@@ -127,12 +127,7 @@ class TextFiles(Text):
     """The user's text: a file, or the files *.txt, *.md and *.txt.gz below a folder, UTF-8.
 
     The parts follow each other: train, validation, test. Of a long text, at most 10 MB each are
-    held out. A line break is between files.
-
-    Args:
-        path: the file, which may be gzipped, or the folder.
-        validation: share of the text for validation.
-        test: share of the text for the test.
+    held out. A line break is between files. A file may be gzipped.
     """
 
     path: str | None = None
@@ -144,12 +139,7 @@ class TextFiles(Text):
     license: ClassVar[str] = "your own"
     needs: ClassVar[str] = "data.path=FILE.txt"
 
-    def read(self, place: Path) -> dict[str, RawText]:  # type: ignore[override]
-        """Return the text of each part; see `Text.read`.
-
-        Raises:
-            RequestError: there is no text, a file can't be read, or the shares leave no train.
-        """
+    def read(self, place: Path) -> dict[str, RawText]:  # type: ignore[override]  # noqa: D102
         files = [place]
         if place.is_dir():
             paths = (file for file in place.rglob("*") if file.name.endswith(_SUFFIXES))
@@ -226,10 +216,6 @@ class WikiText2(Text):
 
     Source: Merity et al. 2016 (arXiv 1609.07843). The URL is the first author's copy; the SHA-256
     is the one that github.com/ml-explore/mlx-data records for the archive of the first publication.
-
-    Args:
-        path: the archive, or a folder into which it was unpacked; None: downloaded.
-        url: another place of the archive.
     """
 
     path: str | None = None
@@ -289,10 +275,6 @@ class Text8(Text):
     Source: Mahoney 2006, mattmahoney.net/dc/textdata. The SHA-256 is the one that many public
     repositories record for the archive; its file has the published MD5
     3bea1919949baf155f99411df5fada7e.
-
-    Args:
-        path: text8.zip, or the unpacked file; None: downloaded.
-        url: another place of the archive.
     """
 
     path: str | None = None

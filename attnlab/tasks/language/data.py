@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -26,6 +26,13 @@ class Rows(NamedTuple):
 
     tokens: np.ndarray  # (N, T) int32
     targets: np.ndarray  # (N, T) int32, `PADDING` where nothing is predicted; one or more per row
+
+    def scored(self) -> ScoredRows:
+        """Return the rows with their K scored places; shorter lists end with `PADDING`."""
+        is_scored = self.targets != PADDING
+        width = max(int(is_scored.sum(axis=1).max()), 1)
+        places = np.argsort(~is_scored, axis=1, kind="stable")[:, :width].astype(np.int32)
+        return ScoredRows(self.tokens, np.take_along_axis(self.targets, places, axis=1), places)
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,14 +57,6 @@ class ScoredRows:
     def at(self, numbers: np.ndarray | slice) -> ScoredRows:
         """Return some of the windows or rows."""
         return ScoredRows(self.tokens[numbers], self.targets[numbers], self.places[numbers])
-
-
-def scored_rows(rows: Rows) -> ScoredRows:
-    """Return rows with their K scored places; shorter lists of places end with `PADDING`."""
-    is_scored = rows.targets != PADDING
-    width = max(int(is_scored.sum(axis=1).max()), 1)
-    places = np.argsort(~is_scored, axis=1, kind="stable")[:, :width].astype(np.int32)
-    return ScoredRows(rows.tokens, np.take_along_axis(rows.targets, places, axis=1), places)
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,19 +128,17 @@ class LanguageData(TaskData):
 
     def counts(self) -> dict[str, int]:
         """Return the number of tokens per part, or of rows."""
-        return {
-            name: len(part.tokens) if isinstance(part, Rows) else len(part)
-            for name, part in self.parts.items()
-        }
+        return {name: next(iter(sizes.values())) for name, sizes in self.describe().items()}
 
-    def describe(self) -> dict[str, Any]:
+    def describe(self) -> dict[str, dict[str, int]]:
         """Return the number of tokens and bytes, or of rows and their tokens, per part."""
-        return {name: _described(part) for name, part in self.parts.items()}
-
-
-def _described(part: Stream | Rows | Tokens) -> dict[str, int]:
-    if isinstance(part, Stream):
-        return {"tokens": len(part), "bytes": part.size}
-    if isinstance(part, Tokens):
-        return {"rows": len(part), "tokens": len(part.tokens)}
-    return {"rows": len(part.tokens), "scored": int((part.targets != PADDING).sum())}
+        sizes = {}
+        for name, part in self.parts.items():
+            if isinstance(part, Stream):
+                sizes[name] = {"tokens": len(part), "bytes": part.size}
+            elif isinstance(part, Tokens):
+                sizes[name] = {"rows": len(part), "tokens": len(part.tokens)}
+            else:
+                scored = int((part.targets != PADDING).sum())
+                sizes[name] = {"rows": len(part.tokens), "scored": scored}
+        return sizes

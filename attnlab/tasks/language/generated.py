@@ -208,13 +208,8 @@ class GeneratedRows(Corpus):
         """Return the accuracy of guessing by the task's rule, such as 1/K: the baseline `guess`."""
         return None
 
-    @property
-    def draws_longer(self) -> bool:
-        """Whether test has longer rows."""
-        return bool(self.longer) and getattr(self, self.longer) is not None
-
     def draw(self, rng: np.random.Generator, rows: int, longer: bool) -> Rows:
-        """Draw rows; `longer` ones only if `draws_longer`."""
+        """Draw rows; `longer` ones only if the setting `self.longer` isn't None."""
         raise NotImplementedError
 
     def lengths(self, rows: Rows) -> np.ndarray | None:
@@ -229,7 +224,7 @@ class GeneratedRows(Corpus):
         """
         test = self._part("test", HELD_OUT, [])
         validation = self._part("validation", HELD_OUT, [test])
-        if self.draws_longer:
+        if self.longer and getattr(self, self.longer) is not None:
             longer = self._part("longer", HELD_OUT, [])
             width = longer.tokens.shape[1] - test.tokens.shape[1]
             wider = (np.pad(array, ((0, 0), (0, width))) for array in test)
@@ -242,13 +237,12 @@ class GeneratedRows(Corpus):
     def _part(self, part: str, size: int, others: Sequence[Rows]) -> Rows:
         """Draw rows that are in no other part."""
         rng = np.random.default_rng((self.seed, *part.encode()))
-        known = [_fingerprints(other.tokens) for other in others]
+        excluded = [np.empty(0, np.uint64), *(_fingerprints(other.tokens) for other in others)]
         chunks: list[Rows] = []
         count = tries = 0
         while count < size:
             chunk = self.draw(rng, _CHUNK, part == "longer")
-            prints = _fingerprints(chunk.tokens)
-            fresh = ~np.isin(prints, np.concatenate([np.empty(0, np.uint64), *known]))
+            fresh = ~np.isin(_fingerprints(chunk.tokens), np.concatenate(excluded))
             chunks.append(Rows(*(array[fresh] for array in chunk)))
             count += int(fresh.sum())
             tries = 0 if fresh.any() else tries + 1
@@ -350,7 +344,7 @@ class Induction(GeneratedRows):
 
     def lengths(self, rows: Rows) -> np.ndarray | None:
         """Return the number of tokens of each row, (N,); None if all rows have the same."""
-        return (rows.targets != PADDING).argmax(axis=1) + 1 if self.draws_longer else None
+        return (rows.targets != PADDING).argmax(axis=1) + 1 if self.test_length else None
 
     def draw(self, rng: np.random.Generator, rows: int, longer: bool) -> Rows:  # noqa: D102
         length = self.test_length if longer and self.test_length else self.length

@@ -53,7 +53,7 @@ class Generator:
                 index, state = self._window(history, max(most // 2, 1))
             count = min(_CHUNK, tokens, np.inf if most is None else most - index)
             uniform = np.zeros((_CHUNK, texts))  # a program of one shape draws any count
-            uniform[:count] = np.stack([each.random(count) for each in generators], axis=1)
+            uniform[:count] = np.stack([random.random(count) for random in generators], axis=1)
             last, numbers = tf.constant(history[:, -1]), (tf.constant(index), tf.constant(count))
             # Small operations, each waiting for the one before: other threads only cost time.
             with tf.experimental.function_executor_type("SINGLE_THREADED_EXECUTOR"):

@@ -37,11 +37,7 @@ KIND = Kind(
             Metric("accuracy", "max", "accuracy", 1, item_test=_TEST, bounds=SHARE),
             Metric("whole_rows", "max", "rows without a fault", bounds=SHARE),
             Metric(
-                "accuracy_longer",
-                "max",
-                "accuracy on longer rows",
-                item_test=_TEST,
-                bounds=SHARE,
+                "accuracy_longer", "max", "accuracy on longer rows", item_test=_TEST, bounds=SHARE
             ),
             Metric("whole_rows_longer", "max", "longer rows without a fault", bounds=SHARE),
         ),

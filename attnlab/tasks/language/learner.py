@@ -15,8 +15,8 @@ from attnlab.tasks.data.tokens import Tokens
 from attnlab.tasks.in_memory import InMemoryLearner, text_settings
 from attnlab.tasks.language.data import ScoredRows, Stream
 from attnlab.tasks.language.generation import Generator
-from attnlab.tasks.language.report import build_report, words_report
-from attnlab.tasks.language.scoring import Scorer
+from attnlab.tasks.language.models.model import Scorer
+from attnlab.tasks.language.report import build_report
 from attnlab.training.batches import BatchPlan, filled_plan
 from attnlab.training.steps import is_faster_with_xla, step_operations
 
@@ -122,14 +122,19 @@ class LanguageLearner(InMemoryLearner):
         return scored, 0.0 if part.unknown else float(part.bytes_of(scored).sum())
 
     def report(self) -> Report:
-        """Score the test part and the baselines, and continue the start of a text as a sample."""
+        """Score the test part and the baselines, and write a sample of a text."""
         self.program.fill_model()
         report = build_report(self._task, "test", self._scorer(self._task.scored_rows("test")))
         if self._stream is None:
             return report
-        text = self._sample()
-        notes = [*report.notes, f"a sample: {' '.join(text.split())}"]
-        details = {**report.details, "sample": text, **self._first_token()}
+        details = {**report.details, "sample": self._sample()}
+        inputs, tokens = self._task.head_inputs(self.model, "test", _MEASURED)
+        with recorded(self.model) as measures:
+            self.model(inputs, training=False)
+        first = [measured(looked, tokens)["first"].mean() for looked in measures.values()]
+        if first:  # the mean of `first` in `head_measures` over all heads and layers
+            details["first_token"] = round(float(np.mean(first)), 5)
+        notes = [*report.notes, f"a sample: {' '.join(details['sample'].split())}"]
         return replace(report, notes=notes, details=details)
 
     def _sample(self) -> str:
@@ -148,17 +153,6 @@ class LanguageLearner(InMemoryLearner):
         inputs, tokens = self._task.head_inputs(self.model, "test", 1)
         assert tokens is not None
         return inputs, tokens
-
-    def _first_token(self) -> dict[str, float]:
-        """Return `first_token`, the mean of `first` in `head_measures` over all heads and layers.
-
-        It is missing if no layer attends.
-        """
-        inputs, tokens = self._task.head_inputs(self.model, "test", _MEASURED)
-        with recorded(self.model) as measures:
-            self.model(inputs, training=False)
-        first = [measured(looked, tokens)["first"].mean() for looked in measures.values()]
-        return {"first_token": round(float(np.mean(first)), 5)} if first else {}
 
     def examples(self) -> dict[str, np.ndarray] | None:
         """Return attention on the start of the test part, and a sample of a text.
@@ -219,11 +213,6 @@ class MaskedWordLearner(LanguageLearner):
         self.program.feed(rows, rows, lengths)
         places = np.arange(len(numbers), dtype=np.int32).reshape(chunk.indices.shape)
         return InMemoryLearner.train(self, BatchPlan(places, chunk.weights), rates, first_step)
-
-    def report(self) -> Report:
-        """Score the words of the test part and the baselines."""
-        self.program.fill_model()
-        return words_report(self._task, "test", self._scorer(self._task.scored_rows("test")))
 
     def examples(self) -> dict[str, np.ndarray] | None:
         """Return attention on the first test row, with its masks; see `LanguageLearner`."""

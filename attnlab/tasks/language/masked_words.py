@@ -16,7 +16,7 @@ from attnlab.tasks.data.tokens import Tokens
 from attnlab.tasks.declaration import Kind, Progress
 from attnlab.tasks.language.baselines import word_baselines
 from attnlab.tasks.language.corpora import Text
-from attnlab.tasks.language.data import PADDING, LanguageData, Rows, ScoredRows, scored_rows
+from attnlab.tasks.language.data import PADDING, LanguageData, Rows, ScoredRows
 from attnlab.tasks.language.kind import MASKED_WORDS
 from attnlab.tasks.language.text.masking import (
     MASK,
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from attnlab.config.sections import Option
     from attnlab.tasks.language.models.masked import Guesses, MaskedWordModel
 
-_MOST_COUNTED = 100_000  # rows of train on which baselines are counted
+_MOST_COUNTED = 100_000  # rows of train on which baselines are counted, at equal distances
 
 
 class MaskedWords(TextTask):
@@ -64,10 +64,7 @@ class MaskedWords(TextTask):
 
     kind: ClassVar[Kind] = MASKED_WORDS
     name = "masked_words"
-    served = (
-        "The keys to the cabinet [MASK] old.",
-        "The keys to the cabinet are old.",
-    )
+    served = ("The keys to the cabinet [MASK] old.", "The keys to the cabinet are old.")
     monitor = ("val_loss", "min")
     data: LanguageData
     width: int
@@ -86,13 +83,8 @@ class MaskedWords(TextTask):
         max_length: int = 128,
     ) -> None:
         self.corpus, self.cache = corpus, Path(cache).expanduser()
-        self.text: dict[str, Any] = {
-            "tokenizer": tokenizer,
-            "vocabulary": vocabulary,
-            "min_count": min_count,
-            "lowercase": lowercase,
-            "max_length": max_length,
-        }
+        self.text = {"tokenizer": tokenizer, "vocabulary": vocabulary, "min_count": min_count}
+        self.text |= {"lowercase": lowercase, "max_length": max_length}
 
     @property
     def mask(self) -> int:
@@ -100,24 +92,16 @@ class MaskedWords(TextTask):
         return self.tokenizer.size
 
     def load(self, seed: int = 0, progress: Progress | None = None) -> LanguageData:
-        """Find the corpus, tokenize its texts, and choose words to predict.
-
-        Raises:
-            RequestError: the corpus is missing, damaged or too small.
-        """
+        """Find the corpus, tokenize its texts, and choose words to predict."""
         self.corpus.open(self.cache, progress)
         by_line = self.corpus.has_documents_by_line
         kind, most = self.text["tokenizer"], self.text["max_length"]
 
         def fit() -> Tokenizer:
             blocks = fitted_blocks(self.corpus, kind)
-            return Tokenizer.fit(
-                (text for block in blocks for text in documents_of(block, by_line)),
-                kind=kind,
-                size=self.text["vocabulary"],
-                min_count=self.text["min_count"],
-                lowercase=self.text["lowercase"],
-            )
+            texts = (text for block in blocks for text in documents_of(block, by_line))
+            settings = {name: self.text[name] for name in ("min_count", "lowercase")}
+            return Tokenizer.fit(texts, kind=kind, size=self.text["vocabulary"], **settings)
 
         def encode(tokenizer: Tokenizer, block: Any) -> Any:
             return encode_documents(tokenizer, [*documents_of(block, by_line)], most)
@@ -159,13 +143,10 @@ class MaskedWords(TextTask):
         """Return the rows of validation or test, with the words to predict."""
         rows = self.data.parts[part]
         assert isinstance(rows, Rows)
-        return scored_rows(rows)
+        return rows.scored()
 
     def baselines(self, part: str) -> dict[str, tuple[np.ndarray, np.ndarray]]:
-        """Return the words that baselines predict, and their losses; see `word_baselines`.
-
-        They are counted on at most 100,000 rows of train, at equal distances.
-        """
+        """Return the words that baselines predict, and their losses; see `word_baselines`."""
         train = self.data.parts["train"]
         assert isinstance(train, Tokens)
         count = min(len(train), _MOST_COUNTED)
@@ -173,15 +154,10 @@ class MaskedWords(TextTask):
         return word_baselines(rows, self.scored_rows(part), self.tokenizer.size)
 
     def build(self, attention: Callable[..., Attention], model: Option) -> MaskedWordModel:
-        """Build the model with random weights: rows (B, S) to logits (B, S, V).
-
-        Raises:
-            RequestError: there is no such model for this task, or its parts don't fit.
-        """
+        """Build the model with random weights: rows (B, S) to logits (B, S, V)."""
         return self._build(attention, model, self.tokenizer.size, self.width)
 
-    def check(self, attention: Callable[..., Attention], model: Option) -> None:
-        """Raise the errors of `build` that don't depend on the corpus."""
+    def check(self, attention: Callable[..., Attention], model: Option) -> None:  # noqa: D102
         self._build(attention, model, 8, 4)
 
     def _build(
@@ -192,10 +168,9 @@ class MaskedWords(TextTask):
         from attnlab.tasks.language.models.masked import MaskedWordModel
 
         settings = dict(model.settings)
-        layers = self_attention(attention, settings)
+        settings["attention"] = self_attention(attention, settings)
         sizes = {"vocabulary": words + 1, "most": max(width, self.text["max_length"])}
-        encoder = TextEncoder(attention=layers, name="encoder", **sizes, **settings)
-        built = MaskedWordModel(encoder=encoder)
+        built = MaskedWordModel(encoder=TextEncoder(name="encoder", **sizes, **settings))
         built.build((None, width))
         return built
 
@@ -216,16 +191,12 @@ class MaskedWords(TextTask):
         return tf.reduce_sum(losses * is_valid, axis=1) / tf.maximum(counts, 1.0)
 
     def evaluate(self, model: keras.Model, part: str = "test", **settings: Any) -> Report:
-        """Fill in the words of a part, and score them and the baselines.
-
-        Raises:
-            RequestError: the run has no such part.
-        """
+        """Fill in the words of a part, and score them and the baselines."""
         require_part(["validation", "test"], part)
-        from attnlab.tasks.language.report import words_report
-        from attnlab.tasks.language.scoring import Scorer
+        from attnlab.tasks.language.models.model import Scorer
+        from attnlab.tasks.language.report import build_report
 
-        return words_report(self, part, Scorer(model)(self.scored_rows(part)))
+        return build_report(self, part, Scorer(model)(self.scored_rows(part)))
 
     def head_inputs(  # noqa: D102
         self, model: Any, part: str, count: int
@@ -302,11 +273,7 @@ class MaskedWords(TextTask):
         return best_words(self.tokenizer, logits, count)
 
     def serve(self, model: keras.Model, inputs: Any = None, **settings: Any) -> np.ndarray:
-        """Fill in the masks of N texts, (N,) or a column; returns the texts (N,).
-
-        Raises:
-            RequestError: there are no texts, or one has no mask.
-        """
+        """Fill in the masks of N texts, (N,) or a column; returns the texts (N,)."""
         if inputs is None:
             raise RequestError(f"inputs: expected a list of texts with {MASK}, got none.")
         texts = [str(text) for text in np.asarray(inputs).reshape(-1)]
@@ -317,9 +284,5 @@ class MaskedWords(TextTask):
         self.save_text(folder, width=self.width)
 
     def load_from(self, folder: Path) -> None:
-        """Read what `save` wrote, so that words can be filled in without the corpus.
-
-        Raises:
-            RequestError: a file is missing, damaged, or of other settings.
-        """
+        """Read what `save` wrote, so that words can be filled in without the corpus."""
         self.width = self.read_text(folder, lambda content: int(content["width"]))

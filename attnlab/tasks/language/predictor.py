@@ -8,13 +8,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from attnlab.errors import RequestError
-from attnlab.tasks.language.text.writing import Writer
 from attnlab.tasks.predictor import Inputs, Predictor, Request, Setting
 
 if TYPE_CHECKING:
+    from attnlab.tasks.language.text.vocabulary import Vocabulary
     from attnlab.views.records import Figure
 
 _SHOWN = 48  # most tokens on a map of attention
+_WINDOW = 32  # tokens before a new one that can change how it is written
+_LONGEST = 4  # tokens of one byte that a character has at most
+_INCOMPLETE = "\ufffd"
 
 
 class GeneratePredictor(Predictor):
@@ -48,23 +51,19 @@ class GeneratePredictor(Predictor):
         Setting("number", "Continuations per prompt.", (1, 1000), 1, metavar="N"),
         Setting("stop", "End a text before TEXT; may be repeated.", metavar="TEXT", repeated=True),
     )
-    figure = Setting(
-        "attention",
-        "Draw where each token of one text looks, a map per layer and head.",
-    )
+    figure = Setting("attention", "Draw where each token of one text looks, by layer and head.")
     noun = "prompt"
 
     def __init__(
         self,
         request: Request,
         *,
-        tokens: int,
         temperature: float,
         top_k: int | None,
         top_p: float | None,
-        seed: int,
         number: int,
         stop: Sequence[str],
+        **size: int,
     ) -> None:
         # Temperatures below 1e-6 are lost in rounding.
         if not (temperature == 0 or 1e-6 <= temperature < math.inf):
@@ -79,7 +78,7 @@ class GeneratePredictor(Predictor):
         if "" in stop:
             raise RequestError("--stop: expected a text, got none.")
         self._sampling = {"temperature": temperature, "top_k": top_k, "top_p": top_p}
-        self._size = {"texts": number, "tokens": tokens, "seed": seed}
+        self._size = {"texts": number, **size}  # and `tokens`, `seed`
         self._stops = stop
         super().__init__(request)
 
@@ -105,21 +104,14 @@ class GeneratePredictor(Predictor):
             writers = [Writer(vocabulary, tokens, self._stops) for _ in range(self._size["texts"])]
             self._show(prompt)
             for step in generator.continued(tokens, **self._size):
-                pieces = [
-                    writer.add(int(token)) for writer, token in zip(writers, step, strict=True)
-                ]
+                pieces = [writer.add(int(t)) for writer, t in zip(writers, step, strict=True)]
                 self._show(pieces[0])
                 if all(writer.stopped for writer in writers):
                     break
-            ends = [writer.end() for writer in writers]
-            self._show(ends[0])
+            self._show([writer.end() for writer in writers][0])
             texts = [
-                {
-                    "text": writer.text,
-                    "stopped": writer.stopped,
-                    "tokens": vocabulary.labels(writer.tokens),
-                }
-                for writer in writers
+                {"text": w.text, "stopped": w.stopped, "tokens": vocabulary.labels(w.tokens)}
+                for w in writers
             ]
             yield {"prompt": prompt, "texts": texts}
 
@@ -154,6 +146,68 @@ class GeneratePredictor(Predictor):
         weights = np.stack([layer.weights[0] for layer in layers.values()])
         title = f"{run_title(self.trained.config.names)}: attention, epoch {self.trained.epoch}"
         return text_figure(weights, vocabulary.labels(tokens), title)
+
+
+class Writer:
+    """Writes the continuation of a prompt as it grows.
+
+    A character of several tokens is written with the last one. What might be the beginning of a
+    stop is held back until that is decided.
+
+    Args:
+        vocabulary: converts tokens to text.
+        prompt: the tokens before; with words, they decide whether a space follows.
+        stops: texts that end the continuation, none of them empty; none of them is written.
+
+    Attributes:
+        text: what is written so far.
+        tokens: the tokens so far, also those of a stop.
+        stopped: whether a stop has been found; further tokens are ignored then.
+    """
+
+    def __init__(
+        self, vocabulary: Vocabulary, prompt: Sequence[int], stops: Sequence[str] = ()
+    ) -> None:
+        self._vocabulary, self._stops = vocabulary, stops
+        self._window, self._new = list(prompt[-_WINDOW:]), list[int]()
+        self._held = ""  # decoded, not yet written
+        self.text, self.tokens, self.stopped = "", list[int](), False
+
+    def add(self, token: int) -> str:
+        """Add a token and return the text that can be written now."""
+        if self.stopped:
+            return ""
+        self.tokens.append(token)
+        self._new.append(token)
+        text = self._decoded()
+        if text.endswith(_INCOMPLETE) and len(self._new) < _LONGEST:
+            return ""
+        self._held += text
+        self._window, self._new = [*self._window, *self._new][-_WINDOW:], []
+        return self._write(last=False)
+
+    def end(self) -> str:
+        """Return the text that was held back; no token follows."""
+        if not self.stopped:
+            self._held += self._decoded()
+        return self._write(last=True)
+
+    def _decoded(self) -> str:
+        """Return the text of the new tokens."""
+        decode = self._vocabulary.decode
+        return decode([*self._window, *self._new])[len(decode(self._window)) :]
+
+    def _write(self, last: bool) -> str:
+        """Move the text up to a stop, or to what may be the start of one, from held to written."""
+        held, end = self._held, len(self._held)
+        if places := [place for stop in self._stops if (place := held.find(stop)) >= 0]:
+            self.stopped, end = True, min(places)
+        elif not last:
+            starts = (stop[:size] for stop in self._stops for size in range(1, len(stop)))
+            end -= max((len(start) for start in starts if held.endswith(start)), default=0)
+        self._held = "" if self.stopped else held[end:]
+        self.text += held[:end]
+        return held[:end]
 
 
 class FillPredictor(Predictor):

@@ -17,22 +17,22 @@ from attnlab.tasks.language.kind import KIND, MASKED_WORDS
 from attnlab.text.cleaning import shortened
 
 if TYPE_CHECKING:
-    from attnlab.tasks.language.scoring import Scores
+    from attnlab.tasks.language.models.model import Scores
 
 Measures = dict[str, float | None]
 _ORDER = 7
 _KNESER_NEY = f"kneser_ney_{_ORDER}"
 _CHARACTERS = 60  # of a window in predictions.csv
 _AROUND = 8  # tokens on each side of an answer in predictions.csv
-_MOST_POSITIONS = 256  # of the loss by position
 
 
 def build_report(task: Any, part: str, scores: Scores, stride: int | None = None) -> Report:
-    """Score the predictions of a language model for a part, and the baselines."""
+    """Compare the predictions of a model for a part with those of the baselines."""
     stream = task.data.parts[part]
     if isinstance(stream, Stream):
         return _text_report(task, part, stream, scores, stride)
-    return _rows_report(task, part, scores)
+    report = _words_report if task.kind is MASKED_WORDS else _rows_report
+    return report(task, part, scores)
 
 
 # Texts
@@ -74,23 +74,19 @@ def _text_report(
             f"{stream.unknown:,} of {count:,} predicted tokens ({stream.unknown / count:.1%}) are "
             "unknown. What they stand for has no cost, so there are no bits per byte."
         )
-    errors = {name: (values[metric] or math.inf) - perfect for name, values in baselines.items()}
-    best = min(reversed(errors), key=lambda name: errors[name])
-    error = (metrics[metric] or math.inf) - perfect
-    skills: Measures = {name: 1.0 - error / other for name, other in errors.items()}
     scored = task.scored_rows(part, stride)
-    return Report(
-        metrics=metrics,
-        baselines=baselines,
-        best_baseline=best,
-        skill=skills[best],
-        notes=notes,
-        predictions=_windows(task, scored, stream, scores),
-        units=units,
-        metric=metric,
-        skills=skills,
-        details=by_position(scored, scores),
-    )
+    texts = (task.vocabulary.decode(row) for row in scored.tokens[:, : _CHARACTERS // 2].tolist())
+    columns = {
+        "window": np.arange(len(scored.tokens)),
+        "text": np.array(
+            [" ".join(shortened(text, _CHARACTERS).split()) for text in texts], object
+        ),
+        "tokens": scored.has_target.sum(axis=1),
+        "bytes": np.round(stream.bytes_of(scored), 3),
+        "nats": np.round(scores.losses.sum(axis=1, dtype=np.float64), 6),
+    }
+    compared = _compared(metrics, baselines, metric, perfect)
+    return Report(**compared, notes=notes, predictions=columns, units=units)
 
 
 def _text_measures(nats: float, part: Stream, words: int) -> Measures:
@@ -109,35 +105,6 @@ def _text_measures(nats: float, part: Stream, words: int) -> Measures:
     return measures
 
 
-def _windows(
-    task: Any, scored: ScoredRows, stream: Stream, scores: Scores
-) -> dict[str, np.ndarray]:
-    """Return a row per window: the start of its text, its targets, their bytes and nats."""
-    first = scored.tokens[:, : _CHARACTERS // 2].tolist()
-    texts = [shortened(task.vocabulary.decode(tokens), _CHARACTERS) for tokens in first]
-    return {
-        "window": np.arange(len(texts)),
-        "text": np.array([" ".join(text.split()) for text in texts], object),
-        "tokens": scored.has_target.sum(axis=1),
-        "bytes": np.round(stream.bytes_of(scored), 3),
-        "nats": np.round(scores.losses.sum(axis=1, dtype=np.float64), 6),
-    }
-
-
-def by_position(scored: ScoredRows, scores: Scores) -> dict[str, list[Any]]:
-    """Return `by_position`, the mean loss at places of a window, and `tokens_before` each place.
-
-    There are at most 256 places, at equal distances.
-    """
-    width = int(scored.places.max()) + 1
-    places = scored.places[scored.has_target]
-    sums = np.bincount(places, scores.losses[scored.has_target].astype(np.float64), width)
-    means = sums / np.maximum(np.bincount(places, minlength=width), 1)
-    chosen = np.linspace(0, width - 1, min(width, _MOST_POSITIONS)).astype(int)
-    losses = [round(float(mean), 5) for mean in means[chosen]]
-    return {"by_position": losses, "tokens_before": (chosen + 1).tolist()}
-
-
 # Rows
 
 
@@ -151,7 +118,8 @@ def _rows_report(task: Any, part: str, scores: Scores) -> Report:
     assert isinstance(train, Rows)
     has_target = scored.has_target
     right = scores.tokens == scored.targets
-    lengths, trained = task.lengths(part), task.lengths("train")
+    corpus = task.corpus
+    lengths, trained = (corpus.lengths(corpus.parts[name]) for name in (part, "train"))
     longer = np.zeros(len(has_target), bool)
     if lengths is not None and trained is not None:
         longer = lengths > trained.max()
@@ -165,8 +133,8 @@ def _rows_report(task: Any, part: str, scores: Scores) -> Report:
             metrics[f"accuracy{suffix}"] = float(right[some].mean())
             metrics[f"whole_rows{suffix}"] = float(whole.mean())
             baselines["usual"][f"accuracy{suffix}"] = float(np.mean(scored.targets[some] == usual))
-            baselines["guess"][f"accuracy{suffix}"] = task.chance
-    if task.chance is None:
+            baselines["guess"][f"accuracy{suffix}"] = corpus.chance
+    if corpus.chance is None:
         del baselines["guess"]
     short = has_target & ~longer[:, None]
     names = np.array(task.vocabulary.labels(range(task.vocabulary.size)), object)
@@ -174,18 +142,13 @@ def _rows_report(task: Any, part: str, scores: Scores) -> Report:
     columns = answer_columns(scored, scores, names)
     if longer.any():
         columns["longer"] = longer[columns["row"]].astype(int)
-    return _answers_report(
-        metrics,
-        baselines,
-        columns,
-        notes=[*task.data.notes],
-        details={}
-        if lengths is None
-        else {"by_length": by_length(has_target, right, lengths, longer)},
-    )
+    details = {}
+    if lengths is not None:
+        details["by_length"] = by_length(has_target, right, lengths, longer)
+    return _answers_report(task, metrics, baselines, columns, details)
 
 
-def words_report(task: Any, part: str, scores: Scores) -> Report:
+def _words_report(task: Any, part: str, scores: Scores) -> Report:
     """Score the predictions for masked words of a part, and the baselines; see `_rows_report`."""
     scored = task.scored_rows(part)
     targets = scored.targets[scored.has_target]
@@ -201,33 +164,47 @@ def words_report(task: Any, part: str, scores: Scores) -> Report:
         baselines[name] = measures(words, losses)
         columns[name] = task.names[words]
     metrics = measures(scores.tokens[scored.has_target], scores.losses[scored.has_target])
-    return _answers_report(metrics, baselines, columns, notes=[*task.data.notes], details={})
+    return _answers_report(task, metrics, baselines, columns, {})
 
 
 def _answers_report(
+    task: Any,
     metrics: Measures,
     baselines: Mapping[str, Measures],
     columns: dict[str, np.ndarray],
-    *,
-    notes: list[str],
     details: dict[str, Any],
 ) -> Report:
-    best = max(reversed([*baselines]), key=lambda name: baselines[name]["accuracy"] or 0.0)
-    errors = {name: 1.0 - (scores["accuracy"] or 0.0) for name, scores in baselines.items()}
-    error = 1.0 - (metrics["accuracy"] or 0.0)
-    skills = {name: 1.0 - error / other if other else None for name, other in errors.items()}
     return Report(
-        metrics=metrics,
-        baselines=dict(baselines),
-        best_baseline=best,
-        skill=skills[best],
-        notes=notes,
+        **_compared(metrics, baselines, "accuracy", 1.0),
+        notes=[*task.data.notes],
         predictions=columns,
         units="shares of the answers",
-        metric="accuracy",
-        skills=skills,
         details=details,
     )
+
+
+def _compared(
+    metrics: Measures, baselines: Mapping[str, Measures], metric: str, perfect: float
+) -> dict[str, Any]:
+    """Return the fields of a report that follow from a metric and its perfect value."""
+
+    def error(measures: Measures) -> float:
+        value = measures[metric]
+        return math.inf if value is None else abs(value - perfect)
+
+    errors = {name: error(measures) for name, measures in baselines.items()}
+    best = min(reversed(errors), key=lambda name: errors[name])
+    skills = {
+        name: 1.0 - error(metrics) / other if other else None for name, other in errors.items()
+    }
+    return {
+        "metrics": metrics,
+        "baselines": dict(baselines),
+        "best_baseline": best,
+        "skill": skills[best],
+        "skills": skills,
+        "metric": metric,
+    }
 
 
 def answer_columns(scored: ScoredRows, scores: Scores, names: np.ndarray) -> dict[str, np.ndarray]:

@@ -1,4 +1,4 @@
-"""Views of language models and masked words: learning, positions, answers, samples, attention."""
+"""Views of language models and masked words: learning, lengths, answers, samples, attention."""
 
 from __future__ import annotations
 
@@ -61,27 +61,17 @@ _NOTE = "Each row is a token; columns are the tokens that it looks at. ↵ is a 
 _START_NOTE = (
     "The first 8 tokens of each text are those of the test part; the model drew the others."
 )
-_ANSWERS = ("text", "answer", "prediction", "right", "p_answer")
 
 
 # Figures
 
 
 def figures(run: RunDirectory, metrics: Mapping[str, Any]) -> dict[str, Figure]:
-    """Return the figures of a run by file name.
-
-    Raises:
-        RequestError: A file of the run is missing or damaged.
-        KeyError: Something is missing in one of them.
-    """
+    """Return the figures of a run by file name; see `Views`."""
     result = result_line(metrics, _kind(metrics), "loss")
     learning = learning_figure(run.history.read(), metrics, _PANELS, result)
     panels = [_with_baselines(panel, metrics) for panel in learning.grids[0].rows[0]]
     drawn = {"loss.png": figure(learning.title, learning.subtitle, [panels], learning.size)}
-    if "by_position" in metrics:
-        position = _positions([Curve("mean", metrics["by_position"])], metrics["tokens_before"])
-        title = f"{run_title(metrics)}: loss by position"
-        drawn["position.png"] = figure(title, result, [[position]], (7.0, 4.0))
     if lengths := metrics.get("by_length"):
         title = f"{run_title(metrics)}: results by length"
         curves = [
@@ -119,12 +109,6 @@ def _with_baselines(panel: Record, metrics: Mapping[str, Any]) -> Record:
     return replace(panel, marks=[*panel.marks, *marks])
 
 
-def _positions(curves: Sequence[Curve], tokens_before: Sequence[int]) -> Curves:
-    """Return a chart of mean test losses at places of a window."""
-    axes = "tokens before the predicted one in the window", "test loss (nats per token)"
-    return Curves("", *axes, tokens_before, curves, legend="none")
-
-
 def _length_chart(
     lengths: Sequence[int], curves: Sequence[Curve], by_length: Mapping[str, Any]
 ) -> Curves:
@@ -148,16 +132,6 @@ def text_figure(weights: np.ndarray, labels: Sequence[str], title: str) -> Figur
 # On a page
 
 
-def position_records(runs: Sequence[ReportedRun]) -> list[Record]:
-    """Return charts of the loss by position, one per length of windows."""
-    charts: dict[tuple[int, ...], list[Curve]] = {}
-    for run in runs:
-        if "by_position" in run.metrics:
-            curve = Curve(run.label, run.metrics["by_position"], run.colour)
-            charts.setdefault(tuple(run.metrics["tokens_before"]), []).append(curve)
-    return [_positions(curves, places) for places, curves in charts.items()]
-
-
 def length_records(runs: Sequence[ReportedRun]) -> list[Record]:
     """Return the accuracy by length of all runs of tasks with rows of several lengths."""
     tables = [(run, run.metrics["by_length"]) for run in runs if "by_length" in run.metrics]
@@ -175,10 +149,9 @@ def length_records(runs: Sequence[ReportedRun]) -> list[Record]:
 def answer_records(runs: Sequence[ReportedRun]) -> list[Record]:
     """Return a table of answers: those with the smallest probability, and some others."""
     runs = [run for run in runs if run.metrics.get("metric") == "accuracy"]
+    names = ("text", "answer", "prediction", "right", "p_answer")
     tables, texts = of_same_items(
-        runs,
-        lambda run: read_items(run, _kind(run.metrics), _ANSWERS),
-        lambda _: ("text", "answer"),
+        runs, lambda run: read_items(run, _kind(run.metrics), names), lambda _: names[:2]
     )
     if not tables:
         return texts
@@ -195,18 +168,17 @@ def answer_records(runs: Sequence[ReportedRun]) -> list[Record]:
 
 def sample_records(runs: Sequence[ReportedRun]) -> list[Record]:
     """Return what the model of each run on texts writes, epoch by epoch."""
+
+    def samples(run: ReportedRun) -> list[Record]:
+        recorded = _recorded(run)
+        notes = run.epochs(recorded.epochs).notes
+        texts = (" ".join(str(recorded.at(epoch)["sample"]).split()) for epoch in recorded.epochs)
+        rows = [[*map(str, row)] for row in zip(recorded.epochs, texts, notes, strict=True)]
+        table = Table("", ["epoch", "text", "validation"], rows, words=3, prose=True)
+        return [Text(_START_NOTE, "note"), table]
+
     runs = [run for run in runs if "sample" in run.metrics]
-    return [*records_by_run(runs, _samples, "Samples", named=len(runs) > 1)]
-
-
-def _samples(run: ReportedRun) -> list[Record]:
-    recorded = _recorded(run)
-    rows = [
-        [str(epoch), " ".join(str(recorded.at(epoch)["sample"]).split()), note]
-        for epoch, note in zip(recorded.epochs, run.epochs(recorded.epochs).notes, strict=True)
-    ]
-    table = Table("", ["epoch", "text", "validation"], rows, words=3, prose=True)
-    return [Text(_START_NOTE, "note"), table]
+    return [*records_by_run(runs, samples, "Samples", named=len(runs) > 1)]
 
 
 def attention_records(runs: Sequence[ReportedRun]) -> list[Record]:
@@ -236,7 +208,6 @@ def _recorded(run: ReportedRun) -> Recorded:
 VIEWS = Views(
     figures,
     {
-        "Positions": position_records,
         "Lengths": length_records,
         "Answers": answer_records,
         "Samples": sample_records,

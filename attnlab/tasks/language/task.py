@@ -15,7 +15,7 @@ from attnlab.tasks.base import Report, Task, require_part
 from attnlab.tasks.data.corpus import digest_of
 from attnlab.tasks.declaration import Kind, Progress
 from attnlab.tasks.language.corpora import Text
-from attnlab.tasks.language.data import PADDING, LanguageData, Rows, ScoredRows, Stream, scored_rows
+from attnlab.tasks.language.data import PADDING, LanguageData, Rows, ScoredRows, Stream
 from attnlab.tasks.language.generated import GeneratedRows
 from attnlab.tasks.language.kind import KIND
 from attnlab.tasks.language.text.reading import encode_stream, fit_stream, tokenize
@@ -70,11 +70,7 @@ class LanguageTask(Task):
         self._text = {"kind": tokenizer, "size": vocabulary, "min_count": min_count}
 
     def load(self, seed: int = 0, progress: Progress | None = None) -> LanguageData:
-        """Find the corpus, fit a tokenizer on its train part, and convert all parts to tokens.
-
-        Raises:
-            RequestError: the corpus is missing, damaged or too small.
-        """
+        """Find the corpus, fit a tokenizer on its train part, and convert all parts to tokens."""
         self.corpus.open(self.cache, progress)
         if isinstance(self.corpus, GeneratedRows):
             parts: Mapping[str, Any] = self.corpus.parts
@@ -115,20 +111,8 @@ class LanguageTask(Task):
             raise RequestError(
                 f"data={corpus.name}: expected different tokens in train, got a single one."
             )
-        return {
-            name: Stream(part.tokens, vocabulary, len(corpus.parts[name]))
-            for name, part in parts.items()
-        }
-
-    @property
-    def chance(self) -> float | None:
-        """Return the accuracy of guessing in a generated task; None for texts."""
-        return self.corpus.chance if isinstance(self.corpus, GeneratedRows) else None
-
-    def lengths(self, part: str) -> np.ndarray | None:
-        """Return the length of each row of a part by which results are reported; None: by none."""
-        corpus = self.corpus
-        return corpus.lengths(corpus.parts[part]) if isinstance(corpus, GeneratedRows) else None
+        texts = corpus.parts
+        return {n: Stream(part.tokens, vocabulary, len(texts[n])) for n, part in parts.items()}
 
     @property
     def windows_per_epoch(self) -> int:
@@ -136,11 +120,7 @@ class LanguageTask(Task):
         return self.windows or max(self.data.counts()["train"] // self.context, 1)
 
     def scored_rows(self, part: str, stride: int | None = None) -> ScoredRows:
-        """Return the windows or rows of a part, with the places that are scored.
-
-        Raises:
-            RequestError: rows have no stride, or it is larger than a window.
-        """
+        """Return the windows or rows of a part, with the places that are scored."""
         data = self.data.parts[part]
         if isinstance(data, Stream):
             if stride is not None and stride > self.context:
@@ -152,24 +132,21 @@ class LanguageTask(Task):
         if stride is not None:
             raise RequestError(f"--stride: data={self.data.name} has rows, not windows of a text.")
         assert isinstance(data, Rows)
-        return scored_rows(data)
+        return data.scored()
 
     def build(self, attention: Callable[..., Attention], model: Option) -> LanguageModel:
-        """Build the model with random weights: tokens (B, T) to logits (B, T, V).
-
-        Raises:
-            RequestError: there is no such model for this task, or its parts don't fit.
-        """
+        """Build the model with random weights: tokens (B, T) to logits (B, T, V)."""
         train = self.data.parts["train"] if hasattr(self, "data") else None
-        answers = scored_rows(train).targets.shape[1] if isinstance(train, Rows) else 0
-        sizes = {"vocabulary": self.vocabulary.size, "context": self.context, "asked": answers}
-        return self._build(attention, model, sizes)
+        answers = train.scored().targets.shape[1] if isinstance(train, Rows) else 0
+        sizes = {"vocabulary": self.vocabulary.size, "context": self.context}
+        return self._build(attention, model, **sizes, asked=answers)
 
     def check(self, attention: Callable[..., Attention], model: Option) -> None:
         """Raise the errors of `build` without a corpus, and those of settings without effect."""
         if isinstance(self.corpus, GeneratedRows):
-            tokenizer, vocabulary, min_count = self._text.values()
-            values = {"tokenizer": tokenizer, "vocabulary": vocabulary, "min_count": min_count}
+            values = dict(
+                zip(("tokenizer", "vocabulary", "min_count"), self._text.values(), strict=True)
+            )
             values |= {"context": self.context, "windows": self.windows}
             defaults = inspect.signature(LanguageTask).parameters
             for name, value in values.items():
@@ -178,15 +155,14 @@ class LanguageTask(Task):
                         f"task.{name}={value}: it has no effect with data={self.corpus.name}, "
                         "whose rows are made of symbols."
                     )
-        self._build(attention, model, {"vocabulary": 8, "context": 4})
+        self._build(attention, model, vocabulary=8, context=4)
 
     def _build(
-        self, attention: Callable[..., Attention], model: Option, sizes: Mapping[str, int]
+        self, attention: Callable[..., Attention], model: Option, **sizes: int
     ) -> LanguageModel:
         shape = (None, sizes["context"])
-        return build_model(
-            KIND.models.classes, model.name, model.settings, attention, shape, **sizes
-        )
+        classes = KIND.models.classes
+        return build_model(classes, model.name, model.settings, attention, shape, **sizes)
 
     @staticmethod
     def loss(target: tf.Tensor, logits: tf.Tensor) -> tf.Tensor:
@@ -203,14 +179,10 @@ class LanguageTask(Task):
         return tf.reduce_sum(losses * is_scored, axis=1) / tf.reduce_sum(is_scored, axis=1)
 
     def evaluate(self, model: keras.Model, part: str = "test", stride: int | None = None) -> Report:
-        """Score a part and the baselines; `stride` is that of the windows.
-
-        Raises:
-            RequestError: the run has no such part.
-        """
+        """Score a part and the baselines; `stride` is that of the windows."""
         require_part([*self.data.parts], part)
+        from attnlab.tasks.language.models.model import Scorer
         from attnlab.tasks.language.report import build_report
-        from attnlab.tasks.language.scoring import Scorer
 
         return build_report(self, part, Scorer(model)(self.scored_rows(part, stride)), stride)
 
@@ -224,11 +196,7 @@ class LanguageTask(Task):
         return scored.tokens, np.where(is_read, scored.tokens, PADDING)
 
     def serve(self, model: keras.Model, inputs: Any = None, **settings: Any) -> np.ndarray:
-        """Return N prompts, (N,) or a column, each with the most probable next token, (N,).
-
-        Raises:
-            RequestError: there is no prompt, or the vocabulary lacks a part of one.
-        """
+        """Return N prompts, (N,) or a column, each with the most probable next token, (N,)."""
         if inputs is None:
             raise RequestError("inputs: expected a list of prompts, got none.")
         texts = []
@@ -240,20 +208,16 @@ class LanguageTask(Task):
 
     def save(self, folder: Path) -> None:
         """Write the vocabulary, and the sizes on which the model depends."""
-        sizes: dict[str, Any] = {"context": self.context}
-        if isinstance(self.vocabulary, TextVocabulary):
+        sizes: dict[str, Any] = {"text": self._text, "context": self.context}
+        if isinstance(self.vocabulary, Symbols):
+            sizes["symbols"] = self.vocabulary.names
+        else:
             self.vocabulary.tokenizer.save(folder / _TOKENIZER)
             sizes["has_unknown"] = self.vocabulary.has_unknown
-        elif isinstance(self.vocabulary, Symbols):
-            sizes["symbols"] = self.vocabulary.names
-        write_json(folder / _FILE, {"text": self._text, **sizes})
+        write_json(folder / _FILE, sizes)
 
     def load_from(self, folder: Path) -> None:
-        """Read what `save` wrote, so that texts can be continued without the corpus.
-
-        Raises:
-            RequestError: a file is missing, damaged, or of other settings.
-        """
+        """Read what `save` wrote, so that texts can be continued without the corpus."""
 
         def read(content: Mapping[str, Any]) -> tuple[Any, tuple]:
             names = [str(name) for name in content.get("symbols") or ()]

@@ -87,15 +87,11 @@ def test_a_long_prompt_is_read_at_its_end_and_an_empty_one_starts_a_line(trained
     [
         (("The ~",), "PROMPT: expected tokens of the model"),
         (("The", "--top-p", "0"), "--top-p: expected more than 0 and at most 1, got 0.0"),
-        (("The", "--top-p", "nan"), "--top-p: expected more than 0 and at most 1, got nan"),
-        (("The", "--temperature", "-1"), "--temperature: expected 0, or 1e-6 or more, got -1.0"),
         (("The", "--temperature", "nan"), "--temperature: expected 0, or 1e-6 or more, got nan"),
         (("The", "--temperature", "1e-307"), "--temperature: expected 0, or 1e-6 or more"),
         (("The", "--temperature", "0", "--top-k", "3"), "--temperature=0: takes the most"),
-        (("The", "--temperature", "0", "--number", "2"), "--temperature=0: takes the most"),
         (("The", "--stop", ""), "--stop: expected a text, got none"),
         (("The", "--top-k", "0"), "--top-k"),
-        (("The", "--tokens", "0"), "--tokens"),
     ],
 )
 def test_bad_requests_get_a_sentence(trained, arguments, message):

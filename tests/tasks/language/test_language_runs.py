@@ -18,16 +18,14 @@ from attnlab.records.run_directory import RunDirectory
 from attnlab.run.loading import TrainedRun
 from attnlab.sweeps.composer import configuration
 from attnlab.tasks.declaration import NoItemTest
-from attnlab.tasks.language.data import ScoredRows
 from attnlab.tasks.language.generated import Reversal
 from attnlab.tasks.language.learner import LanguageLearner
-from attnlab.tasks.language.report import build_report, by_position, item_test
-from attnlab.tasks.language.scoring import Scorer, Scores
+from attnlab.tasks.language.models.model import Scorer
+from attnlab.tasks.language.report import build_report, item_test
 from attnlab.tasks.language.shown import (
     attention_records,
     figures,
     length_records,
-    position_records,
     sample_records,
 )
 
@@ -64,10 +62,6 @@ def test_scores_are_those_of_the_definitions():
     )
     assert report.predictions["nats"].sum() == pytest.approx(nats, rel=1e-5)
     assert report.predictions["bytes"].sum() == pytest.approx(count)
-    positions = np.mean(losses[0::8]), np.mean(losses[7::8])
-    assert (report.details["by_position"][0], report.details["by_position"][7]) == pytest.approx(
-        positions, abs=1e-4
-    )
     unigram = np.bincount(task.data.parts["train"].tokens(), minlength=task.vocabulary.size) + 1.0
     expected = -np.log2(unigram / unigram.sum())[tokens[1:]].mean()
     assert report.baselines["unigram"]["bits_per_byte"] == pytest.approx(expected)
@@ -81,10 +75,8 @@ def test_validation_scores_some_windows_of_a_long_text(monkeypatch):
     model = small_model(vocabulary=task.vocabulary.size, context=8)
     learner = LanguageLearner(configuration(list(TINY)), task, model)
     found, report = learner.validate(1), task.evaluate(learner.model, "validation")
-    every, windows = (
-        report.predictions,
-        np.arange(5) * 25 // 5,
-    )  # 200 characters, the last one alone
+    # 200 characters, the last one alone
+    every, windows = report.predictions, np.arange(5) * 25 // 5
     assert len(every["nats"]) == 25
     nats, count = (every[name][windows].sum() for name in ("nats", "tokens"))
     assert found["val_loss"] == pytest.approx(nats / count, rel=1e-4)
@@ -241,10 +233,9 @@ def test_a_run_trains_reports_and_continues_texts(trained):
     assert second < first < math.log(70)
     bits = second / math.log(2)
     assert history["val_bits_per_byte"][1] == pytest.approx(bits, rel=1e-4)
-    assert metrics["metric"] == "bits_per_byte" and len(metrics["by_position"]) == 16
-    assert metrics["tokens_before"] == [*range(1, 17)]
+    assert metrics["metric"] == "bits_per_byte"
     assert len(metrics["sample"]) == 8 + 120
-    assert {*figures(run, metrics)} == {"loss.png", "position.png", "attention.png"}
+    assert {*figures(run, metrics)} == {"loss.png", "attention.png"}
     heads = json.loads(trained("heads", "latest", "--format", "json").out)
     first = [row["first"] for row in heads if row["on"] == "test"]
     assert metrics["first_token"] == pytest.approx(np.mean(first), abs=1e-4)
@@ -259,9 +250,6 @@ def test_the_page_has_samples_and_attention_by_epoch(trained):
     run = RunDirectory(trained.run_folders()[0])
     metrics = run.read_metrics()
     shown = on_page(run.path.parents[2])
-    (chart,) = position_records(shown)
-    assert [*chart.x] == metrics["tokens_before"]
-    assert chart.curves[0].y == metrics["by_position"]
     _, table = sample_records(shown)
     texts = {row[0]: row[1] for row in table.rows}
     assert [*texts] == ["1", "2"] and texts["1"] != texts["2"]
@@ -283,17 +271,8 @@ def test_unknown_tokens_have_no_bits_per_byte():
     assert any(re.search(r"\d of \d+ predicted tokens .* are unknown", n) for n in report.notes)
     baseline = report.baselines[report.best_baseline]["perplexity"]
     assert report.skill == pytest.approx(1 - (report.metrics["perplexity"] - 1) / (baseline - 1))
-    assert "val_bits_per_byte" not in LanguageLearner(configuration([*TINY]), task, model).validate(
-        1
-    )
-
-
-def test_a_long_window_has_fewer_places_than_tokens():
-    scored = ScoredRows(*(np.tile(np.arange(700, dtype=np.int32), (3, 1)) for _ in range(3)))
-    losses = np.tile(np.arange(700, dtype=np.float32), (3, 1))
-    found = by_position(scored, Scores(losses, losses, scored.has_target))
-    assert len(found["by_position"]) == 256 and found["tokens_before"][-1] == 700
-    assert found["by_position"] == [place - 1 for place in found["tokens_before"]]
+    learner = LanguageLearner(configuration([*TINY]), task, model)
+    assert "val_bits_per_byte" not in learner.validate(1)
 
 
 def test_a_run_with_longer_rows_shows_results_by_length(lab):

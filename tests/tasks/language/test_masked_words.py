@@ -13,12 +13,11 @@ from language_models import GivenText
 from attnlab.attention import MultiHeadAttention
 from attnlab.errors import RequestError
 from attnlab.layers.text_encoder import TextEncoder
-from attnlab.tasks.language.baselines import Neighbours, frequencies, word_baselines
+from attnlab.tasks.language.baselines import Neighbours, word_baselines
 from attnlab.tasks.language.corpora import Sentences
-from attnlab.tasks.language.data import PADDING, Rows, scored_rows
+from attnlab.tasks.language.data import PADDING, Rows
 from attnlab.tasks.language.masked_words import MaskedWords
 from attnlab.tasks.language.models.masked import Guesses, MaskedWordModel
-from attnlab.tasks.language.scoring import Scorer
 from attnlab.tasks.language.text.masking import (
     Guess,
     best_words,
@@ -230,19 +229,6 @@ def test_training_draws_new_words_and_all_weights_learn():
     assert not np.array_equal(first.places, model(ROWS, training=True).places)
 
 
-def test_predictions_of_a_part_are_the_models():
-    model, scored = small_model(), scored_rows(choose(ROWS, WORDS, seed=0))
-    scores = Scorer(model)(scored)
-    logits = np.asarray(model(scored.tokens), np.float64)
-    logs = logits - np.log(np.exp(logits).sum(axis=-1, keepdims=True))
-    rows, columns = np.nonzero(scored.has_target)
-    own = logs[rows, scored.places[scored.has_target]]
-    assert scores.tokens[scored.has_target].tolist() == own.argmax(axis=1).tolist()
-    expected = -own[np.arange(len(own)), scored.targets[scored.has_target]]
-    assert scores.losses[rows, columns] == pytest.approx(expected, rel=1e-4)
-    assert scores.loss == pytest.approx(expected.mean(), rel=1e-4)
-
-
 # Baselines
 
 # Words 4 to 7; START 2, END 3, PAD 0, unknown 1.
@@ -272,10 +258,6 @@ def by_hand(left: int | None, right: int | None) -> np.ndarray:
     return np.array(found) / np.sum(found)
 
 
-def test_frequencies_add_one_to_each_word_and_know_no_other_tokens():
-    assert frequencies(TRAIN, MASK) == pytest.approx([0, 0, 0, 0, *np.array([5, 3, 2, 1]) / 11])
-
-
 @pytest.mark.parametrize(("left", "right"), [(4, 3), (2, 5), (4, MASK), (MASK, 4), (MASK, MASK)])
 def test_neighbours_are_naive_bayes(left, right):
     model = Neighbours(TRAIN, MASK)
@@ -289,7 +271,7 @@ def test_baselines_are_scored_at_the_chosen_places():
     tokens = np.array([[2, 4, MASK, 4, 3], [2, MASK, 6, 3, 0]], np.int32)
     targets = np.full_like(tokens, PADDING)
     targets[0, 2], targets[1, 1] = 5, 4
-    found = word_baselines(TRAIN, scored_rows(Rows(tokens, targets)), MASK)
+    found = word_baselines(TRAIN, Rows(tokens, targets).scored(), MASK)
     words, losses = found["frequency"]
     assert words.tolist() == [4, 4] and losses == pytest.approx(-np.log([3 / 11, 5 / 11]))
     words, losses = found["neighbours"]

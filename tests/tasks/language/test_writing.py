@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from language_models import tokens_of, vocabulary_of
 
+from attnlab.tasks.language.predictor import Writer
 from attnlab.tasks.language.text.vocabulary import Symbols
-from attnlab.tasks.language.text.writing import Writer
 
 TEXT = "der Bär läuft,\nund läuft 🙂 fort.\n" * 3
 

@@ -1,18 +1,21 @@
-"""Base of the language models: embeddings, logits, windows of a stream, scored places."""
+"""Base of the language models: embeddings, logits, windows of a stream; scores of a part."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import keras
+import numpy as np
 import tensorflow as tf
 from keras import ops
 
 from attnlab.attention.dropout import Dropout
+from attnlab.tasks.language.data import PADDING, ScoredRows
 from attnlab.training.keras_internals import shapes_are_all
-from attnlab.training.steps import Border, InMemoryModel, gathered
+from attnlab.training.steps import Border, InMemoryModel, compiled, gathered
 
 SPREAD = 0.02  # standard deviation of GPT-2's initial weights
+_TOGETHER, _VALUES = 128, 2**24  # most windows that are scored together, most logits
 
 
 class LanguageModel(InMemoryModel):
@@ -156,3 +159,50 @@ def redraw(variables, spread: float) -> None:
         for variable in variables:
             initial = keras.initializers.RandomNormal(stddev=spread)
             variable.assign(initial(variable.shape, variable.dtype))
+
+
+class Scores(NamedTuple):
+    """Of the targets of `ScoredRows`, (N, T) or (N, K); 0 where there is none."""
+
+    losses: np.ndarray  # -ln of the probability of the target, in nats
+    tokens: np.ndarray  # the most probable token
+    has_target: np.ndarray  # bool
+
+    @property
+    def loss(self) -> float:
+        """Return the mean over all targets, in nats."""
+        return float(self.losses[self.has_target].mean(dtype=np.float64))
+
+
+class Scorer:
+    """Scores windows or rows by a compiled function.
+
+    Args:
+        model: a `LanguageModel` or `MaskedWordModel`, used with its current weights, without
+            dropout.
+    """
+
+    def __init__(self, model: Any) -> None:
+        self.model = model
+        sizes = (model.fixed_length, None, None)
+        shapes = [tf.TensorSpec((None, size), tf.int32) for size in sizes]
+        self._score = compiled(self._scores, False, shapes)
+
+    def __call__(self, scored: ScoredRows) -> Scores:
+        """Score windows or rows."""
+        size = _VALUES // (scored.targets.shape[1] * self.model.vocabulary)
+        size = min(max(size, 1), _TOGETHER)
+        parts = []
+        for at in range(0, len(scored.tokens), size):
+            batch = (
+                array[at : at + size] for array in (scored.tokens, scored.targets, scored.places)
+            )
+            parts.append([np.asarray(array) for array in self._score(*batch)])
+        losses, tokens = map(np.concatenate, zip(*parts, strict=True))
+        return Scores(losses, tokens, scored.has_target)
+
+    def _scores(self, tokens, targets, places):
+        logits = self.model.logits_at(tokens, places, training=False)
+        has_target = tf.cast(targets != PADDING, tf.float32)
+        losses = tf.nn.sparse_softmax_cross_entropy_with_logits(tf.maximum(targets, 0), logits)
+        return losses * has_target, tf.argmax(logits, axis=-1, output_type=tf.int32)

@@ -59,12 +59,10 @@ class RecurrentLanguageModel(AttentionReadout, LanguageModel):
                 "attention: expected a mechanism with a query, so that each place has weights of "
                 f"its own, got {type(attention).__name__}."
             )
-        own = {"width": units, "tie_embeddings": tie_embeddings, "dropout": dropout}
-        sizes = {"vocabulary": vocabulary, "context": context, "spread": _SPREAD}
-        super().__init__(**sizes, **own, **kwargs)
-        self.cells = StackedCells(
-            cell=cell, units=units, layers=layers, dropout=dropout, name="cells"
-        )
+        sizes = {"vocabulary": vocabulary, "context": context, "width": units, "spread": _SPREAD}
+        super().__init__(**sizes, tie_embeddings=tie_embeddings, dropout=dropout, **kwargs)
+        stack = {"units": units, "layers": layers, "dropout": dropout}
+        self.cells = StackedCells(cell=cell, name="cells", **stack)
         self.look_by(attention, "attentional_state", units)
         self.before_output = Dropout(dropout)
 
@@ -128,7 +126,7 @@ class RecurrentLanguageModel(AttentionReadout, LanguageModel):
         for number, (cell, first) in enumerate(zip(self.cells.cells, states, strict=True)):
             if number and drops:
                 inputs = inputs * drops[number - 1]
-            found = recurred(self.cells.kind, cell, inputs, first)
-            after.append(tuple(each[..., -1, :] for each in found))
-            inputs = found[0]
+            outputs = recurred(self.cells.kind, cell, inputs, first)
+            after.append(tuple(state[..., -1, :] for state in outputs))
+            inputs = outputs[0]
         return inputs, tuple(after)

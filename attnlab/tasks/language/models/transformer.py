@@ -56,8 +56,8 @@ class TransformerLanguageModel(EncoderStack, LanguageModel):
         dropout: float = 0.0,
         **kwargs,
     ) -> None:
-        own = {"width": units, "tie_embeddings": tie_embeddings, "dropout": dropout}
-        super().__init__(vocabulary=vocabulary, context=context, **own, **kwargs)
+        sizes = {"vocabulary": vocabulary, "context": context, "width": units}
+        super().__init__(**sizes, tie_embeddings=tie_embeddings, dropout=dropout, **kwargs)
         layer = {"units": units, "feed_forward": feed_forward, "dropout": dropout, "causal": True}
         form = {"activation": activation, "normalization": norm, "biases": biases, "epsilon": 1e-5}
         self.stack(attention, positions=positions, **layer, **form)
@@ -70,16 +70,17 @@ class TransformerLanguageModel(EncoderStack, LanguageModel):
     @property
     def longest(self) -> int | None:
         """See `LanguageModel.longest`; any number with states of constant size and no table."""
-        states = all(isinstance(each.attention, StateAttention) for each in self.encoder)
+        states = all(isinstance(layer.attention, StateAttention) for layer in self.encoder)
         return None if states and self.position.kind != "learned" else self.context
 
     def build_vectors(self, shape: tuple) -> None:
         """Create the weights of the layers, and draw GPT-2's initial values."""
         self.build_stack(shape, self.context)
         for layer in self.encoder:
-            known = [each for each in layer.trainable_variables if len(each.shape) == 2]
-            kernels = [each for each in known if each.name.endswith("kernel")]
-            into = [each for each in kernels if _adds_to_the_residual(each)]
+            matrices = [weight for weight in layer.trainable_variables if len(weight.shape) == 2]
+            kernels = [weight for weight in matrices if weight.name.endswith("kernel")]
+            # These add to the residual stream.
+            into = [k for k in kernels if k.name == "output_kernel" or "/contract/" in k.path]
             redraw(kernels, SPREAD)
             redraw(into, SPREAD / (2 * len(self.encoder)) ** 0.5)
 
@@ -104,7 +105,3 @@ class TransformerLanguageModel(EncoderStack, LanguageModel):
     def _through(self, tokens, training):
         vectors = self.dropout(self.position(self.embedding(tokens)), training=training)
         return self.through_stack(vectors, training=training)
-
-
-def _adds_to_the_residual(kernel) -> bool:
-    return kernel.name == "output_kernel" or "/contract/" in kernel.path

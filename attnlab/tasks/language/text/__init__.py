@@ -1,1 +1,1 @@
-"""Tokens of texts: vocabularies, reading, masks, writing."""
+"""Tokens of texts: vocabularies, reading, masks."""

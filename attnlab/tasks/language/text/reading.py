@@ -28,7 +28,7 @@ _EMPTY_LINES = re.compile(r"\n[^\S\n]*\n\s*")
 _FORMAT = 3
 _TOKENIZER, _UNKNOWN = "tokenizer.json", "unknown.json"
 
-Rows = Sequence[Sequence[int] | np.ndarray]
+TokenRows = Sequence[Sequence[int] | np.ndarray]
 
 
 class TokenizedText(NamedTuple):
@@ -43,7 +43,7 @@ def tokenize(
     corpus: Text,
     settings: Any,
     fit: Callable[[], Tokenizer],
-    encode: Callable[[Tokenizer, str | bytes], Rows],
+    encode: Callable[[Tokenizer, str | bytes], TokenRows],
     cache: Path,
     progress: Progress | None,
 ) -> TokenizedText:
@@ -150,7 +150,7 @@ def fit_stream(corpus: Text, kind: str, size: int, min_count: int) -> Tokenizer:
     return Tokenizer.fit(lines, kind=kind, size=size, min_count=min_count)
 
 
-def encode_stream(tokenizer: Tokenizer, block: str | bytes) -> Rows:
+def encode_stream(tokenizer: Tokenizer, block: str | bytes) -> TokenRows:
     """Return the ids of a block of text, in rows of any length."""
     if isinstance(block, bytes):
         return [np.frombuffer(block, np.uint8).astype(np.uint16) + END + 1]
@@ -176,7 +176,7 @@ def documents_of(text: str, by_line: bool) -> Iterator[str]:
             yield piece
 
 
-def encode_documents(tokenizer: Tokenizer, texts: Sequence[str], most: int) -> Rows:
+def encode_documents(tokenizer: Tokenizer, texts: Sequence[str], most: int) -> TokenRows:
     """Return rows of at most `most` ids, START and END included; a long document has several."""
     rows = []
     for ids in tokenizer.encode(texts):

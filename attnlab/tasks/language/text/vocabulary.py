@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Protocol
 
 import numpy as np
 
@@ -12,27 +11,6 @@ from attnlab.text.tokenizers import END, UNKNOWN, Tokenizer
 
 _SPECIAL = END + 1  # PAD, UNKNOWN, START, END
 _BREAK = "↵"  # label of a line break
-
-
-class Vocabulary(Protocol):
-    """Converts between texts and the token ids of a model, which start at 0."""
-
-    @property
-    def size(self) -> int:
-        """Return the number of tokens, V."""
-
-    def encode(self, text: str) -> list[int]:
-        """Return the tokens of a prompt, at least one.
-
-        Raises:
-            RequestError: the vocabulary lacks a part of it.
-        """
-
-    def decode(self, tokens: Iterable[int]) -> str:
-        """Return the text of tokens."""
-
-    def labels(self, tokens: Iterable[int]) -> list[str]:
-        """Return a readable label for each token."""
 
 
 class Symbols:
@@ -48,7 +26,11 @@ class Symbols:
         return len(self.names)
 
     def encode(self, text: str) -> list[int]:
-        """Return the numbers of symbols; see `Vocabulary`. A row needs a prompt."""
+        """Return the numbers of symbols.
+
+        Raises:
+            RequestError: there is none, or one isn't in the vocabulary.
+        """
         words = text.split()
         unknown = [word for word in words if word not in self._ids]
         if unknown or not words:
@@ -84,7 +66,6 @@ class TextVocabulary:
 
     def __init__(self, tokenizer: Tokenizer, has_unknown: bool) -> None:
         self.tokenizer, self.has_unknown = tokenizer, has_unknown
-        self._known = tokenizer.size - _SPECIAL
         special = [*[UNKNOWN] * has_unknown, *[END] * (tokenizer.kind == "word")]
         self.ids = np.concatenate([np.arange(_SPECIAL, tokenizer.size), special]).astype(int)
         self.numbers = np.full(tokenizer.size, -1, np.int32)
@@ -104,12 +85,16 @@ class TextVocabulary:
         return self.decode([0])
 
     def encode(self, text: str) -> list[int]:
-        """Return the tokens of a prompt; see `Vocabulary`."""
+        """Return the tokens of a prompt, at least one.
+
+        Raises:
+            RequestError: the vocabulary lacks a part of it.
+        """
         ids = token_ids(self.tokenizer, text)
         if not len(ids):
             ids = token_ids(self.tokenizer, self.start)
         if UNKNOWN in ids and not (self.tokenizer.kind == "word" and self.has_unknown):
-            some = " ".join(self.labels(range(min(self._known, 40))))
+            some = " ".join(self.labels(range(min(self.tokenizer.size - _SPECIAL, 40))))
             missing = self.tokenizer.unknown(text)[0]
             raise RequestError(
                 f"PROMPT: expected tokens of the model ({some} ...), got {missing!r}."
@@ -128,10 +113,11 @@ class TextVocabulary:
     def labels(self, tokens: Iterable[int]) -> list[str]:
         """Return a readable label for each token; a line break is `↵`."""
         ids = self.ids[np.asarray([*tokens], int)]
-        breaks = (token == END or self.tokenizer.content([token]) == b"\n" for token in ids)
-        labels = (self.tokenizer.pieces([token])[0] for token in ids)
         return [
-            _BREAK if is_break else label for is_break, label in zip(breaks, labels, strict=True)
+            _BREAK
+            if token == END or self.tokenizer.content([token]) == b"\n"
+            else self.tokenizer.pieces([token])[0]
+            for token in ids
         ]
 
     def sizes(self) -> np.ndarray:
@@ -145,3 +131,6 @@ def token_ids(tokenizer: Tokenizer, text: str) -> np.ndarray:
         return np.array(tokenizer.encode_on([text])[0], int)
     lines = [[*line, END] for line in tokenizer.encode(text.split("\n"))]
     return np.array([token for line in lines for token in line][:-1], int)
+
+
+Vocabulary = TextVocabulary | Symbols
