@@ -192,29 +192,10 @@ class Series(ForecastingTask):
         shortest = min(series.train_end for series in self.series)
         return period if period and not others and 2 * period <= shortest else None
 
-    def read_origins(
-        self, path: str, column: str | None = None
-    ) -> tuple[list[TimeSeries], list[str]]:
-        """Read series from another file of the same form."""
-        form = self.form if column is None else replace(self.form, column=column)
-        panel = read_panel(path, form, "--history")
-        origins = [
-            replace(series, scalers=self.scalers_from(series.columns, series.id))
-            for series in panel.series
-        ]
-        return origins, panel.notes
-
-    def scalers_from(self, values: np.ndarray, name: str | None) -> tuple[Scaler, ...]:
-        """Return the scalers of the series with this id; a new series gets its own."""
-        scalers = {origin.id: origin.scalers for origin in self.origins}
-        if self.form.id_column is None or name in scalers:
-            return self.origin(name or None).scalers
-        return tuple(Scaler.fit(column, self.scaler) for column in values.T)
-
     def report_scaler(self, windows: Windows) -> Scaler:
         """Return the scaler of each window's series, as one scaler with arrays."""
         if windows.ids is None:
-            return self.scaler_for()
+            return self.origins[0].scalers[0]
         scalers = {origin.id: origin.scalers[0] for origin in self.origins}
         columns: list[Any] = [
             np.array([getattr(scalers[name], key) for name in windows.ids])[:, None]

@@ -65,8 +65,8 @@ def test_a_horizon_beyond_a_part_is_refused(tmp_path):
 def test_targets_are_z_scores_of_the_train_part_and_mse_z_is_their_loss(tmp_path):
     task = loaded(small_ett.write(tmp_path))
     train = task.series[0].values[:TRAIN]
-    assert task.scaler_for().offset == pytest.approx(train.mean())
-    assert task.scaler_for().scale == pytest.approx(train.std())
+    assert task.origin().scalers[0].offset == pytest.approx(train.mean())
+    assert task.origin().scalers[0].scale == pytest.approx(train.std())
     target = task.splits.test.target
     forecast = target + np.float32(0.5)
     assert task.report(forecast).metrics["mse_z"] == pytest.approx(0.25, rel=1e-4)

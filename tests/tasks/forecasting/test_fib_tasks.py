@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from attnlab.errors import RequestError
-from attnlab.tasks.forecasting.fib import Fib, fibonacci
-from attnlab.tasks.forecasting.fib_random import FibRandom
+from attnlab.tasks.forecasting.fib import Fib, FibRandom, fibonacci
 
 
 def zero_report(task, part="test"):
@@ -100,7 +99,3 @@ def test_a_forecast_is_scaled_by_its_own_window():
     window = 1000 * np.array([8.0, -3.0, 5.0, 2.0, 7.0])
     forecast = task.forecast_values(lambda h: h[:, -1] + h[:, -2], window, 3)
     np.testing.assert_allclose(forecast, [9000, 16000, 25000], rtol=1e-6)
-    np.testing.assert_array_equal(task.scaler_for(window).apply(window), window / 8000)
-    np.testing.assert_array_equal(task.scaler_for(window).invert([0.5]), [4000])
-    with pytest.raises(ValueError, match="give the history"):
-        task.scaler_for()

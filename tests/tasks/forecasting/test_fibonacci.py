@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from attnlab.tasks.forecasting.data import windows
-from attnlab.tasks.forecasting.fib import fibonacci, shuffled_split
-from attnlab.tasks.forecasting.fib_random import random_sequences
+from attnlab.tasks.forecasting.fib import fibonacci, random_sequences, shuffled_split
 
 
 def test_the_books_output_9_1():

@@ -65,9 +65,7 @@ def test_each_series_is_divided_by_time_by_itself(write):
     for name, count in LENGTHS.items():
         tests, validations = round(count * 0.2), round(count * 0.15)
         ends = np.cumsum([count - tests - validations, validations, tests])
-        for part, first, end in zip(
-            task.splits.parts.values(), [5, *ends[:2]], ends, strict=True
-        ):
+        for part, first, end in zip(task.splits.parts.values(), [5, *ends[:2]], ends, strict=True):
             own = part.index[part.ids == name]
             np.testing.assert_array_equal(own, np.arange(first, end - 2 + 1))
     counted = panel(write(rows()), test=7, validation=3)
@@ -81,7 +79,7 @@ def test_each_series_has_the_scale_of_its_own_train_part(write):
         own = task.splits.train.take(np.flatnonzero(task.splits.train.ids == name))
         expected = (train[5] - train.mean()) / train.std()
         assert own.target[0, 0] == pytest.approx(expected, rel=1e-5)
-        assert task.scaler_for(name=name).scale == pytest.approx(train.std())
+        assert task.origin(name).scalers[0].scale == pytest.approx(train.std())
 
 
 def test_interleaved_rows_are_the_same_series(write):
