@@ -36,16 +36,21 @@ class _Fibonacci(ForecastingTask):
 
     def _baselines(self, part: str) -> tuple[dict[str, np.ndarray], list[str]]:
         past, _ = self._pairs[part]
-        train, targets = self._pairs["train"]
+        mean = self._pairs["train"][1].mean()
         forecasts = {
             "persistence": baselines.persistence(past),
             "always_zero": baselines.constant(0.0, len(past)),
-            "train_mean": baselines.constant(targets.mean(), len(past)),
+            "train_mean": baselines.constant(mean, len(past)),
             "golden_ratio": baselines.golden_ratio(past),
             "sum_of_last_two": baselines.sum_of_last_two(past),
         }
-        linear = baselines.linear(train, targets, past, self._pairs.get("validation"))
+        linear, _ = baselines.linear(self._samples, part, self.history)
         return {name: forecasts[name] for name in self.simple} | linear, []
+
+    def _samples(self, part: str | None, length: int) -> Known | None:
+        pair = self._pairs.get(part or "train")
+        is_missing = pair is None or length > pair[0].shape[1]
+        return None if is_missing else (pair[0][:, -length:], pair[1])
 
 
 class Fib(_Fibonacci):

@@ -62,8 +62,6 @@ KIND = Kind(
             "": "attnlab forecast {run}, or train with attention={other}, then attnlab compare",
         },
     ),
-    data=KindData(
-        corpora={"ett": f"{_HERE}.data.ett_files:EttFiles"},
-    ),
+    data=KindData(corpora={"ett": f"{_HERE}.ett:EttFiles"}),
     views=f"{_HERE}.shown:VIEWS",
 )

@@ -79,11 +79,14 @@ class Windows:
 
 
 def joined(parts: Sequence[Windows]) -> Windows:
-    """Concatenate the windows of several series; those of one series are not copied."""
-    if len(parts) == 1:
-        return parts[0]
+    """Concatenate the windows of several series."""
     names = [field.name for field in fields(Windows)]
-    return Windows(*(np.concatenate([getattr(part, name) for part in parts]) for name in names))
+    return Windows(*(concatenate([getattr(part, name) for part in parts]) for name in names))
+
+
+def concatenate(arrays: Sequence[np.ndarray]) -> np.ndarray:
+    """Concatenate arrays; a single one is not copied, since it may be a view."""
+    return arrays[0] if len(arrays) == 1 else np.concatenate(arrays)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
