@@ -13,7 +13,7 @@ from attnlab.tasks.forecasting.data.windows import Splits, Windows
 from attnlab.tasks.forecasting.task import ForecastingTask, refuse
 
 _PERMUTATION_SEED = 13
-_STREAMS = {"train": 1, "validation": 2, "test": 3, "extrapolation": 4}
+_STREAMS = {"train": 1, "validation": 2, "test": 3}
 
 
 class _Fibonacci(ForecastingTask):
@@ -134,12 +134,9 @@ class FibRandom(_Fibonacci):
     before the sequence are noise. Each window is divided by its largest absolute value. Unlike in
     `fib`, the last number alone does not determine the target.
 
-    The run's seed determines the train windows. Validation, test and extrapolation windows are
-    always the same, so runs with different seeds have the same targets: they differ only by
-    training, and paired tests over targets are possible.
-
-    The part "extrapolation" is only for evaluation. It has as many windows as the test part, with
-    `extrapolation` numbers each; None leaves the part out.
+    The run's seed determines the train windows. Validation and test windows are always the same, so
+    runs with different seeds have the same targets: they differ only by training, and paired tests
+    over targets are possible.
     """
 
     name = "fib_random"
@@ -151,59 +148,48 @@ class FibRandom(_Fibonacci):
         self,
         *,
         history: int = 20,
-        extrapolation: int | None = 40,
         train_windows: int = 2000,
         validation_windows: int = 500,
         test_windows: int = 1000,
         min_terms: int = 2,
         max_terms: int = 5,
     ):
-        self.history, self.extrapolation = history, extrapolation
-        self.train_windows, self.validation_windows = train_windows, validation_windows
-        self.test_windows = test_windows
+        self.history = history
+        self._counts = {
+            "train": train_windows,
+            "validation": validation_windows,
+            "test": test_windows,
+        }
         self.min_terms, self.max_terms = min_terms, max_terms
 
     def load(self, seed: int = 0, progress: Progress | None = None) -> Splits:
         """Generate the windows; the seed determines only the train windows."""
-        sizes = {
-            "train": (self.train_windows, self.history),
-            "validation": (self.validation_windows, self.history),
-            "test": (self.test_windows, self.history),
-        }
-        if self.extrapolation is not None:
-            sizes["extrapolation"] = (self.test_windows, self.extrapolation)
         numbers, self._pairs = {}, {}
-        for part, size in sizes.items():
+        for part, count in self._counts.items():
             random = np.random.default_rng([_STREAMS[part], seed if part == "train" else 0])
-            past, target = random_sequences(random, *size, self.min_terms, self.max_terms)
-            scale = np.max(np.abs(past), axis=1, keepdims=True)
-            numbers[part], self._pairs[part] = (
-                (past, target),
-                (past / scale, target[:, None] / scale),
+            past, target = random_sequences(
+                random, count, self.history, self.min_terms, self.max_terms
             )
-        parts = {part: self._windows(part, np.arange(size[0])) for part, size in sizes.items()}
+            scale = np.max(np.abs(past), axis=1, keepdims=True)
+            numbers[part] = past, target
+            self._pairs[part] = past / scale, target[:, None] / scale
         self._origins = [TimeSeries(numbers["test"][0][-1][:, None])]
         self._splits = Splits(
-            parts={part: parts.pop(part) for part in ("train", "validation", "test")},
+            parts={part: self._windows(part, np.arange(n)) for part, n in self._counts.items()},
             longest=self.history,
             name=self.name,
             source=f"sequences of {self.min_terms} to {self.max_terms} terms from random starts",
             digest=digest(*(array for pair in numbers.values() for array in pair)),
-            extra=parts,
             scaler="window (divided by its largest absolute value)",
         )
         return self._splits
 
     def _notes(self, part: str) -> list[str]:
-        notes = [
+        return [
             "The rule is linear, so a linear autoregression finds it exactly from enough train "
             "windows; the skill against persistence or the golden ratio shows how much of the rule "
             "a network found."
         ]
-        if part == "extrapolation":
-            length = self.splits.extra[part].history.shape[1]
-            notes.append(f"Windows of {length} numbers; trained on windows of {self.history}.")
-        return notes
 
 
 def fibonacci(count: int) -> np.ndarray:

@@ -46,7 +46,6 @@ KIND = Kind(
             Metric("loss", "min", "loss", in_tables=False, bounds=POSITIVE),
         ),
         reported="rmse",
-        parts={"extrapolation": "longer sequences than in train"},
         text_columns=("id", "time"),
     ),
     predictions=Predictions(

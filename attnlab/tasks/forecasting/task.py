@@ -140,14 +140,14 @@ class ForecastingTask(Task):
         Raises:
             RequestError: the run has no such part.
         """
-        require_part([*self.splits.parts, *self.splits.extra], part)
+        require_part([*self.splits.parts], part)
         windows = self.splits.part(part)
         return self.report(model.predict(windows.history, batch_size=256, verbose=0), part)
 
     def head_inputs(  # noqa: D102
         self, model: Any, part: str, count: int
     ) -> tuple[Any, np.ndarray | None]:
-        require_part([*self.splits.parts, *self.splits.extra], part)
+        require_part([*self.splits.parts], part)
         windows = self.splits.part(part)
         return windows.take(windows.spread(count)).history, None
 

@@ -57,7 +57,7 @@ def test_fib_refuses_windows_longer_than_the_series():
         Fib(count=30, history=29)
 
 
-@pytest.mark.parametrize("part", ["train", "validation", "test", "extrapolation"])
+@pytest.mark.parametrize("part", ["train", "validation", "test"])
 def test_each_window_has_largest_value_one_and_the_sum_as_target(part):
     windows = FibRandom().load(0).part(part)
     np.testing.assert_array_equal(np.abs(windows.history).max(axis=(1, 2)), 1)
@@ -68,29 +68,27 @@ def test_each_window_has_largest_value_one_and_the_sum_as_target(part):
 def test_only_train_windows_follow_the_seed():
     one, other = FibRandom().load(1), FibRandom().load(2)
     assert not np.array_equal(one.train.history, other.train.history)
-    for part in ("validation", "test", "extrapolation"):
+    for part in ("validation", "test"):
         np.testing.assert_array_equal(one.part(part).history, other.part(part).history)
 
 
 def test_no_window_is_in_two_parts():
-    task = FibRandom(train_windows=101, validation_windows=101, test_windows=101, extrapolation=20)
+    task = FibRandom(train_windows=101, validation_windows=101, test_windows=101)
     splits = task.load(0)
-    parts = ("train", "validation", "test", "extrapolation")
+    parts = ("train", "validation", "test")
     rows = {row.tobytes() for part in parts for row in splits.part(part).history}
-    assert len(rows) == 4 * 101
+    assert len(rows) == 3 * 101
 
 
-@pytest.mark.parametrize("part", ["test", "extrapolation"])
-def test_simple_baselines_fail_and_the_rule_is_an_oracle(part):
+def test_simple_baselines_fail_and_the_rule_is_an_oracle():
     task = FibRandom(history=29)
     task.load(0)
-    report = zero_report(task, part)
+    report = zero_report(task)
     rmse = {name: scores["rmse"] for name, scores in report.baselines.items()}
     assert rmse["golden_ratio"] > 0.1 and rmse["persistence"] > 0.25 and rmse["train_mean"] > 0.5
     assert rmse["sum_of_last_two"] < 1e-15 and report.oracles == ("sum_of_last_two",)
     assert rmse["linear_ar24"] < 1e-12 and "linear_ar12" not in rmse
     assert report.best_baseline != "sum_of_last_two"
-    assert ("Windows of 40" in report.notes[-1]) == (part == "extrapolation")
 
 
 def test_a_forecast_is_scaled_by_its_own_window():
