@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -120,7 +120,7 @@ class TimeSeries:
         return {
             "id": self.id,
             "values": self.columns.tolist(),
-            "scalers": [scaler.to_json() for scaler in self.scalers],
+            "scalers": [asdict(scaler) for scaler in self.scalers],
             "last_time": self.times[-1],
             "step": self.step,
         }
