@@ -49,8 +49,9 @@ class _Fibonacci(ForecastingTask):
 
     def _samples(self, part: str | None, length: int) -> Known | None:
         pair = self._pairs.get(part or "train")
-        is_missing = pair is None or length > pair[0].shape[1]
-        return None if is_missing else (pair[0][:, -length:], pair[1])
+        if pair is None or length > pair[0].shape[1]:
+            return None
+        return pair[0][:, -length:], pair[1]
 
 
 class Fib(_Fibonacci):

@@ -76,8 +76,8 @@ def forecast_figure(predictions: Columns, metrics: Mapping[str, Any]) -> Figure:
             chart, *_ = charts([(name, ORANGE, rows_of(predictions, series))], metrics)
             score, label = metrics["series"][series][metric], KIND.scoring.metric(metric)
             said = "" if score is None or label is None else f": {label.label} {score:.3g}"
-            options = {"x_label": "", "y_label": "", "legend": "none" if panels else "inside"}
-            panels.append(replace(chart, title=f"{series}{said}", same_x=False, **options))
+            chart = replace(chart, title=f"{series}{said}", x_label="", y_label="", same_x=False)
+            panels.append(replace(chart, legend="none" if panels else "inside"))
         title = f"{run}: test forecasts, {len(panels)} of {len(metrics['series'])} series"
         size = 9, 1.4 + 2.1 * len(panels)
         return figure(title, result, [[chart] for chart in panels], size)
@@ -166,15 +166,15 @@ def charts(forecasts: Sequence[Forecasts], metrics: Mapping[str, Any]) -> list[C
             if baseline in first:
                 curves.append(Curve(baseline, first[baseline] - first["target"], INK, faint=True))
             marks = [Mark(y=0, colour=INK)]
-            options = {"title": "", "x_label": "", "y_label": "error", "same_x": False}
-            records.append(replace(chart, **options, curves=curves, marks=marks))
+            chart = replace(chart, title="", x_label="", y_label="error", same_x=False)
+            records.append(replace(chart, curves=curves, marks=marks))
     else:
         some = np.unique(np.linspace(0, count - 1, _MOST).astype(int))
         for label, colour, columns in rows:
             order = np.argsort(columns["target"], kind="stable")[some]
             target = columns["target"][order].tolist()
-            made = Curve(label, columns["prediction"][order], colour, form="dots")
-            curves, x_label = [made, Curve("exact", target, GREY)], f"target ({units})"
+            dots = Curve(label, columns["prediction"][order], colour, form="dots")
+            curves, x_label = [dots, Curve("exact", target, GREY)], f"target ({units})"
             records.append(Curves(title, x_label, "forecast", target, curves, legend="above"))
     if steps > 1:
         records.append(_by_step_chart(forecasts, baseline, steps, units))
