@@ -351,10 +351,7 @@ def test_a_missing_run(here, verb):
         ("forecast latest --values 1,x", "--values: expected numbers separated by commas, got 1,x"),
         ("forecast latest --history no.csv", "--history: no.csv can't be read: No such file"),
         ("forecast latest --values 1 --history no.csv", "give only one of them."),
-        (
-            "forecast latest --column rain",
-            "--column: needs --history, the file with this column.",
-        ),
+        ("forecast latest --id a --history no.csv", "--id and --history: give only one of them."),
     ],
 )
 def test_wrong_options_for_a_run(here, copied, words, sentence):

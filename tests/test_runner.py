@@ -223,7 +223,7 @@ def test_a_long_forecast_continues_from_its_own_values(folder, tmp_path):
     window = loaded.task.origin().values
     expected = []
     for _ in range(3):
-        scaler = loaded.task.scaler_for(window[-5:])
+        scaler = loaded.task.origin().scalers_of(window[-5:, None])[0]
         scaled = np.float32(scaler.apply(window[-5:])).reshape(1, 5, 1)
         output = loaded.model.predict(scaled, verbose=0)
         expected.append(float(scaler.invert(output)[0, 0]))

@@ -76,7 +76,7 @@ def test_the_file_and_the_constructor_have_the_same_name_and_defaults(file):
 WRONG = {
     "fib": ["count=1476", "count=3", "history=1", "test=0", "test=1", "validation=1"],
     "fib_random": [
-        *("history=1", "extrapolation=1", "train_windows=0", "validation_windows=0"),
+        *("history=1", "train_windows=0", "validation_windows=0"),
         *("test_windows=0", "min_terms=1", "min_terms=7"),
     ],
     "series": [
@@ -116,8 +116,6 @@ def test_every_part_has_windows_ready_for_a_model(file, make):
         assert windows.times.shape == windows.exact.shape == (rows, task.horizon)
         assert np.isfinite(windows.history).all() and np.isfinite(windows.target).all()
         assert windows.history.flags.c_contiguous and windows.target.flags.writeable
-    for name, windows in splits.extra.items():
-        assert windows.history.shape[2] == 1 and len(windows.target) == len(windows), name
     assert len(splits.digest) == 64 and splits.name == file
     json.dumps(splits.describe())
 
@@ -142,7 +140,7 @@ def test_test_windows_do_not_depend_on_the_seed(file, make):
 def test_a_perfect_forecast_scores_no_error_and_a_report_is_complete(file, make):
     task = make(file)
     splits = task.load(0)
-    for part in ("train", "validation", "test", *splits.extra):
+    for part in ("train", "validation", "test"):
         windows = splits.part(part)
         report = task.report(windows.target, part)
         size = np.abs(report.predictions["target"]).max()

@@ -262,7 +262,7 @@ SIMPLEST = ("attention=none", "model.cell=simple")
 BAHDANAU = ("attention=bahdanau", "model.cell=simple")
 EACH_ITS_OWN_DATA = (
     *("task=fib_random", "task.train_windows=50", "task.validation_windows=20", *SMALL),
-    *("task.test_windows=20", "task.extrapolation=null"),
+    "task.test_windows=20",
 )
 CONVOLVED = ("attention.score=general", "model.positions=rope", "model.short_convolution=3")
 # No biases: the gradient of the keys' bias is only rounding, which Adam makes as large as any.

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
 from attnlab.errors import RequestError
+from attnlab.tasks.data.corpus import Corpus
+from attnlab.tasks.data.published import Published
+from attnlab.tasks.data.readers import read_bytes
 from attnlab.tasks.declaration import Progress
-from attnlab.tasks.forecasting.data.csv_series import Panel, read_panel
-from attnlab.tasks.forecasting.data.ett_files import URL, EttFiles, is_published
+from attnlab.tasks.forecasting.data.csv_series import Form, Panel, read_panel
 from attnlab.tasks.forecasting.data.time_series import TimeSeries
 from attnlab.tasks.forecasting.series import Series
 from attnlab.tasks.forecasting.task import refuse
@@ -16,6 +20,71 @@ from attnlab.tasks.forecasting.task import refuse
 _MONTH = 30 * 24  # hours
 _PARTS = {"train": 12, "validation": 4, "test": 4}  # months
 _SEASONS = {"day": 24, "week": 7 * 24, None: None}  # hours
+
+URL = "https://raw.githubusercontent.com/zhouhaoyi/ETDataset/main/ETT-small"
+# SHA-256 of the published files.
+DIGESTS = {
+    "ETTh1": "f18de3ad269cef59bb07b5438d79bb3042d3be49bdeecf01c1cd6d29695ee066",
+    "ETTh2": "a3dc2c597b9218c7ce1cd55eb77b283fd459a1d09d753063f944967dd6b9218b",
+    "ETTm1": "6ce1759b1a18e3328421d5d75fadcb316c449fcd7cec32820c8dafda71986c9e",
+    "ETTm2": "db973ca252c6410a30d0469b13d696cf919648d0f3fd588c60f03fdbdbadd1fd",
+}
+
+
+@dataclass(kw_only=True, eq=False)
+class EttFiles(Corpus):
+    """One of the files ETTh1.csv, ETTh2.csv, ETTm1.csv and ETTm2.csv.
+
+    `path` is a folder with the file, plain or gzipped, or the file itself. None downloads it from
+    the folder `url`, and accepts only the published file.
+    """
+
+    name = "ett"
+    noun = "row"
+    origin = "Zhou et al. 2021 (Informer), github.com/zhouhaoyi/ETDataset"
+    license = "CC BY-ND 4.0: share it only whole and unchanged"
+    published = tuple(Published(f"{URL}/{name}.csv", digest) for name, digest in DIGESTS.items())
+
+    series: str = "ETTh1"
+    path: str | None = None
+    url: str = URL
+
+    def find(self, cache: Path, progress: Progress | None = None) -> Path:
+        """Return the file; download it into `cache` if it is missing.
+
+        Raises:
+            RequestError: the file is missing, can't be downloaded, or is not the published one.
+        """
+        if place := self.location(cache):
+            return place
+        if self.path:
+            raise RequestError(
+                f"task.path: expected a folder with {self.series}.csv or {self.series}.csv.gz, or "
+                f"that file, got {self.path}; null downloads it"
+            )
+        file = Published(f"{self.url.rstrip('/')}/{self.series}.csv", DIGESTS[self.series])
+        return file.fetch(cache.expanduser() / self.name, progress=progress, section="task")
+
+    def location(self, cache: Path) -> Path | None:
+        """Return the file; None if it is missing."""
+        folder = Path(self.path).expanduser() if self.path else cache.expanduser() / self.name
+        places = [folder / f"{self.series}.csv", folder / f"{self.series}.csv.gz"]
+        return next((place for place in [folder, *places] if place.is_file()), None)
+
+    def open(self, cache: Path, progress: Progress | None = None) -> None:
+        """Find the file, for `count`."""
+        self.place = self.find(cache, progress)
+
+    def count(self, seed: int) -> dict[str, dict[str, Any]]:
+        """Return the rows of the series, its first and last time, and whether it is published."""
+        (series,) = read_panel(self.place, Form("OT", time_column="date")).series
+        numbers = {"rows": len(series.columns), "from": series.times[0], "to": series.times[-1]}
+        published = "yes" if self.is_published(self.place) else "no"
+        return {self.series: {**numbers, "as published": published}}
+
+    def is_published(self, path: Path) -> bool:
+        """Return whether a file, plain or gzipped, has the published content."""
+        return sha256(read_bytes(path, "task.path")).hexdigest() == DIGESTS[self.series]
 
 
 class Ett(Series):
@@ -71,7 +140,7 @@ class Ett(Series):
                 f"{len(series.columns):,}"
             )
         self.units = f"units of {panel.name}"
-        if not is_published(self.transformer, Path(self.path)):
+        if not self._files.is_published(Path(self.path)):
             note = f"{self.path} is not the published {self.transformer}.csv (SHA-256)."
             panel = panel._replace(notes=[*panel.notes, note])
         series = replace(series, columns=series.columns[:rows], times=series.times[:rows])

@@ -1,4 +1,4 @@
-"""The book's Fibonacci task: the next of 1,200 numbers that grow exponentially."""
+"""Fibonacci numbers: the book's task, and one whose last number doesn't determine the next."""
 
 from __future__ import annotations
 
@@ -6,15 +6,55 @@ import numpy as np
 
 from attnlab.tasks.declaration import Progress
 from attnlab.tasks.forecasting.data import baselines, windows
+from attnlab.tasks.forecasting.data.ridge import Known
 from attnlab.tasks.forecasting.data.scaling import Scaler
 from attnlab.tasks.forecasting.data.time_series import TimeSeries, digest
-from attnlab.tasks.forecasting.data.windows import Splits
+from attnlab.tasks.forecasting.data.windows import Splits, Windows
 from attnlab.tasks.forecasting.task import ForecastingTask, refuse
 
 _PERMUTATION_SEED = 13
+_STREAMS = {"train": 1, "validation": 2, "test": 3}
 
 
-class Fib(ForecastingTask):
+class _Fibonacci(ForecastingTask):
+    """One step ahead; `load` sets `_pairs`, the windows and targets of each part."""
+
+    horizon = 1
+    series_units = "value"
+    simple: tuple[str, ...]  # names of its simple baselines
+    _pairs: dict[str, Known]  # part -> (N, S) and (N, 1) in model units, float64
+
+    def _windows(self, part: str, index: np.ndarray) -> Windows:
+        history, target = self._pairs[part]
+        return Windows(
+            history=history[:, :, None].astype(np.float32),
+            target=target.astype(np.float32),
+            index=index.astype(np.int64),
+            exact=target,
+            times=index[:, None].astype(str),
+        )
+
+    def _baselines(self, part: str) -> tuple[dict[str, np.ndarray], list[str]]:
+        past, _ = self._pairs[part]
+        mean = self._pairs["train"][1].mean()
+        forecasts = {
+            "persistence": baselines.persistence(past),
+            "always_zero": baselines.constant(0.0, len(past)),
+            "train_mean": baselines.constant(mean, len(past)),
+            "golden_ratio": baselines.golden_ratio(past),
+            "sum_of_last_two": baselines.sum_of_last_two(past),
+        }
+        linear, _ = baselines.linear(self._samples, part, self.history)
+        return {name: forecasts[name] for name in self.simple} | linear, []
+
+    def _samples(self, part: str | None, length: int) -> Known | None:
+        pair = self._pairs.get(part or "train")
+        if pair is None or length > pair[0].shape[1]:
+            return None
+        return pair[0][:, -length:], pair[1]
+
+
+class Fib(_Fibonacci):
     """Chapter 9 of "Building Transformer Models with Attention", its protocol included.
 
     The numbers are scaled by min-max over all of them. Windows one step apart are shuffled by the
@@ -30,9 +70,8 @@ class Fib(ForecastingTask):
     """
 
     name = "fib"
-    horizon = 1
     units = "units of the largest number"
-    series_units = "value"
+    simple = ("persistence", "always_zero", "train_mean", "golden_ratio")
 
     def __init__(
         self, *, count: int = 1200, history: int = 20, test: float = 0.3, validation: float = 0.2
@@ -45,23 +84,26 @@ class Fib(ForecastingTask):
         """Generate the numbers and split them; the seed is ignored."""
         numbers = fibonacci(self.count)
         scaler = Scaler.fit(numbers, "minmax")
-        self._scaled = scaler.apply(numbers)
+        scaled = scaler.apply(numbers)
+        self._zeros = int(np.sum(scaled.astype(np.float32) == 0))
         self._origins = [TimeSeries(numbers[-self.history :, None], (scaler,))]
         train, test = shuffled_split(self.count, self.history, self.test)
-        train, held_out = self._hold_out(train)
+        ranked = np.sort(train)[::-1]  # a larger position is a larger number
+        count = int(len(train) * self.validation)
+        places = 1 + np.arange(count) * (len(train) - 1) // max(count, 1)
+        is_validation = np.isin(train, ranked[places])
+        train, validation = train[~is_validation], train[is_validation]
         for key, rows in (("test", train), ("validation", train), ("test", test)):
             if not len(rows):
                 refuse(key, "a fraction that leaves windows for train and test", getattr(self, key))
-        first = {"train": train, "validation": held_out, "test": test}
-        series = TimeSeries(
-            self._scaled[:, None],
-            (Scaler("none", 0.0, 0.0, 1.0),),
-            [*map(str, range(self.count))],
-            first={part: index for part, index in first.items() if len(index)},
-        )
-        parts = {part: series.windows(part, self.history, 1) for part in series.first}
+        index = {"train": train, "validation": validation, "test": test}
+        index = {part: positions for part, positions in index.items() if len(positions)}
+        self._pairs = {
+            part: (windows.histories(scaled, positions, self.history), scaled[positions, None])
+            for part, positions in index.items()
+        }
         self._splits = Splits(
-            parts=parts,
+            parts={part: self._windows(part, rows) for part, rows in index.items()},
             longest=self.history,
             name=self.name,
             source=f"the first {self.count} Fibonacci numbers from 1, 2",
@@ -70,47 +112,84 @@ class Fib(ForecastingTask):
         )
         return self._splits
 
-    def _hold_out(self, train: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Divide the train rows into rows for training and rows for validation."""
-        count = int(len(train) * self.validation)
-        ranked = np.sort(train)[::-1]  # a larger position is a larger number
-        places = 1 + np.arange(count) * (len(train) - 1) // max(count, 1)
-        held_out = np.isin(train, ranked[places])
-        return train[~held_out], train[held_out]
-
-    def _baselines(self, part: str) -> tuple[dict[str, np.ndarray], list[str]]:
-        index, train = self.splits.part(part).index, self.splits.train.index
-        past = windows.histories(self._scaled, index, self.history)
-        forecasts = {
-            "persistence": baselines.persistence(past),
-            "always_zero": baselines.constant(0.0, len(index)),
-            "train_mean": baselines.constant(self._scaled[train].mean(), len(index)),
-            "golden_ratio": baselines.golden_ratio(past),
-        }
-        held_out = self._known_and_target("validation") if self.splits.validation else None
-        return forecasts | baselines.linear(*self._known_and_target("train"), past, held_out), []
-
-    def _known_and_target(self, part: str) -> tuple[np.ndarray, np.ndarray]:
-        """Return the windows (N, S) and targets (N, 1) of a part in float64."""
-        index = self.splits.part(part).index
-        return windows.histories(self._scaled, index, self.history), self._scaled[index, None]
-
     def _notes(self, part: str) -> list[str]:
-        target = self.splits.part(part).exact[:, 0]
-        zeros = int(np.sum(self._scaled.astype(np.float32) == 0))
-        squares = np.sort(target**2)
+        past, target = self._pairs[part]
+        squares = np.sort(target[:, 0] ** 2)
         share = squares[-3:].sum() / squares.sum() if squares[-1] else 1.0
-        index = self.splits.part(part).index
-        golden = baselines.golden_ratio(windows.histories(self._scaled, index, 2))
-        mse = float(np.mean((golden[:, 0] - target) ** 2))
+        mse = float(np.mean((baselines.golden_ratio(past) - target) ** 2))
         return [
-            f"{zeros} of the {self.count} numbers are 0 in float32 once scaled to [0, 1].",
+            f"{self._zeros} of the {self.count} numbers are 0 in float32 once scaled to [0, 1].",
             f"Three of the {len(target)} {part} targets have {100 * share:.1f} % of the sum of "
             "squares, so the score says little about the others.",
             f"The golden ratio times the last number scores an MSE of {mse:.1e}: of a window, only "
             "the end matters; see fib_random.",
             "The windows are shuffled as in the book, so neighbours of test targets are in the "
             "train part, and the scaler knows the largest number.",
+        ]
+
+
+class FibRandom(_Fibonacci):
+    """The next number of a window on generalised Fibonacci sequences that often restart.
+
+    Each window ends inside a sequence, so its last two numbers add up to the target; the numbers
+    before the sequence are noise. Each window is divided by its largest absolute value. Unlike in
+    `fib`, the last number alone does not determine the target.
+
+    The run's seed determines the train windows. Validation and test windows are always the same, so
+    runs with different seeds have the same targets: they differ only by training, and paired tests
+    over targets are possible.
+    """
+
+    name = "fib_random"
+    units = "units of the window's largest number"
+    simple = ("persistence", "train_mean", "golden_ratio", "sum_of_last_two")
+    oracles = ("sum_of_last_two",)
+
+    def __init__(
+        self,
+        *,
+        history: int = 20,
+        train_windows: int = 2000,
+        validation_windows: int = 500,
+        test_windows: int = 1000,
+        min_terms: int = 2,
+        max_terms: int = 5,
+    ):
+        self.history = history
+        self._counts = {
+            "train": train_windows,
+            "validation": validation_windows,
+            "test": test_windows,
+        }
+        self.min_terms, self.max_terms = min_terms, max_terms
+
+    def load(self, seed: int = 0, progress: Progress | None = None) -> Splits:
+        """Generate the windows; the seed determines only the train windows."""
+        numbers, self._pairs = {}, {}
+        for part, count in self._counts.items():
+            random = np.random.default_rng([_STREAMS[part], seed if part == "train" else 0])
+            past, target = random_sequences(
+                random, count, self.history, self.min_terms, self.max_terms
+            )
+            scale = np.max(np.abs(past), axis=1, keepdims=True)
+            numbers[part] = past, target
+            self._pairs[part] = past / scale, target[:, None] / scale
+        self._origins = [TimeSeries(numbers["test"][0][-1][:, None])]
+        self._splits = Splits(
+            parts={part: self._windows(part, np.arange(n)) for part, n in self._counts.items()},
+            longest=self.history,
+            name=self.name,
+            source=f"sequences of {self.min_terms} to {self.max_terms} terms from random starts",
+            digest=digest(*(array for pair in numbers.values() for array in pair)),
+            scaler="window (divided by its largest absolute value)",
+        )
+        return self._splits
+
+    def _notes(self, part: str) -> list[str]:
+        return [
+            "The rule is linear, so a linear autoregression finds it exactly from enough train "
+            "windows; the skill against persistence or the golden ratio shows how much of the rule "
+            "a network found."
         ]
 
 
@@ -137,3 +216,40 @@ def shuffled_split(count: int, history: int, test: float) -> tuple[np.ndarray, n
     order = np.random.RandomState(_PERMUTATION_SEED).permutation(rows) + history
     train = int((1.0 - test) * rows + 1e-9)
     return order[:train], order[train:]
+
+
+def random_sequences(
+    random: np.random.Generator, windows: int, history: int, min_terms: int, max_terms: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Generate windows of concatenated Fibonacci sequences, and the number after each window.
+
+    Each sequence starts with two random numbers from [-1, 1), continues by
+    x_n = x_(n-1) + x_(n-2), and has `min_terms` to `max_terms` terms. A window ends after at least
+    two terms of a sequence; the target is the next term.
+
+    Returns numbers (windows, history) and targets (windows,), float64, unscaled. `history` and
+    `min_terms` are at least 2.
+    """
+    lead = max_terms + 1  # room for the part of the first sequence before the window
+    length = lead + history + 1
+    most = length // min_terms + 1
+    terms = random.integers(min_terms, max_terms + 1, size=(windows, most))
+    terms[:, 0] += 1  # the target, one more term of the last sequence
+    age = _ages(length - np.cumsum(terms, axis=1), length)
+    streams = random.uniform(-1.0, 1.0, size=(windows, length))
+    for position in range(2, length):
+        continued = streams[:, position - 1] + streams[:, position - 2]
+        starts = age[:, position] < 2
+        streams[:, position] = np.where(starts, streams[:, position], continued)
+    return streams[:, lead:-1].copy(), streams[:, -1].copy()
+
+
+def _ages(starts: np.ndarray, length: int) -> np.ndarray:
+    """Return the number of earlier terms of the same sequence at each position, (N, length).
+
+    `starts` (N, sequences) has the first position of each sequence; negative ones are ignored.
+    """
+    rows, columns = np.nonzero(starts >= 0)
+    latest = np.zeros((len(starts), length), dtype=np.int64)
+    latest[rows, starts[rows, columns]] = starts[rows, columns]
+    return np.arange(length) - np.maximum.accumulate(latest, axis=1)

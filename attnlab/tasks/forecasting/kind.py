@@ -46,7 +46,6 @@ KIND = Kind(
             Metric("loss", "min", "loss", in_tables=False, bounds=POSITIVE),
         ),
         reported="rmse",
-        parts={"extrapolation": "longer sequences than in train"},
         text_columns=("id", "time"),
     ),
     predictions=Predictions(
@@ -62,8 +61,6 @@ KIND = Kind(
             "": "attnlab forecast {run}, or train with attention={other}, then attnlab compare",
         },
     ),
-    data=KindData(
-        corpora={"ett": f"{_HERE}.data.ett_files:EttFiles"},
-    ),
+    data=KindData(corpora={"ett": f"{_HERE}.ett:EttFiles"}),
     views=f"{_HERE}.shown:VIEWS",
 )

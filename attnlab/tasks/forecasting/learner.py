@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import keras
 import numpy as np
@@ -64,16 +64,6 @@ class ForecastLearner(InMemoryLearner):
         windows = self._task.splits.part("validation")
         made = self._task.report_units(forecast[:, : expected.shape[1]], windows)
         return (expected - made) / self._task.report_scaler(windows).scale
-
-    def extra_reports(self) -> dict[str, Any]:
-        """Score the extra parts; None for one whose length the weights don't fit."""
-        reports: dict[str, Any] = {}
-        for name, windows in self._task.splits.extra.items():
-            if self.model.fixed_length not in (None, windows.history.shape[1]):
-                reports[name] = None
-                continue
-            reports[name] = self._task.evaluate(self.model, name).brief()
-        return reports
 
     def examples(self) -> dict[str, np.ndarray] | None:
         """Return attention weights on a few test windows, in order of time.

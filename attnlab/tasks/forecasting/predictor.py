@@ -8,7 +8,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from attnlab.config.options import in_prose
-from attnlab.config.rules import did_you_mean
 from attnlab.errors import RequestError
 from attnlab.tasks.data.corpus import listed
 from attnlab.tasks.predictor import Predictor, Request, Setting
@@ -42,8 +41,11 @@ class ForecastPredictor(Predictor):
             "Continue from these values instead of the end of the run's series.",
             metavar="X,Y,...",
         ),
-        Setting("history", "Continue from the last values of this file.", metavar="FILE.csv"),
-        Setting("column", "Column of --history, by name or number."),
+        Setting(
+            "history",
+            "Continue from the end of this file, which has the form of the run's file.",
+            metavar="FILE.csv",
+        ),
         Setting(
             "id",
             "Forecast only the series with this id; may be repeated.  [default: all series]",
@@ -62,14 +64,12 @@ class ForecastPredictor(Predictor):
         steps: int | None,
         values: str | None,
         history: str | None,
-        column: str | None,
         id: Sequence[str],
     ) -> None:
         super().__init__(request)
-        if values is not None and history is not None:
-            raise RequestError("--values and --history: give only one of them.")
-        if column is not None and history is None:
-            raise RequestError("--column: needs --history, the file with this column.")
+        for name, option in (("values", values), ("id", id or None)):
+            if history is not None and option is not None:
+                raise RequestError(f"--{name} and --history: give only one of them.")
         try:
             numbers = values and [float(word) for word in values.replace(",", " ").split()]
         except ValueError:
@@ -77,13 +77,13 @@ class ForecastPredictor(Predictor):
                 f"--values: expected numbers separated by commas, got {values}."
             ) from None
         self._values = None if values is None else numbers or []
-        self._steps, self._history, self._column, self._ids = steps, history, column, id
+        self._steps, self._history, self._ids = steps, history, id
         self._ends: Sequence[TimeSeries] = ()  # of the series that are continued
 
     def predict(self, inputs: Sequence[str]) -> Iterator[dict[str, Any]]:
         """Yield the forecast of each series: id, times, and columns with None for unknown ends."""
         task, steps = self.task, self._steps or (self.task.horizon if self.task.inputs else _STEPS)
-        self._ends = self._of_run() if self._history is None else self._of_file(self._history)
+        self._ends = self._find_ends()
         forecasts = task.forecast(self.model, self._ends, steps)
         interval = self._interval(steps)
         for series, forecast in zip(self._ends, forecasts, strict=True):
@@ -96,43 +96,27 @@ class ForecastPredictor(Predictor):
             }
             yield {"id": series.id, "times": [*series.labels(steps)], **numbers}
 
-    def _of_run(self) -> Sequence[TimeSeries]:
-        """Return the ends of the run's series, or the values of --values."""
-        if self._values is None:
-            return [self.task.origin(name) for name in self._ids] or self.task.origins
-        if len(self._ids) > 1:
-            raise RequestError("--values: give at most one --id, the series that they belong to.")
-        name = self.task.origin(self._ids[0]).id if self._ids else ""
-        series = replace(self.task.origin_of(self._values, *self._ids), id=name)
-        self._note_new([series])
-        return [series]
-
-    def _of_file(self, path: str) -> Sequence[TimeSeries]:
-        """Return the ends of the series in a file, or of those that --id names."""
-        ends, notes = self.task.read_origins(path, self._column)
-        self._note(*notes)
-        by_id = {series.id: series for series in ends}
-        if self._ids and [*by_id] == [""]:  # the file doesn't say which series it has
+    def _find_ends(self) -> Sequence[TimeSeries]:
+        """Return the ends of the series to continue, of a file, of --values or of the run."""
+        task = self.task
+        if self._history is not None:
+            ends, notes = task.read_origins(self._history)
+            self._note(*notes)
+        elif self._values is not None:
             if len(self._ids) > 1:
-                raise RequestError(f"--id: give only one, since {path} has one series without id.")
-            return [replace(ends[0], scalers=self.task.origin(self._ids[0]).scalers)]
-        for name in self._ids:
-            if name not in by_id:
-                hint = did_you_mean(name, [*by_id])
-                raise RequestError(f"--id: expected one of the series of {path}, got {name}.{hint}")
-        chosen = [by_id[name] for name in self._ids] or ends
-        self._note_new(chosen)
-        return chosen
-
-    def _note_new(self, ends: Sequence[TimeSeries]) -> None:
-        """Report series that the run wasn't trained on, and that are scaled by their values."""
-        trained = {series.id for series in self.task.origins}
+                raise RequestError("--values: give at most one --id, the series they belong to.")
+            name = task.origin(self._ids[0]).id if self._ids else ""
+            ends = [replace(task.origin_of(self._values, *self._ids), id=name)]
+        else:
+            return [task.origin(name) for name in self._ids] or task.origins
+        trained = {series.id for series in task.origins}
         new = [series.id or "the one given" for series in ends if series.id not in trained]
         if new and "" not in trained:
             self._note(
                 "series that the run wasn't trained on are scaled by their own values: "
                 f"{listed(new)}"
             )
+        return ends
 
     def _interval(self, steps: int) -> dict[str, Any] | None:
         """Return the interval in the run's metrics; None if it is unknown for these weights."""

@@ -55,6 +55,7 @@ def build_report(
     """
     target, rows = windows.exact, windows.by_series()
     counts = {series: len(target[at]) for series, at in rows.items()}
+    notes = [*notes]
     yardsticks = {series: yardsticks[series] for series in rows}
     scores = {  # "": of the model
         name: {
@@ -107,21 +108,18 @@ def build_report(
                 for series in rows
             }
         }
-        notes = [*notes, _summary(metric, scores[""], best, scores[best])]
+        notes.append(_summary(metric, scores[""], best, scores[best]))
     every = -(-target.size // _MOST_ROWS)  # predictions.csv has one window in so many
     if every > 1:
-        notes = [
-            *notes,
-            f"predictions.csv has one window in {every}; scores are of all {len(target):,} "
-            "windows.",
-        ]
+        notes.append(
+            f"predictions.csv has one window in {every}; scores are of all {len(target):,} windows."
+        )
     zeros = int(np.sum(target == 0))
     if zeros >= _MANY_ZEROS * target.size:
-        notes = [
-            *notes,
+        notes.append(
             f"{zeros} of {target.size} targets are 0: smape is 200 % there unless the forecast is "
-            "0.",
-        ]
+            "0."
+        )
     return Report(
         metrics=metrics,
         baselines=means,

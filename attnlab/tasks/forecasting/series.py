@@ -11,10 +11,10 @@ import numpy as np
 from attnlab.errors import RequestError
 from attnlab.tasks.data.corpus import listed
 from attnlab.tasks.declaration import Progress
-from attnlab.tasks.forecasting.data import windows
-from attnlab.tasks.forecasting.data.baselines import linear_maps, repeated
+from attnlab.tasks.forecasting.data import baselines, windows
 from attnlab.tasks.forecasting.data.csv_series import FIRST, Form, Panel, read_panel
 from attnlab.tasks.forecasting.data.measures import AHEAD, Yardstick
+from attnlab.tasks.forecasting.data.ridge import Known
 from attnlab.tasks.forecasting.data.scaling import Scaler
 from attnlab.tasks.forecasting.data.steps import season
 from attnlab.tasks.forecasting.data.time_series import TimeSeries, digest
@@ -192,29 +192,10 @@ class Series(ForecastingTask):
         shortest = min(series.train_end for series in self.series)
         return period if period and not others and 2 * period <= shortest else None
 
-    def read_origins(
-        self, path: str, column: str | None = None
-    ) -> tuple[list[TimeSeries], list[str]]:
-        """Read series from another file of the same form."""
-        form = self.form if column is None else replace(self.form, column=column)
-        panel = read_panel(path, form, "--history")
-        origins = [
-            replace(series, scalers=self.scalers_from(series.columns, series.id))
-            for series in panel.series
-        ]
-        return origins, panel.notes
-
-    def scalers_from(self, values: np.ndarray, name: str | None) -> tuple[Scaler, ...]:
-        """Return the scalers of the series with this id; a new series gets its own."""
-        scalers = {origin.id: origin.scalers for origin in self.origins}
-        if self.form.id_column is None or name in scalers:
-            return self.origin(name or None).scalers
-        return tuple(Scaler.fit(column, self.scaler) for column in values.T)
-
     def report_scaler(self, windows: Windows) -> Scaler:
         """Return the scaler of each window's series, as one scaler with arrays."""
         if windows.ids is None:
-            return self.scaler_for()
+            return self.origins[0].scalers[0]
         scalers = {origin.id: origin.scalers[0] for origin in self.origins}
         columns: list[Any] = [
             np.array([getattr(scalers[name], key) for name in windows.ids])[:, None]
@@ -231,11 +212,27 @@ class Series(ForecastingTask):
         return {series.id: series.yardstick(self.period) for series in self.series}
 
     def _baselines(self, part: str) -> tuple[dict[str, np.ndarray], list[str]]:
-        forecasts, notes = repeated(self.series, part, self.horizon, self.period)
-        linear, more = linear_maps(self.series, part, self.history, self.horizon, self._fit_targets)
+        forecasts, notes = baselines.repeated(self.series, part, self.horizon, self.period)
+        linear, more = baselines.linear(self._samples, part, self.history)
         tested = self.splits.part(part)
         forecasts |= {name: self.report_units(values, tested) for name, values in linear.items()}
         return forecasts, notes + more
+
+    def _samples(self, part: str | None, length: int) -> Known | None:
+        """Return windows of all series and their targets; see `baselines.Samples`."""
+        histories, targets = [], []
+        for series in self.series:
+            if part is None:
+                first = series.unfilled(self._fit_targets(series, length), self.horizon)
+            elif part in series.first:
+                first = series.first[part]
+            else:
+                return None
+            if np.any(first < length):
+                return None
+            histories.append(windows.histories(series.scaled, first, length))
+            targets.append(windows.targets(series.scaled, first, self.horizon))
+        return windows.concatenate(histories), windows.concatenate(targets)
 
     def _notes(self, part: str) -> list[str]:
         notes = [*self.panel.notes]

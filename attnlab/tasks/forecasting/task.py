@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from numbers import Integral
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
@@ -50,6 +51,8 @@ class ForecastingTask(Task):
     license: ClassVar[str] = ""  # of the data; "" if unknown
     history: int  # values per window (S)
     horizon: int  # values to forecast
+    form = Form(time_column=None)  # of files from which forecasts can start
+    scaler: str = ""  # the kind that is fitted on a new series of a file with ids
     inputs: Sequence[str | int] = ()  # K other columns, known up to the end of the history
 
     _splits: Splits | None = None
@@ -137,14 +140,14 @@ class ForecastingTask(Task):
         Raises:
             RequestError: the run has no such part.
         """
-        require_part([*self.splits.parts, *self.splits.extra], part)
+        require_part([*self.splits.parts], part)
         windows = self.splits.part(part)
         return self.report(model.predict(windows.history, batch_size=256, verbose=0), part)
 
     def head_inputs(  # noqa: D102
         self, model: Any, part: str, count: int
     ) -> tuple[Any, np.ndarray | None]:
-        require_part([*self.splits.parts, *self.splits.extra], part)
+        require_part([*self.splits.parts], part)
         windows = self.splits.part(part)
         return windows.take(windows.spread(count)).history, None
 
@@ -219,20 +222,20 @@ class ForecastingTask(Task):
         return TimeSeries(window, self.scalers_from(window, name))
 
     def scalers_from(self, values: np.ndarray, name: str | None) -> tuple[Scaler, ...]:
-        """Return the scalers for values (n, 1 + K): those of the series with this id."""
-        return self.origin(name).scalers
+        """Return the scalers of the series with this id; a new series gets its own."""
+        scalers = {origin.id: origin.scalers for origin in self.origins}
+        if self.form.id_column is None or name in scalers:
+            return self.origin(name or None).scalers
+        return tuple(Scaler.fit(column, self.scaler) for column in values.T)
 
-    def scaler_for(self, history: np.ndarray | None = None, name: str | None = None) -> Scaler:
-        """Return the scaler of a window: the scaler of its series."""
-        return self.origin(name).scalers[0]
-
-    def read_origins(
-        self, path: str, column: str | None = None
-    ) -> tuple[list[TimeSeries], list[str]]:
-        """Read origins from a CSV file, and notes on it; raises like `read_panel`."""
-        panel = read_panel(path, Form(column=column, time_column=None), "--history")
-        (series,) = panel.series
-        return [self.origin_of(series.columns)], panel.notes
+    def read_origins(self, path: str) -> tuple[list[TimeSeries], list[str]]:
+        """Read origins from a CSV file of the run's form, and notes on it; see `read_panel`."""
+        panel = read_panel(path, self.form, "--history")
+        origins = [
+            replace(series, scalers=self.scalers_from(series.columns, series.id))
+            for series in panel.series
+        ]
+        return origins, panel.notes
 
     def forecast_values(
         self, predict: Predict, values: Any, steps: int, id: str | None = None
@@ -264,14 +267,12 @@ class ForecastingTask(Task):
         windows = np.stack([self._newest(origin.columns) for origin in origins])
         forecast = np.empty((len(windows), 0))
         while forecast.shape[1] < steps:
-            scalers = [
-                origin.scalers or (self.scaler_for(window[:, 0]),)
-                for origin, window in zip(origins, windows, strict=True)
-            ]
+            pairs = zip(origins, windows, strict=True)
+            scalers = [origin.scalers_of(window) for origin, window in pairs]
             with np.errstate(over="ignore"):
                 scaled = np.stack([*map(scale_columns, scalers, windows)]).astype(np.float32)
-                pairs = zip(scalers, predict(scaled), strict=True)
-                values = np.stack([row[0].invert(outputs) for row, outputs in pairs])
+                outputs = zip(scalers, predict(scaled), strict=True)
+                values = np.stack([series[0].invert(row) for series, row in outputs])
             if not np.all(np.isfinite(values)):
                 raise RunFailed(f"the forecast is not finite from step {forecast.shape[1] + 1} on")
             forecast = np.hstack([forecast, values])
@@ -337,9 +338,7 @@ class ForecastingTask(Task):
         offsets = np.full((2, len(forecast)), np.nan)
         steps = min(len(forecast), len(ends["low"]))
         offsets[:, :steps] = np.array([ends["low"], ends["high"]], np.float64)[:, :steps]
-        window = self._newest(origin.columns)
-        (scaler, *_) = origin.scalers or (self.scaler_for(window[:, 0]),)
-        low, high = forecast + offsets * scaler.scale
+        low, high = forecast + offsets * origin.scalers_of(self._newest(origin.columns))[0].scale
         return {"low": low, "high": high}
 
     def save(self, folder: Path) -> None:

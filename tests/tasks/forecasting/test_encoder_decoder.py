@@ -189,21 +189,6 @@ def test_the_query_of_all_steps_is_at_the_end_of_the_history():
     np.testing.assert_allclose(weights.sum(-1), 1, rtol=1e-5)
 
 
-@pytest.mark.parametrize("normalization", ["mean", "last"])
-def test_it_reads_its_forecasts_in_the_scale_of_the_window(normalization):
-    changes = {"anchor": True, "highway": 3}
-    model = make("bahdanau", normalization=normalization, **changes)
-    raw = make("bahdanau", **changes)
-    for each in (model, raw):
-        drawn([each.linear.kernel])
-    newest = HISTORY[:, -1:]
-    scale, shift = np.abs(HISTORY).mean(axis=1, keepdims=True) + 0.05, 0
-    if normalization == "last":
-        scale, shift = 1, newest
-    expected = raw((HISTORY - shift) / scale) * np.ravel(scale)[:, None] + np.ravel(shift)[:, None]
-    np.testing.assert_allclose(model(HISTORY), expected, rtol=1e-4, atol=1e-5)
-
-
 def squared_error(target, output):
     return tf.reduce_mean(tf.square(target - output), axis=-1)
 

@@ -15,7 +15,7 @@ from attnlab.cli import main
 from attnlab.errors import RequestError
 from attnlab.run.building import make_learner, make_task
 from attnlab.tasks.forecasting import ett
-from attnlab.tasks.forecasting.data import baselines, ett_files
+from attnlab.tasks.forecasting.data import baselines
 from attnlab.tasks.forecasting.ett import Ett
 
 TRAIN, VALIDATION, TEST = (months * small_ett.MONTH for months in (12, 16, 20))
@@ -30,10 +30,10 @@ def short_months(request, monkeypatch):
 @pytest.fixture
 def published(tmp_path, monkeypatch):
     """A folder of all files, whose digests count as the published ones."""
-    for seed, name in enumerate(ett_files.DIGESTS):
+    for seed, name in enumerate(ett.DIGESTS):
         folder = small_ett.write(tmp_path / "ett", name, seed)
         digest = sha256((folder / f"{name}.csv").read_bytes()).hexdigest()
-        monkeypatch.setitem(ett_files.DIGESTS, name, digest)
+        monkeypatch.setitem(ett.DIGESTS, name, digest)
     return folder
 
 
@@ -65,8 +65,8 @@ def test_a_horizon_beyond_a_part_is_refused(tmp_path):
 def test_targets_are_z_scores_of_the_train_part_and_mse_z_is_their_loss(tmp_path):
     task = loaded(small_ett.write(tmp_path))
     train = task.series[0].values[:TRAIN]
-    assert task.scaler_for().offset == pytest.approx(train.mean())
-    assert task.scaler_for().scale == pytest.approx(train.std())
+    assert task.origin().scalers[0].offset == pytest.approx(train.mean())
+    assert task.origin().scalers[0].scale == pytest.approx(train.std())
     target = task.splits.test.target
     forecast = target + np.float32(0.5)
     assert task.report(forecast).metrics["mse_z"] == pytest.approx(0.25, rel=1e-4)
@@ -104,7 +104,7 @@ def test_a_packed_file_is_the_same_and_may_be_named_itself(published):
     (published / "ETTh1.csv.gz").write_bytes(gzip.compress(content))
     for path in (published, published / "ETTh1.csv.gz"):
         assert loaded(path).splits.digest == plain.digest
-        assert ett_files.is_published("ETTh1", published / "ETTh1.csv.gz")
+        assert ett.EttFiles().is_published(published / "ETTh1.csv.gz")
 
 
 def test_files_that_are_missing_short_or_damaged_are_named(tmp_path):

@@ -1,11 +1,19 @@
 """The two Fibonacci tasks: the book's, and one without its leak."""
 
+import re
+
 import numpy as np
 import pytest
 
 from attnlab.errors import RequestError
-from attnlab.tasks.forecasting.fib import Fib, fibonacci
-from attnlab.tasks.forecasting.fib_random import FibRandom
+from attnlab.tasks.forecasting.data import windows
+from attnlab.tasks.forecasting.fib import (
+    Fib,
+    FibRandom,
+    fibonacci,
+    random_sequences,
+    shuffled_split,
+)
 
 
 def zero_report(task, part="test"):
@@ -58,40 +66,38 @@ def test_fib_refuses_windows_longer_than_the_series():
         Fib(count=30, history=29)
 
 
-@pytest.mark.parametrize("part", ["train", "validation", "test", "extrapolation"])
+@pytest.mark.parametrize("part", ["train", "validation", "test"])
 def test_each_window_has_largest_value_one_and_the_sum_as_target(part):
-    windows = FibRandom().load(0).part(part)
-    np.testing.assert_array_equal(np.abs(windows.history).max(axis=(1, 2)), 1)
-    last_two = windows.history[:, -2:, 0].sum(axis=1)
-    np.testing.assert_allclose(windows.target[:, 0], last_two, atol=3e-7)
+    rows = FibRandom().load(0).part(part)
+    np.testing.assert_array_equal(np.abs(rows.history).max(axis=(1, 2)), 1)
+    last_two = rows.history[:, -2:, 0].sum(axis=1)
+    np.testing.assert_allclose(rows.target[:, 0], last_two, atol=3e-7)
 
 
 def test_only_train_windows_follow_the_seed():
     one, other = FibRandom().load(1), FibRandom().load(2)
     assert not np.array_equal(one.train.history, other.train.history)
-    for part in ("validation", "test", "extrapolation"):
+    for part in ("validation", "test"):
         np.testing.assert_array_equal(one.part(part).history, other.part(part).history)
 
 
 def test_no_window_is_in_two_parts():
-    task = FibRandom(train_windows=101, validation_windows=101, test_windows=101, extrapolation=20)
+    task = FibRandom(train_windows=101, validation_windows=101, test_windows=101)
     splits = task.load(0)
-    parts = ("train", "validation", "test", "extrapolation")
+    parts = ("train", "validation", "test")
     rows = {row.tobytes() for part in parts for row in splits.part(part).history}
-    assert len(rows) == 4 * 101
+    assert len(rows) == 3 * 101
 
 
-@pytest.mark.parametrize("part", ["test", "extrapolation"])
-def test_simple_baselines_fail_and_the_rule_is_an_oracle(part):
+def test_simple_baselines_fail_and_the_rule_is_an_oracle():
     task = FibRandom(history=29)
     task.load(0)
-    report = zero_report(task, part)
+    report = zero_report(task)
     rmse = {name: scores["rmse"] for name, scores in report.baselines.items()}
     assert rmse["golden_ratio"] > 0.1 and rmse["persistence"] > 0.25 and rmse["train_mean"] > 0.5
     assert rmse["sum_of_last_two"] < 1e-15 and report.oracles == ("sum_of_last_two",)
     assert rmse["linear_ar24"] < 1e-12 and "linear_ar12" not in rmse
     assert report.best_baseline != "sum_of_last_two"
-    assert ("Windows of 40" in report.notes[-1]) == (part == "extrapolation")
 
 
 def test_a_forecast_is_scaled_by_its_own_window():
@@ -100,7 +106,38 @@ def test_a_forecast_is_scaled_by_its_own_window():
     window = 1000 * np.array([8.0, -3.0, 5.0, 2.0, 7.0])
     forecast = task.forecast_values(lambda h: h[:, -1] + h[:, -2], window, 3)
     np.testing.assert_allclose(forecast, [9000, 16000, 25000], rtol=1e-6)
-    np.testing.assert_array_equal(task.scaler_for(window).apply(window), window / 8000)
-    np.testing.assert_array_equal(task.scaler_for(window).invert([0.5]), [4000])
-    with pytest.raises(ValueError, match="give the history"):
-        task.scaler_for()
+
+
+def test_the_books_output_9_1():
+    np.testing.assert_array_equal(fibonacci(10), [1, 2, 3, 5, 8, 13, 21, 34, 55, 89])
+
+
+def test_the_books_output_9_2():
+    numbers = fibonacci(12)
+    train, _ = shuffled_split(12, 3, test=0.3)
+    starts = windows.histories(numbers, train, 3)[:, 0]
+    np.testing.assert_array_equal(starts, [8, 5, 2, 13, 21, 34])
+    np.testing.assert_array_equal(numbers[train], [34, 21, 8, 55, 89, 144])
+
+
+def test_the_largest_count_is_the_last_that_float64_holds():
+    last_two = fibonacci(1475)[-2:].tolist()
+    assert np.isfinite(last_two[1]) and sum(last_two) == float("inf")
+
+
+@pytest.mark.parametrize(
+    ("history", "terms"), [(2, (2, 2)), (7, (2, 5)), (5, (11, 13)), (23, (3, 3))]
+)
+def test_the_target_is_the_sum_of_the_last_two(history, terms):
+    past, target = random_sequences(np.random.default_rng(3), 101, history, *terms)
+    assert past.shape == (101, history)
+    np.testing.assert_array_equal(target, past[:, -1] + past[:, -2])
+
+
+def test_sequences_have_as_many_terms_as_asked():
+    past, _ = random_sequences(np.random.default_rng(5), 211, 41, 3, 5)
+    goes_on = past[:, 2:] == past[:, 1:-1] + past[:, :-2]
+    # A whole sequence of n terms shows as n - 2 sums in a row between terms that are no sums.
+    flags = ["".join(map(str, row)) for row in goes_on.astype(int)]
+    runs = {len(run) for row in flags for run in re.findall("(?<=0)1+(?=0)", row)}
+    assert runs == {1, 2, 3}

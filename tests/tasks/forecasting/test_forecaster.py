@@ -91,20 +91,16 @@ def assert_learns(forecaster):
     )
 
 
-@pytest.mark.parametrize("positions", KINDS)
-def test_only_positions_show_a_transformer_the_order_of_values(positions):
-    forecaster = make("transformer", "multi_head", positions=positions)
+@pytest.mark.parametrize(
+    ("positions", "convolution"), [*((kind, 0) for kind in KINDS), ("none", 3)]
+)
+def test_only_positions_and_convolutions_show_a_transformer_the_order(positions, convolution):
+    changes = {"positions": positions, "short_convolution": convolution}
+    forecaster = make("transformer", "bahdanau" if convolution else "multi_head", **changes)
     assert_learns(forecaster)
     swapped = HISTORY[:, [1, 0, *range(2, S)]]
     same = np.allclose(forecaster(swapped), forecaster(HISTORY), atol=1e-5)
-    assert same == (positions == "none")
-
-
-def test_a_short_convolution_shows_the_order_of_values_and_learns():
-    forecaster = make("transformer", "bahdanau", positions="none", short_convolution=3)
-    assert_learns(forecaster)
-    swapped = HISTORY[:, [1, 0, *range(2, S)]]
-    assert not np.allclose(forecaster(swapped), forecaster(HISTORY), atol=1e-5)
+    assert same == (positions == "none" and not convolution)
 
 
 @by_few
@@ -205,8 +201,9 @@ def test_a_highway_is_linear_in_the_newest_values():
     np.testing.assert_allclose(model(HISTORY), HISTORY[:, -3:, 0] @ kernel, rtol=1e-5)
 
 
-def test_normalization_forecasts_each_window_in_its_own_scale():
-    changes = {"anchor": True, "highway": 2}
+@pytest.mark.parametrize("at_once", [None, 1])
+def test_normalization_forecasts_each_window_in_its_own_scale(at_once):
+    changes = {"anchor": True, "highway": 2, "at_once": at_once}
     normalized = plain(BahdanauAttention(), normalization="mean", **changes)
     raw = plain(BahdanauAttention(), **changes)
     normalized.linear.set_weights([kernel := np.ones((2, HORIZON), np.float32)])
@@ -214,9 +211,8 @@ def test_normalization_forecasts_each_window_in_its_own_scale():
     scale = np.abs(HISTORY).mean(axis=1, keepdims=True) + 0.05
     expected = raw(HISTORY / scale).numpy() * scale[:, 0]
     np.testing.assert_allclose(normalized(HISTORY), expected, rtol=1e-4, atol=1e-5)
-    np.testing.assert_allclose(
-        normalized.attend(HISTORY), raw.attend(HISTORY / scale), rtol=1e-4, atol=1e-6
-    )
+    weights = raw.attend(HISTORY / scale)
+    np.testing.assert_allclose(normalized.attend(HISTORY), weights, rtol=1e-4, atol=1e-6)
     assert np.isfinite(normalized(np.zeros_like(HISTORY))).all()
 
 

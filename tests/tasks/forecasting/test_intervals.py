@@ -3,9 +3,7 @@
 import numpy as np
 import pytest
 
-from attnlab.tasks.forecasting.data.measures import FEWEST, Yardstick, interval_ends
-from attnlab.tasks.forecasting.data.windows import Windows
-from attnlab.tasks.forecasting.report import build_report
+from attnlab.tasks.forecasting.data.measures import FEWEST, interval_ends
 from attnlab.tasks.forecasting.series import Series
 
 
@@ -35,30 +33,15 @@ def test_exchangeable_errors_give_the_promised_coverage():
     assert np.mean((low <= draw[-1]) & (draw[-1] <= high)) == pytest.approx(0.95, abs=0.015)
 
 
-def test_a_report_has_the_interval_and_its_coverage():
-    target = np.array([[1.0, 2.0], [2.0, 9.0], [5.0, 5.0]])
-    windows = Windows(None, None, np.arange(3), target, np.full((3, 2), "a"))
-    report = build_report(
-        windows,
-        target - [[0, 0], [0, 7], [1, 0]],
-        {"far": target + 4},
-        oracles=(),
-        units="metres",
-        yardsticks={"": Yardstick(1.0, 1.0)},
-        notes=[],
-        ends=np.array([[-1.0, -2.0, np.nan], [0.5, 3.0, np.nan]]),
-    )
-    assert list(report.predictions)[4:] == ["prediction", "low", "high", "far"]
-    assert report.predictions["low"].tolist() == [0, 0, 1, 0, 3, 3]
-    found = report.details["interval"]
-    assert found["coverage"] == pytest.approx(4 / 6)
-    assert found["coverage_by_step"] == pytest.approx([2 / 3, 2 / 3])
-
-
-def test_validation_errors_beyond_the_horizon_end_with_the_part(tmp_path):
+@pytest.fixture
+def task(tmp_path):
+    """A series of 0 to 199, two steps ahead."""
     path = tmp_path / "x.csv"
     path.write_text("\n".join(["x", *map(str, range(200))]))
-    task = Series(path=str(path), history=5, horizon=2)
+    return Series(path=str(path), history=5, horizon=2)
+
+
+def test_validation_errors_beyond_the_horizon_end_with_the_part(task):
     splits = task.load(0)
     ahead = task.validation_targets()
     assert ahead.shape == (len(splits.validation), 24)
@@ -67,10 +50,7 @@ def test_validation_errors_beyond_the_horizon_end_with_the_part(tmp_path):
     assert np.nanmax(ahead) == last and np.isnan(ahead[-1]).sum() == 22
 
 
-def test_an_interval_is_put_around_forecasts_in_natural_units(tmp_path):
-    path = tmp_path / "x.csv"
-    path.write_text("\n".join(["x", *map(str, range(200))]))
-    task = Series(path=str(path), history=5)
+def test_an_interval_is_put_around_forecasts_in_natural_units(task):
     task.load(0)
     ends = {"low": [-1.0, None], "high": [2.0, None]}
     columns = task.interval(ends, task.origin(), np.array([5.0, 6.0, 7.0]))

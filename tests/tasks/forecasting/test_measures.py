@@ -8,7 +8,7 @@ from sklearn.metrics import mean_absolute_error, mean_squared_error
 from sklearn.preprocessing import StandardScaler
 
 from attnlab.tasks.forecasting.data.measures import Yardstick, errors
-from attnlab.tasks.forecasting.fib_random import FibRandom
+from attnlab.tasks.forecasting.fib import FibRandom
 from attnlab.tasks.forecasting.series import Series
 
 WALK = np.random.default_rng(29).normal(0.3, 2, 211).cumsum().round(2)
@@ -82,7 +82,7 @@ def test_measures_undefined_by_the_train_part_are_null_with_a_note(
     series, values, period, undefined
 ):
     task = series(values, history=5, period=period, test=0.125, validation=0.125)
-    assert task.scaler_for().scale > 0.1  # not the deviation of rounding
+    assert task.origin().scalers[0].scale > 0.1  # not the deviation of rounding
     report = task.report(task.splits.test.target)
     for scores in (report.metrics, *report.baselines.values()):
         assert {name for name, value in scores.items() if value is None} == undefined

@@ -79,7 +79,7 @@ def test_each_series_has_the_scale_of_its_own_train_part(write):
         own = task.splits.train.take(np.flatnonzero(task.splits.train.ids == name))
         expected = (train[5] - train.mean()) / train.std()
         assert own.target[0, 0] == pytest.approx(expected, rel=1e-5)
-        assert task.scaler_for(name=name).scale == pytest.approx(train.std())
+        assert task.origin(name).scalers[0].scale == pytest.approx(train.std())
 
 
 def test_interleaved_rows_are_the_same_series(write):

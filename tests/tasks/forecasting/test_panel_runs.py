@@ -87,7 +87,7 @@ def test_every_epoch_is_scored_for_each_series(folder, capsys):
     interval, columns = metrics["interval"], RunDirectory(folder).read_predictions()
     trained = TrainedRun.load(RunDirectory(folder))
     for name in SHOPS:
-        own, scale = columns["id"] == name, trained.task.scaler_for(name=name).scale
+        own, scale = columns["id"] == name, trained.task.origin(name).scalers[0].scale
         low = (columns["low"] - columns["prediction"])[own]
         np.testing.assert_allclose(low, interval["low"][0] * scale, rtol=1e-6)
 

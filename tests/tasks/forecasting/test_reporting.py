@@ -26,21 +26,21 @@ def test_errors_by_hand():
     assert "nrmse" not in errors(TARGET, TARGET, Yardstick(2.0, 0.5))
 
 
+def report_of(target, forecast, baselines, ids=None, **options):
+    """The report of a forecast of targets (N, horizon)."""
+    times = np.full(target.shape, "a")
+    windows = Windows(None, None, np.arange(len(target)), target, times, ids)
+    yardsticks = dict.fromkeys(windows.by_series(), Yardstick(1.0, 1.0))
+    options = {"oracles": (), "units": "metres", "yardsticks": yardsticks, "notes": [], **options}
+    return build_report(windows, forecast, baselines, **options)
+
+
 def skills(target, ids=None, forecast=1.0, **errors_of):
     """Skills of a forecast against baselines with the given errors on targets (N, 1)."""
     target = np.asarray(target, float).reshape(-1, 1)
     ids = None if ids is None else np.array(ids, dtype=object)
-    windows = Windows(None, None, np.arange(len(target)), target, target.astype(str), ids)
-    report = build_report(
-        windows,
-        target + forecast,
-        {name: target + np.reshape(error, (-1, 1)) for name, error in errors_of.items()},
-        oracles=(),
-        units="",
-        yardsticks=dict.fromkeys(windows.by_series(), Yardstick(1.0, 1.0)),
-        notes=[],
-    )
-    return report.skills
+    baselines = {name: target + np.reshape(error, (-1, 1)) for name, error in errors_of.items()}
+    return report_of(target, target + forecast, baselines, ids).skills
 
 
 @pytest.mark.parametrize(("error", "expected"), [(0.0, 1.0), (2.0, 0.0), (5.0, -1.5)])
@@ -72,15 +72,7 @@ def test_the_table_has_some_of_many_windows_and_scores_use_all(monkeypatch):
     monkeypatch.setattr("attnlab.tasks.forecasting.report._MOST_ROWS", 8)
     target = np.arange(20.0).reshape(10, 2)  # three times as many as fit
     forecast = target + np.arange(10.0)[:, None]
-    report = build_report(
-        Windows(None, None, np.arange(10), target, np.full((10, 2), "t")),
-        forecast,
-        {"near": target - 1},
-        oracles=(),
-        units="metres",
-        yardsticks={"": Yardstick(1.0, 1.0)},
-        notes=[],
-    )
+    report = report_of(target, forecast, {"near": target - 1})
     assert report.metrics["mae"] == np.arange(10.0).mean()
     assert report.predictions["index"].tolist() == [0, 1, 3, 4, 6, 7, 9, 10]
     assert report.predictions["prediction"].tolist() == forecast[::3].reshape(-1).tolist()
@@ -88,19 +80,24 @@ def test_the_table_has_some_of_many_windows_and_scores_use_all(monkeypatch):
 
 
 def test_the_best_baseline_is_never_an_oracle():
-    report = build_report(
-        Windows(None, None, np.array([3, 4, 5]), TARGET, np.array([["a"], ["b"], ["c"]])),
-        TARGET + 1,
-        {"far": TARGET + 4, "near": TARGET - 2, "rule": TARGET},
-        oracles=("rule",),
-        units="metres",
-        yardsticks={"": Yardstick(1.0, 1.0)},
-        notes=["one"],
-    )
+    baselines = {"far": TARGET + 4, "near": TARGET - 2, "rule": TARGET}
+    report = report_of(TARGET, TARGET + 1, baselines, oracles=("rule",))
     assert (report.best_baseline, report.skill) == ("near", 0.5)
     assert report.skills["far"] == 0.75 and report.skills["rule"] is None
     assert list(report.predictions) == [
         "index", "time", "step", "target", "prediction", "far", "near", "rule"
     ]  # fmt: skip
     assert report.predictions["far"].tolist() == [5, 6, 9]
-    assert report.predictions["index"].tolist() == [3, 4, 5]
+    assert report.predictions["index"].tolist() == [0, 1, 2]
+
+
+def test_a_report_has_the_interval_and_its_coverage():
+    target = np.array([[1.0, 2.0], [2.0, 9.0], [5.0, 5.0]])
+    forecast = target - [[0, 0], [0, 7], [1, 0]]
+    ends = np.array([[-1.0, -2.0, np.nan], [0.5, 3.0, np.nan]])
+    report = report_of(target, forecast, {"far": target + 4}, ends=ends)
+    assert list(report.predictions)[4:] == ["prediction", "low", "high", "far"]
+    assert report.predictions["low"].tolist() == [0, 0, 1, 0, 3, 3]
+    found = report.details["interval"]
+    assert found["coverage"] == pytest.approx(4 / 6)
+    assert found["coverage_by_step"] == pytest.approx([2 / 3, 2 / 3])

@@ -63,7 +63,7 @@ def test_a_run_reports_sorting_and_the_coverage_of_its_interval(folder):
     assert interval["low"][-1] is None  # 45 validation days: fewer than 39 are 24 ahead
     columns = RunDirectory(folder).read_predictions()
     ends = columns["low"] - columns["prediction"], columns["high"] - columns["prediction"]
-    scale = TrainedRun.load(RunDirectory(folder)).task.scaler_for().scale
+    scale = TrainedRun.load(RunDirectory(folder)).task.origin().scalers[0].scale
     np.testing.assert_allclose(ends[0][::2], interval["low"][0] * scale)
     np.testing.assert_allclose(ends[1][1::2], interval["high"][1] * scale)
 
@@ -76,7 +76,7 @@ def test_errors_beyond_the_horizon_are_those_of_recursive_forecasts(plain, folde
     errors = learner._validation_errors()
     series, first = trained.task.series[0].values, trained.task.splits.validation.index[4]
     own = trained.task.forecast_values(trained.model, series[:first], 24)
-    scale = trained.task.scaler_for().scale
+    scale = trained.task.origin().scalers[0].scale
     expected = series[first : first + 24] - own
     np.testing.assert_allclose(errors[4] * scale, expected, rtol=1e-3, atol=0.05)
 

@@ -1,5 +1,7 @@
 """The sunspots task: known scores of baselines, and the book's protocol."""
 
+import csv
+
 import numpy as np
 import pytest
 
@@ -86,3 +88,20 @@ def test_the_test_targets_do_not_depend_on_the_history():
 def test_the_book_s_protocol_has_one_step():
     with pytest.raises(RequestError, match=r"task\.horizon: expected 1 if task\.protocol"):
         Sunspots(protocol="book", horizon=2)
+
+
+def test_every_month_from_1749_to_1983_occurs_once_in_order():
+    (series,) = Sunspots()._read(None)[0].series
+    months = [f"{1749 + month // 12}-{month % 12 + 1:02d}" for month in range(2820)]
+    assert series.times == months
+    assert (series.values[0], series.values[-1]) == (58.0, 33.4)
+    assert (series.values.min(), series.values.max()) == (0.0, 253.8)
+
+
+@pytest.mark.realdata
+def test_it_equals_the_file_that_the_book_downloads(realdata):
+    (series,) = Sunspots()._read(None)[0].series
+    with open(realdata / "sunspots" / "monthly-sunspots.csv", newline="") as file:
+        rows = list(csv.reader(file))[1:]
+    assert [row[0] for row in rows] == series.times
+    np.testing.assert_array_equal([float(row[1]) for row in rows], series.values)

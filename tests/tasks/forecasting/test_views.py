@@ -17,10 +17,10 @@ from attnlab.run.figures import draw_run
 from attnlab.tasks.attention import Recorded, read_attention, write_attention
 from attnlab.tasks.forecasting.data.time_series import TimeSeries
 from attnlab.tasks.forecasting.learner import coarser
-from attnlab.tasks.forecasting.shown import attention, figures, forecasts
+from attnlab.tasks.forecasting.shown import attention, forecasts
 from attnlab.views.records import Curves, Maps, Slider, Strips
 
-forecast_figure = drawn(figures.forecast_figure)
+forecast_figure = drawn(forecasts.forecast_figure)
 attention_figure = drawn(attention.attention_figure)
 next_values_figure = drawn(forecasts.next_values_figure)
 
@@ -129,7 +129,7 @@ def test_a_missing_or_damaged_file_is_named(tmp_path, name):
 def test_series_are_drawn_along_time_with_the_error_of_each_step():
     figure = forecast_figure(predictions(horizon=3), METRICS)
     upper, lower, steps = figure.axes
-    assert "step 1 of 3" in figure.texts[0].get_text()
+    assert "the first of 3 steps" in figure.texts[0].get_text()
     target, forecast = upper.get_lines()
     np.testing.assert_allclose(forecast.get_ydata() - target.get_ydata(), 0.1)
     assert len(target.get_xdata()) == 31 and not upper.collections
@@ -221,7 +221,7 @@ def test_texts_neither_overlap_nor_leave_the_figure(figure, legible_texts):
 
 def test_drawing_imports_neither_pyplot_nor_tensorflow():
     code = (
-        "import sys; import attnlab.tasks.forecasting.shown.figures, attnlab.views.png.figure;"
+        "import sys; import attnlab.tasks.forecasting.shown.forecasts, attnlab.views.png.figure;"
         "print([m for m in ('matplotlib.pyplot', 'tensorflow', 'mlflow', 'pandas')"
         " if m in sys.modules])"
     )
@@ -283,6 +283,6 @@ def test_several_steps_have_an_error_each(tmp_path):
     steps = np.tile([1, 2], 20)
     persistence = table["target"] + 5
     run.write_predictions({**table, "step": steps, "persistence": persistence})
-    forecast, errors = forecasts.forecast_records(on_page(tmp_path))
+    forecast, _, errors = forecasts.forecast_records(on_page(tmp_path))
     assert [curve.y for curve in errors.curves] == [[3.0, 4.0], [5.0, 5.0]]
     assert len(forecast.x) == 20 and "the first of 2 steps" in forecast.title

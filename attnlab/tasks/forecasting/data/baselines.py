@@ -7,6 +7,7 @@ forecasts (N, horizon) in its units.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import TypeAlias
 
 import numpy as np
 
@@ -15,7 +16,10 @@ from attnlab.tasks.forecasting.data.ridge import Known, ridge
 from attnlab.tasks.forecasting.data.time_series import TimeSeries
 
 GOLDEN_RATIO = (1.0 + 5.0**0.5) / 2.0
-ORDERS = (24, 12)  # of the linear autoregression: the first for which there are enough values
+ORDERS = (24, 12)  # of the linear autoregression
+# A part, or None for the windows to fit on, and a number of values -> windows of as many values and
+# their targets in model units; None if there is no such part, or a window starts before its series.
+Samples: TypeAlias = Callable[["str | None", int], "Known | None"]
 
 
 def persistence(past: np.ndarray, horizon: int = 1) -> np.ndarray:
@@ -91,18 +95,28 @@ def nlinear(
     return past[:, -1:] + linear_map(past[:, :-1] - past[:, -1:])
 
 
-def linear(
-    train: np.ndarray, targets: np.ndarray, past: np.ndarray, held_out: Known | None = None
-) -> dict[str, np.ndarray]:
-    """Return the forecasts of the linear models that can be fitted on (M, K) histories, by name."""
-    forecasts = {}
+def linear(samples: Samples, part: str, history: int) -> tuple[dict[str, np.ndarray], list[str]]:
+    """Forecast a part with a linear autoregression and NLinear, in model units.
+
+    The order of the autoregression is the first of `ORDERS` for which there are enough values;
+    NLinear reads `history` values.
+
+    Returns the forecasts (N, horizon) by name, and notes on missing ones.
+    """
+    forecasts, notes = {}, []
     for order in ORDERS:
-        if order <= min(train.shape[1], past.shape[1]) and len(train) > order + 1:
-            forecasts[f"linear_ar{order}"] = autoregression(train[:, -order:], targets, past)
+        train, tested = samples(None, order), samples(part, order)
+        if train and tested and len(train[0]) > order + 1:  # 1: the intercept
+            forecasts[f"linear_ar{order}"] = autoregression(*train, tested[0])
             break
-    if train.shape[1] <= past.shape[1] and len(train) > train.shape[1]:
-        forecasts["nlinear"] = nlinear(train, targets, past, held_out)
-    return forecasts
+    else:
+        notes.append(_missing(f"linear_ar{ORDERS[-1]}", ORDERS[-1], part))
+    train, tested = samples(None, history), samples(part, history)
+    if train and tested and len(train[0]) > history:
+        forecasts["nlinear"] = nlinear(*train, tested[0], samples("validation", history))
+    else:
+        notes.append(_missing("nlinear", history, part))
+    return forecasts, notes
 
 
 def repeated(
@@ -114,7 +128,8 @@ def repeated(
     """
     forecasts: dict[str, list[np.ndarray]] = {"persistence": [], "seasonal_naive": []}
     forecasts["train_mean"] = []
-    season = period if period and period <= _shortest_past(panel, part) else None
+    shortest = min(int(series.first[part].min()) for series in panel)
+    season = period if period and period <= shortest else None
     for series in panel:
         first = series.first[part]
         last = windows.histories(series.values, first, 1)
@@ -129,77 +144,8 @@ def repeated(
     return {name: np.concatenate(parts) for name, parts in forecasts.items() if parts}, missing
 
 
-def linear_maps(
-    panel: Sequence[TimeSeries],
-    part: str,
-    history: int,
-    horizon: int,
-    fit_targets: Callable[[TimeSeries, int], np.ndarray],
-) -> tuple[dict[str, np.ndarray], list[str]]:
-    """Forecast with a linear autoregression and NLinear, fitted on all series, in model units.
-
-    Args:
-        panel: the series to forecast.
-        part: the part whose windows are forecast.
-        history: number of values that NLinear reads.
-        horizon: steps to forecast.
-        fit_targets: returns the positions of the first train targets of a series, given the number
-            of values that are needed before each.
-
-    Returns:
-        The forecasts (N, horizon) by name, and notes on missing ones.
-    """
-
-    def fitting(order: int, spare: int) -> list[np.ndarray] | None:
-        """Return the first targets of each series to fit on; None if there are too few."""
-        first = [series.unfilled(fit_targets(series, order), horizon) for series in panel]
-        enough = order <= _shortest_past(panel, part) and sum(map(len, first)) > order + spare
-        return first if enough else None
-
-    def histories(first: Sequence[np.ndarray], length: int) -> np.ndarray:
-        pairs = zip(panel, first, strict=True)
-        return _join([windows.histories(series.scaled, at, length) for series, at in pairs])
-
-    def histories_and_targets(first: Sequence[np.ndarray], length: int) -> Known:
-        pairs = zip(panel, first, strict=True)
-        targets = _join([windows.targets(series.scaled, at, horizon) for series, at in pairs])
-        return histories(first, length), targets
-
-    forecasts, notes = {}, []
-    tested = [series.first[part] for series in panel]
-    for order in ORDERS:
-        if first := fitting(order, 1):  # 1: the intercept
-            forecasts[f"linear_ar{order}"] = autoregression(
-                *histories_and_targets(first, order), histories(tested, order)
-            )
-            break
-    else:
-        notes.append(_missing(f"linear_ar{ORDERS[-1]}", ORDERS[-1], part))
-    if first := fitting(history, 0):
-        held_out = None
-        if "validation" in panel[0].first:
-            held_out = histories_and_targets(
-                [series.first["validation"] for series in panel], history
-            )
-        train = histories_and_targets(first, history)
-        forecasts["nlinear"] = nlinear(*train, histories(tested, history), held_out)
-    else:
-        notes.append(_missing("nlinear", history, part))
-    return forecasts, notes
-
-
-def _shortest_past(panel: Sequence[TimeSeries], part: str) -> int:
-    """Return the number of values before the earliest target of a part."""
-    return min(int(series.first[part].min()) for series in panel)
-
-
 def _missing(baseline: str, needed: int, part: str) -> str:
     return (
         f"The baseline {baseline} is left out: it needs {needed} values before every target of "
         f"the {part} part, and enough train targets to be fitted on."
     )
-
-
-def _join(arrays: Sequence[np.ndarray]) -> np.ndarray:
-    """Concatenate arrays; a single one is not copied, since it may be a view."""
-    return arrays[0] if len(arrays) == 1 else np.concatenate(arrays)

@@ -233,7 +233,8 @@ class _Reader:
                 f"task.time_column: expected a time in column {name!r} as {expected}, got "
                 f"{self.cells[number]!r}; task.time_format gives another format",
             )
-        ahead = {mark: _offset(mark) for mark in {*offsets}}
+        noon = {mark: pd.Timestamp(f"2000-01-01T12:00{mark or 'Z'}") for mark in {*offsets}}
+        ahead = {mark: time.utcoffset() for mark, time in noon.items()}
         self.instants = self.local - np.array([ahead[mark] for mark in offsets], "m8[us]")
 
     def series(self, name: str, rows: np.ndarray) -> TimeSeries:
@@ -316,15 +317,6 @@ class _Reader:
             f"{labels[int(lacking.argmax())]}; no window forecasts one or ends with one."
         )
         return pd.DataFrame(values).interpolate().to_numpy()
-
-
-def _offset(mark: str | None) -> np.timedelta64:
-    """Return how far an offset such as `+01:00` is ahead of UTC."""
-    if mark in (None, "Z"):
-        return np.timedelta64(0, "us")
-    digits = mark[1:].replace(":", "").ljust(4, "0")  # type: ignore[index]
-    minutes = 60 * int(digits[:2]) + int(digits[2:])
-    return np.timedelta64(-minutes if mark.startswith("-") else minutes, "m")  # type: ignore[union-attr]
 
 
 def _is_full(time_format: str) -> bool:

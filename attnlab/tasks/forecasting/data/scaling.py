@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -79,13 +79,9 @@ class Scaler:
         """Return a description for the log."""
         return f"{self.kind} (offset {self.level + self.offset:.6g}, scale {self.scale:.6g})"
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the scaler as a JSON object."""
-        return asdict(self)
-
     @classmethod
     def from_json(cls, content: dict[str, Any]) -> Scaler:
-        """Make a scaler from the result of `to_json`; other content raises `ValueError`."""
+        """Make a scaler of its fields; other content raises `ValueError`."""
         names = ("level", "offset", "scale")
         if {*content} != {"kind", *names} or not (
             np.isfinite([content[key] for key in names]).all() and content["scale"] > 0

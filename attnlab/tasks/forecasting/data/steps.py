@@ -64,10 +64,8 @@ def season(step: str) -> int | None:
     if base in _SEASONS:
         whole = _SEASONS[base] % count == 0 and (count == 1 or _SEASONS[base] == 12)
         return _SEASONS[base] // count if whole and count < 12 else None
-    with suppress(ValueError):  # a step that has no fixed length
-        day, length = pd.Timedelta(1, "D"), pd.Timedelta(pd.tseries.frequencies.to_offset(step))
-        return day // length if length < day and not day % length else None
-    return None
+    day, length = pd.Timedelta(1, "D"), _length(step)
+    return day // length if pd.Timedelta(0) < length < day and not day % length else None
 
 
 def time_labels(times: pd.DatetimeIndex, step: str, utc: bool = False) -> list[str]:

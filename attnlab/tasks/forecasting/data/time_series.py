@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -24,7 +24,7 @@ class TimeSeries:
 
     Attributes:
         columns: (n, 1 + K) in natural units: the series, then its K inputs.
-        scalers: of the columns; empty: each window has its own.
+        scalers: of the columns; empty: see `scalers_of`.
         times: (n,) a label per value; the position as text if there are no times. The end of a
             series has only the last one.
         step: from each time to the next, as pandas names it; None: there are no times.
@@ -57,6 +57,10 @@ class TimeSeries:
     def scaled(self) -> np.ndarray:
         """Return the series, (n,) in model units."""
         return self.scalers[0].apply(self.values)
+
+    def scalers_of(self, window: np.ndarray) -> tuple[Scaler, ...]:
+        """Return the scalers of a window (S, 1 + K); without any, its largest value is the unit."""
+        return self.scalers or (Scaler.for_window(window[:, 0]),)
 
     @property
     def train_end(self) -> int:
@@ -116,7 +120,7 @@ class TimeSeries:
         return {
             "id": self.id,
             "values": self.columns.tolist(),
-            "scalers": [scaler.to_json() for scaler in self.scalers],
+            "scalers": [asdict(scaler) for scaler in self.scalers],
             "last_time": self.times[-1],
             "step": self.step,
         }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -79,11 +79,14 @@ class Windows:
 
 
 def joined(parts: Sequence[Windows]) -> Windows:
-    """Concatenate the windows of several series; those of one series are not copied."""
-    if len(parts) == 1:
-        return parts[0]
+    """Concatenate the windows of several series."""
     names = [field.name for field in fields(Windows)]
-    return Windows(*(np.concatenate([getattr(part, name) for part in parts]) for name in names))
+    return Windows(*(concatenate([getattr(part, name) for part in parts]) for name in names))
+
+
+def concatenate(arrays: Sequence[np.ndarray]) -> np.ndarray:
+    """Concatenate arrays; a single one is not copied, since it may be a view."""
+    return arrays[0] if len(arrays) == 1 else np.concatenate(arrays)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -91,12 +94,10 @@ class Splits(TaskData):
     """A task's parts: train, validation if there is one, and test, which is reported.
 
     Attributes:
-        extra: further test parts, such as `extrapolation`.
         scaler: a description of the scaling.
     """
 
     parts: Mapping[str, Windows]
-    extra: Mapping[str, Windows] = field(default_factory=dict)
     scaler: str = ""
 
     @property
@@ -115,19 +116,17 @@ class Splits(TaskData):
         return self.parts["test"]
 
     def part(self, name: str) -> Windows:
-        """Return the windows of a part or an extra part.
+        """Return the windows of a part.
 
         Raises:
             ValueError: there is no such part.
         """
-        parts = {**self.parts, **self.extra}
-        if name not in parts:
-            raise ValueError(f"expected a part among {', '.join(parts)}, got {name!r}")
-        return parts[name]
+        if name not in self.parts:
+            raise ValueError(f"expected a part among {', '.join(self.parts)}, got {name!r}")
+        return self.parts[name]
 
     def describe(self) -> dict[str, Any]:
         """Return counts and sizes for the log, JSON-ready."""
         counts = {"train": 0, "validation": 0, "test": 0} | self.counts()
-        counts |= {name: len(part) for name, part in self.extra.items()}
         sizes = {"history": self.longest, "horizon": self.train.target.shape[1]}
         return counts | sizes | {"scaler": self.scaler}

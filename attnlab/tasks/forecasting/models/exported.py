@@ -26,7 +26,7 @@ def exported(trained: Any, count: int) -> Exported:
         for column, scaler in enumerate(scalers[row]):
             window[:, column] = scaler.invert(window[:, column])
     origins = [TimeSeries(window, scalers[row]) for window, row in zip(history, rows, strict=True)]
-    scales = [(series.scalers or [task.scaler_for(series.values)])[0].scale for series in origins]
+    scales = [series.scalers_of(series.columns)[0].scale for series in origins]
     items: dict[str, np.ndarray] = {"history": history}
     notes = [f"A history has the newest {task.history} values, the last one last."]
     if len(scalers) > 1:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from attnlab.tasks.base import Views
-from attnlab.tasks.forecasting.shown import attention, figures, forecasts
+from attnlab.tasks.forecasting.shown import attention, forecasts
 
 VIEWS = Views(
-    figures.figures,
+    forecasts.figures,
     {"Forecasts": forecasts.forecast_records, "Attention": attention.attention_records},
 )

@@ -1,17 +1,24 @@
-"""Draw forecasts of the test part with their targets, and forecasts of the next values."""
+"""Draw the figures of a forecasting run, charts of test forecasts, and the next values."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, TypeAlias
 
 import numpy as np
 
+from attnlab.config.options import in_prose
 from attnlab.errors import RequestError
+from attnlab.records.run_directory import RunDirectory
+from attnlab.tasks.attention import read_attention
 from attnlab.tasks.base import ReportedRun
 from attnlab.tasks.forecasting.data.time_series import TimeSeries
 from attnlab.tasks.forecasting.kind import KIND
+from attnlab.tasks.forecasting.shown.attention import attention_figure
+from attnlab.tasks.shown.run_figures import learning_figure, result_line, run_title
 from attnlab.views.records import (
+    BLUE,
     GREY,
     INK,
     ORANGE,
@@ -25,8 +32,10 @@ from attnlab.views.records import (
     tabs,
 )
 
-_MOST = 600  # targets of a chart on a page
-_MOST_SERIES = 8
+_LOSS = "loss (scaled units)"
+_PANELS = {_LOSS: {"train_loss": ("train", ORANGE), "val_loss": ("validation", BLUE)}}
+_MOST = 600  # targets of a chart
+_MOST_SERIES, _MOST_PANELS = 8, 4  # of a page and of a figure
 _MOST_SHOWN = 2  # runs that are visible at first, because curves hide each other
 _COLUMNS = ("index", "time", "step", "target", "prediction")
 MOST_NEXT = 6  # series of a figure of next values
@@ -36,6 +45,47 @@ Columns: TypeAlias = Mapping[str, np.ndarray]
 Next: TypeAlias = tuple[TimeSeries, Mapping[str, np.ndarray]]
 # A run's label, colour and forecasts.
 Forecasts: TypeAlias = tuple[str, "int | None", Columns]
+
+
+def figures(run: RunDirectory, metrics: Mapping[str, Any]) -> dict[str, Figure]:
+    """Return the figures of a run by file name: loss, forecast and, if it was saved, attention.
+
+    Raises:
+        RequestError: a file of the run is missing or damaged.
+        KeyError: A file of the run lacks an entry.
+    """
+    predictions = run.read_predictions(KIND.scoring.text_columns)
+    result = result_line(metrics, KIND)
+    drawings = {
+        "loss.png": learning_figure(run.history.read(), metrics, _PANELS, result, _LOSS),
+        "forecast.png": forecast_figure(predictions, metrics),
+    }
+    if recorded := read_attention(run):
+        drawings["attention.png"] = attention_figure(recorded.final(), metrics)
+    return drawings
+
+
+def forecast_figure(predictions: Columns, metrics: Mapping[str, Any]) -> Figure:
+    """Draw the charts of a page; for several series the forecasts of a few, the best first."""
+    run, result = run_title(metrics), result_line(metrics, KIND)
+    name = in_prose(metrics["attention"])
+    if "id" in predictions:
+        panels: list[Curves] = []
+        metric = str(metrics["metric"])
+        for series in spread_series(metrics, _MOST_PANELS):
+            chart, *_ = charts([(name, ORANGE, rows_of(predictions, series))], metrics)
+            score, label = metrics["series"][series][metric], KIND.scoring.metric(metric)
+            said = "" if score is None or label is None else f": {label.label} {score:.3g}"
+            chart = replace(chart, title=f"{series}{said}", x_label="", y_label="", same_x=False)
+            panels.append(replace(chart, legend="none" if panels else "inside"))
+        title = f"{run}: test forecasts, {len(panels)} of {len(metrics['series'])} series"
+        size = 9, 1.4 + 2.1 * len(panels)
+        return figure(title, result, [[chart] for chart in panels], size)
+    panels = charts([(name, ORANGE, predictions)], metrics)
+    title = f"{run}: {panels[0].title.replace('Test', 'test')}"
+    size = (9, 5.4 + 1.8 * (len(panels) - 2)) if len(panels) > 1 else (6, 4.6)
+    rows = [[replace(chart, title="")] for chart in panels]  # the legend is there
+    return figure(title, result, rows, size, (2, 1, 1)[: len(panels)])
 
 
 def along_time(index: np.ndarray, times: np.ndarray) -> bool:
@@ -75,46 +125,83 @@ def spread_series(metrics: Mapping[str, Any], most: int) -> list[str]:
     return [ranked[place] for place in places]
 
 
-def along_time_chart(forecasts: Sequence[Forecasts], title: str, units: str) -> Curves:
-    """Draw forecasts of runs with the same targets over time; a single run has its interval."""
-    rows = forecasts[0][2]
-    curves = [Curve("target", rows["target"], INK)]
-    for number, (label, colour, columns) in enumerate(forecasts):
-        curve = Curve(label, columns["prediction"], colour, shown=number < _MOST_SHOWN)
-        if len(forecasts) == 1 and "low" in columns:
-            curve = curve._replace(low=columns["low"], high=columns["high"])
-        curves.append(curve)
-    names = [str(time) for time in rows["time"]]
-    return Curves(title, "time", units, rows["index"].tolist(), curves, names, wide=True, band=BAND)
+def charts(forecasts: Sequence[Forecasts], metrics: Mapping[str, Any]) -> list[Curves]:
+    """Chart runs with the same targets; `metrics` are those of the first.
+
+    The charts are: the first step of the newest forecasts over time, or by target if windows have
+    no order; the errors of a single run and of the best baseline over time; the error of each step.
+    """
+    rows = [(label, colour, first_steps(columns)) for label, colour, columns in forecasts]
+    first, steps = rows[0][2], int(forecasts[0][2]["step"].max())
+    units, baseline = str(metrics.get("units", "")), str(metrics.get("best_baseline"))
+    is_single, count = len(rows) == 1, len(first["target"])
+    title = "Test forecasts" + (f", the first of {steps} steps" if steps > 1 else "")
+    records = []
+    if along_time(first["index"], first["time"]):
+        title += f", the last {_MOST:,} of {count:,}" if count > _MOST else ""
+        first = {name: column[-_MOST:] for name, column in first.items()}
+        curves = [Curve("target", first["target"], INK)]
+        for number, (label, colour, columns) in enumerate(rows):
+            made = columns["prediction"][-_MOST:]
+            curves.append(Curve(label, made, colour, shown=number < _MOST_SHOWN))
+        if is_single and "low" in first:
+            curves[1] = curves[1]._replace(low=first["low"], high=first["high"])
+            title += f", with the {BAND}"
+        chart = Curves(
+            title,
+            "time",
+            units,
+            first["index"].tolist(),
+            curves,
+            [str(time) for time in first["time"]],
+            wide=True,
+            legend="above",
+            band=BAND,
+            same_x=is_single,
+        )
+        records.append(chart)
+        if is_single:
+            label, colour, _ = rows[0]
+            curves = [Curve(label, first["prediction"] - first["target"], colour)]
+            if baseline in first:
+                curves.append(Curve(baseline, first[baseline] - first["target"], INK, faint=True))
+            marks = [Mark(y=0, colour=INK)]
+            chart = replace(chart, title="", x_label="", y_label="error", same_x=False)
+            records.append(replace(chart, curves=curves, marks=marks))
+    else:
+        some = np.unique(np.linspace(0, count - 1, _MOST).astype(int))
+        for label, colour, columns in rows:
+            order = np.argsort(columns["target"], kind="stable")[some]
+            target = columns["target"][order].tolist()
+            dots = Curve(label, columns["prediction"][order], colour, form="dots")
+            curves, x_label = [dots, Curve("exact", target, GREY)], f"target ({units})"
+            records.append(Curves(title, x_label, "forecast", target, curves, legend="above"))
+    if steps > 1:
+        records.append(_by_step_chart(forecasts, baseline, steps, units))
+    return records
 
 
-def against_target_chart(forecasts: Forecasts, title: str, units: str) -> Curves:
-    """Draw forecasts by target, and a line on which exact forecasts would be."""
-    label, colour, rows = forecasts
-    order = np.argsort(rows["target"], kind="stable")
-    target = rows["target"][order].tolist()
-    made = Curve(label, rows["prediction"][order], colour, form="dots")
-    exact = Curve("exact", target, GREY)
-    return Curves(title, f"target ({units})", "forecast", target, [made, exact], legend="above")
-
-
-def by_step_chart(forecasts: Sequence[Forecasts], baseline: str, title: str, units: str) -> Curves:
+def _by_step_chart(forecasts: Sequence[Forecasts], baseline: str, steps: int, units: str) -> Curves:
     """Draw the error of each step ahead, and that of the best baseline."""
     first = forecasts[0][2]
-    steps = int(first["step"].max())
-    curves = []
     rows = [(label, colour, columns, "prediction") for label, colour, columns in forecasts]
     rows += [(baseline, INK, first, baseline)] if baseline in first else []
+    curves = []
     for label, colour, columns, name in rows:
         squares = np.square(columns[name] - columns["target"])
         means = [np.mean(squares[columns["step"] == step]) for step in range(1, steps + 1)]
         errors = [float(np.sqrt(mean)) if np.isfinite(mean) else None for mean in means]
         curves.append(Curve(label, errors, colour, form="line and dots"))
     most = max((value for curve in curves for value in curve.y if value is not None), default=0.0)
-    places = list(range(1, steps + 1))
-    limits = (0.0, 1.08 * most or 1.0)
-    label = f"RMSE ({units})" if units else "RMSE"
-    return Curves(title, "step ahead", label, places, curves, y_limits=limits)
+    return Curves(
+        "Error by step",
+        "step ahead",
+        f"RMSE ({units})" if units else "RMSE",
+        list(range(1, steps + 1)),
+        curves,
+        y_limits=(0.0, 1.08 * most or 1.0),
+        legend="above",
+    )
 
 
 # A page
@@ -126,39 +213,30 @@ def forecast_records(runs: Sequence[ReportedRun]) -> list[Record]:
     tables: list[tuple[ReportedRun, Columns]] = []
     for run in runs:
         try:
-            tables.append((run, _read(run)))
+            columns = run.run.read_predictions(KIND.scoring.text_columns)
+            numbers = [columns[name].dtype.kind in "if" for name in _COLUMNS if name in columns]
+            if not {*_COLUMNS} <= {*columns} or sum(numbers) < 4 or not len(columns["step"]):
+                path = run.run.path / "predictions.csv"
+                raise RequestError(f"{path}: damaged: expected forecasts.")
+            tables.append((run, columns))
         except RequestError as error:
             texts.append(Text(f"{run.label}: no forecasts: {error}", "warning"))
     if not tables:
         return texts
-    if any("id" in columns for _, columns in tables):
-        return [*texts, *_by_series(tables)]
+    if panels := [(run, columns) for run, columns in tables if "id" in columns]:
+        choices = {}
+        for name in spread_series(panels[0][0].metrics, _MOST_SERIES):
+            rows = [(run, rows_of(columns, name)) for run, columns in panels]
+            rows = [(run, columns) for run, columns in rows if len(columns["step"])]
+            choices[name] = _run_charts(rows if _same(rows) else rows[:1])
+        return [*texts, *tabs(choices)]
     if _same(tables):
-        return [*texts, *_charts(tables)]
-    return [*texts, *tabs({run.label: _charts([(run, columns)]) for run, columns in tables})]
-
-
-def _by_series(tables: Sequence[tuple[ReportedRun, Columns]]) -> Sequence[Record]:
-    """Chart a few series of the first run with several, each with all runs that forecast it."""
-    run = next(run for run, rows in tables if "id" in rows)
-    charts = {}
-    for name in spread_series(run.metrics, _MOST_SERIES):
-        rows = [(other, rows_of(columns, name)) for other, columns in tables if "id" in columns]
-        rows = [(other, columns) for other, columns in rows if len(columns["step"])]
-        charts[name] = _charts(rows if _same(rows) else rows[:1])
-    return tabs(charts)
-
-
-def _read(run: ReportedRun) -> Columns:
-    columns = run.run.read_predictions(KIND.scoring.text_columns)
-    lacking = [name for name in _COLUMNS if name not in columns]
-    numbers = [columns[name].dtype.kind in "if" for name in _COLUMNS if name in columns]
-    if lacking or sum(numbers) < len(_COLUMNS) - 1 or not len(columns["step"]):
-        raise RequestError(f"{run.run.path / 'predictions.csv'}: damaged: expected forecasts.")
-    return columns
+        return [*texts, *_run_charts(tables)]
+    return [*texts, *tabs({row[0].label: _run_charts([row]) for row in tables})]
 
 
 def _same(tables: Sequence[tuple[ReportedRun, Columns]]) -> bool:
+    """Return whether all runs forecast the same targets over time."""
     first = tables[0][1]
     alike = all(
         np.array_equal(first[name], columns[name])
@@ -168,38 +246,9 @@ def _same(tables: Sequence[tuple[ReportedRun, Columns]]) -> bool:
     return alike and along_time(*(first_steps(first)[name] for name in ("index", "time")))
 
 
-def _charts(tables: Sequence[tuple[ReportedRun, Columns]]) -> list[Record]:
-    """Chart runs with the same targets: forecasts one step ahead, and errors of all steps."""
-    rows = [(run, first_steps(columns)) for run, columns in tables]
-    run, first = rows[0]
-    steps = int(tables[0][1]["step"].max())
-    units = str(run.metrics.get("units", ""))
-    charts: list[Record] = []
-    if along_time(first["index"], first["time"]):
-        newest = [
-            (other.label, other.colour, {name: column[-_MOST:] for name, column in columns.items()})
-            for other, columns in rows
-        ]
-        count = len(first["target"])
-        title = "Test forecasts" + (f", the first of {steps} steps" if steps > 1 else "")
-        title += f", the last {_MOST:,} of {count:,}" if count > _MOST else ""
-        title += ", with the 95 % interval" if len(rows) == 1 and "low" in first else ""
-        charts.append(along_time_chart(newest, title, units))
-    else:
-        for other, columns in rows:
-            some = np.linspace(0, len(columns["target"]) - 1, _MOST).astype(int)
-            order = np.argsort(columns["target"], kind="stable")[np.unique(some)]
-            drawn = (
-                other.label,
-                other.colour,
-                {name: column[order] for name, column in columns.items()},
-            )
-            charts.append(against_target_chart(drawn, "Test forecasts by target", units))
-    if steps > 1:
-        every = [(run.label, run.colour, columns) for run, columns in tables]
-        baseline = str(run.metrics.get("best_baseline"))
-        charts.append(by_step_chart(every, baseline, "Error by step", units))
-    return charts
+def _run_charts(tables: Sequence[tuple[ReportedRun, Columns]]) -> list[Curves]:
+    forecasts = [(run.label, run.colour, columns) for run, columns in tables]
+    return charts(forecasts, tables[0][0].metrics)
 
 
 # The next values
