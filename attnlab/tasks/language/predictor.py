@@ -58,12 +58,13 @@ class GeneratePredictor(Predictor):
         self,
         request: Request,
         *,
+        tokens: int,
+        seed: int,
         temperature: float,
         top_k: int | None,
         top_p: float | None,
         number: int,
         stop: Sequence[str],
-        **size: int,
     ) -> None:
         # Temperatures below 1e-6 are lost in rounding.
         if not (temperature == 0 or 1e-6 <= temperature < math.inf):
@@ -78,7 +79,7 @@ class GeneratePredictor(Predictor):
         if "" in stop:
             raise RequestError("--stop: expected a text, got none.")
         self._sampling = {"temperature": temperature, "top_k": top_k, "top_p": top_p}
-        self._size = {"texts": number, **size}  # and `tokens`, `seed`
+        self._size = {"texts": number, "tokens": tokens, "seed": seed}
         self._stops = stop
         super().__init__(request)
 
