@@ -8,15 +8,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import keras
 import numpy as np
 
-from attnlab.tasks.translation.decoding.search import Search, pad_rows
-from attnlab.tasks.translation.tokenized import cut_sources, padded
-from attnlab.text.tokenizers import END, START, Tokenizer
+from attnlab.tasks.translation.search import Search, pad_rows
+from attnlab.tasks.translation.tokenized import Tokenizers, cut_sources, padded
+from attnlab.text.tokenizers import END, START
 
 if TYPE_CHECKING:
     from attnlab.tasks.translation.tokenized import TokenizedPart
 
 Link = tuple[int, int]  # a source word and a target word, from 0
-Tokenizers = tuple[Tokenizer, Tokenizer]  # the source's and the target's
 # Sentences whose attention is recorded, and the most tokens by which a recorded translation
 # exceeds its source and its reference: bad translations would not end.
 _EXAMPLES, _LONGER = 8, 12

@@ -13,8 +13,8 @@ from command_line import CommandsHere, Outcome, TrainedRun, assert_refused
 from attnlab.config.parsing import parse
 from attnlab.records.run_directory import RunDirectory
 from attnlab.run.building import make_task
-from attnlab.tasks.translation.baselines import nearest_rows
 from attnlab.tasks.translation.corpora import Multi30k
+from attnlab.tasks.translation.report import nearest_rows
 
 NUMBERS = {"one": "eins", "two": "zwei", "three": "drei", "four": "vier", "five": "fünf"}
 SIZES = {"train": 600, "val": 19, "test_2017_flickr": 13}
@@ -124,7 +124,7 @@ def test_another_test_set_leaves_the_training_part_as_it_was(run, at_home, monke
         asked.append(len(train))
         return nearest_rows(train, *others)
 
-    monkeypatch.setattr("attnlab.tasks.translation.baselines.nearest_rows", nearest)
+    monkeypatch.setattr("attnlab.tasks.translation.report.nearest_rows", nearest)
     words = ("data.test_set=test_2017_flickr", "--json")
     found = scores(at_home("evaluate", "latest", *words))
     saved = json.loads((run.folder / "assets/text.json").read_text())["statistics"]["parts"]

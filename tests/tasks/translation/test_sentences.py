@@ -56,7 +56,7 @@ def translator(
 ) -> SentenceTranslator:
     """An untrained model, which no test changes, and its tokenizers."""
     model = opinionated(name, attention, kind, most, changes)
-    return SentenceTranslator(model, *tokenizers(kind), extra_length=9, **settings)
+    return SentenceTranslator(model, tokenizers(kind), extra_length=9, **settings)
 
 
 LINES = [
