@@ -23,20 +23,6 @@ if TYPE_CHECKING:
 
 # Training pairs that are searched, and the number of queries compared with them at once.
 _MOST_PAIRS, _CHUNK = 200_000, 256
-_FIRST_PAIRS = "Only the first {count} of {total} pairs are scored."
-_CUT_TARGETS = (
-    "The loss, the perplexity and the accuracy count only the first {most} tokens of {cut} of "
-    "{count} references, because the learned positions end there."
-)
-_SHORT = (
-    "No reference has four tokens, so BLEU is always 0: task.monitor=val_chrf chooses "
-    "the epoch by chrF, and compare --metric chrf compares by it."
-)
-_CUT_SOURCES = (
-    "The model reads only the first {most} tokens of {cut} of {count} sources, because its "
-    "attention weights or its learned positions end there."
-)
-_NO_TRAINING_PAIRS = "The baseline nearest_pair is missing, because it needs the training part."
 
 
 def report(
@@ -73,8 +59,13 @@ def report(
     }
     best = max(rules, key=lambda name: rules[name]["bleu"])
     notes = [*part.notes, *_limits(model, part, rows)]
-    notes += [] if "nearest_pair" in rules else [_NO_TRAINING_PAIRS]
-    notes += [] if counts_bleu(references, language) else [_SHORT]
+    if "nearest_pair" not in rules:
+        notes.append("The baseline nearest_pair is missing, because it needs the training part.")
+    if not counts_bleu(references, language):
+        notes.append(
+            "No reference has four tokens, so BLEU is always 0: task.monitor=val_chrf chooses "
+            "the epoch by chrF, and compare --metric chrf compares by it."
+        )
     texts = {"source": sources, "reference": references, "hypothesis": hypotheses}
     sentences = sentence_scores(hypotheses, references, language)
     if (rates := alignment(task.tokenizers, model, part)) is not None:
@@ -101,15 +92,21 @@ def _limits(model: keras.Model, part: TokenizedPart, rows: np.ndarray) -> list[s
     """Return notes on pairs, ends of sources and ends of references that aren't scored."""
     count, total, notes = len(rows), len(part.source), []
     if count < total:
-        notes.append(_FIRST_PAIRS.format(count=count, total=total))
+        notes.append(f"Only the first {count} of {total} pairs are scored.")
     reach = longest_source(model)
     cut = int((part.source.lengths[rows] > reach).sum()) if reach else 0
     if reach and cut:  # END is one of the tokens that the model reads
-        notes.append(_CUT_SOURCES.format(cut=cut, count=count, most=reach - 1))
+        notes.append(
+            f"The model reads only the first {reach - 1} tokens of {cut} of {count} sources, "
+            "because its attention weights or its learned positions end there."
+        )
     most = model.max_positions
     cut = int((part.target.lengths[rows] > most).sum()) if most else 0
     if cut:  # START is one of the positions and is not counted
-        notes.append(_CUT_TARGETS.format(cut=cut, count=count, most=most - 1))
+        notes.append(
+            f"The loss, the perplexity and the accuracy count only the first {most - 1} tokens of "
+            f"{cut} of {count} references, because the learned positions end there."
+        )
     return notes
 
 

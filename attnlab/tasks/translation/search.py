@@ -21,8 +21,9 @@ from attnlab.tasks.translation.tokenized import longest_source
 from attnlab.text.tokenizers import END, PAD, START
 from attnlab.training.steps import compiled
 
-# Limits of a batch: padded source tokens times hypotheses, and cells of the encoder's attention.
-_TOKENS, _CELLS = 16_384, 2_000_000
+# Limits of a batch: hypotheses, padded source tokens times hypotheses, and cells of the encoder's
+# attention.
+_HYPOTHESES, _TOKENS, _CELLS = 512, 16_384, 2_000_000
 # XLA compiles each shape, so widths are rounded up to a multiple of this.
 _WIDTH_STEP = 16
 # Batches decoded in parallel threads. A step consists of operations too small for several cores.
@@ -55,11 +56,10 @@ class Search:
     its batch changes it only through the rounding of sums in another order.
 
     `beam`, `n_best` and `length_penalty` are those of `BeamSettings`; the Transformer's paper has
-    0.6 for the last, and 50 for `extra_length`. A batch has at most `batch_size` hypotheses, fewer
-    if sentences are long; without `jit` some batches are translated in parallel. `jit` compiles
-    with XLA, which pays on a GPU. The weights of the model, a `Translator`, may change between
-    calls. If `progress` is set, it is called with the number of sentences that are done, and of
-    all.
+    0.6 for the last, and 50 for `extra_length`. Without
+    `jit` some batches are translated in parallel; `jit` compiles with XLA, which pays on a GPU. The
+    weights of the model, a `Translator`, may change between calls. If `progress` is set, it is
+    called with the number of sentences that are done, and of all.
     """
 
     progress: Callable[[int, int], None] | None = None
@@ -72,12 +72,11 @@ class Search:
         n_best: int = 1,
         length_penalty: float = 0.6,
         extra_length: int = 50,
-        batch_size: int = 512,
         jit: bool = False,
     ) -> None:
         self.model, self.jit = model, jit
         self.settings = BeamSettings(beam, n_best, float(length_penalty))
-        self.extra_length, self.batch_size = extra_length, batch_size
+        self.extra_length = extra_length
         signature = (tf.TensorSpec((None, None), tf.int32), tf.TensorSpec((None,), tf.int32))
         self._compiled = compiled(self._decode, jit, signature)
 
@@ -120,7 +119,7 @@ class Search:
 
     def _decoded(self, rows: Sequence[np.ndarray]) -> Iterator[tuple[np.ndarray, Decoded]]:
         """Yield the places of each batch's rows with its hypotheses, as batches get done."""
-        plan = plan_batches([len(row) for row in rows], self.batch_size, self.settings.beam)
+        plan = plan_batches([len(row) for row in rows], _HYPOTHESES, self.settings.beam)
         batches = ((places, self._padded([rows[place] for place in places])) for places in plan)
         if self.jit:
             yield from ((places, self._compiled(*batch)) for places, batch in batches)
