@@ -10,10 +10,6 @@ from pathlib import Path
 import pytest
 from command_line import CommandsHere, Outcome, TrainedRun, assert_refused
 
-from attnlab.config.parsing import parse
-from attnlab.records.run_directory import RunDirectory
-from attnlab.run.building import make_task
-from attnlab.tasks.translation.corpora import Multi30k
 from attnlab.tasks.translation.report import nearest_rows
 
 NUMBERS = {"one": "eins", "two": "zwei", "three": "drei", "four": "vier", "five": "fünf"}
@@ -133,18 +129,6 @@ def test_another_test_set_leaves_the_training_part_as_it_was(run, at_home, monke
     assert set(found["baselines"]) == {"nearest_pair", "copied_source"}
 
 
-def test_the_download_of_a_test_set_shows_progress(run, monkeypatch):
-    def downloading(corpus, name, cache, progress=None):
-        progress(1, 2, name)
-        raise ConnectionError
-
-    monkeypatch.setattr(Multi30k, "test_files", downloading)
-    task, told = make_task(parse(RunDirectory(run.folder).read_config(), {})), []
-    with pytest.raises(ConnectionError):
-        task.evaluate(None, test_set="val", progress=lambda *words: told.append(words))
-    assert told == [(1, 2, "val")]
-
-
 def test_the_table_notes_left_out_pairs(here):
     with open("new.en", "a") as english, open("new.de", "a") as german:
         english.write("\nOne two.\n")
@@ -183,10 +167,7 @@ def test_wrong_files_get_one_sentence(here, name):
     assert_refused(here("evaluate", "latest", "--files", "new.en", "wrong.de"), sentence)
 
 
-def test_two_empty_files_and_a_folder(here):
-    Path("no.en").touch()
-    refused = here("evaluate", "latest", "--files", "no.en", "no.en")
-    assert_refused(refused, "no.en, no.en: expected pairs that have words on both sides")
+def test_a_folder_is_no_file(here):
     refused = here("evaluate", "latest", "--files", ".", "new.de")
     assert_refused(refused, "--files: expected a file, got ., which is a folder.")
 

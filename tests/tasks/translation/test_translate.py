@@ -182,8 +182,3 @@ def test_the_nearest_pair_is_the_one_of_the_largest_cosine():
     for row, place in enumerate(found):
         similar = vectors @ (counted(asked[row]) * idf)
         assert similar[place] == pytest.approx(similar.max(), rel=1e-5)
-
-
-def test_a_sentence_of_train_finds_itself():
-    train = ragged([5, 6, 7, 3], [6, 8, 3], [9, 9, 10, 3])
-    np.testing.assert_array_equal(nearest_rows(train, train, 3, 11), [0, 1, 2])
