@@ -1,10 +1,10 @@
-"""Attention maps: of single sentences, of those that a run records, and their alignments."""
+"""The attention that a run records, and its word alignments."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import keras
 import numpy as np
@@ -22,31 +22,6 @@ Link = tuple[int, int]  # a source word and a target word, from 0
 _EXAMPLES, _LONGER = 8, 12
 # Sentences that are aligned, and how many per batch.
 _MOST, _BATCH = 1000, 64
-
-
-class Example(NamedTuple):
-    """A sentence, its translation, and the attention maps between them."""
-
-    # `cross` (L, H, T, S), and of a Transformer `encoder` (L, H, S, S) and `decoder` (L, H, T, T);
-    # step t predicts target token t. Empty without attention.
-    maps: dict[str, np.ndarray]
-    source: list[str]  # labels of the source tokens, END included
-    target: list[str]  # labels of the target tokens, END included
-
-
-def example(
-    model: keras.Model,
-    tokenizers: Tokenizers,
-    source: np.ndarray,
-    target: np.ndarray,
-) -> Example:
-    """Return the maps of one sentence, (S,) ids with END, and any translation (T,) of it."""
-    maps = model.attend(np.asarray(source)[None], np.array([[START, *target]]))
-    return Example(
-        {name: weights[0] for name, weights in maps.items()},
-        tokenizers[0].pieces(source),
-        tokenizers[1].pieces([*target, END]),
-    )
 
 
 def recorded_examples(

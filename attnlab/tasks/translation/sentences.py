@@ -10,7 +10,6 @@ from typing import NamedTuple
 import keras
 import numpy as np
 
-from attnlab.tasks.translation.attention_maps import Example, example
 from attnlab.tasks.translation.search import Search, pad_rows, plan_batches
 from attnlab.tasks.translation.tokenized import Tokenizers, cut, longest_source
 from attnlab.text.cleaning import normalized
@@ -34,6 +33,16 @@ class Translation(NamedTuple):
     log_probability: float  # of all tokens, natural logarithm
     source: np.ndarray  # (S,) ids as the model read them, END included
     target: np.ndarray  # (T,) ids without START and END
+
+
+class Example(NamedTuple):
+    """A sentence, its translation, and the attention maps between them."""
+
+    # `cross` (L, H, T, S), and of a Transformer `encoder` (L, H, S, S) and `decoder` (L, H, T, T);
+    # step t predicts target token t. Empty without attention.
+    maps: dict[str, np.ndarray]
+    source: list[str]  # labels of the source tokens, END included
+    target: list[str]  # labels of the target tokens, END included
 
 
 _EMPTY = Translation("", [], 0.0, 0.0, np.array([END], np.int32), np.zeros(0, np.int32))
@@ -170,7 +179,13 @@ class SentenceTranslator:
 
     def maps(self, translation: Translation) -> Example:
         """Return the attention maps of the model for a translation."""
-        return example(self.model, self.tokenizers, translation.source, translation.target)
+        source, target = translation.source, translation.target
+        maps = self.model.attend(source[None], np.array([[START, *target]]))
+        return Example(
+            {name: weights[0] for name, weights in maps.items()},
+            self.tokenizers[0].pieces(source),
+            self.tokenizers[1].pieces([*target, END]),
+        )
 
     def pieces(self, translation: Translation) -> tuple[list[str], list[str]]:
         """Return readable labels of the source tokens and of the target tokens, without END."""
