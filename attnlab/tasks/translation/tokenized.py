@@ -225,8 +225,8 @@ def padded_batches(
     lengths = part.source.lengths[rows], part.target.lengths[rows] - 1
     plan = length_plan(*lengths, size=_BATCH_TOKENS, multiple=multiple)
     # Place -1 pads a batch, as row -1 does.
-    numbered = (np.where(places < 0, -1, rows[places]) for places in plan)
-    return [padded(model, part, each, multiple) for each in numbered]
+    batches = (np.where(places < 0, -1, rows[places]) for places in plan)
+    return [padded(model, part, batch, multiple) for batch in batches]
 
 
 def _tokenize(
