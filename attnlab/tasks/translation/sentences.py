@@ -164,13 +164,14 @@ class SentenceTranslator:
         texts = [self._clean(line) for line in lines]
         sources = self._encode(texts)
         places = [place for place, row in enumerate(sources) if len(row) > 1]
-        texts = [texts[place] for place in places] if self.copy_unknown else None
         rows = [sources[place] for place in places]
+        copied = [texts[place] for place in places] if self.copy_unknown else None
+        ranked = translations(self._search, self.tokenizers, rows, copied)
         results = [[_EMPTY] for _ in lines]
-        for place, ranked in zip(
-            places, translations(self._search, self.tokenizers, rows, texts), strict=True
-        ):
-            results[place] = [best._replace(text=_BREAKS.sub(" ", best.text)) for best in ranked]
+        for place, best_first in zip(places, ranked, strict=True):
+            results[place] = [
+                best._replace(text=_BREAKS.sub(" ", best.text)) for best in best_first
+            ]
         return results
 
     def unknown(self, line: str) -> list[str]:
