@@ -46,7 +46,7 @@ def bench_book() -> None:
     """Untrained weights seldom say END: each translation is as long as its source."""
     import tensorflow as tf
 
-    from attnlab.tasks.translation.decoding.search import Search
+    from attnlab.tasks.translation.search import Search
     from attnlab.text.tokenizers import START
 
     sources, _ = built_in_pairs()
@@ -104,7 +104,7 @@ def trained_model(size: Size, sources, targets, steps: int):
 def save_for_ctranslate2(model, size: Size, folder: str) -> None:
     """Save the weights of a translator in CTranslate2's format; words are our tokens' numbers."""
     from attnlab.export.ctranslate2_model import save
-    from attnlab.tasks.translation.decoding.exported import transformer
+    from attnlab.tasks.translation.exported import transformer
 
     words = [(str(number), number) for number in range(size.vocabulary)]
     save(transformer(model, words, words, longest=256), Path(folder))
@@ -136,7 +136,7 @@ def bench_ctranslate2() -> None:
     except ImportError:
         leave_out("decoding against CTranslate2", "ctranslate2 is not installed")
         return
-    from attnlab.tasks.translation.decoding.search import Search
+    from attnlab.tasks.translation.search import Search
 
     sources, targets = built_in_pairs()
     for units, bound in CTRANSLATE2_BOUNDS.items():

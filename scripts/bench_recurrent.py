@@ -26,8 +26,7 @@ def make_recurrent(mechanism: str, jit: bool | None = False):
     """Ours, ready to train; `jit=None` compiles as for batches of one shape."""
     from attnlab.attention import BahdanauAttention, LuongGlobalAttention
     from attnlab.run.building import start_afresh
-    from attnlab.tasks.translation.models.recurrent import RecurrentTranslator
-    from attnlab.tasks.translation.models.recurrent_decoder import RecurrentSettings
+    from attnlab.tasks.translation.models.recurrent import RecurrentSettings, RecurrentTranslator
     from attnlab.tasks.translation.program import TranslationProgram, token_losses
     from attnlab.training.optimizers import make_optimizer
 

@@ -112,7 +112,7 @@ def draw_zeros(run, path: Path) -> None:
 
     from attnlab.attention import NoAttention
     from attnlab.run.loading import TrainedRun
-    from attnlab.tasks.translation.shown.maps import maps_figure
+    from attnlab.tasks.translation.shown import maps_figure
     from attnlab.views.png.figure import save
 
     trained = TrainedRun.load(run)

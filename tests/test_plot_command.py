@@ -48,7 +48,7 @@ class FakeTranslator:
             side: np.random.default_rng(0).normal(size=(sizes.get(side, self.target.size), 8))
             for side in self.sides
         }
-        task = SimpleNamespace(source_tokenizer=self.source, target_tokenizer=self.target)
+        task = SimpleNamespace(tokenizers=(self.source, self.target))
         model = SimpleNamespace(embeddings=lambda: tables)
         config = SimpleNamespace(names={"task": "translate", "attention": "none", "seed": 0})
         return SimpleNamespace(task=task, model=model, config=config, epoch="7")

@@ -1,52 +1,27 @@
-"""Attention maps: of single sentences, of those that a run records, and their alignments."""
+"""The attention that a run records, and its word alignments."""
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import keras
 import numpy as np
 
-from attnlab.tasks.translation.decoding.search import Search, pad_rows
-from attnlab.tasks.translation.tokenized import cut_sources, padded
-from attnlab.text.tokenizers import END, START, Tokenizer
+from attnlab.tasks.translation.search import Search, pad_rows
+from attnlab.tasks.translation.tokenized import Tokenizers, cut_sources, padded
+from attnlab.text.tokenizers import END, START
 
 if TYPE_CHECKING:
     from attnlab.tasks.translation.tokenized import TokenizedPart
 
 Link = tuple[int, int]  # a source word and a target word, from 0
-Tokenizers = tuple[Tokenizer, Tokenizer]  # the source's and the target's
 # Sentences whose attention is recorded, and the most tokens by which a recorded translation
 # exceeds its source and its reference: bad translations would not end.
 _EXAMPLES, _LONGER = 8, 12
 # Sentences that are aligned, and how many per batch.
 _MOST, _BATCH = 1000, 64
-
-
-class Example(NamedTuple):
-    """A sentence, its translation, and the attention maps between them."""
-
-    # `cross` (L, H, T, S), and of a Transformer `encoder` (L, H, S, S) and `decoder` (L, H, T, T);
-    # step t predicts target token t. Empty without attention.
-    maps: dict[str, np.ndarray]
-    source: list[str]  # labels of the source tokens, END included
-    target: list[str]  # labels of the target tokens, END included
-
-
-def example(
-    model: keras.Model,
-    tokenizers: Tokenizers,
-    source: np.ndarray,
-    target: np.ndarray,
-) -> Example:
-    """Return the maps of one sentence, (S,) ids with END, and any translation (T,) of it."""
-    maps = model.attend(np.asarray(source)[None], np.array([[START, *target]]))
-    return Example(
-        {name: weights[0] for name, weights in maps.items()},
-        tokenizers[0].pieces(source),
-        tokenizers[1].pieces([*target, END]),
-    )
 
 
 def recorded_examples(
@@ -108,36 +83,34 @@ def _labels(rows: Sequence[Sequence[str]]) -> np.ndarray:
     return np.array([[*row, *[""] * (width - len(row))] for row in rows])
 
 
-class AlignedSentence(NamedTuple):
-    """An attention map, the words of its tokens, and the gold alignment."""
-
-    # (T, S). Step t predicts target token t, so row 0 belongs to token 0. Padding is left out.
-    weights: np.ndarray
-    # the number of each source token's word, from 0; below 0 for a token of no word
-    source_words: Sequence[int]
-    target_words: Sequence[int]  # the number of each target token's word
-    gold: frozenset[Link]  # the gold links
-
-
 def parse_links(text: str) -> frozenset[Link]:
     """Parse links in Pharaoh format, `0-0 1-2`: source word and target word, from 0."""
     pairs = (link.split("-") for link in text.split())
     return frozenset((int(source), int(target)) for source, target in pairs)
 
 
-def predicted_links(sentence: AlignedSentence, shift: int = 0) -> frozenset[Link]:
+def predicted_links(
+    weights: np.ndarray, source_words: Sequence[int], target_words: Sequence[int], shift: int = 0
+) -> frozenset[Link]:
     """Link each target word to the source word of the largest weight, unless all weights are 0.
 
     The weights of a word are summed over its source tokens and averaged over its target tokens.
     Step t + `shift` aligns token t: 0 is the step that predicts the token, 1 the next step, which
     reads it. Mechanisms that score with the decoder's state align the word that the step reads.
+
+    Args:
+        weights: a map (T, S) without padding.
+        source_words: the number of each source token's word, from 0; below 0 for a token of no
+            word.
+        target_words: likewise for the target.
+        shift: 0 or 1.
     """
     # (tokens, words): 1 if the token belongs to the word.
     source, target = (
         (np.asarray(words, int)[:, None] == np.arange(max(words, default=-1) + 1)).astype(float)
-        for words in (sentence.source_words, sentence.target_words)
+        for words in (source_words, target_words)
     )
-    rows = np.asarray(sentence.weights, np.float64)[shift : shift + len(target), : len(source)]
+    rows = np.asarray(weights, np.float64)[shift : shift + len(target), : len(source)]
     table = (target / np.maximum(target.sum(axis=0), 1)).T @ rows @ source
     if not table.size:
         return frozenset()
@@ -171,36 +144,34 @@ def alignment(
     sources, references, links = part.texts()
     if links is None:
         return None
-    sentences = []
+    pairs: defaultdict[int | None, list[tuple[list[frozenset[Link]], frozenset[Link]]]]
+    pairs = defaultdict(list)  # links of both shifts and gold links, by layer; None: the mean
     for first in range(0, min(len(sources), _MOST), _BATCH):
         rows = np.arange(first, min(first + _BATCH, len(sources), _MOST))
         cross = model.attend(*padded(model, part, rows)).get("cross")
         if cross is None:
             return None
         for weights, row in zip(cross, rows, strict=True):
-            source_words = tokenizers[0].word_numbers(sources[row])
-            target_words = tokenizers[1].word_numbers(references[row])
-            steps, width = len(target_words) + 1, len(source_words) + 1
+            words = (
+                tokenizers[0].word_numbers(sources[row]),
+                tokenizers[1].word_numbers(references[row]),
+            )
+            width, steps = (len(numbers) + 1 for numbers in words)
             if steps > weights.shape[-2] or width > weights.shape[-1]:
                 continue  # the model read only a part of the sentence
-            gold = parse_links(links[row])
             maps = weights[..., :steps, :width]
-            sentences.append(AlignedSentence(maps, source_words, target_words, gold))
-    if not sentences:
-        return None
-
-    def rates(chosen: Any) -> dict[str, Any]:
-        merged = []
-        for sentence in sentences:
-            weights = sentence.weights[chosen]
-            weights = weights.mean(axis=tuple(range(weights.ndim - 2)))
-            merged.append(sentence._replace(weights=weights))
-        return {
-            name: error_rate(
-                (predicted_links(sentence, shift), sentence.gold) for sentence in merged
-            )
+            for layer in (None, *range(len(maps))):
+                chosen = maps.mean(axis=(0, 1)) if layer is None else maps[layer].mean(axis=0)
+                predicted = [predicted_links(chosen, *words, shift) for shift in (0, 1)]
+                pairs[layer].append((predicted, parse_links(links[row])))
+    rates = {
+        layer: {
+            name: error_rate((predicted[shift], gold) for predicted, gold in rows)
             for shift, name in enumerate(("error_rate", "shifted_error_rate"))
         }
-
-    layers = range(sentences[0].weights.shape[0])
-    return rates(...) | ({"layers": [*map(rates, layers)]} if len(layers) > 1 else {})
+        for layer, rows in pairs.items()
+    }
+    if not rates:
+        return None
+    mean = rates.pop(None)
+    return mean | ({"layers": [*rates.values()]} if len(rates) > 1 else {})

@@ -51,7 +51,19 @@ class Builtin(ParallelCorpus):
 
 
 @dataclass(kw_only=True, eq=False)
-class Book(ParallelCorpus):
+class DividedCorpus(ParallelCorpus):
+    """The settings of corpora whose parts are held out, or may be."""
+
+    path: str | None = None
+    limit: int | None = None
+    validation: float = 0.1
+    test: float = 0.1
+    split: str = "source"
+    reverse: bool = False
+
+
+@dataclass(kw_only=True, eq=False)
+class Book(DividedCorpus):
     """`english-german-both.pkl` and similar files: a NumPy array of strings, a row per pair.
 
     The first column is English, the second German; a third, the attribution, is not read. Reading
@@ -62,13 +74,6 @@ class Book(ParallelCorpus):
     origin = "'Building Transformer Models with Attention', chapter 13, from Tatoeba"
     license = f"Tatoeba's: {_TATOEBA}"
     needs = "data.path=FILE.pkl"
-
-    path: str | None = None
-    limit: int | None = None
-    validation: float = 0.1
-    test: float = 0.1
-    split: str = "source"
-    reverse: bool = False
 
     def read(self, place: Path) -> dict[str, list[Pair]]:
         """Return the rows of the array; see `Corpus.read`."""
@@ -106,7 +111,7 @@ class _ArrayUnpickler(pickle.Unpickler):
 
 
 @dataclass(kw_only=True, eq=False)
-class Tatoeba(ParallelCorpus):
+class Tatoeba(DividedCorpus):
     """Short sentences of everyday language with their translations, sorted by length.
 
     A line is English, a tab, German and, in newer files, a tab and the attribution, which is not
@@ -118,13 +123,7 @@ class Tatoeba(ParallelCorpus):
     license = _TATOEBA
     published = (Published("https://www.manythings.org/anki/deu-eng.zip"),)
 
-    path: str | None = None
     url: str | None = None
-    limit: int | None = None
-    validation: float = 0.1
-    test: float = 0.1
-    split: str = "source"
-    reverse: bool = False
 
     def read(self, place: Path) -> dict[str, list[Pair]]:
         """Return the pairs of `deu.txt`, or of an archive with it; see `Corpus.read`."""
@@ -150,7 +149,7 @@ class Tatoeba(ParallelCorpus):
 
 
 @dataclass(kw_only=True, eq=False)
-class Files(ParallelCorpus):
+class Files(DividedCorpus):
     """The user's own pairs: two files whose lines translate each other, or one table.
 
     The table is a TSV or CSV file; `columns` names the source and the target, or numbers them from
@@ -165,7 +164,6 @@ class Files(ParallelCorpus):
 
     source: str | None = None
     target: str | None = None
-    path: str | None = None
     validation_source: str | None = None
     validation_target: str | None = None
     validation_path: str | None = None
@@ -175,11 +173,6 @@ class Files(ParallelCorpus):
     source_language: str = "en"
     target_language: str = "de"
     columns: list[str | int] | None = None
-    limit: int | None = None
-    validation: float = 0.1
-    test: float = 0.1
-    split: str = "source"
-    reverse: bool = False
 
     def find(self, cache: Path, progress: Progress | None = None) -> Path:
         """Return no place: `read` finds the files of each part."""

@@ -68,13 +68,6 @@ class Recall(GeneratedCorpus):
     paper one network reads pairs and queries, and answers after each query. Here a decoder writes
     query and answer, so that a recurrent network that attends once per step can find both.
 
-    Args:
-        pairs: the number of training sequences.
-        keys: pairs of a key and its value in a sequence.
-        length: words of a sequence.
-        symbols: the number of possible keys, and of possible values.
-        seed: draws the sequences.
-
     Raises:
         RequestError: there are fewer symbols than keys, the sequence is too short for its keys, or
             there are too few possible sequences.
@@ -136,12 +129,6 @@ class Reverse(GeneratedCorpus):
 
     Source: the data of JoeyNMT's reverse task (Kreutzer, Bastings, Riezler 2019, arXiv 1907.12484).
     Difference: JoeyNMT has short test sequences also in its training data.
-
-    Args:
-        pairs: the number of training sequences.
-        symbols: numbers are 0 to `symbols` - 1.
-        longest: the most numbers of a training sequence.
-        seed: draws the sequences.
     """
 
     name = "reverse"

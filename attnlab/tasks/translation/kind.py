@@ -17,7 +17,7 @@ from attnlab.tasks.declaration import (
 )
 
 _HERE = "attnlab.tasks.translation"
-_BOOTSTRAP = f"{_HERE}.item_test:item_test"
+_BOOTSTRAP = f"{_HERE}.scores:item_test"
 
 KIND = Kind(
     name="translation",
@@ -56,7 +56,7 @@ KIND = Kind(
         command="translate",
         summary="sentences from arguments or standard input",
         predictor=f"{_HERE}.predictor:TranslationPredictor",
-        exported=f"{_HERE}.decoding.exported:exported",
+        exported=f"{_HERE}.exported:exported",
         settings=("beam",),
         next_steps={
             "": 'attnlab translate {run} "...", or train with attention={other}, then '

@@ -11,10 +11,10 @@ import numpy as np
 from attnlab.config.sections import RunConfig
 from attnlab.tasks.base import Learner, Losses, Report
 from attnlab.tasks.translation.attention_maps import recorded_examples
-from attnlab.tasks.translation.decoding.search import Search
 from attnlab.tasks.translation.program import TranslationProgram
 from attnlab.tasks.translation.report import search_rows
 from attnlab.tasks.translation.scores import score
+from attnlab.tasks.translation.search import Search
 from attnlab.tasks.translation.tokenized import padded, padded_batches
 from attnlab.training.batches import token_plan
 from attnlab.training.devices import devices_for

@@ -94,7 +94,7 @@ class TranslationPredictor(Predictor):
     def draw(self, results: Sequence[Mapping[str, Any]], **settings: Any) -> Figure | None:
         """Draw the attention maps of the best translation of one sentence; see `maps_figure`."""
         from attnlab.tasks.shown.run_figures import run_title
-        from attnlab.tasks.translation.shown.maps import maps_figure
+        from attnlab.tasks.translation.shown import maps_figure
 
         (result,) = results
         if not result["source_tokens"]:

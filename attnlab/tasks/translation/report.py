@@ -6,38 +6,23 @@ from typing import TYPE_CHECKING, Any
 
 import keras
 import numpy as np
+from scipy import sparse
 
 from attnlab.tasks.base import Report
 from attnlab.tasks.declaration import Progress
 from attnlab.tasks.translation.attention_maps import alignment
-from attnlab.tasks.translation.baselines import baselines
-from attnlab.tasks.translation.decoding.copying import copied_words
-from attnlab.tasks.translation.decoding.search import Search
 from attnlab.tasks.translation.program import TranslationProgram
-from attnlab.tasks.translation.scores import (
-    counts_bleu,
-    score,
-    sentence_scores,
-)
+from attnlab.tasks.translation.scores import counts_bleu, score, sentence_scores
+from attnlab.tasks.translation.search import Search
+from attnlab.tasks.translation.sentences import translations
 from attnlab.tasks.translation.tokenized import cut_sources, longest_source, padded_batches
 
 if TYPE_CHECKING:
-    from attnlab.tasks.translation.tokenized import TokenizedPart
+    from attnlab.tasks.data.tokens import Tokens
+    from attnlab.tasks.translation.tokenized import TokenizedPart, Tokenizers
 
-_FIRST_PAIRS = "Only the first {count} of {total} pairs are scored."
-_CUT_TARGETS = (
-    "The loss, the perplexity and the accuracy count only the first {most} tokens of {cut} of "
-    "{count} references, because the learned positions end there."
-)
-_SHORT = (
-    "No reference has four tokens, so BLEU is always 0: task.monitor=val_chrf chooses "
-    "the epoch by chrF, and compare --metric chrf compares by it."
-)
-_CUT_SOURCES = (
-    "The model reads only the first {most} tokens of {cut} of {count} sources, because its "
-    "attention weights or its learned positions end there."
-)
-_NO_TRAINING_PAIRS = "The baseline nearest_pair is missing, because it needs the training part."
+# Training pairs that are searched, and the number of queries compared with them at once.
+_MOST_PAIRS, _CHUNK = 200_000, 256
 
 
 def report(
@@ -74,8 +59,13 @@ def report(
     }
     best = max(rules, key=lambda name: rules[name]["bleu"])
     notes = [*part.notes, *_limits(model, part, rows)]
-    notes += [] if "nearest_pair" in rules else [_NO_TRAINING_PAIRS]
-    notes += [] if counts_bleu(references, language) else [_SHORT]
+    if "nearest_pair" not in rules:
+        notes.append("The baseline nearest_pair is missing, because it needs the training part.")
+    if not counts_bleu(references, language):
+        notes.append(
+            "No reference has four tokens, so BLEU is always 0: task.monitor=val_chrf chooses "
+            "the epoch by chrF, and compare --metric chrf compares by it."
+        )
     texts = {"source": sources, "reference": references, "hypothesis": hypotheses}
     sentences = sentence_scores(hypotheses, references, language)
     if (rates := alignment(task.tokenizers, model, part)) is not None:
@@ -102,25 +92,76 @@ def _limits(model: keras.Model, part: TokenizedPart, rows: np.ndarray) -> list[s
     """Return notes on pairs, ends of sources and ends of references that aren't scored."""
     count, total, notes = len(rows), len(part.source), []
     if count < total:
-        notes.append(_FIRST_PAIRS.format(count=count, total=total))
+        notes.append(f"Only the first {count} of {total} pairs are scored.")
     reach = longest_source(model)
     cut = int((part.source.lengths[rows] > reach).sum()) if reach else 0
     if reach and cut:  # END is one of the tokens that the model reads
-        notes.append(_CUT_SOURCES.format(cut=cut, count=count, most=reach - 1))
+        notes.append(
+            f"The model reads only the first {reach - 1} tokens of {cut} of {count} sources, "
+            "because its attention weights or its learned positions end there."
+        )
     most = model.max_positions
     cut = int((part.target.lengths[rows] > most).sum()) if most else 0
     if cut:  # START is one of the positions and is not counted
-        notes.append(_CUT_TARGETS.format(cut=cut, count=count, most=most - 1))
+        notes.append(
+            f"The loss, the perplexity and the accuracy count only the first {most - 1} tokens of "
+            f"{cut} of {count} references, because the learned positions end there."
+        )
     return notes
 
 
 def search_rows(task: Any, search: Search, part: TokenizedPart, rows: np.ndarray) -> list[str]:
     """Return the best translation of some rows of a part."""
     sources = cut_sources(search.model, [part.source[int(row)] for row in rows])
-    targets = [best[0].tokens if best else np.zeros(0, np.int32) for best in search(sources)]
-    copied: list[list[str]] = []
-    if task.copy_unknown:
-        texts = part.texts()[0]
-        read = [texts[row] for row in rows]
-        copied = copied_words(search.model, task.tokenizers[0], read, sources, targets)
-    return task.tokenizers[1].decode(targets, copied)
+    texts = part.texts()[0] if task.copy_unknown else None
+    texts = texts and [texts[row] for row in rows]
+    return [best.text for best, *_ in translations(search, task.tokenizers, sources, texts)]
+
+
+def baselines(
+    part: TokenizedPart, train: TokenizedPart | None, tokenizers: Tokenizers
+) -> dict[str, list[str]]:
+    """Translate a part by copying the source, and by the most similar training pair.
+
+    Without the training part only `copied_source` is returned.
+    """
+    sources, _, _ = part.texts()
+    if train is None:
+        return {"copied_source": sources}
+    rows = nearest_rows(train.source, part.source, len(sources), tokenizers[0].size)
+    nearest = tokenizers[1].decode([train.target[int(row)][1:] for row in rows])
+    return {"nearest_pair": nearest, "copied_source": sources}
+
+
+def nearest_rows(train: Tokens, asked: Tokens, count: int, size: int) -> np.ndarray:
+    """Return the number of the most similar training row for each of the first rows: (count,).
+
+    Similarity is the cosine of tf-idf vectors, idf = ln(N / rows with the token) + 1; the first of
+    equally similar rows wins. Only the first 200,000 training rows are searched. Tokens are below
+    `size`.
+    """
+    pairs = min(len(train), _MOST_PAIRS)
+    memory = _counts(train, pairs, size)
+    share = np.bincount(memory.indices, minlength=size) / pairs
+    idf = np.where(share > 0, 1.0 - np.log(np.maximum(share, 1e-12)), 0.0)
+    memory = _unit_rows(memory.multiply(idf[None]).tocsr())
+    queries = _unit_rows(_counts(asked, count, size).multiply(idf[None]).tocsr())
+    nearest = np.zeros(count, np.int64)
+    for start in range(0, count, _CHUNK):
+        similar = queries[start : start + _CHUNK] @ memory.T
+        nearest[start : start + _CHUNK] = np.asarray(similar.argmax(axis=1)).ravel()
+    return nearest
+
+
+def _counts(rows: Tokens, first: int, size: int) -> sparse.csr_matrix:
+    """Return the counts (first, size) of each token in each of the first rows."""
+    ends = np.asarray(rows.offsets[: first + 1])
+    tokens = rows.tokens[: ends[-1]].astype(np.int64)
+    matrix = sparse.csr_matrix((np.ones(len(tokens), np.float32), tokens, ends), (first, size))
+    matrix.sum_duplicates()
+    return matrix
+
+
+def _unit_rows(matrix: sparse.csr_matrix) -> sparse.csr_matrix:
+    lengths = np.sqrt(np.asarray(matrix.multiply(matrix).sum(axis=1)).ravel())
+    return sparse.diags(1.0 / np.maximum(lengths, 1e-12)) @ matrix

@@ -1,4 +1,4 @@
-"""Translate text: clean and tokenize sentences, search, and join the tokens found."""
+"""Translate text: clean and tokenize sentences, search, and copy words for unknown tokens."""
 
 from __future__ import annotations
 
@@ -10,17 +10,16 @@ from typing import NamedTuple
 import keras
 import numpy as np
 
-from attnlab.tasks.translation.attention_maps import Example, example
-from attnlab.tasks.translation.decoding.copying import copied_words
-from attnlab.tasks.translation.decoding.search import Search
-from attnlab.tasks.translation.tokenized import cut, longest_source
+from attnlab.tasks.translation.search import Search, pad_rows, plan_batches
+from attnlab.tasks.translation.tokenized import Tokenizers, cut, longest_source
 from attnlab.text.cleaning import normalized
-from attnlab.text.tokenizers import END, UNKNOWN, Tokenizer
+from attnlab.text.tokenizers import END, START, UNKNOWN, Tokenizer
 from attnlab.text.unknown import unknown_warning
 
 # Attention needs memory proportional to the square of the source length. Longer sources would need
 # more than most machines have.
 MOST_TOKENS = 2048
+_TOGETHER = 64  # sentences per batch whose attention is computed
 # Characters that would split a line or a column of the output.
 _BREAKS = re.compile("[\t\n\x0b\x0c\r\x1c-\x1e\x85\u2028\u2029]")
 
@@ -36,7 +35,95 @@ class Translation(NamedTuple):
     target: np.ndarray  # (T,) ids without START and END
 
 
+class Example(NamedTuple):
+    """A sentence, its translation, and the attention maps between them."""
+
+    # `cross` (L, H, T, S), and of a Transformer `encoder` (L, H, S, S) and `decoder` (L, H, T, T);
+    # step t predicts target token t. Empty without attention.
+    maps: dict[str, np.ndarray]
+    source: list[str]  # labels of the source tokens, END included
+    target: list[str]  # labels of the target tokens, END included
+
+
 _EMPTY = Translation("", [], 0.0, 0.0, np.array([END], np.int32), np.zeros(0, np.int32))
+
+
+def translations(
+    search: Search,
+    tokenizers: Tokenizers,
+    sources: Sequence[np.ndarray],
+    texts: Sequence[str] | None = None,
+) -> list[list[Translation]]:
+    """Return the `n_best` translations of source rows (S,) with END, the best one first.
+
+    With the cleaned `texts` of the sources, source words replace unknown tokens; see
+    `copied_words`.
+    """
+    hypotheses = search(sources)
+    places = [place for place, ranked in enumerate(hypotheses) for _ in ranked]
+    best_first = [*chain.from_iterable(hypotheses)]
+    targets = [hypothesis.tokens for hypothesis in best_first]
+    copied: list[list[str]] = [[] for _ in targets]
+    if texts is not None:
+        rows = [texts[place] for place in places], [sources[place] for place in places]
+        copied = copied_words(search.model, tokenizers[0], *rows, targets)
+    decoded = tokenizers[1].decode(targets, copied)
+    ranked: list[list[Translation]] = [[] for _ in sources]
+    for place, text, words, (tokens, score, log) in zip(
+        places, decoded, copied, best_first, strict=True
+    ):
+        ranked[place].append(Translation(text, words, score, log, sources[place], tokens))
+    return ranked
+
+
+def copied_words(
+    model: keras.Model,
+    tokenizer: Tokenizer,
+    texts: Sequence[str],
+    sources: Sequence[np.ndarray],
+    targets: Sequence[np.ndarray],
+) -> list[list[str]]:
+    """Return the source words that replace the unknown tokens of each translation.
+
+    At the step that wrote an unknown token, the word with the largest cross-attention weight is
+    copied. Weights are the mean over layers and heads, as in the report's alignment error rate.
+    Source: Luong, Sutskever et al. 2015 (arXiv 1410.8206), by attention as in Jean et al. 2015
+    (arXiv 1412.2007). Differences: no dictionary, each word is copied as it is; punctuation marks
+    are not copied.
+
+    Args:
+        model: a `Translator`.
+        tokenizer: the tokenizer of the source.
+        texts: the cleaned sources.
+        sources: ids as the model read them, (S,) with END; long ones are cut at the end.
+        targets: ids as the model wrote them, (T,) without START and END.
+
+    Returns:
+        A word for each unknown token, in their order. No words if the model has no attention, or if
+        tokens are not words.
+    """
+    copied: list[list[str]] = [[] for _ in targets]
+    places = [place for place, target in enumerate(targets) if UNKNOWN in target]
+    if tokenizer.kind != "word":
+        return copied
+    lengths = [max(len(sources[place]), len(targets[place]) + 1) for place in places]
+    for batch in plan_batches(lengths, _TOGETHER, beam=1):
+        chosen = [places[number] for number in batch]
+        cross = model.attend(
+            pad_rows([sources[place] for place in chosen]),
+            pad_rows([np.array([START, *targets[place]]) for place in chosen]),
+        ).get("cross")
+        if cross is None:
+            return copied
+        for place, weights in zip(chosen, np.nan_to_num(cross).mean(axis=(1, 2)), strict=True):
+            words = tokenizer.cut(texts[place])[: len(sources[place]) - 1]  # END isn't a word
+            # Punctuation marks are too frequent to be unknown.
+            real = [number for number, word in enumerate(words) if any(map(str.isalnum, word))]
+            columns = np.array(real or range(len(words)))
+            steps = np.flatnonzero(np.asarray(targets[place]) == UNKNOWN)
+            best = weights[steps][:, columns].argmax(axis=1)
+            copied[place] = [words[column] for column in columns[best]]
+    return copied
 
 
 class SentenceTranslator:
@@ -46,8 +133,8 @@ class SentenceTranslator:
     included, of the longest training sentence (None: unknown). If `warn` is set, it is called once
     for sentences longer than `longest`, once for sentences that are cut off (at the model's
     longest length, or at 2,048 tokens to bound memory), and for each word that the vocabulary
-    doesn't have. With `copy_unknown` source words replace unknown tokens, see `copying`. Further
-    settings are those of `decoding.search.Search`.
+    doesn't have. With `copy_unknown` source words replace unknown tokens, see `copied_words`. The
+    other settings are those of `Search`.
     """
 
     warn: Callable[[str], None] | None = None
@@ -55,8 +142,7 @@ class SentenceTranslator:
     def __init__(
         self,
         model: keras.Model,
-        source_tokenizer: Tokenizer,
-        target_tokenizer: Tokenizer,
+        tokenizers: Tokenizers,
         *,
         clean: Callable[[str], str] = normalized,
         longest: int | None = None,
@@ -65,7 +151,7 @@ class SentenceTranslator:
     ) -> None:
         self.model, self.longest, self._clean = model, longest, clean
         self.copy_unknown = copy_unknown
-        self.source_tokenizer, self.target_tokenizer = source_tokenizer, target_tokenizer
+        self.tokenizers = tokenizers
         self._search = Search(model, **search)
         self._warned: set[str] = set()
 
@@ -78,42 +164,38 @@ class SentenceTranslator:
         texts = [self._clean(line) for line in lines]
         sources = self._encode(texts)
         places = [place for place, row in enumerate(sources) if len(row) > 1]
-        hypotheses = self._search([sources[place] for place in places])
-        # A place per hypothesis.
-        places = [place for place, best in zip(places, hypotheses, strict=True) for _ in best]
-        best_first = [*chain.from_iterable(hypotheses)]
-        targets = [hypothesis.tokens for hypothesis in best_first]
-        copied: list[list[str]] = [[] for _ in targets]
-        if self.copy_unknown:
-            read = [texts[place] for place in places], [sources[place] for place in places]
-            copied = copied_words(self.model, self.source_tokenizer, *read, targets)
-        decoded = self.target_tokenizer.decode(targets, copied)
-        translations: list[list[Translation]] = [[] for _ in lines]
-        for place, text, words, (tokens, score, log) in zip(
-            places, decoded, copied, best_first, strict=True
-        ):
-            translations[place].append(
-                Translation(_BREAKS.sub(" ", text), words, score, log, sources[place], tokens)
-            )
-        return [own or [_EMPTY] for own in translations]
+        rows = [sources[place] for place in places]
+        copied = [texts[place] for place in places] if self.copy_unknown else None
+        ranked = translations(self._search, self.tokenizers, rows, copied)
+        results = [[_EMPTY] for _ in lines]
+        for place, best_first in zip(places, ranked, strict=True):
+            results[place] = [
+                best._replace(text=_BREAKS.sub(" ", best.text)) for best in best_first
+            ]
+        return results
 
     def unknown(self, line: str) -> list[str]:
         """Return the words of a sentence that the vocabulary doesn't have."""
-        return self.source_tokenizer.unknown(self._clean(line))
+        return self.tokenizers[0].unknown(self._clean(line))
 
     def maps(self, translation: Translation) -> Example:
         """Return the attention maps of the model for a translation."""
-        tokenizers = (self.source_tokenizer, self.target_tokenizer)
-        return example(self.model, tokenizers, translation.source, translation.target)
+        source, target = translation.source, translation.target
+        maps = self.model.attend(source[None], np.array([[START, *target]]))
+        return Example(
+            {name: weights[0] for name, weights in maps.items()},
+            self.tokenizers[0].pieces(source),
+            self.tokenizers[1].pieces([*target, END]),
+        )
 
     def pieces(self, translation: Translation) -> tuple[list[str], list[str]]:
         """Return readable labels of the source tokens and of the target tokens, without END."""
-        source = self.source_tokenizer.pieces(translation.source[:-1])
-        return source, self.target_tokenizer.pieces(translation.target)
+        source, target = self.tokenizers
+        return source.pieces(translation.source[:-1]), target.pieces(translation.target)
 
     def _encode(self, texts: Sequence[str]) -> list[np.ndarray]:
         """Return source rows, END included, cut to the length that the model can read."""
-        rows = [np.array([*row, END], np.int32) for row in self.source_tokenizer.encode(texts)]
+        rows = [np.array([*row, END], np.int32) for row in self.tokenizers[0].encode(texts)]
         most = min(longest_source(self.model) or MOST_TOKENS, MOST_TOKENS)
         length = max(map(len, rows), default=0)
         warning = ""
@@ -127,7 +209,7 @@ class SentenceTranslator:
             self._warned.add(kind)
             self.warn(f"a sentence has {length - 1} tokens{warning}")
         if self.warn and any(UNKNOWN in row for row in rows):
-            words = chain.from_iterable(map(self.source_tokenizer.unknown, texts))
-            if text := unknown_warning(words, self._warned, self.source_tokenizer.words):
+            words = chain.from_iterable(map(self.tokenizers[0].unknown, texts))
+            if text := unknown_warning(words, self._warned, self.tokenizers[0].words):
                 self.warn(text)
         return [cut(row, most) for row in rows]

@@ -19,11 +19,13 @@ from attnlab.tasks.translation.parallel import AlignedFiles, ParallelCorpus
 from attnlab.tasks.translation.tokenized import (
     TextSettings,
     TokenizedCorpus,
+    Tokenizers,
+    load_tokenizers,
     padded,
     tokenize_corpus,
     tokenized_files,
 )
-from attnlab.text.tokenizers import START, Tokenizer
+from attnlab.text.tokenizers import START
 
 if TYPE_CHECKING:
     import keras
@@ -52,8 +54,8 @@ class Translate(Task):
     name: ClassVar[str] = "translate"
     served = ("The old dog sleeps.", "Der alte Hund schläft.")
     tokenized: TokenizedCorpus | None = None  # set by `load`
-    source_tokenizer: Tokenizer  # set by `load` or `load_from`
-    target_tokenizer: Tokenizer  # the same object as the source's if the vocabulary is shared
+    # of source and target, the same object if the vocabulary is shared; set by `load`, `load_from`
+    tokenizers: Tokenizers
     # tokens of the longest training source, END included, and of the longest training target
     longest: tuple[int, ...]
     # a translation may have this many tokens more than its source: 50, or more if a training pair
@@ -92,8 +94,7 @@ class Translate(Task):
         self.tokenized = tokenize_corpus(
             self.corpus, self.text, seed=seed, cache=self.cache, progress=progress
         )
-        self.source_tokenizer = self.tokenized.source_tokenizer
-        self.target_tokenizer = self.tokenized.target_tokenizer
+        self.tokenizers = self.tokenized.tokenizers
         train = self.tokenized.parts["train"]
         self.longest = int(train.source.lengths.max()), int(train.target.lengths.max())
         longer = int((train.target.lengths - train.source.lengths).max())
@@ -110,10 +111,10 @@ class Translate(Task):
 
     def build(self, attention: Callable[..., Attention], model: Option) -> keras.Model:
         """Return a translator with drawn weights; with the corpus its bias is the word shares."""
-        sizes = self.source_tokenizer.size, self.target_tokenizer.size
+        sizes = [tokenizer.size for tokenizer in self.tokenizers]
         translator = self._build(attention, model, *sizes, *self.longest)
         if self.tokenized:
-            counts = self.tokenized.parts["train"].target.counts(self.target_tokenizer.size)
+            counts = self.tokenized.parts["train"].target.counts(sizes[1])
             counts[START] = 0  # the first token of each row, which the decoder never writes
             translator.expect(counts)
         return translator
@@ -148,8 +149,7 @@ class Translate(Task):
 
         return SentenceTranslator(
             model,
-            self.source_tokenizer,
-            self.target_tokenizer,
+            self.tokenizers,
             clean=self.text.clean_text(),
             longest=self.longest[0],
             copy_unknown=self.copy_unknown,
@@ -201,11 +201,6 @@ class Translate(Task):
         pairs = self.tokenized.parts[part]
         return padded(model, pairs, np.arange(min(count, len(pairs.source)))), None
 
-    @property
-    def tokenizers(self) -> tuple[Tokenizer, Tokenizer]:
-        """The tokenizers of the source and of the target."""
-        return self.source_tokenizer, self.target_tokenizer
-
     def serve(self, model: keras.Model, inputs: Any = None, beam: int | None = None) -> np.ndarray:
         """Translate sentences, (N,) or (N, 1), to (N,); `beam` None is the task's own beam."""
         if inputs is None:
@@ -216,9 +211,9 @@ class Translate(Task):
 
     def save(self, folder: Path) -> None:
         """Write the tokenizers, the text settings, and the lengths of the training sentences."""
-        self.source_tokenizer.save(folder / _SOURCE)
+        self.tokenizers[0].save(folder / _SOURCE)
         if not self.text.shared_vocabulary:
-            self.target_tokenizer.save(folder / _TARGET)
+            self.tokenizers[1].save(folder / _TARGET)
         content = {
             "text": asdict(self.text),
             "longest": self.longest,
@@ -241,7 +236,5 @@ class Translate(Task):
         self.longest, self.extra_length = read_assets(
             folder / _FILE, read, expected=asdict(self.text), what="the text settings"
         )
-        self.source_tokenizer = Tokenizer.load(folder / _SOURCE)
-        self.target_tokenizer = self.source_tokenizer
-        if not self.text.shared_vocabulary:
-            self.target_tokenizer = Tokenizer.load(folder / _TARGET)
+        shared = self.text.shared_vocabulary
+        self.tokenizers = load_tokenizers(folder / _SOURCE, folder / _TARGET, shared)

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     import keras
 
 SIDES = ("source", "target")
+Tokenizers = tuple[Tokenizer, Tokenizer]  # the source's and the target's
 EXAMPLES = 100  # training pairs whose text is stored
 MOST_FITTED = 1_000_000  # sentences per language from which a vocabulary is made
 _FORMAT = 4
@@ -94,26 +95,30 @@ class TokenizedPart:
             return source, target, [*_lines(files["links"])] if files["links"].exists() else None
 
 
+def load_tokenizers(source: Path, target: Path, shared: bool) -> Tokenizers:
+    """Read the tokenizers of both sides; with a shared vocabulary only that of the source."""
+    tokenizer = Tokenizer.load(source)
+    return tokenizer, tokenizer if shared else Tokenizer.load(target)
+
+
 class TokenizedCorpus:
     """A tokenized corpus in the cache.
 
     Attributes:
         digest: SHA-256 of all its files.
         statistics: counts, lengths and unknown words, JSON-ready.
-        source_tokenizer: the tokenizer of the source language.
-        target_tokenizer: that of the target language; the same object for a shared vocabulary.
+        tokenizers: those of source and target; the same object for a shared vocabulary.
         parts: the parts by name; one is `train`.
     """
 
     def __init__(self, folder: Path, digest: str) -> None:
         self.folder, self.digest = folder, digest
         self.statistics: dict[str, Any] = json.loads((folder / _STATISTICS).read_bytes())
-        self.source_tokenizer = self.target_tokenizer = Tokenizer.load(folder / "source.json")
-        if not self.statistics["text"]["shared_vocabulary"]:
-            self.target_tokenizer = Tokenizer.load(folder / "target.json")
-        said = self.statistics["notes"]
+        shared = self.statistics["text"]["shared_vocabulary"]
+        self.tokenizers = load_tokenizers(folder / "source.json", folder / "target.json", shared)
+        notes = self.statistics["notes"]
         self.parts = {
-            name: TokenizedPart(folder, name, [*said, *counts["notes"]])
+            name: TokenizedPart(folder, name, [*notes, *counts["notes"]])
             for name, counts in self.statistics["parts"].items()
         }
 
@@ -155,11 +160,9 @@ def tokenize_corpus(
 
 @contextmanager
 def tokenized_files(
-    files: AlignedFiles, settings: TextSettings, tokenizers: Sequence[Tokenizer]
+    files: AlignedFiles, settings: TextSettings, tokenizers: Tokenizers
 ) -> Iterator[TokenizedPart]:
     """Tokenize the pairs of two files in a temporary folder, which the context deletes.
-
-    `tokenizers` are those of source and target.
 
     Raises:
         RequestError: the files can't be read or have no pairs, or the disk is full.
@@ -222,8 +225,8 @@ def padded_batches(
     lengths = part.source.lengths[rows], part.target.lengths[rows] - 1
     plan = length_plan(*lengths, size=_BATCH_TOKENS, multiple=multiple)
     # Place -1 pads a batch, as row -1 does.
-    numbered = (np.where(places < 0, -1, rows[places]) for places in plan)
-    return [padded(model, part, each, multiple) for each in numbered]
+    batches = (np.where(places < 0, -1, rows[places]) for places in plan)
+    return [padded(model, part, batch, multiple) for batch in batches]
 
 
 def _tokenize(

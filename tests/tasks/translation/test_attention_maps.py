@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from attnlab.tasks.translation.attention_maps import (
     _LONGER,
-    AlignedSentence,
     alignment,
     error_rate,
     parse_links,
@@ -23,10 +22,8 @@ from attnlab.text.tokenizers import END, START, Tokenizer
 LINKS = st.frozensets(st.tuples(st.integers(0, 3), st.integers(0, 3)))
 
 
-def links_of(table, source_words, target_words, shift=0):
-    return predicted_links(
-        AlignedSentence(np.array(table), source_words, target_words, frozenset()), shift
-    )
+def links_of(table, *words, shift=0):
+    return predicted_links(np.array(table), *words, shift)
 
 
 @st.composite
@@ -53,7 +50,7 @@ def test_a_perfect_map_gives_the_links_of_its_words(case, shift):
         right = source_words == chosen[word]
         table[token + shift, :-1][right] = 1 / right.sum()
     gold = {(source, target) for target, source in enumerate(chosen)}
-    assert links_of(table, source_words, target_words, shift) == gold
+    assert links_of(table, source_words, target_words, shift=shift) == gold
 
 
 def test_weights_of_a_word_are_summed_over_the_source_and_averaged_over_the_target():

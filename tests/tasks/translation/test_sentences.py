@@ -51,12 +51,15 @@ def opinionated(name: str, attention, kind: str, most: int | None, changes: tupl
     return model
 
 
-def translator(
+def make_translator(
     name="transformer", attention=MULTI_HEAD, changes=(), kind="word", most=None, **settings
 ) -> SentenceTranslator:
-    """An untrained model, which no test changes, and its tokenizers."""
+    """An untrained model, which no test changes, its tokenizers, and a list of its warnings."""
     model = opinionated(name, attention, kind, most, changes)
-    return SentenceTranslator(model, *tokenizers(kind), extra_length=9, **settings)
+    translator = SentenceTranslator(model, tokenizers(kind), extra_length=9, **settings)
+    translator.warnings = []
+    translator.warn = translator.warnings.append
+    return translator
 
 
 LINES = [
@@ -67,8 +70,8 @@ LINES = [
 
 @pytest.mark.parametrize("kind", [pytest.param("char", marks=pytest.mark.slow), "bpe"])
 def test_any_text_gives_one_line_and_nothing_gives_nothing(kind):
-    each = translator(kind=kind)
-    found = each.translate(LINES)
+    translator = make_translator(kind=kind)
+    found = translator.translate(LINES)
     assert [len(best) for best in found] == [1] * len(LINES)
     for line, (best,) in zip(LINES, found, strict=True):
         assert len(best.text.splitlines()) <= 1 and "\t" not in best.text
@@ -76,15 +79,15 @@ def test_any_text_gives_one_line_and_nothing_gives_nothing(kind):
         assert not {PAD, START, END} & set(best.target.tolist())
     assert [found[place][0].text for place in (1, 2, 10)] == ["", "", ""]
     assert found[6][0].text == found[0][0].text
-    assert each.translate([]) == []
+    assert translator.translate([]) == []
 
 
 def test_text_is_cleaned_as_in_training():
-    each = translator(clean=book_cleaning)
-    found = each.translate(["the cat sees", "THE cat, sees!", "?! 42"])
+    translator = make_translator(clean=book_cleaning)
+    found = translator.translate(["the cat sees", "THE cat, sees!", "?! 42"])
     assert found[0][0].text == found[1][0].text
     assert (found[2][0].text, len(found[2][0].source)) == ("", 1)
-    small = translator(clean=cleaner(lowercase=True)).translate(["the cat", "THE CAT"])
+    small = make_translator(clean=cleaner(lowercase=True)).translate(["the cat", "THE CAT"])
     assert small[0][0].text == small[1][0].text
 
 
@@ -92,14 +95,12 @@ def test_text_is_cleaned_as_in_training():
 
 
 def test_a_longer_sentence_than_in_training_gets_one_warning():
-    told: list[str] = []
-    each = translator(longest=7)
-    each.warn = told.append
-    each.translate(["The cat sees a dog."])
-    assert told == []
-    found = each.translate(["The cat " * 6, "A man " * 7])
+    translator = make_translator(longest=7)
+    translator.translate(["The cat sees a dog."])
+    assert translator.warnings == []
+    found = translator.translate(["The cat " * 6, "A man " * 7])
     assert [len(best[0].source) for best in found] == [13, 15]
-    assert told == [
+    assert translator.warnings == [
         "a sentence has 14 tokens, the longest in training had 6: its translation may be poor"
     ]
 
@@ -112,42 +113,39 @@ CUT = [
 
 @pytest.mark.parametrize("name, attention, changes", CUT, ids=["learned positions", "location"])
 def test_a_sentence_too_long_for_the_model_is_cut_with_a_warning(name, attention, changes):
-    told: list[str] = []
-    each = translator(name, attention, changes, most=8)
-    each.warn = told.append
-    long, cut = each.translate(["The cat " * 6, "The cat The cat The cat The"])
+    translator = make_translator(name, attention, changes, most=8)
+    long, cut = translator.translate(["The cat " * 6, "The cat The cat The cat The"])
     assert len(long[0].source) == 8 and long[0].source[-1] == END
     assert long[0].text == cut[0].text
-    assert told == ["a sentence has 12 tokens; only the first 7 are read"]
+    assert translator.warnings == ["a sentence has 12 tokens; only the first 7 are read"]
 
 
 def test_memory_bounds_a_sentence():
-    told: list[str] = []
-    each = translator("rnn", BahdanauAttention)
-    each.warn = told.append
-    (best,) = each.translate(["cat " * 5000])[0]
+    translator = make_translator("rnn", BahdanauAttention)
+    (best,) = translator.translate(["cat " * 5000])[0]
     assert len(best.source) == 2048
-    assert told == ["a sentence has 5000 tokens; only the first 2047 are read"]
+    assert translator.warnings == ["a sentence has 5000 tokens; only the first 2047 are read"]
 
 
 def test_each_unknown_word_gets_one_warning():
-    told: list[str] = []
-    each = translator(kind="word")
-    each.warn = told.append
-    each.translate(["The cat sees Zeus.", "Hera sees Zeus."])
-    each.translate(["Zeus sees the cat."])
-    assert told == ["not in the model's vocabulary, and read as unknown: Zeus, Hera"]
-    assert each.unknown("Hera sees a Zeus.") == ["Hera", "Zeus"]
+    translator = make_translator(kind="word")
+    translator.translate(["The cat sees Zeus.", "Hera sees Zeus."])
+    translator.translate(["Zeus sees the cat."])
+    assert translator.warnings == ["not in the model's vocabulary, and read as unknown: Zeus, Hera"]
+    assert translator.unknown("Hera sees a Zeus.") == ["Hera", "Zeus"]
 
 
 # --- looking inside ----------------------------------------------------------------------------
 
 
 def test_maps_are_of_the_translation_that_was_chosen():
-    each = translator(beam=3, n_best=3)
-    best = each.translate(["A dog doesn't eat."])[0][0]
-    looked = each.maps(best)
-    source, target = ["A", "dog", "doesn't", "eat", ".", "<end>"], [*each.pieces(best)[1], "<end>"]
+    translator = make_translator(beam=3, n_best=3)
+    best = translator.translate(["A dog doesn't eat."])[0][0]
+    looked = translator.maps(best)
+    source, target = (
+        ["A", "dog", "doesn't", "eat", ".", "<end>"],
+        [*translator.pieces(best)[1], "<end>"],
+    )
     assert (looked.source, looked.target) == (source, target)
     sizes = {"source": len(source), "target": len(target)}
     shapes = {name: weights.shape for name, weights in looked.maps.items()}
@@ -162,17 +160,17 @@ def test_maps_are_of_the_translation_that_was_chosen():
 
 def test_maps_equal_the_weights_of_the_search():
     """Stepping through the translation gives the attention weights of the map."""
-    each = translator("rnn", BahdanauAttention)
-    (best,) = each.translate(["The cat sees a dog."])[0]
-    weights = each.maps(best).maps["cross"][0, 0]
-    memory = each.model.encode(best.source[None])
-    state = each.model.initial_state(memory, None)
+    translator = make_translator("rnn", BahdanauAttention)
+    (best,) = translator.translate(["The cat sees a dog."])[0]
+    weights = translator.maps(best).maps["cross"][0, 0]
+    memory = translator.model.encode(best.source[None])
+    state = translator.model.initial_state(memory, None)
     for index, token in enumerate([START, *best.target]):
-        step = each.model.step(np.array([token], np.int32), np.int32(index), memory, state)
+        step = translator.model.step(np.array([token], np.int32), np.int32(index), memory, state)
         state = step.state
         np.testing.assert_allclose(step.weights[0, 0], weights[index], atol=1e-5)
 
 
 def test_a_model_without_attention_has_no_maps():
-    each = translator("rnn", NoAttention)
-    assert each.maps(each.translate(["cat"])[0][0]).maps == {}
+    translator = make_translator("rnn", NoAttention)
+    assert translator.maps(translator.translate(["cat"])[0][0]).maps == {}

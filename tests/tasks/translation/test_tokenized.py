@@ -51,16 +51,16 @@ def test_rows_are_the_sentences(tokenizer, tmp_path):
         assert links is None
         rows = [part.source[row] for row in range(10)]
         assert all(row[-1] == END and START not in row for row in rows)
-        assert UNKNOWN in np.concatenate(rows) or data.source_tokenizer.decode(rows) == sources
+        assert UNKNOWN in np.concatenate(rows) or data.tokenizers[0].decode(rows) == sources
         rows = [part.target[row] for row in range(10)]
         assert all((row[0], row[-1]) == (START, END) for row in rows)
-        assert UNKNOWN in np.concatenate(rows) or data.target_tokenizer.decode(rows) == targets
+        assert UNKNOWN in np.concatenate(rows) or data.tokenizers[1].decode(rows) == targets
 
 
 def test_vocabularies_are_fitted_only_on_the_training_part(tmp_path):
     corpus = listed(("a b", "x y"), validation=[("c", "x z")], test=[("d a", "y")])
     data = tokenized(corpus, tmp_path)
-    assert data.source_tokenizer.vocabulary.tokens[4:] == [" a", " b"]
+    assert data.tokenizers[0].vocabulary.tokens[4:] == [" a", " b"]
     assert data.parts["validation"].source[0].tolist() == [UNKNOWN, END]
     unknown = [data.statistics["parts"][name]["source"]["unknown"] for name in data.parts]
     assert unknown == [0, 1, 1]
@@ -69,7 +69,7 @@ def test_vocabularies_are_fitted_only_on_the_training_part(tmp_path):
 def test_a_shared_vocabulary_is_one(tmp_path):
     for _ in range(2):
         data = tokenized(listed(("a b", "x")), tmp_path, shared_vocabulary=True)
-        assert data.source_tokenizer is data.target_tokenizer
+        assert data.tokenizers[0] is data.tokenizers[1]
         assert data.statistics["vocabulary"] == {"source": 7, "target": 7}
 
 
@@ -77,7 +77,7 @@ def test_a_large_corpus_is_fitted_on_sentences_from_all_over_it(tmp_path, monkey
     monkeypatch.setattr(module, "MOST_FITTED", 3)
     pairs = [(f"s{n}", f"t{n}") for n in range(10)]
     data = tokenized(listed(*pairs), tmp_path)
-    assert data.source_tokenizer.vocabulary.tokens[4:] == [" s3", " s6", " s9"]
+    assert data.tokenizers[0].vocabulary.tokens[4:] == [" s3", " s6", " s9"]
     assert len(data.parts["train"].source) == 10
 
 
@@ -85,7 +85,7 @@ def test_long_sentences_lose_their_end_and_are_noted(tmp_path):
     pairs = [("a b c d", "x y"), ("a b", "x y z"), ("a b c", "x y z u")]
     data = tokenized(listed(*pairs, test=pairs), tmp_path, max_length=3)
     part = data.parts["test"]
-    assert data.source_tokenizer.decode([part.source[0]]) == ["a b c"]
+    assert data.tokenizers[0].decode([part.source[0]]) == ["a b c"]
     assert part.source.lengths.tolist() == [4, 3, 4] and part.target.lengths.tolist() == [4, 5, 5]
     assert part.notes == [
         "3 of 3 sources are also in the training part.",
@@ -125,7 +125,7 @@ def test_files_are_tokenized_like_a_part(settings, tmp_path):
     for name, texts in zip(("en", "de"), zip(*pairs, strict=True), strict=True):
         (tmp_path / name).write_text("".join(f"{text}\n" for text in texts))
     files = AlignedFiles(tmp_path / "en", tmp_path / "de")
-    tokenizers = data.source_tokenizer, data.target_tokenizer
+    tokenizers = data.tokenizers
     with tokenized_files(files, TextSettings(**settings), tokenizers) as part:
         whole = data.parts["test"]
         assert part.texts() == whole.texts()

@@ -10,7 +10,7 @@ from pair_lists import Listed
 
 from attnlab.errors import RequestError
 from attnlab.tasks.data.tokens import Tokens
-from attnlab.tasks.translation.baselines import nearest_rows
+from attnlab.tasks.translation.report import nearest_rows
 from attnlab.tasks.translation.task import Translate
 from attnlab.tasks.translation.tokenized import cut_sources, padded
 from attnlab.text.tokenizers import END, PAD, START
@@ -54,9 +54,9 @@ def test_the_output_bias_starts_at_the_word_frequencies(tmp_path):
     task.load(0)
     settings = {"units": 4, "embedding": 3, "maxout_units": 2}
     model = task.build(LuongGlobalAttention, SimpleNamespace(name="rnn", settings=settings))
-    rows = task.target_tokenizer.encode([target for _, target in PAIRS[:4]])
+    rows = task.tokenizers[1].encode([target for _, target in PAIRS[:4]])
     written = [token for row in rows for token in [*row, END]]
-    counts = np.bincount(written, minlength=task.target_tokenizer.size) + 1
+    counts = np.bincount(written, minlength=task.tokenizers[1].size) + 1
     shares = keras.ops.softmax(model.vocabulary.bias)
     np.testing.assert_allclose(shares, counts / counts.sum(), rtol=1e-5)
     assert counts[START] == counts[PAD] == 1 and counts[END] == 5
@@ -76,8 +76,8 @@ def test_the_saved_files_are_enough_to_translate(tmp_path, shared):
     again.load_from(folder)
     assert again.longest == task.longest == (4, 5)
     text = "THE dog sings"
-    assert again.source_tokenizer.encode([text]) == task.source_tokenizer.encode([text])
-    assert (again.source_tokenizer is again.target_tokenizer) == shared
+    assert again.tokenizers[0].encode([text]) == task.tokenizers[0].encode([text])
+    assert (again.tokenizers[0] is again.tokenizers[1]) == shared
     option = Option("rnn", {"units": 6, "embedding": 4})
     model = again.build(BahdanauAttention, option)
     assert len(again.serve(model, ["the dog", ""])) == 2
@@ -182,8 +182,3 @@ def test_the_nearest_pair_is_the_one_of_the_largest_cosine():
     for row, place in enumerate(found):
         similar = vectors @ (counted(asked[row]) * idf)
         assert similar[place] == pytest.approx(similar.max(), rel=1e-5)
-
-
-def test_a_sentence_of_train_finds_itself():
-    train = ragged([5, 6, 7, 3], [6, 8, 3], [9, 9, 10, 3])
-    np.testing.assert_array_equal(nearest_rows(train, train, 3, 11), [0, 1, 2])

@@ -138,11 +138,9 @@ REFUSED = [
     (["--beam", "0", "one"], "'--beam'", "0 is not in the range 1<=x<=100"),
     (["--n-best", "3", "one"], "--n-best=3: must be at most the number of hypotheses, --beam=1."),
     (["--beam", "3", "--n-best", "4", "one"], "--n-best=4: must be", "--beam=3."),
-    (["--n-best", "0", "one"], "'--n-best'"),
     (["--epoch", "7", "one"], "--epoch: expected best, last or one of the saved epochs 1 to 2"),
     (["--average", "3", "one"], "--average: expected at most 2, the number of epochs"),
     (["--head", 2, "one"], "--layer, --head, --all-heads: needs --attention FILE.png."),
-    (["--beams", "2", "one"], "--beams"),
 ]
 
 

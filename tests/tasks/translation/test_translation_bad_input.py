@@ -33,14 +33,9 @@ REQUESTS = [
     ("data=multi30k data.path=nowhere", "nowhere"),
     ("data=book data.path=nowhere.pkl", "nowhere.pkl"),
     ("data=files", "data"),
+    ("data=files data.test=0", "data.test: expected a number above 0"),
     (f"{SMALL} data.target_language=false", "data.target_language", "a bare no as false", "False"),
 ]
-FILES = {
-    "no_tab": (b"one\teins\ntwo zwei\n", "pairs.tsv", "2"),
-    "empty": (b"", "pairs.tsv: expected a source, a tab and a target"),
-    "not_utf8": (b"one\teins\ntwo\tzw\xffei\n", "pairs.tsv", "2"),
-    "one_pair": (b"one\teins\n", "pairs"),
-}
 
 
 @pytest.fixture
@@ -67,38 +62,12 @@ def test_a_wrong_request(refused, words, sentences):
         assert sentence in line
 
 
-def test_the_command_line_prints_only_the_error(attnlab):
-    outcome = attnlab("task=translate", "task.tokenizer=bpee")
-    assert (outcome.code, outcome.out, outcome.err.count("\n")) == (2, "", 1)
-    assert outcome.err.startswith("attnlab: task.tokenizer: expected one of word, char, bpe")
-
-
 def test_a_corpus_for_a_task_that_brings_its_own_data(refused):
     line = refused("data=tatoeba", task="fib")
     tasks = "answer,classify,digits,images,language,masked_words,translate"
     assert line.startswith(f"attnlab: data: goes with task={tasks}; the other tasks bring")
     line = refused("trainer.batch_by=tokens", task="fib")
     assert "trainer.batch_by=tokens: windows have no tokens. Valid: items." in line
-
-
-@pytest.mark.parametrize("name", FILES)
-def test_a_wrong_file(refused, tmp_path, name):
-    content, *words = FILES[name]
-    (tmp_path / "pairs.tsv").write_bytes(content)
-    line = refused("data=files", "data.path=pairs.tsv")
-    for word in words:
-        assert word in line
-
-
-def test_there_is_always_a_test_part(refused):
-    assert "data.test: expected a number above 0" in refused("data=files", "data.test=0")
-
-
-def test_files_of_unequal_length(refused, tmp_path):
-    (tmp_path / "a.en").write_text("one\ntwo\nthree\n")
-    (tmp_path / "a.de").write_text("eins\nzwei\n")
-    line = refused("data=files", "data.source=a.en", "data.target=a.de")
-    assert "a.en" in line and "a.de" in line
 
 
 @pytest.mark.slow

@@ -8,8 +8,8 @@ from sacrebleu.significance import PairedTest
 
 from attnlab.compare.footnotes import footnotes
 from attnlab.compare.statistics import holm
-from attnlab.tasks.translation import item_test
-from attnlab.tasks.translation.item_test import paired_bootstrap
+from attnlab.tasks.translation import scores
+from attnlab.tasks.translation.scores import paired_bootstrap
 
 REFERENCES = [f"the {animal} sees the {other} in the old house" for animal in ("cat", "dog", "cow")
               for other in ("mouse", "horse", "bird", "fox")]  # fmt: skip
@@ -81,11 +81,11 @@ def test_the_bootstrap_runs_on_request_or_if_it_is_quick(tmp_path, monkeypatch):
     write_spoiled(tmp_path, {"none": [2], "bahdanau": [3]})
     without = only(tmp_path, bootstrap=False)
     assert (without.item_test, without.notes) == (None, [])
-    monkeypatch.setattr(item_test, "_AT_ONCE", 23)
+    monkeypatch.setattr(scores, "_AT_ONCE", 23)
     comparison = only(tmp_path)
     assert comparison.item_test is None
     assert "no paired bootstrap, which would count 24 texts: see --bootstrap" in comparison.notes
-    monkeypatch.setattr(item_test, "paired_bootstrap", lambda *_: (0.25, "signature"))
+    monkeypatch.setattr(scores, "paired_bootstrap", lambda *_: (0.25, "signature"))
     assert only(tmp_path, bootstrap=True).item_test.p == 0.25
 
 

@@ -10,7 +10,6 @@ from command_line import some_pairs
 from small_translators import QUERYING
 
 from attnlab.run.building import import_tensorflow
-from attnlab.tasks.translation.tokenized import padded_batches
 
 import_tensorflow()
 
@@ -86,20 +85,6 @@ def test_models_learn_with_every_mechanism(learner, attention, model):
     names = {"val_loss", "val_perplexity", "val_accuracy", "val_bleu", "val_chrf"}
     assert set(after) == names and np.isfinite(list(after.values())).all()
     assert after["val_perplexity"] == pytest.approx(np.exp(after["val_loss"]))
-
-
-@pytest.mark.parametrize("model", MODELS)
-def test_the_output_bias_starts_at_the_word_frequencies(learner, model):
-    """Before its first step a model knows the shares of words, so it needn't learn them."""
-    some = learner("multi_head", model, "model.tie_embeddings=none", "task.label_smoothing=0")
-    rows = some._train.target
-    counts = np.bincount(np.concatenate([rows[row][1:] for row in range(len(rows))]))
-    shares = counts[counts > 0] / counts.sum()
-    entropy = -np.sum(shares * np.log(shares))
-    train = some._task.tokenized.parts["train"]
-    whole = padded_batches(some.model, train, np.arange(len(train.source)))
-    assert some._program.evaluate(whole).loss == pytest.approx(entropy, abs=0.25)
-    assert entropy + 0.5 < np.log(some.model.target_size)
 
 
 def test_epochs_have_different_orders_and_each_pair_once(learner):

@@ -12,7 +12,7 @@ from compared_runs import on_page, write_run, write_translations
 from attnlab.records.run_directory import RunDirectory
 from attnlab.tasks.attention import Recorded, read_attention, write_attention
 from attnlab.tasks.shown.attention_by_epoch import fitting
-from attnlab.tasks.translation.shown.pages import (
+from attnlab.tasks.translation.shown import (
     attention_records,
     map_names,
     mean_and_all,

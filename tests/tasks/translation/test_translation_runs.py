@@ -83,22 +83,6 @@ def test_evaluate_gives_the_runs_own_numbers_again(translating, command):
     assert found["epoch"] == metrics["best_epoch"]
 
 
-def test_evaluate_accepts_the_mean_of_epochs_and_a_beam(translating, command):
-    from attnlab.records.run_directory import RunDirectory
-    from attnlab.run.loading import TrainedRun
-
-    code, out, err = command("evaluate", "latest", "--average", "2", "--beam", "3", "--json")
-    assert code == 0, err
-    found = json.loads(out)
-    assert (found["epoch"], found["beam"]) == ("mean of 1, 2", 3)
-    run = RunDirectory.open(translating.folder)
-    single = [TrainedRun.load(run, epoch).model.get_weights() for epoch in ("1", "2")]
-    mean = TrainedRun.load(run, "average", 2).model.get_weights()
-    for first, second, value in zip(*single, mean, strict=True):
-        if np.issubdtype(value.dtype, np.floating):
-            np.testing.assert_allclose(value, (first + second) / 2, atol=1e-6)
-
-
 # By default `test_runner` has the model of a forecaster in MLflow.
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")  # MLflow's own

@@ -8,8 +8,7 @@ from typing import Any
 from attnlab.attention.base import Attention
 from attnlab.attention.none import NoAttention
 from attnlab.errors import RequestError
-from attnlab.tasks.translation.models.recurrent import RecurrentTranslator
-from attnlab.tasks.translation.models.recurrent_decoder import RecurrentSettings
+from attnlab.tasks.translation.models.recurrent import RecurrentSettings, RecurrentTranslator
 from attnlab.tasks.translation.models.transformer import TransformerSettings, TransformerTranslator
 from attnlab.tasks.translation.models.translator import Translator
 

@@ -11,7 +11,6 @@ from attnlab.attention import (
     DifferentialAttention,
     MultiHeadAttention,
     NoAttention,
-    PoolingAttention,
 )
 from attnlab.attention.contract import normal
 from attnlab.errors import RequestError
@@ -182,7 +181,6 @@ def test_learned_positions_reach_as_far_as_the_longest_sequence():
     "attention, changes, words",
     [
         (NoAttention, {}, "attention=none: expected model=rnn"),
-        (PoolingAttention, {}, "attention: expected a mechanism with a query"),
         (None, {"tie_embeddings": "all"}, "tie_embeddings=all: expected one vocabulary"),
         (None, {"book": True, "tie_embeddings": "output"}, "model.book=true: expected model.tie"),
         (None, {"book": True, "norm": "pre"}, "book=true is a post-norm layer, got norm=pre"),

@@ -19,7 +19,7 @@ from small_translators import QUERYING, own_settings, small_translator
 
 from attnlab.config.options import option_content
 from attnlab.layers.positional_encoding import KINDS
-from attnlab.tasks.translation.models.recurrent_decoder import RecurrentSettings
+from attnlab.tasks.translation.models.recurrent import RecurrentSettings
 from attnlab.tasks.translation.models.transformer import TransformerSettings
 from attnlab.text.tokenizers import END, PAD, START
 

@@ -7,7 +7,7 @@ import pytest
 from small_translators import QUERYING, small_translator
 
 from attnlab.layers.positional_encoding import KINDS
-from attnlab.tasks.translation.decoding.search import Search
+from attnlab.tasks.translation.search import Search
 from attnlab.text.tokenizers import END, START
 
 pytestmark = pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning")

@@ -13,9 +13,8 @@ import tensorflow as tf
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from attnlab.tasks.translation.decoding.beam import largest
-from attnlab.tasks.translation.decoding.search import Hypothesis, Search, plan_batches
 from attnlab.tasks.translation.models.translator import StepOutput
+from attnlab.tasks.translation.search import Hypothesis, Search, largest, plan_batches
 from attnlab.text.tokenizers import END, PAD, START
 
 pytestmark = pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning")

@@ -7,9 +7,9 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from attnlab.tasks.translation.decoding.copying import copied_words
-from attnlab.tasks.translation.decoding.search import Hypothesis
 from attnlab.tasks.translation.report import search_rows
+from attnlab.tasks.translation.search import Hypothesis
+from attnlab.tasks.translation.sentences import copied_words
 from attnlab.text.tokenizers import END, UNKNOWN, Tokenizer
 
 ENGLISH = Tokenizer.fit(["I see Tom ."], kind="word")

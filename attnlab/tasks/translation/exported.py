@@ -10,8 +10,8 @@ import numpy as np
 import tensorflow as tf
 
 from attnlab.tasks.exported import Exported, Stack, Transformer, pad_rows
-from attnlab.tasks.translation.decoding.search import Search
 from attnlab.tasks.translation.models.transformer import TransformerTranslator
+from attnlab.tasks.translation.search import Search
 from attnlab.tasks.translation.sentences import MOST_TOKENS
 from attnlab.tasks.translation.tokenized import cut_sources, longest_source
 from attnlab.text.portable import Portable, portable
@@ -30,13 +30,13 @@ def exported(trained: Any, count: int) -> Exported:
     search = Search(model, extra_length=task.extra_length)
     most = min(longest_source(model) or MOST_TOKENS, MOST_TOKENS)
     tokenizer = portable(
-        task.source_tokenizer,
+        task.tokenizers[0],
         clean=task.text.clean,
         lowercase=task.text.lowercase,
         frame=(False, True),
         most=most,
     )
-    target = portable(task.target_tokenizer)
+    target = portable(task.tokenizers[1])
     assert tokenizer and target  # the tokenizers are fitted
     ids = np.array(tokenizer.known, np.int32)
 

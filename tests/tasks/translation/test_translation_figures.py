@@ -1,0 +1,270 @@
+"""The figures of a translation run, and attention maps in every size and script."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from attnlab.errors import RequestError
+from attnlab.records.run_directory import RunDirectory
+from attnlab.run.figures import draw_run
+from attnlab.tasks.attention import Recorded, write_attention
+from attnlab.tasks.translation import shown
+from attnlab.views.png.figure import draw
+from attnlab.views.png.style import write
+
+METRICS = {
+    "task": "translate",
+    "attention": "bahdanau",
+    "seed": 3,
+    "metric": "bleu",
+    "monitor": "val_bleu",
+    "best_epoch": 6,
+    "test": {"bleu": 41.237, "chrf": 60.4, "perplexity": 3.21, "loss": 1.17},
+    "baselines": {"nearest_pair": {"bleu": 12.34}},
+    "best_baseline": "nearest_pair",
+}
+RANDOM = np.random.default_rng(0)
+
+
+def history(epochs=7, every=2):
+    numbers = list(range(1, epochs + 1))
+    scored = [number % every == 0 or number == epochs for number in numbers]
+    return {
+        "epoch": numbers,
+        "train_loss": [5 * 0.7**number + 1 for number in numbers],
+        "val_loss": [5 * 0.7**number + 1.1 for number in numbers],
+        "val_perplexity": [math.exp(5 * 0.7**number + 1.1) for number in numbers],
+        "val_accuracy": [0.5] * epochs,
+        "val_bleu": [6.0 * n if s else math.nan for n, s in zip(numbers, scored, strict=True)],
+        "val_chrf": [8.0 * n if s else math.nan for n, s in zip(numbers, scored, strict=True)],
+    }
+
+
+def attention(count=8, layers=1, heads=1):
+    """Sentence n has n + 1 source and n + 2 target labels, END among them; the rest is padding.
+
+    Its reference is the translation for an even n; the first words are linked.
+    """
+
+    def labels(name, lengths):
+        width = max(lengths)
+        return [[f"{name}{i}" if i < n else "" for i in range(width)] for n in lengths]
+
+    source, target = (
+        np.array(labels(name, range(more, count + more)), "U5")
+        for name, more in (("s", 1), ("t", 2))
+    )
+    for rows, more in ((source, 0), (target, 1)):
+        for n, row in enumerate(rows):
+            row[n + more] = "<end>"
+    reference = np.where(target == "<end>", "", target)
+    reference[1::2, 0] = "other"
+    return {
+        "cross": RANDOM.random((count, layers, heads, count + 1, count)).astype(np.float16),
+        "encoder": RANDOM.random((layers, heads, 1, 1)).astype(np.float16),
+        "decoder": RANDOM.random((layers, heads, 2, 2)).astype(np.float16),
+        "source": source,
+        "target": target,
+        "reference": reference,
+        "links": np.eye(count + 1, count, dtype=bool)[None].repeat(count, 0)
+        & (np.arange(count) < 1),
+    }
+
+
+def make_run(folder, arrays=None):
+    run = RunDirectory.create(folder, "translate", "bahdanau", 3)
+    run.write_json("metrics.json", METRICS)
+    columns = history()
+    rows = zip(*columns.values(), strict=True)
+    run.history.replace([dict(zip(columns, row, strict=True)) for row in rows])
+    if arrays:
+        write_attention(run, Recorded({1: attention(), 6: arrays}, 6))
+    run.status.write("completed")
+    return run
+
+
+def translation_figures(run):
+    return {name: draw(each) for name, each in shown.figures(run, METRICS).items()}
+
+
+def test_a_run_has_all_its_figures(tmp_path):
+    drawings = draw_run(make_run(tmp_path, attention()))
+    names = ["loss.png", *(f"attention_{number}.png" for number in range(1, 9))]
+    assert [path.name for path in drawings] == names
+    assert all(path.stat().st_size > 3000 for path in drawings)
+
+
+def test_a_run_without_attention_has_one(tmp_path):
+    assert [path.name for path in draw_run(make_run(tmp_path))] == ["loss.png"]
+
+
+def test_maps_of_the_best_epoch_are_drawn_without_padding(tmp_path):
+    arrays = attention()
+    figures = translation_figures(make_run(tmp_path, arrays))
+    axes = figures["attention_2.png"].axes[0]
+    assert [text.get_text() for text in axes.texts] == ["t0", "t1", "<end>", "s0", "<end>"]
+    np.testing.assert_array_equal(axes.images[0].get_array(), arrays["cross"][1, 0, 0, :3, :2])
+
+
+def test_gold_links_of_right_translations_are_framed(tmp_path):
+    figures = translation_figures(make_run(tmp_path, attention()))
+    frames = [len(figures[f"attention_{number}.png"].axes[0].patches) for number in range(1, 5)]
+    assert frames == [1, 0, 1, 0]
+
+
+@pytest.mark.parametrize("heads", [1, 64])
+def test_a_transformers_means_and_heads_are_drawn(tmp_path, heads):
+    arrays = attention(layers=2, heads=heads)
+    figures = translation_figures(make_run(tmp_path, arrays))
+    assert len(figures) == 1 + 8 + 1
+    mean = figures["attention_8.png"].axes[0].images[0].get_array()
+    wanted = arrays["cross"][7].astype(np.float64).mean(axis=(0, 1))
+    np.testing.assert_allclose(mean, wanted, rtol=1e-6)
+    every = figures["attention_heads.png"].axes
+    shown_maps = [axes.images[0].get_array() for axes in every if axes.images]
+    # Of the first sentence: 1 source and 2 target labels, in two layers.
+    sizes = [2 * heads * size for size in (1, 2 * 2, 2 * 1)]
+    assert [np.ma.count(picture) for picture in shown_maps[:3]] == sizes
+
+
+def test_loss_perplexity_and_scores_have_a_panel_each(tmp_path, legible_texts):
+    figure = translation_figures(make_run(tmp_path))["loss.png"]
+    loss, perplexity, scores = figure.axes
+    assert loss.get_ylabel().startswith("loss")
+    assert perplexity.get_yscale() == "log"
+    bleu, chrf = scores.get_lines()[:2]
+    assert bleu.get_xdata().tolist() == [2, 4, 6, 7]
+    assert bleu.get_ydata().tolist() == [12, 24, 36, 42]
+    assert chrf.get_ydata().tolist() == [16, 32, 48, 56]
+    labels = [text.get_text() for text in scores.get_legend().get_texts()]
+    assert labels == ["validation BLEU", "validation chrF", "best epoch: 6 (36)"]
+    result = "test BLEU 41.24   chrF 60.4   perplexity 3.21   best baseline: nearest_pair 12.34"
+    assert result in [text.get_text() for text in figure.texts]
+    assert legible_texts(figure)
+
+
+# --- maps --------------------------------------------------------------------------------------
+
+END = "<end>"
+SOURCE = ["The", "black", "cat", "sleeps", ".", END]
+TARGET = ["Die", "schwarze", "Katze", "schläft", "heute", "nicht", ".", END]
+
+
+def weights(*shape):
+    """Weights (L, H, T, S), with one layer and one head if only T and S are given."""
+    shape = (1, 1, *shape)[-4:]
+    return np.random.default_rng(0).dirichlet(np.ones(shape[-1]), size=shape[:-1])
+
+
+def transformer(source, target, layers=2, heads=3):
+    size = layers, heads
+    return {
+        "cross": weights(*size, target, source),
+        "encoder": weights(*size, source, source),
+        "decoder": weights(*size, target, target),
+    }
+
+
+def maps_figure(maps, source=SOURCE, target=TARGET, links=(), **chosen):
+    return draw(shown.maps_figure(maps, source, target, links, **{"title": "attention", **chosen}))
+
+
+def pictures(figure):
+    """The arrays drawn as heat maps; the colour bar is the other kind of axes."""
+    return [axes.images[0].get_array() for axes in figure.axes if axes.images]
+
+
+def words(axes):
+    return [text.get_text() for text in axes.texts]
+
+
+def test_one_map_has_its_tokens_and_gold_links_without_padding():
+    table = weights(11, 13)
+    figure = maps_figure({"cross": table}, links=[(0, 0), (2, 1)])
+    (picture,) = pictures(figure)
+    np.testing.assert_array_equal(picture, table[0, 0, :8, :6])
+    axes = figure.axes[0]
+    assert words(axes) == [*TARGET, *SOURCE]
+    assert [text.get_position()[1] for text in axes.texts[:8]] == list(range(8))
+    assert [text.get_position()[0] for text in axes.texts[8:]] == list(range(6))
+    assert [frame.get_xy() for frame in axes.patches] == [(-0.5, -0.5), (0.5, 1.5)]
+    assert figure.texts[1].get_text() == "rows: target, columns: source; frames: gold links"
+
+
+def test_layers_are_rows_and_heads_are_columns():
+    table = weights(2, 3, 8, 6)
+    (picture,) = pictures(maps_figure({"cross": table}, all_heads=True))
+    gap = picture.shape[0] - 16
+    assert picture.shape == (16 + gap, 18 + 2 * gap)
+    for layer in range(2):
+        for head in range(3):
+            top, left = layer * (8 + gap), head * (6 + gap)
+            part = picture[top : top + 8, left : left + 6]
+            np.testing.assert_array_equal(part, table[layer, head])
+    assert np.ma.count(picture) == table.size  # the gaps are empty
+
+
+def test_a_transformer_has_three_blocks_with_one_scale():
+    maps = transformer(6, 8)
+    figure = maps_figure(maps, all_heads=True)
+    encoder, decoder, cross = (axes for axes in figure.axes if axes.images)
+    assert words(encoder)[:6] == SOURCE
+    assert words(decoder)[:8] == TARGET
+    assert words(decoder)[-9:] == ["<start>", *TARGET[:-1], "head 3"]
+    assert words(cross)[-7:] == [*SOURCE, "head 3"]
+    limits = {axes.images[0].get_clim() for axes in (encoder, decoder, cross)}
+    assert limits == {(0, max(table.max() for table in maps.values()))}
+
+
+@pytest.mark.parametrize(
+    ("chosen", "part", "words"),
+    [
+        ({}, np.s_[:, :], "mean of 2 layers, mean of 3 heads; "),
+        ({"layer": 2}, np.s_[1:, :], "layer 2, mean of 3 heads; "),
+        ({"layer": 1, "head": 2}, np.s_[:1, 1:2], "layer 1, head 2; "),
+    ],
+)
+def test_one_map_is_a_mean_or_that_of_a_layer_and_head(chosen, part, words):
+    maps = transformer(6, 8)
+    figure = maps_figure(maps, **chosen)
+    (picture,) = pictures(figure)
+    np.testing.assert_allclose(picture, maps["cross"][part].mean(axis=(0, 1)))
+    assert figure.texts[1].get_text() == f"{words}rows: target, columns: source"
+
+
+def test_a_missing_head_is_named():
+    with pytest.raises(RequestError, match="--head: expected 1 to 3, got 4"):
+        maps_figure(transformer(6, 8), head=4)
+
+
+ODD = ["Donaudampfschifffahrtsgesellschaftskapitän", "$5", "x^2$", "中文", "😀", "ß", "e\u0301"]
+ODD += ["\u200d", "\n", "العربية", "·haus", "\ud800", "\N{DOUBLE QUESTION MARK}", "", "{", "\\"]
+
+
+@pytest.mark.parametrize("ending", [".png", ".PDF", ".svg"])
+def test_tokens_of_every_script_and_weights_that_are_not_finite_are_drawn(tmp_path, ending):
+    path = tmp_path / f"new/map{ending}"
+    table = weights(len(ODD) + 1, len(ODD) + 1)
+    table[..., 0, 0] = np.nan
+    write(maps_figure({"cross": table}, [*ODD, END], [*ODD[::-1], END]), path)
+    assert path.stat().st_size > 3000
+
+
+@pytest.mark.parametrize(
+    ("maps", "source", "target", "all_heads"),
+    [
+        ({"cross": weights(1, 1)}, [END], [END], False),
+        (transformer(6, 8), SOURCE, TARGET, False),
+        (transformer(6, 8, layers=6, heads=8), SOURCE, TARGET, True),
+        ({"cross": weights(2, 8, 91, 101)}, [*SOURCE[:5] * 20, END], [*TARGET[:6] * 15, END], True),
+    ],
+    ids=["empty", "transformer", "base size", "long, heads"],
+)
+def test_no_label_overlaps_or_leaves_the_figure(maps, source, target, all_heads, legible_texts):
+    title = "translate · scaled_dot_product · seed 0: attention, epoch mean of 3, 4, 5, 6"
+    links = [(n, n) for n in range(min(len(source), len(target)))]
+    figure = maps_figure(maps, source, target, links, title=title, all_heads=all_heads)
+    assert legible_texts(figure)
