@@ -61,11 +61,11 @@ def write_attention(run: RunDirectory, recorded: Recorded) -> None:
     An array is `EPOCH/NAME`, or `NAME` if it is the same at each epoch, such as the items' tokens.
     """
     first, *others = recorded.by_epoch.values()
-    constant = {
+    constant = [
         name
         for name, array in first.items()
         if others and all(np.array_equal(array, other[name]) for other in others)
-    }
+    ]
     arrays = {"best": np.array(recorded.best), **{name: first[name] for name in constant}}
     for epoch, by_name in recorded.by_epoch.items():
         arrays |= {f"{epoch}/{name}": by_name[name] for name in by_name if name not in constant}
