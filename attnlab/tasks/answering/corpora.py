@@ -86,7 +86,7 @@ class Passages(QuestionCorpus):
     verb and the patient, "whom" the agent and the verb, "where" and "when" all three. So no single
     word is enough to find the sentence, and without the question four answers are equally likely.
     Sentences are active or passive; places and times are at the start or at the end. There are some
-    600 names of people, most of which occur a few dozen times.
+    600 names of people; most occur a few dozen times.
 
     `questions` is the number of training questions, four per passage; validation and test have
     1,000 each. Parts share no passage. Answers are copied from the text unchanged.

@@ -117,7 +117,7 @@ def make_part(
 
     Args:
         questions: the questions.
-        tokens: of each question, of which the first `question_places` - 1 are read.
+        tokens: of each question; the first `question_places` - 1 are read.
         texts: the tokens of each text.
         question_places: Q, END included.
         text_places: P.

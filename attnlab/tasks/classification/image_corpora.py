@@ -71,8 +71,8 @@ class Digits(ImageCorpus):
     (UCI), as in `sklearn.datasets.load_digits`: 13 writers. The data don't say who wrote which
     digit, so train and test share writers: results hold for the handwriting of known writers.
 
-    The test part is that of `train_test_split(test_size=0.2, stratify=y, random_state=0)`, whatever
-    the run's seed.
+    The test part is that of `train_test_split(test_size=0.2, stratify=y, random_state=0)`, for
+    every seed of a run.
     """
 
     name = "digits"

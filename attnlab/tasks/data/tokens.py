@@ -11,7 +11,7 @@ A corpus may be larger than memory. Its text is read in pieces:
     digest = prepared(folder, make, "the tokens")
     train = Tokens.open(folder / "train")
 
-A text without sentences is a file with any number of rows, of which only `Tokens.tokens` is read.
+For a text without sentences only `Tokens.tokens` is read; its rows have no meaning.
 """
 
 from __future__ import annotations

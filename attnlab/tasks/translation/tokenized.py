@@ -195,7 +195,7 @@ def cut_sources(model: keras.Model, rows: Sequence[np.ndarray]) -> list[np.ndarr
 
 
 def cut(row: np.ndarray, most: int) -> np.ndarray:
-    """Cut a row to `most` tokens, the last of which becomes END; shorter rows stay as they are."""
+    """Cut a row to `most` tokens and make the last one END; shorter rows don't change."""
     return row if len(row) <= most else np.append(row[: most - 1], END).astype(row.dtype)
 
 
