@@ -310,9 +310,8 @@ def _job(cfg: DictConfig, arguments: list[str]) -> int:
     try:
         checked = config.from_hydra(cfg)
         from attnlab.run import runner
-        from attnlab.run.several_hosts import on_all_hosts
 
-        on_all_hosts(checked.trainer, lambda: runner.run(checked))
+        runner.run(checked)
     except Exception as error:
         return _report(hinted(error, arguments), arguments)
     return DONE

@@ -35,10 +35,6 @@ class RunFailed(RuntimeError):
     """The run failed, for example on a loss that is not finite; or the command. Exit code 1."""
 
 
-class HostLost(RunFailed):
-    """Another host of the run has ended or can't be reached."""
-
-
 class Pruned(Exception):
     """A search stopped the run early; its folder stays, and it is neither completed nor failed."""
 

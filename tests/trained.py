@@ -66,10 +66,7 @@ def difference(first: list[np.ndarray], second: list[np.ndarray]) -> float:
 
 
 def main(kinds: list[str]) -> None:
-    """Print how far two devices are from one, by kind, as JSON; a process of its own.
-
-    The devices are hosts if `TF_CONFIG` names some.
-    """
+    """Print how far two devices are from one, by kind, as JSON; a process of its own."""
     from attnlab.run.building import import_tensorflow
     from attnlab.sweeps.composer import configuration
 
@@ -80,7 +77,6 @@ def main(kinds: list[str]) -> None:
         import_tensorflow()
         from attnlab.training import devices
 
-        devices.hosts_for(configs[0].trainer)
         devices.devices_for(configs[0].trainer)
         found[kind] = float(difference(*map(trained, configs)))
     print(json.dumps(found))

@@ -27,7 +27,6 @@ def command(run: str, changes: tuple[str, ...], runs: str | None) -> None:
     """
     wanted = key_values(changes, "trainer.epochs=N")
     folder = find(run, runs, *((LONGER,) if wanted else (INTERRUPTED, COMPLETED)))
-    from attnlab.run.resume import resume, resumed_trainer
-    from attnlab.run.several_hosts import on_all_hosts
+    from attnlab.run.resume import resume
 
-    on_all_hosts(resumed_trainer(folder, wanted), lambda: resume(folder, wanted))
+    resume(folder, wanted)

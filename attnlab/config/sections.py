@@ -69,9 +69,8 @@ class TrainerConfig:
     )
     devices: Any = ruled(
         1,
-        "devices that each compute a part of every batch: GPUs of this host or of several; without "
-        "a GPU, hosts, or virtual devices on the CPU, for tests; auto: all GPUs or hosts; results "
-        "don't depend on it, up to rounding",
+        "devices that each compute a part of every batch: GPUs, or, without a GPU, virtual devices "
+        "on the CPU, for tests; auto: all GPUs; results don't depend on it, up to rounding",
         type="int",
         min=1,
         words=["auto"],

@@ -24,7 +24,6 @@ from attnlab.run.console import Screen, about_losses
 from attnlab.run.loading import load_weights
 from attnlab.run.memory import memory_errors_explained
 from attnlab.run.recorder import Recorder
-from attnlab.run.several_hosts import Workers
 from attnlab.tasks.base import Learner, Report, Task, TaskData, assign
 from attnlab.training.schedules import Monitor, learning_rates
 from attnlab.training.stacking import runs_here, width_of
@@ -97,7 +96,6 @@ class Session:
 
     def __post_init__(self) -> None:
         self.state = TrainingState()
-        self.workers = Workers.here()
         self._monitor = Monitor(*self.task.monitor, self.config.trainer.min_delta)
         self._checkpoints = Checkpoints(self.folder.checkpoint)
         self._best_values: list[np.ndarray] = []  # of the model's variables
@@ -111,7 +109,6 @@ class Session:
         self.screen.say(self.data.notes)
         checkpoint = self._checkpoints.newest() if self.resumed else None
         config = self._as_compiled()
-        self.workers.prepare(config, self.data)
         start_afresh(self.config.seed)
         done = checkpoint.state["history"] if checkpoint else []
         learner = make_learner(config, self.task)
@@ -135,7 +132,7 @@ class Session:
 
     def _as_compiled(self) -> RunConfig:
         """Return the configuration with the compiler that the run started with, if it has."""
-        xla = self.folder.status.read().get("xla", self.workers.compiler)
+        xla = self.folder.status.read().get("xla")
         if xla is None:
             return self.config
         return self.config.with_values({"trainer.jit": xla})
@@ -209,7 +206,6 @@ class Session:
             with (
                 spent("training" if first else "first steps"),
                 memory_errors_explained(self.config, self.task, place),
-                self.workers.taking_steps(learner, *place, own_rates, first),
             ):
                 losses = learner.train(chunk, own_rates, first)
             if first == 0:

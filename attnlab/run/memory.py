@@ -115,19 +115,9 @@ def _needs(config: RunConfig, task: Task, data: TaskData) -> Needs:
     steps = size if config.trainer.batch_by == "tokens" else size * sizes.steps
     steps = min(steps, data.counts()["train"] * sizes.steps)
     width = _BYTES if config.trainer.precision == "float32" else _BYTES // 2
-    batch = steps * sizes.between * width // _hosts(config)
+    batch = steps * sizes.between * width
     # A GPU has memory of its own; if it is too small, `memory_errors_explained` says so.
     return Needs((sizes.weights + states * sizes.trained) * _BYTES, 0 if has_gpu() else batch)
-
-
-def _hosts(config: RunConfig) -> int:
-    """Return the number of hosts that share a batch."""
-    if config.trainer.devices == 1:
-        return 1
-    from attnlab.training.hosts import hosts_of_this_run
-
-    hosts = hosts_of_this_run()
-    return len(hosts.addresses) if hosts else 1
 
 
 def _sizes(config: RunConfig, task: Task, data: TaskData) -> _Sizes:

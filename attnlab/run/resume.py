@@ -10,7 +10,7 @@ from typing import Any
 
 from attnlab.config import own_files
 from attnlab.config.parsing import changed, parse
-from attnlab.config.sections import RunConfig, TrainerConfig
+from attnlab.config.sections import RunConfig
 from attnlab.errors import CannotResume, RequestError, RunBusy, RunFailed
 from attnlab.records.checkpoints import Checkpoints
 from attnlab.records.run_directory import REPORT, RunDirectory
@@ -72,11 +72,6 @@ def resume(
         finish_run(folder)
     require_stored(folder)
     return folder.path
-
-
-def resumed_trainer(folder: RunDirectory, changes: Mapping[str, str]) -> TrainerConfig:
-    """Return the trainer's settings with which `resume` continues a run; raises its errors."""
-    return _changed(parse(folder.read_config(), {}), changes, folder).trainer
 
 
 def _changed(before: RunConfig, changes: Mapping[str, str], folder: RunDirectory) -> RunConfig:

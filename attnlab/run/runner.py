@@ -14,7 +14,7 @@ from rich.console import Console
 
 from attnlab.config.own_files import failure
 from attnlab.config.sections import RunConfig
-from attnlab.errors import HostLost, Pruned, RequestError, RunFailed
+from attnlab.errors import Pruned, RequestError, RunFailed
 from attnlab.records import logs
 from attnlab.records.environment import differences, environment
 from attnlab.records.logs import logging_to
@@ -133,7 +133,7 @@ def execute_session(session: Session) -> dict[str, Any]:
         )
         recorder = Recorder(config, folder, tracker)
         try:
-            with _closing(recorder.close), session.workers.required():
+            with _closing(recorder.close):
                 metrics = session.execute(recorder)
         finally:
             recorder.settle()
@@ -169,7 +169,7 @@ def stored_metrics(folder: RunDirectory) -> dict[str, Any] | None:
 
 @contextmanager
 def _interruption_explained(folder: RunDirectory) -> Iterator[None]:
-    """Add the way to resume the run to a `KeyboardInterrupt` and a `HostLost`."""
+    """Add the way to resume the run to a `KeyboardInterrupt`."""
     try:
         yield
     except KeyboardInterrupt as stop:
@@ -179,8 +179,6 @@ def _interruption_explained(folder: RunDirectory) -> Iterator[None]:
             then = "it is complete, and attnlab runs sync sends it to MLflow"
         when = f"after epoch {status['epoch']}" if status["epoch"] else "in the first epoch"
         raise KeyboardInterrupt(f"{when}; run folder {folder.path}; {then}") from stop
-    except HostLost as error:
-        raise HostLost(f"{error} attnlab resume {folder.word} continues it.") from error
 
 
 @contextmanager

@@ -16,7 +16,6 @@ import tensorflow as tf
 from attnlab.config.sections import TrainerConfig
 from attnlab.errors import RequestError
 from attnlab.process import processors
-from attnlab.training.hosts import Hosts, Messages, hosts_of_this_run
 from attnlab.training.parts import Parts
 
 
@@ -38,27 +37,7 @@ def devices_for(trainer: TrainerConfig) -> Devices:
         RequestError: there are fewer devices, or they can't share a batch equally.
     """
     number = _number(trainer)
-    if number == 1:
-        return Devices()
-    hosts = _hosts(trainer)
-    return Devices(number, _connected(hosts, _gpus())) if hosts else _here(number, _gpus() > 0)
-
-
-def hosts_for(trainer: TrainerConfig) -> Hosts | None:
-    """Return the hosts of this process's run, which may then have several; None: only this one.
-
-    Raises:
-        RequestError: as of `hosts_of_this_run` and `devices_for`.
-    """
-    global _may_span_hosts
-    _may_span_hosts = True
-    _number(trainer)
-    return _hosts(trainer)
-
-
-def messages_between(hosts: Hosts) -> Messages:
-    """Connect hosts, as `Hosts.connect` does, and return the messages between them."""
-    return Messages(hosts, _connected(hosts, _gpus()))
+    return Devices() if number == 1 else _mirrored(number, _gpus() > 0)
 
 
 def check_devices(trainer: TrainerConfig) -> None:
@@ -75,45 +54,15 @@ def check_devices(trainer: TrainerConfig) -> None:
     devices_for(trainer)
 
 
-# Whether `hosts_for` was called: only a run of its own may have several hosts.
-_may_span_hosts = False
-
-
-def _hosts(trainer: TrainerConfig) -> Hosts | None:
-    """Return the hosts of a run on several devices; None if this is the only one."""
-    hosts = None if trainer.devices == 1 else hosts_of_this_run()
-    if hosts and not _may_span_hosts:
-        raise RequestError(
-            f"trainer.devices={trainer.devices}: only `attnlab` with one run and `attnlab resume` "
-            "span hosts: use trainer.devices=1 here."
-        )
-    return hosts
-
-
-@cache
-def _connected(hosts: Hosts, gpus: int) -> tf.distribute.Strategy:
-    return hosts.connect(gpus)
-
-
 def _number(trainer: TrainerConfig) -> int:
     """Return the number of devices; raises the errors of `devices_for`."""
     if trainer.devices == 1:
         return 1
-    gpus, hosts = _gpus(), _hosts(trainer)
-    here = gpus or (1 if hosts else processors())
-    there = here * len(hosts.addresses) if hosts else here
-    number = trainer.devices
-    if number == "auto":
-        number = there if gpus or hosts else 1
-    if hosts and number != there:
-        each = f"with {gpus} GPUs each" if gpus else "without a GPU"
-        raise RequestError(
-            f"trainer.devices={number}: {len(hosts.addresses)} hosts {each} have {there} devices "
-            f"in all: use {there} or auto."
-        )
-    if number > there:
-        found = f"{gpus} GPUs" if gpus else f"no GPU, and {there} processors"
-        raise RequestError(f"trainer.devices={number}: this machine has {found}.")
+    gpus = _gpus()
+    number = max(gpus, 1) if trainer.devices == "auto" else trainer.devices
+    if number > (gpus or processors()):
+        has = f"{gpus} GPUs" if gpus else f"no GPU, and {processors()} processors"
+        raise RequestError(f"trainer.devices={number}: this machine has {has}.")
     if trainer.batch_by == "items" and trainer.batch_size % number:
         raise RequestError(
             f"trainer.batch_size={trainer.batch_size}: {number} devices take equal shares of a "
@@ -127,7 +76,7 @@ def _gpus() -> int:
 
 
 @cache
-def _here(number: int, gpus: bool) -> Devices:
+def _mirrored(number: int, gpus: bool) -> Devices:
     """Return devices of this machine: GPUs, or shares of its processors."""
     if not gpus:
         _require_processors(number)

@@ -127,17 +127,3 @@ def custom_gradients() -> dict[str, Any]:
     from tensorflow.python.framework import ops
 
     return getattr(getattr(ops, "gradient_registry", None), "_registry", {})
-
-
-def slurm_hosts(names: str) -> list[str]:
-    """Return the hosts of Slurm's short form: `n[1-2],m5` are n1, n2 and m5."""
-    from tensorflow.python.distribute.cluster_resolver import slurm_cluster_resolver
-
-    return slurm_cluster_resolver.expand_hostlist(names)
-
-
-def slurm_tasks_per_host(counts: str) -> list[int]:
-    """Return the tasks of each host from Slurm's short form: `3(x2),1` is 3, 3, 1."""
-    from tensorflow.python.distribute.cluster_resolver import slurm_cluster_resolver
-
-    return slurm_cluster_resolver.expand_tasks_per_node(counts)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 import re
 
 import pytest
@@ -102,20 +101,10 @@ def test_matrices_that_are_applied_once_dont_count_for_each_step(compose):
     assert more == 400 * 8 * dot.trainer.batch_size * 4
 
 
-@pytest.mark.parametrize(
-    ("place", "share"), [("attnlab.run.memory.has_gpu", 0), ("attnlab.run.memory._hosts", 1 / 4)]
-)
-def test_a_batch_is_on_the_gpu_or_shared_by_hosts(compose, monkeypatch, place, share):
+def test_a_batch_is_on_the_gpu(compose, monkeypatch):
     whole = needs(compose(*DIGITS))
-    monkeypatch.setattr(place, lambda *_: 4)
-    assert needs(compose(*DIGITS)) == (whole.weights, share * whole.batch)
-
-
-def test_hosts_share_a_batch(compose, monkeypatch):
-    hosts = {"cluster": {"worker": ["a:1", "b:2"]}, "task": {"type": "worker", "index": 0}}
-    monkeypatch.setenv("TF_CONFIG", json.dumps(hosts))
-    found = [memory._hosts(compose(*DIGITS, f"trainer.devices={n}")) for n in ("1", "auto")]
-    assert found == [1, 2]
+    monkeypatch.setattr("attnlab.run.memory.has_gpu", lambda: True)
+    assert needs(compose(*DIGITS)) == (whole.weights, 0)
 
 
 def test_a_model_without_units_is_named(compose, monkeypatch):
