@@ -23,9 +23,6 @@ class BahdanauAttention(Attention):
 
     Args:
         units: width of the hidden layer (the paper's 1000); None takes the width of the query.
-        **kwargs: as for `Attention`.
-
-    Call arguments, returns: see `Attention`.
 
     Examples:
         >>> layer = BahdanauAttention(units=16)
@@ -57,7 +54,3 @@ class BahdanauAttention(Attention):
     def score(self, query, keys):
         """Return `v' tanh(W s + U h)`, (B, T, S)."""
         return additive_score(query, keys, self.as_compute(self.score_vector))
-
-    def get_config(self) -> dict:
-        """Return the constructor's arguments."""
-        return {**super().get_config(), "units": self.units}

@@ -65,21 +65,6 @@ class Attention(Stepwise, keras.layers.Layer):
         `AttentionOutput(context, weights)`, always. A query that may attend to nothing has zero
         weights and a zero context. Masked memory must be finite; it never changes a result.
 
-    Attributes:
-        has_context: whether the context depends on the memory. If not, a forecaster or a
-            classifier reads only the state.
-        placement: where a translation decoder puts the mechanism: "before_step" (the query is the
-            previous state) or "after_step" (the current one).
-        causal_only: whether it is defined only for a sequence that looks at its own past.
-        rotary: whether its scores are dot products of queries and keys, which can be turned.
-        takes_bias: whether it has scores, to which a position bias can be added.
-        has_queries: whether it has queries, keys and values, which can be convolved.
-        extra_columns: number of last columns of the keys that are neither convolved nor turned,
-            such as a gate per memory step.
-        heads: H, the number of weights that each query has for a memory step.
-        depth: number of its layer in a stack, from 0; the stack sets it before it builds.
-        window: number of memory steps near a query that it sees; None: all.
-
     Raises:
         ValueError: a mask is not boolean or cannot be broadcast to (B, T, S).
         RequestError: `dropout` is out of range; an unknown normalizer; `rope` without dot products;
@@ -87,16 +72,17 @@ class Attention(Stepwise, keras.layers.Layer):
             own attention layers are.
     """
 
-    has_context: ClassVar[bool] = True
+    has_context: ClassVar[bool] = True  # if not, forecasters and classifiers read only the state
+    # In a decoder: the query is the previous state ("before_step") or the current one.
     placement: ClassVar[str] = "after_step"
-    causal_only: ClassVar[bool] = False
-    rotary: ClassVar[bool] = False
-    takes_bias: ClassVar[bool] = True
-    has_queries: ClassVar[bool] = True
-    extra_columns: ClassVar[int] = 0
-    heads: int = 1
-    depth: int = 0
-    window: int | None = None
+    causal_only: ClassVar[bool] = False  # whether a sequence must look at its own past
+    rotary: ClassVar[bool] = False  # whether scores are dot products, which `rope` turns
+    takes_bias: ClassVar[bool] = True  # whether it has scores for a position bias
+    has_queries: ClassVar[bool] = True  # whether it has queries, keys and values to convolve
+    extra_columns: ClassVar[int] = 0  # last columns of the keys that are no keys, such as gates
+    heads: int = 1  # weights of a query for a memory step
+    depth: int = 0  # number of its layer in a stack, which sets it before it builds
+    window: int | None = None  # memory steps near a query that it sees; None: all
     # Set by `head_measures.recorded`: gets weights, mask, and whether a sequence looks at itself.
     recorder: Callable[[Any, Any, bool], None] | None = None
 
@@ -163,22 +149,15 @@ class Attention(Stepwise, keras.layers.Layer):
         return memory_width
 
     def build(self, query_shape, memory_shape):
-        """Create all weights.
-
-        Args:
-            query_shape: (B, T, Q).
-            memory_shape: (B, S, M), of the raw memory.
-        """
+        """Create all weights for queries (B, T, Q) and a raw memory (B, S, M)."""
         widths = {"query": query_shape[-1], "keys": memory_shape[-1], "values": memory_shape[-1]}
         self.add_short_convolutions(**widths)
 
     def add_short_convolutions(self, **widths: int | tuple[int, int]) -> None:
         """Create the weights of the short convolutions, if there are any; for `build`.
 
-        They start as those of PyTorch's `Conv1d`, uniform within 1 / sqrt(N).
-
-        Args:
-            **widths: of `query`, `keys` and `values` as projected: K, or (H, K) with several heads.
+        They start as those of PyTorch's `Conv1d`, uniform within 1 / sqrt(N). `widths` are those of
+        `query`, `keys` and `values` as projected: K, or (H, K) with several heads.
         """
         if not self.short_convolution:
             return
@@ -191,14 +170,9 @@ class Attention(Stepwise, keras.layers.Layer):
             )
 
     def project(self, memory, start_index=0) -> ProjectedMemory:
-        """Return keys and values of a memory, computed once for all queries.
+        """Return keys and values of a memory (B, S, M), computed once for all queries.
 
-        Args:
-            memory: (B, S, M).
-            start_index: absolute position of its first step, for rotary positions and convolutions.
-
-        Returns:
-            `ProjectedMemory`, an argument for `call` in place of the memory.
+        `start_index` is the absolute position of its first step, for `rope` and convolutions.
 
         Raises:
             ValueError: the layer is not built yet.
@@ -243,12 +217,7 @@ class Attention(Stepwise, keras.layers.Layer):
         return tensor if extra is None else ops.concatenate([tensor, extra], axis=-1)
 
     def activate(self, name: str, tensor):
-        """Return a projection after its convolution, here unchanged: a place for norms.
-
-        Args:
-            name: "query", "keys" or "values".
-            tensor: as `project_query` or `project_memory` returned it, without `extra_columns`.
-        """
+        """Return the projection `name` (query, keys, values) after its convolution, for norms."""
         return tensor
 
     def project_memory(self, memory) -> ProjectedMemory:
@@ -260,15 +229,7 @@ class Attention(Stepwise, keras.layers.Layer):
         return query
 
     def score(self, query, keys):
-        """Score each key for each query.
-
-        Args:
-            query: as returned by `prepare_query`.
-            keys: as returned by `project`.
-
-        Returns:
-            (B, T, S), or (B, H, T, S) with several heads.
-        """
+        """Score each prepared key for each prepared query: (B, T, S), or (B, H, T, S)."""
         raise NotImplementedError(f"{type(self).__name__} must define score() or align()")
 
     def normalize(self, scores, mask):
@@ -276,7 +237,7 @@ class Attention(Stepwise, keras.layers.Layer):
         return NORMALIZERS[self.normalizer](scores, mask)
 
     def align(self, query, keys, mask, start_index, bias):
-        """Return each query's weights over the memory.
+        """Return each query's weights over the memory, (B, H, T, S) in float32 or wider.
 
         Args:
             query: (B, T, Q).
@@ -284,9 +245,6 @@ class Attention(Stepwise, keras.layers.Layer):
             mask: None, or bool, broadcastable to (B, H, T, S).
             start_index: absolute position of the first query.
             bias: None, or what is added to the scores, (1, H, T, S).
-
-        Returns:
-            (B, H, T, S) in float32 or wider.
         """
         sizes = (query.shape[0], query.shape[1], keys.shape[-2])
         scores = self.score(self.prepare_query(query, start_index), keys)
@@ -398,11 +356,6 @@ class Attention(Stepwise, keras.layers.Layer):
     def as_compute(self, tensor):
         """Cast a tensor or a weight to the layer's compute dtype, inside or outside of `call`."""
         return ops.cast(tensor, self.compute_dtype)
-
-    def get_config(self) -> dict:
-        """Return the constructor's arguments."""
-        names = ("normalizer", "rope", "short_convolution", "dropout", "seed")
-        return {**super().get_config(), **{name: getattr(self, name) for name in names}}
 
 
 def _where_attending(mask, context):

@@ -28,11 +28,6 @@ class DeltaAttention(StateAttention):
     its epsilon of 1e-5.
 
     It knows only the masks of its past and of padding; other masks give wrong results.
-
-    Args:
-        **kwargs: `heads` and `units` as for `HeadsAttention`, and those of `Attention`.
-
-    Call arguments, returns: see `Attention` and `StateAttention`; weights (B, H, T, S), signed.
     """
 
     causal_only: ClassVar[bool] = True

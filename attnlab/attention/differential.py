@@ -30,8 +30,6 @@ class DifferentialAttention(HeadsAttention):
         depth: i, the layer's number in its stack, from 0; a stack of layers sets it.
         **kwargs: `heads` and `units` as for `HeadsAttention`, and those of `Attention`.
 
-    Call arguments, returns: see `Attention`; weights (B, H, T, S), signed.
-
     Raises:
         RequestError: 2 `heads` don't divide `units`.
     """
@@ -102,7 +100,3 @@ class DifferentialAttention(HeadsAttention):
         """Normalise each head's context, join and project them."""
         contexts = (1 - self.start) * rms_normalized(contexts, self.norm_scale, 1e-5)
         return super().join(self.as_compute(contexts))
-
-    def get_config(self) -> dict:
-        """Return the constructor's arguments."""
-        return {**super().get_config(), "depth": self.depth}

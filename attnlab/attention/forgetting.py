@@ -23,11 +23,6 @@ class ForgettingAttention(HeadsAttention):
 
     Source: Lin et al. 2025 (FoX, arXiv 2503.02130), section 3. Difference: b starts at 5, not 0:
     with 0 a head sees about two steps at the start, and associative recall is not learned.
-
-    Args:
-        **kwargs: `heads` and `units` as for `HeadsAttention`, and those of `Attention`.
-
-    Call arguments, returns: see `Attention`; weights (B, H, T, S).
     """
 
     causal_only: ClassVar[bool] = True

@@ -19,14 +19,7 @@ LOWEST = -1e30  # a masked score: far below any real one, and finite in float32 
 
 
 def widen(x):
-    """Cast float16 and bfloat16 tensors to float32; wider ones don't change.
-
-    Args:
-        x: tensor of any shape.
-
-    Returns:
-        The tensor in float32, or in float64 if it was float64.
-    """
+    """Cast float16 and bfloat16 tensors to float32; wider ones don't change."""
     return ops.cast(x, "float32") if dtype_of(x) in NARROW_DTYPES else x
 
 
@@ -36,17 +29,9 @@ def dtype_of(x) -> str:
 
 
 def rms_normalized(vectors, scale=None, epsilon=1e-6):
-    """Divide vectors by the root of their mean square: `x / sqrt(mean(x^2) + epsilon) * scale`.
+    """Return `x / sqrt(mean(x^2) + epsilon) * scale` of vectors (..., K), in float32 or wider.
 
     Source: Zhang and Sennrich 2019 (arXiv 1910.07467), Eq. 4, with an epsilon.
-
-    Args:
-        vectors: (..., K).
-        scale: (K,), or None.
-        epsilon: makes zero vectors stay zero.
-
-    Returns:
-        (..., K) in float32 or wider.
     """
     vectors = widen(vectors)
     mean = ops.mean(ops.square(vectors), axis=-1, keepdims=True)
@@ -58,27 +43,14 @@ def rms_normalized(vectors, scale=None, epsilon=1e-6):
 
 
 def padding_mask(mask):
-    """Turn a padding mask into an attention mask.
-
-    Args:
-        mask: (B, S) bool, True for real memory steps.
-
-    Returns:
-        (B, 1, S) bool, the same for each query step.
-    """
+    """Turn a padding mask (B, S) into an attention mask (B, 1, S); True for real memory steps."""
     return ops.expand_dims(mask, 1)
 
 
 def causal_mask(query_length, memory_length, start_index=0):
-    """Let a query at position p see the memory at positions up to and including p.
+    """Let a query see the memory up to its own position: (1, T, S), True if s <= start_index + t.
 
-    Args:
-        query_length: T, int or scalar int tensor.
-        memory_length: S, int or scalar int tensor.
-        start_index: absolute position of the first query; > 0 when decoding stepwise.
-
-    Returns:
-        (1, T, S) bool, True at (t, s) where s <= start_index + t.
+    The lengths T and S and the first query's position are ints or scalar int tensors.
     """
     rows = ops.arange(query_length, dtype="int32") + ops.cast(start_index, "int32")
     columns = ops.arange(memory_length, dtype="int32")
@@ -86,14 +58,9 @@ def causal_mask(query_length, memory_length, start_index=0):
 
 
 def source_length(mask, memory_length):
-    """Count the memory up to its last attended position: the true source length.
+    """Count the memory up to its last attended position: the true source length, float32.
 
-    Args:
-        mask: None or bool, broadcastable to (B, T, S), of two axes at least.
-        memory_length: S, int or scalar int tensor.
-
-    Returns:
-        float32 of shape (1, 1, 1) without a mask, else (..., 1): one length for each mask row.
+    (1, 1, 1) without a mask; else (..., 1), one for each row of a mask that has two axes at least.
     """
     if mask is None:
         return ops.reshape(ops.cast(memory_length, "float32"), (1, 1, 1))
@@ -105,33 +72,19 @@ def source_length(mask, memory_length):
 
 
 def dot_score(query, keys):
-    """Score by the inner product, `s' h` (Luong et al. 2015, Eq. 8, dot).
+    """Score by the inner product, `s' h` (Luong et al. 2015, Eq. 8, dot): (B, T, S).
 
     The product isn't scaled, so it is computed in float32: in float16 a sum of a few hundred
     moderate terms exceeds 65504.
-
-    Args:
-        query: (B, T, K).
-        keys: (B, S, K).
-
-    Returns:
-        (B, T, S) in float32 or wider.
     """
     return ops.matmul(widen(query), ops.swapaxes(widen(keys), -1, -2))
 
 
 def scaled_dot_score(query, keys, head_size=None):
-    """Score by `q' k / sqrt(d_k)` (Vaswani et al. 2017, Eq. 1).
+    """Score by `q' k / sqrt(d_k)` (Vaswani et al. 2017, Eq. 1): (..., T, S) in the query's dtype.
 
-    The query is divided before the product, which keeps float16 in range.
-
-    Args:
-        query: (B, T, K), or (B, H, T, K).
-        keys: (B, S, K), or (B, H, S, K).
-        head_size: d_k, if it differs from K, as in the seed book's narrow heads.
-
-    Returns:
-        (B, T, S), or (B, H, T, S), in the dtype of the query.
+    The query is divided before the product, which keeps float16 in range. `head_size` is d_k, if
+    it differs from the width of the keys, as in the seed book's narrow heads.
     """
     scale = (head_size or query.shape[-1]) ** -0.5
     query = query * ops.cast(scale, dtype_of(query))
@@ -139,15 +92,9 @@ def scaled_dot_score(query, keys, head_size=None):
 
 
 def additive_score(query, keys, vector):
-    """Score by `v' tanh(q + k)` (Bahdanau et al. 2015, A.1.2), with projected query and keys.
+    """Score by `v' tanh(q + k)` (Bahdanau et al. 2015, A.1.2): (B, T, S) in the query's dtype.
 
-    Args:
-        query: (B, T, U).
-        keys: (B, S, U).
-        vector: (U,), the v of the formula.
-
-    Returns:
-        (B, T, S) in the dtype of the query.
+    Query (B, T, U) and keys (B, S, U) are projected; `vector` is v (U,).
     """
     return ops.matmul(ops.tanh(ops.expand_dims(query, 2) + ops.expand_dims(keys, 1)), vector)
 
@@ -156,17 +103,10 @@ def additive_score(query, keys, vector):
 
 
 def masked_softmax(scores, mask=None):
-    """Return the softmax over the last axis, restricted to positions that the mask allows.
+    """Return the softmax over the last axis in float32 or wider, where the mask is True.
 
     A row without such a position gives exact zeros, not NaN or uniform weights, and a zero
     gradient. Masked scores influence neither result nor gradient, if they are finite.
-
-    Args:
-        scores: (..., S).
-        mask: None, or bool, broadcastable to the shape of the scores; True = attend.
-
-    Returns:
-        Weights of the same shape, in float32 or wider.
     """
     scores = widen_scores(scores)
     if mask is None:
@@ -194,16 +134,10 @@ def _softmax(scores):
 def causal_convolution(vectors, taps, start_index=0):
     """Mix each vector with the N - 1 before it, column by column: `y_p = sum_j w_j x_(p-N+1+j)`.
 
-    Vectors at positions below 0 count as zero. It is `ShortConvolution` of flash-linear-attention
-    without its bias and activation, a depthwise `Conv1d` whose last tap is the newest vector.
-
-    Args:
-        vectors: (..., S, K), or (..., H, S, K) with several heads.
-        taps: w, (N, K) or (N, H, K).
-        start_index: absolute position of the first vector, int or scalar int tensor.
-
-    Returns:
-        The mixed vectors, of the same shape.
+    Vectors (..., S, K) get taps w (N, K), those of heads (..., H, S, K) taps (N, H, K). Vectors at
+    positions below 0 count as zero; the first one is at `start_index`. It is `ShortConvolution` of
+    flash-linear-attention without its bias and activation, a depthwise `Conv1d` whose last tap is
+    the newest vector.
     """
     if not isinstance(start_index, int) or start_index < 0:
         positions = ops.arange(ops.shape(vectors)[-2], dtype="int32")
@@ -252,15 +186,7 @@ def rotated(vectors, start_index=0, base=10000.0):
     `(a, b) -> (a cos - b sin, a sin + b cos)`. A dot product of two turned vectors depends on
     their distance, not on their positions. The pairs are (i, i + K / 2), as in Llama and
     KerasHub; the paper (arXiv 2104.09864) pairs (2 i, 2 i + 1), a permutation of the columns.
-    Angles are computed in float32.
-
-    Args:
-        vectors: (..., S, K), K even.
-        start_index: absolute position of the first vector, int or scalar int tensor.
-        base: of the angles; larger ones turn more slowly.
-
-    Returns:
-        (..., S, K) in the dtype of the vectors.
+    Angles are computed in float32. `start_index` is the position of the first vector (..., S, K).
 
     Raises:
         RequestError: K is odd.
@@ -285,39 +211,15 @@ def rotated(vectors, start_index=0, base=10000.0):
 
 
 def window_distance(centers, memory_length):
-    """Return the distance of each memory position from each query's window centre, j - p_t.
-
-    Args:
-        centers: (..., T, 1), the p_t, counted from 0, in float32 or wider.
-        memory_length: S, int or scalar int tensor.
-
-    Returns:
-        (..., T, S), signed, in the dtype of the centres.
-    """
+    """Return j - p_t (..., T, S), the distance of memory positions from centres p_t (..., T, 1)."""
     return ops.arange(memory_length, dtype=dtype_of(centers)) - centers
 
 
 def window_mask(distance, window):
-    """Return whether positions are in [p_t - D, p_t + D] (Luong et al. 2015, section 3.2).
-
-    Args:
-        distance: (..., T, S) from `window_distance`.
-        window: D, in memory steps.
-
-    Returns:
-        bool of the same shape.
-    """
+    """Return whether positions are in [p_t - D, p_t + D] (Luong et al. 2015, section 3.2)."""
     return ops.abs(distance) <= window
 
 
 def gaussian_window(distance, sigma):
-    """Return factors `exp(-(j - p_t)^2 / (2 sigma^2))` (Luong et al. 2015, Eq. 10).
-
-    Args:
-        distance: (..., T, S) from `window_distance`.
-        sigma: standard deviation in memory steps; the paper takes D / 2.
-
-    Returns:
-        Factors in (0, 1], of the same shape and dtype.
-    """
+    """Return factors `exp(-(j - p_t)^2 / (2 sigma^2))` (Luong et al. 2015, Eq. 10)."""
     return ops.exp(ops.square(distance) * (-0.5 / sigma**2))

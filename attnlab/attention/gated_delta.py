@@ -27,11 +27,6 @@ class GatedDeltaAttention(DeltaAttention):
     so that it differs from `DeltaAttention` by the decay alone; the paper's convolutions are
     `model.short_convolution`; no SiLU of values, as there. Masks other than those of past and
     padding give wrong results.
-
-    Args:
-        **kwargs: as for `DeltaAttention`.
-
-    Call arguments, returns: see `DeltaAttention`.
     """
 
     extra_columns: ClassVar[int] = 2

@@ -19,19 +19,12 @@ MEASURES = ("entropy", "share", "distance", "first", "previous", "duplicate", "i
 
 
 class Looked(NamedTuple):
-    """Where an attention layer looked during a call of its model.
+    """Where an attention layer looked during a call of its model."""
 
-    Attributes:
-        weights: (B, H, T, S).
-        admitted: (B, 1 or H, T, S) bool, which positions a query may attend to.
-        is_own: whether a sequence looked at itself.
-        are_shares: whether the weights are shares; if not, entropy is undefined.
-    """
-
-    weights: np.ndarray
-    admitted: np.ndarray
-    is_own: bool
-    are_shares: bool
+    weights: np.ndarray  # (B, H, T, S)
+    admitted: np.ndarray  # (B, 1 or H, T, S) bool, which positions a query may attend to
+    is_own: bool  # whether a sequence looked at itself
+    are_shares: bool  # whether the weights are shares; if not, entropy is undefined
 
 
 def attention_layers(model: keras.Model) -> list[Attention]:

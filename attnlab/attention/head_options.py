@@ -13,19 +13,12 @@ from attnlab.attention.functional import LOWEST, dtype_of, rms_normalized, widen
 
 
 class Blocks(NamedTuple):
-    """A sequence in blocks of W steps, each with the W steps before it; N blocks in B rows.
+    """A sequence in blocks of W steps, each with the W steps before it; N blocks in B rows."""
 
-    Attributes:
-        queries: (B N, H, W, K).
-        keys: (B N, G, 2 W, K).
-        values: (B N, G, 2 W, V).
-        mask: (B N, 1, W, 2 W) bool, True = attend.
-    """
-
-    queries: Any
-    keys: Any
-    values: Any
-    mask: Any
+    queries: Any  # (B N, H, W, K)
+    keys: Any  # (B N, G, 2 W, K)
+    values: Any  # (B N, G, 2 W, V)
+    mask: Any  # (B N, 1, W, 2 W) bool, True = attend
 
 
 def by_group(tensor, groups: int):
@@ -60,15 +53,9 @@ def mixed(scores, mixing):
 
 
 def best(scores, mask, number: int):
-    """Return a mask of the admitted scores that are among a row's `number` largest; ties stay.
+    """Return a mask (B, H, T, S) of the admitted scores among a row's `number` largest, and ties.
 
-    Args:
-        scores: (B, H, T, S).
-        mask: None, or bool, broadcastable to (B, H, T, S).
-        number: k; rows with fewer admitted scores keep all.
-
-    Returns:
-        (B, H, T, S) bool.
+    Rows with fewer admitted scores keep all.
     """
     scores = ops.stop_gradient(widen_scores(scores))
     if mask is not None:
@@ -83,13 +70,10 @@ def best(scores, mask, number: int):
 
 
 def sliding_mask(query_length, memory_length, start_index, window: int, causal: bool):
-    """Let a query at position p see the memory within a window.
+    """Let a query at position p see the memory within a window: (1, T, S) bool.
 
     Causal: the last `window` positions, p's own among them, `0 <= p - s < window`; else
     `|p - s| <= window`.
-
-    Returns:
-        (1, T, S) bool.
     """
     rows = ops.arange(query_length, dtype="int32") + ops.cast(start_index, "int32")
     distance = rows[:, None] - ops.arange(memory_length, dtype="int32")
@@ -99,14 +83,9 @@ def sliding_mask(query_length, memory_length, start_index, window: int, causal: 
 
 
 def in_blocks(queries, keys, values, memory_mask, window: int) -> Blocks:
-    """Split a causal sequence into blocks in which a window needs two blocks of keys.
+    """Split a causal sequence of T steps into blocks of W, whose windows need two blocks of keys.
 
-    Args:
-        queries: (B, H, T, K).
-        keys: (B, G, T, K).
-        values: (B, G, T, V).
-        memory_mask: bool (B, T), True = attend.
-        window: W, in steps.
+    Queries have H heads, keys and values G; `memory_mask` is (B, T), True = attend.
     """
     behind = -queries.shape[2] % window
     real = ops.pad(memory_mask, ((0, 0), (window, behind)))

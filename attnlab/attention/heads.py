@@ -19,7 +19,6 @@ class HeadsAttention(Attention):
     Args:
         heads: number of heads H.
         units: width of all heads together and of the context; None takes the width of the query.
-        **kwargs: as for `Attention`.
 
     Raises:
         RequestError: `heads` doesn't divide `units`.
@@ -99,7 +98,3 @@ class HeadsAttention(Attention):
         """Compute `tensor @ kernel + bias` in the compute dtype."""
         product = ops.matmul(tensor, self.as_compute(kernel))
         return product if bias is None else ops.add(product, self.as_compute(bias))
-
-    def get_config(self) -> dict:
-        """Return the constructor's arguments."""
-        return {**super().get_config(), "heads": self.heads, "units": self.units}

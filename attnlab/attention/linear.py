@@ -33,8 +33,6 @@ class LinearAttention(StateAttention):
             Based has 16.
         **kwargs: `heads` and `units` as for `HeadsAttention`, and those of `Attention`.
 
-    Call arguments, returns: see `Attention` and `StateAttention`; weights (B, H, T, S).
-
     Raises:
         RequestError: an unknown feature map; see `StateAttention` for others.
     """
@@ -113,11 +111,6 @@ class LinearAttention(StateAttention):
         starts = ops.cumsum(ops.concatenate([first, sums], axis=2), axis=2)
         found = inside + ops.matmul(self.features(queries), starts[:, :, :-1])
         return _quotient(joined(found, steps)), State(starts[:, :, -1])
-
-    def get_config(self) -> dict:
-        """Return the constructor's arguments."""
-        own = {"feature_map": self.feature_map, "key_size": self.key_size}
-        return {**super().get_config(), **own}
 
 
 def _with_ones(values, memory_mask):

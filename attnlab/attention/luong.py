@@ -24,9 +24,6 @@ class LuongAttention(Attention):
     Args:
         score: "dot", "general" or "concat".
         units: width of the hidden layers; None takes the width of the query.
-        **kwargs: as for `Attention`.
-
-    Call arguments, returns: see `Attention`.
 
     Raises:
         RequestError: an unknown score; dot scores of unequal widths; `rope` with another score
@@ -78,7 +75,3 @@ class LuongAttention(Attention):
         if self.score_name == "concat":
             return additive_score(query, keys, self.as_compute(self.score_vector))
         return dot_score(query, keys)
-
-    def get_config(self) -> dict:
-        """Return the constructor's arguments."""
-        return {**super().get_config(), "score": self.score_name, "units": self.units}

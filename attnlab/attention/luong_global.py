@@ -29,9 +29,6 @@ class LuongGlobalAttention(LuongAttention):
         score: "dot", "general", "concat" or "location".
         max_length: positions that "location" can score; None takes the memory's length at `build`.
         units: width of the hidden layer of "concat"; None takes the width of the query.
-        **kwargs: as for `Attention`.
-
-    Call arguments, returns: see `Attention`.
 
     Raises:
         RequestError: an unknown score; `units` or `max_length` without effect; dot scores of
@@ -89,10 +86,6 @@ class LuongGlobalAttention(LuongAttention):
         if keys.shape[1] == self._positions:
             return scores
         return scores[..., : ops.shape(keys)[1]]
-
-    def get_config(self) -> dict:
-        """Return the constructor's arguments."""
-        return {**super().get_config(), "max_length": self.max_length}
 
     def _require_reach(self, length):
         if length is not None and length > self._positions:

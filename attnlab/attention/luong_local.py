@@ -39,9 +39,6 @@ class LuongLocalAttention(LuongAttention):
         window: D, in memory steps (the paper's 10).
         units: width of the hidden layers of "predictive" and of "concat"; None takes the width of
             the query.
-        **kwargs: as for `Attention`.
-
-    Call arguments, returns: see `Attention`.
 
     Raises:
         RequestError: an unknown alignment or score; a window below 1; `units` without effect; dot
@@ -88,16 +85,9 @@ class LuongLocalAttention(LuongAttention):
         return weights * gaussian_window(distance, self.window / 2)
 
     def centers(self, query, length, mask=None, start_index=0):
-        """Return each query's p_t, counted from 0.
+        """Return each query's p_t from 0, float32 or wider: (B, 1, T, 1), monotonic (1, 1, T, 1).
 
-        Args:
-            query: (B, T, Q).
-            length: number of memory steps, int or scalar int tensor.
-            mask: None, or bool, broadcastable to (B, 1, T, S).
-            start_index: absolute position of the first query.
-
-        Returns:
-            (1, 1, T, 1) for monotonic alignment, (B, 1, T, 1) for predictive, float32 or wider.
+        `mask` is None or broadcastable to (B, 1, T, S); S is the length of the memory.
         """
         if self.alignment == "monotonic":
             steps = ops.arange(ops.shape(query)[1], dtype="int32") + ops.cast(start_index, "int32")
@@ -106,7 +96,3 @@ class LuongLocalAttention(LuongAttention):
         place = ops.sum(widen(hidden * self.as_compute(self.position_vector)), axis=-1)
         place = ops.sigmoid(place)[:, None, :, None]
         return place * ops.cast(source_length(mask, length), place.dtype)
-
-    def get_config(self) -> dict:
-        """Return the constructor's arguments."""
-        return {**super().get_config(), "alignment": self.alignment, "window": self.window}

@@ -70,9 +70,6 @@ class MultiHeadAttention(HeadsAttention):
         softcap: c, the largest score; None: no limit.
         talking_heads: whether heads are mixed.
         top_k: k; None: all.
-        **kwargs: as for `Attention`.
-
-    Call arguments, returns: see `Attention`; weights (B, H, T, S).
 
     Raises:
         RequestError: `heads` doesn't divide `units` (with `book`, units / heads); an option is out
@@ -257,10 +254,6 @@ class MultiHeadAttention(HeadsAttention):
         if not self.biases:
             return None
         return self.add_weight(name=name, shape=(width,), initializer="zeros")
-
-    def get_config(self) -> dict:
-        """Return the constructor's arguments."""
-        return {**super().get_config(), **{name: getattr(self, name) for name in OWN}}
 
     def _sizes(self, units: int) -> tuple[int, int]:
         """Return d_k, and the width of all heads' queries together."""

@@ -19,11 +19,6 @@ class NoAttention(Attention):
     context. It has no weights.
 
     Source: none; it is what Bahdanau et al. (2015) call RNNencdec when the state alone passes on.
-
-    Args:
-        **kwargs: as for `Attention`; there is no weight to drop.
-
-    Call arguments, returns: see `Attention`; context (B, T, M) and weights (B, 1, T, S) of zeros.
     """
 
     has_context: ClassVar[bool] = False

@@ -22,12 +22,7 @@ def sink_softmax(scores, mask=None, sink=0.0):
 
     The weights of a row add up to less than 1; what is missing went to the sink. Source: the sinks
     of GPT-OSS, whose `a` is learned for each head. Miller (2023, "Attention is off by one") has
-    a = 0, which is `softmax_one`.
-
-    Args:
-        scores: (..., S).
-        mask: None, or bool, broadcastable to the shape of the scores; True = attend.
-        sink: a, a number or a tensor that can be broadcast to (..., 1).
+    a = 0, which is `softmax_one`. `sink` is a, a number or a tensor broadcastable to (..., 1).
     """
     scores = _masked(scores, mask)
     sink = ops.cast(sink, dtype_of(scores))

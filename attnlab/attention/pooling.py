@@ -22,10 +22,6 @@ class PoolingAttention(Attention):
     Source: "Building Transformer Models with Attention", chapter 9, listing 9.6, with its
     parameters (22 at 2 units and 20 steps) and initial values. Difference: masks.
 
-    Args:
-        **kwargs: as for `Attention`.
-
-    Call arguments, returns: see `Attention`.
 
     Raises:
         RequestError: the length of the memory is unknown when the layer is built.

@@ -18,13 +18,7 @@ def require_choice(name: str, value: str, choices: tuple[str, ...]) -> str:
 def require_equal_widths(kind: str, query_shape, memory_shape) -> None:
     """Raise `RequestError` unless queries (B, T, Q) and memory (B, S, M) have Q = M.
 
-    Args:
-        kind: the setting that needs equal widths, for the message.
-        query_shape: of the queries.
-        memory_shape: of the memory.
-
-    Raises:
-        RequestError: Q and M differ.
+    `kind` is the setting that needs equal widths, for the message.
     """
     if query_shape[-1] != memory_shape[-1]:
         raise RequestError(
@@ -50,18 +44,10 @@ def require_mask(mask, query, values):
 
 
 def require_result(method: str, result: Any, letters: str, wanted: tuple[int | None, ...]) -> Any:
-    """Return the result of a mechanism's method after checking its static shape and dtype.
+    """Return the result of a method such as `Mine.score`; `RequestError` if it isn't a tensor.
 
-    The check happens while the step is traced, so it doesn't slow the compiled step.
-
-    Args:
-        method: for the message, such as `Mine.score`.
-        result: the method's result.
-        letters: letters of the shape, such as `(B, T, S)`.
-        wanted: the sizes; None for unknown or free ones.
-
-    Raises:
-        RequestError: the result isn't a tensor of floating-point numbers with this shape.
+    Static shape and dtype are checked while the step is traced, so the compiled step isn't slower.
+    `letters` are those of the shape, such as `(B, T, S)`; `wanted` has None for free sizes.
     """
     expected = f"{method} must return {letters} = {_shape_text(wanted)}"
     if not hasattr(result, "shape") or not hasattr(result, "dtype"):

@@ -28,9 +28,6 @@ class ScaledDotProductAttention(Attention):
     Args:
         project: whether to project with W_Q, W_K and W_V, without bias.
         units: their width d_k = d_v; None takes the width of the query. Only with `project`.
-        **kwargs: as for `Attention`.
-
-    Call arguments, returns: see `Attention`.
 
     Raises:
         RequestError: query and memory differ in width and `project` is off; `units` without
@@ -77,7 +74,3 @@ class ScaledDotProductAttention(Attention):
     def score(self, query, keys):
         """Return `q' k / sqrt(d_k)`, (B, T, S)."""
         return scaled_dot_score(query, keys)
-
-    def get_config(self) -> dict:
-        """Return the constructor's arguments."""
-        return {**super().get_config(), "project": self.projects, "units": self.units}

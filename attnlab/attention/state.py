@@ -16,13 +16,9 @@ CHUNK = 64  # steps that are computed as one block of weights
 
 
 class State(NamedTuple):
-    """All that later steps need to know of a sequence.
+    """All that later steps need to know of a sequence."""
 
-    Attributes:
-        sums: (B, H, F, D) in float32 or wider.
-    """
-
-    sums: Any
+    sums: Any  # (B, H, F, D) in float32 or wider
 
 
 class StateAttention(HeadsAttention):
@@ -57,16 +53,13 @@ class StateAttention(HeadsAttention):
 
     @abstractmethod
     def through(self, queries, memory, memory_mask=None, state=None) -> tuple[Any, State]:
-        """Compute the causal context of a sequence that continues a state.
+        """Return the causal contexts (B, H, T, V) of a sequence, and the state after it.
 
         Args:
             queries: (B, H, T, K), as returned by `prepare_query`.
             memory: keys and values (B, H, T, ...), as returned by `project`.
             memory_mask: None, or bool (B, T).
-            state: `State`; None at the start of a sequence.
-
-        Returns:
-            The heads' contexts (B, H, T, V) and the next state.
+            state: of the steps before; None at the start of a sequence.
         """
 
     def align(self, query, keys, mask, start_index, bias):

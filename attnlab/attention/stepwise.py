@@ -11,30 +11,21 @@ from keras import ops
 
 
 class AttentionOutput(NamedTuple):
-    """What every mechanism returns.
+    """What every mechanism returns."""
 
-    Attributes:
-        context: (B, T, V), the weighted sum of the values.
-        weights: (B, H, T, S), before dropout; H = 1 except for mechanisms with several heads.
-    """
-
-    context: Any
-    weights: Any
+    context: Any  # (B, T, V), the weighted sum of the values
+    weights: Any  # (B, H, T, S), before dropout; H = 1 except for mechanisms with several heads
 
 
 class ProjectedMemory(NamedTuple):
     """A memory prepared for scoring, once per sequence.
 
     For every mechanism axis 0 is the batch and axis -2 the memory steps, so that a decoder can
-    reorder beams and append steps.
-
-    Attributes:
-        keys: (B, S, K), scored with the queries; (B, H, S, K) with several heads.
-        values: (B, S, V), summed to the context; (B, H, S, V) with several heads.
+    reorder beams and append steps. With several heads axis 1 has the heads.
     """
 
-    keys: Any
-    values: Any
+    keys: Any  # (B, S, K), scored with the queries
+    values: Any  # (B, S, V), summed to the context
 
 
 class GrowingCache(NamedTuple):
@@ -45,16 +36,10 @@ class GrowingCache(NamedTuple):
 
 
 class ConvolvedCache(NamedTuple):
-    """The cache of a mechanism with a short convolution of width N.
+    """The cache of a mechanism with a short convolution of width N."""
 
-    Attributes:
-        last: (B, N - 1, M), the newest vectors, which the next steps' convolutions reach; zeros
-            before the sequence.
-        cache: what the mechanism has without the convolution.
-    """
-
-    last: Any
-    cache: Any
+    last: Any  # (B, N - 1, M), the newest vectors, for the next convolutions; zeros at the start
+    cache: Any  # what the mechanism has without the convolution
 
 
 class Stepwise:
@@ -65,12 +50,9 @@ class Stepwise:
     """
 
     def empty_cache(self, batch, length: int | None, width: int):
-        """Return what `attend_to_past` starts from.
+        """Return what `attend_to_past` starts from, for vectors of a width.
 
-        Args:
-            batch: B, int or scalar int tensor.
-            length: of the whole sequence; None: not known, and shapes may change between steps.
-            width: of the vectors.
+        `length` is that of the whole sequence; None: not known, and shapes may change.
         """
         cache = self.new_cache(batch, length, width)
         if not self.short_convolution:

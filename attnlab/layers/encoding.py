@@ -6,12 +6,7 @@ from typing import Any, NamedTuple
 
 
 class Encoding(NamedTuple):
-    """What an encoder makes of rows (B, S) of tokens.
+    """What an encoder makes of rows (B, S) of tokens."""
 
-    Attributes:
-        vectors: (B, S, W) of the last layer.
-        weights: (B, H, S, S) of its self-attention.
-    """
-
-    vectors: Any
-    weights: Any
+    vectors: Any  # (B, S, W) of the last layer
+    weights: Any  # (B, H, S, S) of its self-attention

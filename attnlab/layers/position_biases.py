@@ -24,13 +24,7 @@ def slopes(heads: int) -> np.ndarray:
 
 
 def distances(steps, memory_steps, start_index):
-    """Return s - p, how far each key is behind each query, int32 (T, S); negative in the past.
-
-    Args:
-        steps: T, int or scalar int tensor.
-        memory_steps: S, int or scalar int tensor.
-        start_index: absolute position of the first query, int or scalar int tensor.
-    """
+    """Return s - p, how far each key is behind each query, int32 (T, S); negative in the past."""
     rows = ops.arange(steps, dtype="int32") + ops.cast(start_index, "int32")
     return ops.arange(memory_steps, dtype="int32")[None] - rows[:, None]
 
@@ -43,10 +37,6 @@ def buckets(distance, causal: bool):
     for the past and the query itself, the second half for keys behind the query (s > p).
 
     Source: Raffel et al. 2020 (arXiv 1910.10683), section 2.1, and its code. Difference: nothing.
-
-    Args:
-        distance: int32 of any shape.
-        causal: whether a query sees its past only; s > p is then in bucket 0.
     """
     size = BUCKETS if causal else BUCKETS // 2
     exact = size // 2
@@ -60,18 +50,10 @@ def buckets(distance, causal: bool):
 
 
 def by_distance(values, steps, memory_steps):
-    """Spread values of distances over queries and keys.
+    """Spread values of distances (H, T + S - 1) over queries and keys: (H, T, S).
 
-    A gather would do it, too, but its gradient is a slow scatter.
-
-    Args:
-        values: (H, T + S - 1), from the first key seen from the last query, the most negative
-            distance, to the last key seen from the first query.
-        steps: T, int or scalar int tensor.
-        memory_steps: S, int or scalar int tensor.
-
-    Returns:
-        (H, T, S), with row t the values from T - 1 - t on.
+    Row t has the values from T - 1 - t on; the first one is that of the most negative distance. A
+    gather would do it, too, but its gradient is a slow scatter.
     """
     heads, width = values.shape[0], steps + memory_steps - 1
     # In copies of width + 1 that are read in rows of `width`, each row starts one value earlier.

@@ -39,14 +39,8 @@ class PositionalEncoding(keras.layers.Layer):
         base: of the sinusoids.
         heads: H of the mechanisms, for alibi and t5.
         causal: whether a query sees its past only, for the buckets of t5.
-        **kwargs: as for every Keras layer.
 
-    Call arguments:
-        vectors: (B, T, width).
-        start_index: absolute position of the first vector, int or scalar int tensor.
-
-    Returns:
-        (B, T, width): the vectors plus the codes of positions start_index to start_index + T - 1.
+    A call adds to vectors (B, T, width) the codes of the positions from `start_index` on.
 
     Raises:
         RequestError: an unknown kind.

@@ -32,7 +32,6 @@ class StackedCells(keras.layers.Layer):
         layers: number of stacked cells.
         dropout: share of the values between cells that is dropped in training.
         reset_after: form of the GRU, as for `RecurrentEncoder`.
-        **kwargs: of every Keras layer.
     """
 
     def __init__(
@@ -82,13 +81,7 @@ class StackedCells(keras.layers.Layer):
         return tuple(dropout(ones, training=True) for dropout in self.dropouts)
 
     def through(self, inputs, states: tuple, training):
-        """Return the output of the last cell at each step, (B, T, units).
-
-        Args:
-            inputs: (B, T, F), all known in advance.
-            states: as for `advance`, before the first step.
-            training: whether to drop values between cells.
-        """
+        """Return the last cell's output at each step, (B, T, units), of inputs known in advance."""
         drops = self.drops(inputs, training)
         for number, (cell, first) in enumerate(zip(self.cells, states, strict=True)):
             if number and drops:

@@ -13,15 +13,7 @@ def sinusoidal(length: int, width: int, base: float = 10000.0) -> np.ndarray:
     For a fixed offset, P(k + offset) is a rotation of P(k) that doesn't depend on k.
 
     Source: Vaswani et al. 2017 (arXiv 1706.03762), section 3.5. Difference: an odd width is
-    allowed; its last column is a sine without its cosine.
-
-    Args:
-        length: number of positions k, from 0.
-        width: d, the width of the vectors.
-        base: the paper's 10000.
-
-    Returns:
-        (length, width) float64.
+    allowed; its last column is a sine without its cosine. (length, width) float64.
     """
     return waves(np.arange(length, dtype="float64")[:, None], width, base, np)
 
@@ -29,13 +21,8 @@ def sinusoidal(length: int, width: int, base: float = 10000.0) -> np.ndarray:
 def waves(positions: Any, width: int, base: float, xp: Any) -> Any:
     """Return sines in the even columns and cosines in the odd ones, for float64 positions.
 
-    In float32 the angle would have an error of 5e-4 at position 10,000.
-
-    Args:
-        positions: (T, 1).
-        width: number of columns.
-        base: as for `sinusoidal`.
-        xp: the library of `positions`: NumPy, or one with the same functions.
+    In float32 the angle would have an error of 5e-4 at position 10,000. `xp` is the library of
+    `positions` (T, 1): NumPy, or one with the same functions.
     """
     columns = np.arange(width)
     angles = positions * base ** (-(columns - columns % 2) / width)
@@ -43,18 +30,10 @@ def waves(positions: Any, width: int, base: float, xp: Any) -> Any:
 
 
 def sinusoidal_grid(rows: int, columns: int, width: int) -> np.ndarray:
-    """Return codes of the cells of a grid: half of the width is for the row, half for the column.
+    """Return codes of a grid's cells, row by row: half of the width is for the row.
 
     Source: Chen, Xie and He 2021 (arXiv 2104.02057), section 3, fixed 2-D positions for the Vision
     Transformer. Difference: sines and cosines alternate, as in `sinusoidal`.
-
-    Args:
-        rows: number of rows of the grid.
-        columns: number of columns of the grid.
-        width: width of the codes.
-
-    Returns:
-        (rows * columns, width) float64, row by row.
     """
     half = width // 2
     down, across = sinusoidal(rows, half), sinusoidal(columns, width - half)

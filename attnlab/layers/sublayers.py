@@ -57,16 +57,6 @@ class RMSNormalization(keras.layers.Layer):
 
     Source: Zhang and Sennrich 2019 (arXiv 1910.07467), equation 4. Difference: epsilon, as in every
     implementation.
-
-    Args:
-        epsilon: added to the mean square.
-        **kwargs: as for every Keras layer.
-
-    Call arguments:
-        vectors: (..., units).
-
-    Returns:
-        (..., units).
     """
 
     def __init__(self, *, epsilon: float = 1e-6, **kwargs):
@@ -113,13 +103,6 @@ class FeedForward(keras.layers.Layer):
         inner: width of the hidden layer (the paper's 2048).
         activation: name of a Keras activation (the paper's is "relu"), or "swiglu".
         biases: whether to add biases.
-        **kwargs: as for every Keras layer.
-
-    Call arguments:
-        vectors: (B, T, units).
-
-    Returns:
-        (B, T, units).
     """
 
     def __init__(
@@ -162,7 +145,6 @@ class ResidualLayer(keras.layers.Layer):
         biases: whether norms and the feed-forward network have biases.
         seed: int or None.
         norm_of: for each sub-layer the index of its norm.
-        **kwargs: as for every Keras layer.
 
     Raises:
         RequestError: an unknown norm or normalization.

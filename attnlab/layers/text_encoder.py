@@ -33,15 +33,8 @@ class TextEncoder(EncoderStack, keras.layers.Layer):
         dropout: share of the sum and of each sub-layer's output that is dropped in training.
         norm: `pre` or `post`.
         positions: one of `positional_encoding.KINDS`.
-        **kwargs: of every Keras layer.
 
-    Call arguments:
-        tokens: (B, S) int, padded at the end with PAD, which is masked.
-        training: whether to drop.
-
-    Returns:
-        `Encoding(vectors, weights)`: (B, S, units), and of the last layer's self-attention the
-        weights (B, H, S, S).
+    A call gets tokens (B, S), padded at the end with PAD, which is masked.
     """
 
     def __init__(

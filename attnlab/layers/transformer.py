@@ -14,32 +14,19 @@ from attnlab.layers.sublayers import ResidualLayer, make_norm
 
 
 class EncoderLayerOutput(NamedTuple):
-    """What an encoder layer returns.
+    """What an encoder layer returns."""
 
-    Attributes:
-        vectors: (B, T, units).
-        attention: context and weights (B, H, T, T) of the self-attention.
-    """
-
-    vectors: Any
-    attention: AttentionOutput
+    vectors: Any  # (B, T, units)
+    attention: AttentionOutput  # of the self-attention
 
 
 class DecoderLayerOutput(NamedTuple):
-    """What a decoder layer returns.
+    """What a decoder layer returns."""
 
-    Attributes:
-        vectors: (B, T, units).
-        self_attention: context and weights (B, H, T, L) of the self-attention; L = T without a
-            cache, else that of the cache.
-        cross_attention: context and weights (B, H, T, S) over the encoder's memory.
-        cache: of the target up to the last of these steps, for the next call; None for whole ones.
-    """
-
-    vectors: Any
-    self_attention: AttentionOutput
-    cross_attention: AttentionOutput
-    cache: Any
+    vectors: Any  # (B, T, units)
+    self_attention: AttentionOutput  # weights (B, H, T, L); L = T, or the cache's length
+    cross_attention: AttentionOutput  # weights (B, H, T, S) over the encoder's memory
+    cache: Any  # of the target so far, for the next call; None for whole targets
 
 
 class TransformerEncoderLayer(ResidualLayer):
@@ -54,26 +41,15 @@ class TransformerEncoderLayer(ResidualLayer):
 
     Args:
         attention: an `Attention` layer of this layer's own; its context must be `units` wide.
-        units: width of the vectors, d_model.
-        feed_forward: inner width of the feed-forward network.
-        dropout: probability of dropping an output of a sub-layer while training.
-        norm: "post" as in the paper, or "pre".
-        activation: of the feed-forward network.
-        epsilon: of the norms; 1e-6 as in the paper's code (Keras's own default is 1e-3).
-        normalization: "layer" or "rms".
-        biases: whether norms and the feed-forward network have biases.
         causal: whether a step sees only itself and its past, as in a language model.
-        seed: int or None.
-        **kwargs: as for every Keras layer.
+        **kwargs: as for `ResidualLayer`; epsilon is 1e-6 as in the paper's code (Keras's own
+            default is 1e-3).
 
     Call arguments:
         vectors: (B, T, units); a Keras mask is used if there is one.
         attention_mask: None, or bool, broadcastable to (B, T, T); True = attend.
         position_bias: None, or what `Attention` adds to the scores, `PositionalEncoding.bias`.
         training: whether to drop.
-
-    Returns:
-        `EncoderLayerOutput(vectors, attention)`.
 
     Raises:
         RequestError: an unknown norm; vectors or a context of another width than `units`.
@@ -118,16 +94,10 @@ class TransformerEncoderLayer(ResidualLayer):
     def next(
         self, vectors, cache, start_index, position_bias: PositionBias | None = None
     ) -> tuple[Any, Any]:
-        """Encode the next vectors of causal sequences, (B, T, units).
+        """Encode the next vectors (B, T, units) of causal sequences, from start_index on.
 
-        Args:
-            vectors: at positions from start_index on.
-            cache: what `attention.empty_cache` or the call before returned.
-            start_index: int or scalar int tensor.
-            position_bias: as for a call.
-
-        Returns:
-            The vectors that one call over the whole sequences has there, and the next cache.
+        Returns what one call over the whole sequences has there, and the next cache; the first one
+        is `attention.empty_cache`.
         """
         attended, cache = self.attention.attend_to_past(
             self.before(0, vectors), cache, start_index=start_index, position_bias=position_bias
@@ -158,11 +128,8 @@ class TransformerDecoderLayer(ResidualLayer):
     Args:
         self_attention: an `Attention` layer of this layer's own; context `units` wide.
         cross_attention: another one, for the encoder's memory; context `units` wide.
-        units: width of the vectors, d_model.
-        feed_forward: inner width of the feed-forward network.
         book: whether to use the first norm twice, as the book does. Only with `norm="post"`.
-        **kwargs: `dropout`, `norm`, `activation`, `epsilon`, `seed` as for
-            `TransformerEncoderLayer`, and those of every Keras layer.
+        **kwargs: as for `ResidualLayer`.
 
     Call arguments:
         vectors: (B, T, units).
@@ -173,9 +140,6 @@ class TransformerDecoderLayer(ResidualLayer):
         start_index: absolute position of the first vector, int or scalar int tensor.
         position_bias: None, or what is added to the scores of the self-attention.
         training: whether to drop.
-
-    Returns:
-        `DecoderLayerOutput(vectors, self_attention, cross_attention, cache)`.
 
     Raises:
         RequestError: as for `TransformerEncoderLayer`; `book` with a pre-norm; a cross-attention
@@ -288,13 +252,10 @@ class EncoderStack:
         norm: str = "pre",
         **layer: Any,
     ) -> None:
-        """Make the layers; to be called in `__init__` after the model's own.
+        """Make a layer for each mechanism; to be called in `__init__` after the model's own.
 
-        Args:
-            attention: a mechanism for each layer.
-            positions: one of `positional_encoding.KINDS`.
-            norm: `pre` or `post`.
-            **layer: further arguments of `TransformerEncoderLayer`.
+        `positions` is one of `positional_encoding.KINDS`; `layer` are further arguments of
+        `TransformerEncoderLayer`.
         """
         self.positions = positions
         self.encoder = [
@@ -309,12 +270,7 @@ class EncoderStack:
             )
 
     def build_stack(self, shape: tuple, most: int | None = None) -> None:
-        """Create the weights for vectors (B, T, units).
-
-        Args:
-            shape: of the vectors.
-            most: number of learned positions; None: T.
-        """
+        """Create the weights for vectors of a shape (B, T, units), and `most` learned positions."""
         self.position = PositionalEncoding.of_stack(
             self.positions,
             self.encoder[0].attention,
@@ -343,10 +299,7 @@ class EncoderStack:
     def next_through_stack(self, vectors, caches: Sequence[Any], start_index):
         """Return the next vectors (B, T, units) of causal sequences, likewise, and the caches.
 
-        Args:
-            vectors: (B, T, units), from position start_index on.
-            caches: of `empty_caches` or the call before.
-            start_index: int or scalar int tensor.
+        `caches` are those of `empty_caches` or the call before.
         """
         new = []
         for layer, cache in zip(self.encoder, caches, strict=True):

@@ -75,7 +75,7 @@ def test_every_mechanism_with_keys_can_have_a_short_convolution(variant):
 # --- configuration -----------------------------------------------------------------------------
 
 
-def test_the_configuration_has_all_settings(variant):
+def test_the_configuration_has_the_settings_of_the_constructor(variant):
     """What is made of it is the same: `check_saving`."""
     config = variant.layer(dropout=0.25, seed=11).get_config()
     assert {**variant.settings, "dropout": 0.25, "seed": 11}.items() <= config.items()
