@@ -14,6 +14,7 @@ from attnlab.cli import main
 from attnlab.records.mlflow.settings import store_uri
 from attnlab.records.mlflow.store import Store
 from attnlab.records.run_directory import RunDirectory
+from attnlab.records.status import run_lock
 
 
 def make_run(
@@ -32,7 +33,7 @@ def make_run(
         task: Its task.
         attention: Its mechanism.
         seed: Its seed.
-        state: How it ended; "running": under way in this process.
+        state: How it ended; "running": this process holds its lock until the test ends.
         config: Sections in place of the defaults.
         **entries: Further entries of status.json.
     """
@@ -54,6 +55,9 @@ def make_run(
     if state == "completed":
         write_metrics(run)
     run.status.write(state, **entries)
+    if state == "running":
+        run.lock = run_lock(run.path)
+        run.lock.acquire()
     return run
 
 

@@ -6,8 +6,6 @@ import itertools
 import json
 import re
 import shutil
-import subprocess
-import sys
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -18,10 +16,10 @@ from command_line import some_pairs
 from same_runs import assert_same_run
 
 from attnlab.cli import main
-from attnlab.errors import Pruned, RequestError, RunBusy, RunFailed
+from attnlab.errors import Pruned, RequestError, RunFailed
 from attnlab.records.mlflow.tracker import Tracker
 from attnlab.records.run_directory import RunDirectory
-from attnlab.records.status import FolderLock
+from attnlab.records.status import hold
 from attnlab.run.building import import_tensorflow
 from attnlab.run.loop import Session
 from attnlab.run.recorder import Recorder
@@ -349,30 +347,9 @@ def test_an_equal_value_is_not_a_change(whole):
 
 
 def test_a_run_that_another_process_writes_is_refused(whole, capsys):
-    with FolderLock(whole):
+    with hold(whole):
         assert main(["resume", str(whole), "trainer.epochs=9"]) == 2
-    assert "has been writing it since" in capsys.readouterr().err
-
-
-def test_a_run_of_a_living_process_is_refused(folder):
-    living = "import sys; sys.stdin.read()"
-    with subprocess.Popen([sys.executable, "-c", living], stdin=subprocess.PIPE) as process:
-        status = json.loads((folder.path / "status.json").read_text())
-        busy = {**status, "pid": process.pid, "pid_started": None}
-        (folder.path / "status.json").write_text(json.dumps(busy))
-        with pytest.raises(RunBusy, match=f"process {process.pid} on .*"):
-            resume(folder)
-        assert process.poll() is None
-
-
-def test_a_run_of_a_lost_host_resumes_after_its_lock_is_removed(folder, whole):
-    status, lock = json.loads((folder.path / "status.json").read_text()), folder.path / "lock.json"
-    (folder.path / "status.json").write_text(json.dumps({**status, "host": "gone"}))
-    lock.write_text(json.dumps({"host": "gone", "pid": 1}))
-    with pytest.raises(RunBusy, match="on gone: .* remove the run's lock.json"):
-        resume(folder)
-    lock.unlink()
-    assert_same_run(resume(folder), whole)
+    assert "another process is working in this folder" in capsys.readouterr().err
 
 
 def test_a_run_outside_of_a_runs_folder_is_refused(folder, monkeypatch):

@@ -7,11 +7,11 @@ from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
-from attnlab.errors import RequestError, explained
+from attnlab.errors import RequestError, RunBusy, explained
 from attnlab.records.mlflow.settings import own_uri, sqlite_path
 from attnlab.records.mlflow.store import Store
 from attnlab.records.run_directory import RunDirectory
-from attnlab.records.status import FolderLock
+from attnlab.records.status import hold
 
 # Prefixes of hidden names. They tell the process that finishes a removal what to remove.
 _HIDDEN, _FOLDER_ONLY = ".removing-", ".removing-folder-"
@@ -27,10 +27,11 @@ def remove_run(folder: Path, keep_mlflow: bool = False) -> bool:
     `RequestError` if a process is writing the run, or one of both can't be removed; then both stay.
     """
     hidden = folder.with_name((_FOLDER_ONLY if keep_mlflow else _HIDDEN) + folder.name)
-    with explained(f"{folder}: can't be removed"), FolderLock(folder):
+    with hold(folder):
         copy = None if keep_mlflow else mlflow_copy(folder)
-        folder.rename(hidden)  # the lock inside moves along
-    return _remove_hidden(hidden, folder, copy)
+        with explained(f"{folder}: can't be removed"):
+            folder.rename(hidden)  # the lock moves along
+        return _remove_hidden(hidden, folder, copy)
 
 
 def mlflow_copy(folder: Path, path: Path | None = None) -> tuple[Store, str] | None:
@@ -67,8 +68,7 @@ def finish_removals(runs: Path) -> int:
     """
     done = 0
     for hidden in sorted(runs.absolute().glob(f"*/*/{_HIDDEN}*")):
-        with suppress(RequestError, OSError):  # another process does it
-            FolderLock(hidden).acquire()
+        with suppress(RunBusy), hold(hidden):  # or another process is finishing it
             prefix = _FOLDER_ONLY if hidden.name.startswith(_FOLDER_ONLY) else _HIDDEN
             folder = hidden.with_name(hidden.name.removeprefix(prefix))
             unfinished = prefix == _HIDDEN and (hidden / "status.json").is_file()
@@ -82,7 +82,6 @@ def _remove_hidden(hidden: Path, folder: Path, copy: tuple[Store, str] | None) -
     try:
         gone = copy[0].remove(copy[1]) if copy else True
     except BaseException:
-        FolderLock(hidden).release()
         hidden.rename(folder)
         raise
     with explained(f"{hidden}: can't be removed"):

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from attnlab.errors import RequestError, explained
 from attnlab.process import variable
 from attnlab.records import files
-from attnlab.records.status import Status, actual_state
+from attnlab.records.status import Status, is_alive
 
 if TYPE_CHECKING:
     import numpy as np
@@ -58,9 +58,9 @@ class RunDirectory:
     ) -> RunDirectory:
         """Make the folder of a new run, unique even if several start in one second.
 
-        The run's state is "running", its owner this process. `config` becomes config.yaml, and
-        `entries` join status.json. Raises `RequestError` if a name can't be a folder's name, or the
-        folder can't be written.
+        The run's state is "running"; the caller holds its lock next. `config` becomes config.yaml,
+        and `entries` join status.json. Raises `RequestError` if a name can't be a folder's name, or
+        the folder can't be written.
         """
         for key, name in {"task.name": task, "attention.name": attention}.items():
             if not name or name in (".", "..") or Path(name).name != name:
@@ -105,11 +105,6 @@ class RunDirectory:
         """The run's name for commands: `latest` if it is the newest run, else its path."""
         newest = [entry.run.path for entry in list_runs(default_runs_folder())[-1:]]
         return "latest" if self.path in newest else str(self.path)
-
-    @property
-    def is_locked(self) -> bool:
-        """Whether there is a lock, of a running or a dead process; see `FolderLock`."""
-        return (self.path / "lock.json").exists()
 
     def weights_path(self, epoch: int) -> Path:
         """Return the path of the weights after `epoch` (from 1), a file that Keras can load."""
@@ -206,7 +201,7 @@ class ListedRun(NamedTuple):
 
     @property
     def noted_state(self) -> str:
-        """The state in status.json, even if the run's process is gone."""
+        """The state when the run was listed."""
         state = self.status["state"]
         if state == "completed" and not (self.path / "metrics.json").is_file():
             return "damaged"  # partly deleted
@@ -214,9 +209,9 @@ class ListedRun(NamedTuple):
 
     @property
     def state(self) -> str:
-        """The state, "killed" if the run's process is gone."""
+        """The current state: "killed" if no process holds the run's lock any more."""
         state = self.noted_state
-        return actual_state(self.status) if state == "running" else state
+        return "killed" if state == "running" and not is_alive(self.path) else state
 
     @classmethod
     def of(cls, run: RunDirectory) -> ListedRun:

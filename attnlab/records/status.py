@@ -1,4 +1,4 @@
-"""How far a run is (status.json), and which process owns its folder (lock.json)."""
+"""How far a run is (status.json), and whether a process works on it (.lock)."""
 
 from __future__ import annotations
 
@@ -11,12 +11,16 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from attnlab.errors import RequestError, RunBusy, explained
+from attnlab.errors import RequestError, RunBusy
 from attnlab.process import variable
 from attnlab.records import files
 
+if TYPE_CHECKING:
+    from filelock import FileLock
+
+_PATIENCE_SECONDS = 1.0
 _SLURM = "SLURM_JOB_ID"
 _RUNNING = "RUNNING,COMPLETING,SUSPENDED,STOPPED"
 _PATIENCE = 20.0  # seconds for Slurm's answer
@@ -26,44 +30,53 @@ _launcher: dict[str, Any] | None = None  # the process with which this one ends
 _IDENTITY = ("host", "pid", "pid_started")
 
 
-class FolderLock:
-    """Lets one process at a time write an existing folder; lock.json in it names the owner.
+def run_lock(folder: Path) -> FileLock:
+    """Return the lock that a process holds while it trains the run in `folder`.
 
-    The lock of a dead owner is taken over. An owner on another host counts as alive.
+    The kernel releases it when the process ends, however it ends. Acquiring waits for a second,
+    because `is_alive` holds the lock for a moment; then it raises `filelock.Timeout`.
     """
+    from filelock import FileLock
 
-    def __init__(self, folder: Path):
-        self._folder = Path(folder)
-        self._path = self._folder / "lock.json"
-        self._owner = this_process()
+    return FileLock(Path(folder) / ".lock", timeout=_PATIENCE_SECONDS)
 
-    def acquire(self) -> FolderLock:
-        """Become the owner.
 
-        Raises:
-            RunBusy: another running process owns the folder; the text names it.
-            RequestError: The folder can't be written.
-        """
-        with flocked(self._folder):
-            owner, self._owner = _owner(self._path), this_process()
-            if owner and is_running(owner, anew=True):
-                raise RunBusy(
-                    f"{self._folder}: process {owner.get('pid')} on {owner.get('host')} has been "
-                    f"writing it since {owner.get('since')}. Wait for it or stop it. If that host "
-                    "no longer exists, remove lock.json."
-                )
-            since = datetime.now(timezone.utc).isoformat(timespec="seconds")
-            with explained(f"{self._folder}: expected a folder that can be written"):
-                files.write_json(self._path, {**self._owner, "since": since})
-        return self
+def is_alive(folder: Path) -> bool:
+    """Return whether a process holds the lock of the run in `folder`."""
+    if not (Path(folder) / ".lock").exists():
+        return False
+    try:
+        with run_lock(folder).acquire(timeout=0):
+            return False
+    except OSError:  # a `Timeout`, or the lock belongs to another user
+        return True
 
-    def release(self, *_: object) -> None:
-        """Release the folder, unless another process has taken it over meanwhile."""
-        if _is_same(_owner(self._path), self._owner):
-            with suppress(OSError):
-                self._path.unlink()
 
-    __enter__, __exit__ = acquire, release
+@contextmanager
+def hold(folder: Path, seconds: float = _PATIENCE_SECONDS) -> Iterator[None]:
+    """Hold the lock of the run in `folder`, after waiting for it at most `seconds`; -1 for ever.
+
+    Raises:
+        RunBusy: Another process holds it.
+        RequestError: The folder can't be written.
+    """
+    from filelock import Timeout
+
+    lock = run_lock(folder)
+    try:
+        lock.acquire(timeout=seconds)
+    except Timeout:
+        raise RunBusy(
+            f"{folder}: another process is working in this folder: wait until it has stopped."
+        ) from None
+    except OSError as error:
+        raise RequestError(
+            f"{folder}: expected a folder that can be written ({error.strerror or error})."
+        ) from error
+    try:
+        yield
+    finally:
+        lock.release()
 
 
 @contextmanager
@@ -186,7 +199,7 @@ _ADVICE = {
 
 
 class Status:
-    """Reads and writes a status.json, always as a whole."""
+    """Reads and writes a status.json, always as a whole; the writer holds the run's lock."""
 
     def __init__(self, path: Path):
         self._path = path
@@ -194,8 +207,6 @@ class Status:
 
     def write(self, state: str | None = None, **changes: Any) -> None:
         """Change some entries; a damaged file is replaced.
-
-        The state "running" makes this process the owner of the run.
 
         Raises:
             ValueError: `state` is not in `STATES`.
@@ -218,7 +229,10 @@ class Status:
             files.write_json(self._path, {"format": FORMAT, **status})
 
     def read(self) -> dict[str, Any]:
-        """Return all entries; raises `RequestError` if the file is missing, damaged or too old."""
+        """Return all entries; raises `RequestError` if the file is missing, damaged or too old.
+
+        The state is "killed" if the file says "running" but no process holds the run's lock.
+        """
         status = files.read_json(self._path)
         if status.get("format") != FORMAT:
             raise RequestError(
@@ -234,16 +248,18 @@ class Status:
             raise RequestError(
                 f"{self._path}: damaged: epoch: expected a whole number, got {status['epoch']!r}."
             )
+        if status["state"] == "running" and not is_alive(self._path.parent):
+            status["state"] = "killed"
         return status
 
     def state(self) -> str:
-        """Return the run's state; "killed" also if its process died without writing one."""
-        return actual_state(self.read())
+        """Return the run's state."""
+        return self.read()["state"]
 
     def require_completed(self, otherwise: str = "") -> None:
         """Raise `RequestError` with the state and a remedy, plus `otherwise`, unless completed."""
         status = self.read()
-        state = actual_state(status)
+        state = status["state"]
         if state != "completed":
             raise RequestError(
                 f"RUN: {str(self._path.parent)!r} is not completed but {state} (epoch "
@@ -251,19 +267,12 @@ class Status:
             )
 
 
-def actual_state(status: Mapping[str, Any]) -> str:
-    """Return the state, "killed" if it says "running" but the process is gone."""
-    state = status.get("state", "damaged")
-    return "killed" if state == "running" and not is_running(status) else state
-
-
 def write_ended(
     folder: Path, listed: Mapping[str, Any], state: str = "killed", **entries: Any
 ) -> None:
-    """Record that a run's process has ended, in status.json and by removing lock.json.
+    """Record in status.json that a run's process has ended.
 
-    Other hosts can't see whether a process of this or of a lost host is alive. If another process
-    has taken or removed the run since it was listed, nothing changes.
+    If another process has taken or removed the run since it was listed, nothing changes.
 
     Args:
         folder: the run's folder.
@@ -271,17 +280,14 @@ def write_ended(
         state: the new state.
         entries: further entries of status.json.
     """
-    with suppress(RequestError, FileNotFoundError), flocked(folder):
-        status, lock = Status(folder / "status.json"), folder / "lock.json"
-        now, owner = status.read(), _owner(lock)
-        # A process that takes a run locks it first, and says "running" once it has the data.
-        taken = owner and not _is_same(owner, listed) and is_running(owner, anew=True)
-        if not taken and _is_same(now, listed) and now["state"] == listed["state"]:
+    with suppress(RequestError), hold(folder, 0):
+        status = Status(folder / "status.json")
+        now = status.read()
+        if _is_same(now, listed) and now["state"] == listed["state"]:
             status.write(state, **entries)
-            lock.unlink(missing_ok=True)
 
 
 def shown_state(status: Mapping[str, Any]) -> str:
     """Return the state as users see it: `pruned` if a search stopped the run."""
-    state = actual_state(status)
+    state = status.get("state", "damaged")
     return "pruned" if state == "killed" and status.get("pruned") else state

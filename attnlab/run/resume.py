@@ -11,10 +11,10 @@ from typing import Any
 from attnlab.config import own_files
 from attnlab.config.parsing import changed, parse
 from attnlab.config.sections import RunConfig
-from attnlab.errors import CannotResume, RequestError, RunBusy, RunFailed
+from attnlab.errors import CannotResume, RequestError, RunFailed
 from attnlab.records.checkpoints import Checkpoints
 from attnlab.records.run_directory import REPORT, RunDirectory
-from attnlab.records.status import FolderLock, actual_state, this_process
+from attnlab.records.status import hold
 from attnlab.run import console
 from attnlab.run.building import check_devices, make_task
 from attnlab.run.console import screen
@@ -42,8 +42,7 @@ def resume(
         RunFailed, Pruned, KeyboardInterrupt: as in `run_in`.
     """
     started = time.perf_counter()
-    _require_stopped(folder)
-    with FolderLock(folder.path):
+    with hold(folder.path):
         before, status = parse(folder.read_config(), {}), folder.status.read()
         config, epochs = _changed(before, changes or {}, folder), before.trainer.epochs
         metrics, completed = None, status["state"] == "completed"
@@ -104,17 +103,6 @@ def _go_on(
         folder.status.write("running", error=None, pruned=False, **member)
         session = Session(config, task, data, folder, started, shown, sweep, resumed=True)
         return execute_session(session)
-
-
-def _require_stopped(folder: RunDirectory) -> None:
-    status = folder.status.read()
-    elsewhere = status.get("host") != this_process()["host"]
-    if actual_state(status) == "running" and not (elsewhere and not folder.is_locked):
-        way_out = "; if that host is gone, remove the run's lock.json" if elsewhere else ""
-        raise RunBusy(
-            f"RUN: {folder.path} is being written by process {status.get('pid')} on "
-            f"{status.get('host')}: wait until it has stopped{way_out}."
-        )
 
 
 def _in_its_place(config: RunConfig, folder: RunDirectory) -> RunConfig:

@@ -21,7 +21,7 @@ from attnlab.records.logs import logging_to
 from attnlab.records.mlflow.settings import own_uri
 from attnlab.records.mlflow.tracker import Tracker
 from attnlab.records.run_directory import RunDirectory
-from attnlab.records.status import FolderLock
+from attnlab.records.status import hold
 from attnlab.run import console
 from attnlab.run.building import check_devices, check_model, make_task
 from attnlab.run.command import spent
@@ -51,7 +51,7 @@ def run(config: RunConfig, finish: bool = True) -> Path:
     with screen() as shown:
         task, data = prepared(config, shown)
         folder = new_folder(config)
-        with FolderLock(folder.path):
+        with hold(folder.path):
             metrics = execute_session(Session(config, task, data, folder, started, shown))
     console.print_result(metrics, folder.path)
     if finish:
@@ -77,7 +77,7 @@ def run_in(folder: RunDirectory, config: RunConfig, sweep: SweepMember) -> Path:
     raises, and `Pruned` if the search stopped the run.
     """
     started = time.perf_counter()
-    with FolderLock(folder.path), screen(quiet=True) as shown:
+    with hold(folder.path), screen(quiet=True) as shown:
         with _closing(folder.status.write):
             task, data = prepared(config, shown)
         execute_session(Session(config, task, data, folder, started, shown, sweep))

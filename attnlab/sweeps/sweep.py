@@ -19,7 +19,7 @@ from attnlab.records.environment import environment
 from attnlab.records.logs import logging_to
 from attnlab.records.mlflow.settings import default_uri
 from attnlab.records.mlflow.tracker import Tracker
-from attnlab.records.status import FolderLock
+from attnlab.records.status import hold
 from attnlab.run.building import import_tensorflow
 from attnlab.run.console import number
 from attnlab.run.find_or_run import COMPLETED, FAILED, KILLED, PRUNED, RUNNING, RunIndex
@@ -79,7 +79,7 @@ class Sweep(ABC):
             return self.preview()
         self.folder.create()
         # Only one process at a time runs a grid; several may share a search.
-        owned = FolderLock(self.folder.path) if self.plan.kind == GRID else nullcontext()
+        owned = hold(self.folder.path) if self.plan.kind == GRID else nullcontext()
         with owned, logging_to(self.folder.log):
             self._begin()
             stop: BaseException | None = None

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-import subprocess
-import sys
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -19,6 +16,7 @@ from attnlab.records.run_directory import (
     find_run,
     list_runs,
 )
+from attnlab.records.status import hold
 
 
 @pytest.fixture
@@ -48,10 +46,11 @@ def test_the_newest_run_is_called_latest_if_latest_finds_it(tmp_path, run, monke
     assert (run.word, newer.word) == (str(run.path), "latest")
 
 
-def test_new_run_is_running_and_owned_by_this_process(run):
-    status = run.status.read()
-    assert (status["state"], status["epoch"], status["pid"]) == ("running", 0, os.getpid())
-    assert run.status.state() == "running"
+def test_a_new_run_is_running_while_it_is_held(run):
+    with hold(run.path):
+        status = run.status.read()
+    assert (status["state"], status["epoch"]) == ("running", 0)
+    assert run.status.state() == "killed"
 
 
 def test_status_keeps_what_is_not_changed(run):
@@ -149,7 +148,7 @@ def test_a_folder_of_another_format_is_refused(run, number):
     assert listed.status["state"] == "damaged"
 
 
-@pytest.mark.parametrize("state", ["running", "failed", "killed"])
+@pytest.mark.parametrize("state", ["failed", "killed"])
 def test_unfinished_run_is_refused_with_its_state(run, state):
     run.status.write(state, epoch=4)
     with pytest.raises(RequestError, match=rf"is not completed but {state} \(epoch 4\): "):
@@ -162,31 +161,6 @@ def test_completed_run_is_accepted(run):
     run.status.write("completed")
     run.status.require_completed()
     assert RunDirectory.open(run.path).status.state() == "completed"
-
-
-def test_run_whose_process_died_is_killed(tmp_path):
-    code = (
-        "import sys; from pathlib import Path; from attnlab.records.run_directory import *;"
-        "print(RunDirectory.create(Path(sys.argv[1]), 'fib', 'none', 0).path)"
-    )
-    made = subprocess.run(
-        [sys.executable, "-c", code, str(tmp_path)], capture_output=True, text=True, check=True
-    )
-    run = RunDirectory.open(made.stdout.strip())
-    assert run.status.read()["state"] == "running"
-    assert run.status.state() == "killed"
-
-
-def test_run_of_another_host_counts_as_running(run):
-    run.status.write(host="elsewhere", pid=2**22 + 1)
-    assert run.status.state() == "running"
-
-
-def test_later_process_with_the_same_number_is_not_the_owner(run):
-    if run.status.read()["pid_started"] is None:
-        pytest.skip("the start of a process is known on Linux alone")
-    run.status.write(pid_started="1")
-    assert run.status.state() == "killed"
 
 
 # Finding

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 
 import pytest
@@ -76,18 +75,6 @@ def test_a_completed_run_counts_before_any_other(tmp_path, config, make, trained
     assert (run_once(config, SWEEP), trained) == (done, [])
 
 
-def test_a_running_run_is_not_touched(config, make, trained):
-    make("failed", error="no")
-    make("killed")
-    make("running", **ELSEWHERE, sweep="mine")
-    with pytest.raises(RunBusy, match="process .* is training this run"):
-        run_once(config, SWEEP)
-    assert trained == []
-    # Except for two equal trials: each has its own run.
-    run_once(config, SweepMember("mine", on_epoch=print))
-    assert [what for what, _ in trained] == ["new"]
-
-
 def test_the_newest_killed_run_is_resumed(tmp_path, config, make, trained):
     make("killed")
     newest = make("running", **GONE).path
@@ -122,24 +109,6 @@ def test_a_damaged_or_different_run_is_not_found(tmp_path, config, make, compose
     else:
         make("completed")
         assert found(compose("task=fib", "attention=none", "seed=1"), tmp_path) is None
-
-
-def test_one_of_two_simultaneous_requests_trains(config, monkeypatch):
-    monkeypatch.setattr(runner, "run_in", lambda folder, *_: folder.path)
-    monkeypatch.setattr(
-        find_or_run, "find_run", lambda config: RunIndex(folder).refresh().find(digest)
-    )
-    folder, digest = find_or_run.runs_folder(config), config.digest
-
-    def ask(_):
-        try:
-            return run_once(config, SWEEP)
-        except RunBusy:
-            return None
-
-    with ThreadPoolExecutor(8) as pool:
-        begun = [path for path in pool.map(ask, range(16)) if path]
-    assert len(begun) == 1 and len([*folder.glob("*/*/*")]) == 1
 
 
 def test_settings_that_do_not_fit_their_data_leave_a_failed_run(config, monkeypatch):

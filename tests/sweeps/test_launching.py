@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import pytest
 from omegaconf import OmegaConf
 
-from attnlab.records.status import FolderLock, this_process
+from attnlab.records.status import hold, this_process
 from attnlab.run import find_or_run
 from attnlab.sweeps import internals, launching, ray_launcher, worker
 from attnlab.sweeps.launching import Launcher, LauncherDied
@@ -112,8 +112,9 @@ def ending(compose, launch, monkeypatch):
 
 
 def test_a_run_that_another_process_makes_has_not_failed(ending, tmp_path):
-    with FolderLock(tmp_path), pytest.raises(ValueError) as busy:
-        FolderLock(tmp_path).acquire()
+    with hold(tmp_path), pytest.raises(ValueError) as busy:
+        with hold(tmp_path, 0):
+            pass
     assert ending(busy.value).state == "running"
     assert ending(worker.Pruned("hopeless")).state == "pruned"
 

@@ -11,14 +11,12 @@ from search_examples import RATE, settings
 
 from attnlab.config.parsing import parse
 from attnlab.config.sections import SweepConfig
-from attnlab.errors import RequestError, SweepFailed
+from attnlab.errors import SweepFailed
 from attnlab.records.run_directory import RunDirectory
 from attnlab.records.status import this_process
 from attnlab.records.sweep_runs import runs_of_sweep
 from attnlab.run import find_or_run
 from attnlab.run.find_or_run import RunIndex
-from attnlab.sweeps import grid_sweep, worker
-from attnlab.sweeps import sweep as module
 from attnlab.sweeps.grid_sweep import GridSweep
 from attnlab.sweeps.launching import LauncherDied
 from attnlab.sweeps.plan import Point
@@ -166,35 +164,6 @@ def test_runs_are_launched_together_and_lost_ones_again(grid, does):
     assert again.launcher.launched == []
 
 
-def test_a_killed_run_is_shown_as_running_only_after_it_is_resumed(grid, run_of):
-    run, noted = run_of(0, **GONE), []
-
-    def look(work, overrides):
-        noted.append(sweep.rows(noted=True)[0].state)
-        run.status.write("running", **this_process())
-        noted.append(sweep.rows(noted=True)[0].state)
-        run.write_json("metrics.json", {})
-        run.status.write("completed")
-        return [None]
-
-    sweep = grid(look)
-    sweep.execute()
-    assert noted == ["killed", "running"]
-
-
-def test_a_killed_run_that_another_process_takes_first_is_left_to_it(grid, run_of, monkeypatch):
-    run, write_ended = run_of(0, **GONE), grid_sweep.write_ended
-
-    def too_late(folder, listed):
-        run.status.write("running", **ELSEWHERE)
-        write_ended(folder, listed)
-
-    monkeypatch.setattr(grid_sweep, "write_ended", too_late)
-    with pytest.raises(SweepFailed, match="1 of 1 jobs are still running in another process"):
-        grid(bound=False).execute()
-    assert run.status.state() == "running"
-
-
 def test_a_group_has_no_more_runs_than_any_of_them_leaves_room_for(grid, plan_of, monkeypatch):
     rooms = {1: 32, 2: 32, 3: 2, 4: 2, 5: 2, 6: 1}
     sweep = grid()
@@ -213,17 +182,6 @@ def test_a_killed_run_that_cannot_be_resumed_has_a_reason(grid, run_of):
     with pytest.raises(SweepFailed, match="1 of 1 jobs failed"):
         sweep.execute()
     assert [(row.state, row.error) for row in sweep.rows()] == [("failed", "data: changed")]
-
-
-def test_a_run_that_dies_of_memory_stops_no_other(grid, does):
-    dead = does(a=DEAD, death=DIED)
-    sweep = grid(does(a=DEAD, b=DEAD, death=DIED), dead, does(b=DONE), does(c=DONE), points=3)
-    with pytest.raises(SweepFailed, match="1 of 3 jobs failed; sweep.retry_failed=true runs"):
-        sweep.execute()
-    assert sweep.launcher.launched == [["a", "b", "c"], ["a"], ["b"], ["c"]]
-    assert states(sweep) == "failed completed completed"
-    (error,) = [row.error for row in sweep.rows() if row.error]
-    assert error == "its process died again (RuntimeError: a worker was killed)"
 
 
 def test_a_death_among_several_runs_is_not_counted(grid, does):
@@ -299,61 +257,6 @@ def test_a_launch_without_its_owner_starts_no_more_runs(grid):
     assert replace(sweep.launch, owner=GONE, bound=False).is_active()
 
 
-def test_runs_that_another_process_trains_are_not_done(grid, run_of):
-    run = run_of(**ELSEWHERE)
-    first = grid()
-    with pytest.raises(SweepFailed, match="^1 of 1 jobs are still running in another process; "):
-        first.execute()
-    assert first.launcher.launched == []
-    assert first.folder.read()["finished"] is False
-    run.write_json("metrics.json", {})
-    run.status.write("completed")
-    second = grid()
-    second.execute()
-    assert second.folder.read()["finished"] is True
-
-
-def test_runs_completed_by_another_process_are_included(grid, run_of, does):
-    run = run_of(**ELSEWHERE)
-
-    def meanwhile(work, overrides):
-        run.write_json("metrics.json", {"metric": "rmse", "test": {"rmse": 3.0}})
-        run.status.write("completed")
-        return does(b=DONE)(work, overrides)
-
-    sweep = grid(meanwhile, points=2)
-    sweep.execute()
-    assert sweep.launcher.launched == [["b"]]
-    assert [row.results.get("test") for row in sweep.rows()] == [3.0, None]
-
-
-def test_workers_of_a_killed_sweep_are_waited_for_as_long_as_they_can_live(
-    grid, run_of, monkeypatch, does
-):
-    assert module._SECONDS_FOR_ORPHANS > worker.ORPHANED_SECONDS
-    run = run_of(sweep="mine")  # this process
-    now = [0.0]
-
-    def sleep(seconds):
-        now[0] += seconds
-        if now[0] >= worker.ORPHANED_SECONDS:
-            run.status.write(None, **GONE)
-
-    monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: now[0], sleep=sleep))
-    sweep = grid(does(a=DONE))
-    sweep.execute()
-    assert sweep.launcher.launched == [["a"]]
-    assert states(sweep) == "completed" and sweep.rows()[0].path == run.path
-    assert now[0] >= worker.ORPHANED_SECONDS
-    # A run of no sweep, or of a cluster's queue, is not waited for.
-    run.status.write("running", sweep="other", **this_process())
-    assert not sweep.has_orphans()
-    run.status.write("running", sweep="mine")
-    assert sweep.has_orphans()
-    sweep.earlier = {"bound": False}
-    assert not sweep.has_orphans()
-
-
 def test_a_killed_sweep_has_recorded_the_runs_it_found(grid, run_of):
     from attnlab.records.run_directory import list_runs
 
@@ -366,16 +269,6 @@ def test_a_killed_sweep_has_recorded_the_runs_it_found(grid, run_of):
         sweep.execute()
     listed = list_runs(sweep.folder.path.parents[1])
     assert [each.run.path for each in runs_of_sweep(listed, "mine")] == [found.path]
-
-
-def test_a_grid_excludes_other_processes(grid):
-    def second(work, overrides):
-        with pytest.raises(RequestError, match="has been writing it since"):
-            grid().execute()
-        return [Outcome("new")]
-
-    with pytest.raises(SweepFailed, match="were not run"):
-        grid(second).execute()
 
 
 def test_a_damaged_result_counts_as_missing(run_of):

@@ -9,13 +9,13 @@ from contextlib import AbstractContextManager, ExitStack, nullcontext
 from pathlib import Path
 from typing import NamedTuple
 
-from attnlab.errors import RequestError, explained
+from attnlab.errors import explained
 from attnlab.records import files
 from attnlab.records.mlflow.copying import Copy
 from attnlab.records.mlflow.snapshot import Snapshot, run_snapshot, sweep_snapshot
 from attnlab.records.mlflow.store import Store
 from attnlab.records.run_directory import RunDirectory
-from attnlab.records.status import FolderLock, flocked
+from attnlab.records.status import flocked, hold
 
 
 class FolderCopy:
@@ -93,7 +93,7 @@ class FolderCopy:
 def _lock_of_copy(folder: Path) -> AbstractContextManager[None]:
     """Lock the copy of a run; the lock may outlast the run.
 
-    A subfolder is locked, because the run's folder itself is locked by `FolderLock`.
+    A subfolder is locked, because a training process holds the lock of the folder itself.
     """
     inside = folder / "checkpoint"
     return flocked(inside) if inside.is_dir() else nullcontext()
@@ -117,9 +117,7 @@ def sync_run(run: RunDirectory, store: Store) -> Synced:
     Raises:
         RequestError: the folder is damaged, a process is writing it, or the store can't be used.
     """
-    with explained(f"{run.path}: can't be locked"), FolderLock(run.path), ExitStack() as end:
-        if run.status.state() == "running":
-            raise RequestError(f"{run.path}: running: its own process copies it to MLflow.")
+    with explained(f"{run.path}: can't be locked"), hold(run.path), ExitStack() as end:
         folder_copy = FolderCopy(store, run.path)
         end.callback(folder_copy.close)
         snapshot, copy, added = folder_copy.update()

@@ -23,7 +23,6 @@ from attnlab.records.mlflow.description import (
 )
 from attnlab.records.mlflow.settings import own_uri
 from attnlab.records.run_directory import REPORT, RunDirectory
-from attnlab.records.status import actual_state
 
 _STATUSES = {"running": "RUNNING", "completed": "FINISHED", "failed": "FAILED", "killed": "KILLED"}
 # The longest name and value of a parameter in MLflow.
@@ -86,7 +85,7 @@ def run_snapshot(run: RunDirectory, state: str | None = None) -> Snapshot:
     """
     status, config = run.status.read(), run.read_config()
     try:
-        return _run_snapshot(run, status, config, state or actual_state(status))
+        return _run_snapshot(run, status, config, state or status["state"])
     except (KeyError, TypeError, AttributeError) as error:
         raise RequestError(f"{run.path}: a file of it is damaged: {error!r}.") from error
 
