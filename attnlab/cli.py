@@ -174,13 +174,11 @@ def _set_verbosity(arguments: list[str], others: list[str]) -> list[str]:
 
 
 def _unknown_verb(arguments: list[str], verbs: list[str]) -> str:
-    from attnlab.config.hints import command_hint, verb_hint
     from attnlab.config.rules import did_you_mean
 
-    if meant := verb_hint(arguments) or command_hint(arguments):
-        return meant
     word, hint = arguments[0], did_you_mean(arguments[0], verbs)
-    return f"{word}: there is no such command.{hint} Valid: {', '.join(sorted(verbs))}."
+    valid = ", ".join(sorted(verbs))
+    return f"{word}: there is no such command.{hint} Valid: {valid}. Settings are KEY=VALUE."
 
 
 def _verb(verb: str, arguments: list[str]) -> int:
@@ -248,19 +246,16 @@ def train(arguments: list[str], job: Callable[[DictConfig], int] | None = None) 
         if not (hydras or isinstance(error, ValueError)):
             raise
         if isinstance(error, RequestError):
-            _raise_hinted(error, arguments)
-        raise hinted(RequestError(config.explain(error, arguments)), arguments) from error
+            raise
+        raise RequestError(config.explain(error, arguments)) from error
     finally:
         sys.argv = before
     if raised:
-        raise hinted(raised[0], arguments)
+        raise raised[0]
     if _MULTIRUN & set(arguments) or "hydra.mode=MULTIRUN" in arguments:
         from attnlab.sweeps.plugin import raise_error
 
-        try:
-            raise_error()
-        except RequestError as error:
-            _raise_hinted(error, arguments)
+        raise_error()
     return max(codes, default=DONE)
 
 
@@ -289,19 +284,6 @@ def _shown_without_rules(words: list[str], compose: Callable[[], Any]) -> None:
     print(without_rules(shown.getvalue()), end="")
 
 
-def hinted(error: Exception, arguments: list[str]) -> Exception:
-    """Replace the error of a run or sweep by a hint how to write the command, if there is one."""
-    from attnlab.config.hints import command_hint
-
-    hint = command_hint(arguments) if isinstance(error, RequestError) else None
-    return RequestError(hint) if hint else error
-
-
-def _raise_hinted(error: RequestError, arguments: list[str]) -> NoReturn:
-    shown = hinted(error, arguments)
-    raise shown from (error.__cause__ if shown is error else error)
-
-
 @spent()
 def _job(cfg: DictConfig, arguments: list[str]) -> int:
     """Run one composed configuration."""
@@ -313,7 +295,7 @@ def _job(cfg: DictConfig, arguments: list[str]) -> int:
 
         runner.run(checked)
     except Exception as error:
-        return _report(hinted(error, arguments), arguments)
+        return _report(error, arguments)
     return DONE
 
 

@@ -73,7 +73,7 @@ def test_help_has_topics(capsys, topic, line):
         ),
         (
             ("task=masked_words", "model=rnn"),
-            "model=rnn: there is none for tasks of masked words. Valid: transformer.",
+            "model=rnn: tasks of masked_words have transformer.",
         ),
     ],
 )

@@ -67,7 +67,7 @@ def train(words: list[str], lists: list[str], as_sweep: str) -> Path:
 def _refuse_lists(words: list[str], lists: list[str], as_sweep: str) -> None:
     """Raise `RequestError` if a setting that takes one value is a list."""
     from attnlab.config.composing import known_rules
-    from attnlab.config.hints import GROUPS
+    from attnlab.config.sections import GROUPS
 
     rules = known_rules(words) if lists else {}
     for key in lists:

@@ -6,7 +6,6 @@ Apart from `cli` and `sweeps`, only this room uses Hydra and OmegaConf.
 from __future__ import annotations
 
 import re
-import shlex
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, NamedTuple, cast
@@ -14,8 +13,6 @@ from typing import Any, NamedTuple, cast
 import yaml
 from hydra.core.config_store import ConfigStore
 from hydra.errors import (
-    ConfigCompositionException,
-    HydraException,
     MissingConfigException,
     OverrideParseException,
 )
@@ -31,8 +28,9 @@ from attnlab.config.parsing import (
     parse_section,
     without_auto,
 )
-from attnlab.config.rules import Rule, did_you_mean, read_rule
+from attnlab.config.rules import Rule, did_you_mean, read_rule, similar_key
 from attnlab.config.sections import (
+    GROUPS,
     OPTION_GROUPS,
     SECTIONS,
     SEED_RULE,
@@ -60,8 +58,7 @@ _OF_AN_EXTRA = {"submitit_slurm": "slurm", "submitit_local": "slurm", "ray": "ra
 # Groups of a command that aren't part of a run's configuration.
 _OTHER_GROUPS = ("experiment", "search", "sweep")
 _NO_SETTINGS = ("rules", "defaults", "_target_")
-# Starts of values that are a list, a mapping or one of Hydra's functions.
-_NO_TEXT = ("[", "{", "range(", "glob(", "choice(")
+_QUOTES = "A text with spaces, umlauts or signs needs quotes: 'KEY=\"VALUE\"'."
 _ALL_SECTIONS = {**SECTIONS, "sweep": SweepConfig, "search": SearchConfig}
 
 
@@ -212,27 +209,26 @@ def _main_file() -> dict[str, Any]:
 
 
 def explain(error: Exception, overrides: Iterable[str] = ()) -> str:
-    """Return an error of Hydra or OmegaConf as one sentence with the key and a remedy."""
-    text = str(error)
-    overrides = list(overrides)
+    """Return an error of Hydra or OmegaConf as one sentence: the key, expected, given.
+
+    Other errors keep Hydra's own words.
+    """
+    text, overrides = str(error), list(overrides)
     if isinstance(error, MissingConfigException):
         return _explain_missing_option(error)
-    if found := re.search(r"Could not override '([^']+)'", text):
-        return _explain_unknown_key(found.group(1), overrides)
-    if isinstance(error, OverrideParseException):
-        return _explain_unreadable(str(error.override), text.splitlines()[0], overrides)
-    if found := re.search(r"Ambiguous value for argument '(.+)'$", text.splitlines()[0]):
-        key, _, value = found[1].partition("=")
-        hint = f" {_typed_as_text(found[1])}" if re.search("[^0-9.,eE+-]", value) else ""
-        return f"{key}={value}: expected one value, several with -m.{hint}"
-    if "Config group override must be" in text:
-        return _explain_group_value(overrides)
+    if match := re.search(r"Could not override '([^']+)'", text):
+        return _explain_unknown_key(match.group(1), overrides)
     cause = error if isinstance(error, ValidationError) else error.__cause__
     if isinstance(cause, ValidationError):
         return _explain_type(cause, overrides)
-    if isinstance(error, (ConfigCompositionException, HydraException, OmegaConfBaseException)):
-        return " ".join(line.strip() for line in text.splitlines() if line.strip())
-    return text
+    if isinstance(error, OverrideParseException):
+        return f"{error.override}: expected KEY=VALUE. {_QUOTES}"
+    if "Ambiguous value for argument" in text:
+        return f"{text.splitlines()[0]}: expected one value, several with -m. {_QUOTES}"
+    for key, _, name in (word.lstrip("+").partition("=") for word in overrides):
+        if key in GROUPS and "Config group override must be" in text:
+            return f"{key}: expected one of {', '.join(options(key))}, got {name}."
+    return " ".join(line.strip() for line in text.splitlines() if line.strip())
 
 
 def _explain_missing_option(error: MissingConfigException) -> str:
@@ -241,87 +237,43 @@ def _explain_missing_option(error: MissingConfigException) -> str:
     valid = [option for option in error.options or [] if option]
     if not group or not valid:
         return f"There is no configuration file {missing!r}."
-    if group == "model/settings":
-        kind, _, model = name.rpartition("_")
-        known = [each.removeprefix(f"{kind}_") for each in valid if each.startswith(f"{kind}_")]
-        kind = kind.replace("_", " ")
-        return f"model={model}: there is none for tasks of {kind}. Valid: {', '.join(known)}."
+    if group == "model/settings":  # a file per kind and model, such as `language_rnn`
+        kind, _, name = name.rpartition("_")
+        valid = [each.removeprefix(f"{kind}_") for each in valid if each.startswith(f"{kind}_")]
+        return f"model={name}: tasks of {kind} have {', '.join(valid)}."
     hint = did_you_mean(name, valid)
     if name in _OF_AN_EXTRA:
         hint = f" It comes with pip install 'attnlab[{_OF_AN_EXTRA[name]}]'."
-    own = f" {how_found()}" if group in (*OPTION_GROUPS, *_OTHER_GROUPS, "data") else ""
+    own = f" {how_found()}" if group in GROUPS else ""
     return f"{group}={name}: there is no such option.{hint} Valid: {', '.join(valid)}.{own}"
 
 
 def _explain_unknown_key(key: str, overrides: list[str]) -> str:
-    group = key.split("@")[0]
-    known = known_keys(overrides)
-    top = sorted({path.split(".")[0] for path in known} | {"experiment", "search"})
-    if group == "data" and "." not in key:
+    key, known = key.split("@")[0], known_keys(overrides)
+    if key == "data":
         tasks = ",".join(task for task in options("task") if "data" in _options_of("task", task))
         return f"data: goes with task={tasks}; the other tasks bring their own data."
-    if "." not in key:
-        full = " or ".join(path for path in known if path.rpartition(".")[2] == key)
-        hint = f" Did you mean {full}?" if full else did_you_mean(group, top)
-        return f"{key}: there is no such key.{hint} Valid: {', '.join(top)}."
     section, _, name = key.rpartition(".")
-    owners = [each for each in options(section) if _has_rule(section, each, name)]
-    if owners and section != "model":
-        hint = f" It is a setting of {section}={','.join(owners)}."
-    else:
-        hint = did_you_mean(key, known)
+    files = (
+        {}
+        if section == "model"
+        else {each: option_content(section, each) for each in options(section)}
+    )
+    owners = [each for each, content in files.items() if name in (content or {}).get("rules", {})]
+    hint = f" It is a setting of {section}={','.join(owners)}." if owners else ""
     siblings = sorted(p.rpartition(".")[2] for p in known if p.rpartition(".")[0] == section)
-    valid = f" {section} has: {', '.join(siblings)}." if siblings else ""
+    valid = f" {section} has: {', '.join(siblings)}." if section and siblings else ""
+    hint = hint or similar_key(key, known if section else [*known, *GROUPS])
     return f"{key}: there is no such key.{hint}{valid}"
 
 
-def _has_rule(group: str, option: str, name: str) -> bool:
-    return name in (option_content(group, option) or {}).get("rules", {})
-
-
-def _explain_unreadable(override: str, reason: str, overrides: list[str]) -> str:
-    """Explain a word that Hydra can't parse; mostly it is a text that needs quotes."""
-    before = overrides[: overrides.index(override)] if override in overrides else []
-    if "=" not in override and before and "." in before[-1].partition("=")[0]:
-        return f"{override}: expected KEY=VALUE. {_typed_as_text(f'{before[-1]} {override}')}"
-    if "=" not in override or override.partition("=")[2].startswith(_NO_TEXT):
-        return f"{override}: Hydra can't read it as KEY=VALUE: {reason}."
-    return f"{override}: the value needs quotes. {_typed_as_text(override)}"
-
-
-def _typed_as_text(override: str) -> str:
-    """Return advice how to quote a value in a shell so that Hydra reads it as text."""
-    key, _, value = override.partition("=")
-    escaped = value.replace('"', '\\"')
-    return "Quote a text with spaces, umlauts or signs: " + shlex.quote(f'{key}="{escaped}"')
-
-
-def _explain_group_value(overrides: list[str]) -> str:
-    for override in overrides:
-        group, _, name = override.lstrip("+").partition("=")
-        if group in (*OPTION_GROUPS, "data", "experiment", "search") and name not in options(group):
-            return f"{group}: expected one of {', '.join(options(group))}, got {name}."
-    wrong = next((word for word in overrides if word.startswith("=")), "an override")
-    return f"{wrong}: expected KEY=VALUE."
-
-
 def _explain_type(error: ValidationError, overrides: list[str]) -> str:
-    found = re.search(r"full_key: (\S+)", str(error))
-    key = found.group(1) if found else "the configuration"
+    match = re.search(r"full_key: (\S+)", str(error))
+    key = match.group(1) if match else "the configuration"
     value = next((o.partition("=")[2] for o in overrides if o.lstrip("+").startswith(key)), None)
-    section, _, name = key.partition(".")
-    fields = getattr(_ALL_SECTIONS.get(section), "__dataclass_fields__", {})
-    if name in fields:
-        expected = fields[name].metadata["rule"].expected()
-    elif key == "seed":
-        expected = "a whole number at least 0"
-    elif key in _ALL_SECTIONS:
-        expected = f"one of its keys ({', '.join(f'{key}.{k}' for k in fields)})"
-    elif key in OPTION_GROUPS:
-        expected = f"the name of an option ({', '.join(options(key))})"
-    else:
-        return f"{key}: {str(error).splitlines()[0]}"
-    return f"{key}: expected {expected}, got {value}."
+    if rule := known_rules(()).get(key):
+        return f"{key}: expected {rule.expected()}, got {value}."
+    return f"{key}: {str(error).splitlines()[0]}"
 
 
 def known_keys(overrides: Iterable[str]) -> list[str]:

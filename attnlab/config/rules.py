@@ -182,6 +182,37 @@ def did_you_mean(word: str, candidates: list[str], prefix: str = "") -> str:
     return f" Did you mean {prefix}{found}?" if found else ""
 
 
+# Settings by their names in Keras, PyTorch, Transformers and libraries of forecasts.
+_ALIASES = {
+    "lr": "optimizer.learning_rate",
+    "num_epochs": "trainer.epochs",
+    "max_epochs": "trainer.epochs",
+    "early_stopping": "trainer.patience",
+    "random_state": "seed",
+    "hidden_size": "model.units",
+    "d_model": "model.units",
+    "num_layers": "model.layers",
+    "num_heads": "attention.heads",
+    "nhead": "attention.heads",
+    "lookback": "task.history",
+    "pred_len": "task.horizon",
+    "csv": "task.path",
+    "dataset": "data",
+    "output_dir": "paths.runs",
+}
+
+
+def similar_key(word: str, keys: Sequence[str]) -> str:
+    """Return ` Did you mean KEY?` for a wrong key: by its last part, by an alias, or by spelling.
+
+    Empty if there is no such key.
+    """
+    leaf = word.rpartition(".")[2]
+    known = [key for key in keys if key.rpartition(".")[2] == leaf]
+    known = known or [key for key in (_ALIASES.get(leaf),) if key]
+    return f" Did you mean {' or '.join(known)}?" if known else did_you_mean(word, list(keys))
+
+
 def nearest(word: str, candidates: Sequence[str]) -> str | None:
     """Return the candidate most similar to a word, ignoring case; None if none is similar."""
     import difflib

@@ -22,6 +22,7 @@ from attnlab.errors import RequestError
 
 Section = TypeVar("Section")
 OPTION_GROUPS = ("task", "attention", "model", "optimizer", "schedule")
+GROUPS = (*OPTION_GROUPS, "data", "experiment", "search")  # all that choose a file of conf
 
 
 def ruled(default: Any, help: str | None = None, **rule: Any) -> Any:

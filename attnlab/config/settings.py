@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from attnlab.config import glossary
 from attnlab.config.options import option_content, option_description, options
 from attnlab.config.parsing import read_value
-from attnlab.config.rules import check_rule, did_you_mean, lookup, read_rule
+from attnlab.config.rules import check_rule, lookup, read_rule, similar_key
 from attnlab.config.sections import OPTION_GROUPS, SECTIONS, SEED_RULE, SearchConfig, SweepConfig
 from attnlab.errors import RequestError
 
@@ -117,14 +117,7 @@ def explained(word: str) -> list[str]:
     meaning = glossary.explained(word)
     if not (found or meaning or option):
         keys = list(dict.fromkeys(setting.key for setting in known))
-        leaves = [key for key in keys if key.rpartition(".")[2].startswith(word)]
-        from attnlab.config.hints import other_name
-
-        if name := other_name(word):
-            return explained(name)
-        hint = did_you_mean(word, [*keys, *GROUPS, *glossary.terms()])
-        if leaves and not hint:
-            hint = f" Did you mean {leaves[0]}?"
+        hint = similar_key(word, [*keys, *GROUPS, *glossary.terms()])
         raise RequestError(
             f"{word}: there is no such setting, metric or column.{hint} attnlab explain lists all "
             "settings."

@@ -76,7 +76,10 @@ def test_without_a_word_all_keys_are_listed(capsys):
 
 @pytest.mark.parametrize(
     ("word", "said"),
-    [("attention.windw", "Did you mean attention.window?"), ("wind", "Did you mean task.windows")],
+    [
+        ("attention.windw", "Did you mean attention.window?"),
+        ("lookback", "Did you mean task.history"),
+    ],
 )
 def test_an_unknown_setting_is_answered_with_the_nearest(word, said):
     with pytest.raises(RequestError, match=f"{word}: there is no such setting.*{said}"):
