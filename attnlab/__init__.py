@@ -29,7 +29,7 @@ class _Function:
         self._name = name
 
     def __get__(self, package: Any, owner: type | None = None) -> Any:
-        function = getattr(importlib.import_module("attnlab.api.functions"), self._name)
+        function = getattr(importlib.import_module("attnlab.api"), self._name)
         if subpackage := sys.modules.get(f"{__name__}.{self._name}"):
             function.__dict__ = vars(subpackage)
         return function

@@ -24,10 +24,17 @@ class PlainConsole(Console):
         self.quiet = True
 
 
+def is_notebook() -> bool:
+    """Return whether this process is the kernel of a notebook."""
+    return Console().is_jupyter
+
+
 def plain_console(file: Any = None, width: int = WIDTH) -> Console:
     """Return a console for a file, by default standard output; `width` if it isn't a terminal."""
     # Names and paths contain no markup: [b] is printed unchanged.
-    console = PlainConsole(file=file or sys.stdout, highlight=False, markup=False, emoji=False)
+    console = PlainConsole(
+        file=file or sys.stdout, highlight=False, markup=False, emoji=False, force_jupyter=False
+    )
     if not console.is_terminal:
         console.width = max(console.width, width)
     return console

@@ -45,7 +45,7 @@ BELOW = {
     "__main__": {"cli"},
     "api": {
         *("cli", "commands", "compare", "config", "records", "run", "sweeps", "tasks.kinds"),
-        "views",
+        *("terminal", "views"),
     },
     "cli": {"commands", "config", "records", "run", "sweeps", "text"},
     "commands": {
@@ -263,7 +263,7 @@ def test_no_room_is_overcrowded():
     folders = {path.parent for path in FILES.values()} - a_file_each
     crowds = {str(folder): len(list(folder.glob("*.py"))) for folder in folders}
     assert max(crowds.values()) <= 18, crowds
-    assert len(list(PACKAGE.glob("*.py"))) <= 6
+    assert len(list(PACKAGE.glob("*.py"))) <= 7
 
 
 def test_the_pure_functions_of_attention_dont_import_layers(graph):

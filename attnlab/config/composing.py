@@ -6,20 +6,31 @@ Apart from `cli` and `sweeps`, only this room uses Hydra and OmegaConf.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any, NamedTuple, cast
 
+import hydra
 import yaml
+from hydra import initialize_config_dir
 from hydra.core.config_store import ConfigStore
 from hydra.errors import (
+    HydraException,
     MissingConfigException,
     OverrideParseException,
 )
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException, ValidationError
 
-from attnlab.config.options import conf_folder, how_found, option_content, options, read_yaml
+from attnlab.config.arguments import quoted, refuse_class
+from attnlab.config.options import (
+    conf_folder,
+    how_found,
+    option_content,
+    options,
+    own_folders,
+    read_yaml,
+)
 from attnlab.config.parsing import (
     PLAIN,
     kind_of_task,
@@ -90,6 +101,24 @@ def register_schema() -> None:
 def _variable(name: str, otherwise: str) -> str:
     """Return an environment variable, or `otherwise` if it is unset or empty."""
     return variable(name) or otherwise
+
+
+def compose(overrides: Sequence[str]) -> DictConfig:
+    """Return the configuration that overrides make, not yet checked.
+
+    Raises:
+        RequestError: an override fits no key, option or value.
+    """
+    for override in overrides:
+        refuse_class(override)
+    register_schema()
+    folders = ",".join(quoted(f"file://{each}") for each in own_folders() if each.is_dir())
+    words = [*HYDRA_SETTINGS, f"hydra.searchpath=[{folders}]", *overrides]
+    try:
+        with initialize_config_dir(str(conf_folder()), version_base="1.3"):
+            return hydra.compose("config", words)
+    except (HydraException, OmegaConfBaseException, ValueError) as error:
+        raise RequestError(explain(error, overrides)) from error
 
 
 def from_hydra(cfg: DictConfig) -> RunConfig:

@@ -33,6 +33,21 @@ def listen_for_interrupts() -> None:
         signal.signal(signal.SIGINT, _interrupt)
 
 
+@contextmanager
+def interrupts() -> Iterator[None]:
+    """Listen for interrupts in the body; afterwards the caller's signal handlers are back."""
+    if threading.current_thread() is not threading.main_thread():  # it gets no signals
+        yield
+        return
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    listen_for_interrupts()
+    try:
+        yield
+    finally:
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+
+
 def check_for_interrupt() -> None:
     """Raise `KeyboardInterrupt` if Ctrl-C or SIGTERM has come."""
     if _asked.is_set():

@@ -29,11 +29,12 @@ def resume(
     changes: Mapping[str, str] | None = None,
     *,
     sweep: SweepMember | None = None,
+    finish: bool = True,
 ) -> Path:
     """Continue a run, to the same bits as an uninterrupted run; returns its folder.
 
-    A completed run doesn't change, unless `changes` set a larger `trainer.epochs`. Nothing is
-    printed for a run of a sweep.
+    A completed run doesn't change, unless `changes` set a larger `trainer.epochs`. `finish` is that
+    of `runner.run`; nothing is printed for a run of a sweep.
 
     Raises:
         RunBusy: another process writes the run.
@@ -66,7 +67,7 @@ def resume(
             trained = folder.status.read().get("epoch", 0)
             way_out = f"attnlab resume {folder.word} trainer.epochs={trained}"
             raise RunFailed(f"{error} {way_out} restores the result it had before.") from error
-    if sweep is None:
+    if finish and sweep is None:
         console.print_result(metrics, folder.path)
         finish_run(folder)
     require_stored(folder)

@@ -38,8 +38,8 @@ log = logging.getLogger("attnlab")
 def run(config: RunConfig, finish: bool = True) -> Path:
     """Train, evaluate and report one run; returns its folder.
 
-    With `finish` its figures and its copy in MLflow are complete when this returns. Without,
-    they are complete after `wait_for_finishes`.
+    With `finish` its result is printed, and its figures and its copy in MLflow are complete when
+    this returns. Without, they are complete after `wait_for_finishes`.
 
     Raises:
         RequestError: the settings don't fit the data, or the runs folder can't be written; nothing
@@ -53,8 +53,8 @@ def run(config: RunConfig, finish: bool = True) -> Path:
         folder = new_folder(config)
         with hold(folder.path):
             metrics = execute_session(Session(config, task, data, folder, started, shown))
-    console.print_result(metrics, folder.path)
     if finish:
+        console.print_result(metrics, folder.path)
         finish_run(folder)
     require_stored(folder)
     return folder.path

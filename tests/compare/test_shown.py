@@ -6,9 +6,8 @@ import pytest
 from compared_runs import BETTER, NONE, SAME, compared, write_group
 from matplotlib.figure import Figure
 
-from attnlab.api import work
+import attnlab
 from attnlab.compare import shown
-from attnlab.compare.selection import Filters
 from attnlab.views.png.figure import draw
 
 
@@ -94,8 +93,7 @@ def test_no_text_covers_another_also_on_logarithmic_axes(tmp_path, legible_texts
 def test_settings_are_not_drawn_as_formulas(tmp_path):
     for cell in ("cost_$ per_$", "gru"):
         write_group(tmp_path, "none", NONE[:2], config={"model.cell": cell})
-    made = work.compare(Filters(), str(tmp_path), {"by": "model.cell"})
-    assert made["png"][1:4] == b"PNG"
+    assert attnlab.compare("model.cell", runs_folder=tmp_path).figure.png[1:4] == b"PNG"
 
 
 def test_a_sequential_figure_is_labelled_and_shows_the_margin(three_groups):

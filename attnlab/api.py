@@ -1,0 +1,372 @@
+"""The functions of `import attnlab`, which work in the caller's process.
+
+A run sets the random seed of Python, NumPy and Keras, clears Keras's session and makes TensorFlow
+deterministic, as in `attnlab` itself. Its figures, and its copy in MLflow, are made by other
+processes.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import shlex
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext, redirect_stderr
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from attnlab.commands.compare import compared
+from attnlab.commands.finding import ANY, WITH_WEIGHTS, find
+from attnlab.commands.options import listed_runs
+from attnlab.commands.runs.table import row
+from attnlab.compare.selection import Filters
+from attnlab.config.arguments import key_of, quoted, without_config_dirs
+from attnlab.config.parsing import yaml_text
+from attnlab.errors import RequestError
+from attnlab.records.environment import TYPED
+from attnlab.records.run_directory import RunDirectory
+from attnlab.records.status import shown_state
+from attnlab.run.command import interrupts
+from attnlab.tasks.kinds import known_kind
+from attnlab.terminal import is_notebook
+
+if TYPE_CHECKING:
+    import keras
+    import pandas as pd
+
+    from attnlab.compare.comparison import Comparisons
+
+_FILTERS = ("task", "attention", "where", "state", "failed", "sweep", "since")
+Names = str | Iterable[str]
+Folder = str | Path | None
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A PNG figure, which notebooks display."""
+
+    png: bytes = field(repr=False)
+
+    def _repr_png_(self) -> bytes:
+        return self.png
+
+
+class Result:
+    """A run: the content of its folder (docs/reference/run-folder.md), its model and predictions.
+
+    Results that an unfinished run doesn't have raise `RequestError`.
+    """
+
+    def __init__(self, folder: str | Path) -> None:
+        self._run = RunDirectory(Path(folder))
+        self.folder = self._run.path
+
+    def __repr__(self) -> str:
+        from attnlab.run.console import print_result
+
+        state = shown_state(self._run.status.read())
+        if state != "completed":
+            return f"{self._run.name}: {state}"
+        text = io.StringIO()
+        print_result(self.metrics, self.folder, text)
+        return text.getvalue().rstrip()
+
+    @property
+    def config(self) -> dict[str, Any]:
+        """The whole configuration, nested by its groups."""
+        return self._run.read_config()
+
+    @property
+    def metrics(self) -> dict[str, Any]:
+        """Test metrics, baselines, skill, and more."""
+        return self._run.read_metrics()
+
+    @property
+    def history(self) -> pd.DataFrame:
+        """A row per epoch."""
+        return _frame(self._run.history.read()).set_index("epoch")
+
+    @property
+    def predictions(self) -> pd.DataFrame:
+        """A row per test item, for forecasts per step."""
+        kind = known_kind(self._run.read_task())
+        return _frame(self._run.read_predictions(kind.scoring.text_columns if kind else ()))
+
+    @property
+    def figures(self) -> dict[str, Picture]:
+        """The run's figures by name, such as `loss`; waits until they are drawn."""
+        from attnlab.run.runner import wait_for_finishes
+
+        wait_for_finishes()
+        return {path.stem: Picture(path.read_bytes()) for path in self._run.plots.glob("*.png")}
+
+    @property
+    def model(self) -> keras.Model:
+        """The Keras model with the weights of the best epoch."""
+        from attnlab.run.loading import TrainedRun
+
+        return TrainedRun.load(self._run).model
+
+    def predict(self, inputs: Any = None, *, epoch: int | str = "best", **settings: Any) -> Any:
+        """Return predictions: forecasts (N, steps) or (steps,), for other kinds a list.
+
+        Args:
+            inputs: histories (N, S) in natural units, one (S,), or None for the end of the run's
+                series; of other kinds a list of texts, of pairs of question and text, or of images.
+            epoch: which weights to use: a number, `best`, `last`, or `average` of the last epochs.
+            **settings: `steps` to forecast, or the `beam` of a translation.
+        """
+        from attnlab.run.loading import TrainedRun
+
+        trained = TrainedRun.load(self._run, str(epoch))
+        kind = trained.task.kind.predictions
+        for name in settings.keys() - {*kind.settings}:
+            names = ", ".join(kind.settings)
+            raise RequestError(f"{name}: expected of a {kind.item} {names} alone.")
+        values = trained.task.serve(trained.model, inputs, **settings)
+        return values.tolist() if values.dtype == object else values
+
+    def resume(self, *, epochs: int | None = None) -> Result:
+        """Continue an interrupted run, or train a finished run up to `epochs` in total.
+
+        Raises:
+            RequestError: the run can't continue.
+            RunFailed: the run failed.
+            KeyboardInterrupt: interrupted; the same call continues the run.
+        """
+        from attnlab.run.resume import resume
+
+        changes = {} if epochs is None else {"trainer.epochs": str(epochs)}
+        with _working(["resume", str(self.folder), *(f"{k}={v}" for k, v in changes.items())]):
+            return Result(resume(RunDirectory.open(self.folder), changes, finish=False))
+
+
+class Comparison:
+    """Groups of runs compared with a reference group, as `attnlab compare` prints them.
+
+    `groups` has a row per group, `differences` a row per group except the reference, `warnings` has
+    reasons for doubt, and `figure` is a plot.
+    """
+
+    def __init__(self, comparisons: Comparisons) -> None:
+        from attnlab.compare import formats
+
+        self._comparisons, self._formats = comparisons, formats
+        by_task = [warning for each in comparisons.tasks for warning in each.warnings]
+        self.warnings: list[str] = [*by_task, *comparisons.left_out]
+        table = _frame(formats.numbers(comparisons))
+        self.groups = table.loc[:, :"seconds_per_epoch"]  # type: ignore[misc]
+        keys = table.columns[: table.columns.get_loc("n")]
+        judged = table.set_index([*keys]).loc[:, "reference":]  # type: ignore[misc]
+        self.differences = judged[judged["verdict"].notna()].reset_index()
+
+    def __repr__(self) -> str:
+        text = io.StringIO()
+        self._formats.print_comparisons(self._comparisons, text)
+        return text.getvalue().rstrip()
+
+    def _repr_markdown_(self) -> str:
+        return self._formats.markdown(self._comparisons)
+
+    @cached_property
+    def figure(self) -> Picture:
+        """Learning curves, means with intervals, and differences to the reference."""
+        from attnlab.compare.shown import comparison_figure
+        from attnlab.views.png.figure import draw
+
+        png = io.BytesIO()
+        draw(comparison_figure(self._comparisons)).savefig(png, format="png")
+        return Picture(png.getvalue())
+
+
+def run(*words: str, **settings: Any) -> Result:
+    """Train, evaluate and record one run.
+
+    Args:
+        *words: as on the command line, `"task=fib"`, `"trainer.epochs=3"`, `"--config-dir=mine"`.
+        **settings: the same as keyword arguments: `seed=1`, `trainer={"epochs": 3}`.
+
+    Returns:
+        The run: its metrics, history, predictions, figures and model, and `predict`.
+
+    Raises:
+        RequestError: a setting is wrong, or doesn't fit the data.
+        RunFailed: the run failed.
+        KeyboardInterrupt: interrupted; `attnlab.load().resume()` continues the run.
+
+    Examples:
+        >>> result = attnlab.run(task="sunspots", attention="bahdanau", trainer={"epochs": 30})
+        >>> result.metrics["test"]["rmse"], result.predict(steps=12)
+    """
+    from attnlab.config.composing import compose, from_hydra
+    from attnlab.run import runner
+
+    typed = _words(words, settings)
+    overrides = without_config_dirs(typed)
+    for word in overrides:
+        if word.startswith("-") or key_of(word).partition(".")[0] in ("sweep", "search"):
+            raise RequestError(
+                f"{word}: expected settings of one run; attnlab.sweep makes several runs, and only "
+                "the command line has flags."
+            )
+    with _working(typed):
+        return Result(runner.run(from_hydra(compose(overrides)), finish=False))
+
+
+def sweep(*words: str, **settings: Any) -> pd.DataFrame:
+    """Make a run for each combination of values, or search; completed runs are not repeated.
+
+    Args:
+        *words: as after `attnlab -m`: `"attention=none,bahdanau"`, `"search=learning_rate"`.
+        **settings: the same as keyword arguments; a list or a range has the values to try.
+
+    Returns:
+        A row for each run of the sweep, as `attnlab.runs` returns them.
+
+    Raises:
+        RequestError: a setting is wrong, or doesn't fit the data.
+        SweepFailed: runs failed.
+        KeyboardInterrupt: interrupted; the same call continues the sweep.
+
+    Examples:
+        >>> attnlab.sweep(task="sunspots", attention=["none", "bahdanau"], seed=range(5))
+    """
+    from attnlab import cli
+    from attnlab.sweeps.plugin import AttnlabSweeper
+
+    typed = ["-m", *_words(words, settings, swept=True)]
+    with _working(typed):
+        cli.train(typed)
+    folder = AttnlabSweeper.folder
+    assert folder  # of a sweep that raised no error
+    return runs(sweep=folder.name, runs_folder=folder.parents[1])
+
+
+def load(run: str | Path = "latest", *, runs_folder: Folder = None) -> Result:
+    """Find a run that was made before.
+
+    Args:
+        run: its folder, its MLflow id or the first characters of that, or `latest`: the newest run
+            with saved weights.
+        runs_folder: the folder of all runs; None: `$ATTNLAB_RUNS`, else `./runs`.
+
+    Returns:
+        The run: its metrics, history, predictions, figures and model, and `predict`.
+
+    Raises:
+        RequestError: there is no such run.
+
+    Examples:
+        >>> attnlab.load("latest").predict(steps=12)
+    """
+    return Result(find(os.fspath(run), runs_folder, WITH_WEIGHTS, ANY).path)
+
+
+def runs(*, runs_folder: Folder = None, **filters: Any) -> pd.DataFrame:
+    """List the runs of a folder, the oldest first.
+
+    Args:
+        runs_folder: the folder of all runs; None: `$ATTNLAB_RUNS`, else `./runs`.
+        **filters: `task`, `attention` and `state`, each a name or several; `where`, settings such
+            as `{"model.units": 64}`; `failed`; `sweep`, its name; `since`, as `"2d"` or a date.
+
+    Returns:
+        A row for each run: state, task, attention, seed, epoch, results, folder.
+
+    Raises:
+        RequestError: a filter is invalid.
+
+    Examples:
+        >>> attnlab.runs(task="sunspots", state="completed", since="1d")
+    """
+    return _frame(map(row, _filters(**filters).apply(listed_runs(_path(runs_folder)))))
+
+
+def compare(by: Names = "attention", *, runs_folder: Folder = None, **choices: Any) -> Comparison:
+    """Compare groups of runs with a reference, seed by seed.
+
+    Args:
+        by: settings whose values make the groups.
+        runs_folder: the folder of all runs; None: `$ATTNLAB_RUNS`, else `./runs`.
+        **choices: the filters of `attnlab.runs`, and options of `attnlab compare`: `within`,
+            `metric`, `reference`, `geometric`, `bootstrap`, `sequential`, and `everything` for all
+            runs. Without filters, the runs of the newest sweep, or of the newest run's task.
+
+    Returns:
+        The comparison: tables `groups` and `differences`, `warnings`, and a `figure`.
+
+    Raises:
+        RequestError: no runs match, or an argument is invalid.
+
+    Examples:
+        >>> attnlab.compare(by="attention", task="sunspots").differences
+    """
+    filters = {name: choices.pop(name) for name in _FILTERS if name in choices}
+    for name, value in (("by", by), ("within", choices.get("within", ()))):
+        choices[name] = ",".join(_names(value)) or None
+    return Comparison(compared(_filters(**filters), _path(runs_folder), **choices))
+
+
+@contextmanager
+def _working(words: Sequence[str]) -> Iterator[None]:
+    """Let Ctrl-C stop the body's runs resumably, and show their progress in a notebook's cell."""
+    os.environ[TYPED] = shlex.join(["attnlab", *words])
+    with redirect_stderr(sys.stdout) if is_notebook() else nullcontext(), interrupts():
+        yield
+
+
+def _words(words: Iterable[str], settings: Mapping[str, Any], swept: bool = False) -> list[str]:
+    """Return words and settings as words of the command line; if `swept`, lists are alternatives.
+
+    Raises:
+        RequestError: a word isn't a text.
+    """
+    for word in words:
+        if not isinstance(word, str):
+            raise RequestError(f"expected words such as 'task=fib', got {word!r}.")
+    return [*words, *(f"{key}={_text(value, swept)}" for key, value in _leaves(settings))]
+
+
+def _leaves(settings: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    for key, value in settings.items():
+        if isinstance(value, Mapping):
+            yield from _leaves(value, f"{prefix}{key}.")
+        else:
+            yield f"{prefix}{key}", value
+
+
+def _text(value: Any, swept: bool = False) -> str:
+    """Return a value in Hydra's grammar; texts are quoted, except names."""
+    if isinstance(value, list | tuple | range):
+        values = ",".join(map(_text, value))
+        return values if swept else f"[{values}]"
+    if isinstance(value, str | os.PathLike):
+        text = os.fspath(value)
+        return text if text.isidentifier() else quoted(text)
+    return yaml_text(value)
+
+
+def _filters(
+    task: Names = (), attention: Names = (), where: Any = (), state: Names = (), **others: Any
+) -> Filters:
+    if isinstance(where, Mapping):
+        pairs = {k: v if isinstance(v, list | tuple) else [v] for k, v in _leaves(where)}
+        where = [f"{key}={','.join(map(yaml_text, values))}" for key, values in pairs.items()]
+    return Filters(_names(task), _names(attention), _names(where), _names(state), **others)
+
+
+def _names(names: Names) -> tuple[str, ...]:
+    return (names,) if isinstance(names, str) else tuple(names)
+
+
+def _path(folder: Folder) -> str | None:
+    return None if folder is None else os.fspath(folder)
+
+
+def _frame(rows: Any) -> pd.DataFrame:
+    import pandas as pd
+
+    return pd.DataFrame(rows)

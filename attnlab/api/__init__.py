@@ -1,1 +1,0 @@
-"""The Python API of `import attnlab`; a separate process does the work."""
