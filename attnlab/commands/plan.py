@@ -6,15 +6,7 @@ from typing import Any
 
 import click
 
-from attnlab.commands.options import (
-    FORMATS,
-    choice_options,
-    chosen_runs,
-    form_options,
-    keys,
-    runs_option,
-    show,
-)
+from attnlab.commands.options import choice_options, chosen_runs, keys, runs_option
 from attnlab.compare.selection import Filters
 
 
@@ -41,7 +33,6 @@ from attnlab.compare.selection import Filters
     help="Probability of finding a difference that doesn't exist.",
 )
 @choice_options
-@form_options(*FORMATS)
 @runs_option
 def command(
     difference: str,
@@ -50,7 +41,6 @@ def command(
     filters: Filters,
     by: str,
     within: str | None,
-    form: str,
     runs: str | None,
     everything: bool,
     **given: Any,
@@ -63,13 +53,10 @@ def command(
     """
     from attnlab.compare.grouping import Choice
     from attnlab.compare.metrics import Amount
-    from attnlab.compare.planning import formats
-    from attnlab.compare.planning.plan import Goal, plan
+    from attnlab.compare.plan import Goal, plan, print_plans
 
     goal = Goal(Amount.parse("--difference", difference), power, alpha)
-    chosen, listed = chosen_runs(filters, runs, everything)
+    chosen, _ = chosen_runs(filters, runs, everything)
     choice = Choice(keys(by, "--by"), keys(within, "--within"), **given)
-    found = plan(chosen.runs, choice, goal, others=listed)
-    found = found._replace(left_out=[*found.left_out, *chosen.left_out])
-    warnings = (each.groups.warnings for each in found.tasks)
-    show(found, form, formats, formats.print_plans, warnings)
+    plans, left_out = plan(chosen.runs, choice, goal)
+    print_plans(plans, [*left_out, *chosen.left_out], goal)

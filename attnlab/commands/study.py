@@ -27,9 +27,6 @@ if TYPE_CHECKING:
     from attnlab.studies.results import Results
 
 Train = Callable[[list[str]], int]
-# With `--until`: the number of seeds at the first look (with fewer, sequential intervals have no
-# bounds), the divisor for how many seeds each further look adds, and the maximum.
-_FIRST, _SHARE, _MOST = 6, 3, 64
 # Settings that a study sets itself, and what to do instead.
 _OWN = {"paths.runs": "use --runs FOLDER", "sweep.name": "a study names its own sweeps"}
 
@@ -50,23 +47,6 @@ def complete_study(context: click.Context, _: click.Parameter | None, start: str
 @click.option(
     "--quick", is_flag=True, help="Run the short form, which takes minutes; the report says so."
 )
-@click.option(
-    "--until",
-    type=click.Choice(["decided"]),
-    help="Train more seeds until each group is better than, worse than or (within --margin) "
-    "equivalent to the reference, as compare --sequential judges.",
-)
-@click.option(
-    "--most",
-    type=click.IntRange(min=_FIRST),
-    help="With --until: train at most this many seeds.  [default: 64]",
-)
-@click.option(
-    "--margin",
-    metavar="SIZE",
-    help="With --until: the largest difference that doesn't matter, such as 0.5, or 5% of the "
-    "reference's mean.",
-)
 @runs_option
 @click.pass_obj
 def command(
@@ -75,9 +55,6 @@ def command(
     overrides: tuple[str, ...],
     seeds: int | None,
     quick: bool,
-    until: str | None,
-    most: int | None,
-    margin: str | None,
     runs: str | None,
 ) -> int:
     """Run a study and write its report; without NAME, list the studies.
@@ -95,44 +72,13 @@ def command(
         if key_of(word) in _OWN:
             raise RequestError(f"{word}: not with a study: {_OWN[key_of(word)]}.")
     study = studies.read(name, quick)
-    for option, given in (("--seeds", seeds), ("--until", until)):
-        if given and any(key_of(word) == "seed" for word in overrides):
-            raise RequestError(f"{option}: leave out seed=..., or leave out {option}.")
+    if seeds and any(key_of(word) == "seed" for word in overrides):
+        raise RequestError("--seeds: leave out seed=..., or leave out --seeds.")
     study = replace(study, seeds=seeds or study.seeds, added=overrides)
     if any(_is_dry_run(word) for word in overrides):
         _run(study, runs, train)
         return 0
-    if until is None:
-        for option, given in (("--margin", margin), ("--most", most)):
-            if given is not None:
-                raise RequestError(f"{option}: needs --until.")
-        return _end(study, runs, _run(study, runs, train))
-    if study.quick or seeds:
-        given = "--quick" if study.quick else "--seeds"
-        raise RequestError(f"--until: leave out {given}: --until decides how many seeds.")
-    if margin is not None:
-        from attnlab.compare.metrics import Amount
-
-        # Raises before anything is trained; the mean, here 1, doesn't matter.
-        Amount.parse("--margin", margin).at(1.0, study.geometric)
-    study = replace(study, seeds=_FIRST, sequential=True, margin=margin)
-    return _until_decided(study, most or _MOST, runs, train)
-
-
-def _until_decided(study: Study, most: int, runs: str | None, train: Train) -> int:
-    """Add seeds until every group is decided; sequential intervals allow looking each time."""
-    from attnlab.studies.results import results
-
-    while True:
-        if failed := _run(study, runs, train):
-            break
-        undecided = results(study, _entries(study, runs)).undecided
-        if not undecided or study.seeds >= most:
-            break
-        more = min(most, study.seeds + max(1, study.seeds // _SHARE))
-        click.echo(f"undecided after {study.seeds} seeds: {', '.join(undecided)}")
-        study = replace(study, seeds=more)
-    return _end(study, runs, failed)
+    return _end(study, runs, _run(study, runs, train))
 
 
 def _end(study: Study, runs: str | None, failed: SweepFailed | None) -> int:

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from numpy.typing import ArrayLike
 
 from attnlab.compare.grouping import Choice, TaskGroups, choose
-from attnlab.compare.metrics import Amount, Quantity
+from attnlab.compare.metrics import Quantity
 from attnlab.compare.runs import Group
 from attnlab.compare.sequential import Judged, judge, sequential_interval
 from attnlab.compare.statistics import (
@@ -26,7 +26,6 @@ from attnlab.compare.statistics import (
     paired_difference,
     within,
 )
-from attnlab.errors import RequestError
 from attnlab.records.run_directory import ListedRun
 from attnlab.tasks.declaration import ItemTest
 
@@ -44,8 +43,6 @@ class Options(Choice):
     bootstrap: bool | None = None
     # whether intervals and verdicts stay valid however often one looks; see `sequential`
     sequential: bool = False
-    # with `sequential`: differences up to this size are equivalent; see `Amount.parse`
-    margin: str | None = None
 
 
 @dataclass(frozen=True)
@@ -87,8 +84,6 @@ class Comparison:
     reference: str | None  # label of the reference group; None if there is only one group
     baseline: str | None  # the baseline of the skill; None if runs have several or none
     sequential: bool = False  # whether intervals and verdicts stay valid however often one looks
-    # differences (or logarithms of ratios) up to this size are equivalent; None without a margin
-    margin: float | None = None
     notes: list[str] = field(default_factory=list)  # how to read the results
     warnings: list[str] = field(default_factory=list)  # reasons to doubt the results
 
@@ -141,10 +136,6 @@ def compare(entries: Sequence[ListedRun], options: Options | None = None) -> Com
         RequestError: No run is completed, or a key, a metric or the reference is unknown.
     """
     options = options or Options()
-    if options.margin is not None:
-        if not options.sequential:
-            raise RequestError("--margin: needs --sequential.")
-        Amount.parse("--margin", options.margin)
     tasks, left_out = choose(entries, options)
     return Comparisons([_compare_task(each, options) for each in tasks], left_out)
 
@@ -170,7 +161,6 @@ def _compare_task(task: TaskGroups, options: Options) -> Comparison:
         units=task.units,
         geometric=options.geometric,
         sequential=options.sequential,
-        margin=_margin(reference, options) if reference else None,
         results=tuple(sorted(results, key=lambda each: -metric.direction * each.interval.mean)),
         reference=reference.label if reference else None,
         baseline=baselines.pop() if len(baselines) == 1 and metric.is_test else None,
@@ -222,8 +212,7 @@ def _against(
         pairs.append((own, base))
     if options.sequential:
         higher_is_better = metric.direction > 0 if metric.direction else None
-        margin = _margin(reference, options)
-        judged = judge(pairs, margin, higher_is_better, options.geometric)
+        judged = judge(pairs, higher_is_better, options.geometric)
     else:
         judged = _judged_once(pairs, metric.direction, options.geometric)
     tests, notes = item_tests(groups, reference, metric, options.bootstrap)
@@ -242,13 +231,6 @@ def _means(pair: tuple[list[float], list[float]], geometric: bool) -> tuple[floa
     if not own:
         return None
     return mean_interval(own, geometric).mean, mean_interval(base, geometric).mean
-
-
-def _margin(reference: Group, options: Options) -> float | None:
-    if options.margin is None:
-        return None
-    mean = plain.fmean(reference.values.values())
-    return Amount.parse("--margin", options.margin).at(mean, options.geometric)
 
 
 def _judged_once(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from attnlab.compare.comparison import ENOUGH_SEEDS, Comparison
 from attnlab.compare.sequential import ALPHA, first_bounded
-from attnlab.compare.tables import margin_ends, naming, seeds_of, value_format
+from attnlab.compare.tables import naming, seeds_of, value_format
 
 _MOST_SEEDS_NAMED = 5
 
@@ -71,16 +71,12 @@ def _about_shared_seeds(comparison: Comparison) -> list[str]:
 
 
 def _about_looking(comparison: Comparison) -> list[str]:
-    """Explain what sequential intervals promise, and what counts as equivalent."""
+    """Explain what sequential intervals promise."""
     tests = len(comparison.differences)
     if not tests:
         return []
     share = f", at alpha {ALPHA:g} / {tests} for {tests} comparisons" if tests > 1 else ""
-    lines = [
+    return [
         "sequential: intervals, p and verdicts stay valid however often you look, if differences "
         f"are roughly normal{share}; they need {first_bounded(ALPHA / tests)} shared seeds"
     ]
-    if comparison.margin is not None:
-        low, high = margin_ends(comparison)
-        lines.append(f"equivalent: the interval is between {low:.4g} and {high:.4g}")
-    return lines

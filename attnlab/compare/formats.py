@@ -6,11 +6,7 @@ People get the two tables of `tables`; CSV and JSON have all numbers with all di
 from __future__ import annotations
 
 import json
-import math
-from functools import partial
 from typing import Any
-
-from rich.console import Console
 
 from attnlab.compare import text_tables
 from attnlab.compare.comparison import Comparison, Comparisons, GroupResult
@@ -18,77 +14,27 @@ from attnlab.compare.footnotes import footnotes
 from attnlab.compare.tables import (
     differences_table,
     heading,
-    margin_ends,
     results_table,
 )
 from attnlab.compare.text_tables import (
     Section,
-    TextTable,
     print_left_out,
     print_section,
-    rich_table,
-    width,
 )
 from attnlab.terminal import plain_console
 
 # Columns that are dropped on a narrow terminal, in this order.
 _LEFT_OUT_WHEN_NARROW = ("s/epoch", "parameters", "best", "lowest", "skill", "worst", "highest")
-_GAP = 2  # between columns: one space of padding, one of the box
-_NARROWEST_PICTURE, _WIDEST_PICTURE = 11, 31
 
 
 def print_comparisons(found: Comparisons, file: Any = None) -> None:
-    """Print tables, notes and warnings; intervals are also drawn if they fit."""
+    """Print tables, notes and warnings."""
     console = plain_console(file)
     for number, comparison in enumerate(found.tasks):
         if number:
             console.print()
-        extended = partial(_with_pictures, comparison, console)
-        print_section(console, _section(comparison), _LEFT_OUT_WHEN_NARROW, extended)
+        print_section(console, _section(comparison), _LEFT_OUT_WHEN_NARROW)
     print_left_out(console, found.left_out)
-
-
-def _with_pictures(comparison: Comparison, console: Console, table: TextTable) -> TextTable:
-    """Add a column that draws each interval on a common scale, if there is room.
-
-    A line marks no difference.
-    """
-    room = console.width - width(rich_table(table), console) - _GAP
-    if room < _NARROWEST_PICTURE:
-        return table
-    nothing = 1.0 if comparison.geometric else 0.0
-    intervals = [_low_mean_high(each) for each in comparison.differences]
-    ends = [nothing, *(end for interval in intervals if interval for end in interval)]
-    low, high, columns = min(ends), max(ends), min(room, _WIDEST_PICTURE)
-    if low == high:
-        return table
-    unicode = console.encoding.lower().startswith("utf") and not console.legacy_windows
-    rows = []
-    for row, interval in zip(table.rows, intervals, strict=True):
-        if interval is None:
-            rows.append([*row, ""])
-            continue
-        places = [round((end - low) / (high - low) * (columns - 1)) for end in (*interval, nothing)]
-        rows.append([*row, _picture(*places, width=columns, unicode=unicode)])
-    return table._replace(header=[*table.header, ""], rows=rows)
-
-
-def _low_mean_high(result: GroupResult) -> tuple[float, float, float] | None:
-    """Return the ends and the mean of an interval, or three means without ends; else None."""
-    found = result.difference
-    if found is None or found.mean is None:
-        return None
-    low, high = (found.mean if end is None else end for end in (found.low, found.high))
-    return (low, found.mean, high) if math.isfinite(high - low) else None
-
-
-def _picture(low: int, mean: int, high: int, nothing: int, *, width: int, unicode: bool) -> str:
-    line, dot, zero, crossed = ("─", "●", "┊", "┼") if unicode else ("-", "o", "|", "+")
-    cells = [" "] * width
-    cells[low : high + 1] = [line] * (high + 1 - low)
-    cells[nothing] = crossed if low <= nothing <= high else zero
-    cells[mean] = dot
-    return "".join(cells).rstrip()
 
 
 def markdown(found: Comparisons) -> str:
@@ -190,7 +136,6 @@ def _numbers(comparison: Comparison, result: GroupResult) -> dict[str, Any]:
         "difference_high": high,
         "p": p,
         "p_bonferroni" if comparison.sequential else "p_holm": result.p_corrected,
-        **({"margin": margin_ends(comparison)[1]} if comparison.margin else {}),
         "item_test": test.name if test else None,
         "items": test.items if test else None,
         **{f"item_{name}": getattr(test, name, None) for name in ("statistic", "p", "p_holm")},

@@ -66,7 +66,6 @@ class Judged(NamedTuple):
 
 def judge(
     pairs: Sequence[tuple[ArrayLike, ArrayLike]],
-    margin: float | None,
     higher_is_better: bool | None,
     geometric: bool = False,
 ) -> list[Judged]:
@@ -74,9 +73,8 @@ def judge(
 
     Args:
         pairs: For each comparison, values (n,) and those of the reference, in the same order.
-        margin: See `verdict`.
         higher_is_better: See `verdict`.
-        geometric: Judge logarithms, so that differences are ratios and the margin is a logarithm.
+        geometric: Judge logarithms, so that differences are ratios.
     """
     judged = []
     for values, reference in pairs:
@@ -91,7 +89,7 @@ def judge(
             Judged(
                 Difference(*shown, p=p),
                 None if p is None else min(1.0, len(pairs) * p),
-                verdict(interval, margin, higher_is_better),
+                verdict(interval, higher_is_better),
             )
         )
     return judged
@@ -145,21 +143,17 @@ def sequential_p(differences: ArrayLike) -> float | None:
     return math.exp(min(0.0, -log_e))
 
 
-def verdict(
-    interval: Interval, margin: float | None = None, higher_is_better: bool | None = True
-) -> str:
+def verdict(interval: Interval, higher_is_better: bool | None = True) -> str:
     """Return the verdict of an interval of differences.
 
     With probability 1 - alpha, all verdicts of a comparison, over all looks, are true.
 
     Args:
         interval: An interval by `sequential_interval`.
-        margin: Differences up to this size are equivalent; None without a margin.
         higher_is_better: None if neither direction is better.
 
     Returns:
-        `equivalent` if the interval is within the margin, even if it excludes 0; otherwise, if it
-        excludes 0, `better` or `worse`, or `higher` or `lower` without a better direction;
+        If it excludes 0, `better` or `worse`, or `higher` or `lower` without a better direction;
         otherwise `undecided`. If all differences are equal, `identical` if they are 0, else
         `no spread`.
     """
@@ -168,8 +162,6 @@ def verdict(
         return "undecided"
     if low == high:
         return "no spread" if mean else "identical"
-    if margin is not None and -margin <= low and high <= margin:
-        return "equivalent"
     if low <= 0 <= high:
         return "undecided"
     if higher_is_better is None:

@@ -17,7 +17,7 @@ from attnlab.compare.curves import (
     curve_columns,
     curve_title,
 )
-from attnlab.compare.tables import heading, margin_ends
+from attnlab.compare.tables import heading
 from attnlab.tasks.declaration import Kind
 from attnlab.tasks.kinds import known_kind
 from attnlab.terminal import p_text
@@ -179,14 +179,12 @@ def differences_chart(comparison: Comparison, colours: Mapping[str, int]) -> Int
     label = ""
     if comparison.metric.direction:
         label = f"{'right' if comparison.metric.direction > 0 else 'left'} of the line is better"
-        label += "; grey: equivalent" if comparison.margin else ""
     return Intervals(
         f"{what} to {comparison.reference_name}, paired by seed{sequential}",
         label,
         rows,
         logarithmic=comparison.geometric,
         zero=1.0 if comparison.geometric else 0.0,
-        band=margin_ends(comparison) if comparison.margin else None,
         names=False,
     )
 

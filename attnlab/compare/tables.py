@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -138,12 +137,6 @@ def _shared(result: GroupResult, comparison: Comparison) -> str:
     """Count the seeds that a group shares with the reference: `3`, or `2 of 3` if not all."""
     seeds, every = seeds_of(result, comparison)
     return str(len(seeds)) if len(seeds) == len(every) else f"{len(seeds)} of {len(every)}"
-
-
-def margin_ends(comparison: Comparison) -> tuple[float, float]:
-    """Return the smallest and largest difference (or ratio) that counts as equivalent."""
-    margin = comparison.margin or 0.0
-    return (math.exp(-margin), math.exp(margin)) if comparison.geometric else (-margin, margin)
 
 
 def _cell(value: float | None, write: Callable[[float], str]) -> str:

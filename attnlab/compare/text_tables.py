@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from rich.console import Console
@@ -15,7 +15,7 @@ from rich.text import Text
 from attnlab.terminal import plain_table, width
 
 _STYLES = {
-    **{"better": "bold green", "worse": "bold red", "equivalent": "bold blue"},
+    **{"better": "bold green", "worse": "bold red"},
     **dict.fromkeys(("too few seeds", "undecided"), "yellow"),
 }
 _LATEX = {
@@ -80,24 +80,15 @@ def fitting(
     return table, missing
 
 
-def print_section(
-    console: Console,
-    section: Section,
-    droppable: Iterable[str],
-    extended: Callable[[TextTable], TextTable] = lambda table: table,
-) -> None:
+def print_section(console: Console, section: Section, droppable: Iterable[str]) -> None:
     """Print tables, what their columns mean, and warnings.
 
-    Args:
-        console: Where to print.
-        section: What to print.
-        droppable: Columns of the first table that may be dropped; see `fitting`.
-        extended: Adds columns to the other tables if there is room.
+    Columns of the first table may be dropped; see `fitting`.
     """
     console.print(Text(section.heading, style="bold"))
     first, *others = section.tables
     fitted, missing = fitting(first, console, droppable)
-    for number, table in enumerate([fitted, *map(extended, others)]):
+    for number, table in enumerate([fitted, *others]):
         if number:
             console.print()
         if table.title:

@@ -25,7 +25,6 @@ from attnlab.records.run_directory import ListedRun
 from attnlab.studies.study import Published, Study
 
 REPRODUCED, BETTER, WORSE = "reproduced", "better", "worse"
-UNDECIDED = "undecided"
 NOT_COMPARABLE, NO_RUN, SEVERAL = "not comparable", "no run", "several groups"
 ONE_SEED, TOO_FEW = "one seed", "too few seeds"
 
@@ -68,16 +67,6 @@ class Results:
     cells: Sequence[Cell]  # the published numbers in the study's order
 
     @property
-    def undecided(self) -> list[str]:
-        """The groups whose difference to the reference is undecided, by task and label."""
-        return [
-            f"{comparison.name} {each.group.name}"
-            for comparison in self.main.tasks
-            for each in comparison.differences
-            if each.verdict == UNDECIDED
-        ]
-
-    @property
     def about_verdicts(self) -> list[str]:
         """Explain why few seeds are enough for some verdicts only."""
         if not any(cell.verdict in (ONE_SEED, TOO_FEW) for cell in self.cells):
@@ -118,8 +107,6 @@ def options_of(study: Study) -> Options:
         metric=study.metric,
         reference=study.reference,
         geometric=study.geometric,
-        sequential=study.sequential,
-        margin=study.margin,
     )
 
 
@@ -144,9 +131,7 @@ def results(study: Study, entries: Sequence[ListedRun], is_part: bool = False) -
     by_metric: dict[str, Comparisons] = {}
     for each in study.published:
         if each.metric not in by_metric:
-            by_metric[each.metric] = _compared(
-                entries, replace(options, metric=each.metric, margin=None)
-            )
+            by_metric[each.metric] = _compared(entries, replace(options, metric=each.metric))
     said += [text for each in by_metric.values() if not each.tasks for text in each.left_out]
     main = main._replace(left_out=[*main.left_out, *dict.fromkeys(said)])
     cells = [_cell(each, by_metric[each.metric]) for each in study.published]

@@ -86,10 +86,6 @@ class Study:
     published: Sequence[Published] = ()
     differences: Sequence[str] = ()  # between our protocol and the published one
     quick: bool = False  # whether it is the short form
-    # Whether intervals and verdicts stay valid however often one looks, and up to which size
-    # differences don't matter; see `compare.comparison.Options`.
-    sequential: bool = False
-    margin: str | None = None
     words: Sequence[str] = ()  # settings of all runs
     added: Sequence[str] = ()  # settings of all runs that the study doesn't have
 

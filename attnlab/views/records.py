@@ -125,7 +125,6 @@ class Intervals:
     lines: Sequence[tuple[str, float]] = ()  # such as baselines
     logarithmic: bool = False  # the axis is logarithmic if values span more than a decade
     zero: float | None = None  # where there is no difference
-    band: tuple[float, float] | None = None  # differences that don't matter
     limits: tuple[float, float] | None = None
     names: bool = True  # whether rows are labelled; no if the record at its left has the same rows
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import csv
 import json
-import shutil
-import sqlite3
 
 import pytest
 from click.testing import CliRunner
@@ -64,11 +62,10 @@ def test_filters_select_more_than_the_newest_sweep(runs):
 
 
 def test_a_sequential_comparison_can_be_requested(three_groups):
-    words = ["--sequential", "--margin", "15%", "--attention", "none", "--attention", "pooling"]
+    words = ["--sequential", "--attention", "none", "--attention", "pooling"]
     (task,) = json.loads(invoke(three_groups, *words, "--format", "json").output)["tasks"]
     (pooling,) = [group for group in task["groups"] if group["attention"] == "pooling"]
-    assert (task["sequential"], pooling["verdict"]) == (True, "equivalent")
-    assert pooling["margin"] == pytest.approx(0.159)
+    assert (task["sequential"], pooling["verdict"]) == (True, "undecided")
 
 
 def test_runs_are_compared_only_with_runs_of_equal_settings(tmp_path):
@@ -107,8 +104,6 @@ def test_csv_is_clean_and_warnings_go_to_standard_error(runs, capsys):
         (["--within", " "], "--within: expected config keys such as attention, got ' '"),
         (["--within", "seed"], "--within: leave out seed"),
         (["--within", "model.cel"], r"--within: .*'model\.cel'\. Did you mean model\.cell\?"),
-        (["--margin", "1"], "--margin: needs --sequential"),
-        (["--sequential", "--margin", "%"], r"--margin=%: must be a number above 0"),
         (
             ["--plot", "x.gif"],
             r"--plot: expected a file that ends with \.png, \.pdf, \.svg, got x\.gif",
@@ -144,56 +139,6 @@ def test_the_figure_is_drawn_and_named(three_groups, tmp_path, monkeypatch, caps
     assert path.read_bytes().startswith(b"\x89PNG")
     assert str(path) in err
     assert str(path) not in out
-
-
-def test_the_comparison_is_logged(runs, empty_store, monkeypatch):
-    monkeypatch.setattr("attnlab.compare.shown.comparison_figure", lambda found: EMPTY)
-    shutil.copy(empty_store, runs / "mlflow.db")
-    shown = invoke(runs, "--log")
-    run_id = shown.output.split()[-1]
-    with sqlite3.connect(runs / "mlflow.db") as store:
-        (experiment,) = store.execute(
-            "select e.name from experiments e join runs r using (experiment_id) "
-            "where r.run_uuid = ?",
-            [run_id],
-        ).fetchone()
-        metrics = dict(
-            store.execute("select key, value from latest_metrics where run_uuid = ?", [run_id])
-        )
-    assert experiment == "compare"
-    assert metrics["sunspots/bahdanau_rmse"] == pytest.approx(sum(BETTER) / 5)
-    kept = {path.name for path in (runs / "artifacts").rglob("comparison.*")}
-    assert kept == {f"comparison.{suffix}" for suffix in ("md", "csv", "json", "png")}
-    # The new folder of artifacts is no run.
-    assert invoke(runs).exit_code == 0
-
-
-@pytest.mark.parametrize("option", ["--within", "--by"])
-def test_names_that_mlflow_refuses_are_replaced(tmp_path, empty_store, option, monkeypatch):
-    monkeypatch.setattr("attnlab.compare.shown.comparison_figure", lambda found: EMPTY)
-    for inputs in (["a//b"], ["x"]):
-        write_run(tmp_path, "none", 0, 1.0, config={"task.inputs": inputs})
-    shutil.copy(empty_store, tmp_path / "mlflow.db")
-    invoke(tmp_path, option, "task.inputs", "--log")
-    with sqlite3.connect(tmp_path / "mlflow.db") as store:
-        keys = {key for (key,) in store.execute("select key from latest_metrics")}
-    names = {
-        "--within": {"sunspots inputs___a__b__/none_rmse", "sunspots inputs___x__/none_rmse"},
-        "--by": {"sunspots/__a__b___rmse", "sunspots/__x___rmse"},
-    }
-    assert keys == names[option]
-
-
-def test_no_group_overwrites_another_in_mlflow(tmp_path, empty_store, monkeypatch):
-    monkeypatch.setattr("attnlab.compare.shown.comparison_figure", lambda found: EMPTY)
-    for inputs in ("../../a", "..//../a", "x?", "x!", "y" * 300 + "1", "y" * 300 + "2"):
-        write_run(tmp_path, "none", 0, 1.0, config={"task.inputs": inputs})
-    shutil.copy(empty_store, tmp_path / "mlflow.db")
-    found = invoke(tmp_path, "--by", "task.inputs", "--log")
-    assert found.exit_code == 0, found.output
-    with sqlite3.connect(tmp_path / "mlflow.db") as store:
-        keys = {key for (key,) in store.execute("select key from latest_metrics")}
-    assert len(keys) == 6
 
 
 def test_a_group_may_have_the_name_of_a_column(tmp_path):

@@ -112,18 +112,6 @@ def test_a_dry_run_of_a_study_in_any_folder_writes_nothing(mine):
         assert "6 jobs" in out and not (folder / "studies").exists()
 
 
-@pytest.mark.slow
-def test_seeds_are_added_until_every_verdict_is_clear(mine):
-    words = ("study", "mine", "--until", "decided", UNTRACKED)
-    code, out, err = mine(*words, "--margin", "1e9", "--most", "9")
-    assert code == 0, err
-    assert len(mine.run_folders()) == 2 * 6
-    assert ",equivalent," in (mine.runs / "studies/mine/table.csv").read_text()
-    code, out, err = mine(*words, "--margin", "1e-9", "--most", "7")
-    assert code == 0, err
-    assert "undecided after 6 seeds: fib pooling" in out and len(mine.run_folders()) == 2 * 7
-
-
 def test_studies_are_listed(here):
     code, out, _ = here("study")
     assert code == 0
@@ -141,12 +129,6 @@ def test_studies_are_listed(here):
         (["book", "--seeds", "1"], "1 is not in the range x>=2"),
         (["task=fib"], "NAME: 'task=fib' is a setting. Write the study's name before it."),
         (["book", "nonsense=1"], "nonsense"),
-        (["book", "--margin", "1"], "--margin: needs --until."),
-        (["book", "--most", "9"], "--most: needs --until."),
-        (["book", "--until", "decided", "--margin", "x"], ": must be a number above 0"),
-        (["book", "--until", "decided", "--seeds", "9"], "--until: leave out --seeds"),
-        (["book", "--until", "decided", "--margin", "0.001"], ": must be a percentage such as 5%"),
-        (["book", "--until", "decided", "seed=0,1"], "--until: leave out seed=..."),
         (["book", "--seeds", "9", "seed=0,1"], "--seeds: leave out seed=..."),
     ],
 )

@@ -10,7 +10,7 @@ from scipy import stats
 from attnlab.compare.selection import Filters
 from attnlab.compare.sequential import sequential_interval
 from attnlab.compare.shown import comparison_figure
-from attnlab.compare.tables import heading, margin_ends, results_table
+from attnlab.compare.tables import heading, results_table
 from attnlab.errors import RequestError
 from attnlab.views.png.figure import draw
 
@@ -331,31 +331,3 @@ def test_sequential_intervals_hold_for_all_groups_together(three_groups):
     assert alone["bahdanau"].verdict == "better"
     assert alone["bahdanau"].difference.p == found.difference.p
     assert -0.2 < alone["bahdanau"].difference.low < -0.118  # the end of the t interval
-
-
-def test_a_difference_within_the_margin_is_equivalence(tmp_path):
-    write_group(tmp_path, "none", [*NONE, *NONE])
-    write_group(tmp_path, "bahdanau", [*BETTER, *BETTER])
-    write_group(tmp_path, "pooling", [*SAME, *SAME])
-    for margin, geometric in (("0.08", False), ("8%", False), ("8%", True)):
-        found = only(tmp_path, sequential=True, margin=margin, geometric=geometric)
-        verdicts = {label: row.verdict for label, row in rows(found).items()}
-        assert verdicts == {"none": "", "bahdanau": "better", "pooling": "equivalent"}
-    assert margin_ends(found) == pytest.approx((1 / 1.08, 1.08))
-    assert only(tmp_path, sequential=True, margin="8%").margin == pytest.approx(0.08 * 1.06)
-
-
-@pytest.mark.parametrize(
-    ("options", "text"),
-    [
-        ({"margin": "5%"}, "--margin: needs --sequential"),
-        ({"margin": "0", "sequential": True}, r"--margin=0: must be a number above 0 such as 0\.5"),
-        (
-            {"margin": "1", "sequential": True, "geometric": True},
-            "--margin=1: must be a percentage such as 5% with --geometric",
-        ),
-    ],
-)
-def test_a_wrong_margin_is_named(three_groups, options, text):
-    with pytest.raises(RequestError, match=text):
-        only(three_groups, **options)

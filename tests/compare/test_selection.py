@@ -93,7 +93,10 @@ def test_a_key_that_no_run_has_is_refused(run, key, text):
             {"where": ("trainer.jit=true", "seed=0,1")},
             "--where: none of the 1 runs has seed 0,1. They have 3.",
         ),
-        ({"where": ("seed=3",), "failed": True}, "None of the 1 runs satisfies all filters."),
+        (
+            {"where": ("seed=3",), "states": ("completed",)},
+            "None of the 1 runs satisfies all filters.",
+        ),
     ],
     ids=str,
 )

@@ -56,8 +56,6 @@ def _draw_row(axes: Axes, place: int, row: IntervalRow) -> None:
 def _draw_lines(axes: Axes, record: Intervals, near: list[tuple[str, float]]) -> None:
     if record.zero is not None:
         axes.axvline(record.zero, color=BLACK, linewidth=1.2, zorder=1)
-    if record.band:
-        axes.axvspan(*record.band, color=LIGHT, alpha=0.2, linewidth=0, zorder=0)
     above: dict[str, Any] = {"transform": axes.get_xaxis_transform(), "va": "bottom"}
     for name, value in near:
         axes.axvline(value, color=LIGHT, linewidth=1.2, linestyle="--", zorder=0)

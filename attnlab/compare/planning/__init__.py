@@ -1,1 +1,0 @@
-"""How many seeds a comparison needs."""
