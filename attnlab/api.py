@@ -234,14 +234,11 @@ def sweep(*words: str, **settings: Any) -> pd.DataFrame:
     Examples:
         >>> attnlab.sweep(task="sunspots", attention=["none", "bahdanau"], seed=range(5))
     """
-    from attnlab import cli
-    from attnlab.sweeps.plugin import AttnlabSweeper
+    from attnlab.sweeps.run import sweep as run_sweep
 
-    typed = ["-m", *_words(words, settings, swept=True)]
-    with _working(typed):
-        cli.train(typed)
-    folder = AttnlabSweeper.folder
-    assert folder  # of a sweep that raised no error
+    typed = _words(words, settings, swept=True)
+    with _working(["-m", *typed]):
+        folder = run_sweep(without_config_dirs(typed))
     return runs(sweep=folder.name, runs_folder=folder.parents[1])
 
 

@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 from attnlab.config.arguments import (
     FLAGS,
     VERBOSITY,
-    is_hydras,
     key_of,
     parted,
     quoted,
@@ -215,11 +214,13 @@ def train(arguments: list[str], job: Callable[[DictConfig], int] | None = None) 
         SweepFailed: Jobs of the sweep failed.
         Exception: what `job` raised.
     """
+    _check_utf8(arguments)
+    if _MULTIRUN & set(arguments) and not _SHOWING & set(arguments):
+        return _sweep(arguments)
     import hydra
 
     from attnlab.config import composing as config
 
-    _check_utf8(arguments)
     config.register_schema()
     # Makes Hydra raise errors, instead of printing them and exiting with 1.
     os.environ["HYDRA_FULL_ERROR"] = "1"
@@ -252,11 +253,20 @@ def train(arguments: list[str], job: Callable[[DictConfig], int] | None = None) 
         sys.argv = before
     if raised:
         raise raised[0]
-    if _MULTIRUN & set(arguments) or "hydra.mode=MULTIRUN" in arguments:
-        from attnlab.sweeps.plugin import raise_error
-
-        raise_error()
     return max(codes, default=DONE)
+
+
+def _sweep(arguments: list[str]) -> int:
+    """Run the sweep of a command with `-m`."""
+    from attnlab.sweeps.run import sweep
+
+    flags, overrides = parted(arguments)
+    _check_overrides(flags, overrides)
+    place = None
+    if "--config-path" in flags:
+        place = flags[flags.index("--config-path") + 1], flags[flags.index("--config-name") + 1]
+    sweep(overrides, place)
+    return DONE
 
 
 def _check_utf8(words: list[str]) -> None:
@@ -307,10 +317,24 @@ def _hydra_arguments(arguments: list[str], scratch: str) -> list[str]:
     Raises:
         RequestError: An override is not allowed.
     """
-    from attnlab.config.composing import HYDRA_SETTINGS
-    from attnlab.config.options import own_folders
+    from attnlab.config.composing import search_path, settings_of_hydra
 
     flags, overrides = parted(arguments)
+    _check_overrides(flags, overrides)
+    if _SHOWING & set(flags):
+        return [*flags, search_path(), *overrides]
+    for override in overrides:
+        group = key_of(override).replace("hydra/", "hydra.")
+        if group.partition(".")[0] in ("sweep", "search") or group.startswith("hydra.launcher"):
+            raise RequestError(f"{override}: this setting is for sweeps. Add -m.")
+    scratch_folder = f"hydra.sweep.dir={quoted(scratch)}"
+    return [*flags, *settings_of_hydra(), scratch_folder, *overrides]
+
+
+def _check_overrides(flags: list[str], overrides: list[str]) -> None:
+    """Raise `RequestError` for an override that is not allowed."""
+    from attnlab.config.composing import HYDRA_SETTINGS
+
     ours = {key_of(word) for word in (*HYDRA_SETTINGS, "hydra.sweep.dir=")}
     for override in overrides:
         refuse_class(override)
@@ -319,41 +343,13 @@ def _hydra_arguments(arguments: list[str], scratch: str) -> list[str]:
                 f"{override}: use paths.runs=FOLDER. Each run has its folder and its log there; "
                 "Hydra makes none."
             )
-        if key_of(override) == "hydra/sweeper":
-            raise RequestError(f"{override}: can't be changed: attnlab has its own sweeper.")
+        if key_of(override) in ("hydra/sweeper", "hydra.mode"):
+            raise RequestError(f"{override}: can't be changed: -m runs attnlab's own sweeps.")
         if key_of(override) in _PRESETS and "--config-path" in flags:
             raise RequestError(
                 f"{override}: no preset can be added to --config-path, whose configuration is "
                 "complete. Change settings instead, such as trainer.epochs=3 or search.space=..."
             )
-    urls = ",".join(quoted(f"file://{folder}") for folder in own_folders() if folder.is_dir())
-    search = [f"hydra.searchpath=[{urls}]"]
-    if _SHOWING & set(flags):
-        return [*flags, *search, *overrides]
-    settings = [*HYDRA_SETTINGS, f"hydra.sweep.dir={quoted(scratch)}", *search]
-    if _MULTIRUN & set(flags) or "hydra.mode=MULTIRUN" in overrides:
-        settings += _sweeper(overrides, saved="--config-path" in flags)
-        # Hydra composes its own settings from these alone; the sweeper gets the run's overrides.
-        seen = [word for word in overrides if is_hydras(word) or key_of(word) in _PRESETS]
-        return [*flags, *settings, *seen]
-    for override in overrides:
-        group = key_of(override).replace("hydra/", "hydra.")
-        if group.partition(".")[0] in ("sweep", "search") or group.startswith("hydra.launcher"):
-            raise RequestError(f"{override}: this setting is for sweeps. Add -m.")
-    return [*flags, *settings, *overrides]
-
-
-def _sweeper(overrides: list[str], saved: bool) -> list[str]:
-    """Register the sweeper with the overrides of a sweep; returns the override that selects it.
-
-    A saved configuration has no section `sweep`, so overrides must add the keys.
-    """
-    from attnlab.sweeps import plugin
-
-    add = "++" if saved else ""
-    register = [word for word in overrides if not is_hydras(word)]
-    plugin.register([f"{add}{word}" if word.startswith("sweep.") else word for word in register])
-    return ["hydra/sweeper=attnlab"]
 
 
 def _report(error: BaseException, arguments: list[str]) -> int:

@@ -117,12 +117,10 @@ class Undrawn:
 def undrawn():
     """Draw nothing at the end of runs in this process, because it takes longer than training."""
     from attnlab.run import figures
-    from attnlab.sweeps.search.study import Study
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(figures, "start", lambda: None)
         patch.setattr("attnlab.run.runner.Drawing", Undrawn)
-        patch.setattr(Study, "draw", lambda study, folder: None)
         yield
 
 

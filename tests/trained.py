@@ -67,13 +67,13 @@ def difference(first: list[np.ndarray], second: list[np.ndarray]) -> float:
 
 def main(kinds: list[str]) -> None:
     """Print how far two devices are from one, by kind, as JSON; a process of its own."""
+    from attnlab.config.composing import compose, from_hydra
     from attnlab.run.building import import_tensorflow
-    from attnlab.sweeps.composer import configuration
 
     found = {}
     for kind in kinds:
         words = [*SMALL, *RUNS[kind], "tracking.enabled=false"]
-        configs = [configuration([*words, f"trainer.devices={number}"]) for number in (2, 1)]
+        configs = [from_hydra(compose([*words, f"trainer.devices={number}"])) for number in (2, 1)]
         import_tensorflow()
         from attnlab.training import devices
 

@@ -26,10 +26,10 @@ RUNS = {
 
 def validation_losses(words: tuple[str, ...]) -> list[float]:
     """`val_loss` after the first steps of each of two epochs."""
+    from attnlab.config.composing import compose, from_hydra
     from attnlab.run.building import make_learner, make_task, start_afresh
-    from attnlab.sweeps.composer import configuration
 
-    config = configuration([*words, *SMALL])
+    config = from_hydra(compose([*words, *SMALL]))
     task = make_task(config)
     task.load(config.seed)
     start_afresh(config.seed)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 import hydra
 import yaml
@@ -103,8 +103,26 @@ def _variable(name: str, otherwise: str) -> str:
     return variable(name) or otherwise
 
 
-def compose(overrides: Sequence[str]) -> DictConfig:
+def settings_of_hydra() -> list[str]:
+    """Return Hydra's own settings for every command, with the folders of the user's options."""
+    return [*HYDRA_SETTINGS, search_path()]
+
+
+def search_path() -> str:
+    """Return Hydra's setting for the folders of the user's options."""
+    urls = ",".join(quoted(f"file://{path}") for path in own_folders() if path.is_dir())
+    return f"hydra.searchpath=[{urls}]"
+
+
+def compose(
+    overrides: Sequence[str], place: tuple[str, str] | None = None, *, with_hydra: bool = False
+) -> DictConfig:
     """Return the configuration that overrides make, not yet checked.
+
+    Args:
+        overrides: words of a command.
+        place: folder and name of a saved configuration; None: conf/config.yaml.
+        with_hydra: whether it has Hydra's own configuration, too.
 
     Raises:
         RequestError: an override fits no key, option or value.
@@ -112,32 +130,25 @@ def compose(overrides: Sequence[str]) -> DictConfig:
     for override in overrides:
         refuse_class(override)
     register_schema()
-    folders = ",".join(quoted(f"file://{each}") for each in own_folders() if each.is_dir())
-    words = [*HYDRA_SETTINGS, f"hydra.searchpath=[{folders}]", *overrides]
+    folder, name = place or (str(conf_folder()), "config")
+    words = [*settings_of_hydra(), *overrides]
     try:
-        with initialize_config_dir(str(conf_folder()), version_base="1.3"):
-            return hydra.compose("config", words)
+        with initialize_config_dir(folder, version_base="1.3"):
+            return hydra.compose(name, words, return_hydra_config=with_hydra)
     except (HydraException, OmegaConfBaseException, ValueError) as error:
         raise RequestError(explain(error, overrides)) from error
 
 
 def from_hydra(cfg: DictConfig) -> RunConfig:
     """Resolve and check a composed configuration; raises `RequestError` on a wrong value."""
-    return checked(resolved(cfg))
+    return from_document(plain(cfg))
 
 
-class Resolved(NamedTuple):
-    """A configuration with resolved references, not yet checked."""
+def from_document(document: dict[str, Any]) -> RunConfig:
+    """Check a composed configuration with resolved references, which this changes.
 
-    document: dict[str, Any]  # the run's configuration
-    # per group `{setting: rule}`, as in its YAML
-    rules: Mapping[str, Mapping[str, Mapping[str, Any]]]
-    kind: Any  # of the task; None if there is no such task
-
-
-def resolved(cfg: DictConfig) -> Resolved:
-    """Resolve a composed configuration; raises `RequestError` if a value is missing."""
-    document = _plain(cfg)
+    Raises `RequestError` on a wrong value.
+    """
     for key in _OTHER_GROUPS:
         document.pop(key, None)
     if not document.get("data"):  # the task has its own data
@@ -147,7 +158,8 @@ def resolved(cfg: DictConfig) -> Resolved:
     if document.get("model", {}).get("name") == PLAIN:  # the rules of a mechanism don't apply
         rules["attention"] = {k: v for k, v in rules["attention"].items() if k[:6] != "model."}
     _drop_settings_of_the_task(document, rules)
-    return Resolved(document, rules, kind_of_task(document["task"].get("name")))
+    kind = kind_of_task(document["task"].get("name"))
+    return parse(without_auto(document, rules, kind), rules)
 
 
 def _drop_settings_of_the_task(
@@ -165,11 +177,6 @@ def _drop_settings_of_the_task(
         for key, value in task.get(group, {}).items():
             if key not in (*rules.get(group, {}), *always) and own.get(key) == value:
                 del own[key]
-
-
-def checked(found: Resolved) -> RunConfig:
-    """Check a resolved configuration; raises `RequestError`."""
-    return parse(without_auto(*found), found.rules)
 
 
 def without_rules(text: str) -> str:
@@ -190,11 +197,11 @@ def sweep_from_hydra(cfg: DictConfig) -> tuple[SweepConfig, dict[str, Any]]:
     Defaults of missing sections: those of `sweep`, and an empty `search`.
     """
     sections = ((name, cfg.get(name)) for name in ("sweep", "search"))
-    found = {name: _plain(part) if isinstance(part, DictConfig) else {} for name, part in sections}
+    found = {name: plain(part) if isinstance(part, DictConfig) else {} for name, part in sections}
     return parse_section("sweep", SweepConfig, found), found["search"]
 
 
-def _plain(cfg: DictConfig) -> dict[str, Any]:
+def plain(cfg: DictConfig) -> dict[str, Any]:
     """Return a configuration as nested mappings with resolved references."""
     try:
         document = OmegaConf.to_container(cfg, resolve=True, throw_on_missing=True)

@@ -185,43 +185,23 @@ class SearchConfig:
     sampler: str = ruled(
         None,
         "algorithm that suggests values; null: tpe, with several metrics nsgaii",
-        choices=["tpe", "random", "grid", "cmaes", "nsgaii"],
+        choices=["tpe", "random", "nsgaii"],
         optional=True,
     )
-    trials: int = ruled(
-        None,
-        "total number of runs over all processes and restarts; null: 20, with grid every point",
-        type="int",
-        min=1,
-        optional=True,
-    )
+    trials: int = ruled(20, "number of runs", type="int", min=1)
     seed: int = ruled(0, "seed of the sampler", type="int", min=0, max=2**31 - 1)
-    metrics: Any = ruled(
-        "best_value", "one of best_value, parameters, seconds, epochs, best_epoch, or a list"
-    )
-    directions: Any = ruled(None, "min or max for each metric; null: the task's, else min")
+    metrics: Any = ruled("best_value", "one of best_value, parameters and seconds, or a list")
     pruner: str = ruled(
-        None,
-        "algorithm that stops bad runs early, by validation values per epoch; null: median, but "
-        "none with metrics other than best_value",
-        choices=["none", "median", "asha", "hyperband"],
-        optional=True,
+        "median",
+        "algorithm that stops bad runs early, by validation values per epoch; only in a search for "
+        "best_value alone",
+        choices=["none", "median"],
     )
     startup_trials: int = ruled(10, "runs with random values at the start", type="int", min=1)
     prune_after_trials: int = ruled(
         5, "runs that median never stops, at the start", type="int", min=1
     )
     prune_after_epochs: int = ruled(5, "epochs before a run may be stopped", type="int", min=1)
-    population: int | None = ruled(
-        None,
-        "runs per generation of nsgaii or cmaes; null: automatic",
-        type="int",
-        min=4,
-        optional=True,
-    )
-    storage: str | None = ruled(
-        None, "file or database that several sweeps share; null: none", type="str", optional=True
-    )
 
 
 @dataclass(frozen=True)

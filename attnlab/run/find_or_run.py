@@ -1,58 +1,82 @@
-"""The run of a configuration: an existing one is reused or resumed, else a new one starts."""
+"""The run of a configuration: a completed one is reused, a killed one resumed, else one starts."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
-from functools import cache
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import lru_cache
 from pathlib import Path
 from typing import TypeVar
 
+from filelock import FileLock, Timeout
+
 from attnlab.config.sections import RunConfig
-from attnlab.errors import Pruned, RunBusy, RunFailed
-from attnlab.records.run_directory import ListedRun, RunDirectory, run_folders
-from attnlab.records.status import flocked
+from attnlab.errors import Pruned, RunBusy, RunFailed, explained
+from attnlab.records import logs
+from attnlab.records.run_directory import ListedRun, RunDirectory, list_runs
 from attnlab.run import runner
 from attnlab.run.building import import_tensorflow
-from attnlab.run.command import spent
 from attnlab.run.loop import SweepMember
 from attnlab.run.resume import resume
 
 Result = TypeVar("Result")
+COMPLETED, RUNNING, KILLED, FAILED = "completed", "running", "killed", "failed"
+PRUNED = "pruned"  # stopped by a search
+# If a configuration has several runs, the one with the first of these states counts.
+_ORDER = (COMPLETED, RUNNING, KILLED, FAILED)
 
 
-def run_once(config: RunConfig, sweep: SweepMember) -> Path:
-    """Skip a completed run, resume a killed one, or start a new one; returns the folder.
+def run(config: RunConfig, sweep: SweepMember, wait: bool = True) -> Path:
+    """Return the folder of a configuration's completed run, after training what is missing of it.
+
+    A killed run is resumed. A failed one counts as ended unless `sweep.retry_failed` is set. While
+    another process works on the configuration, this one waits; without `wait` it raises `RunBusy`.
 
     Raises:
-        RunBusy: another process is training the run.
+        RunBusy: another process works on the run.
         RunFailed: the run failed, now or earlier.
         RequestError: a data file has changed since the command started, and as in `runner.run_in`.
         Pruned, KeyboardInterrupt: as in `runner.run_in` and `resume`.
     """
     config.require_same_files()
-    folder = runs_folder(config) / config.task.name / config.attention.name
-    folder.mkdir(parents=True, exist_ok=True)
-    with flocked(folder):  # only one process may start the run
-        found = find_run(config)
-        state = found.state if found else None
-        begin = found is None or (state == FAILED and found.path in sweep.retry_failed)
-        ours = found is not None and found.status.get("sweep") == sweep.name
-        searched = ours and sweep.on_epoch is not None
-        begin = begin or (searched and state == RUNNING)  # two trials may have equal values
-        new = runner.new_folder(config, sweep) if begin else None
-    if new is not None:
-        return runner.run_in(new, config, sweep)
-    assert found is not None
-    if state == COMPLETED:
-        return found.path
-    if state == FAILED:
-        raise RunFailed(str(found.status.get("error") or "it failed before"))
-    if searched and found.status.get("pruned"):  # an equal trial was pruned
-        raise Pruned(str(found.status.get("error")).removeprefix("pruned: "))
-    if state == RUNNING:
-        raise RunBusy(f"{found.path}: process {found.status.get('pid')} is training this run.")
-    return resume(found.run, {"trainer.devices": str(config.trainer.devices)}, sweep=sweep)
+    locks = runs_folder(config) / ".locks"
+    with explained(f"paths.runs: expected a folder that can be written, got {str(locks.parent)!r}"):
+        locks.mkdir(parents=True, exist_ok=True)
+    what = "task={task} attention={attention} seed={seed}".format(**config.names)
+    with only_here(FileLock(locks / config.digest[:32]), what, wait):
+        match = find_run(config)
+        if match is None or (match.state == FAILED and sweep.retry_failed):
+            return runner.run_in(runner.new_folder(config, sweep), config, sweep)
+        if match.state == COMPLETED:
+            return match.path
+        if match.state == FAILED:
+            raise RunFailed(str(match.status.get("error") or "it failed before"))
+        if match.status.get("pruned") and match.status.get("sweep") == sweep.name:
+            raise Pruned(str(match.status.get("error")).removeprefix("pruned: "))
+        return resume(match.run, {"trainer.devices": str(config.trainer.devices)}, sweep=sweep)
+
+
+@contextmanager
+def only_here(lock: FileLock, what: str, wait: bool = True) -> Iterator[None]:
+    """Hold a lock; while another process holds it, report that once and wait.
+
+    Without `wait`, raises `RunBusy` instead. The kernel releases the lock when a process ends.
+    """
+    try:
+        lock.acquire(timeout=1.0 if wait else 0.0)
+    except Timeout:
+        if not wait:
+            raise RunBusy(f"another process is running {what}.") from None
+        if logs.verbosity >= 0:
+            text = f"attnlab: another process is running {what}: waiting until it has ended"
+            print(text, file=sys.stderr, flush=True)
+        lock.acquire(timeout=-1)
+    try:
+        yield
+    finally:
+        lock.release()
 
 
 def together(
@@ -65,13 +89,7 @@ def together(
     import_tensorflow()
     from attnlab.training.stacking import StackScheduler
 
-    with spent("jobs together"):
-        return StackScheduler(threads, at_a_time).run(works, alike)
-
-
-def find_run(config: RunConfig) -> ListedRun | None:
-    """Return the run of a configuration in its current state; see `RunIndex.find`."""
-    return _index(runs_folder(config)).refresh(config.digest).find(config.digest)
+    return StackScheduler(threads, at_a_time).run(works, alike)
 
 
 def runs_folder(config: RunConfig) -> Path:
@@ -79,68 +97,39 @@ def runs_folder(config: RunConfig) -> Path:
     return Path(config.paths.runs).expanduser().absolute()
 
 
-COMPLETED, RUNNING, KILLED, FAILED = "completed", "running", "killed", "failed"
-PRUNED = "pruned"  # stopped by a search
-# If a configuration has several runs, the one with the first of these states counts.
-_ORDER = (COMPLETED, RUNNING, KILLED, FAILED)
+def find_run(config: RunConfig) -> ListedRun | None:
+    """Return the run of a configuration; of several, completed ones count first, then newer ones.
 
-
-class RunIndex:
-    """Finds runs by digest. `refresh` reads only the status files that have changed.
-
-    A sweep looks before each job, so `refresh` for one digest asks the disk only about new folders
-    and the runs of that digest.
+    A sweep calls this before each of its jobs, so only status files that have changed are read.
     """
-
-    def __init__(self, runs: Path):
-        self._runs = Path(runs).absolute()
-        self._read: dict[Path, tuple[tuple[int, int], ListedRun]] = {}
-        self._by_digest: dict[str, list[ListedRun]] = {}
-
-    def refresh(self, digest: str | None = None) -> RunIndex:
-        """Read what has changed since the last call, of one digest or of all; returns itself."""
-        known, read, changed = self._read, {}, False
-        for folder in run_folders(self._runs):
-            entry = known.get(folder)
-            if digest and entry and entry[1].status.get("config_hash", digest) != digest:
-                read[folder] = entry
-                continue
-            try:
-                found = os.stat(folder / "status.json")
-            except OSError:
-                continue
-            stamp = (found.st_mtime_ns, found.st_ino)
-            if entry is None or entry[0] != stamp:
-                entry, changed = (stamp, _read(folder)), True
-            read[folder] = entry
-        self._read = read
-        if changed or len(read) < len(known):
-            by_digest: dict[str, list[ListedRun]] = {}  # in the order in which the runs started
-            runs = [run for _, run in read.values()]
-            for run in sorted(runs, key=lambda r: (str(r.status.get("started")), r.path.name)):
-                by_digest.setdefault(str(run.status.get("config_hash")), []).append(run)
-            self._by_digest = by_digest  # in one assignment, because other threads read it
-        return self
-
-    def forget(self, digest: str) -> None:
-        """Read the runs of a configuration again: network file systems report changes late."""
-        for entry in self._by_digest.get(digest, []):
-            self._read.pop(entry.path, None)
-
-    def find(self, digest: str, noted: bool = False) -> ListedRun | None:
-        """Return the run of a configuration; None if it has none.
-
-        Of several, completed runs count first, then running, killed and failed ones; among equals
-        the newest. With `noted` the state is `ListedRun.noted_state`, which checks no process.
-        """
-        runs = self._by_digest.get(digest, [])
-        newest = {run.noted_state if noted else run.state: run for run in runs}
-        return next((newest[state] for state in _ORDER if state in newest), None)
+    folder = runs_folder(config) / config.task.name / config.attention.name
+    entries = []
+    for path in folder.glob("[!.]*/status.json"):
+        try:
+            status = os.stat(path)
+        except OSError:  # removed meanwhile
+            continue
+        entry = _read(path.parent, status.st_mtime_ns, status.st_ino)
+        if entry.status.get("config_hash") == config.digest:
+            entries.append(entry)
+    return _that_counts(sorted(entries, key=lambda run: (str(run.status["started"]), run.path)))
 
 
-# One index for the process, so that a worker reads each run's status once, not for every job.
-_index = cache(RunIndex)
-
-
-def _read(folder: Path) -> ListedRun:
+@lru_cache(maxsize=10_000)
+def _read(folder: Path, changed: int, inode: int) -> ListedRun:
     return ListedRun.of(RunDirectory(folder))
+
+
+def runs_by_digest(runs: Path) -> dict[str, ListedRun]:
+    """Map the digest of each configuration that has runs in a folder to the run that counts."""
+    groups: dict[str, list[ListedRun]] = {}
+    for entry in list_runs(runs):
+        groups.setdefault(str(entry.status.get("config_hash")), []).append(entry)
+    runs_that_count = ((digest, _that_counts(group)) for digest, group in groups.items())
+    return {digest: entry for digest, entry in runs_that_count if entry}
+
+
+def _that_counts(group: Sequence[ListedRun]) -> ListedRun | None:
+    """Return the newest run of the first state in `_ORDER`, given the oldest run first."""
+    intact = [run for run in reversed(group) if run.noted_state in _ORDER]
+    return min(intact, key=lambda run: _ORDER.index(run.state), default=None)

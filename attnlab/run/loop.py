@@ -5,9 +5,8 @@ from __future__ import annotations
 import logging
 import math
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -43,8 +42,9 @@ class SweepMember:
     """A run's place in a sweep."""
 
     name: str
-    on_epoch: OnEpoch | None = None  # a search's callback for each history row; may raise `Pruned`
-    retry_failed: Collection[Path] = ()  # folders of failed runs to be repeated
+    # called with each row of the history, also those before a resumption; may raise `Pruned`
+    on_epoch: OnEpoch | None = None
+    retry_failed: bool = False  # whether a failed run is repeated
 
 
 @dataclass
@@ -167,7 +167,9 @@ class Session:
 
         Without validation data the best epoch is the last one.
         """
-        trainer = self.config.trainer
+        trainer, on_epoch = self.config.trainer, self.sweep.on_epoch if self.sweep else None
+        for row in self.state.history if on_epoch else ():  # of a resumed run
+            on_epoch(row)
         while self.state.epochs < trainer.epochs:
             if self._monitor.should_stop(self._monitored(), trainer.patience, self._losses()):
                 log.info("early stopping after epoch %d", self.state.epochs)
@@ -181,8 +183,8 @@ class Session:
             if training >= _TRAINING_PER_SAVING * self._saving_took:
                 self._save_checkpoint(learner)
             self.screen.advance(row)
-            if self.sweep and self.sweep.on_epoch:
-                self.sweep.on_epoch(row)
+            if on_epoch:
+                on_epoch(row)
         self._save_checkpoint(learner)
 
     def _best_epoch(self) -> int:

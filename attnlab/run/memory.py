@@ -15,7 +15,7 @@ from attnlab.config.rules import lookup
 from attnlab.config.sections import RunConfig
 from attnlab.errors import RequestError
 from attnlab.records.environment import has_gpu
-from attnlab.run.building import counted_model, make_learner, make_task
+from attnlab.run.building import counted_model, make_learner
 from attnlab.tasks.base import Task, TaskData
 
 # Arrays of a weight's size that the optimizer stores.
@@ -24,10 +24,6 @@ _BYTES, _GIB = 4, 2**30
 _CGROUP = Path("/sys/fs/cgroup/memory.max")
 # Models in which each step looks at all steps.
 _STACKS = ("transformer", "vit", "pretrained")
-# Settings of tasks for the length of an item.
-_LENGTHS = ("history", "context", "max_length")
-# Products of sizes up to which models and batches of equal runs fit together on any machine.
-_SMALL_MODEL, _SMALL_BATCH = 2**21, 2**22
 
 
 class Needs(NamedTuple):
@@ -60,38 +56,6 @@ def refuse_what_does_not_fit(config: RunConfig, task: Task, data: TaskData) -> N
         f"gradients and optimizer, {batch:,.1f} for a batch), but this machine has {has:.1f} GiB. "
         f"{advice}"
     )
-
-
-def most_that_fit(config: RunConfig, wanted: int, extra: int = 0) -> int:
-    """Return how many equal runs, at most `wanted`, fit into half of the memory; at least 1.
-
-    The number is `wanted` or a power of two. Each run takes `extra` bytes in addition to training.
-    """
-    small, there = _is_small(config), memory()
-    if wanted == 1 or (small and not extra) or there is None:
-        return wanted
-    needs = extra
-    try:
-        if not small:
-            task = make_task(config)
-            needs += sum(_needs(config, task, task.load(config.seed)))
-    except RequestError:  # the run itself will raise it
-        return wanted
-    fitting = there // 2 // needs
-    return wanted if fitting >= wanted else 1 << max(0, fitting.bit_length() - 1)
-
-
-def _is_small(config: RunConfig) -> bool:
-    """Return whether the sizes alone show that a model and its batch take little memory."""
-    model, attention = (
-        [size for size in option.settings.values() if type(size) is int]
-        for option in (config.model, config.attention)
-    )
-    lengths = (config.task.settings.get(key) for key in _LENGTHS)
-    longest = max([1, *(length for length in lengths if type(length) is int)])
-    product = math.prod(max(size, 1) for size in model)
-    batch = product * config.trainer.batch_size * longest
-    return product * max([1, *model, *attention]) <= _SMALL_MODEL and batch <= _SMALL_BATCH
 
 
 class _Sizes(NamedTuple):

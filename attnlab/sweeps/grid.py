@@ -1,24 +1,49 @@
-"""A grid: all combinations of the values that the overrides of `-m` list."""
+"""What a command with `-m` requests: a grid of values, its sweep, and the jobs, all checked.
+
+Hydra needs a tenth of a second for a configuration, most of it for the choice of files, and a grid
+may have thousands. So Hydra composes each choice of options once; values are set in its result.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import itertools
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
 
-from hydra.core.config_loader import ConfigLoader
+from hydra import initialize_config_dir
+from hydra.core.config_store import ConfigStore
+from hydra.core.global_hydra import GlobalHydra
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import Override
 from hydra.errors import HydraException, OverrideParseException
+from omegaconf import DictConfig, OmegaConf, open_dict
+from omegaconf.errors import OmegaConfBaseException
 
 from attnlab.config import composing as config
+from attnlab.config.arguments import is_hydras, key_of
+from attnlab.config.sections import RunConfig, SearchConfig, SweepConfig
 from attnlab.errors import RequestError
+from attnlab.run.find_or_run import runs_folder
+from attnlab.sweeps.ray import RayConf
 
+# A value of a setting. Everything else, such as an option or a mapping, is left to Hydra.
+_VALUE = re.compile(r"(seed|(?!(hydra|search)\.)\w+(\.(?!(name|rules|_target_)=)\w+)+)=[^{]*", re.S)
 # Sections that don't change a run's result.
-_OUTSIDE = ("sweep", "paths", "tracking")
+_IDLE = ("sweep", "paths", "tracking")
 _NAMED_KEYS, _NAMED_TASKS = 3, 2
+_LONGEST_NAME = 255  # bytes, on all common file systems
+
+
+@dataclass
+class JoblibConf:
+    """The settings `hydra.launcher` of `hydra/launcher=joblib`."""
+
+    n_jobs: int = -1  # processes; -1: one per processor
 
 
 @dataclass(frozen=True)
@@ -37,98 +62,129 @@ class Axis:
     @property
     def values(self) -> tuple[str, ...]:
         """Return the values, as in a table."""
-        return tuple(shown(override) for override in self.overrides)
+        return tuple(map(shown, self.overrides))
 
     @property
-    def decisive(self) -> bool:
+    def is_decisive(self) -> bool:
         """Whether a run's result depends on it."""
-        return self.name.partition(".")[0] not in _OUTSIDE
+        return self.name.partition(".")[0] not in _IDLE
 
 
 @dataclass(frozen=True)
-class Grid:
-    """Every combination of the values of some keys."""
+class Job:
+    """A run of a sweep: a point of a grid, or a trial of a search."""
 
-    axes: tuple[Axis, ...]  # in the order as typed
+    number: int  # of a point from 1, of a trial from 0
+    varying: Mapping[str, str]  # its values of the keys in which jobs differ
+    config: RunConfig  # checked
 
-    @classmethod
-    def parse(cls, arguments: Iterable[str], loader: ConfigLoader) -> Grid:
-        """Parse overrides as Hydra does: lists, `range()`, `glob()`, `choice()`, single values.
-
-        `search.space={...}` and `search.space.KEY=...` add to the space of a preset.
-
-        Raises:
-            RequestError: A key has no value, has an interval, or has several values where only one
-                is allowed.
-        """
-        words = [f"++{w}" if w.startswith("search.space") else w for w in arguments]
-        axes = {axis.key: axis for axis in map(_axis, parse(words, loader))}
-        return cls(tuple(axes.values()))
+    @cached_property
+    def digest(self) -> str:
+        """Return the digest of its configuration, which identifies its run."""
+        return self.config.digest
 
     @property
-    def varying(self) -> tuple[Axis, ...]:
-        """Return the axes along which jobs differ."""
-        return tuple(axis for axis in self.axes if axis.swept)
+    def label(self) -> str:
+        """Return the job in a few words."""
+        names = f"{self.config.task.name} / {self.config.attention.name}"
+        return words_of(self.varying) or names
 
-    def points(self) -> list[tuple[str, ...]]:
-        """List the overrides of each job; the last key varies fastest."""
-        return list(itertools.product(*(axis.overrides for axis in self.axes)))
 
-    def default_name(self, task: str) -> str:
-        """Name a sweep by its tasks, its varying keys, and part of a hash.
+class Composer:
+    """Composes and checks configurations.
 
-        The same command gets the same name, with any `search.trials`. `task` is the task of the
-        first job; it isn't used if `experiment` varies, because presets may have other tasks.
+    `place` is as in `config.composing.compose`.
+    """
+
+    def __init__(self, place: tuple[str, str] | None = None):
+        self._place = place
+        # By the words that choose options: the configuration without rules and classes, and these.
+        self._bases: dict[tuple[str, ...], tuple[DictConfig, dict[str, Any]]] = {}
+        self._overrides: dict[str, Override] = {}
+
+    def check(self, words: Sequence[str]) -> RunConfig:
+        """Return the checked configuration that words make; raises `RequestError`."""
+        values = [word for word in words if _VALUE.fullmatch(word)]
+        options = tuple(word for word in words if word not in values)
+        # Each set of keys has a copy, in which every job sets all of them.
+        key = (*options, "", *(word.partition("=")[0] for word in values))
+        if key not in self._bases:
+            self._bases[key] = _without_rules(config.compose(options, self._place))
+        base, rules = self._bases[key]
+        try:
+            for word in values:
+                override = self._parse(word)
+                OmegaConf.update(base, override.key_or_group, override.value(), merge=True)
+            document = config.plain(base)
+        except (HydraException, OmegaConfBaseException, RequestError):
+            return config.from_hydra(
+                config.compose(words, self._place)
+            )  # Hydra's message names the word
+        for group, entries in rules.items():
+            document[group].update(entries)
+        return config.from_document(document)
+
+    def axes(self, words: Iterable[str]) -> list[Axis]:
+        """Parse words as Hydra does: lists, `range()`, `glob()`, `choice()`, single values.
+
+        `search.space={...}` and `search.space.KEY=...` add to the space of a preset. Raises
+        `RequestError` if a key has no value, an interval, or several values where it needs one.
         """
-        decisive = sorted(
-            (axis.key, sorted(axis.overrides), axis.swept)
-            for axis in self.axes
-            if axis.decisive and axis.name != "search.trials"
-        )
-        digest = hashlib.sha256(repr(decisive).encode()).hexdigest()[:8]
-        varying = {axis.name: axis.values for axis in self.varying}
-        tasks = varying.pop("task", () if "experiment" in varying else (task,))
-        tasks = tasks if len(tasks) <= _NAMED_TASKS else (f"{len(tasks)}_tasks",)
-        keys = [name for name in varying if name != "seed"] or [*varying]
-        words = [name.rpartition(".")[2] for name in keys[:_NAMED_KEYS]]
-        search = [axis.values[0] for axis in self.axes if axis.name == "search"][:1]
-        return "-".join([*tasks, *search, *words, digest])
+        words = [f"++{w}" if w.startswith("search.space") else w for w in words]
+        with initialize_config_dir(str(config.conf_folder()), version_base="1.3"):
+            parser = OverridesParser.create(GlobalHydra.instance().config_loader())
+        try:
+            axes = [_axis(override) for override in parser.parse_overrides(words)]
+        except OverrideParseException as error:
+            if match := re.fullmatch(r"(.*?)=(choice\(\s*\))", str(error.override)):
+                raise RequestError(_no_values(*match.groups())) from error
+            raise RequestError(config.explain(error, words)) from error
+        return list({axis.key: axis for axis in axes}.values())  # the last one counts
+
+    def _parse(self, word: str) -> Override:
+        if word not in self._overrides:
+            self._overrides[word] = OverridesParser.create().parse_override(word)
+        return self._overrides[word]
 
 
-def parse(words: list[str], loader: ConfigLoader) -> list[Override]:
-    """Parse words as Hydra's overrides; raises `RequestError` if a word isn't one."""
-    try:
-        return OverridesParser.create(config_loader=loader).parse_overrides(words)
-    except OverrideParseException as error:
-        if found := re.fullmatch(r"(.*?)=(choice\(\s*\))", error.override):
-            raise RequestError(_empty(*found.groups())) from error
-        raise RequestError(config.explain(error, words)) from error
-
-
-def _empty(key: str, given: str) -> str:
-    return f"{key}={given}: has no values, so the grid is empty."
+def _without_rules(composed: DictConfig) -> tuple[DictConfig, dict[str, Any]]:
+    """Take rules and classes out of a configuration, because resolving them takes long."""
+    rules = {}
+    with open_dict(composed):
+        for group in list(composed):
+            settings = composed[group]
+            if isinstance(settings, DictConfig):
+                apart = [key for key in ("rules", "_target_") if key in settings]
+                rules[group] = {key: OmegaConf.to_container(settings)[key] for key in apart}
+                for key in apart:
+                    del settings[key]
+    return composed, {group: entries for group, entries in rules.items() if entries}
 
 
 def _axis(override: Override) -> Axis:
-    key, line = override.get_key_element(), str(override.input_line)
+    key = override.get_key_element()
     if not override.is_sweep_override():
-        return Axis(key, (line,), swept=False)
+        return Axis(key, (str(override.input_line),), swept=False)
+    value = override.get_value_string()
     if not override.is_discrete_sweep():
         raise RequestError(
-            f"{key}: expected a list, range(), glob() or choice(), got "
-            f"{override.get_value_string()}: a search (search=NAME) takes intervals."
+            f"{key}: expected a list, range(), glob() or choice(), got {value}: a search "
+            "(search=NAME) takes intervals."
         )
     try:
-        values = list(override.sweep_string_iterator())
+        texts = list(override.sweep_string_iterator())
     except HydraException as error:
         raise RequestError(f"{key}: can't be read as a list of values: {error}.") from error
-    axis = Axis(key, tuple(f"{key}={value}" for value in values), swept=True)
-    given = override.get_value_string()
-    if not values:
-        raise RequestError(_empty(axis.name, given))
-    if not axis.decisive:
-        raise RequestError(f"{axis.name}={given}: only one value is allowed for a whole sweep.")
+    axis = Axis(key, tuple(f"{key}={text}" for text in texts), swept=True)
+    if not texts:
+        raise RequestError(_no_values(axis.name, value))
+    if not axis.is_decisive:
+        raise RequestError(f"{axis.name}={value}: only one value is allowed for a whole sweep.")
     return axis
+
+
+def _no_values(key: str, value: str) -> str:
+    return f"{key}={value}: has no values, so the grid is empty."
 
 
 def shown(override: str) -> str:
@@ -139,6 +195,115 @@ def shown(override: str) -> str:
     return value
 
 
-def varied(overrides: Iterable[str]) -> dict[str, str]:
-    """Map the key of each override to its value."""
-    return {override.partition("=")[0].lstrip("+~"): shown(override) for override in overrides}
+def words_of(varying: Mapping[str, str]) -> str:
+    """Write keys and values as on a command line."""
+    return " ".join(f"{key}={value}" for key, value in varying.items())
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A command with `-m`, parsed and checked."""
+
+    axes: Sequence[Axis]
+    words: Sequence[str]  # the overrides as typed, without Hydra's own settings
+    hydra_words: Sequence[str]  # Hydra's own settings, as typed
+    place: tuple[str, str] | None  # of a saved configuration
+    composer: Composer
+    settings: SweepConfig  # the section `sweep`
+    search: Mapping[str, Any]  # the section `search`
+    first: RunConfig  # the configuration of the first job
+    folder: Path  # the sweep's folder
+    launcher: str  # name of Hydra's launcher
+    launcher_settings: DictConfig
+
+    @classmethod
+    def read(cls, words: Sequence[str], place: tuple[str, str] | None = None) -> Plan:
+        """Parse the overrides of a command.
+
+        Args:
+            words: The overrides, Hydra's own settings included.
+            place: As in `Composer`.
+
+        Raises:
+            RequestError: A word is wrong, or the first job's configuration.
+        """
+        store = ConfigStore.instance().store
+        for name, node in {"joblib": JoblibConf, "ray": RayConf}.items():
+            store(group="hydra/launcher", name=name, node=node, provider="attnlab")
+        composer = Composer(place)
+        add = "++" if place else ""  # a saved configuration has no section `sweep`
+        own = [f"{add}{w}" if w.startswith("sweep.") else w for w in words if not is_hydras(w)]
+        axes = composer.axes(own)
+        of_hydra = [word for word in words if is_hydras(word)]
+        first_words = [*of_hydra, *(axis.overrides[0] for axis in axes)]
+        composed = config.compose(first_words, place, with_hydra=True)
+        launcher = composed.hydra.runtime.choices["hydra/launcher"], composed.hydra.launcher
+        with open_dict(composed):
+            del composed["hydra"]
+        settings, search = config.sweep_from_hydra(composed)
+        first = config.from_hydra(composed)
+        name = settings.name or _default_name(axes, first.task.name)
+        if Path(name).name != name or name.startswith(".") or len(name.encode()) > _LONGEST_NAME:
+            raise RequestError(f"sweep.name={name}: can't be the name of a folder.")
+        folder = runs_folder(first) / "sweeps" / name
+        return cls(axes, own, of_hydra, place, composer, settings, search, first, folder, *launcher)
+
+    @property
+    def kind(self) -> str:
+        """Return `search` if the section `search` differs from its default, else `grid`."""
+        default = vars(SearchConfig())
+        return "grid" if {**default, **self.search} == default else "search"
+
+    @property
+    def varying(self) -> dict[str, tuple[str, ...]]:
+        """Return the keys with several values."""
+        return {axis.name: axis.values for axis in self.axes if axis.swept}
+
+    @property
+    def fixed(self) -> dict[str, str]:
+        """Return the keys with one value that can change results."""
+        axes = [a for a in self.axes if not a.swept and a.is_decisive and a.name != "search.trials"]
+        return {axis.name: axis.values[0] for axis in axes}
+
+    def jobs(self, progress: Callable[[list], Iterable]) -> tuple[list[Job], int]:
+        """Return the checked jobs of the grid, and the number of duplicates left out.
+
+        `progress` yields the points, and shows how far the check is. Raises `RequestError` if a
+        configuration is wrong.
+        """
+        points = list(itertools.product(*(axis.overrides for axis in self.axes)))
+        jobs: dict[str, Job] = {}
+        for number, words in enumerate(progress(points), start=1):
+            pairs = zip(self.axes, words, strict=True)
+            varying = {axis.name: shown(word) for axis, word in pairs if axis.swept}
+            job = Job(number, varying, self.composer.check(words))
+            jobs.setdefault(job.digest, job)
+        return list(jobs.values()), len(points) - len(jobs)
+
+    def trial(self, number: int, overrides: Sequence[str]) -> Job:
+        """Return a trial of a search; raises `RequestError` if its values can't be combined."""
+        varying = {key_of(word): shown(word) for word in overrides}
+        words = [*(axis.overrides[0] for axis in self.axes), *overrides]
+        return Job(number, varying, self.composer.check(words))
+
+
+def _default_name(axes: Iterable[Axis], task: str) -> str:
+    """Name a sweep by its tasks, its varying keys, and part of a hash.
+
+    The same command gets the same name, with any `search.trials`. `task` is the task of the first
+    job; it isn't used if `experiment` varies, because presets may have other tasks.
+    """
+    axes = list(axes)
+    decisive = sorted(
+        (axis.key, sorted(axis.overrides), axis.swept)
+        for axis in axes
+        if axis.is_decisive and axis.name != "search.trials"
+    )
+    digest = hashlib.sha256(repr(decisive).encode()).hexdigest()[:8]
+    varying = {axis.name: axis.values for axis in axes if axis.swept}
+    tasks = varying.pop("task", () if "experiment" in varying else (task,))
+    tasks = tasks if len(tasks) <= _NAMED_TASKS else (f"{len(tasks)}_tasks",)
+    keys = [name for name in varying if name != "seed"] or [*varying]
+    names = [name.rpartition(".")[2] for name in keys[:_NAMED_KEYS]]
+    search = [axis.values[0] for axis in axes if axis.name == "search"][:1]
+    return "-".join([*tasks, *search, *names, digest])

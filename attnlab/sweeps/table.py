@@ -1,4 +1,4 @@
-"""The table of a sweep: on the terminal, and as table.csv."""
+"""The table of a sweep, read from the folders of its runs: on the terminal, and as table.csv."""
 
 from __future__ import annotations
 
@@ -12,9 +12,11 @@ from rich.text import Text
 
 from attnlab.errors import RequestError
 from attnlab.records import files
-from attnlab.records.run_directory import RunDirectory
+from attnlab.records.run_directory import ListedRun, RunDirectory
 from attnlab.run.console import number
 from attnlab.run.find_or_run import COMPLETED, FAILED, KILLED, PRUNED, RUNNING
+from attnlab.sweeps.grid import Job
+from attnlab.tasks.kinds import kind_of
 from attnlab.terminal import in_one_format, plain_console, plain_table
 
 NOT_RUN = "not run"
@@ -25,50 +27,44 @@ _STYLES = {COMPLETED: "green", FAILED: "red", RUNNING: "cyan", KILLED: "yellow",
 
 @dataclass(frozen=True)
 class TableRow:
-    """A run in the table."""
+    """A job in the table."""
 
-    number: int  # place in the grid, from 1; for a search the trial's number, from 0
+    number: int  # of a point of a grid from 1, of a trial from 0
     task: str  # name of the task
-    varying: Mapping[str, str]  # its values of the keys in which runs differ
-    label: str = ""  # the run in a few words
     state: str = NOT_RUN
+    varying: Mapping[str, str] = field(default_factory=dict)  # its values of the varying keys
+    label: str = ""  # the job in a few words
     results: Mapping[str, Any] = field(default_factory=dict)  # if completed, by `read_results`
-    error: str | None = None  # why it failed
-    path: Path | None = None  # its folder
-    epoch: int = 0  # trained epochs
-    epochs: int = 0  # trainer.epochs
+    error: str | None = None  # why it failed or was pruned
+    path: Path | None = None  # its run's folder
+
+    @property
+    def outcome(self) -> str:
+        """Return what came of the job, in one line."""
+        if self.state == COMPLETED:
+            return f"{self.label}: {_result_words(self.results)}"
+        if self.state != FAILED:
+            return f"{self.label}: {self.error or self.state}"
+        text = self.error or "no error message"
+        log = self.path / "run.log" if self.path else None
+        where = f" Log: {log}" if log and log.is_file() else ""
+        end = "" if text.endswith((".", "!", "?")) else "."
+        return f"{self.label}: failed: {text}{end}{where}"
 
 
-def words(varying: Mapping[str, str]) -> str:
-    """Write keys and values as on a command line."""
-    return " ".join(f"{key}={value}" for key, value in varying.items())
-
-
-def csv_text(rows: Sequence[TableRow]) -> str:
-    """Write the whole table for table.csv, with all digits."""
-    keys = _keys(rows)
-    columns = ("state", "monitor", "best", "metric", "test", "seconds", "error", "folder")
-    lines: list[list[Any]] = [["number", *keys, *columns]]
-    for row in rows:
-        known = {**row.results, "state": row.state, "error": row.error, "folder": row.path}
-        cells = [row.varying.get(key) for key in keys] + [known.get(name) for name in columns]
-        lines.append([row.number, *cells])
-    return files.csv_text(lines)
-
-
-def print_table(
-    rows: Sequence[TableRow], best: Sequence[int], rest: Path | None = None, file: Any = None
-) -> None:
-    """Print the started runs; if they are too many, refer to the file `rest` for the others."""
-    console = plain_console(file)
-    begun = [row for row in rows if row.state != NOT_RUN]
-    shown = begun
-    if rest:  # the first ones, and the best
-        shown = begun[:MOST_ROWS] + [row for row in begun[MOST_ROWS:] if row.number in best]
-    if shown:
-        console.print(_table(shown, _keys(rows), set(best)))
-    if len(begun) > len(shown):
-        console.print(f"{len(begun) - len(shown)} more rows: {rest}", soft_wrap=True)
+def row_of(job: Job, run: ListedRun | None) -> TableRow:
+    """Return the row of a job, given its run; None: it has none."""
+    row = {"varying": job.varying, "label": job.label}
+    if run is None:
+        return TableRow(job.number, job.config.task.name, **row)
+    state, error = run.state, run.status.get("error")
+    if state == KILLED and run.status.get("pruned"):
+        state = PRUNED
+    for prefix in ("RunFailed: ", "RequestError: ", "pruned: "):
+        error = str(error).removeprefix(prefix) if error else None
+    results = read_results(run.path) if state == COMPLETED else {}
+    row |= {"results": results, "error": error, "path": run.path}
+    return TableRow(job.number, job.config.task.name, state, **row)
 
 
 def read_results(folder: Path) -> dict[str, Any]:
@@ -82,7 +78,41 @@ def read_results(folder: Path) -> dict[str, Any]:
     return {**results, "best": metrics.get("best_value"), "test": test}
 
 
-def result_words(results: Mapping[str, Any]) -> str:
+def best_rows(rows: Sequence[TableRow]) -> list[TableRow]:
+    """Return the best row of each task, by the metric that the task monitors."""
+    best = []
+    for task in dict.fromkeys(row.task for row in rows):
+        scored = [row for row in rows if row.task == task and row.results.get("best") is not None]
+        if scored:
+            lower = kind_of(task).scoring.is_lower_better(scored[0].results["monitor"])
+            best.append((min if lower else max)(scored, key=lambda row: row.results["best"]))
+    return best
+
+
+def csv_text(rows: Sequence[TableRow]) -> str:
+    """Write the whole table for table.csv, with all digits."""
+    keys = _keys(rows)
+    columns = ("state", "monitor", "best", "metric", "test", "seconds", "error", "folder")
+    lines: list[list[Any]] = [["number", *keys, *columns]]
+    for row in rows:
+        entries = {**row.results, "state": row.state, "error": row.error, "folder": row.path}
+        cells = [row.varying.get(key) for key in keys] + [entries.get(name) for name in columns]
+        lines.append([row.number, *cells])
+    return files.csv_text(lines)
+
+
+def print_table(rows: Sequence[TableRow], best: Sequence[int], whole: Path | None = None) -> None:
+    """Print rows; if they are too many, the first and the best ones, and the file of all."""
+    shown = [*rows[:MOST_ROWS], *(row for row in rows[MOST_ROWS:] if row.number in best)]
+    console = plain_console()
+    if shown:
+        console.print(_table(shown, _keys(rows), set(best)))
+    if len(rows) > len(shown):
+        where = f": {whole}" if whole else ""
+        console.print(f"{len(rows) - len(shown):,} more rows{where}", soft_wrap=True)
+
+
+def _result_words(results: Mapping[str, Any]) -> str:
     """Write the results of a run in one line."""
     words = []
     if results.get("best") is not None:
@@ -134,9 +164,9 @@ def _only(rows: Sequence[TableRow], name: str) -> str | None:
 def _column(rows: Sequence[TableRow], value: str, name: str, is_named: bool) -> list[str]:
     """Return a cell per run: its result in the format of its task; `is_named` adds the name."""
     results = [row.results for row in rows]
-    of_task = [(row.task, row.results.get(name)) for row in rows]
-    cells = in_one_format([each.get(value) for each in results], of_task)
+    groups = [(row.task, row.results.get(name)) for row in rows]
+    cells = in_one_format([result.get(value) for result in results], groups)
     if not is_named:
         return cells
     pairs = zip(results, cells, strict=True)
-    return [f"{each[name]} {cell}" if each.get(name) else cell for each, cell in pairs]
+    return [f"{result[name]} {cell}" if result.get(name) else cell for result, cell in pairs]

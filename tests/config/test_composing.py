@@ -13,9 +13,8 @@ from mechanisms import mechanisms_for
 from attnlab.cli import main
 from attnlab.config.composing import conf_folder, explain, known_keys, options
 from attnlab.config.rules import Rule
-from attnlab.config.sections import OPTION_GROUPS, SweepConfig, TrainerConfig
+from attnlab.config.sections import OPTION_GROUPS, SearchConfig, SweepConfig, TrainerConfig
 from attnlab.errors import RequestError
-from attnlab.sweeps.search.settings import SearchSettings
 from attnlab.training.schedules import Monitor, learning_rates
 
 GROUPS = [group for group in (*OPTION_GROUPS, "data") if group != "model"]
@@ -263,7 +262,7 @@ def test_the_typed_sections_have_the_defaults_of_the_main_file(compose):
     assert TrainerConfig(**main["trainer"]) == TrainerConfig()
     assert set(main) - {"defaults"} == {"seed", "trainer", "tracking", "paths", "sweep", "search"}
     assert SweepConfig(**main["sweep"]) == SweepConfig()
-    assert SearchSettings(**main["search"]) == SearchSettings()
+    assert SearchConfig(**main["search"]) == SearchConfig()
 
 
 def test_the_runs_folder_comes_from_the_environment(monkeypatch):

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from attnlab.commands.data import _cache
+from attnlab.config.composing import compose, from_hydra
 from attnlab.config.options import own_folders
 from attnlab.config.sections import PathsConfig
 from attnlab.process import variable
 from attnlab.records.mlflow.settings import default_uri
 from attnlab.records.run_directory import default_runs_folder
-from attnlab.sweeps.composer import configuration
 
 ROOT = Path(__file__).parents[2]
 EMPTY = pytest.mark.parametrize("empty", ["", " ", "\t\n"])
@@ -32,13 +32,13 @@ def test_an_empty_variable_is_unset(monkeypatch, tmp_path, empty):
     for name in names:
         monkeypatch.setenv(name, empty)
     assert unset == (default_runs_folder(), _cache(None), own_folders(), default_uri(tmp_path))
-    assert configuration(["task=fib"]).paths == PathsConfig()
+    assert from_hydra(compose(["task=fib"])).paths == PathsConfig()
 
 
 def test_a_set_variable_keeps_its_value(monkeypatch):
     monkeypatch.setenv("ATTNLAB_RUNS", " my runs ")
     assert variable("ATTNLAB_RUNS") == " my runs "
-    assert configuration(["task=fib"]).paths.runs == " my runs "
+    assert from_hydra(compose(["task=fib"])).paths.runs == " my runs "
 
 
 @EMPTY

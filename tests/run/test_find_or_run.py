@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import json
-from types import SimpleNamespace
 
 import pytest
 
 from attnlab.config.parsing import parse
 from attnlab.errors import CannotResume, Pruned, RequestError, RunBusy, RunFailed
 from attnlab.records.run_directory import RunDirectory
-from attnlab.records.status import Status, this_process
 from attnlab.run import find_or_run, resume, runner
-from attnlab.run.find_or_run import RunIndex, run_once
+from attnlab.run.find_or_run import find_run, only_here, run, runs_by_digest
 from attnlab.run.runner import SweepMember
 
-GONE = {**this_process(), "pid": 2**22 + 1}
-ELSEWHERE = {**this_process(), "host": "elsewhere"}
 SWEEP = SweepMember("mine")
 
 
@@ -63,8 +59,10 @@ def trained(monkeypatch):
 
 
 def found(config, runs):
-    run = RunIndex(runs).refresh().find(config.digest)
-    return (run.state, run.path) if run else None
+    match = find_run(config)
+    listed = runs_by_digest(runs).get(config.digest)
+    assert (match and match.path) == (listed and listed.path)
+    return (match.state, match.path) if match else None
 
 
 def test_a_completed_run_counts_before_any_other(tmp_path, config, make, trained):
@@ -72,32 +70,32 @@ def test_a_completed_run_counts_before_any_other(tmp_path, config, make, trained
     make("failed", error="no")
     make("running")
     assert found(config, tmp_path) == ("completed", done)
-    assert (run_once(config, SWEEP), trained) == (done, [])
+    assert (run(config, SWEEP), trained) == (done, [])
 
 
 def test_the_newest_killed_run_is_resumed(tmp_path, config, make, trained):
     make("killed")
-    newest = make("running", **GONE).path
+    newest = make("running").path
     assert found(config, tmp_path) == ("killed", newest)
-    assert run_once(config, SWEEP) == newest
+    assert run(config, SWEEP) == newest
     assert trained == [("on", newest)]
 
 
 def test_a_pruned_run_stays_pruned_in_its_search_and_is_resumed_elsewhere(make, config, trained):
-    run = make("killed", sweep="mine", pruned=True, error="pruned: after epoch 2")
+    folder = make("killed", sweep="mine", pruned=True, error="pruned: after epoch 2").path
     with pytest.raises(Pruned, match="^after epoch 2$"):
-        run_once(config, SweepMember("mine", on_epoch=print))
+        run(config, SweepMember("mine", on_epoch=print))
     assert trained == []
-    run_once(config, SweepMember("another", on_epoch=print))
-    assert trained == [("on", run.path)]
+    run(config, SweepMember("another", on_epoch=print))
+    assert trained == [("on", folder)]
 
 
 def test_a_failed_run_is_retried_only_on_request(config, make, trained):
-    failed = make("failed", error="RunFailed: epoch 2").path
+    make("failed", error="RunFailed: epoch 2")
     with pytest.raises(RunFailed, match="epoch 2"):
-        run_once(config, SWEEP)
+        run(config, SWEEP)
     assert trained == []
-    run_once(config, SweepMember("mine", retry_failed=[failed]))
+    run(config, SweepMember("mine", retry_failed=True))
     assert [what for what, _ in trained] == ["new"]
 
 
@@ -117,13 +115,13 @@ def test_settings_that_do_not_fit_their_data_leave_a_failed_run(config, monkeypa
 
     monkeypatch.setattr(runner, "refuse_what_does_not_fit", refuse)
     with pytest.raises(RequestError, match="task.history: expected less"):
-        run_once(config, SWEEP)
-    run = find_or_run.find_run(config)
-    assert (run.state, run.status["sweep"]) == ("failed", "mine")
-    assert run.status["error"] == "RequestError: task.history: expected less"
-    assert (run.path / "config.yaml").is_file()
+        run(config, SWEEP)
+    entry = find_or_run.find_run(config)
+    assert (entry.state, entry.status["sweep"]) == ("failed", "mine")
+    assert entry.status["error"] == "RequestError: task.history: expected less"
+    assert (entry.path / "config.yaml").is_file()
     with pytest.raises(RunFailed, match="task.history: expected less"):
-        run_once(config, SWEEP)
+        run(config, SWEEP)
     # A run of its own refuses before it leaves anything.
     with pytest.raises(RequestError):
         runner.run(config)
@@ -134,14 +132,14 @@ def test_a_killed_run_that_cannot_be_resumed_can_be_restarted(config, make, trai
     def refuse(*_, **__):
         raise CannotResume("data: they have changed since.")
 
-    killed = make("killed").path
+    make("killed")
     with monkeypatch.context() as patch:
         patch.setattr(find_or_run, "resume", resume.resume)
         patch.setattr(resume, "_go_on", refuse)
         with pytest.raises(RequestError, match="they have changed since"):
-            run_once(config, SWEEP)
+            run(config, SWEEP)
     assert find_or_run.find_run(config).state == "failed"
-    run_once(config, SweepMember("mine", retry_failed=[killed]))
+    run(config, SweepMember("mine", retry_failed=True))
     assert [what for what, _ in trained] == ["new"]
 
 
@@ -153,7 +151,7 @@ def test_a_temporary_error_doesnt_fail_a_killed_run(config, make, monkeypatch, e
     make("killed")
     monkeypatch.setattr(find_or_run, "resume", refuse)
     with pytest.raises(type(error)):
-        run_once(config, SWEEP)
+        run(config, SWEEP)
     assert find_or_run.find_run(config).state == "killed"
 
 
@@ -168,44 +166,17 @@ def test_a_file_that_changed_during_the_command_is_reported(compose, tmp_path):
     again = compose("task=series", "attention=none", "task.column=v", f"task.path={path}")
     assert again.digest != config.digest and again.digest_of_settings == before
     with pytest.raises(RequestError, match="task.path: .* has changed since the command started"):
-        run_once(config, SWEEP)
+        run(config, SWEEP)
 
 
-def test_all_trials_of_a_search_use_the_initial_files(compose, tmp_path):
-    """Fixed: trials on changed data were ranked with the earlier ones."""
-    from attnlab.sweeps.plan import SweepPlan
+def test_a_second_process_waits_for_the_first_or_is_refused(config, make, tmp_path):
+    from filelock import FileLock
 
-    path, words = tmp_path / "my.csv", ("task=series", "attention=none", "task.column=v")
-    path.write_text("v\n" + "\n".join(map(str, range(99))))
-    first = compose(*words, f"task.path={path}")
-    path.write_text("v\n" + "\n".join(map(str, range(1, 100))))
-    composer = SimpleNamespace(check=lambda _: compose(*words, f"task.path={path}", "seed=1"))
-    plan = SimpleNamespace(words=(), first=first, composer=composer)
-    trial = SweepPlan.trial(plan, 1, [])
-    assert trial.config.file_hashes == first.file_hashes and trial.config.seed == 1
-    with pytest.raises(RequestError, match="has changed since the command started"):
-        run_once(trial.config, SWEEP)
-
-
-def test_an_index_reads_only_what_has_changed(tmp_path, config, make, monkeypatch):
-    runs = [make("killed") for _ in range(3)]
-    index, read = RunIndex(tmp_path), []
-    original = Status.read
-    monkeypatch.setattr(Status, "read", lambda self: read.append(self) or original(self))
-    assert index.refresh().find(config.digest).path == runs[-1].path
-    assert len(read) == 3
-    index.refresh()
-    assert len(read) == 3
-    runs[0].write_json("metrics.json", {})
-    runs[0].status.write("completed")
-    assert index.refresh().find(config.digest).path == runs[0].path
-    assert len(read) == 4
-    index.forget(config.digest)
-    index.refresh()
-    assert len(read) == 7
-    for path in runs[0].path.iterdir():
-        path.unlink() if path.is_file() else path.rmdir()
-    assert index.refresh().find(config.digest).path == runs[-1].path
+    done = make("completed").path
+    with only_here(FileLock(tmp_path / ".locks" / config.digest[:32]), "this"):
+        with pytest.raises(RunBusy, match="another process is running task=fib attention=none"):
+            run(config, SWEEP, wait=False)
+    assert run(config, SWEEP, wait=False) == done
 
 
 def test_a_damaged_run_is_ignored(tmp_path, config, make):

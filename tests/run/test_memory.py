@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import re
 
 import pytest
@@ -115,19 +114,6 @@ def test_a_model_without_units_is_named(compose, monkeypatch):
         refuse(config)
 
 
-def test_long_items_are_not_small(compose, monkeypatch):
-    config = compose("task=fib_random", "task.history=1000", "model.cell=lstm", "model.units=512")
-    monkeypatch.setattr(memory, "memory", lambda: 8 << 30)
-    assert memory.most_that_fit(config, 32) < 32
-
-
-def test_a_model_may_have_no_sizes(compose):
-    """A kind of task from outside may have none."""
-    config = compose("task=fib_random", "attention=none")
-    bare = dataclasses.replace(config, document={**config.document, "model": {"name": "bare"}})
-    assert memory.most_that_fit(bare, 32) == 32
-
-
 def test_half_precision_halves_a_batch(compose):
     whole, half = (
         needs(compose(*DIGITS, f"trainer.precision={name}"))
@@ -154,16 +140,3 @@ def test_without_a_known_size_of_memory_nothing_is_refused(compose, monkeypatch)
     assert memory.memory() is None
     large = compose("task=fib_random", "model.units=2049")
     refuse(large)
-    assert memory.most_that_fit(large, 32) == 32
-
-
-def test_stacked_runs_need_at_most_half_of_the_memory(compose, monkeypatch):
-    small, large = compose("task=fib_random"), compose("task=fib_random", "model.units=3000")
-    task = make_task(large)
-    needs = sum(memory._needs(large, task, task.load(0)))
-    for runs, fitting in ((40, 32), (12, 8), (2, 2), (0.5, 1)):
-        monkeypatch.setattr(memory, "memory", lambda runs=runs: int(2 * runs * needs) + 1)
-        assert memory.most_that_fit(large, 32) == fitting
-        assert memory.most_that_fit(small, 32) == 32
-    missing = compose("task=series", "task.path=no.csv", "task.column=x", "model.units=3000")
-    assert memory.most_that_fit(missing, 32) == 32

@@ -1,32 +1,14 @@
-"""The grid that overrides span."""
+"""The grid that overrides span, and its configurations."""
 
 from __future__ import annotations
 
 import re
 
 import pytest
-from command_line import CONF
 
-from attnlab.config import composing as config
-from attnlab.sweeps.grid import Grid, shown, varied
-
-
-@pytest.fixture
-def hydra():
-    """Hydra's loader, and the configuration of a sweep itself."""
-    from hydra import initialize_config_dir
-    from hydra.core.global_hydra import GlobalHydra
-    from hydra.types import RunMode
-
-    config.register_schema()
-    with initialize_config_dir(str(CONF), version_base="1.3"):
-        loader = GlobalHydra.instance().config_loader()
-        yield loader, loader.load_configuration("config", [], RunMode.MULTIRUN)
-
-
-@pytest.fixture
-def grid(hydra):
-    return lambda *words: Grid.parse(words, hydra[0])
+from attnlab.config.composing import compose, from_hydra
+from attnlab.errors import RequestError
+from attnlab.sweeps.grid import Composer, Plan, shown
 
 
 @pytest.mark.parametrize(
@@ -34,49 +16,36 @@ def grid(hydra):
     [
         ("seed=3", ("3",)),
         ("seed=0,1,2", ("0", "1", "2")),
-        ("seed=range(3)", ("0", "1", "2")),
         ("seed=range(1,8,3)", ("1", "4", "7")),
         ("model.dropout=range(0.0,0.5,0.25)", ("0.0", "0.25")),
         ("attention=choice(none,bahdanau)", ("none", "bahdanau")),
         ("attention=glob(luong*)", ("luong_global", "luong_local")),
-        ("attention=glob(*,exclude=[luong*,b*,d*,f*,g*,l*,m*,s*])", ("none", "pooling")),
         ("task.path='a b.csv','c=d,e.csv'", ("a b.csv", "c=d,e.csv")),
         ("+task.note=x,y", ("x", "y")),
     ],
 )
-def test_values_as_hydra_reads_them(grid, word, values):
-    (axis,) = grid(word).axes
+def test_values_as_hydra_reads_them(word, values):
+    (axis,) = Composer().axes([word])
     assert axis.values == values
     assert axis.swept == (len(values) > 1)
     assert axis.name == word.lstrip("+").partition("=")[0]
 
 
-def test_the_last_key_varies_fastest(grid):
-    points = grid("attention=none,pooling", "trainer.epochs=2", "seed=0,1").points()
-    assert points == [
-        ("attention=none", "trainer.epochs=2", "seed=0"),
-        ("attention=none", "trainer.epochs=2", "seed=1"),
-        ("attention=pooling", "trainer.epochs=2", "seed=0"),
-        ("attention=pooling", "trainer.epochs=2", "seed=1"),
+def jobs(*words: str):
+    return Plan.read(["tracking.enabled=false", *words]).jobs(list)
+
+
+def test_the_last_key_varies_fastest_and_the_last_of_repeated_keys_counts():
+    points, duplicates = jobs("attention=none,pooling", "seed=7", "trainer.epochs=2", "seed=0,1")
+    assert [dict(job.varying) for job in points] == [
+        {"attention": name, "seed": seed} for name in ("none", "pooling") for seed in "01"
     ]
+    assert [job.number for job in points] == [1, 2, 3, 4] and duplicates == 0
 
 
-def test_the_last_of_repeated_keys_counts(grid):
-    assert grid("seed=0,1", "trainer.epochs=2", "seed=5").points() == [
-        ("seed=5", "trainer.epochs=2")
-    ]
-
-
-def test_the_default_name_ends_in_a_hash_of_the_jobs(grid):
-    def name(*words):
-        return grid(*words).default_name("fib")
-
-    first = name("task=fib", "attention=none,pooling", "optimizer.learning_rate=1,2")
-    assert first.startswith("fib-attention-learning_rate-")
-    same = ("optimizer.learning_rate=2,1", "paths.runs=x", "tracking.enabled=false", "task=fib")
-    again = name(*same, "attention=choice(pooling,none)", "sweep.dry_run=true")
-    assert again[-8:] == first[-8:]
-    assert name("task=fib", "attention=none,pooling")[-8:] != first[-8:]
+def test_equal_jobs_are_left_out():
+    points, duplicates = jobs("seed=0,0,1", "paths.data=x")
+    assert ([job.config.seed for job in points], duplicates) == ([0, 1], 1)
 
 
 @pytest.mark.parametrize(
@@ -90,16 +59,77 @@ def test_the_default_name_ends_in_a_hash_of_the_jobs(grid):
         (["search=learning_rate"], "fib-learning_rate-"),
     ],
 )
-def test_the_name_contains_the_task(grid, words, start):
-    assert re.fullmatch(f"{start}[0-9a-f]{{8}}", grid(*words).default_name("fib"))
+def test_the_name_contains_the_task(words, start):
+    assert re.fullmatch(f"{start}[0-9a-f]{{8}}", Plan.read(words).folder.name)
+
+
+def test_the_default_name_ends_in_a_hash_of_the_jobs():
+    def name(*words: str) -> str:
+        return Plan.read(words).folder.name
+
+    first = name("task=fib", "attention=none,pooling", "optimizer.learning_rate=1,2")
+    # The hash of earlier versions, so that the same command finds its sweep.
+    assert first == "fib-attention-learning_rate-1f3afaa4"
+    same = ("optimizer.learning_rate=2,1", "paths.runs=x", "tracking.enabled=false", "task=fib")
+    again = name(*same, "attention=choice(pooling,none)", "sweep.dry_run=true")
+    assert again[-8:] == first[-8:]
+    assert name("task=fib", "attention=none,pooling")[-8:] != first[-8:]
 
 
 def test_values_are_shown_without_quotes():
-    assert [shown(word) for word in ("a='b c'", 'a="b"', "a=b=c", "a=", "~a")] == [
-        "b c",
-        "b",
-        "b=c",
-        "",
-        "",
-    ]
-    assert varied(["model.units=3", "++x='y'"]) == {"model.units": "3", "x": "y"}
+    assert [*map(shown, ("a='b c'", 'a="b"', "a=b=c", "a=", "~a"))] == ["b c", "b", "b=c", "", ""]
+
+
+@pytest.fixture(scope="module")
+def composer() -> Composer:
+    return Composer()
+
+
+POINTS = [
+    ["seed=0", "trainer.epochs=3"],
+    ["seed=1", "trainer.epochs=3"],
+    ["seed=1", "trainer.epochs=20", "sweep.dry_run=true"],
+    ["task=translate", "model=transformer", "attention=multi_head", "attention.heads=2"],
+    ["task=translate", "model=transformer", "attention=multi_head", "attention.heads=8"],
+    ["task=translate", "model=transformer", "attention=multi_head", "model.heads=2"],
+    ["task=sunspots", "attention=luong_local", "attention.window=3", "seed=4"],
+    ["task=classify", "model=pretrained", "model.path=one"],
+    ["task=classify", "model=pretrained", "model.path=two", "seed=7"],
+    ["paths.runs=here", "paths.data='${paths.runs}/data'"],
+    ["paths.runs=there", "paths.data='${paths.runs}/data'"],
+    ["experiment=book_fib_attention", "trainer.epochs=1", "optimizer.learning_rate=1e-3"],
+    ["experiment=multi30k_tiny", "data.limit=500"],
+    ["++tracking.enabled=false", "seed=3"],
+    ["task=series", "task.path=' a, b.csv'", "task.inputs=[y,z]"],
+]
+
+
+def test_the_checked_configuration_is_the_one_that_hydra_composes(composer):
+    for words in [*POINTS, *reversed(POINTS)]:
+        found, expected = composer.check(words), from_hydra(compose(words))
+        assert found == expected and found.document == expected.document, words
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["seed=-1"], "seed: expected a whole number .*got -1"),
+        (["seed=one"], "seed: expected a whole number at least 0.*got one"),
+        (["seed=2", "trainer.epoch=3"], "trainer.epoch: there is no such key. Did you mean train"),
+        (["seed=2", "trainer.epochs=???"], "Missing mandatory value"),
+        (["seed=2", "trainer.epochs=${no.where}"], "Interpolation key 'no.where' not found"),
+        (["seed=2", "attention.name=none"], "attention.name=none: the name can't be changed witho"),
+        (["experiment=book_fib", "data.limit=5"], "data.limit: there is no such key"),
+    ],
+)
+def test_a_wrong_value_is_named_and_affects_no_other_job(composer, words, message):
+    for _ in range(2):
+        with pytest.raises(RequestError, match=message.replace("?", r"\?")):
+            composer.check(words)
+    assert composer.check(["seed=2", "trainer.epochs=5"]).trainer.epochs == 5
+
+
+def test_points_share_no_mutable_objects(composer):
+    one, two = (composer.check([f"seed={n}", "task=series", "task.path=x"]) for n in (0, 1))
+    one.document["task"]["path"] = "y"
+    assert two.document["task"]["path"] == "x" and two.seed == 1

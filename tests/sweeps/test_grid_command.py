@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import signal
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import NamedTuple
 
 import pytest
 from command_line import CommandLine, CommandsHere, Outcome
+from same_runs import assert_same_run
 from sweep_examples import (
     ENDLESS,
     SMALL,
@@ -24,6 +26,7 @@ from sweep_examples import (
 
 from attnlab.records.mlflow.settings import store_uri
 from attnlab.records.mlflow.store import Store
+from attnlab.sweeps.grid import Plan
 
 pytestmark = pytest.mark.usefixtures("no_figures")
 GRID = ("-m", *SMALL, "attention=none,pooling", "seed=0,1")
@@ -80,7 +83,7 @@ def test_a_line_for_each_job_and_one_table(swept):
 
 def test_the_same_command_again_runs_nothing(swept):
     code, out, err = swept.again
-    assert (code, err) == (0, "attnlab: 4 jobs: 4 done before, 0 to run\n")
+    assert (code, err) == (0, "attnlab: 4 jobs: 4 done before, 0 failed before, 0 to run\n")
     assert out.replace(" (4 of them earlier)", "") == swept.first.out
     assert len(swept.attnlab.run_folders()) == 4
 
@@ -157,11 +160,11 @@ def test_changing_one_value_trains_only_new_runs(swept):
     changed = [*GRID[:-1], "seed=1,2"]
     code, out, err = attnlab(*changed, "sweep.dry_run=true")
     assert (code, err) == (0, "")
-    assert out.count("would run ") == 2 and "2 of 4 jobs would run." in out
+    assert out.count("not run") == 2 and "2 of 4 jobs would run." in out
     assert len([*(attnlab.runs / "sweeps").iterdir()]) == 1
     code, out, err = attnlab(*changed, UNTRACKED)
     assert code == 0, err
-    assert err.startswith("attnlab: 4 jobs: 2 done before, 2 to run\n")
+    assert err.startswith("attnlab: 4 jobs: 2 done before, 0 failed before, 2 to run\n")
     new = set(attnlab.run_folders()) - set(before)
     seeds = [json.loads((folder / "metrics.json").read_text())["seed"] for folder in new]
     assert seeds == [2, 2]
@@ -197,8 +200,7 @@ def test_failing_jobs_do_not_stop_the_others(here):
     code, out, err = here(*command, "sweep.retry_failed=true", "sweep.fail_fast=true")
     assert code == 1
     assert states(here) == ["failed", "completed", "failed", "failed"]
-    assert err.endswith("1 of 3 jobs failed, and sweep.fail_fast=true stopped the sweep there\n")
-    assert "1 completed (1 of them earlier), 1 failed, 1 not run" in out
+    assert err.endswith("2 of 3 jobs failed, and sweep.fail_fast=true stopped the sweep there\n")
 
 
 def test_a_job_whose_settings_do_not_fit_its_data_fails_alone(here):
@@ -222,7 +224,10 @@ def test_equal_jobs_run_once(here):
 
 REFUSED = [
     # The same messages as for a single run, before any training.
-    ("trainer.epoch=3 seed=0,1", "trainer.epoch: there is no such setting: it is trainer.epochs"),
+    (
+        "trainer.epoch=3 seed=0,1",
+        "trainer.epoch: there is no such key. Did you mean tra",
+    ),
     ("attention=bahdanau,luong_loca seed=0,1", "luong_loca: there is no such option. Did you mean"),
     ("attention=luong_local,none attention.window=3", "attention.window: there is no such key."),
     ("model.units=4,wide", "model.units: expected a whole number at least 1, got wide."),
@@ -234,15 +239,11 @@ REFUSED = [
     ("seed=choice()", "seed=choice(): has no values, so the grid is empty."),
     ("attention=glob(x*)", "attention=glob(x*): has no values"),
     # What is no grid.
-    ("seed=range(", "seed=range(: Hydra can't read it as KEY=VALUE"),
+    ("seed=range(", "seed=range(: expected KEY=VALUE"),
     ("optimizer.learning_rate=interval(0,1)", "a search (search=NAME) takes intervals."),
     ("paths.runs=a,b", "paths.runs=a,b: only one value is allowed for a whole sweep."),
     ("sweep.name=a,b", "sweep.name=a,b: only one value is allowed for a whole sweep"),
     ("hydra.launcher.n_jobs=1,2", "hydra.launcher.n_jobs=1,2"),
-    (
-        "hydra/launcher=joblib hydra.launcher.n_jobs=0 seed=0,1",
-        "hydra.launcher.n_jobs=0: must be a number of processes, or -1 for one per processor",
-    ),
     ("hydra/launcher=jobli", "hydra/launcher=jobli: there is no such option. Did you mean joblib?"),
     # The sweep's own keys.
     ("sweep.nam=x", "sweep.nam: there is no such key. Did you mean sweep.name?"),
@@ -270,7 +271,7 @@ def test_an_unexpected_error_is_not_reported_as_a_wrong_request(here, monkeypatc
     def fails(*_):
         raise error
 
-    monkeypatch.setattr("attnlab.sweeps.grid_sweep.GridSweep.work", fails)
+    monkeypatch.setattr("attnlab.sweeps.run._execute", fails)
     code, out, err = here(*GRID, UNTRACKED)
     assert code == 1
     assert err.startswith(f"attnlab: the run failed: {type(error).__name__}: stray\n")
@@ -286,7 +287,7 @@ def test_settings_of_sweeps_need_one(here, word):
 def test_a_dry_run_leaves_nothing(here):
     code, out, err = here(*GRID, "sweep.dry_run=true")
     assert (code, err) == (0, "")
-    assert out.count("would run ") == 4 and "4 of 4 jobs would run." in out
+    assert out.count("not run") == 4 and "4 of 4 jobs would run." in out
     assert list(here.folder.iterdir()) == []
 
 
@@ -319,80 +320,18 @@ def test_a_saved_configuration_can_be_swept(swept, here):
     assert sweep_folder(here).name == "again"
 
 
-def test_a_preset_may_choose_the_launcher(here, monkeypatch):
-    asked = []
-
-    def launch(context, work, composed, overrides):
-        asked.append(composed.hydra.launcher)
-        raise RuntimeError("not today")
-
-    monkeypatch.setattr("attnlab.sweeps.internals.launch", launch)
-    preset = here.folder / "mine" / "experiment" / "side_by_side.yaml"
-    preset.parent.mkdir(parents=True)
+def test_a_preset_may_choose_the_launcher(tmp_path, monkeypatch):
+    preset = tmp_path / "experiment" / "side_by_side.yaml"
+    preset.parent.mkdir()
     preset.write_text(
         "# @package _global_\n"
         "defaults:\n  - override /hydra/launcher: joblib\n"
         "hydra:\n  launcher: {n_jobs: 3}\n"
     )
-    words = ("--config-dir", "mine", "experiment=side_by_side")
-    code, _, err = here("-m", *words, *SMALL, UNTRACKED)
-    assert code == 1 and "attnlab: the launcher failed: " in err and "not today" in err
-    (launcher,) = asked
-    assert launcher._target_.endswith("JoblibLauncher") and launcher.n_jobs == 3
-    assert "which is usually faster" in err
-    err = here("-q", "-m", *words, *SMALL, UNTRACKED).err
-    assert err.startswith("attnlab: the launcher failed: ")
-
-
-TRANSLATORS = ("task=translate", "attention=none", "seed=0,1,2", UNTRACKED)
-
-
-@pytest.fixture
-def launched(here, monkeypatch):
-    """Let each launch fail; return the requested number of processes and the messages."""
-    asked = []
-
-    def launch(context, work, composed, overrides):
-        asked.append(composed.hydra.launcher.get("n_jobs"))
-        raise RuntimeError("not today")
-
-    def launched(*words):
-        asked.clear()
-        code, _, err = here("-m", *words)
-        assert code == 1 and "not today" in err
-        return asked[0], err
-
-    monkeypatch.setattr("attnlab.sweeps.internals.launch", launch)
-    monkeypatch.setattr("attnlab.sweeps.grid_sweep.processors", lambda: 2)
-    monkeypatch.setattr("attnlab.sweeps.grid_sweep.has_gpu", lambda: False)
-    return launched
-
-
-@pytest.mark.parametrize(
-    ("words", "processes"),
-    [
-        (TRANSLATORS, 2),
-        ((*TRANSLATORS, "trainer.together=never"), None),
-        ((*TRANSLATORS[:2], "seed=0", UNTRACKED), None),
-        ((*TRANSLATORS, "hydra/launcher=joblib", "hydra.launcher.n_jobs=1"), 1),
-        (("task=translate,fib", *TRANSLATORS[1:]), None),
-    ],
-)
-def test_translators_train_in_a_process_each(launched, words, processes):
-    found, err = launched(*words)
-    assert found == processes
-    assert ("each in its own process" in err) == (processes == 2)
-    assert "imports TensorFlow" not in err
-
-
-def test_translators_share_this_process_if_memory_is_short(launched, monkeypatch):
-    monkeypatch.setattr("attnlab.run.memory.memory", lambda: 3 * 2**30)
-    assert launched(*TRANSLATORS)[0] is None
-
-
-def test_translators_share_this_process_and_its_gpu(launched, monkeypatch):
-    monkeypatch.setattr("attnlab.sweeps.grid_sweep.has_gpu", lambda: True)
-    assert launched(*TRANSLATORS)[0] is None
+    monkeypatch.setenv("ATTNLAB_CONFIG_DIR", str(tmp_path))
+    plan = Plan.read(["experiment=side_by_side", "seed=0,1"])
+    assert (plan.launcher, plan.launcher_settings.n_jobs) == ("joblib", 3)
+    assert Plan.read(["seed=0,1"]).launcher == "basic"
 
 
 def begun(attnlab, epochs: int = 1):
@@ -407,7 +346,6 @@ def test_an_interrupted_sweep_keeps_completed_runs(attnlab):
     here = CommandsHere(attnlab.folder)
     with attnlab.start(*LONG) as process:
         wait_for(begun(attnlab), process)
-        second = here(*LONG)
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=120)
     assert process.returncode == 130, err
@@ -415,10 +353,21 @@ def test_an_interrupted_sweep_keeps_completed_runs(attnlab):
     assert "1 interrupted, 1 not run" in out
     assert states(attnlab) == ["killed"]
     assert [row["state"] for row in table(sweep_folder(attnlab))] == ["killed", "not run"]
-    # Meanwhile another process was not let in.
-    assert (second.code, second.out) == (2, "")
-    assert f"process {process.pid} on " in second.err
-    assert "would continue" in here(*LONG, "sweep.dry_run=true").out
+    assert "2 of 2 jobs would run" in here(*LONG, "sweep.dry_run=true").out
+
+
+@pytest.mark.slow
+def test_a_second_command_waits_for_the_first_and_takes_over_when_it_dies(attnlab):
+    command = ("-m", *SMALL, "trainer.epochs=30", "trainer.batch_size=4", "seed=0,1", UNTRACKED)
+    with attnlab.start(*command) as first:
+        wait_for(begun(attnlab), first)
+        with attnlab.start(*command) as second:
+            line = second.stderr.readline()
+            assert line.startswith("attnlab: another process is running the sweep ")
+            first.kill()
+            _, err = second.communicate(timeout=240)
+    assert second.returncode == 0, err
+    assert states(attnlab) == ["completed"] * 2
 
 
 def killed(attnlab, *command, when) -> None:
@@ -461,12 +410,33 @@ JOBLIB = ("hydra/launcher=joblib", "hydra.launcher.n_jobs=2")
 
 
 @pytest.mark.slow
-def test_a_parallel_sweep_that_is_killed_leaves_nothing_running(attnlab):
-    command = (*LONG, *JOBLIB)
+def test_a_killed_parallel_sweep_continues_to_the_same_bits(attnlab, tmp_path_factory):
+    words = ("trainer.epochs=12", "trainer.batch_size=4", "seed=0,1,2", UNTRACKED)
+    command = ("-m", *SMALL, *words, "trainer.checkpoint_every_seconds=0", *JOBLIB)
     killed(attnlab, *command, when=lambda: len(begun(attnlab)()) == 2)
-    statuses = [folder / "status.json" for folder in attnlab.run_folders()]
-    wait_for(lambda: all(json.loads(s.read_text())["state"] == "killed" for s in statuses))
-    assert {json.loads(s.read_text())["error"] for s in statuses} == {"interrupted"}
+    # Jobs that still run in a process of the killed command are waited for.
+    code, out, err = attnlab(*command)
+    assert code == 0, err
+    whole = CommandLine(tmp_path_factory.mktemp("whole"))
+    assert whole(*command).code == 0
+    assert states(attnlab) == ["completed"] * 3
+    by_seed = [sorted(a.run_folders(), key=lambda f: f.name[-3:]) for a in (attnlab, whole)]
+    for folder, expected in zip(*by_seed, strict=True):
+        assert_same_run(folder, expected)
+
+
+@pytest.mark.slow
+def test_a_dead_process_ends_a_parallel_sweep_with_one_sentence(attnlab):
+    command = (*LONG, *JOBLIB)
+    with attnlab.start(*command) as process:
+        wait_for(lambda: len(begun(attnlab)()) == 2, process)
+        children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+        trains = [c for c in children if b"loky" in Path(f"/proc/{c}/cmdline").read_bytes()]
+        os.kill(int(trains[-1]), signal.SIGKILL)
+        out, err = process.communicate(timeout=120)
+    assert process.returncode == 1, err
+    assert "a process has died, and the same command continues" in err
+    assert "Traceback" not in err
 
 
 @pytest.mark.slow
@@ -496,3 +466,25 @@ def test_sixteen_jobs_two_at_a_time_lose_nothing(attnlab):
             assert sorted(step for key, step in logged if key == metric) == [1, 2, 3]
         assert {"test_rmse", "test_mae", "parameters"} <= {key for key, _ in logged}
         assert len(query(attnlab, f"select * from inputs where destination_id = '{run}'")) == 3
+
+
+@pytest.mark.slow
+def test_another_launcher_of_hydra_runs_each_job_in_its_own_process(attnlab):
+    command = ("-m", *SMALL, "seed=0,1", "hydra/launcher=submitit_local", UNTRACKED)
+    code, out, err = attnlab(*command)
+    assert code == 0, err
+    assert states(attnlab) == ["completed"] * 2
+    assert [line.partition("  ")[0] for line in ended_jobs(err)] == ["1/2", "2/2"]
+    code, out, err = attnlab(*command[:-3], "seed=0,1,2", *command[-2:])
+    assert code == 0, err
+    assert states(attnlab) == ["completed"] * 3
+
+
+@pytest.mark.slow
+def test_a_launcher_that_fails_is_one_sentence(attnlab):
+    slurm = ("hydra/launcher=submitit_slurm", "hydra.launcher.partition=short")
+    code, out, err = attnlab("-m", *SMALL, "seed=0,1", UNTRACKED, *slurm)
+    assert code == 1
+    assert states(attnlab) == []
+    assert "attnlab: the launcher submitit_slurm failed, and the same command continues" in err
+    assert "Traceback" not in err

@@ -13,10 +13,10 @@ from compared_runs import on_page
 from language_models import Echo, GivenText, small_model, task_of
 from same_runs import assert_same_run
 
+from attnlab.config.composing import compose, from_hydra
 from attnlab.errors import RequestError
 from attnlab.records.run_directory import RunDirectory
 from attnlab.run.loading import TrainedRun
-from attnlab.sweeps.composer import configuration
 from attnlab.tasks.declaration import NoItemTest
 from attnlab.tasks.language.generated import Reversal
 from attnlab.tasks.language.learner import LanguageLearner
@@ -73,7 +73,7 @@ def test_validation_scores_some_windows_of_a_long_text(monkeypatch):
     task = task_of(GivenText(TEXT), context=8)
     task.windows = 5
     model = small_model(vocabulary=task.vocabulary.size, context=8)
-    learner = LanguageLearner(configuration(list(TINY)), task, model)
+    learner = LanguageLearner(from_hydra(compose(list(TINY))), task, model)
     found, report = learner.validate(1), task.evaluate(learner.model, "validation")
     # 200 characters, the last one alone
     every, windows = report.predictions, np.arange(5) * 25 // 5
@@ -83,7 +83,7 @@ def test_validation_scores_some_windows_of_a_long_text(monkeypatch):
     bits = nats / every["bytes"][windows].sum() / math.log(2)
     assert found["val_bits_per_byte"] == pytest.approx(bits, rel=1e-4)
     task.windows = 100
-    whole = LanguageLearner(configuration(list(TINY)), task, model).validate(1)
+    whole = LanguageLearner(from_hydra(compose(list(TINY))), task, model).validate(1)
     assert whole["val_loss"] == pytest.approx(report.metrics["loss"], rel=1e-5)
 
 
@@ -196,7 +196,7 @@ def test_the_test_between_runs_on_texts_is_over_windows():
 
 @pytest.mark.parametrize("jit", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_rows_are_learned(jit):
-    config = configuration([*TINY, "optimizer.learning_rate=0.01"])
+    config = from_hydra(compose([*TINY, "optimizer.learning_rate=0.01"]))
     config = config.with_values({"trainer.jit": jit})
     task = task_of(Echo())
     model = small_model(layers=1, vocabulary=4, context=9, asked=3)
@@ -271,7 +271,7 @@ def test_unknown_tokens_have_no_bits_per_byte():
     assert any(re.search(r"\d of \d+ predicted tokens .* are unknown", n) for n in report.notes)
     baseline = report.baselines[report.best_baseline]["perplexity"]
     assert report.skill == pytest.approx(1 - (report.metrics["perplexity"] - 1) / (baseline - 1))
-    learner = LanguageLearner(configuration([*TINY]), task, model)
+    learner = LanguageLearner(from_hydra(compose([*TINY])), task, model)
     assert "val_bits_per_byte" not in learner.validate(1)
 
 

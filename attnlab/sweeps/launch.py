@@ -1,0 +1,249 @@
+"""Train the jobs of a sweep: here, in processes of joblib, on Ray, or by a launcher of Hydra."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import sys
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import BrokenExecutor
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from attnlab.config import composing
+from attnlab.config.arguments import key_of, quoted
+from attnlab.config.own_files import failure
+from attnlab.config.sections import RunConfig
+from attnlab.errors import Pruned, RequestError, RunBusy, RunFailed, SweepFailed, plain_text
+from attnlab.process import set_up
+from attnlab.records.environment import processors
+from attnlab.run.command import check_for_interrupt, listen_for_interrupts
+from attnlab.run.find_or_run import COMPLETED, FAILED, PRUNED, RUNNING, find_run, run, together
+from attnlab.run.loop import OnEpoch, SweepMember
+from attnlab.run.runner import wait_for_finishes
+from attnlab.sweeps.grid import Job, Plan
+from attnlab.tasks.kinds import kind_of
+
+if TYPE_CHECKING:
+    from omegaconf import DictConfig
+
+_MOST_TOGETHER = 32
+# Thread settings of TensorFlow and of NumPy's libraries.
+_THREADS = ("TF_NUM_INTRAOP_THREADS", "TF_NUM_INTEROP_THREADS", "OMP_NUM_THREADS")
+_JOBS = "jobs.pickle"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of a job."""
+
+    state: str  # `running`: another process runs it
+    folder: Path | None = None  # of its run
+    error: str | None = None  # why it failed or was pruned
+
+
+@dataclass(frozen=True)
+class Work:
+    """What the jobs of a sweep share."""
+
+    sweep: str  # its name
+    retry_failed: bool = False
+    threads: int | None = None  # of a worker process; None: those of this process
+    folder: str = field(default_factory=os.getcwd)  # the working folder
+
+
+def launch(
+    plan: Plan, jobs: Sequence[Job], work: Work, on_epoch: OnEpoch, say: Callable[[str], None]
+) -> Iterator[tuple[Job, Outcome]]:
+    """Train jobs by the launcher of a plan, and yield each with its outcome as it returns.
+
+    Args:
+        plan: The sweep.
+        jobs: The jobs to train.
+        work: What they share.
+        on_epoch: Called with each row of the history of a run in this process.
+        say: Prints a line.
+
+    Raises:
+        SweepFailed: A process of joblib has died, or another launcher failed.
+        RequestError: A setting of the launcher is wrong.
+    """
+    if not jobs:
+        return
+    if plan.launcher == "basic":
+        groups = groups_of(jobs)
+        if len(groups) < len(jobs):
+            most = max(min(len(group), _at_a_time([j.config for j in group])) for group in groups)
+            say(f"{most} jobs at a time train together")
+        for group in groups:
+            check_for_interrupt()
+            reports = [on_epoch] * len(group)
+            outcomes = train_group([job.config for job in group], work, reports)
+            yield from zip(group, outcomes, strict=True)
+    elif plan.launcher == "joblib":
+        yield from _by_joblib(jobs, work, plan.launcher_settings.n_jobs)
+    elif plan.launcher == "ray":
+        from attnlab.sweeps.ray import train_on_ray
+
+        settings = plan.launcher_settings
+        singles = [[job.config] for job in jobs]
+        for number, outcomes in train_on_ray(train_elsewhere, singles, work, settings):
+            if outcomes:  # else its process or its node is lost; the same command resumes it
+                yield jobs[number], outcomes[0]
+    else:
+        yield from _by_hydra(plan, jobs, work)
+
+
+def groups_of(jobs: Sequence[Job], workers: int = 1) -> list[list[Job]]:
+    """Divide jobs into groups that a process trains at a time, equal shapes next to each other."""
+
+    def most(job: Job) -> int:
+        together = job.config.trainer.together
+        if together == "never" or kind_of(job.config.task.name).models.together == 1:
+            return 1
+        return together if together != "auto" else min(_MOST_TOGETHER, -(-len(jobs) // workers))
+
+    alike: dict[tuple[int, str], list[Job]] = {}
+    for job in jobs:
+        alike.setdefault((most(job), job.config.program), []).append(job)
+    groups = []
+    for size in dict.fromkeys(size for size, _ in alike):
+        same = [job for (most_, _), members in alike.items() if most_ == size for job in members]
+        groups += [same[n : n + size] for n in range(0, len(same), size)]
+    return groups
+
+
+def _at_a_time(configs: Sequence[RunConfig]) -> int:
+    """Return how many runs of a group train at a time in a process."""
+    wanted = ((c.trainer.together, kind_of(c.task.name).models.together) for c in configs)
+    return max(most if asked in ("auto", "never") else asked for asked, most in wanted)
+
+
+def train_group(
+    configs: Sequence[RunConfig], work: Work, reports: Sequence[OnEpoch | None] | None = None
+) -> list[Outcome]:
+    """Train runs together in this process; returns what came of each.
+
+    A run that another process trains comes last, when no run of this group is locked any more.
+    """
+    members = [
+        SweepMember(work.sweep, report, work.retry_failed)
+        for report in reports or [None] * len(configs)
+    ]
+    if len(configs) <= 1:
+        return [_outcome(*pair) for pair in zip(configs, members, strict=True)]
+    works = [partial(_outcome, *pair, wait=False) for pair in zip(configs, members, strict=True)]
+    programs = [config.program for config in configs]
+    outcomes = together(works, programs, work.threads or processors(), _at_a_time(configs))
+    return [
+        _outcome(config, member) if outcome.state == RUNNING else outcome
+        for config, member, outcome in zip(configs, members, outcomes, strict=True)
+    ]
+
+
+def _outcome(config: RunConfig, member: SweepMember, wait: bool = True) -> Outcome:
+    try:
+        return Outcome(COMPLETED, run(config, member, wait))
+    except Pruned as pruned:
+        state, error = PRUNED, str(pruned)
+    except RunBusy as busy:
+        state, error = RUNNING, str(busy)
+    except Exception as error_:
+        is_a_sentence = isinstance(error_, (RequestError, RunFailed))
+        state, error = FAILED, plain_text(error_) if is_a_sentence else failure(error_)
+    match = find_run(config)
+    return Outcome(state, match.path if match else None, error)
+
+
+def train_elsewhere(
+    number: int, configs: Sequence[RunConfig], work: Work
+) -> tuple[int, list[Outcome]]:
+    """Do what `train_group` does in a worker process; returns also the number of the group."""
+    os.chdir(work.folder)
+    set_up()
+    listen_for_interrupts()
+    for name in _THREADS if work.threads else ():
+        os.environ.setdefault(name, str(work.threads))
+    # Several processes share a GPU; by default the first would take all of its memory.
+    os.environ.setdefault("TF_FORCE_GPU_ALLOW_GROWTH", "true")
+    outcomes = train_group(configs, work)
+    wait_for_finishes()
+    return number, outcomes
+
+
+def _by_joblib(jobs: Sequence[Job], work: Work, processes: int) -> Iterator[tuple[Job, Outcome]]:
+    import joblib
+    from joblib.externals.loky import get_reusable_executor
+
+    try:
+        workers = joblib.effective_n_jobs(processes)
+    except ValueError as error:
+        raise RequestError(f"hydra.launcher.n_jobs={processes}: {error}.") from error
+    groups = groups_of(jobs, workers)
+    work = replace(work, threads=max(1, processors() // workers))
+    parallel = joblib.Parallel(workers, return_as="generator_unordered", batch_size=1)
+    calls = (
+        joblib.delayed(train_elsewhere)(number, [job.config for job in group], work)
+        for number, group in enumerate(groups)
+    )
+    try:
+        with warnings.catch_warnings():
+            # joblib renews a process whose memory has grown, between two jobs.
+            warnings.filterwarnings("ignore", "A worker stopped while some jobs were given")
+            for number, outcomes in parallel(calls):
+                yield from zip(groups[number], outcomes, strict=True)
+    except BrokenExecutor as error:
+        check_for_interrupt()  # Ctrl-C ends the processes, too
+        reason = str(error).splitlines()[0]
+        raise SweepFailed(
+            f"a process has died, and the same command continues: {reason}"
+        ) from error
+    finally:
+        get_reusable_executor().shutdown(wait=True, kill_workers=True)
+
+
+def _by_hydra(plan: Plan, jobs: Sequence[Job], work: Work) -> Iterator[tuple[Job, Outcome]]:
+    """Let Hydra's own sweeper call `_stored_job` with the number of each job, by any launcher."""
+    import hydra
+
+    # A folder per launch, because jobs in a queue outlive this process.
+    folder = plan.folder / "launched" / f"{datetime.now():%Y-%m-%d_%H%M%S}"
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / _JOBS
+    path.write_bytes(pickle.dumps([(job.config, work) for job in jobs]))
+    presets = [word for word in plan.words if key_of(word) == "experiment"]  # may set a launcher
+    words = [
+        *("-m", *composing.settings_of_hydra(), *presets, *plan.hydra_words),
+        f"hydra.sweep.dir={quoted(str(folder))}",
+        f"+job={','.join(map(str, range(len(jobs))))}",
+    ]
+    main_folder, name = plan.place or (str(composing.conf_folder()), "config")
+    before, sys.argv = sys.argv, [sys.argv[0], *words]
+    try:
+        hydra.main(main_folder, name, version_base="1.3")(_stored_job)()
+    except Exception as error:
+        check_for_interrupt()
+        reason = f"{type(error).__name__}: {' '.join(str(error).split())}"[:500]
+        raise SweepFailed(
+            f"the launcher {plan.launcher} failed, and the same command continues: {reason}"
+        ) from error
+    finally:
+        sys.argv = before
+    path.unlink()
+    for job in jobs:
+        run_of_job = find_run(job.config)
+        if run_of_job:
+            yield job, Outcome(run_of_job.state, run_of_job.path, run_of_job.status.get("error"))
+
+
+def _stored_job(cfg: DictConfig) -> None:
+    """Train the job whose number Hydra's launcher passes; an error is in the run's folder."""
+    from hydra.core.hydra_config import HydraConfig
+
+    path = Path(HydraConfig.get().sweep.dir) / _JOBS
+    config, work = pickle.loads(path.read_bytes())[cfg.job]
+    train_elsewhere(0, [config], work)

@@ -1,0 +1,391 @@
+"""Run a sweep: check all jobs, skip what is done, train what is missing, print one table.
+
+A job is idempotent, see `find_or_run.run`. So a sweep that was killed continues with the same
+command, and whatever runs a job (this process, joblib, Ray, another launcher of Hydra) only calls
+that function.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import replace
+from datetime import datetime, timezone
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rich.progress import track
+
+from attnlab.errors import RequestError, RunBusy, SweepFailed, explained
+from attnlab.records import files, logs
+from attnlab.records.environment import environment
+from attnlab.records.logs import logging_to, standard_error
+from attnlab.records.mlflow.settings import default_uri
+from attnlab.records.mlflow.tracker import Tracker
+from attnlab.records.run_directory import ListedRun, RunDirectory
+from attnlab.records.status import run_lock
+from attnlab.run.console import bars, number
+from attnlab.run.find_or_run import (
+    COMPLETED,
+    FAILED,
+    KILLED,
+    PRUNED,
+    RUNNING,
+    only_here,
+    runs_by_digest,
+)
+from attnlab.run.runner import wait_for_finishes
+from attnlab.sweeps.grid import Job, Plan, words_of
+from attnlab.sweeps.launch import Outcome, Work, launch, train_group
+from attnlab.sweeps.table import (
+    NOT_RUN,
+    TableRow,
+    best_rows,
+    csv_text,
+    print_table,
+    row_of,
+)
+from attnlab.terminal import plain_console
+
+if TYPE_CHECKING:
+    from attnlab.sweeps.search import Search
+
+_MOST_NAMED = 5  # jobs that failed before
+_MANY = 100  # from this number of jobs on, a bar shows how many are checked
+_COUNTED = {
+    COMPLETED: "completed",
+    PRUNED: "pruned",
+    FAILED: "failed",
+    KILLED: "interrupted",
+    RUNNING: "running in another process",
+    NOT_RUN: NOT_RUN,
+}
+_UNDONE = {
+    KILLED: "were interrupted; the same command resumes them",
+    RUNNING: "are still running in another process; run the same command later for their results",
+    NOT_RUN: "were not run; the same command runs them",
+}
+_writing = threading.Lock()  # of sweep.json
+log = logging.getLogger("attnlab")
+
+
+def sweep(words: Sequence[str], place: tuple[str, str] | None = None) -> Path:
+    """Run the sweep of a command `attnlab -m WORDS`; returns its folder.
+
+    Args:
+        words: The overrides.
+        place: Folder and name of a saved configuration; None: conf/config.yaml.
+
+    Raises:
+        RequestError: A word or a configuration is wrong.
+        SweepFailed: Jobs failed or are not completed.
+        KeyboardInterrupt: Interrupted. Completed runs stay completed.
+    """
+    plan = Plan.read(words, place)
+    search, jobs, duplicates = None, list[Job](), 0
+    if plan.kind == "search":
+        from attnlab.sweeps.search import Search
+
+        search = Search(plan)
+    else:
+        with standard_error() as stream:
+            console = plain_console(stream)
+            bar = {"console": console, "description": "checking jobs", "transient": True}
+            hidden = logs.verbosity < 0 or not console.is_terminal
+            jobs, duplicates = plan.jobs(
+                lambda points: track(points, **bar, disable=hidden or len(points) < _MANY)
+            )
+    _require_same(plan)
+    if plan.settings.dry_run:
+        _preview(plan, search, jobs, duplicates)
+        return plan.folder
+    folder, runs = plan.folder, str(plan.folder.parents[1])
+    with explained(f"paths.runs: expected a folder that can be written, got {runs!r}"):
+        folder.mkdir(parents=True, exist_ok=True)
+    with only_here(run_lock(folder), f"the sweep {folder.name}"), logging_to(folder / "sweep.log"):
+        _execute(plan, search, jobs, duplicates)
+    return folder
+
+
+def _execute(plan: Plan, search: Search | None, jobs: Sequence[Job], duplicates: int) -> None:
+    """Train what is missing, then print and store the table."""
+    folder, total = plan.folder, search.trials if search else len(jobs)
+    rows = _rows(plan, jobs, {})
+    todo = [job for job, row in zip(jobs, rows, strict=True) if _is_to_run(row, plan)]
+    before, failed = (sum(row.state == state for row in rows) for state in (COMPLETED, FAILED))
+    known = _read(folder)
+    is_complete = known.get("state") == "completed" and not todo and not search
+    varying = dict(known.get("varying", {}))
+    for key, values in plan.varying.items():
+        varying[key] = list(dict.fromkeys([*varying.get(key, []), *values]))
+    _note(
+        folder,
+        kind=plan.kind,
+        command=list(plan.words),
+        fixed=plan.fixed,
+        varying=varying,
+        started=known.get("started") or _now(),
+    )
+    parents = [] if is_complete else _start_parents(plan, jobs)
+    _print_duplicates(duplicates)
+    if rows:  # what is done is stored before anything else
+        files.write_text(folder / "table.csv", csv_text(rows))
+    stop: BaseException | None = None
+    errors: dict[str, str | None] = {}  # by digest
+    with Progress(folder.name, total, len(jobs) - len(todo)) as progress:
+        work = Work(folder.name, plan.settings.retry_failed)
+        if before or failed:
+            progress.say(
+                f"{total} jobs: {before} done before, {failed} failed before, {len(todo)} to run"
+            )
+        for row in [row for row in rows if row.state == FAILED][:_MOST_NAMED]:
+            progress.say(row.outcome)
+        try:
+            outcomes = (
+                _trials(search, work)
+                if search
+                else launch(plan, todo, work, progress.on_epoch, progress.say)
+            )
+            for job, outcome in outcomes:
+                row = row_of(job, _listed(outcome))
+                if outcome.state == FAILED:
+                    errors[job.digest] = outcome.error
+                    row = replace(row, state=FAILED, error=outcome.error)
+                progress.ended(row)
+                if outcome.state == FAILED and plan.settings.fail_fast:
+                    stop = SweepFailed("sweep.fail_fast=true stopped the sweep there")
+                    break
+            wait_for_finishes()
+        except (KeyboardInterrupt, SweepFailed) as error:
+            stop = error
+    rows = _rows(plan, search.jobs if search else jobs, errors)
+    best = [row.number for row in best_rows(rows)]
+    if search:
+        best = search.best()
+        order = [*_COUNTED]
+        rows = sorted(
+            [*rows, *search.refused],
+            key=lambda row: (order.index(row.state), row.number not in best, row.number),
+        )
+    try:
+        if not is_complete:
+            _store(plan, search, rows, best, stop, parents)
+    except OSError as error:  # the folders of the runs are complete
+        log.warning("%s: the table can't be stored: %s", folder, error)
+    counts = Counter(row.state for row in rows)
+    counts[NOT_RUN] += total - len(rows)  # trials that were not chosen yet
+    if logs.verbosity < 0:
+        print(folder, flush=True)
+    else:
+        begun = [row for row in rows if row.state != NOT_RUN]
+        print_table(begun, best, folder / "table.csv")
+        for row in rows if search else ():
+            if row.number in best:  # to copy into a command
+                print(f"best: trial {row.number}: {words_of(row.varying)}")
+        parts = [f"{counts[state]} {what}" for state, what in _COUNTED.items() if counts[state]]
+        earlier = f" ({before} of them earlier)" if before else ""
+        print(f"sweep {folder.name}: {', '.join(parts)}{earlier}")
+        print(f"sweep folder: {folder}", flush=True)
+    _raise(counts, total, stop, plan.settings.retry_failed)
+
+
+def _trials(search: Search, work: Work) -> Iterator[tuple[Job, Outcome]]:
+    """Train the trials of a search, round after round."""
+    for trials in search.rounds():
+        reports = [search.reporter(trial) for trial, _ in trials]
+        outcomes = train_group([job.config for _, job in trials], work, reports)
+        for (trial, job), report, outcome in zip(trials, reports, outcomes, strict=True):
+            if outcome.state == RUNNING:
+                raise RunBusy(f"trial {job.number}: {outcome.error}")
+            if error := search.tell(trial, report, outcome.state, outcome.folder):
+                outcome = Outcome(FAILED, outcome.folder, error)
+            yield job, outcome
+
+
+class Progress:
+    """A line for each job that ends, and on a terminal a bar; both on standard error."""
+
+    def __init__(self, name: str, total: int, done: int):
+        self._total, self._done, self._end = total, done, ExitStack()
+        # A copy of file descriptor 2, which is redirected while TensorFlow is imported.
+        self._console = plain_console(self._end.enter_context(standard_error()))
+        self._bars = bars(self._console, "{task.completed}/{task.total} {task.fields[epoch]}")
+        self._bar = self._bars.add_task(name, total=total, completed=done, epoch="")
+
+    def __enter__(self) -> Progress:
+        self._end.enter_context(self._bars)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._end.close()
+
+    def say(self, text: str, always: bool = False) -> None:
+        """Print a line; with -q only if `always`."""
+        if always or logs.verbosity >= 0:
+            self._console.print(f"attnlab: {text}", soft_wrap=True, markup=False)
+
+    def ended(self, row: TableRow) -> None:
+        """Report that a job has ended."""
+        self._done += row.state in (COMPLETED, FAILED, PRUNED)
+        self.say(f"{self._done}/{self._total}  {row.outcome}", always=row.state == FAILED)
+        self._bars.update(self._bar, completed=self._done, epoch="")
+
+    def on_epoch(self, row: Mapping[str, float]) -> None:
+        """Show the epoch of the run that has just finished one."""
+        self._bars.update(self._bar, epoch=f"(epoch {int(row['epoch'])})")
+
+
+def _listed(outcome: Outcome) -> ListedRun | None:
+    return ListedRun.of(RunDirectory(outcome.folder)) if outcome.folder else None
+
+
+def _rows(plan: Plan, jobs: Iterable[Job], errors: Mapping[str, str | None]) -> list[TableRow]:
+    """Return the row of each job as its folder has it; `errors` are of jobs that failed now."""
+    runs = runs_by_digest(plan.folder.parents[1])
+    rows = []
+    for job in jobs:
+        row = row_of(job, runs.get(job.digest))
+        if job.digest in errors:
+            row = replace(row, state=FAILED, error=errors[job.digest], results={})
+        rows.append(row)
+    return rows
+
+
+def _preview(plan: Plan, search: Search | None, jobs: Sequence[Job], duplicates: int) -> None:
+    """Print what would run."""
+    if search:
+        print(
+            f"{search.trials} trials would run, chosen by {search.sampler} over "
+            f"{', '.join(search.space)}; completed ones are not trained again. Sweep folder: "
+            f"{plan.folder}"
+        )
+        return
+    rows = _rows(plan, jobs, {})
+    todo = [row for row in rows if _is_to_run(row, plan)]
+    print_table(rows, [])
+    _print_duplicates(duplicates)
+    print(f"{len(todo)} of {len(rows)} jobs would run. Sweep folder: {plan.folder}")
+
+
+def _is_to_run(row: TableRow, plan: Plan) -> bool:
+    retried = row.state == FAILED and plan.settings.retry_failed
+    return retried or row.state in (NOT_RUN, KILLED, PRUNED, RUNNING)
+
+
+def _print_duplicates(duplicates: int) -> None:
+    if duplicates and logs.verbosity >= 0:
+        print(f"{duplicates} jobs left out: they have the same configuration as others.")
+
+
+# The folder of a sweep: sweep.json, table.csv, sweep.log and environment.json.
+
+
+def _read(folder: Path) -> dict[str, Any]:
+    """Read sweep.json; {} for a new sweep. Raises `RequestError` if it is damaged."""
+    path = folder / "sweep.json"
+    return files.read_json(path) if path.is_file() else {}
+
+
+def _note(folder: Path, **entries: Any) -> None:
+    """Change entries of sweep.json."""
+    with _writing:
+        entries = {**_read(folder), **entries, "updated": _now()}
+        files.write_json(folder / "sweep.json", entries)
+
+
+def _require_same(plan: Plan) -> None:
+    """Raise `RequestError` if the folder is of another kind of sweep, or has other fixed values."""
+    before, name, kind = _read(plan.folder), plan.folder.name, plan.kind
+    if before.get("kind", kind) != kind:
+        raise RequestError(
+            f"sweep.name: {name} is a {before['kind']}, but this command is a {kind}: choose "
+            "another name."
+        )
+    earlier, fixed = before.get("fixed", {}), plan.fixed
+    varied = {*before.get("varying", {}), *plan.varying}
+    for key in sorted({*earlier, *fixed} - varied) if before else ():
+        old, new = earlier.get(key, "its default"), fixed.get(key, "its default")
+        if old != new:
+            raise RequestError(
+                f"sweep.name: {name} was started with {key}={old}, but this command has {new}: "
+                "use the same value, or choose another name."
+            )
+
+
+def _start_parents(plan: Plan, jobs: Sequence[Job]) -> list[Tracker]:
+    """Start the sweep's own MLflow runs: one per task, the parent of the runs of its jobs."""
+    folder = plan.folder
+    files.write_json(folder / "environment.json", environment())
+    _note(folder, state=None, ended=None)
+    configs = {config.task.name: config for config in (plan.first, *(job.config for job in jobs))}
+    trackers = []
+    for task, config in configs.items():
+        if config.tracking.enabled:
+            uri = config.tracking.uri or default_uri(folder.parents[1])
+            note = partial(_note_parent, folder, task)
+            options: dict[str, Any] = {"timeout": config.tracking.timeout, "on_run_id": note}
+            trackers.append(Tracker(uri, folder, task=task, **options))
+            trackers[-1].wait_run_id(config.tracking.timeout)
+    return trackers
+
+
+def _note_parent(folder: Path, task: str, run_id: str) -> None:
+    _note(folder, parents={**_read(folder).get("parents", {}), task: run_id})
+
+
+def _store(
+    plan: Plan,
+    search: Search | None,
+    rows: Sequence[TableRow],
+    best: Sequence[int],
+    stop: BaseException | None,
+    parents: Sequence[Tracker],
+) -> None:
+    """Write table.csv, the results in sweep.json and the figures of a search; end the parents."""
+    folder = plan.folder
+    files.write_text(folder / "table.csv", csv_text(rows))
+    if search:
+        search.save(folder)
+    results = {}
+    for task in dict.fromkeys(row.task for row in rows if row.task):
+        states = Counter(row.state for row in rows if row.task == task)
+        results[task] = {"jobs": ", ".join(f"{n} {state}" for state, n in states.items())}
+        for row in rows:
+            if row.task == task and row.number in best and row.results:
+                metrics = ", ".join(search.metrics) if search else "best_value"
+                results[task] |= {
+                    "by": "validation" if metrics == "best_value" else metrics,
+                    "best": words_of(row.varying) or str(row.path or ""),
+                    "monitored": f"{row.results['monitor']} {number(row.results['best'])}",
+                }
+                break
+    failed = any(row.state == FAILED for row in rows)
+    state = "killed" if stop else "failed" if failed else "completed"
+    _note(folder, results=results, state=state, ended=_now())
+    for tracker in parents:
+        tracker.ended(state)
+
+
+def _raise(counts: Counter[str], total: int, stop: BaseException | None, retried: bool) -> None:
+    """Raise an error that describes how the sweep ended, unless all jobs are completed."""
+    if isinstance(stop, KeyboardInterrupt):
+        raise KeyboardInterrupt(
+            f"{counts[COMPLETED]} of {total} jobs are done; the same command runs the others"
+        )
+    if failed := counts[FAILED]:
+        advice = "" if retried else "; sweep.retry_failed=true runs them again"
+        advice = f", and {stop}" if stop else advice
+        raise SweepFailed(f"{failed} of {total} jobs failed{advice}")
+    if stop is not None:
+        raise stop
+    for state, what in _UNDONE.items():
+        if counts[state]:
+            raise SweepFailed(f"{counts[state]} of {total} jobs {what}")
+
+
+def _now() -> str:
+    return datetime.now(timezone.utc).isoformat()

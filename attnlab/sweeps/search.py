@@ -1,0 +1,346 @@
+"""A search: rounds of trials whose values Optuna suggests from the results of earlier rounds.
+
+A suggestion depends only on the seed, the trial's number and the results of earlier rounds, and a
+run with the same configuration is made only once. So a search needs no state of its own: after a
+kill the same command asks again for the same trials, and finds their runs.
+"""
+
+from __future__ import annotations
+
+import itertools
+import logging
+import math
+import re
+import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import optuna
+from optuna.distributions import (
+    BaseDistribution,
+    CategoricalDistribution,
+    FloatDistribution,
+    IntDistribution,
+)
+from optuna.storages import InMemoryStorage, JournalStorage
+from optuna.storages.journal import JournalFileBackend
+from optuna.trial import Trial, TrialState
+
+from attnlab.config.arguments import quoted
+from attnlab.config.parsing import parse_section
+from attnlab.config.sections import SearchConfig, decides_result
+from attnlab.errors import Pruned, RequestError
+from attnlab.records import files
+from attnlab.records.run_directory import RunDirectory
+from attnlab.run.building import make_task
+from attnlab.run.find_or_run import COMPLETED, FAILED, PRUNED
+from attnlab.sweeps.grid import Job, Plan
+from attnlab.sweeps.table import TableRow
+from attnlab.tasks.kinds import kind_of
+
+METRICS = ("best_value", "parameters", "seconds")
+# Trials of a round; more, if suggestions don't depend on results.
+_ROUND, _INDEPENDENT_ROUND = 8, 16
+_FEWEST_DRAWN = 4  # completed trials that allow to say which settings matter
+_FORMS = "{interval: [LOW, HIGH]}, {int: [LOW, HIGH]} or {choice: [A, B]}"
+_WORD = re.compile(r"(?!(null|true|false|nan|inf)$)[A-Za-z_][\w./-]*", re.IGNORECASE)
+_STATES = {COMPLETED: TrialState.COMPLETE, PRUNED: TrialState.PRUNED, FAILED: TrialState.FAIL}
+_SEEDS = "a search over seeds finds luck, not a better setting: list seeds in a sweep instead"
+_VALUES = "its choices lead to values that can't be compared: list them in a sweep instead"
+# Keys that can't be searched, in addition to those that don't change results.
+_REFUSED = {
+    "seed": _SEEDS,
+    **dict.fromkeys(["task", "task.monitor", "data", "experiment"], _VALUES),
+}
+log = logging.getLogger("attnlab")
+optuna.logging.set_verbosity(optuna.logging.ERROR)
+
+
+class Search:
+    """The search of a plan: its space, and Optuna's study of the trials so far.
+
+    Raises `RequestError` if a setting of the search is wrong.
+    """
+
+    def __init__(self, plan: Plan):
+        if plan.varying:
+            key, values = next(iter(plan.varying.items()))
+            raise RequestError(
+                f"{key}={','.join(values)}: a search allows only one value, because it chooses "
+                "values itself. Add the key to search.space."
+            )
+        if plan.launcher != "basic":
+            raise RequestError(
+                f"hydra/launcher={plan.launcher}: a search runs in one process, because it learns "
+                "from its results: leave the launcher out."
+            )
+        self.plan: Plan = plan
+        self.settings: SearchConfig = parse_section("search", SearchConfig, {"search": plan.search})
+        self.monitor, direction = make_task(plan.first).monitor
+        self.space = _space(self.settings.space, plan.fixed)
+        metrics = self.settings.metrics
+        self.metrics: list[str] = [metrics] if isinstance(metrics, str) else list(metrics or ())
+        if not self.metrics or not set(self.metrics) <= set(METRICS):
+            raise RequestError(
+                f"search.metrics: expected one of {', '.join(METRICS)} or a list of them, got "
+                f"{metrics}. What is chosen by the test part can't be judged by it any more."
+            )
+        self.sampler = self.settings.sampler or ("tpe" if len(self.metrics) == 1 else "nsgaii")
+        # Epochs have no other metric by which a run could be stopped.
+        self.pruner = self.settings.pruner if self.metrics == ["best_value"] else "none"
+        signs = [direction if name == "best_value" else "min" for name in self.metrics]
+        directions = [{"min": "minimize", "max": "maximize"}[sign] for sign in signs]
+        self.trials = self.settings.trials
+        for words in self._extremes():
+            plan.composer.check([*(axis.overrides[0] for axis in plan.axes), *words])
+        median = optuna.pruners.MedianPruner(
+            self.settings.prune_after_trials, n_warmup_steps=self.settings.prune_after_epochs
+        )
+        pruner = median if self.pruner == "median" else optuna.pruners.NopPruner()
+        self._storage = InMemoryStorage()
+        self.study = optuna.create_study(
+            storage=self._storage, directions=directions, pruner=pruner
+        )
+        self.jobs: list[Job] = []  # of the trials so far
+        self.refused: list[TableRow] = []  # trials whose values can't be combined
+
+    @property
+    def round_size(self) -> int:
+        """Return how many trials are suggested, and train, at a time."""
+        together, kind = self.plan.first.trainer.together, kind_of(self.plan.first.task.name)
+        # Runs that train together share their seconds.
+        if together == "never" or kind.models.together == 1 or "seconds" in self.metrics:
+            return 1
+        if together != "auto":
+            return together
+        is_independent = self.sampler == "random" and self.pruner == "none"
+        return _INDEPENDENT_ROUND if is_independent else _ROUND
+
+    def rounds(self) -> Iterator[list[tuple[Trial, Job]]]:
+        """Yield the trials of each round; `tell` must get their results before the next round.
+
+        Raises `RequestError` if a data file has changed since the search started.
+        """
+        for first in range(0, self.trials, self.round_size):
+            self.plan.first.require_same_files()
+            trials = [self._ask(n) for n in range(first, min(first + self.round_size, self.trials))]
+            jobs = []
+            for trial in trials:
+                try:
+                    jobs.append(self.plan.trial(trial.number, self._words(trial.params)))
+                except RequestError as error:  # these values can't be combined
+                    self.refused.append(TableRow(trial.number, "", FAILED, error=str(error)))
+                    self.study.tell(trial, state=TrialState.FAIL)
+            self.jobs += jobs
+            yield [(trials[job.number - first], job) for job in jobs]
+
+    def _ask(self, number: int) -> Trial:
+        """Suggest a trial, by a sampler with a seed of its own."""
+        seed = int(np.random.SeedSequence([self.settings.seed, number]).generate_state(1)[0])
+        generation = min(50, max(4, self.trials // 5))  # Optuna's 50 is all of most searches
+        startup = self.settings.startup_trials
+        sampler, options = {
+            "nsgaii": (optuna.samplers.NSGAIISampler, {"population_size": generation}),
+            "tpe": (optuna.samplers.TPESampler, dict(n_startup_trials=startup, constant_liar=True)),
+            "random": (optuna.samplers.RandomSampler, {}),
+        }[self.sampler]
+        with _quiet():  # Optuna calls some arguments experimental
+            self.study.sampler = sampler(seed=seed, **options)
+            return self.study.ask(self.space)
+
+    def reporter(self, trial: Trial) -> Reporter:
+        """Return the callback for the epochs of a trial's run."""
+        return Reporter(trial, self.monitor, self.pruner != "none")
+
+    def tell(self, trial: Trial, report: Reporter, state: str, folder: Path | None) -> str | None:
+        """Store the result of a trial, and the epochs of a run that was found; returns an error."""
+        values, error = None, None
+        if folder and state in (COMPLETED, PRUNED):
+            history = RunDirectory(folder).history.read()
+            for row in zip(*history.values(), strict=True):
+                report.note(dict(zip(history, row, strict=True)))
+        if folder and state == COMPLETED:
+            metrics = RunDirectory(folder).read_metrics()
+            values = [metrics.get(name) for name in self.metrics]
+            for name, value in zip(self.metrics, values, strict=True):
+                if value is None or not math.isfinite(value):
+                    error = f"search.metrics: expected a number for {name}, got {value}."
+            if error:
+                state, values = FAILED, None
+        with _quiet():
+            self.study.tell(trial, values, _STATES[state])
+        return error
+
+    def best(self) -> list[int]:
+        """Return the numbers of the best trials: one, or with several metrics those unbeaten."""
+        completed = self.study.get_trials(deepcopy=False, states=[TrialState.COMPLETE])
+        return [trial.number for trial in self.study.best_trials] if completed else []
+
+    def save(self, folder: Path) -> None:
+        """Write study.log, a journal that Optuna's own tools read, and the figures of the search.
+
+        Raises `OSError`.
+        """
+        path = folder / "study.log"
+        path.unlink(missing_ok=True)
+        with _quiet():
+            optuna.copy_study(
+                from_study_name=self.study.study_name,
+                from_storage=self._storage,
+                to_storage=JournalStorage(JournalFileBackend(str(path))),
+                to_study_name=folder.name,
+            )
+            completed = self.study.get_trials(deepcopy=False, states=[TrialState.COMPLETE])
+            if len(completed) < _FEWEST_DRAWN:
+                return
+            from optuna.visualization import matplotlib as plots
+
+            (folder / "plots").mkdir(exist_ok=True)
+            drawn = {}
+            for number, name in enumerate(self.metrics):
+                values = {"target": lambda trial, n=number: trial.values[n], "target_name": name}
+                drawn[f"history_{name}"] = partial(plots.plot_optimization_history, **values)
+                drawn[f"importance_{name}"] = partial(plots.plot_param_importances, **values)
+            if len(self.metrics) > 1:
+                front = partial(plots.plot_pareto_front, target_names=self.metrics)
+                drawn["pareto_front"] = front
+            for name, draw in drawn.items():
+                try:
+                    figure = draw(self.study).figure
+                except (ValueError, RuntimeError) as error:  # such as equal values of all trials
+                    log.info("%s is not drawn: %s", name, error)
+                    continue
+                with files.replacing(folder / "plots" / f"{name}.png") as temporary:
+                    figure.savefig(temporary, format="png", bbox_inches="tight")
+
+    def _words(self, values: Mapping[str, Any]) -> list[str]:
+        return [f"{key}={_word(values[key], self.space[key])}" for key in self.space]
+
+    def _extremes(self) -> Iterator[list[str]]:
+        """Yield a few sets of overrides that together have every end and every choice.
+
+        Composing them before the first trial finds values that a setting doesn't allow. Options of
+        groups are combined in all ways; other settings vary one at a time.
+        """
+        ends = {key: _ends(domain) for key, domain in self.space.items()}
+        first = {key: values[0] for key, values in ends.items()}
+        groups = [key for key in ends if "." not in key]
+        for options in itertools.product(*(ends[key] for key in groups)):
+            yield self._words(first | dict(zip(groups, options, strict=True)))
+        for key in ends.keys() - set(groups):
+            for value in ends[key][1:]:
+                yield self._words(first | {key: value})
+
+
+class Reporter:
+    """Reports the epochs of a trial's run to Optuna, and stops a run that is clearly worse."""
+
+    def __init__(self, trial: Trial, metric: str, prunes: bool):
+        self._trial, self._metric, self._prunes = trial, metric, prunes
+        self._epochs: set[int] = set()
+
+    def __call__(self, row: Mapping[str, float]) -> None:
+        """Report a row of the history; raises `Pruned` if the run should stop."""
+        if self.note(row) and self._trial.should_prune():
+            raise Pruned(
+                f"given up after epoch {int(row['epoch'])}: {self._metric} "
+                f"{row[self._metric]:.4g} is hopeless beside the other trials"
+            )
+
+    def note(self, row: Mapping[str, float]) -> bool:
+        """Report a row of the history, if it is new and has a score; returns whether it has."""
+        epoch, value = int(row["epoch"]), row.get(self._metric, math.nan)
+        # A score may be missing in an epoch; an infinite loss is one.
+        if not self._prunes or not (self._metric.endswith("_loss") or math.isfinite(value)):
+            return False
+        if epoch not in self._epochs and self._metric in row:
+            self._epochs.add(epoch)
+            self._trial.report(float(value), epoch)
+        return self._metric in row
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Keep Optuna's warnings about its own features from the terminal."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
+
+
+def _space(document: Any, fixed: Mapping[str, str]) -> dict[str, BaseDistribution]:
+    """Return Optuna's distribution of each key; raises `RequestError`."""
+    space = {}
+    for key, spec in _specs(document, ""):
+        why = _REFUSED.get(key) if decides_result(key) else "it doesn't decide the result"
+        if why:
+            raise RequestError(f"search.space: {key} can't be searched: {why}.")
+        if key in fixed:
+            raise RequestError(
+                f"search.space: {key} is searched, and the command fixes it with "
+                f"{key}={fixed[key]}: leave one of the two out."
+            )
+        space[key] = _distribution(key, spec)
+    if not space:
+        raise RequestError(
+            "search.space: expected a range for at least one key, got none: choose a preset "
+            "with search=NAME or write search.space={optimizer.learning_rate: "
+            "{interval: [1e-4, 1e-1], log: true}}."
+        )
+    return space
+
+
+def _specs(node: Any, prefix: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Yield dotted key and specification of each setting; nested mappings work as well."""
+    for name, value in (node or {}).items() if isinstance(node or {}, Mapping) else [(node, None)]:
+        key = f"{prefix}{name}"
+        if not isinstance(value, Mapping) or not value:
+            raise RequestError(f"search.space.{key}: expected {_FORMS}, got {value}.")
+        if all(isinstance(inner, Mapping) for inner in value.values()):
+            yield from _specs(value, f"{key}.")
+        else:
+            yield key, value
+
+
+def _distribution(key: str, spec: Mapping[str, Any]) -> BaseDistribution:
+    kinds = {"interval": FloatDistribution, "int": IntDistribution, "choice": None}
+    names = [name for name in kinds if name in spec]
+    values = spec[names[0]] if len(names) == 1 else None
+    options = {name: spec[name] for name in ("log", "step") if name in spec}
+    try:
+        if len(spec) != 1 + len(options) or not isinstance(values, list):
+            raise ValueError(f"expected {_FORMS}, a range with log: true or step, got {spec}.")
+        with _quiet():
+            if names == ["choice"]:
+                return CategoricalDistribution(values, **options)
+            numbers = int if names == ["int"] else (int, float)
+            low, high = values
+            if not all(isinstance(n, numbers) and not isinstance(n, bool) for n in values):
+                raise ValueError(f"expected numbers as ends, whole ones for int, got {values}.")
+            return kinds[names[0]](low, high, **options)
+    except (TypeError, ValueError) as error:
+        raise RequestError(f"search.space.{key}: {error}") from error
+
+
+def _ends(domain: Any) -> list[Any]:
+    if isinstance(domain, CategoricalDistribution):
+        return list(domain.choices)
+    return [domain.low, domain.high]
+
+
+def _word(value: Any, domain: Any) -> str:
+    """Write a value for an override, numbers of a range without needless digits."""
+    if isinstance(domain, FloatDistribution):
+        if domain.log or domain.step:
+            rounded = float(f"{value:{'.4g' if domain.log else '.12g'}}")
+        else:
+            rounded = round(value, 3 - math.floor(math.log10(domain.high - domain.low)))
+        return repr(min(max(rounded, domain.low), domain.high))
+    if value is None or isinstance(value, bool):
+        return {None: "null", True: "true", False: "false"}[value]
+    if isinstance(value, str) and not _WORD.fullmatch(value):
+        return quoted(value)
+    return str(value)
