@@ -202,7 +202,7 @@ def run(*words: str, **settings: Any) -> Result:
         >>> result.metrics["test"]["rmse"], result.predict(steps=12)
     """
     from attnlab.config.composing import compose, from_hydra
-    from attnlab.run import runner
+    from attnlab.run.find_or_run import run as find_or_run
 
     typed = _words(words, settings)
     overrides = without_config_dirs(typed)
@@ -213,7 +213,7 @@ def run(*words: str, **settings: Any) -> Result:
                 "the command line has flags."
             )
     with _working(typed):
-        return Result(runner.run(from_hydra(compose(overrides)), finish=False))
+        return Result(find_or_run(from_hydra(compose(overrides)), finish=False))
 
 
 def sweep(*words: str, **settings: Any) -> pd.DataFrame:

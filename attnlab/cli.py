@@ -12,16 +12,14 @@ import os
 import select
 import shlex
 import sys
-import tempfile
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, NoReturn, TextIO
+from typing import TYPE_CHECKING, NoReturn, TextIO
 
 from attnlab.config.arguments import (
     FLAGS,
     VERBOSITY,
     key_of,
     parted,
-    quoted,
     refuse_class,
     without_config_dirs,
 )
@@ -29,7 +27,7 @@ from attnlab.errors import RequestError, RunFailed, SweepFailed, explained
 from attnlab.process import set_up, variable
 from attnlab.records import logs
 from attnlab.records.environment import TYPED
-from attnlab.run.command import listen_for_interrupts, profiled, spent
+from attnlab.run.command import listen_for_interrupts, profiled
 from attnlab.text.reading import is_utf8, printable
 
 if TYPE_CHECKING:
@@ -200,11 +198,11 @@ def _verb(verb: str, arguments: list[str]) -> int:
 
 
 def train(arguments: list[str], job: Callable[[DictConfig], int] | None = None) -> int:
-    """Let Hydra compose the configuration, and run it; with `-m`, run a sweep.
+    """Compose the configuration and run it; with `-m`, run a sweep.
 
     Args:
         arguments: Hydra's flags and overrides.
-        job: Runs one composed configuration and returns the exit code; by default `_job`.
+        job: Runs one composed configuration and returns the exit code; by default it is trained.
 
     Returns:
         The exit code.
@@ -215,57 +213,32 @@ def train(arguments: list[str], job: Callable[[DictConfig], int] | None = None) 
         Exception: what `job` raised.
     """
     _check_utf8(arguments)
-    if _MULTIRUN & set(arguments) and not _SHOWING & set(arguments):
-        return _sweep(arguments)
-    import hydra
-
-    from attnlab.config import composing as config
-
-    config.register_schema()
-    # Makes Hydra raise errors, instead of printing them and exiting with 1.
-    os.environ["HYDRA_FULL_ERROR"] = "1"
-    codes: list[int] = []
-    raised: list[Exception] = []
-
-    def noted(cfg: DictConfig) -> None:
-        try:
-            codes.append(job(cfg) if job else _job(cfg, arguments))
-        except Exception as error:  # Hydra would print a line of its own
-            raised.append(error)
-
-    before = sys.argv
-    try:
-        # Hydra insists on an output folder, in which it writes nothing.
-        with tempfile.TemporaryDirectory() as scratch:
-            words = _hydra_arguments(arguments, scratch)
-            sys.argv = [before[0], *words]
-            conf = {"config_path": str(config.conf_folder()), "config_name": "config"}
-            _shown_without_rules(words, hydra.main(version_base="1.3", **conf)(noted))
-    except Exception as error:
-        # Jobs and sweeps don't raise here, so this error is about the arguments.
-        hydras = type(error).__module__.startswith(("hydra", "omegaconf"))
-        if not (hydras or isinstance(error, ValueError)):
-            raise
-        if isinstance(error, RequestError):
-            raise
-        raise RequestError(config.explain(error, arguments)) from error
-    finally:
-        sys.argv = before
-    if raised:
-        raise raised[0]
-    return max(codes, default=DONE)
-
-
-def _sweep(arguments: list[str]) -> int:
-    """Run the sweep of a command with `-m`."""
-    from attnlab.sweeps.run import sweep
-
     flags, overrides = parted(arguments)
     _check_overrides(flags, overrides)
+    if _SHOWING & set(flags):
+        _show(flags, overrides)
+        return DONE
     place = None
     if "--config-path" in flags:
         place = flags[flags.index("--config-path") + 1], flags[flags.index("--config-name") + 1]
-    sweep(overrides, place)
+    if _MULTIRUN & set(flags):
+        from attnlab.sweeps.run import sweep
+
+        sweep(overrides, place)
+        return DONE
+    for override in overrides:
+        group = key_of(override).replace("hydra/", "hydra.")
+        if group.partition(".")[0] in ("sweep", "search") or group.startswith("hydra.launcher"):
+            raise RequestError(f"{override}: this setting is for sweeps. Add -m.")
+    from attnlab.config import composing
+
+    composed = composing.compose(overrides, place)
+    if job:
+        return job(composed)
+    config = composing.from_hydra(composed)
+    from attnlab.run.find_or_run import run as find_or_run
+
+    find_or_run(config)
     return DONE
 
 
@@ -279,56 +252,29 @@ def _check_utf8(words: list[str]) -> None:
             )
 
 
-@spent("composing")
-def _shown_without_rules(words: list[str], compose: Callable[[], Any]) -> None:
-    """Let Hydra compose; for `--cfg job`, print the configuration without its rules."""
-    from attnlab.config.composing import without_rules
-    from attnlab.config.hydra_internals import mode_by_words
+def _show(flags: list[str], overrides: list[str]) -> None:
+    """Let Hydra show what its flags request; for `--cfg job`, without the rules of settings."""
+    import hydra
 
-    compose = mode_by_words()(compose)
-    if not {"--cfg", "-c"} & set(words) or "job" not in words:
-        compose()
-        return
-    with contextlib.redirect_stdout(io.StringIO()) as shown:
-        compose()
-    print(without_rules(shown.getvalue()), end="")
+    from attnlab.config import composing
 
-
-@spent()
-def _job(cfg: DictConfig, arguments: list[str]) -> int:
-    """Run one composed configuration."""
-    from attnlab.config import composing as config
-
+    composing.register_schema()
+    # Makes Hydra raise errors, instead of printing them and exiting with 1.
+    os.environ["HYDRA_FULL_ERROR"] = "1"
+    # Flags come first and overrides last, because Hydra reads overrides only as one block.
+    words = [*flags, composing.search_path(), *overrides]
+    main = hydra.main(str(composing.conf_folder()), "config", version_base="1.3")(lambda _: None)
+    before, sys.argv = sys.argv, [sys.argv[0], *words]
     try:
-        checked = config.from_hydra(cfg)
-        from attnlab.run import runner
-
-        runner.run(checked)
+        with contextlib.redirect_stdout(io.StringIO()) as shown:
+            main()
     except Exception as error:
-        return _report(error, arguments)
-    return DONE
-
-
-def _hydra_arguments(arguments: list[str], scratch: str) -> list[str]:
-    """Check the arguments and add this project's Hydra settings.
-
-    Flags come first and overrides last, because Hydra reads overrides only as one block.
-
-    Raises:
-        RequestError: An override is not allowed.
-    """
-    from attnlab.config.composing import search_path, settings_of_hydra
-
-    flags, overrides = parted(arguments)
-    _check_overrides(flags, overrides)
-    if _SHOWING & set(flags):
-        return [*flags, search_path(), *overrides]
-    for override in overrides:
-        group = key_of(override).replace("hydra/", "hydra.")
-        if group.partition(".")[0] in ("sweep", "search") or group.startswith("hydra.launcher"):
-            raise RequestError(f"{override}: this setting is for sweeps. Add -m.")
-    scratch_folder = f"hydra.sweep.dir={quoted(scratch)}"
-    return [*flags, *settings_of_hydra(), scratch_folder, *overrides]
+        raise RequestError(composing.explain(error, overrides)) from error
+    finally:
+        sys.argv = before
+        text = shown.getvalue()
+        is_a_configuration = {"--cfg", "-c"} & set(flags) and "job" in flags
+        print(composing.without_rules(text) if is_a_configuration and text else text, end="")
 
 
 def _check_overrides(flags: list[str], overrides: list[str]) -> None:

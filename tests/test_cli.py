@@ -17,7 +17,7 @@ import pytest
 import yaml
 
 from attnlab import __version__
-from attnlab.cli import _job, main
+from attnlab.cli import main
 from attnlab.commands import verbs
 from attnlab.config.options import options
 from attnlab.config.sections import RunConfig
@@ -153,9 +153,9 @@ def test_a_run_completes_even_if_nobody_reads_its_result(monkeypatch):
     with os.fdopen(write, "w") as gone, monkeypatch.context() as patch:
         checked = RunConfig({})
         patch.setattr("attnlab.config.composing.from_hydra", lambda cfg: checked)
-        patch.setattr("attnlab.run.runner.run", _broken)
+        patch.setattr("attnlab.run.find_or_run.run", _broken)
         patch.setattr(sys, "stdout", gone)
-        assert _job(None, []) == 0
+        assert main(["task=fib"]) == 0
 
 
 @pytest.mark.slow

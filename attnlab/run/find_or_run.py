@@ -16,7 +16,7 @@ from attnlab.config.sections import RunConfig
 from attnlab.errors import Pruned, RunBusy, RunFailed, explained
 from attnlab.records import logs
 from attnlab.records.run_directory import ListedRun, RunDirectory, list_runs
-from attnlab.run import runner
+from attnlab.run import console, runner
 from attnlab.run.building import import_tensorflow
 from attnlab.run.loop import SweepMember
 from attnlab.run.resume import resume
@@ -28,11 +28,19 @@ PRUNED = "pruned"  # stopped by a search
 _ORDER = (COMPLETED, RUNNING, KILLED, FAILED)
 
 
-def run(config: RunConfig, sweep: SweepMember, wait: bool = True) -> Path:
+def run(
+    config: RunConfig, sweep: SweepMember | None = None, *, wait: bool = True, finish: bool = True
+) -> Path:
     """Return the folder of a configuration's completed run, after training what is missing of it.
 
-    A killed run is resumed. A failed one counts as ended unless `sweep.retry_failed` is set. While
-    another process works on the configuration, this one waits; without `wait` it raises `RunBusy`.
+    A killed run is resumed. A failed one starts again, in a sweep only with `retry_failed`. While
+    another process works on the configuration, this one waits.
+
+    Args:
+        config: The configuration.
+        sweep: The sweep that the run belongs to; None prints the result.
+        wait: Whether to wait for another process; otherwise `RunBusy` is raised.
+        finish: As in `runner.run`.
 
     Raises:
         RunBusy: another process works on the run.
@@ -47,13 +55,20 @@ def run(config: RunConfig, sweep: SweepMember, wait: bool = True) -> Path:
     what = "task={task} attention={attention} seed={seed}".format(**config.names)
     with only_here(FileLock(locks / config.digest[:32]), what, wait):
         match = find_run(config)
-        if match is None or (match.state == FAILED and sweep.retry_failed):
+        if match is None or (match.state == FAILED and (sweep is None or sweep.retry_failed)):
+            if sweep is None:
+                return runner.run(config, finish)
             return runner.run_in(runner.new_folder(config, sweep), config, sweep)
         if match.state == COMPLETED:
+            if sweep is None:
+                if logs.verbosity >= 0:
+                    print("attnlab: this run was completed before", file=sys.stderr, flush=True)
+                console.print_result(match.run.read_metrics(), match.path)
             return match.path
         if match.state == FAILED:
             raise RunFailed(str(match.status.get("error") or "it failed before"))
-        if match.status.get("pruned") and match.status.get("sweep") == sweep.name:
+        of_sweep = sweep and match.status.get("sweep") == sweep.name
+        if of_sweep and match.status.get("pruned"):
             raise Pruned(str(match.status.get("error")).removeprefix("pruned: "))
         return resume(match.run, {"trainer.devices": str(config.trainer.devices)}, sweep=sweep)
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 import hashlib
 import itertools
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import sys
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -20,9 +21,10 @@ from hydra.core.config_store import ConfigStore
 from hydra.core.global_hydra import GlobalHydra
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import Override
-from hydra.errors import HydraException, OverrideParseException
+from hydra.errors import HydraException
 from omegaconf import DictConfig, OmegaConf, open_dict
 from omegaconf.errors import OmegaConfBaseException
+from rich.progress import track
 
 from attnlab.config import composing as config
 from attnlab.config.arguments import is_hydras, key_of
@@ -30,12 +32,14 @@ from attnlab.config.sections import RunConfig, SearchConfig, SweepConfig
 from attnlab.errors import RequestError
 from attnlab.run.find_or_run import runs_folder
 from attnlab.sweeps.ray import RayConf
+from attnlab.terminal import plain_console
 
 # A value of a setting. Everything else, such as an option or a mapping, is left to Hydra.
 _VALUE = re.compile(r"(seed|(?!(hydra|search)\.)\w+(\.(?!(name|rules|_target_)=)\w+)+)=[^{]*", re.S)
 # Sections that don't change a run's result.
 _IDLE = ("sweep", "paths", "tracking")
 _NAMED_KEYS, _NAMED_TASKS = 3, 2
+_MANY = 100  # jobs; their check is shown
 _LONGEST_NAME = 255  # bytes, on all common file systems
 
 
@@ -135,9 +139,7 @@ class Composer:
             parser = OverridesParser.create(GlobalHydra.instance().config_loader())
         try:
             axes = [_axis(override) for override in parser.parse_overrides(words)]
-        except OverrideParseException as error:
-            if match := re.fullmatch(r"(.*?)=(choice\(\s*\))", str(error.override)):
-                raise RequestError(_no_values(*match.groups())) from error
+        except HydraException as error:
             raise RequestError(config.explain(error, words)) from error
         return list({axis.key: axis for axis in axes}.values())  # the last one counts
 
@@ -171,20 +173,13 @@ def _axis(override: Override) -> Axis:
             f"{key}: expected a list, range(), glob() or choice(), got {value}: a search "
             "(search=NAME) takes intervals."
         )
-    try:
-        texts = list(override.sweep_string_iterator())
-    except HydraException as error:
-        raise RequestError(f"{key}: can't be read as a list of values: {error}.") from error
+    texts = list(override.sweep_string_iterator())
     axis = Axis(key, tuple(f"{key}={text}" for text in texts), swept=True)
     if not texts:
-        raise RequestError(_no_values(axis.name, value))
+        raise RequestError(f"{axis.name}={value}: has no values, so the grid is empty.")
     if not axis.is_decisive:
         raise RequestError(f"{axis.name}={value}: only one value is allowed for a whole sweep.")
     return axis
-
-
-def _no_values(key: str, value: str) -> str:
-    return f"{key}={value}: has no values, so the grid is empty."
 
 
 def shown(override: str) -> str:
@@ -265,15 +260,22 @@ class Plan:
         axes = [a for a in self.axes if not a.swept and a.is_decisive and a.name != "search.trials"]
         return {axis.name: axis.values[0] for axis in axes}
 
-    def jobs(self, progress: Callable[[list], Iterable]) -> tuple[list[Job], int]:
+    def jobs(self) -> tuple[list[Job], int]:
         """Return the checked jobs of the grid, and the number of duplicates left out.
 
-        `progress` yields the points, and shows how far the check is. Raises `RequestError` if a
-        configuration is wrong.
+        Raises `RequestError` if a configuration is wrong.
         """
         points = list(itertools.product(*(axis.overrides for axis in self.axes)))
         jobs: dict[str, Job] = {}
-        for number, words in enumerate(progress(points), start=1):
+        console = plain_console(sys.stderr)
+        shown_points = track(
+            points,
+            "checking jobs",
+            console=console,
+            transient=True,
+            disable=len(points) < _MANY or not console.is_terminal,
+        )
+        for number, words in enumerate(shown_points, start=1):
             pairs = zip(self.axes, words, strict=True)
             varying = {axis.name: shown(word) for axis, word in pairs if axis.swept}
             job = Job(number, varying, self.composer.check(words))

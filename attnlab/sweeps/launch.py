@@ -147,7 +147,7 @@ def train_group(
 
 def _outcome(config: RunConfig, member: SweepMember, wait: bool = True) -> Outcome:
     try:
-        return Outcome(COMPLETED, run(config, member, wait))
+        return Outcome(COMPLETED, run(config, member, wait=wait))
     except Pruned as pruned:
         state, error = PRUNED, str(pruned)
     except RunBusy as busy:

@@ -18,8 +18,6 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rich.progress import track
-
 from attnlab.errors import RequestError, RunBusy, SweepFailed, explained
 from attnlab.records import files, logs
 from attnlab.records.environment import environment
@@ -55,7 +53,6 @@ if TYPE_CHECKING:
     from attnlab.sweeps.search import Search
 
 _MOST_NAMED = 5  # jobs that failed before
-_MANY = 100  # from this number of jobs on, a bar shows how many are checked
 _COUNTED = {
     COMPLETED: "completed",
     PRUNED: "pruned",
@@ -92,13 +89,7 @@ def sweep(words: Sequence[str], place: tuple[str, str] | None = None) -> Path:
 
         search = Search(plan)
     else:
-        with standard_error() as stream:
-            console = plain_console(stream)
-            bar = {"console": console, "description": "checking jobs", "transient": True}
-            hidden = logs.verbosity < 0 or not console.is_terminal
-            jobs, duplicates = plan.jobs(
-                lambda points: track(points, **bar, disable=hidden or len(points) < _MANY)
-            )
+        jobs, duplicates = plan.jobs()
     _require_same(plan)
     if plan.settings.dry_run:
         _preview(plan, search, jobs, duplicates)

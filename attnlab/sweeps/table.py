@@ -114,34 +114,39 @@ def print_table(rows: Sequence[TableRow], best: Sequence[int], whole: Path | Non
 
 def _result_words(results: Mapping[str, Any]) -> str:
     """Write the results of a run in one line."""
-    words = []
-    if results.get("best") is not None:
-        words.append(f"{results['monitor']} {number(results['best'])}")
-    if results.get("test") is not None:
-        words.append(f"test {results['metric']} {number(results['test'])}")
-    if results.get("seconds") is not None:
-        words.append(f"{results['seconds']:.1f} s")
-    return ", ".join(words)
+    words = {
+        results.get("monitor"): results.get("best"),
+        f"test {results.get('metric')}": results.get("test"),
+    }
+    parts = [f"{name} {number(value)}" for name, value in words.items() if value is not None]
+    seconds = results.get("seconds")
+    return ", ".join([*parts, *([] if seconds is None else [f"{seconds:.1f} s"])])
 
 
 def _table(rows: Sequence[TableRow], keys: Sequence[str], best: set[int]) -> Table:
-    monitor, metric = _only(rows, "monitor"), _only(rows, "metric")
-    results = [f"best {monitor or ''}".strip(), f"test {metric or ''}".strip(), "seconds"]
     ends = [key.rpartition(".")[2] for key in keys]  # used as names if they are unique
     short = [end if ends.count(end) == 1 else key for key, end in zip(keys, ends, strict=True)]
+    columns = {"best": "monitor", "test": "metric"}
+    names = [{row.results[n] for row in rows if row.results.get(n)} for n in columns.values()]
+    titles = [
+        f"{title} {' or '.join(sorted(name))}".strip()
+        for title, name in zip(columns, names, strict=True)
+    ]
     words = [*short, "state"]
-    table = plain_table(["#", *words, *results], words)
+    table = plain_table(["#", *words, *titles, "seconds"], words)
     table.show_edge = True
     for column in table.columns[1 : len(words)]:
-        column.overflow = "ellipsis"
-    best_values = _column(rows, "best", "monitor", is_named=monitor is None)
-    test_values = _column(rows, "test", "metric", is_named=metric is None)
-    for row, best_value, test_value in zip(rows, best_values, test_values, strict=True):
-        values = [row.varying.get(key, "") for key in keys]
-        cuts = [v if len(v) <= _LONGEST_VALUE else f"{v[: _LONGEST_VALUE - 1]}…" for v in values]
+        column.overflow, column.max_width = "ellipsis", _LONGEST_VALUE
+    cells = [
+        in_one_format(
+            [row.results.get(key) for row in rows], [(r.task, r.results.get(n)) for r in rows]
+        )
+        for key, n in columns.items()
+    ]
+    for row, best_value, test_value in zip(rows, *cells, strict=True):
         table.add_row(
             str(row.number),
-            *cuts,
+            *(row.varying.get(key, "") for key in keys),
             Text(row.state, style=_STYLES.get(row.state, "")),
             best_value,
             test_value,
@@ -153,20 +158,3 @@ def _table(rows: Sequence[TableRow], keys: Sequence[str], best: set[int]) -> Tab
 
 def _keys(rows: Sequence[TableRow]) -> list[str]:
     return list(dict.fromkeys(key for row in rows for key in row.varying))
-
-
-def _only(rows: Sequence[TableRow], name: str) -> str | None:
-    """Return the name that all rows share; None if they differ."""
-    names = {row.results[name] for row in rows if row.results.get(name)}
-    return names.pop() if len(names) == 1 else None
-
-
-def _column(rows: Sequence[TableRow], value: str, name: str, is_named: bool) -> list[str]:
-    """Return a cell per run: its result in the format of its task; `is_named` adds the name."""
-    results = [row.results for row in rows]
-    groups = [(row.task, row.results.get(name)) for row in rows]
-    cells = in_one_format([result.get(value) for result in results], groups)
-    if not is_named:
-        return cells
-    pairs = zip(results, cells, strict=True)
-    return [f"{result[name]} {cell}" if result.get(name) else cell for result, cell in pairs]

@@ -32,7 +32,7 @@ def test_values_as_hydra_reads_them(word, values):
 
 
 def jobs(*words: str):
-    return Plan.read(["tracking.enabled=false", *words]).jobs(list)
+    return Plan.read(["tracking.enabled=false", *words]).jobs()
 
 
 def test_the_last_key_varies_fastest_and_the_last_of_repeated_keys_counts():
