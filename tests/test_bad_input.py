@@ -168,7 +168,6 @@ CONFIGURATIONS = [
     # Verbs.
     ("runs --limit none", "--limit"),
     ("runs --runs ~nobody_at_all", "--runs: expected a folder, got ~nobody_at_all: "),
-    ("data list files --path nowhere/\N{GRINNING FACE}", "nowhere/\N{GRINNING FACE}"),
     ("runs --runs nowhere", "--runs: expected an existing folder, got 'nowhere'."),
     ("forecast", "Missing argument 'RUN'."),
     ("forecast latest --stps 3", "Did you mean '--steps'?"),

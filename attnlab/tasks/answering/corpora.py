@@ -67,15 +67,6 @@ class QuestionCorpus(Corpus):
         """Return the text, ignoring case."""
         return text_key(item.text, ignore_case=True)
 
-    def texts(self, item: Question) -> tuple[str, ...]:
-        """Return the text and the question."""
-        return item.text, item.question
-
-    @property
-    def text_names(self) -> tuple[str, ...]:
-        """Return the names of `texts`."""
-        return "text", "question"
-
 
 @dataclass(kw_only=True, eq=False)
 class Passages(QuestionCorpus):

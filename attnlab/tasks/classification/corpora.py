@@ -36,10 +36,6 @@ class TextCorpus(Corpus):
         """Return the text, ignoring case."""
         return text_key(item.text, ignore_case=True)
 
-    def texts(self, item: LabelledText) -> tuple[str, ...]:
-        """Return the text."""
-        return (item.text,)
-
 
 class Agreement(TextCorpus):
     """English sentences, half of them with the wrong number of the verb; needs no file.

@@ -75,19 +75,6 @@ class Corpus:
         """Return the class of an item, whose shares in all parts are equal; "" without classes."""
         return getattr(item, "label", "")
 
-    def texts(self, item: Any) -> tuple[str, ...]:
-        """Return the texts of an item, for statistics; `text_names` names each."""
-        return ()
-
-    @property
-    def text_names(self) -> tuple[str, ...]:
-        """Return the names of `texts`, such as `en` and `de`, if an item has several."""
-        return ()
-
-    def count(self, seed: int) -> dict[str, dict[str, Any]] | None:
-        """Return part -> name -> number of an opened corpus; None: `statistics.count` counts."""
-        return None
-
     def open(self, cache: Path, progress: Progress | None = None) -> None:
         """Find the files, download missing ones into `cache`, and read them.
 

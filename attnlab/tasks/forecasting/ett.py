@@ -5,14 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
 
 from attnlab.errors import RequestError
 from attnlab.tasks.data.corpus import Corpus
 from attnlab.tasks.data.published import Published
 from attnlab.tasks.data.readers import read_bytes
 from attnlab.tasks.declaration import Progress
-from attnlab.tasks.forecasting.data.csv_series import Form, Panel, read_panel
+from attnlab.tasks.forecasting.data.csv_series import Panel, read_panel
 from attnlab.tasks.forecasting.data.time_series import TimeSeries
 from attnlab.tasks.forecasting.series import Series
 from attnlab.tasks.forecasting.task import refuse
@@ -70,17 +69,6 @@ class EttFiles(Corpus):
         folder = Path(self.path).expanduser() if self.path else cache.expanduser() / self.name
         places = [folder / f"{self.series}.csv", folder / f"{self.series}.csv.gz"]
         return next((place for place in [folder, *places] if place.is_file()), None)
-
-    def open(self, cache: Path, progress: Progress | None = None) -> None:
-        """Find the file, for `count`."""
-        self.place = self.find(cache, progress)
-
-    def count(self, seed: int) -> dict[str, dict[str, Any]]:
-        """Return the rows of the series, its first and last time, and whether it is published."""
-        (series,) = read_panel(self.place, Form("OT", time_column="date")).series
-        numbers = {"rows": len(series.columns), "from": series.times[0], "to": series.times[-1]}
-        published = "yes" if self.is_published(self.place) else "no"
-        return {self.series: {**numbers, "as published": published}}
 
     def is_published(self, path: Path) -> bool:
         """Return whether a file, plain or gzipped, has the published content."""

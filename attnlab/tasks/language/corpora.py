@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -70,16 +70,6 @@ class Text(Corpus):
             for block in text.blocks():
                 state.update(block)
         return state.hexdigest()
-
-    def count(self, seed: int) -> dict[str, dict[str, Any]]:
-        """Return the bytes, lines and words of each part."""
-        numbers = {}
-        for part, text in self.parts.items():
-            lines = words = 0
-            for block in text.blocks():
-                lines, words = lines + block.count(b"\n"), words + self.words(block)
-            numbers[part] = {"bytes": len(text), "lines": lines, "words": words}
-        return numbers
 
 
 def by_position(text: RawText, validation: float, test: float) -> dict[str, RawText]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -257,18 +257,6 @@ class GeneratedRows(Corpus):
     def digest(self) -> str:
         """Return a SHA-256 of every setting that determines the rows."""
         return digest_of({"name": self.name, "version": self.version, **asdict(self)})
-
-    def count(self, seed: int) -> dict[str, dict[str, Any]]:
-        """Return the rows of each part, their tokens, and the answers in all rows."""
-        parts: Any = self.parts
-        return {
-            part: {
-                "rows": len(rows.tokens),
-                "tokens of a row": rows.tokens.shape[1],
-                "answers": int((rows.targets != PADDING).sum()),
-            }
-            for part, rows in parts.items()
-        }
 
 
 def _fingerprints(tokens: np.ndarray) -> np.ndarray:

@@ -108,15 +108,6 @@ class ParallelCorpus(Corpus):
         """Return the source; see `Corpus.key`."""
         return pair.source
 
-    def texts(self, pair: Pair) -> tuple[str, ...]:
-        """Return both sentences; see `Corpus.texts`."""
-        return pair.source, pair.target
-
-    @property
-    def text_names(self) -> tuple[str, ...]:
-        """Return the codes of both languages; see `Corpus.text_names`."""
-        return self.source_language, self.target_language
-
     @property
     def held_out(self) -> dict[str, float]:
         """Return the parts that an opened corpus lacks, and their shares of train."""

@@ -12,7 +12,6 @@ from question_runs import some_questions, squad_json
 
 from attnlab.errors import RequestError
 from attnlab.tasks.answering.corpora import (
-    Passages,
     Question,
     Questions,
     RightAnswer,
@@ -21,7 +20,6 @@ from attnlab.tasks.answering.corpora import (
 )
 from attnlab.tasks.data.division import divide
 from attnlab.tasks.data.published import Published
-from attnlab.tasks.data.statistics import count
 
 TEXT = "Anna met Peter at noon."
 
@@ -147,11 +145,3 @@ def test_squad_is_downloaded_or_read_from_a_folder(tmp_path):
     assert divide(folder, 0)["test"] == parts["test"] and len(folder.parts["train"]) == 20
     with pytest.raises(RequestError, match="data.path: .*train-v1.1.json can't be read"):
         opened(Squad(path=str(tmp_path / "squad")), tmp_path)
-
-
-def test_passages_are_counted(tmp_path):
-    numbers = count(opened(Passages(questions=100), tmp_path), 0)
-    assert {part: row["questions"] for part, row in numbers.items()} == {
-        **{"train": 100, "validation": 1000, "test": 1000}
-    }
-    assert numbers["test"]["text words, most"] > numbers["test"]["question words, most"] > 5

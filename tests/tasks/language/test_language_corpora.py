@@ -6,7 +6,6 @@ import gzip
 import zipfile
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from attnlab.errors import RequestError
@@ -150,13 +149,3 @@ def test_the_real_shakespeare_has_nanogpts_numbers(realdata):
     parts = opened(corpus)
     assert [len(parts["train"]), len(parts["validation"])] == [1_003_854, 111_540]
     assert len(set((parts["train"] + parts["test"]).decode())) == 65
-
-
-def test_counts_of_a_text(tmp_path):
-    (tmp_path / "a.txt").write_text(TEXT)
-    corpus = TextFiles(path=str(tmp_path / "a.txt"))
-    opened(corpus)
-    numbers = corpus.count(0)
-    assert sum(part["bytes"] for part in numbers.values()) == len(TEXT.encode())
-    assert sum(part["lines"] for part in numbers.values()) == 50
-    assert np.isclose(sum(part["words"] for part in numbers.values()), 200, atol=2)
