@@ -19,7 +19,7 @@ from attnlab.config.sections import RunConfig, TrainerConfig
 from attnlab.errors import HostLost, RequestError, RunFailed
 from attnlab.records import logs
 from attnlab.run.building import import_tensorflow, make_learner, make_task, start_afresh
-from attnlab.tasks.base import Chunk, Learner, TaskData
+from attnlab.tasks.base import Chunk, Learner, TaskData, assign
 
 if TYPE_CHECKING:
     from attnlab.training.hosts import Messages
@@ -163,7 +163,7 @@ def _help(messages: Messages) -> None:
         while (found := messages.receive())[0][0] == _STEPS:
             (_, epoch, chunk, first_step), (rates, *values) = found
             if values:  # a new epoch
-                learner.assign(values)
+                assign(learner.trained_variables(), values)
                 chunks = learner.chunks(epoch)
             learner.train(chunks[chunk], rates, first_step)
 

@@ -15,44 +15,27 @@ Arrays = Mapping[str, Any]  # arrays by name
 
 
 class Stack(NamedTuple):
-    """A stack of Transformer layers.
+    """A stack of Transformer layers."""
 
-    Attributes:
-        tokens: for each token of the side's tokenizer its text, and its row of the embedding; -1
-            for a token that the model doesn't have.
-        embedding: the layer with the tokens' vectors.
-        position: the layer of positions.
-        layers: the layers of `attnlab.layers.transformer`.
-        norm: the norm after the last layer; None without one.
-    """
-
+    # Per token of the tokenizer its text, and its row of the embedding; -1: the model lacks it.
     tokens: Sequence[tuple[str, int]]
-    embedding: Any
-    position: Any
-    layers: Sequence[Any]
-    norm: Any
+    embedding: Any  # the layer with the tokens' vectors
+    position: Any  # the layer of positions
+    layers: Sequence[Any]  # of `attnlab.layers.transformer`
+    norm: Any  # the norm after the last layer; None without one
 
 
 @dataclass(frozen=True)
 class Transformer:
-    """The parts of a Transformer that writes a sequence, for CTranslate2.
+    """The parts of a Transformer that writes a sequence, for CTranslate2."""
 
-    Attributes:
-        encoder: None of a language model.
-        decoder: a language model's only stack.
-        output: the layer that computes the logits; None: its matrix is the decoder's embedding.
-        longest: most positions that users need.
-        refused: why there is no such form of the model; "" if there is one.
-        limits: most tokens that are written for each test item.
-        greedy: computes the tokens that this package writes greedily for each test item.
-    """
-
-    encoder: Stack | None
+    encoder: Stack | None  # None of a language model
     decoder: Stack
-    output: Any
-    longest: int
-    refused: str = ""
-    limits: Sequence[int] = ()
+    output: Any  # the layer that computes the logits; None: its matrix is the decoder's embedding
+    longest: int  # most positions that users need
+    refused: str = ""  # why there is no such form of the model
+    limits: Sequence[int] = ()  # most tokens that are written for each test item
+    # Computes the tokens that this package writes greedily for each test item.
     greedy: Callable[[], Sequence[Sequence[int]]] = tuple
 
 

@@ -69,11 +69,9 @@ KIND = Kind(
     views=f"{_HERE}.shown:VIEWS",
     vocabulary_map=VocabularyMap(
         name="vocabulary",
-        summary="The vocabulary of a RUN that classifies, as a map.",
         help="Draw the vocabulary of a RUN that classifies as a map: PCA of the embeddings.\n\n"
         "The colour of a word is the class that the run predicts for a text of only this word; a "
         "grey word favours no class.",
-        runs="a run that classifies texts",
         fits=f"{_HERE}.base:has_texts",
     ),
 )

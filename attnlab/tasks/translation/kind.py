@@ -67,7 +67,6 @@ KIND = Kind(
     views=f"{_HERE}.shown:VIEWS",
     vocabulary_map=VocabularyMap(
         name="embeddings",
-        summary="The vocabularies of a RUN that translates, as maps.",
         help="Draw the vocabularies that a translation RUN learned as maps: PCA of the embeddings.",
     ),
 )
