@@ -255,7 +255,7 @@ def skills(error: float, baselines: Mapping[str, float]) -> tuple[str, dict[str,
     return best, {name: 1.0 - error / own if own else None for name, own in baselines.items()}
 
 
-@dataclass(frozen=True)
+@dataclass
 class ReportedRun:
     """A run that represents its group on a page."""
 

@@ -107,11 +107,3 @@ def paired_p(difference: np.ndarray) -> float:
         random_state=np.random.default_rng(0),
     )
     return float(result.pvalue)
-
-
-def wilson_interval(right: int, count: int) -> tuple[float, float]:
-    """Return Wilson's 95 % interval of a share of right answers."""
-    from scipy.stats import binomtest
-
-    low, high = binomtest(right, count).proportion_ci(method="wilson")
-    return float(low), float(high)

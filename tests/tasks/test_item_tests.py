@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest, ttest_1samp
 
-from attnlab.tasks.item_tests import paired_p, wilson_interval
+from attnlab.tasks.item_tests import paired_p
 
 
 @pytest.mark.parametrize(("lost", "won"), [(0, 3), (2, 9), (5, 5), (1, 0)])
@@ -35,8 +35,3 @@ def test_a_true_null_is_rejected_in_about_5_of_100_cases():
         paired_p(rng.exponential(size=12) * rng.choice([-1, 1], 12)) <= 0.05 for _ in range(200)
     ]
     assert np.mean(rejected) <= 0.1
-
-
-def test_wilsons_interval_stays_within_0_and_1():
-    assert wilson_interval(5, 10) == pytest.approx((0.2366, 0.7634), abs=1e-4)
-    assert wilson_interval(0, 4)[0] == 0.0 and wilson_interval(4, 4)[1] == 1.0

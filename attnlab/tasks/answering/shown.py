@@ -23,12 +23,9 @@ from attnlab.tasks.shown.item_tables import (
     items_table,
     mean_of,
     of_same_items,
-    read_items,
     results_by_group,
-    which_items,
-    worst_first,
 )
-from attnlab.tasks.shown.run_figures import groups_figure, learning_figure, result_line, run_title
+from attnlab.tasks.shown.run_figures import learning_figure, result_line, run_title
 from attnlab.text.cleaning import shortened
 from attnlab.text.unknown import UNNAMED
 from attnlab.views.records import (
@@ -74,16 +71,7 @@ def figures(run: RunDirectory, metrics: Mapping[str, Any]) -> dict[str, Figure]:
         KeyError: A file of the run lacks an entry.
     """
     result = result_line(metrics, KIND, "f1")
-    groups = {
-        name: (scores["exact_match"] / 100, int(scores["n"]))
-        for name, scores in metrics["groups"].items()
-    }
-    whole = metrics["test"]["exact_match"] / 100
-    words = {"measure": "exact match", "items": "questions", "result": result}
-    by_name = {
-        "loss.png": learning_figure(run.history.read(), metrics, _PANELS, result),
-        "groups.png": groups_figure(groups, whole, metrics, **words),
-    }
+    by_name = {"loss.png": learning_figure(run.history.read(), metrics, _PANELS, result)}
     if recorded := read_attention(run):
         by_name["attention.png"] = attention_figure(recorded.final(), metrics)
     return by_name
@@ -173,9 +161,7 @@ def _bracket_answer(item: AttentionMap) -> AttentionMap:
 
 def answer_records(runs: Sequence[ReportedRun]) -> list[Record]:
     """Return a table of questions and each run's answers, then results by question word."""
-    tables, texts = of_same_items(
-        runs, lambda run: read_items(run, KIND, _COLUMNS), lambda _: ("question", "answer")
-    )
+    tables, texts = of_same_items(runs, KIND, _COLUMNS, ("question", "answer"))
     groups = results_by_group(
         runs, "results by question word, percent", ("question word", "questions"), _MEASURES
     )
@@ -187,8 +173,6 @@ def _answers_table(tables: Mapping[str, Columns]) -> Table:
     mean = mean_of(tables, "f1")
     # Of equally bad answers, the most confident comes first.
     order = np.lexsort((np.arange(len(mean)), -mean_of(tables, "probability"), mean))
-    rows = worst_first(order)
-    title = which_items(len(rows), len(order), "questions, by F1", len(tables))
 
     def words(columns: Columns, name: str, row: int) -> str:
         return shortened(str(columns[name][row]), _MOST_CHARACTERS) or _NOTHING
@@ -205,7 +189,7 @@ def _answers_table(tables: Mapping[str, Columns]) -> Table:
         Cells("F1", lambda columns, row: f"{columns['f1'][row]:.2f}"),
         Cells("p", lambda columns, row: f"{columns['probability'][row]:.3f}"),
     ]
-    return items_table(title, tables, rows, shared, per_run)
+    return items_table(tables, order, "questions, by F1", shared, per_run)
 
 
 VIEWS = Views(figures, {"Answers": answer_records, "Attention": attention_records})

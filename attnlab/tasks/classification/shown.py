@@ -26,13 +26,9 @@ from attnlab.tasks.shown.item_tables import (
     items_table,
     mean_of,
     of_same_items,
-    read_items,
     results_by_group,
-    which_items,
-    worst_first,
 )
 from attnlab.tasks.shown.run_figures import (
-    groups_figure,
     learning_figure,
     result_line,
     run_title,
@@ -94,11 +90,6 @@ def figures(run: RunDirectory, metrics: Mapping[str, Any]) -> dict[str, Figure]:
     if confusion := metrics.get("confusion"):
         counts = np.array(confusion["counts"])
         by_name["confusion.png"] = confusion_figure(counts, confusion["classes"], metrics, nouns)
-    if groups := metrics.get("groups"):
-        shares = {name: (own["accuracy"], int(own["n"])) for name, own in groups.items()}
-        words = {"measure": "accuracy", "items": nouns, "result": result}
-        accuracy = metrics["test"]["accuracy"]
-        by_name["groups.png"] = groups_figure(shares, accuracy, metrics, **words)
     if recorded := read_attention(run):
         by_name["attention.png"] = attention_figure(recorded.final(), metrics)
     return by_name
@@ -245,11 +236,8 @@ def _answer(arrays: Arrays, row: int, noun: str) -> tuple[str, str | None, str]:
 
 def item_records(runs: Sequence[ReportedRun]) -> list[Record]:
     """Return a table of items and predictions, then confusion tables, then results by group."""
-    tables, texts = of_same_items(
-        runs,
-        lambda run: read_items(run, KIND, ("label", "prediction", "likelihood")),
-        lambda columns: (noun_of(columns), "label"),
-    )
+    needed = ("label", "prediction", "likelihood")
+    tables, texts = of_same_items(runs, KIND, needed, ("text", "image", "label"))
     nouns = f"{noun_of(next(iter(tables.values())))}s" if tables else "items"
     matrices = {run.label: run.metrics.get("confusion") for run in runs}
     confused = {
@@ -272,7 +260,6 @@ def _table(tables: Mapping[str, Columns]) -> Table:
     first = next(iter(tables.values()))
     noun = noun_of(first)
     order = np.argsort(mean_of(tables, "likelihood"), kind="stable")
-    rows = worst_first(order)
     what = f"{noun}s, by the probability p of their class"
 
     def cell(name: str) -> Callable[[Columns, int], str]:
@@ -289,8 +276,7 @@ def _table(tables: Mapping[str, Columns]) -> Table:
         Cells("prediction", predicted, "says {label}"),
         Cells("p", lambda own, row: f"{own['likelihood'][row]:.3f}"),
     ]
-    title = which_items(len(rows), len(order), what, len(tables))
-    return items_table(title, tables, rows, shared, per_run)
+    return items_table(tables, order, what, shared, per_run)
 
 
 def _confusion(confusion: Mapping[str, Any], nouns: str) -> Table:

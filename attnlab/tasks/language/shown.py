@@ -8,9 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from attnlab.errors import RequestError
 from attnlab.records.run_directory import RunDirectory
-from attnlab.tasks.attention import Recorded, read_attention
+from attnlab.tasks.attention import read_attention
 from attnlab.tasks.base import ReportedRun, Views
 from attnlab.tasks.declaration import Kind
 from attnlab.tasks.language.kind import KIND, MASKED_WORDS
@@ -18,6 +17,7 @@ from attnlab.tasks.shown.attention_by_epoch import (
     attention_by_run,
     map_names,
     mean_and_heads,
+    recorded_attention,
     records_by_run,
 )
 from attnlab.tasks.shown.item_tables import (
@@ -25,10 +25,7 @@ from attnlab.tasks.shown.item_tables import (
     items_table,
     mean_of,
     of_same_items,
-    read_items,
     text_cells,
-    which_items,
-    worst_first,
 )
 from attnlab.tasks.shown.run_figures import learning_figure, result_line, run_title
 from attnlab.views.records import (
@@ -150,27 +147,25 @@ def answer_records(runs: Sequence[ReportedRun]) -> list[Record]:
     """Return a table of answers: those with the smallest probability, and some others."""
     runs = [run for run in runs if run.metrics.get("metric") == "accuracy"]
     names = ("text", "answer", "prediction", "right", "p_answer")
-    tables, texts = of_same_items(
-        runs, lambda run: read_items(run, _kind(run.metrics), names), lambda _: names[:2]
-    )
+    if not runs:
+        return []
+    tables, texts = of_same_items(runs, _kind(runs[0].metrics), names, names[:2])
     if not tables:
         return texts
     order = np.argsort(mean_of(tables, "p_answer"), kind="stable")
-    rows = worst_first(order)
     what = "answers, by the probability p of the right one"
     cells = [
         Cells("prediction", lambda columns, row: str(columns["prediction"][row]), "says {label}"),
         Cells("p", lambda columns, row: f"{columns['p_answer'][row]:.3f}"),
     ]
-    title = which_items(len(rows), len(order), what, len(tables))
-    return [items_table(title, tables, rows, text_cells("text", "answer"), cells), *texts]
+    return [items_table(tables, order, what, text_cells("text", "answer"), cells), *texts]
 
 
 def sample_records(runs: Sequence[ReportedRun]) -> list[Record]:
     """Return what the model of each run on texts writes, epoch by epoch."""
 
     def samples(run: ReportedRun) -> list[Record]:
-        recorded = _recorded(run)
+        recorded = recorded_attention(run)
         notes = run.epochs(recorded.epochs).notes
         texts = (" ".join(str(recorded.at(epoch)["sample"]).split()) for epoch in recorded.epochs)
         rows = [[*map(str, row)] for row in zip(recorded.epochs, texts, notes, strict=True)]
@@ -178,7 +173,7 @@ def sample_records(runs: Sequence[ReportedRun]) -> list[Record]:
         return [Text(_START_NOTE, "note"), table]
 
     runs = [run for run in runs if "sample" in run.metrics]
-    return [*records_by_run(runs, samples, "Samples", named=len(runs) > 1)]
+    return [*records_by_run(runs, samples, "Samples")]
 
 
 def attention_records(runs: Sequence[ReportedRun]) -> list[Record]:
@@ -187,7 +182,7 @@ def attention_records(runs: Sequence[ReportedRun]) -> list[Record]:
 
 
 def _maps(run: ReportedRun) -> list[Record]:
-    recorded = _recorded(run)
+    recorded = recorded_attention(run)
     frames = []
     for epoch in recorded.epochs:
         arrays = recorded.at(epoch)
@@ -196,13 +191,6 @@ def _maps(run: ReportedRun) -> list[Record]:
         item = AttentionMap(labels, labels, maps)
         frames.append([AttentionMaps([item], map_names(len(weights), len(maps)), _NAMES)])
     return [Text(_NOTE, "note"), Slider(run.epochs(recorded.epochs), frames)]
-
-
-def _recorded(run: ReportedRun) -> Recorded:
-    recorded = read_attention(run.run)
-    if recorded is None:
-        raise RequestError(f"{run.run.name}: attention.npz is missing.")
-    return recorded
 
 
 VIEWS = Views(

@@ -12,7 +12,7 @@ from attnlab.tasks.base import ReportedRun
 from attnlab.tasks.declaration import Kind
 from attnlab.views.records import Record, Table, Text
 
-WORST, _SPREAD = 12, 12  # items
+_WORST, _SPREAD = 12, 12  # items
 
 Columns: TypeAlias = Mapping[str, np.ndarray]
 
@@ -26,28 +26,32 @@ class Cells(NamedTuple):
 
 
 def of_same_items(
-    runs: Sequence[ReportedRun],
-    read: Callable[[ReportedRun], Columns],
-    items: Callable[[Columns], Sequence[str]],
+    runs: Sequence[ReportedRun], kind: Kind, needed: Sequence[str], items: Sequence[str]
 ) -> tuple[dict[str, Columns], list[Record]]:
     """Return the predictions of runs by label, and a sentence per run that is left out.
 
     Args:
         runs: the first that can be read defines the items.
-        read: reads a run's predictions, or raises `RequestError`.
-        items: names of the columns that identify items.
+        kind: of their task.
+        needed: columns of predictions.csv that a run must have.
+        items: columns that identify items, of those that the runs have.
     """
     texts: list[Record] = []
     tables: dict[str, Columns] = {}
     for run in runs:
         try:
-            columns = read(run)
+            columns = run.run.read_predictions(kind.scoring.text_columns)
+            if lacking := [name for name in needed if name not in columns]:
+                path = run.run.path / "predictions.csv"
+                raise RequestError(f"{path}: damaged: it has no {', '.join(lacking)}.")
         except RequestError as error:
             texts.append(Text(f"{run.label}: no predictions: {error}", "warning"))
             continue
         first = next(iter(tables.values()), columns)
         if all(
-            name in columns and np.array_equal(first[name], columns[name]) for name in items(first)
+            name in columns and np.array_equal(first[name], columns[name])
+            for name in items
+            if name in first
         ):
             tables[run.label] = columns
         else:
@@ -56,55 +60,32 @@ def of_same_items(
     return tables, texts
 
 
-def read_items(run: ReportedRun, kind: Kind, needed: Sequence[str]) -> Columns:
-    """Read the predictions of a run, a row per test item.
-
-    Raises:
-        RequestError: predictions.csv can't be read, or lacks a column of `needed`.
-    """
-    columns = run.run.read_predictions(kind.scoring.text_columns)
-    if lacking := [name for name in needed if name not in columns]:
-        path = run.run.path / "predictions.csv"
-        raise RequestError(f"{path}: damaged: it has no {', '.join(lacking)}.")
-    return columns
-
-
-def worst_first(order: np.ndarray) -> list[int]:
-    """Choose the 12 worst items and 12 others at equal distances; `order` has the worst first."""
-    others = order[WORST:]
-    places = np.linspace(0, len(others) - 1, min(_SPREAD, len(others))).astype(int)
-    return [*order[:WORST].tolist(), *others[places].tolist()]
-
-
-def which_items(shown: int, of: int, what: str, runs: int) -> str:
-    """Return the title of a table of the items that `worst_first` chose.
-
-    `what` is the noun for items, and what they are sorted by.
-    """
-    title = f"{shown} of {of:,} test {what}"
-    title += f" (mean of {runs} runs)" if runs > 1 else ""
-    if shown > WORST:
-        title += f": the {WORST} worst, then others at equal distances up to the best"
-    return title
-
-
 def items_table(
-    title: str,
     tables: Mapping[str, Columns],
-    rows: Sequence[int],
+    order: np.ndarray,
+    what: str,
     shared: Sequence[Cells],
     own: Sequence[Cells],
 ) -> Table:
     """Return a table of test items with the predictions of each run.
 
+    The items are the 12 worst, then 12 others at equal distances up to the best.
+
     Args:
-        title: title of the table.
         tables: predictions of the runs by label.
-        rows: the items.
+        order: the rows of all items, the worst first.
+        what: the noun for items, and what they are sorted by, for the title.
         shared: columns that are the same for all runs; they contain words.
         own: columns of each run; the first one contains words.
     """
     first, several = next(iter(tables.values())), len(tables) > 1
+    others = order[_WORST:]
+    places = np.linspace(0, len(others) - 1, min(_SPREAD, len(others))).astype(int)
+    rows = [*order[:_WORST].tolist(), *others[places].tolist()]
+    title = f"{len(rows)} of {len(order):,} test {what}"
+    title += f" (mean of {len(tables)} runs)" if several else ""
+    if len(rows) > _WORST:
+        title += f": the {_WORST} worst, then others at equal distances up to the best"
     header = [column.name for column in shared]
     for column in own:
         names = [column.of_several.format(name=column.name, label=label) for label in tables]

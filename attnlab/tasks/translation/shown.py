@@ -11,12 +11,12 @@ from attnlab.errors import RequestError
 from attnlab.records.run_directory import RunDirectory
 from attnlab.tasks.attention import read_attention
 from attnlab.tasks.base import ReportedRun, Views
-from attnlab.tasks.shown.attention_by_epoch import attention_by_run, fitting
+from attnlab.tasks.shown.attention_by_epoch import attention_by_run, fitting, recorded_attention
 from attnlab.tasks.shown.item_tables import (
     Cells,
     items_table,
+    mean_of,
     of_same_items,
-    read_items,
     text_cells,
 )
 from attnlab.tasks.shown.run_figures import (
@@ -59,7 +59,6 @@ _HEADINGS = {
     "decoder": "decoder: rows are the words chosen, columns those before",
     "cross": "cross: rows are the target, columns the source",
 }
-_MOST = 24  # sentences in the table of translations
 _NOTE = (
     "Point at a word, or reach it by Tab and the arrow keys. A word of the translation lights up "
     "the source words by their weights; a source word lights up the words of the translation. A "
@@ -108,7 +107,7 @@ def figures(run: RunDirectory, metrics: Mapping[str, Any]) -> dict[str, Figure]:
         RequestError: A file of the run is missing or damaged.
         KeyError: A file of the run lacks an entry.
     """
-    result = result_line(metrics, KIND, "chrf", "perplexity", with_skill=False)
+    result = result_line(metrics, KIND, "chrf", "perplexity")
     learning = learning_figure(run.history.read(), metrics, _PANELS, result, "perplexity")
     drawings = {"loss.png": learning}
     recorded = read_attention(run)
@@ -193,41 +192,28 @@ def vocabulary_maps(trained: Any, words: int) -> dict[str, Figure]:
 
 
 def translation_records(runs: Sequence[ReportedRun]) -> list[Record]:
-    """Return a table of sentences and each run's translations, from bad to good ones.
-
-    The sentences are at equal distances in the order of their scores.
-    """
-    tables, texts = of_same_items(
-        runs,
-        lambda run: read_items(run, KIND, ("source", "reference", "hypothesis", "sentence_chrf")),
-        lambda _: ("source",),
-    )
+    """Return a table of sentences and each run's translations, from bad to good ones."""
+    needed = ("source", "reference", "hypothesis", "sentence_chrf")
+    tables, texts = of_same_items(runs, KIND, needed, ["source"])
     if not tables:
         return texts
-    label, columns = next(iter(tables.items()))
-    count = len(columns["source"])
-    order = np.argsort(columns["sentence_chrf"], kind="stable")
-    rows = order[np.linspace(0, count - 1, min(_MOST, count)).astype(int)] if count else []
-    title = f"{len(rows)} of {count:,} test sentences, at equal distances from the worst score to "
-    title += "the best one" if len(tables) == 1 else f"the best one of {label}"
+    order = np.argsort(mean_of(tables, "sentence_chrf"), kind="stable")
     (hypothesis,) = text_cells("hypothesis")
     run_cells = [
-        hypothesis._replace(name=label, of_several="{label}"),
+        hypothesis._replace(name="translation", of_several="{label}"),
         Cells("chrF", lambda columns, row: f"{columns['sentence_chrf'][row]:.1f}"),
     ]
-    return [items_table(title, tables, rows, text_cells("source", "reference"), run_cells), *texts]
+    shared = text_cells("source", "reference")
+    return [items_table(tables, order, "sentences, by chrF", shared, run_cells), *texts]
 
 
-def attention_records(runs: Sequence[ReportedRun]) -> list[Record]:
+def attention_records(runs: Sequence[ReportedRun]) -> Sequence[Record]:
     """Return a slider over the recorded epochs for each run with attention."""
     return attention_by_run(runs, _slider_with_note)
 
 
 def _slider_with_note(run: ReportedRun) -> list[Record]:
-    recorded = read_attention(run.run)
-    if recorded is None:
-        raise RequestError(f"{run.run.path / 'attention.npz'}: not found.")
-    frames = []
+    recorded, frames = recorded_attention(run), []
     for epoch in recorded.epochs:
         sentences = recorded_sentences(recorded.at(epoch))
         frames.append(

@@ -177,7 +177,7 @@ def test_a_run_draws_its_figures(tmp_path):
     run = write_answers(tmp_path, "bahdanau", predicted(TEST, 0.5), DATA, arrays=arrays)
     history = {"epoch": 1, "train_loss": 2.0, "val_loss": 1.0, "val_exact_match": 40, "val_f1": 50}
     run.history.replace([history, {**history, "epoch": 2, "val_f1": 60}])
-    assert [path.name for path in draw_run(run)] == ["loss.png", "groups.png", "attention.png"]
+    assert [path.name for path in draw_run(run)] == ["loss.png", "attention.png"]
     figure = drawn(attention_figure)(arrays[2], METRICS)
     maps = [axes for axes in figure.axes if axes.images]
     assert len(maps) == 6 and "mean over 2 heads" in figure.texts[1].get_text()
@@ -193,9 +193,9 @@ def test_each_epoch_has_its_answer_in_brackets_and_its_weights(tmp_path):
     arrays = {epoch: arrays_of(epoch) for epoch in (1, 2)}
     write_answers(tmp_path, "bahdanau", predicted(TEST, 0.5), DATA, arrays=arrays)
     write_answers(tmp_path, "none", predicted(TEST, 0.5), DATA)
-    *_, slider, nothing = attention_records(on_page(tmp_path))
-    assert nothing.text == "no attention: the model has no attention."
-    slider = slider.choices["bahdanau"][1]
+    (pages,) = attention_records(on_page(tmp_path))
+    assert pages.choices["no attention"][0].text == "The model has no attention."
+    slider = pages.choices["bahdanau"][1]
     assert slider.epochs.numbers == [1, 2]
     for epoch, (maps,) in enumerate(slider.frames, 1):
         assert isinstance(maps, AttentionMaps) and len(maps.items) == 6
