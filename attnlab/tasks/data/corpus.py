@@ -24,46 +24,29 @@ class Corpus:
     defines `read`, and `key` if parts are held out. Parts that a corpus has are its own; missing
     ones are held out from train by `attnlab.tasks.data.division`.
 
-    Attributes:
-        name: as in `data=NAME`.
-        origin: who made the corpus, and where it is from.
-        license: its license.
-        needs: the required settings, as on the command line.
-        noun: an item in messages.
-        published: the files to download if the setting `path` is null.
-        path: the user's own file or folder.
-        url: another place of the only published file; None: its own.
-        limit: the number of training items to read; None reads all.
-        validation: share of the train part that is held out if there is no validation part.
-        test: likewise for the test part.
-        parts: the items of each part, set by `open`.
-        notes: how the corpus was read, one sentence each.
+    All methods raise `RequestError` if a file is missing, damaged or in another form.
     """
 
-    name: ClassVar[str] = ""
-    origin: ClassVar[str] = ""
+    name: ClassVar[str] = ""  # as in `data=NAME`
+    origin: ClassVar[str] = ""  # who made the corpus, and where it is from
     license: ClassVar[str] = ""
-    needs: ClassVar[str] = ""
-    noun: ClassVar[str] = "text"
-    published: ClassVar[tuple[Published, ...]] = ()
+    needs: ClassVar[str] = ""  # the required settings, as on the command line
+    noun: ClassVar[str] = "text"  # an item in messages
+    published: ClassVar[tuple[Published, ...]] = ()  # downloaded if the setting `path` is null
 
-    path: str | None = None
-    url: str | None = None
-    limit: int | None = None
-    validation: float = 0.1
-    test: float = 0.1
-    parts: Mapping[str, Sequence[Any]]
-    notes: tuple[str, ...] = ()
+    path: str | None = None  # the user's own file or folder
+    url: str | None = None  # another place of the only published file
+    limit: int | None = None  # the number of training items to read
+    validation: float = 0.1  # share of train that is held out if there is no validation part
+    test: float = 0.1  # likewise for the test part
+    parts: Mapping[str, Sequence[Any]]  # the items of each part, set by `open`
+    notes: tuple[str, ...] = ()  # how the corpus was read, one sentence each
 
     def read(self, place: Path) -> Mapping[str, Sequence[Any]]:
         """Return the items of each of the corpus's own parts; `train` is one of them.
 
-        Args:
-            place: the file or folder of the setting `path`; else the published file, or the folder
-                of several published files; a corpus that is part of attnlab ignores it.
-
-        Raises:
-            RequestError: a file is damaged or not in the documented form.
+        `place` is the file or folder of the setting `path`; else the published file, or the folder
+        of several published files; a corpus that is part of attnlab ignores it.
         """
         raise NotImplementedError
 
@@ -76,11 +59,7 @@ class Corpus:
         return getattr(item, "label", "")
 
     def open(self, cache: Path, progress: Progress | None = None) -> None:
-        """Find the files, download missing ones into `cache`, and read them.
-
-        Raises:
-            RequestError: a file is missing, can't be downloaded, or can't be read.
-        """
+        """Find the files, download missing ones into `cache`, and read them."""
         parts = {part: list(items) for part, items in self.read(self.find(cache, progress)).items()}
         parts["train"] = parts["train"][: self.limit]
         for part, items in parts.items():
@@ -162,7 +141,7 @@ class OwnFiles(DividedCorpus):
         return parts
 
     def read_file(self, path: Path, key: str) -> Sequence[Any]:
-        """Return the items of a file, which the setting `key` names; raise `RequestError`."""
+        """Return the items of a file, which the setting `key` names."""
         raise NotImplementedError
 
 

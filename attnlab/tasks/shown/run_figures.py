@@ -108,10 +108,10 @@ def vocabulary_figure(
     """
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     places, shares = principal_plane(vectors / np.maximum(lengths, 1e-12))
-    axes = [
+    first, second = (
         f"{name} component, {share:.1%} of the variance"
         for name, share in zip(("first", "second"), shares, strict=True)
-    ]
-    record = Scatter("", *axes, places, words, groups, members, strengths)
+    )
+    record = Scatter("", first, second, places, words, groups, members, strengths)
     subtitle = f"PCA of the {len(words)} most frequent words, their vectors of length 1: "
     return figure(title, f"{subtitle}{shares.sum():.1%} of the variance", [[record]])
