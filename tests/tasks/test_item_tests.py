@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy.stats import binomtest, ttest_1samp
+from scipy.stats import binomtest
 
 from attnlab.tasks.item_tests import paired_p
 
@@ -18,15 +18,6 @@ def test_right_and_wrong_answers_are_mcnemars_exact_test(lost, won):
 def test_many_discordant_answers_are_close_to_mcnemar():
     difference = np.array([1.0] * 60 + [-1.0] * 90)
     assert paired_p(difference) == pytest.approx(binomtest(60, 150).pvalue, abs=0.005)
-
-
-def test_continuous_losses_are_close_to_a_t_test():
-    difference = np.random.default_rng(1).normal(0.1, 1.0, 400)
-    assert paired_p(difference) == pytest.approx(ttest_1samp(difference, 0).pvalue, abs=0.01)
-
-
-def test_equal_runs_do_not_differ():
-    assert paired_p(np.zeros(10)) == 1.0
 
 
 def test_a_true_null_is_rejected_in_about_5_of_100_cases():

@@ -85,11 +85,6 @@ def test_few_groups_leave_one_for_every_part():
         hold_out(["a", "b"], 0, SHARES, ["x", "x"])
 
 
-def test_a_share_of_zero_holds_nothing_out():
-    codes = hold_out(map(str, range(10)), 0, {"test": 0.5, "validation": 0.0})
-    assert (codes == 1).sum() == 0 and (codes == 2).sum() == 5
-
-
 def test_shares_that_leave_nothing_to_train_on():
     with pytest.raises(RequestError, match=r"data\.test \+ data\.validation: .* got 0\.5 \+ 0\.5"):
         hold_out(["a"], 0, {"test": 0.5, "validation": 0.5})
