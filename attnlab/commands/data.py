@@ -72,8 +72,8 @@ def fetch_command(name: str, settings: tuple[str, ...], data: str | None) -> Non
     from attnlab.run.console import screen
 
     corpus, cache = make_data_set(name, settings), _cache(data)
-    if not corpus.fetchable:
-        fetchable = [name for name in _data_sets() if make_data_set(name).fetchable]
+    if not corpus.published:
+        fetchable = [name for name in _data_sets() if make_data_set(name).published]
         raise RequestError(
             f"NAME: {name} can't be downloaded. Data to download: {', '.join(fetchable)}."
         )
@@ -91,7 +91,7 @@ def _cache(data: str | None) -> Path:
 def _data_sets() -> dict[str, str]:
     """Map the name of each data set to the config group that has its settings."""
     corpora = dict.fromkeys(sorted(options("data")), "data")
-    return corpora | {name: "task" for kind in kinds() for name in kind.data.corpora}
+    return corpora | {name: "task" for kind in kinds() for name in kind.corpora}
 
 
 def make_data_set(name: str, words: Sequence[str] = ()) -> Corpus:
@@ -105,7 +105,7 @@ def make_data_set(name: str, words: Sequence[str] = ()) -> Corpus:
         hint = did_you_mean(name, [*groups])
         raise RequestError(f"NAME: expected one of {', '.join(groups)}, got {name}.{hint}")
     group, content = groups[name], option_content(groups[name], name) or {}
-    paths = {name: path for kind in kinds() for name, path in kind.data.corpora.items()}
+    paths = {name: path for kind in kinds() for name, path in kind.corpora.items()}
     made_by = load(paths[name]) if group == "task" else option_class("data", name)
     settings = {key: content[key] for key in inspect.signature(made_by).parameters}
     for word in words:
@@ -123,7 +123,7 @@ def make_data_set(name: str, words: Sequence[str] = ()) -> Corpus:
 def _describe(name: str, corpus: Corpus, cache: Path) -> dict[str, str]:
     """Describe data: what it is, and where it is or how to get it."""
     where = f"give {corpus.needs}" if corpus.needs else "part of attnlab"
-    if corpus.fetchable:
+    if corpus.published:
         where = f"not downloaded: attnlab data fetch {name}"
     return {
         "name": name,

@@ -67,55 +67,36 @@ ItemTester = Callable[[str, Pairs, bool | None], "Sequence[ItemTest | None]"]
 
 
 @dataclass(frozen=True)
-class KindData:
-    """The data of a kind."""
-
-    takes_corpus: bool = False  # whether its tasks take a corpus from the group `data`
-    corpora: Mapping[str, str] = field(default_factory=dict)  # task -> path of its `Corpus`
-
-
-@dataclass(frozen=True)
 class KindModels:
-    """How models of a kind are built and trained.
+    """How models of a kind are built and trained."""
 
-    Attributes:
-        learner: path of its `Learner`, called with configuration, task and model.
-        together: how many runs a process should train at the same time: many if runs are stacked,
-            some if they train side by side, 1 if training several at once is no faster.
-        classes: architecture -> path of the class of its models, for `tasks.models.build_model`.
-        architectures: mechanism -> what `model=auto` means for it; `rnn` for all others.
-        resolve: adds to a configuration (plain mappings) the settings that its model determines,
-            such as the attention of a pretrained encoder.
-    """
-
-    learner: str
+    learner: str  # path of its `Learner`, called with configuration, task and model
+    # How many runs a process should train at the same time: many if runs are stacked, some if they
+    # train side by side, 1 if training several at once is no faster.
     together: int = 1
+    # Architecture -> path of the class of its models, for `tasks.models.build_model`.
     classes: Mapping[str, str] = field(default_factory=dict)
+    # Mechanism -> what `model=auto` means for it; `rnn` for all others.
     architectures: Mapping[str, str] = field(default_factory=dict)
+    # Adds to a configuration (plain mappings) the settings that its model determines, such as the
+    # attention of a pretrained encoder.
     resolve: Callable[[Mapping[str, Any]], Mapping[str, Any]] | None = None
 
 
 @dataclass(frozen=True)
 class Scoring:
-    """How runs of a kind are scored and compared.
+    """How runs of a kind are scored and compared."""
 
-    Attributes:
-        metrics: the scores of its reports.
-        reported: the metric by which runs are compared by default.
-        monitored: the column of history.csv that selects the best epoch by default.
-        bars: columns of history.csv that the progress bar shows.
-        parts: further test splits that its tasks may have -> a description of each.
-        evaluation: further options of `attnlab evaluate`, and settings of a run that it may
-            override -> the arguments of `Task.evaluate`.
-        text_columns: columns of predictions.csv to read as text even if they look like numbers.
-    """
-
-    metrics: tuple[Metric, ...]
-    reported: str
-    monitored: str = "val_loss"
-    bars: tuple[str, ...] = ("train_loss", "val_loss")
+    metrics: tuple[Metric, ...]  # the scores of its reports
+    reported: str  # the metric by which runs are compared by default
+    monitored: str = "val_loss"  # the column of history.csv that selects the best epoch by default
+    bars: tuple[str, ...] = ("train_loss", "val_loss")  # columns that the progress bar shows
+    # Further test splits that its tasks may have -> a description of each.
     parts: Mapping[str, str] = field(default_factory=dict)
+    # Further options of `attnlab evaluate`, and settings of a run that it may override -> the
+    # arguments of `Task.evaluate`.
     evaluation: Mapping[str, str] = field(default_factory=dict)
+    # Columns of predictions.csv to read as text even if they look like numbers.
     text_columns: tuple[str, ...] = ()
 
     def metric(self, name: str) -> Metric | None:
@@ -132,30 +113,21 @@ class Scoring:
 
 @dataclass(frozen=True)
 class Predictions:
-    """How predictions of a kind are requested and presented.
+    """How predictions of a kind are requested and presented."""
 
-    Attributes:
-        item: the noun for one prediction: `forecast`, `translation`.
-        command: the name of the command: `forecast`, `translate`.
-        summary: one line of help for the command.
-        predictor: path of the kind's `Predictor`, which defines the command.
-        exported: path of a function from a `TrainedRun` whose data are loaded, and a number of
-            test items, to `tasks.exported.Exported`; None: runs can't be exported.
-        settings: names of the keyword arguments that `Task.serve` takes after the inputs.
-        vectors: whether its tasks have `vectors(model, texts)`, which returns a vector per text,
-            (N, W). It reads the first `places_read(model)` tokens of a text and ignores the words
-            `unknown(text)`.
-        next_steps: model, task or reported metric -> the suggestion that is printed after a run; ""
-            is the default. `{run}` is the run's name and `{other}` another mechanism.
-    """
-
-    item: str
-    command: str
-    summary: str
-    predictor: str
+    item: str  # the noun for one prediction: `forecast`, `translation`
+    command: str  # the name of the command: `forecast`, `translate`
+    summary: str  # one line of help for the command
+    predictor: str  # path of the kind's `Predictor`, which defines the command
+    # Path of a function from a `TrainedRun` whose data are loaded, and a number of test items, to
+    # `tasks.exported.Exported`; None: runs can't be exported.
     exported: str | None = None
-    settings: tuple[str, ...] = ()
+    settings: tuple[str, ...] = ()  # keyword arguments that `Task.serve` takes after the inputs
+    # Whether its tasks have `vectors(model, texts)`, which returns a vector per text, (N, W). It
+    # reads the first `places_read(model)` tokens of a text and ignores the words `unknown(text)`.
     vectors: bool = False
+    # Model, task or reported metric -> the suggestion that is printed after a run; "" is the
+    # default. `{run}` is the run's name and `{other}` another mechanism.
     next_steps: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -177,7 +149,8 @@ class Kind:
     scoring: Scoring
     predictions: Predictions
     views: str  # path of its `tasks.base.Views`
-    data: KindData = field(default_factory=KindData)
+    takes_corpus: bool = False  # whether its tasks take a corpus from the group `data`
+    corpora: Mapping[str, str] = field(default_factory=dict)  # other tasks -> path of a `Corpus`
     vocabulary_map: VocabularyMap | None = None
 
 

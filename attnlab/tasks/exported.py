@@ -41,36 +41,22 @@ class Transformer:
 
 @dataclass(frozen=True)
 class Exported:
-    """A function from arrays to arrays, and test items on which it is checked.
+    """A function from arrays to arrays, and test items on which it is checked."""
 
-    Attributes:
-        function: from TensorFlow's tensors, by name, to tensors by name. It can be traced, and has
-            no tensors of its own except variables: ONNX would make them inputs.
-        inputs: the shape of each input; None: any size. An input has the type of its test items.
-        items: inputs of test items; the first axis of an array is that of the items.
-        outputs: computes this package's own outputs for the items, by the usual way of its
-            commands.
-        tokenizers: the tokenizers by file name.
-        texts: texts of test items, and the tokens of each as this package cuts it, by file name.
-        loops: whether the function writes a sequence in a loop, which ONNX can't have.
-        unit: size of a unit of the floating-point outputs, by which their differences are divided;
-            broadcastable to them.
-        transformer: the parts of a Transformer that writes a sequence; None for other models.
-        license: of the data; "" if unknown.
-        notes: what a user of the model must know, one sentence each.
-    """
-
+    # From TensorFlow's tensors, by name, to tensors by name. It can be traced, and has no tensors
+    # of its own except variables: ONNX would make them inputs.
     function: Callable[..., Arrays]
-    inputs: Mapping[str, tuple[int | None, ...]]
-    items: Arrays
-    outputs: Callable[[], Arrays]
-    tokenizers: Mapping[str, Portable] = field(default_factory=dict)
+    inputs: Mapping[str, tuple[int | None, ...]]  # the shape of each; its type is that of `items`
+    items: Arrays  # inputs of test items; the first axis of an array is that of the items
+    outputs: Callable[[], Arrays]  # computes this package's own outputs for the items
+    tokenizers: Mapping[str, Portable] = field(default_factory=dict)  # by file name
+    # Texts of test items, and the tokens of each as this package cuts it, by file name.
     texts: Mapping[str, tuple[Sequence[str], Sequence[Sequence[int]]]] = field(default_factory=dict)
-    loops: bool = False
-    unit: Any = 1.0
-    transformer: Transformer | None = None
-    license: str = ""
-    notes: Sequence[str] = ()
+    loops: bool = False  # whether the function writes a sequence in a loop, which ONNX can't have
+    unit: Any = 1.0  # of the floating-point outputs, by which their differences are divided
+    transformer: Transformer | None = None  # the parts of one that writes a sequence
+    license: str = ""  # of the data
+    notes: Sequence[str] = ()  # what a user of the model must know, one sentence each
 
 
 def pad_rows(rows: Sequence[Sequence[int]]) -> np.ndarray:

@@ -41,21 +41,14 @@ class Inputs:
 
 @dataclass(frozen=True)
 class Request:
-    """A user's request for predictions of a run.
-
-    Attributes:
-        run: the folder of the run.
-        report: prints a line on standard error, such as `note: ...` or `warning: ...`.
-        words: the arguments after RUN.
-        files: the files of `--file`.
-        write: prints a piece of text without a line break, for predictions that are shown while
-            they are made; None if standard output isn't a terminal, or gets JSON.
-    """
+    """A user's request for predictions of a run."""
 
     run: RunDirectory
-    report: Callable[[str], None]
-    words: Sequence[str] = ()
-    files: Sequence[Path] = ()
+    report: Callable[[str], None]  # prints a line, such as `note: ...`, on standard error
+    words: Sequence[str] = ()  # the arguments after RUN
+    files: Sequence[Path] = ()  # of `--file`
+    # Prints a piece of text without a line break, for predictions that are shown while they are
+    # made; None if standard output isn't a terminal, or gets JSON.
     write: Callable[[str], None] | None = None
 
 

@@ -6,7 +6,6 @@ from attnlab.tasks.declaration import (
     PER_CENT,
     POSITIVE,
     Kind,
-    KindData,
     KindModels,
     Metric,
     Predictions,
@@ -63,6 +62,6 @@ KIND = Kind(
             "": f"{_ASK}, or train with attention={{other}}, then attnlab compare",
         },
     ),
-    data=KindData(takes_corpus=True),
+    takes_corpus=True,
     views=f"{_HERE}.shown:VIEWS",
 )

@@ -6,7 +6,6 @@ from attnlab.tasks.declaration import (
     POSITIVE,
     SHARE,
     Kind,
-    KindData,
     KindModels,
     Metric,
     Predictions,
@@ -65,7 +64,7 @@ KIND = Kind(
             ),
         },
     ),
-    data=KindData(takes_corpus=True),
+    takes_corpus=True,
     views=f"{_HERE}.shown:VIEWS",
     vocabulary_map=VocabularyMap(
         name="vocabulary",

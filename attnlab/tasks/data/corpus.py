@@ -92,11 +92,6 @@ class Corpus:
             return None
         return places[0] if len(places) == 1 else folder
 
-    @property
-    def fetchable(self) -> bool:
-        """Whether the corpus can be downloaded."""
-        return bool(self.published)
-
     def digest(self) -> str:
         """Return a SHA-256 of an opened corpus and of the settings that divide it."""
         state = hashlib.sha256(f"{self.validation} {self.test}".encode())

@@ -93,13 +93,12 @@ class _Bytes:
         self.name, self.progress, self.total, self.done = name, progress, 0, 0
 
     def update(self, count: int) -> None:
-        """Report `count` more bytes."""
         self.done = min(self.done + count, self.total or self.done + count)
         self.progress(self.done, self.total or None, self.name)
 
     def reset(self) -> None:
-        """Start at 0; pooch calls this before an attempt, and before a last update of all bytes."""
+        # Before an attempt, and before a last update of all bytes.
         self.done = 0
 
     def close(self) -> None:
-        """Do nothing; pooch calls this at the end."""
+        pass

@@ -67,10 +67,6 @@ class Tokens:
 
     def __getitem__(self, row: int) -> np.ndarray:
         """Return the tokens of a row, (length,) int32; none for row -1, which pads a batch."""
-        if not -1 <= row < len(self):
-            raise IndexError(f"expected a row below {len(self)}, got {row}")
-        if row == -1:
-            return np.zeros(0, np.int32)
         return self.tokens[self.offsets[row] : self.offsets[row + 1]].astype(np.int32)
 
     @cached_property

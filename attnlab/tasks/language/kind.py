@@ -7,7 +7,6 @@ from attnlab.tasks.declaration import (
     POSITIVE,
     SHARE,
     Kind,
-    KindData,
     KindModels,
     Metric,
     Predictions,
@@ -59,7 +58,7 @@ KIND = Kind(
             "": "attnlab generate {run}, or train with attention={other}, then attnlab compare",
         },
     ),
-    data=KindData(takes_corpus=True),
+    takes_corpus=True,
     views=f"{_HERE}.shown:VIEWS",
 )
 
@@ -89,6 +88,6 @@ MASKED_WORDS = Kind(
             "attnlab compare"
         },
     ),
-    data=KindData(takes_corpus=True),
+    takes_corpus=True,
     views=f"{_HERE}.shown:VIEWS",
 )

@@ -8,7 +8,6 @@ from attnlab.tasks.declaration import (
     POSITIVE,
     SHARE,
     Kind,
-    KindData,
     KindModels,
     Metric,
     Predictions,
@@ -63,7 +62,7 @@ KIND = Kind(
             "attnlab compare"
         },
     ),
-    data=KindData(takes_corpus=True),
+    takes_corpus=True,
     views=f"{_HERE}.shown:VIEWS",
     vocabulary_map=VocabularyMap(
         name="embeddings",

@@ -135,7 +135,7 @@ def test_squad_is_downloaded_or_read_from_a_folder(tmp_path):
             files = {2.0: {"train": train, "test": test}}
 
         corpus = Local(version=2.0)
-        assert corpus.fetchable and corpus.location(tmp_path) is None
+        assert corpus.published and corpus.location(tmp_path) is None
         parts = divide(opened(corpus, tmp_path), 0)
     assert {name: len(part) for name, part in parts.items()} == {
         **{"train": 27, "validation": 3, "test": 6}
