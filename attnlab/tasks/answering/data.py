@@ -59,14 +59,6 @@ class QuestionPart:
     def __len__(self) -> int:
         return len(self.questions)
 
-    def select(self, numbers: np.ndarray) -> tuple[QuestionPart, np.ndarray]:
-        """Return some questions, by their sorted numbers, and the numbers of their windows."""
-        windows = np.flatnonzero(np.isin(self.rows.owners, numbers))
-        tokens, targets, owners, starts = (array[windows] for array in self.rows)
-        rows = WindowRows(tokens, targets, np.searchsorted(numbers, owners), starts)
-        questions, texts = ([each[n] for n in numbers] for each in (self.questions, self.texts))
-        return QuestionPart(questions, texts, rows), windows
-
 
 def cut_text(tokenizer: Tokenizer, text: str) -> Cut:
     """Tokenize a text with a tokenizer of words or byte pairs.

@@ -47,7 +47,7 @@ KIND = Kind(
         monitored="val_f1",
         bars=("train_loss", "val_loss", "val_f1"),
         text_columns=(
-            *("id", "question", "group", "answer", "prediction"),
+            *("id", "question", "answer", "prediction"),
             *("sentence", "phrase"),  # baselines
         ),
     ),

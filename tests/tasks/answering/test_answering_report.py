@@ -69,7 +69,7 @@ def test_baselines_are_the_best_sentence_its_phrase_and_no_answer():
 # The report
 
 
-def test_a_report_has_scores_groups_and_skill():
+def test_a_report_has_scores_and_skill():
     answers = [NOTHING, *predicted(TEST, 0.5)[1:]]
     report = build_report(DATA, "test", answers, 0.75)
     right = np.array([a.text == q.answers[0].text for a, q in zip(answers, TEST, strict=True)])
@@ -78,11 +78,6 @@ def test_a_report_has_scores_groups_and_skill():
     assert report.metrics["loss"] == 0.75 and report.metric == KIND.scoring.reported
     best = report.baselines[report.best_baseline]["exact_match"]
     assert report.skill == pytest.approx(1 - (100 - report.metrics["exact_match"]) / (100 - best))
-    for word in ("who", "when"):
-        mask = np.array([each.group == word for each in TEST])
-        group = report.details["groups"][word]
-        assert group["n"] == mask.sum()
-        assert group["exact_match"] == pytest.approx(100 * right[mask].mean())
     assert build_report(DATA, "test", answers, math.nan).metrics["loss"] is None
     columns = report.predictions
     assert (columns["start"][0], columns["end"][0], columns["prediction"][0]) == (-1, -1, "")
@@ -145,7 +140,6 @@ def test_attention_is_that_of_words_around_the_answer():
 
     arrays = attention_on_questions(part, answers, 8, words, lambda rows: weights)
     assert arrays["weights"].shape == (3, 2, 60, 8) and arrays["weights"].dtype == np.float16
-    assert arrays["right"].tolist() == [False, False, False]
     for row, (predicted_word, right_word) in enumerate((("w81", "w80"), ("w10", None))):
         for name, word in (("prediction", predicted_word), ("answer", right_word)):
             first, last = arrays[name][row]
@@ -212,13 +206,11 @@ def test_each_epoch_has_its_answer_in_brackets_and_its_weights(tmp_path):
 
 def test_answers_are_ordered_from_worst_to_best(tmp_path):
     write_answers(tmp_path, "none", predicted(TEST, 0.6), DATA)
-    table, groups = answer_records(on_page(tmp_path))
+    (table,) = answer_records(on_page(tmp_path))
     scores = [float(cell) for cell in column(table, "F1")]
     assert len(scores) == 24 and scores == sorted(scores) and scores[-1] == 1
     wrong = [cell.endswith(" ✗") for cell in column(table, "prediction")]
     assert wrong == [score < 1 for score in scores]
-    assert groups.header == ["question word", "questions", "exact match", "F1"]
-    assert column(groups, "question word") == ["when", "who"]
 
 
 def test_several_runs_are_side_by_side_and_damaged_files_are_named(tmp_path):
@@ -226,9 +218,8 @@ def test_several_runs_are_side_by_side_and_damaged_files_are_named(tmp_path):
     write_answers(tmp_path, "bahdanau", predicted(TEST, 1), DATA)
     damaged = write_answers(tmp_path, "pooling", predicted(TEST, 1), DATA)
     damaged.write_predictions({"index": [0], "question": ["a"]})
-    table, *texts, groups = answer_records(on_page(tmp_path))
+    table, *texts = answer_records(on_page(tmp_path))
     assert column(table, "answer of bahdanau") == column(table, "answer")
     assert {"F1, no attention", "p, bahdanau"} <= {*table.header}
-    assert column(groups, "exact match, bahdanau") == ["100.0", "100.0"]
     (text,) = [record.text for record in texts if isinstance(record, Text)]
     assert "pooling: no predictions" in text and "exact_match" in text
