@@ -135,12 +135,6 @@ def test_the_class_token_reads_the_text_and_no_padding(source):
     weights = np.asarray(model.attend(long))
     assert weights.shape == (1, 2, 1, 7) and not weights[..., 3:].any()
     assert (weights.sum(-1) < 1).all() and (weights[..., :3] > 0).all()
-    mean = classifier(source, pool="mean")
-    vectors = mean.encoder(np.array([[2, 5, 6, 7, 3]], "int32")).vectors[:, 1:4]
-    np.testing.assert_allclose(
-        mean(long), mean.output_layer(keras.ops.mean(vectors, axis=1)), atol=1e-6
-    )
-    assert np.asarray(mean.attend(long)).shape == (1, 2, 7, 7)
 
 
 def test_deeper_layers_learn_slower(source):

@@ -207,8 +207,11 @@ class TransformerReader(EncoderStack, EmbeddingReader):
     def _read(self, tokens, training) -> tuple:
         vectors, mask = self.embed(tokens, training)
         first = 1 + self.question_places
-        segments = ops.repeat(self.segments, [first, self.text_places], axis=0)
-        vectors = vectors + ops.cast(segments, vectors.dtype)
+        segments = [
+            ops.broadcast_to(self.segments[number], (size, self.units))
+            for number, size in enumerate((first, self.text_places))
+        ]
+        vectors = vectors + ops.cast(ops.concatenate(segments), vectors.dtype)
         vectors = self.position(vectors * ops.cast(self.units**0.5, vectors.dtype))
         vectors, output = self.through_stack(vectors, mask[:, None], training)
         return self.without_question(self.normed(vectors)), output.weights[:, :, first:, 1:first]

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from attnlab.config.options import option_class
-from attnlab.errors import RequestError
 from attnlab.tasks.base import Report, Task, require_part
 from attnlab.tasks.classification import baselines
 from attnlab.tasks.classification.data import (
@@ -19,7 +18,6 @@ from attnlab.tasks.classification.data import (
     LabelledPart,
     class_names,
     class_note,
-    note_contradictions,
 )
 from attnlab.tasks.classification.kind import KIND
 from attnlab.tasks.classification.report import build_report
@@ -40,11 +38,7 @@ class ClassificationTask(Task):
     """Classify the items of a corpus; a subclass is for texts or for images.
 
     Attributes:
-        monitor: the validation metric that chooses the best epoch, and its direction.
-        corpus: the items and their classes.
         classes: names of the classes, in the order of their numbers; set by `load` or `load_from`.
-        class_counts: the number of training items of each class, in the same order.
-        data: the corpus as models read it; set by `load`.
     """
 
     kind: ClassVar[Kind] = KIND
@@ -52,28 +46,17 @@ class ClassificationTask(Task):
     has_images = False
     corpus: Corpus
     classes: Sequence[str] = ("", "")
-    class_counts: Mapping[str, int]
     data: LabelledData
 
     def __init__(self, corpus: Corpus, cache: Path) -> None:
         self.corpus, self.cache = corpus, Path(cache).expanduser()
 
     def load(self, seed: int = 0, progress: Progress | None = None) -> LabelledData:
-        """Find the corpus, divide it by the seed, and convert it to what models read.
-
-        Raises:
-            RequestError: the corpus is missing, damaged, too small, or has only one class; or the
-                encoder is missing.
-        """
+        """Find the corpus, divide it by the seed, and convert it to what models read."""
         corpus = self.corpus
         corpus.open(self.cache, progress)
         lowercase = self.ignores_case(seed)
-        key = partial(self.key, ignore_case=lowercase)
-        contradiction = note_contradictions(corpus, key, lowercase)
-        try:
-            parts = divide(corpus, seed, key)
-        except RequestError as error:
-            raise RequestError(f"{error} {contradiction}".rstrip()) from error
+        parts = divide(corpus, seed, partial(self.key, ignore_case=lowercase))
         self.classes = class_names(corpus, parts)
         inputs, notes, settings = self.convert(parts, seed)
         numbers = {name: number for number, name in enumerate(self.classes)}
@@ -106,16 +89,10 @@ class ClassificationTask(Task):
                 )
                 for part, items in parts.items()
             },
-            notes=[
-                class_note(corpus.noun, counts),
-                *corpus.notes,
-                *([contradiction] if contradiction else []),
-                *notes,
-            ],
+            notes=[class_note(corpus.noun, counts), *corpus.notes, *notes],
             details=counts,
             lowercase=lowercase,
         )
-        self.class_counts = counts["train"]
         return self.data
 
     def ignores_case(self, seed: int) -> bool:
@@ -147,12 +124,9 @@ class ClassificationTask(Task):
     def examples(self, inputs: np.ndarray, weights: np.ndarray) -> dict[str, np.ndarray]:
         """Return the arrays of attention.npz for some inputs and the model's weights on them."""
 
-    def evaluate(self, model: keras.Model, part: str = "test", **settings: Any) -> Report:
-        """Classify a part, and score the predictions and the baselines.
-
-        Raises:
-            RequestError: the run has no such part.
-        """
+    def evaluate(  # noqa: D102
+        self, model: keras.Model, part: str = "test", **settings: Any
+    ) -> Report:
         require_part(self.data.parts, part)
         logits = model.predict(self.data.parts[part].inputs, batch_size=BATCH, verbose=0)
         return self.report(logits, part)

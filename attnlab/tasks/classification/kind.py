@@ -35,7 +35,6 @@ KIND = Kind(
             Metric("accuracy", "max", "accuracy", perfect=1, item_test=_ITEM_TEST, bounds=SHARE),
             Metric("macro_f1", "max", "macro F1", perfect=1, bounds=SHARE),
             Metric("log_loss", "min", "log loss", perfect=0, bounds=POSITIVE),
-            Metric("brier", "min", "Brier score", perfect=0, bounds=(0.0, 2.0)),
             Metric("loss", "min", "loss", in_tables=False, bounds=POSITIVE),
         ),
         reported="accuracy",

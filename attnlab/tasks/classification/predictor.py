@@ -77,10 +77,10 @@ class ClassPredictor(Predictor):
             result: dict[str, Any] = {self.noun: item, "class": None, "probabilities": {}}
             if item.strip():
                 own = next(shares)
-                result["class"] = [*self.task.class_counts][int(own.argmax())]
+                result["class"] = self.task.classes[int(own.argmax())]
                 result["probabilities"] = {
                     name: round(float(share), 6)
-                    for name, share in zip(self.task.class_counts, own, strict=True)
+                    for name, share in zip(self.task.classes, own, strict=True)
                 }
             if not self._has_images:
                 result["unknown"] = self.unknown(item)

@@ -13,7 +13,6 @@ from attnlab.encoders.opening import require_known
 from attnlab.errors import RequestError
 from attnlab.tasks.classification.base import FILE, ClassificationTask, probabilities
 from attnlab.tasks.classification.corpora import LabelledText, TextCorpus
-from attnlab.tasks.classification.data import word_weights
 from attnlab.tasks.text_task import TextTask
 from attnlab.text.cleaning import normalized, text_key
 from attnlab.text.tokenizers import PAD, UNKNOWN
@@ -104,11 +103,7 @@ class Classify(TextTask, ClassificationTask):
         return self._pad(self._encode(texts))
 
     def build(self, attention: Callable[..., Attention], model: Option) -> Model:
-        """Return a classifier with drawn or pretrained weights: (B, S) tokens to (B, C) logits.
-
-        Raises:
-            RequestError: the task has no such model, or its settings contradict each other.
-        """
+        """Return a classifier with drawn or pretrained weights: (B, S) tokens to (B, C) logits."""
         sizes = {"classes": len(self.classes)}
         return self.make_model(attention, model, (None, self.length), **sizes)
 
@@ -120,8 +115,7 @@ class Classify(TextTask, ClassificationTask):
 
     def examples(self, inputs: np.ndarray, weights: np.ndarray) -> dict[str, np.ndarray]:
         """Return readable `tokens` (N, S), padded with "", and `weights` (N, H, 1, S) of words."""
-        means = word_weights(weights, inputs != PAD)
-        return {"tokens": self.words(inputs), "weights": means[:, :, None]}
+        return {"tokens": self.words(inputs), "weights": weights}
 
     def items(self, inputs: Any) -> list[str]:
         """Convert texts, (N,) or (N, 1), to a list."""
@@ -144,20 +138,10 @@ class Classify(TextTask, ClassificationTask):
             tokens = np.pad(tokens, [(0, 0), (0, fixed - tokens.shape[1])])
         return probabilities(np.asarray(model(tokens, training=False)))
 
-    def save(self, folder: Path) -> None:
-        """Write the tokenizer, the classes and the text settings."""
-        self.save_text(folder, classes=dict(self.class_counts), length=self.length)
+    def save(self, folder: Path) -> None:  # noqa: D102
+        self.save_text(folder, classes=list(self.classes), length=self.length)
 
-    def load_from(self, folder: Path) -> None:
-        """Read what `save` wrote, which is all that classifying texts needs: no corpus.
-
-        Raises:
-            RequestError: a file is missing or damaged, or was written with other settings.
-        """
-
-        def sizes(content: Mapping[str, Any]) -> tuple[int, dict[str, int]]:
-            counts = {str(name): int(count) for name, count in content["classes"].items()}
-            return int(content["length"]), counts
-
-        self.length, self.class_counts = self.read_text(folder, sizes)
-        self.classes = [*self.class_counts]
+    def load_from(self, folder: Path) -> None:  # noqa: D102
+        self.length, self.classes = self.read_text(
+            folder, lambda content: (int(content["length"]), [*map(str, content["classes"])])
+        )

@@ -10,10 +10,19 @@ import numpy as np
 from attnlab.errors import RequestError
 from attnlab.tasks.attention import FILE, Recorded, read_attention
 from attnlab.tasks.base import ReportedRun
-from attnlab.views.records import AttentionMap, Frame, Record, ShadedText, Slider, Text, tabs
+from attnlab.views.records import (
+    AttentionMap,
+    Frame,
+    ImageMap,
+    Record,
+    ShadedText,
+    Slider,
+    Text,
+    tabs,
+)
 
 _MOST_HEADS = 8
-Item = TypeVar("Item", AttentionMap, ShadedText)
+Item = TypeVar("Item", AttentionMap, ShadedText, ImageMap)
 
 
 def attention_by_run(

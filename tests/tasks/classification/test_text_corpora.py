@@ -201,7 +201,7 @@ def test_a_missing_path_is_refused(tmp_path, corpus):
 # Division
 
 
-def test_equal_texts_are_in_one_part_and_other_labels_are_noted(tmp_path):
+def test_equal_texts_are_in_one_part(tmp_path):
     rows = [f"{('Same', 'same')[n % 2]}  text {n // 4},{'ab'[n % 4 == 3]}" for n in range(160)]
     path = table(tmp_path / "t.csv", [*rows, *(f"other {n},b" for n in range(40))])
     data = loaded(Table(path=path), tmp_path)
@@ -209,15 +209,6 @@ def test_equal_texts_are_in_one_part_and_other_labels_are_noted(tmp_path):
         {" ".join(name.lower().split()) for name in part.names} for part in data.parts.values()
     ]
     assert not (texts[0] & texts[1] or texts[0] & texts[2] or texts[1] & texts[2])
-    assert data.notes[-1] == (
-        "160 texts have an equal one of another class, such as a and b: check their labels, or set "
-        "task.lowercase=false if case matters."
-    )
-    cased = loaded(Table(path=path), tmp_path, lowercase=False)
-    assert cased.notes[-1].startswith("80 texts have") and "lowercase" not in cased.notes[-1]
-    few = Table(path=table(tmp_path / "few.csv", rows))
-    with pytest.raises(RequestError, match=r"of class b, .*, got 0\. 160 texts .*task\.lowercase"):
-        loaded(few, tmp_path)
 
 
 def test_classes_are_in_order_and_counted_in_a_note(tmp_path):
