@@ -13,7 +13,6 @@ from attnlab.tasks.data.builtin import rows
 from attnlab.tasks.data.corpus import Corpus, FileCorpus, OwnFiles
 from attnlab.tasks.data.published import Published
 from attnlab.tasks.data.readers import read_text
-from attnlab.text.cleaning import text_key
 
 _FORM = '{"data": [{"paragraphs": [{"context": ..., "qas": [{"id": ..., "question": ..., ...}]}]}]}'
 _URL = "https://rajpurkar.github.io/SQuAD-explorer/dataset"
@@ -54,10 +53,6 @@ class QuestionCorpus(Corpus):
     """Questions about texts; a text, with all its questions, is in one part."""
 
     noun = "question"
-
-    def key(self, item: Question) -> str:
-        """Return the text, ignoring case."""
-        return text_key(item.text, ignore_case=True)
 
 
 @dataclass(kw_only=True, eq=False)

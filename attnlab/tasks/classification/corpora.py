@@ -15,7 +15,6 @@ from attnlab.tasks.data.builtin import rows
 from attnlab.tasks.data.corpus import Corpus, DividedCorpus, FileCorpus, OwnFiles
 from attnlab.tasks.data.published import Published
 from attnlab.tasks.data.readers import class_files, members, read_table, read_text
-from attnlab.text.cleaning import text_key
 from attnlab.text.reading import decoded
 
 _LINE_BREAK = re.compile(r"\s*<br\s*/?>\s*")
@@ -31,10 +30,6 @@ class LabelledText(NamedTuple):
 
 class TextCorpus(Corpus):
     """Texts with classes; equal texts are in one part."""
-
-    def key(self, item: LabelledText) -> str:
-        """Return the text, ignoring case."""
-        return text_key(item.text, ignore_case=True)
 
 
 class Agreement(TextCorpus):

@@ -21,8 +21,8 @@ class Corpus:
     """Items, such as texts or images, in parts.
 
     A subclass takes exactly the settings of `conf/data/NAME.yaml` as keyword-only arguments, and
-    defines `read`, and `key` if parts are held out. Parts that a corpus has are its own; missing
-    ones are held out from train by `attnlab.tasks.data.division`.
+    defines `read`. Parts that a corpus has are its own; missing ones are held out from train by
+    `attnlab.tasks.data.division`.
 
     All methods raise `RequestError` if a file is missing, damaged or in another form.
     """
@@ -48,10 +48,6 @@ class Corpus:
         `place` is the file or folder of the setting `path`; else the published file, or the folder
         of several published files; a corpus that is part of attnlab ignores it.
         """
-        raise NotImplementedError
-
-    def key(self, item: Any) -> str:
-        """Return what makes items equal; all items with one key are in one part."""
         raise NotImplementedError
 
     def label(self, item: Any) -> str:

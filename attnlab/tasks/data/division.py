@@ -82,16 +82,13 @@ def hold_out(
     return codes[group_of]
 
 
-def divide(
-    corpus: Corpus, seed: int, key: Callable[[Any], str] | None = None
-) -> dict[str, list[Any]]:
+def divide(corpus: Corpus, seed: int, key: Callable[[Any], str]) -> dict[str, list[Any]]:
     """Return the items of train, validation and test of an opened corpus, in its order.
 
     The corpus's own parts stay as they are, and a note counts items of train that a later part
-    repeats. Missing parts are held out from train; see `hold_out`. `key` is equal for equal items;
-    None: `corpus.key`.
+    repeats. Missing parts are held out from train; see `hold_out`. Items with one `key` are in
+    one part.
     """
-    key = key or corpus.key
     parts = {part: [*items] for part, items in corpus.parts.items()}
     train, keys = parts["train"], [key(item) for item in parts["train"]]
     later = {key(item) for part, items in parts.items() if part != "train" for item in items}

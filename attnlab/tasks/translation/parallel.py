@@ -104,10 +104,6 @@ class ParallelCorpus(Corpus):
                 pairs = [_reversed(pair) if self.reverse else pair for pair in pairs[:limit]]
             self.parts[part] = pairs
 
-    def key(self, pair: Pair) -> str:
-        """Return the source; see `Corpus.key`."""
-        return pair.source
-
     @property
     def held_out(self) -> dict[str, float]:
         """Return the parts that an opened corpus lacks, and their shares of train."""

@@ -20,6 +20,7 @@ from attnlab.tasks.answering.corpora import (
 )
 from attnlab.tasks.data.division import divide
 from attnlab.tasks.data.published import Published
+from attnlab.text.cleaning import text_key
 
 TEXT = "Anna met Peter at noon."
 
@@ -94,6 +95,10 @@ def test_a_wrong_file_is_refused_in_one_sentence(read, content, message):
     assert str(refused.value).startswith("data.path: ")
 
 
+def key(question):
+    return text_key(question.text, ignore_case=True)
+
+
 def opened(corpus, folder):
     corpus.open(folder)
     return corpus
@@ -105,15 +110,15 @@ def test_one_file_is_divided_by_its_texts(tmp_path):
     path, test_path = tmp_path / "own.json", tmp_path / "test.json"
     path.write_text(squad_json([each._replace(answers=()) for each in (*questions, *again)]))
     corpus = opened(Questions(path=str(path), validation=0.2, test=0.1), tmp_path)
-    parts = divide(corpus, seed=3)
+    parts = divide(corpus, 3, key)
     sizes = {name: len(part) for name, part in parts.items()}
     assert sizes == {"train": 56, "validation": 16, "test": 8}
     texts = [{each.text.lower() for each in part} for part in parts.values()]
     assert len(set.union(*texts)) == sum(map(len, texts))
-    assert {q.id for q in divide(corpus, 4)["test"]} != {q.id for q in parts["test"]}
+    assert {q.id for q in divide(corpus, 4, key)["test"]} != {q.id for q in parts["test"]}
     test_path.write_text(squad_json(questions[:5]))
     own = opened(Questions(path=str(path), test_path=str(test_path)), tmp_path)
-    assert divide(own, 0)["test"] == questions[:5]
+    assert divide(own, 0, key)["test"] == questions[:5]
     assert own.digest() != corpus.digest()
     with pytest.raises(RequestError, match="data.test_path: .*nowhere.json can't be read"):
         opened(Questions(path=str(path), test_path=str(tmp_path / "nowhere.json")), tmp_path)
@@ -137,12 +142,12 @@ def test_squad_is_downloaded_or_read_from_a_folder(tmp_path):
 
         corpus = Local(version=2.0)
         assert corpus.published and corpus.location(tmp_path) is None
-        parts = divide(opened(corpus, tmp_path), 0)
+        parts = divide(opened(corpus, tmp_path), 0, key)
     assert {name: len(part) for name, part in parts.items()} == {
         **{"train": 27, "validation": 3, "test": 6}
     }
     assert corpus.location(tmp_path) == tmp_path / "squad"
     folder = opened(Squad(version=2.0, path=str(tmp_path / "squad"), limit=20), tmp_path)
-    assert divide(folder, 0)["test"] == parts["test"] and len(folder.parts["train"]) == 20
+    assert divide(folder, 0, key)["test"] == parts["test"] and len(folder.parts["train"]) == 20
     with pytest.raises(RequestError, match="data.path: .*train-v1.1.json can't be read"):
         opened(Squad(path=str(tmp_path / "squad")), tmp_path)

@@ -6,6 +6,7 @@ import io
 import tarfile
 import zipfile
 from collections import Counter
+from operator import attrgetter
 from pathlib import Path
 
 import numpy as np
@@ -100,7 +101,7 @@ def test_reviews_of_imdb_have_a_test_part_and_line_breaks(tmp_path):
     (tmp_path / "imdb.tar.gz").write_bytes(as_tar(IMDB))
     corpus = opened(Imdb(path=str(tmp_path / "imdb.tar.gz"), validation=0.2), tmp_path)
     assert corpus.parts["train"][0] == ("train 0.\n\nA bad film.", "neg", "")
-    parts = divide(corpus, seed=0)
+    parts = divide(corpus, 0, attrgetter("text"))
     counts = {part: Counter(text.label for text in texts) for part, texts in parts.items()}
     assert counts == {
         "train": {"neg": 8, "pos": 8},
@@ -122,7 +123,7 @@ def test_another_archive_is_refused(tmp_path):
 @pytest.mark.realdata
 def test_the_real_film_reviews(tmp_path, realdata):
     corpus = opened(MovieReviews(path=str(realdata / "movie_reviews/movie_reviews.zip")), tmp_path)
-    parts = divide(corpus, seed=0)
+    parts = divide(corpus, 0, attrgetter("text"))
     counts = {part: Counter(text.label for text in texts) for part, texts in parts.items()}
     assert counts == {
         part: {"neg": count, "pos": count}
