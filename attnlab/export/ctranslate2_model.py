@@ -15,8 +15,8 @@ from attnlab.attention.multi_head import MultiHeadAttention
 from attnlab.errors import RequestError
 from attnlab.layers.sinusoids import sinusoidal
 from attnlab.layers.sublayers import RMSNormalization
-from attnlab.tasks.exported import Arrays, Exported, Stack, Transformer, pad_rows
-from attnlab.text.tokenizers import END, PAD, START, UNKNOWN
+from attnlab.tasks.exported import Arrays, Exported, Stack, Transformer
+from attnlab.text.tokenizers import END, PAD, START, UNKNOWN, pad_rows
 
 FOLDER = "model"
 _NEVER = -1e9

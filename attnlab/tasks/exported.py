@@ -6,10 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from attnlab.text.portable import Portable
-from attnlab.text.tokenizers import PAD
 
 Arrays = Mapping[str, Any]  # arrays by name
 
@@ -57,11 +54,3 @@ class Exported:
     transformer: Transformer | None = None  # the parts of one that writes a sequence
     license: str = ""  # of the data
     notes: Sequence[str] = ()  # what a user of the model must know, one sentence each
-
-
-def pad_rows(rows: Sequence[Sequence[int]]) -> np.ndarray:
-    """Return rows of tokens as (N, T) int32, padded with PAD."""
-    padded = np.full((len(rows), max([1, *map(len, rows)])), PAD, np.int32)
-    for target, row in zip(padded, rows, strict=True):
-        target[: len(row)] = row
-    return padded

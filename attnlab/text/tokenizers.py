@@ -324,3 +324,11 @@ def _checked(content: Any) -> Vocabulary:
     if tuple(tokens[: len(SPECIAL_TOKENS)]) != SPECIAL_TOKENS or len({*tokens}) < len(tokens):
         raise ValueError("a vocabulary with missing or repeated tokens")
     return Vocabulary(tokens, [(left, right) for left, right in content["merges"]])
+
+
+def pad_rows(rows: Sequence[Any], count: int = 0, width: int = 0) -> np.ndarray:
+    """Return rows of tokens as one int32 array of at least (count, width), padded with PAD."""
+    padded = np.full((max(count, len(rows)), max([1, width, *map(len, rows)])), PAD, np.int32)
+    for target, row in zip(padded, rows, strict=False):
+        target[: len(row)] = row
+    return padded

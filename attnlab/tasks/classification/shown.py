@@ -26,7 +26,6 @@ from attnlab.tasks.shown.item_tables import (
     items_table,
     mean_of,
     of_same_items,
-    results_by_group,
 )
 from attnlab.tasks.shown.run_figures import (
     learning_figure,
@@ -48,6 +47,7 @@ from attnlab.views.records import (
     Record,
     ShadedText,
     ShadedWords,
+    Table,
     figure,
 )
 
@@ -221,13 +221,11 @@ def item_records(runs: Sequence[ReportedRun]) -> list[Record]:
 
     needed = ("label", "prediction", "likelihood")
     tables, records = of_same_items(runs, KIND, needed, ("text", "image", "label"))
-    nouns = "items"
     if tables:
         first = next(iter(tables.values()))
         noun = noun_of(first)
-        nouns = f"{noun}s"
         order = np.argsort(mean_of(tables, "likelihood"), kind="stable")
-        what = f"{nouns}, by the probability p of their class"
+        what = f"{noun}s, by the probability p of their class"
         shared = [Cells(noun, partial(words, noun)), Cells("class", partial(words, "label"))]
         shared += [Cells("group", partial(words, "group"))] if "group" in first else []
         per_run = [
@@ -235,8 +233,13 @@ def item_records(runs: Sequence[ReportedRun]) -> list[Record]:
             Cells("p", lambda columns, row: f"{columns['likelihood'][row]:.3f}"),
         ]
         records = [items_table(tables, order, what, shared, per_run), *records]
-    measures = {"accuracy": ("accuracy", ".3f")}
-    return [*records, *results_by_group(runs, "accuracy by group", ("group", nouns), measures)]
+    groups = {run.label: run.metrics["groups"] for run in runs if run.metrics.get("groups")}
+    names = dict.fromkeys(name for scores in groups.values() for name in scores)
+    rows = [
+        [name, *(f"{own[name]['accuracy']:.3f}" if name in own else "-" for own in groups.values())]
+        for name in names
+    ]
+    return [*records, Table("accuracy by group", ["group", *groups], rows)] if rows else records
 
 
 VIEWS = Views(

@@ -57,11 +57,6 @@ class Tokens:
         dtype = "<u2" if len(content) == 2 * offsets[-1] else "<i4"
         return cls(np.frombuffer(content, dtype), offsets)
 
-    @classmethod
-    def of_rows(cls, rows: Sequence[Sequence[int] | np.ndarray], size: int) -> Tokens:
-        """Return rows of tokens of a vocabulary with `size` tokens, in memory."""
-        return cls(*_flat(rows, token_type(size)))
-
     def __len__(self) -> int:
         return len(self.offsets) - 1
 

@@ -35,7 +35,7 @@ from attnlab.tasks.language.text.reading import (
     tokenize,
 )
 from attnlab.tasks.text_task import TextTask
-from attnlab.text.tokenizers import END, PAD, START, UNKNOWN, Tokenizer
+from attnlab.text.tokenizers import END, PAD, START, UNKNOWN, Tokenizer, pad_rows
 
 if TYPE_CHECKING:
     import keras
@@ -227,7 +227,7 @@ class MaskedWords(TextTask):
             (tokens_of(self.tokenizer, text) or [UNKNOWN])[: self.width - 2] for text in texts
         ]
         rows = [[START, *row, END] for row in tokens]
-        return Tokens.of_rows(rows, self.mask + 1).padded(np.arange(len(rows)), self.width)
+        return pad_rows(rows, width=self.width)
 
     @cached_property
     def names(self) -> np.ndarray:

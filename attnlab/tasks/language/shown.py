@@ -25,7 +25,6 @@ from attnlab.tasks.shown.item_tables import (
     items_table,
     mean_of,
     of_same_items,
-    text_cells,
 )
 from attnlab.tasks.shown.run_figures import learning_figure, result_line, run_title
 from attnlab.views.records import (
@@ -158,7 +157,7 @@ def answer_records(runs: Sequence[ReportedRun]) -> list[Record]:
         Cells("prediction", lambda columns, row: str(columns["prediction"][row]), "says {label}"),
         Cells("p", lambda columns, row: f"{columns['p_answer'][row]:.3f}"),
     ]
-    return [items_table(tables, order, what, text_cells("text", "answer"), cells), *texts]
+    return [items_table(tables, order, what, [Cells("text"), Cells("answer")], cells), *texts]
 
 
 def sample_records(runs: Sequence[ReportedRun]) -> list[Record]:

@@ -21,8 +21,12 @@ class Cells(NamedTuple):
     """A column of a table of test items."""
 
     name: str
-    cell: Callable[[Columns, int], str]  # returns the text for a run's predictions and a row
+    cell: Callable[[Columns, int], str] | None = None  # text of a row; None: its prediction's
     of_several: str = "{name}, {label}"  # the heading if there are several runs
+
+    def text(self, columns: Columns, row: int) -> str:
+        """Return the cell of a row, for a run's predictions."""
+        return self.cell(columns, row) if self.cell else str(columns[self.name][row])
 
 
 def of_same_items(
@@ -92,54 +96,14 @@ def items_table(
         header += names if several else [column.name]
     cells = [
         [
-            *(column.cell(first, row) for column in shared),
-            *(column.cell(columns, row) for column in own for columns in tables.values()),
+            *(column.text(first, row) for column in shared),
+            *(column.text(columns, row) for column in own for columns in tables.values()),
         ]
         for row in rows
     ]
     return Table(title, header, cells, words=len(shared) + len(tables), prose=True)
 
 
-def text_cells(*names: str) -> list[Cells]:
-    """Return columns that show predictions unchanged."""
-
-    def cells(name: str) -> Cells:
-        return Cells(name, lambda own, row: str(own[name][row]))
-
-    return [*map(cells, names)]
-
-
 def mean_of(tables: Mapping[str, Columns], name: str) -> np.ndarray:
     """Return the mean of a column over the runs, (N,)."""
     return np.mean([columns[name] for columns in tables.values()], axis=0)
-
-
-def results_by_group(
-    runs: Sequence[ReportedRun],
-    title: str,
-    columns: Sequence[str],
-    measures: Mapping[str, tuple[str, str]],
-) -> list[Record]:
-    """Return a table of `groups` in metrics.json for the runs that have them; [] if none has.
-
-    Args:
-        runs: the runs.
-        title: title of the table.
-        columns: headings of the groups' names and of the numbers of their items.
-        measures: measure -> its heading, and the format of its values, such as `.1f`.
-    """
-    by_run = {run.label: run.metrics["groups"] for run in runs if run.metrics.get("groups")}
-    header = [*columns]
-    for heading, _ in measures.values():
-        header += [f"{heading}, {label}" for label in by_run] if len(by_run) > 1 else [heading]
-    rows = []
-    for name in dict.fromkeys(name for groups in by_run.values() for name in groups):
-        scores = [groups.get(name) for groups in by_run.values()]
-        count = next(score["n"] for score in scores if score)
-        cells = [
-            format(score[measure], form) if score else "-"
-            for measure, (_, form) in measures.items()
-            for score in scores
-        ]
-        rows.append([name, str(count), *cells])
-    return [Table(title, header, rows)] if rows else []

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import keras
 import numpy as np
 
-from attnlab.tasks.translation.search import Search, pad_rows
+from attnlab.tasks.translation.search import Search
 from attnlab.tasks.translation.tokenized import Tokenizers, cut_sources, padded
-from attnlab.text.tokenizers import END, START
+from attnlab.text.tokenizers import END, START, pad_rows
 
 if TYPE_CHECKING:
     from attnlab.tasks.translation.tokenized import TokenizedPart

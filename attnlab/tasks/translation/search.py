@@ -18,7 +18,7 @@ import numpy as np
 import tensorflow as tf
 
 from attnlab.tasks.translation.tokenized import longest_source
-from attnlab.text.tokenizers import END, PAD, START
+from attnlab.text.tokenizers import END, PAD, START, pad_rows
 from attnlab.training.steps import compiled
 
 # Limits of a batch: hypotheses, padded source tokens times hypotheses, and cells of the encoder's
@@ -149,15 +149,6 @@ class Search:
         # XLA needs the size as a function of the batch's shape, so not of the values of `limits`.
         longest = tf.shape(source)[1] + self.extra_length if self.jit else tf.reduce_max(limits)
         return beam_search(self.model, source, limits, longest, self.settings, shrink=not self.jit)
-
-
-def pad_rows(rows: Sequence[np.ndarray], count: int = 0, width: int = 0) -> np.ndarray:
-    """Return rows of tokens as one int32 array of at least (count, width), padded with PAD."""
-    shape = max(count, len(rows)), max(width, *map(len, rows))
-    padded = np.full(shape, PAD, np.int32)
-    for place, row in enumerate(rows):
-        padded[place, : len(row)] = row
-    return padded
 
 
 def plan_batches(lengths: Sequence[int], batch_size: int, beam: int) -> Iterator[np.ndarray]:

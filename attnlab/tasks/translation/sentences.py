@@ -10,10 +10,10 @@ from typing import NamedTuple
 import keras
 import numpy as np
 
-from attnlab.tasks.translation.search import Search, pad_rows, plan_batches
+from attnlab.tasks.translation.search import Search, plan_batches
 from attnlab.tasks.translation.tokenized import Tokenizers, cut, longest_source
 from attnlab.text.cleaning import normalized
-from attnlab.text.tokenizers import END, START, UNKNOWN, Tokenizer
+from attnlab.text.tokenizers import END, START, UNKNOWN, Tokenizer, pad_rows
 from attnlab.text.unknown import unknown_warning
 
 # Attention needs memory proportional to the square of the source length. Longer sources would need

@@ -17,7 +17,6 @@ from attnlab.tasks.shown.item_tables import (
     items_table,
     mean_of,
     of_same_items,
-    text_cells,
 )
 from attnlab.tasks.shown.run_figures import (
     learning_figure,
@@ -198,12 +197,11 @@ def translation_records(runs: Sequence[ReportedRun]) -> list[Record]:
     if not tables:
         return texts
     order = np.argsort(mean_of(tables, "sentence_chrf"), kind="stable")
-    (hypothesis,) = text_cells("hypothesis")
     run_cells = [
-        hypothesis._replace(name="translation", of_several="{label}"),
+        Cells("hypothesis", of_several="{label}"),
         Cells("chrF", lambda columns, row: f"{columns['sentence_chrf'][row]:.1f}"),
     ]
-    shared = text_cells("source", "reference")
+    shared = [Cells("source"), Cells("reference")]
     return [items_table(tables, order, "sentences, by chrF", shared, run_cells), *texts]
 
 

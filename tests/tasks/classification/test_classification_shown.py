@@ -130,7 +130,7 @@ def test_several_runs_are_shown_side_by_side(tmp_path):
     table, groups = item_records(on_page(tmp_path))
     assert {*table.header} >= {"says no attention", "says bahdanau", "p, no attention"}
     assert column(table, "says bahdanau") == column(table, "class")
-    assert column(groups, "accuracy, bahdanau") == ["1.000", "1.000"]
+    assert column(groups, "bahdanau") == ["1.000", "1.000"]
 
 
 def test_other_texts_and_damaged_files_are_named(tmp_path):
