@@ -17,12 +17,7 @@ _PLAIN = frozenset("a an the of in on at to by for and or was were is are did do
 
 
 def baselines(train: Sequence[Question], questions: Sequence[Question]) -> dict[str, list[str]]:
-    """Return the answers of each baseline by its name.
-
-    - `sentence`: see `best_sentences`.
-    - `phrase`: the longest run of words in that sentence that are not in the question.
-    - `no_answer`: always "no answer"; only if some questions have none.
-    """
+    """Return the answers of each baseline: the best sentence, its longest new phrase, no answer."""
     sentences = best_sentences(train, questions)
     phrases = [
         longest_new_run(each.question, sentence)

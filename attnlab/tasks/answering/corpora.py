@@ -89,10 +89,9 @@ class Passages(QuestionCorpus):
 class Squad(FileCorpus, QuestionCorpus):
     """The Stanford Question Answering Dataset, version 1.1 or 2.0.
 
-    107,785 questions about 536 articles (Rajpurkar et al. 2016, arXiv 1606.05250); 2.0 adds 53,775
-    whose text has no answer (Rajpurkar et al. 2018, arXiv 1806.03822). Differences: the test part
-    is the published development part, because SQuAD's own test part was never published; validation
-    is held out from train by texts.
+    107,785 questions about 536 articles; 2.0 adds 53,775 whose text has no answer. Differences: the
+    test part is the published development part, because SQuAD's own test part was never published;
+    validation is held out from train by texts.
     """
 
     name = "squad"
@@ -141,13 +140,9 @@ def read_squad(path: Path, key: str) -> list[Question]:
     first character in the `context`, counted in Unicode characters. Without an answer,
     `is_impossible` is true.
 
-    Args:
-        path: the file, UTF-8, plain or gzipped.
-        key: the setting that names it.
-
     Raises:
-        RequestError: the file has another form, or an answer isn't at its `answer_start`; the
-            message names the question's id.
+        RequestError: the file, which the setting `key` names, has another form, or an answer isn't
+            at its `answer_start`; the message names the question's id.
     """
     where = f"{key}: {path}"
     content = read_text(path, key)

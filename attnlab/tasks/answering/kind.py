@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from attnlab.tasks.declaration import (
     PER_CENT,
     POSITIVE,
@@ -15,8 +17,7 @@ from attnlab.tasks.models import with_the_encoders_attention
 
 _HERE = "attnlab.tasks.answering"
 _ASK = 'attnlab answer {run} "..." --text FILE'
-_ITEM_TEST = f"{_HERE}.report:item_test"
-
+_PER_QUESTION: Any = {"item_test": f"{_HERE}.report:item_test", "bounds": PER_CENT}
 
 KIND = Kind(
     name="answering",
@@ -32,15 +33,8 @@ KIND = Kind(
     ),
     scoring=Scoring(
         metrics=(
-            Metric(
-                "exact_match",
-                "max",
-                "exact match",
-                perfect=100,
-                item_test=_ITEM_TEST,
-                bounds=PER_CENT,
-            ),
-            Metric("f1", "max", "F1", perfect=100, item_test=_ITEM_TEST, bounds=PER_CENT),
+            Metric("exact_match", "max", "exact match", perfect=100, **_PER_QUESTION),
+            Metric("f1", "max", "F1", perfect=100, **_PER_QUESTION),
             Metric("loss", "min", "loss", in_tables=False, bounds=POSITIVE),
         ),
         reported="exact_match",

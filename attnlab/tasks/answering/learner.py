@@ -48,10 +48,7 @@ class AnsweringLearner(InMemoryLearner):
         return self._task.report(self.program.predict(self.rows["test"]))
 
     def examples(self) -> dict[str, np.ndarray] | None:
-        """Return the attention on test questions, their `index`, and whether they are `right`.
-
-        See `attention_on_questions`.
-        """
+        """Return `attention_on_questions` of the test part, with `index` and `right` (N,)."""
         task, whole = self._task, self._task.data.parts["test"]
         numbers = example_rows(len(whole))
         part = task.part_of([whole.questions[number] for number in numbers])

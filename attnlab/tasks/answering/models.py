@@ -11,6 +11,7 @@ from attnlab.attention.base import Attention
 from attnlab.attention.dropout import Dropout
 from attnlab.encoders.framing import closed_up
 from attnlab.encoders.tuning import FineTuned
+from attnlab.errors import RequestError
 from attnlab.layers.recurrent import RecurrentEncoder
 from attnlab.layers.transformer import EncoderStack
 from attnlab.text.tokenizers import PAD
@@ -96,13 +97,12 @@ class RecurrentReader(EmbeddingReader):
 
     The states q_j of the question are the memory. Each state h_i of the text is a query with the
     context c_i. q is the question's last state. The output layer reads m_i = [h_i; h_i * q; c_i;
-    h_i * c_i]; with `modeling`, the states of a second recurrent encoder over the m_i. With the
-    attention `none`, m_i = [h_i; h_i * q]: the text knows the question only as one vector.
+    h_i * c_i] by a second recurrent encoder. With the attention `none`, m_i = [h_i; h_i * q]: the
+    text knows the question only as one vector.
 
     Source: Seo et al. 2017 (arXiv 1611.01603), sections 2.2 to 2.6: encoder, attention from text to
     question, modeling layer, output. Differences: any mechanism; h_i * q instead of attention from
-    question to text; no characters; starts and ends are computed in the same way. If the context
-    isn't as wide as the states, a matrix projects it to their width.
+    question to text; no characters; starts and ends are computed in the same way.
     """
 
     def __init__(
@@ -113,7 +113,6 @@ class RecurrentReader(EmbeddingReader):
         units: int = 64,
         layers: int = 1,
         bidirectional: bool = True,
-        modeling: bool = True,
         dropout: float = 0.0,
         **kwargs,
     ) -> None:
@@ -122,8 +121,7 @@ class RecurrentReader(EmbeddingReader):
         between = {"dropout": dropout, "drops_last": False}
         self.encoder = RecurrentEncoder(layers=layers, name="encoder", **between, **form)
         self.attention = attention
-        self.modeling = RecurrentEncoder(name="modeling", **form) if modeling else None
-        self.fitted = None  # projects contexts to the width of the states
+        self.modeling = RecurrentEncoder(name="modeling", **form)
 
     @property
     def faster_with_xla(self) -> bool:
@@ -139,11 +137,10 @@ class RecurrentReader(EmbeddingReader):
             self.attention.build((batch, steps, width), (batch, self.question_places, width))
             context = self.attention.context_width(width, width)
             if context != width:
-                self.fitted = keras.layers.Dense(width, use_bias=False, name="fitted")
-                self.fitted.build((batch, steps, context))
+                raise RequestError(
+                    f"attention: expected a context as wide as the states, {width}, got {context}."
+                )
         features = width * (4 if self.attention.has_context else 2)
-        if self.modeling is None:
-            return features
         self.modeling.build((batch, steps, features))
         return self.modeling.width
 
@@ -158,13 +155,10 @@ class RecurrentReader(EmbeddingReader):
             context, weights = self.attention(
                 states, memory, memory_mask=question_mask, training=training
             )
-            context = context if self.fitted is None else self.fitted(context)
             features += [context, states * context]
             weights = weights[:, :, 1:]
         features = ops.concatenate(features, axis=-1)
-        if self.modeling is not None:
-            features = self.modeling.encode(features, text_mask, training).states
-        return features, weights
+        return self.modeling.encode(features, text_mask, training).states, weights
 
 
 class TransformerReader(EncoderStack, EmbeddingReader):

@@ -64,7 +64,7 @@ class AnswerPredictor(Predictor):
             }
 
     def lines(self, result: Mapping[str, Any]) -> Iterator[str]:
-        """Return one line."""
+        """Return a line: probability, place and answer."""
         question = [result["question"]] * (len(self.inputs) > 1)
         place = "-" if result["start"] is None else f"{result['start']}-{result['end']}"
         text = " ".join(result["answer"].split()) or "(no answer)"

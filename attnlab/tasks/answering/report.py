@@ -84,10 +84,7 @@ def measure(questions: Sequence[Question], answers: Sequence[str]) -> dict[str, 
 def build_report(
     data: TaskData, part: str, predicted: Sequence[PredictedAnswer], loss: float
 ) -> Report:
-    """Score a model's answers to the questions of a part, and the baselines.
-
-    The error of the skill is 100 - exact match.
-    """
+    """Score a model's answers to the questions of a part, and the baselines."""
     questions = data.parts[part].questions
     scores = measure(questions, [answer.text for answer in predicted])
     rules = baselines(data.parts["train"].questions, questions)
@@ -160,17 +157,11 @@ def attention_on_questions(
     The window is the first one with the right answer, or the first one of a text without an answer.
     At most 60 tokens of it are returned, those around the answer, and 24 of the question.
 
-    Args:
-        part: N questions.
-        predicted: the answer to each.
-        question_places: Q.
-        words: returns a label per token, "" for padding.
-        attend: maps rows (N, 1 + Q + P) to weights (N, H, P, Q), or None.
+    `words` returns a label per token, `attend` maps rows (N, 1 + Q + P) to weights (N, H, P, Q).
 
     Returns:
         `weights` (N, H, 60, 24) float16; words of `text` (N, 60) and `question` (N, 24), "" for
         padding; `answer` and `prediction` (N, 2), first and last place in these words, -1 for none.
-        P and Q if they are smaller than 60 and 24.
     """
     windows = [np.flatnonzero(part.rows.owners == number) for number in range(len(part))]
     rows = np.array([own[np.argmax(part.rows.targets[own, 0] > 0)] for own in windows])

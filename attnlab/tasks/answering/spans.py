@@ -32,11 +32,7 @@ def best_answers(
     windows, as in run_squad (section 4.3). If no span has a finite score, as in a text without
     tokens, the result is "no answer", too.
 
-    Args:
-        logits: (W, 2, 1 + P) of starts and ends in all windows of the part.
-        part: the questions.
-        longest: most tokens of an answer.
-        nullable: whether there are texts without an answer.
+    `logits` are (W, 2, 1 + P), of starts and ends in all windows of the part.
     """
     borders = np.searchsorted(part.rows.owners, np.arange(len(part) + 1))
     answers = []
@@ -63,13 +59,8 @@ def best_answers(
 def span_scores(logits: np.ndarray, starts: np.ndarray, length: int, longest: int) -> np.ndarray:
     """Return the scores (length, longest) of spans, by first token and number of further tokens.
 
-    -inf if no window has the span.
-
-    Args:
-        logits: (W, 2, 1 + P) of the windows of a text.
-        starts: (W,) first token of each window.
-        length: number of tokens of the text.
-        longest: most tokens of a span.
+    -inf if no window has the span. `length` counts the tokens of the text, whose W windows start at
+    the tokens `starts` and have `logits` (W, 2, 1 + P).
     """
     scores = np.full((length, longest), -np.inf)
     for (begins, ends), start in zip(logits[:, :, 1:].astype(np.float64), starts, strict=True):

@@ -83,7 +83,6 @@ class Answer(TextTask):
     def load(self, seed: int = 0, progress: Progress | None = None) -> TaskData:
         """Find the corpus, split it by the seed, and tokenize its questions and texts."""
         self.corpus.open(self.cache, progress)
-        # A text has many questions, one after the other: its key is computed once.
         key = lru_cache(maxsize=1)(partial(text_key, ignore_case=self.ignores_case(seed)))
         corpus_parts = divide(self.corpus, seed, lambda question: key(question.text))
         train = corpus_parts["train"]
@@ -107,16 +106,11 @@ class Answer(TextTask):
         notes = [*self.corpus.notes]
         if cut := sum(len(tokens[each.question]) >= self.question_places for each in asked):
             notes.append(f"The end of {cut:,} of the {len(asked):,} questions was cut off.")
-        parts = {}
-        for name, questions in corpus_parts.items():
-            parts[name] = part = make_part(
-                questions, tokens, texts, stride=self.text["stride"], **self._sizes
-            )
-            if (windows := len(part.rows.owners)) > len(part):
-                notes.append(
-                    f"Long texts of {name} were read in windows: {windows:,} of them for the "
-                    f"{len(part):,} questions."
-                )
+        sizes = {**self._sizes, "stride": self.text["stride"]}
+        parts = {
+            name: make_part(questions, tokens, texts, **sizes)
+            for name, questions in corpus_parts.items()
+        }
         self.nullable = not all(question.answers for question in asked)
         self.data = TaskData(
             name=self.corpus.name,
@@ -141,9 +135,7 @@ class Answer(TextTask):
     def loss(target: tf.Tensor, logits: tf.Tensor) -> tf.Tensor:
         """Return the mean of the cross entropies of start and end in nats, (B,).
 
-        Args:
-            target: (B, 2) first and last place of the answer.
-            logits: (B, 2, 1 + P).
+        `target` (B, 2) has the first and last place of the answer, in logits (B, 2, 1 + P).
         """
         import tensorflow as tf
 
@@ -188,11 +180,7 @@ class Answer(TextTask):
         return make_part(questions, tokens, texts, stride=self.text["stride"], **self._sizes)
 
     def answer(self, model: keras.Model, question: str, text: str) -> PredictedAnswer:
-        """Return the answer to a question about any text.
-
-        Raises:
-            RequestError: question or text is empty.
-        """
+        """Return the answer to a question about any text; neither may be empty."""
         for name, words in {"question": question, "text": text}.items():
             if not words.strip():
                 raise RequestError(f"{name}: expected words, got none.")
@@ -201,10 +189,7 @@ class Answer(TextTask):
         return answer
 
     def looked(self, model: keras.Model, question: str, text: str) -> dict[str, np.ndarray] | None:
-        """Return the attention of the words around the predicted answer on a question.
-
-        See `attention_on_questions`; None if the model has no attention.
-        """
+        """Return `attention_on_questions` around the predicted answer."""
         from attnlab.tasks.answering.report import attention_on_questions
 
         predicted = self.answer(model, question, text)
@@ -215,11 +200,7 @@ class Answer(TextTask):
         )
 
     def serve(self, model: keras.Model, inputs: Any = None) -> np.ndarray:
-        """Answer N pairs of question and text, (N, 2) or a table of two columns; returns (N,).
-
-        Raises:
-            RequestError: the inputs have another form, or a question or text is empty.
-        """
+        """Answer N pairs of question and text, (N, 2) or a table of two columns; returns (N,)."""
         pairs = np.asarray([] if inputs is None else inputs, dtype=object)
         if pairs.ndim != 2 or pairs.shape[1] != 2:
             raise RequestError(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -24,6 +23,7 @@ from attnlab.tasks.classification.report import build_report
 from attnlab.tasks.data.corpus import Corpus, digest_of
 from attnlab.tasks.data.division import divide
 from attnlab.tasks.declaration import Kind, Progress
+from attnlab.text.cleaning import text_key
 from attnlab.text.tokenizers import PAD
 
 if TYPE_CHECKING:
@@ -53,10 +53,14 @@ class ClassificationTask(Task):
 
     def load(self, seed: int = 0, progress: Progress | None = None) -> LabelledData:
         """Find the corpus, divide it by the seed, and convert it to what models read."""
-        corpus = self.corpus
+        corpus: Any = self.corpus
         corpus.open(self.cache, progress)
         lowercase = self.ignores_case(seed)
-        parts = divide(corpus, seed, partial(self.key, ignore_case=lowercase))
+
+        def key(item: Any) -> str:
+            return text_key(item.text, ignore_case=lowercase)
+
+        parts = divide(corpus, seed, corpus.key if self.has_images else key)
         self.classes = class_names(corpus, parts)
         inputs, notes, settings = self.convert(parts, seed)
         numbers = {name: number for number, name in enumerate(self.classes)}
@@ -65,9 +69,7 @@ class ClassificationTask(Task):
             for part, items in parts.items()
         }
         counts = {
-            part: dict(
-                zip(self.classes, np.bincount(rows, minlength=len(numbers)).tolist(), strict=True)
-            )
+            part: {name: int(np.sum(rows == number)) for name, number in numbers.items()}
             for part, rows in labels.items()
         }
         most = baselines.MOST_IMAGES if self.has_images else baselines.MOST_TEXTS
@@ -99,10 +101,6 @@ class ClassificationTask(Task):
         """Whether items that differ only by case count as equal."""
         return False
 
-    def key(self, item: Any, ignore_case: bool) -> str:
-        """Return what makes items equal."""
-        return self.corpus.key(item)
-
     @abstractmethod
     def convert(
         self, parts: Mapping[str, Sequence[Any]], seed: int
@@ -121,8 +119,8 @@ class ClassificationTask(Task):
         """Return arguments of the `InMemoryLearner` for a model and a batch size."""
 
     @abstractmethod
-    def examples(self, inputs: np.ndarray, weights: np.ndarray) -> dict[str, np.ndarray]:
-        """Return the arrays of attention.npz for some inputs and the model's weights on them."""
+    def readable(self, inputs: np.ndarray) -> dict[str, np.ndarray]:
+        """Return what a reader sees of a model's inputs, for figures of attention."""
 
     def evaluate(  # noqa: D102
         self, model: keras.Model, part: str = "test", **settings: Any
@@ -143,17 +141,13 @@ class ClassificationTask(Task):
         return inputs, np.where(inputs != PAD, inputs, -1) if inputs.ndim == 2 else None
 
     def serve(self, model: keras.Model, inputs: Any, **settings: Any) -> np.ndarray:
-        """Return the class of each item, (N,).
-
-        Raises:
-            RequestError: there are no inputs, or an input has the wrong form.
-        """
+        """Return the class of each item, (N,)."""
         best = self.shares(model, self.items(inputs)).argmax(axis=-1)
         return np.array([self.classes[number] for number in best], dtype=object)
 
     @abstractmethod
     def items(self, inputs: Any) -> list[Any]:
-        """Convert the inputs of `serve` to items for `shares`; raise `RequestError` if wrong."""
+        """Convert the inputs of `serve` to items for `shares`."""
 
     @abstractmethod
     def shares(self, model: keras.Model, items: Sequence[Any]) -> np.ndarray:

@@ -40,14 +40,10 @@ class LabelledImage(NamedTuple):
 
 
 class ImageCorpus(Corpus):
-    """Images with classes, all of one shape; images with equal pixels are in one part.
-
-    Attributes:
-        shape: height, width and channels, known before the corpus is opened.
-    """
+    """Images with classes, all of one shape; images with equal pixels are in one part."""
 
     noun = "image"
-    shape: tuple[int, int, int]
+    shape: tuple[int, int, int]  # height, width, channels; known before the corpus is opened
 
     def key(self, item: LabelledImage) -> str:
         """Return a digest of the pixels."""

@@ -67,9 +67,9 @@ class Images(ClassificationTask):
         operations = step_operations(model, batch * model.steps)
         return {"faster_with_xla": is_faster_with_xla(operations, Border.TRANSFORMER_STACK)}
 
-    def examples(self, inputs: np.ndarray, weights: np.ndarray) -> dict[str, np.ndarray]:
-        """Return `pixels` (N, height, width, channels), and `weights` as of the model."""
-        return {"pixels": inputs, "weights": weights}
+    def readable(self, inputs: np.ndarray) -> dict[str, np.ndarray]:
+        """Return the `pixels` (N, height, width, channels)."""
+        return {"pixels": inputs}
 
     def items(self, inputs: Any) -> list[np.ndarray]:
         """Convert images, (N, height, width, channels) of 0 to 255, to a list.

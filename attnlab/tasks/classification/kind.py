@@ -15,6 +15,7 @@ from attnlab.tasks.declaration import (
 from attnlab.tasks.models import with_the_encoders_attention
 
 _HERE = "attnlab.tasks.classification"
+_CLASSIFY = "attnlab classify {run} ..."
 _ITEM_TEST = f"{_HERE}.report:item_test"
 
 KIND = Kind(
@@ -52,15 +53,8 @@ KIND = Kind(
         predictor=f"{_HERE}.predictor:ClassPredictor",
         exported=f"{_HERE}.exported:exported",
         next_steps={
-            "pretrained": "attnlab classify {run} ..., or train with model.start=drawn, then "
-            "attnlab compare",
-            "": 'attnlab classify {run} "...", or train with attention={other}, then '
-            "attnlab compare",
-            **dict.fromkeys(
-                ("digits", "images"),
-                "attnlab classify {run} FILE.png, or train with attention={other}, then "
-                "attnlab compare",
-            ),
+            "pretrained": f"{_CLASSIFY}, or train with model.start=drawn, then attnlab compare",
+            "": f"{_CLASSIFY}, or train with attention={{other}}, then attnlab compare",
         },
     ),
     takes_corpus=True,

@@ -26,15 +26,10 @@ class Classifier(InMemoryModel):
     A subclass computes the features, the input of the output layer, of vectors (B, S, E), and the
     output of its attention or None (`_features`); `real` (B, S) is False for padding.
 
-    Args:
-        vocabulary: the number of tokens.
-        classes: C.
-        embedding: width of a token's vector.
-        spread: initial standard deviation of the embeddings. With Keras's default, 0.03, words are
-            so similar that a model doesn't learn to combine two of them in hundreds of steps.
-        dropout: dropout rate of the output layer's input and of the embeddings; at all words of a
-            text the same components are dropped (Gal and Ghahramani 2016, arXiv 1512.05287).
-        **kwargs: those of every Keras model.
+    `spread` is the initial standard deviation of the embeddings. With Keras's default, 0.03, words
+    are so similar that a model doesn't learn to combine two of them in hundreds of steps. `dropout`
+    is that of the output layer's input and of the embeddings; at all words of a text the same
+    components are dropped (Gal and Ghahramani 2016, arXiv 1512.05287).
     """
 
     def __init__(
@@ -56,8 +51,7 @@ class Classifier(InMemoryModel):
         self.dropouts = [Dropout(dropout, noise_shape=shape) for shape in shapes]
         self.output_layer = keras.layers.Dense(classes, name="output")
 
-    def build(self, tokens_shape) -> None:
-        """Create the weights for texts of shape (B, S)."""
+    def build(self, tokens_shape) -> None:  # noqa: D102
         self.embedding.build(tokens_shape)
         width = self._build_features((*tokens_shape, self.embedding.output_dim))
         self.output_layer.build((tokens_shape[0], width))
@@ -231,8 +225,7 @@ class PretrainedClassifier(FineTuned, InMemoryModel):
         """The layer of the tokens' vectors; None if the encoder is a preset."""
         return self.encoder.embedding
 
-    def build(self, tokens_shape) -> None:
-        """Create the weights for texts of shape (B, S)."""
+    def build(self, tokens_shape) -> None:  # noqa: D102
         batch, steps = tokens_shape
         self.build_encoder((batch, steps + 2))
         self.output_layer.build((batch, self.encoder.width))

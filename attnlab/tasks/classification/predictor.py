@@ -101,13 +101,12 @@ class ClassPredictor(Predictor):
         from attnlab.tasks.classification.shown import attention_figure
 
         items = self.task.read([result[self.noun] for result in results])
-        arrays = {"prediction": np.array([result["class"] for result in results], object)}
         if not self._has_images and not items[0].strip():
             raise RequestError("--attention: the text has no words; give one with words.")
         inputs = np.stack(items) if self._has_images else self.task.tokens(items)
         weights = self.model.attend(inputs)
         if weights is None:
             return None
-        arrays["weights"] = weights.numpy()
-        arrays |= {"pixels": inputs} if self._has_images else {"tokens": self.task.words(inputs)}
+        classes = np.array([result["class"] for result in results], object)
+        arrays = {"weights": weights.numpy(), "prediction": classes, **self.task.readable(inputs)}
         return attention_figure(arrays, self.trained.config.names)

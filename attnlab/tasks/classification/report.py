@@ -23,20 +23,11 @@ _SMALLEST = float(np.finfo(np.float32).eps)
 
 
 def measures(labels: np.ndarray, probabilities: np.ndarray) -> dict[str, float | None]:
-    """Return the measures of predictions by their names in metrics.json.
+    """Return the measures of predictions by their names in metrics.json; None if it isn't finite.
 
-    - accuracy: the share of items whose most probable class is right; of equal ones the first.
-    - macro F1: the mean over classes of F1 = 2 TP / (2 TP + FP + FN), scikit-learn's. It leaves out
-      a class that is neither a label nor a prediction.
-    - log loss: the mean of -ln p(label) in nats. Probabilities are raised to 1.2e-7, the precision
-      of float32, so that an item contributes at most 16 nats.
-
-    Args:
-        labels: (N,) class numbers.
-        probabilities: (N, C).
-
-    Returns:
-        None for a measure that isn't finite.
+    Of equally probable classes, the first counts as predicted. Macro F1 is scikit-learn's. The log
+    loss is the mean of -ln p(label) in nats; probabilities are raised to 1.2e-7, the precision of
+    float32. `labels` are class numbers (N,), `probabilities` (N, C).
     """
     from sklearn.metrics import f1_score
 

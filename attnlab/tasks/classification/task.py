@@ -14,8 +14,8 @@ from attnlab.errors import RequestError
 from attnlab.tasks.classification.base import FILE, ClassificationTask, probabilities
 from attnlab.tasks.classification.corpora import LabelledText, TextCorpus
 from attnlab.tasks.text_task import TextTask
-from attnlab.text.cleaning import normalized, text_key
-from attnlab.text.tokenizers import PAD, UNKNOWN
+from attnlab.text.cleaning import normalized
+from attnlab.text.tokenizers import UNKNOWN, pad_rows
 
 if TYPE_CHECKING:
     import keras
@@ -61,10 +61,6 @@ class Classify(TextTask, ClassificationTask):
         }
         self.encoder = encoder
 
-    def key(self, item: LabelledText, ignore_case: bool) -> str:
-        """Return the text as the tokenizer reads it."""
-        return text_key(item.text, ignore_case=ignore_case)
-
     def convert(
         self, parts: Mapping[str, Sequence[LabelledText]], seed: int
     ) -> tuple[dict[str, np.ndarray], list[str], list[Any]]:
@@ -93,10 +89,7 @@ class Classify(TextTask, ClassificationTask):
 
     def _pad(self, rows: Sequence[Sequence[int]]) -> np.ndarray:
         """Pad rows to (N, S) int32; longer rows are cut at the end."""
-        padded = np.full((len(rows), self.length), PAD, np.int32)
-        for number, row in enumerate(rows):
-            padded[number, : len(row)] = row[: self.length]
-        return padded
+        return pad_rows([row[: self.length] for row in rows], width=self.length)
 
     def tokens(self, texts: Sequence[str]) -> np.ndarray:
         """Convert texts to the input of a model, (N, S) int32."""
@@ -113,9 +106,9 @@ class Classify(TextTask, ClassificationTask):
 
         return text_settings(model, {name: part.inputs for name, part in self.data.parts.items()})
 
-    def examples(self, inputs: np.ndarray, weights: np.ndarray) -> dict[str, np.ndarray]:
-        """Return readable `tokens` (N, S), padded with "", and `weights` (N, H, 1, S) of words."""
-        return {"tokens": self.words(inputs), "weights": weights}
+    def readable(self, inputs: np.ndarray) -> dict[str, np.ndarray]:
+        """Return the words of `tokens` (N, S), padded with ""."""
+        return {"tokens": self.words(inputs)}
 
     def items(self, inputs: Any) -> list[str]:
         """Convert texts, (N,) or (N, 1), to a list."""

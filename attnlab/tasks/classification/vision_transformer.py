@@ -36,7 +36,7 @@ class VisionTransformer(InMemoryModel):
     Args:
         attention: a mechanism for each layer.
         classes: the number of classes.
-        patch: pixels to a side of a patch.
+        patch: pixels to a side of a patch, which divides height and width.
         units: width of the vectors.
         feed_forward: inner width of the feed-forward networks.
         dropout: dropout rate of the vectors, and of each sub-layer's output.
@@ -45,15 +45,6 @@ class VisionTransformer(InMemoryModel):
         flip: whether half of the images are mirrored in training; see `Augmentation`.
         shift: most pixels by which images are shifted in training.
         **kwargs: those of every Keras model.
-
-    Call arguments:
-        images: (B, H, W, C) of bytes.
-
-    Returns:
-        (B, classes) logits in float32.
-
-    Raises:
-        RequestError: in `build`: `patch` doesn't divide height and width.
     """
 
     def __init__(
@@ -91,8 +82,7 @@ class VisionTransformer(InMemoryModel):
         self.final_norm = LayerNormalization(epsilon=_EPSILON, name="final_norm")
         self.output_layer = keras.layers.Dense(classes, name="output")
 
-    def build(self, images_shape) -> None:
-        """Create the weights for images of shape (B, H, W, C)."""
+    def build(self, images_shape) -> None:  # noqa: D102
         batch, height, width, channels = images_shape
         if height % self.patch or width % self.patch:
             sides = range(1, min(height, width) + 1)
@@ -119,7 +109,7 @@ class VisionTransformer(InMemoryModel):
         self.output_layer.build((batch, self.units))
 
     def call(self, images, training=None):
-        """Return logits (B, classes) in float32."""
+        """Map images (B, H, W, C) of bytes to logits (B, classes) in float32."""
         vectors = self.final_norm(self._encode(images, training)[0])
         return ops.cast(self.output_layer(vectors[:, 0]), "float32")
 
@@ -134,7 +124,6 @@ class VisionTransformer(InMemoryModel):
         return ops.reshape(maps[:, :, 0, 1:], (-1, maps.shape[1], *self.grid))
 
     def _encode(self, images, training) -> tuple:
-        """Return vectors (B, T, units) after the last layer, and weights (B, H, T, T) of each."""
         vectors = self._embed(self.augmentation(images, training=training))
         vectors, weights = self.dropout(vectors, training=training), []
         for layer in self.encoder:
@@ -143,7 +132,6 @@ class VisionTransformer(InMemoryModel):
         return vectors, weights
 
     def _embed(self, images):
-        """Embed patches, row by row, add positions, and put the class token before them."""
         pixels = ops.cast(images, self.compute_dtype) / _MIDDLE - 1.0  # of bytes
         (rows, columns), side, channels = self.grid, self.patch, pixels.shape[-1]
         patches = ops.reshape(pixels, (-1, rows, side, columns, side, channels))
@@ -201,15 +189,12 @@ class Augmentation(keras.layers.Layer):
         return images
 
     def _draw(self, images, least: int, below: int):
-        """Draw a whole number for each image, (B, 1, 1, 1)."""
-
         def draw(shape):
             return keras.random.randint(shape, least, below, "int32", seed=self.seed_generator)
 
         return drawn(draw, (tf.shape(images)[0], 1, 1, 1))
 
     def _shifted(self, images, axis: int):
-        """Shift images along an axis, with black pixels at the border."""
         size = images.shape[axis]
         start = self._draw(images, -self.shift, self.shift + 1)[:, :, 0, 0]  # (B, 1)
         places = tf.range(size)[None] - start  # (B, size), the original place of each line
@@ -228,16 +213,12 @@ def rollout(weights: Sequence):
     Source: Abnar and Zuidema 2020 (arXiv 2005.00928), section 3. Difference: weights below 0,
     which the paper's models don't have, count by their size.
 
-    Args:
-        weights: (B, H, T, T) of each layer, the first layer first.
-
-    Returns:
-        (B, T, T), rows that sum to 1.
+    `weights` are (B, H, T, T) of each layer; rows of the result (B, T, T) sum to 1.
     """
-    found = None
-    for each in weights:
-        mean = ops.abs(ops.mean(ops.cast(each, "float32"), axis=1))
+    product = None
+    for layer_weights in weights:
+        mean = ops.abs(ops.mean(ops.cast(layer_weights, "float32"), axis=1))
         mixed = 0.5 * (mean + ops.eye(mean.shape[-1], dtype="float32"))
         mixed = mixed / ops.sum(mixed, axis=-1, keepdims=True)
-        found = mixed if found is None else ops.matmul(mixed, found)
-    return found
+        product = mixed if product is None else ops.matmul(mixed, product)
+    return product

@@ -171,10 +171,3 @@ def test_without_a_finite_score_or_a_text_there_is_no_answer(value, length):
     logits = np.full((1, 2, 4), value)
     part = part_of_lengths([length], [0], [0])
     assert best_answers(logits, part, longest=2) == [PredictedAnswer("", None, None, 0.0)]
-
-
-def test_several_questions_keep_their_windows():
-    logits = np.zeros((3, 2, 3))
-    logits[0, :, 1] = logits[1, :, 2] = logits[2, :, 2] = 5
-    part = part_of_lengths([2, 3], [0, 1, 1], [0, 0, 1])
-    assert [each.text for each in best_answers(logits, part, longest=2)] == ["a", "b"]

@@ -32,7 +32,7 @@ from attnlab.tasks.answering.report import (
 )
 from attnlab.tasks.answering.shown import answer_records, attention_figure, attention_records
 from attnlab.tasks.answering.spans import PredictedAnswer
-from attnlab.views.records import AttentionMaps, Text
+from attnlab.views.records import AttentionMaps
 
 TEST = some_questions(40, seed=1)
 DATA = data_of(some_questions(60), TEST)
@@ -91,9 +91,6 @@ def test_a_report_has_scores_and_skill():
         ("彼得于1900年在柏林遇见了克拉拉。", "1900年"),
         ("東京タワーは1958年にできた。", "東京タワー"),
         ("ปีเตอร์พบน้ำที่เบอร์ลิน", "น้ำ"),
-        ("ဦးနုသည်ရန်ကုန်မြို့တွင်နေသည်။", "ရန်ကုန်"),
-        ("ភ្នំពេញជារាជធានី", "ភ្នំពេញ"),
-        ("ວຽງຈັນເປັນນະຄອນຫຼວງ", "ວຽງຈັນ"),
         ("나는 서울에 산다", "서울에"),
         ("Anna's dog (a poodle) ran.", "a poodle"),
     ],
@@ -211,15 +208,3 @@ def test_answers_are_ordered_from_worst_to_best(tmp_path):
     assert len(scores) == 24 and scores == sorted(scores) and scores[-1] == 1
     wrong = [cell.endswith(" ✗") for cell in column(table, "prediction")]
     assert wrong == [score < 1 for score in scores]
-
-
-def test_several_runs_are_side_by_side_and_damaged_files_are_named(tmp_path):
-    write_answers(tmp_path, "none", predicted(TEST, 0.6), DATA)
-    write_answers(tmp_path, "bahdanau", predicted(TEST, 1), DATA)
-    damaged = write_answers(tmp_path, "pooling", predicted(TEST, 1), DATA)
-    damaged.write_predictions({"index": [0], "question": ["a"]})
-    table, *texts = answer_records(on_page(tmp_path))
-    assert column(table, "answer of bahdanau") == column(table, "answer")
-    assert {"F1, no attention", "p, bahdanau"} <= {*table.header}
-    (text,) = [record.text for record in texts if isinstance(record, Text)]
-    assert "pooling: no predictions" in text and "exact_match" in text

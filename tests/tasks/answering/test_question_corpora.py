@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import gzip
-import hashlib
 import json
 
 import pytest
-from download_server import serving
 from question_runs import some_questions, squad_json
 
 from attnlab.errors import RequestError
@@ -19,7 +17,6 @@ from attnlab.tasks.answering.corpora import (
     read_squad,
 )
 from attnlab.tasks.data.division import divide
-from attnlab.tasks.data.published import Published
 from attnlab.text.cleaning import text_key
 
 TEXT = "Anna met Peter at noon."
@@ -126,28 +123,11 @@ def test_one_file_is_divided_by_its_texts(tmp_path):
         opened(Questions(), tmp_path)
 
 
-def test_squad_is_downloaded_or_read_from_a_folder(tmp_path):
-    content = {
-        "/train-v2.0.json": squad_json(some_questions(30)).encode(),
-        "/dev-v2.0.json": squad_json(some_questions(6, seed=1)).encode(),
-    }
-    with serving(content) as server:
-        train, test = (
-            Published(f"{server.url}{name}", hashlib.sha256(data).hexdigest())
-            for name, data in content.items()
-        )
-
-        class Local(Squad):
-            files = {2.0: {"train": train, "test": test}}
-
-        corpus = Local(version=2.0)
-        assert corpus.published and corpus.location(tmp_path) is None
-        parts = divide(opened(corpus, tmp_path), 0, key)
-    assert {name: len(part) for name, part in parts.items()} == {
-        **{"train": 27, "validation": 3, "test": 6}
-    }
-    assert corpus.location(tmp_path) == tmp_path / "squad"
-    folder = opened(Squad(version=2.0, path=str(tmp_path / "squad"), limit=20), tmp_path)
-    assert divide(folder, 0, key)["test"] == parts["test"] and len(folder.parts["train"]) == 20
+def test_squad_has_a_file_per_part_and_version(tmp_path):
+    for part, count in (("train", 30), ("dev", 6)):
+        (tmp_path / f"{part}-v2.0.json").write_text(squad_json(some_questions(count)))
+    corpus = opened(Squad(version=2.0, path=str(tmp_path), limit=20), tmp_path)
+    counts = {name: len(part) for name, part in divide(corpus, 0, key).items()}
+    assert counts == {"train": 18, "validation": 2, "test": 6}
     with pytest.raises(RequestError, match="data.path: .*train-v1.1.json can't be read"):
-        opened(Squad(path=str(tmp_path / "squad")), tmp_path)
+        opened(Squad(path=str(tmp_path)), tmp_path)

@@ -13,8 +13,6 @@ from labelled import CLASSES, answers, labelled, part, some_texts, write_classif
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
 
-from attnlab.compare.footnotes import footnotes
-from attnlab.compare.statistics import holm
 from attnlab.records.run_directory import RunDirectory
 from attnlab.tasks.classification import baselines as baselines_module
 from attnlab.tasks.classification.baselines import baselines
@@ -189,18 +187,6 @@ def test_seeds_dont_count_as_further_texts(tmp_path):
     assert found.p == 0.25 and found.statistic == pytest.approx(-2.5 / 40)
     (twice,) = item_test("accuracy", [(own * 2, base * 2)], False)
     assert twice.p == found.p
-
-
-def test_a_comparison_has_the_test_and_its_description(tmp_path):
-    for attention, first in {"none": 0, "bahdanau": 4, "pooling": 9}.items():
-        for seed in range(2):
-            run_with(tmp_path, attention, range(first + seed, 14), seed)
-    comparison = only(tmp_path, reference="none")
-    tests = {each.group.label: each.item_test for each in comparison.results}
-    assert tests["bahdanau"].p < 0.1 and tests["pooling"].p < 0.01
-    pair = [tests["bahdanau"], tests["pooling"]]
-    assert [test.p_holm for test in pair] == holm([test.p for test in pair])
-    assert any("permutation test over 40 test texts" in line for line in footnotes(comparison))
 
 
 def test_other_texts_and_damaged_files_are_not_tested(tmp_path):

@@ -8,13 +8,12 @@ import numpy as np
 import pytest
 from compared_runs import column, on_page
 from drawn import drawn
-from labelled import CLASSES, answers, attention, labelled, part, some_texts, write_classifier
+from labelled import CLASSES, answers, attention, labelled, some_texts, write_classifier
 
 from attnlab.errors import RequestError
 from attnlab.run.figures import draw_run
 from attnlab.tasks.classification import shown
 from attnlab.tasks.classification.shown import (
-    VIEWS,
     attention_figure,
     attention_records,
     item_records,
@@ -59,18 +58,6 @@ def test_confused_classes_have_their_numbers():
     assert axes.images[0].get_array().tolist() == [[0.75, 0.25], [0, 1]]
 
 
-@pytest.mark.parametrize(("classes", "numbers"), [(12, 144), (60, 0)])
-def test_many_classes_have_small_cells_and_labels_that_cover_no_other(
-    drawn_texts, classes, numbers
-):
-    counts = np.full((classes, classes), 3)
-    figure = confusion_figure(counts, [f"a class of number {n}" for n in range(classes)], METRICS)
-    assert len(written(figure.axes[0])) == numbers
-    boxes = [box for text, box in drawn_texts(figure) if text.startswith("a class")]
-    assert len(boxes) == 2 * classes
-    assert not any(box.overlaps(other) for n, box in enumerate(boxes) for other in boxes[:n])
-
-
 def shades(axes):
     """The shade of each word."""
     patches = [patch for patch in axes.patches if patch.get_alpha() is not None]
@@ -91,12 +78,6 @@ def test_a_words_shade_is_its_mean_weight_relative_to_the_largest():
     assert "right: good   (test text 7, largest weight 0.5)" in written(figure.axes[0])
     figure = words_figure(arrays([[[1, 0, 0]], [[0, 0.5, 0]]], ["a", "b", ""]), METRICS)
     assert shades(figure.axes[0]) == [("a", 1), ("b", 0.5)]  # means over heads
-
-
-def test_wrong_texts_come_first():
-    both = part(["short one", "long one"], [0, 1])
-    figure = words_figure(attention(both, np.eye(3)[[0, 0]], [0, 1]), METRICS)
-    assert written(figure.axes[0])[0].startswith(f"wrong: said {CLASSES[0]}, is {CLASSES[1]}")
 
 
 def test_the_vocabulary_of_a_preset_cannot_be_drawn():
@@ -173,13 +154,3 @@ def test_with_little_room_heads_go_first_and_then_texts(tmp_path):
     scarce = slider_of(tmp_path, 3 * cells - 1).frames[0][0]
     assert scarce.maps == ["mean of 2 heads"] and len(scarce.items) == 5
     assert len(slider_of(tmp_path, cells - 1).frames[0][0].items) == 4
-
-
-def test_a_run_without_attention_or_without_its_file_shows_no_maps(tmp_path):
-    section = VIEWS.sections["Attention"]
-    write_classifier(tmp_path / "none", "none", PROBABILITIES, DATA)
-    (said,) = section(on_page(tmp_path / "none"))
-    assert said.text == "The model has no attention."
-    write_classifier(tmp_path / "lost", "bahdanau", PROBABILITIES, DATA)
-    (said,) = section(on_page(tmp_path / "lost"))
-    assert "The maps are missing" in said.text and "attention.npz" in said.text

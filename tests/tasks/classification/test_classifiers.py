@@ -20,7 +20,6 @@ from small_models import (
 from attnlab.attention.luong_global import LuongGlobalAttention
 from attnlab.attention.none import NoAttention
 from attnlab.config.options import option_class
-from attnlab.errors import RequestError
 from attnlab.layers.positional_encoding import KINDS
 from attnlab.tasks.classification.kind import KIND
 from attnlab.tasks.models import build_model
@@ -193,10 +192,3 @@ def test_the_spread_of_embeddings_depends_on_the_vocabulary_by_default(vocabular
         model = built("rnn", given, NoAttention, vocabulary)
         found = np.std(model.embedding.embeddings.numpy())
         assert found == pytest.approx(expected, rel=0.05)
-
-
-def test_an_unknown_model_is_named():
-    with pytest.raises(
-        RequestError, match="expected embeddings, rnn, transformer or pretrained, got cnn"
-    ):
-        built("cnn", {}, NoAttention)

@@ -191,17 +191,6 @@ def test_a_folder_is_read_with_and_without_parts(tmp_path):
         Folder(path=str(tmp_path / "parts")).open(tmp_path)
 
 
-@pytest.mark.parametrize("corpus", [Folder, Table])
-def test_a_missing_path_is_refused(tmp_path, corpus):
-    with pytest.raises(RequestError, match=r"expected data\.path=F"):
-        corpus().open(tmp_path)
-    with pytest.raises(RequestError, match=r"data\.path: expected a file or folder, got nowhere"):
-        corpus(path="nowhere").open(tmp_path)
-
-
-# Division
-
-
 def test_equal_texts_are_in_one_part(tmp_path):
     rows = [f"{('Same', 'same')[n % 2]}  text {n // 4},{'ab'[n % 4 == 3]}" for n in range(160)]
     path = table(tmp_path / "t.csv", [*rows, *(f"other {n},b" for n in range(40))])
