@@ -172,7 +172,9 @@ def attention_on_questions(
     text = words(tokens[:, 1 + question_places :])
     answers, predictions = part.rows.targets[rows] - 1, np.full((len(part), 2), -1)
     for row, (cut, answer) in enumerate(zip(part.texts, predicted, strict=True)):
-        if answer.start is not None and (span := cut.holding(answer.start, answer.end)):
+        if answer.start is None or answer.end is None:
+            continue
+        if span := cut.holding(answer.start, answer.end):
             predictions[row] = span - part.rows.starts[rows[row]]
     width = min(text.shape[1], _MOST_TEXT)
     last = np.maximum((text != "").sum(axis=1) - width, 0)

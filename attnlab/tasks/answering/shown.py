@@ -101,8 +101,8 @@ def _attention_map(arrays: Arrays, row: int) -> AttentionMap:
         for first, last in (arrays["prediction"][row], arrays["answer"][row])
     )
     weights = np.asarray(arrays["weights"][row], np.float32)[:, : len(text), : len(question)]
-    notes = {"row_notes": UNNAMED, "column_notes": UNNAMED}
-    item = AttentionMap(text, question, mean_and_heads(weights), said=predicted, **notes)
+    item = AttentionMap(text, question, mean_and_heads(weights), said=predicted)
+    item = item._replace(row_notes=UNNAMED, column_notes=UNNAMED)
     if "right" not in arrays:
         return item
     right = bool(arrays["right"][row])
@@ -114,7 +114,7 @@ def _attention_map(arrays: Arrays, row: int) -> AttentionMap:
     )
 
 
-def attention_records(runs: Sequence[ReportedRun]) -> list[Record]:
+def attention_records(runs: Sequence[ReportedRun]) -> Sequence[Record]:
     """Return a slider over the epochs for each run with attention."""
 
     def frames(recorded: Recorded, room: int) -> tuple[str, list[list[AttentionMaps]]]:

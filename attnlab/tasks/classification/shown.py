@@ -159,7 +159,7 @@ def attention_figure(arrays: Arrays, metrics: Mapping[str, Any]) -> Figure:
     return figure(f"{run_title(metrics)}: {title}", subtitle, [[record]])
 
 
-def attention_records(runs: Sequence[ReportedRun]) -> list[Record]:
+def attention_records(runs: Sequence[ReportedRun]) -> Sequence[Record]:
     """Return a slider over the recorded epochs for each run with attention."""
     return attention_sliders(runs, _frames)
 
