@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
 from compared_runs import column, on_page
 from drawn import drawn
 from labelled import CLASSES, answers, attention, labelled, some_texts, write_classifier
 
-from attnlab.errors import RequestError
 from attnlab.run.figures import draw_run
 from attnlab.tasks.classification import shown
 from attnlab.tasks.classification.shown import (
@@ -78,12 +75,6 @@ def test_a_words_shade_is_its_mean_weight_relative_to_the_largest():
     assert "right: good   (test text 7, largest weight 0.5)" in written(figure.axes[0])
     figure = words_figure(arrays([[[1, 0, 0]], [[0, 0.5, 0]]], ["a", "b", ""]), METRICS)
     assert shades(figure.axes[0]) == [("a", 1), ("b", 0.5)]  # means over heads
-
-
-def test_the_vocabulary_of_a_preset_cannot_be_drawn():
-    trained = SimpleNamespace(task=None, model=SimpleNamespace(embedding=None))
-    with pytest.raises(RequestError, match="encoder is a preset"):
-        shown.vocabulary_maps(trained, 10)
 
 
 # Pages
