@@ -93,8 +93,7 @@ class Scoring:
     bars: tuple[str, ...] = ("train_loss", "val_loss")  # columns that the progress bar shows
     # Further test splits that its tasks may have -> a description of each.
     parts: Mapping[str, str] = field(default_factory=dict)
-    # Further options of `attnlab evaluate`, and settings of a run that it may override -> the
-    # arguments of `Task.evaluate`.
+    # Further options of `attnlab evaluate` -> the arguments of `Task.evaluate`.
     evaluation: Mapping[str, str] = field(default_factory=dict)
     # Columns of predictions.csv to read as text even if they look like numbers.
     text_columns: tuple[str, ...] = ()

@@ -69,8 +69,7 @@ class Recall(GeneratedCorpus):
     query and answer, so that a recurrent network that attends once per step can find both.
 
     Raises:
-        RequestError: there are fewer symbols than keys, the sequence is too short for its keys, or
-            there are too few possible sequences.
+        RequestError: too few sequences are possible.
     """
 
     name = "recall"
@@ -86,19 +85,14 @@ class Recall(GeneratedCorpus):
     def __post_init__(self) -> None:
         """Check that there are enough different sequences."""
         keys, length, symbols = self.keys, self.length, self.symbols
-        if symbols < keys:
-            raise RequestError(f"data.symbols: expected at least data.keys={keys}, got {symbols}.")
-        if length < 3 * keys:
+        places = math.perm(max(length - 2 * keys, 0), keys)
+        possible = math.perm(symbols, keys) * symbols**keys * places
+        required = _ROOM * (self.pairs + 2 * _HELD_OUT)
+        if possible < required:
             raise RequestError(
-                f"data.length: expected at least {3 * keys}, three words for each of data.keys, "
-                f"got {length}."
-            )
-        possible = math.perm(symbols, keys) * symbols**keys * math.perm(length - 2 * keys, keys)
-        wanted = self.pairs + 2 * _HELD_OUT
-        if possible < _ROOM * wanted:
-            raise RequestError(
-                f"data.symbols={symbols}: too few for {wanted:,} different sequences, because only "
-                f"{possible:,} are possible and ten times as many are needed."
+                f"data.keys={keys}, data.length={length}, data.symbols={symbols}: expected at "
+                f"least {required:,} possible sequences for data.pairs={self.pairs}, got "
+                f"{possible:,}."
             )
 
     def draw(self, draws: random.Random, is_train: bool) -> Pair:

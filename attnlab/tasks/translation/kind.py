@@ -47,7 +47,7 @@ KIND = Kind(
         parts={
             "compositions": "sentences with more clauses, adjectives or owners than any in train"
         },
-        evaluation={"--beam": "beam", "--files": "files", "data.test_set": "test_set"},
+        evaluation={"--beam": "beam", "--files": "files"},
         text_columns=("source", "reference", "hypothesis"),
     ),
     predictions=Predictions(

@@ -19,8 +19,6 @@ from attnlab.tasks.translation.attention_maps import (
 )
 from attnlab.text.tokenizers import END, START, Tokenizer
 
-LINKS = st.frozensets(st.tuples(st.integers(0, 3), st.integers(0, 3)))
-
 
 def links_of(table, *words, shift=0):
     return predicted_links(np.array(table), *words, shift)
@@ -84,12 +82,6 @@ def test_error_rates_counted_by_hand():
     assert error_rate([]) == error_rate([(set(), frozenset())]) == 0
 
 
-@given(LINKS, LINKS)
-def test_the_error_is_between_0_and_1(predicted, gold):
-    assert 0 <= error_rate([(predicted, gold)]) <= 1
-    assert error_rate([(gold, gold)]) == 0
-
-
 def test_pharaoh_links():
     assert parse_links(" 0-0 1-2\t10-11 ") == {(0, 0), (1, 2), (10, 11)}
     assert parse_links("") == set()
@@ -136,13 +128,12 @@ def looking(*, late: int = 0, layers: int = 1):
             words = np.count_nonzero(ids) - 1
             for step in range(min(words, steps - late)):
                 weights[row, -1, 0, step + late, words - 1 - step] = 1.0
-        square = np.full((len(source), layers, 1, source.shape[1], source.shape[1]), 0.25)
-        return {"cross": weights, "encoder": square}
+        return weights
 
     return SimpleNamespace(attend=attend, fixed_length=None, max_positions=None)
 
 
-BLIND = SimpleNamespace(attend=lambda *_: {}, fixed_length=None, max_positions=None)
+BLIND = SimpleNamespace(attend=lambda *_: None, fixed_length=None, max_positions=None)
 
 
 @pytest.mark.parametrize(
@@ -155,11 +146,9 @@ def test_right_maps_have_no_error_at_their_step(late, right, wrong):
     assert rates[right] == 0 and rates[wrong] > 0.3
 
 
-def test_each_layer_has_its_own_error():
+def test_the_mean_of_all_layers_is_aligned():
     rates = alignment(TOKENIZERS, looking(layers=2), part())
-    first, second = rates["layers"]
-    assert (second["error_rate"], rates["error_rate"]) == (0, 0)
-    assert first["error_rate"] > 0
+    assert rates["error_rate"] == 0
 
 
 def test_without_gold_links_or_attention_there_is_no_alignment():
@@ -184,7 +173,6 @@ def test_recorded_examples_have_labels_weights_and_gold_links():
     assert np.argwhere(arrays["links"][0]).tolist() == [[0, 1], [1, 0]]
     assert arrays["cross"].shape == (2, 2, 1, 3, 3) and arrays["cross"].dtype == np.float16
     assert arrays["cross"][0, 1, 0].argmax(axis=1)[:2].tolist() == [1, 0]
-    assert arrays["encoder"].shape == (2, 1, 3, 3)
     assert "links" not in recorded_examples(TOKENIZERS, looking(), saying("x"), part(False))
     assert recorded_examples(TOKENIZERS, BLIND, saying("x"), part()) is None
 

@@ -122,18 +122,14 @@ def test_narrow_models_train_with_xla_if_all_sentences_have_one_length(
 
 
 def test_examples_have_weights_and_labels_of_test_sentences(learner):
-    some = learner("multi_head", "transformer")
-    arrays = some.examples()
+    arrays = learner("multi_head", "transformer").examples()
     count, layers, heads, steps, width = arrays["cross"].shape
     assert (layers, heads) == (1, 4)
     assert arrays["source"].shape == (count, width) and arrays["target"].shape == (count, steps)
-    ends = [list(row).index("<end>") + 1 for row in arrays["source"]]
-    assert arrays["encoder"].shape == (1, 4, ends[0], ends[0])
-    for number, end in enumerate(ends):
+    for number, row in enumerate(arrays["source"].tolist()):
+        end = row.index("<end>") + 1
         np.testing.assert_allclose(arrays["cross"][number, 0, :, 0, :end].sum(-1), 1, rtol=1e-2)
         assert not arrays["cross"][number, ..., end:].any()
-    trained(some)
-    assert not np.array_equal(some.examples()["encoder"], arrays["encoder"])
     assert learner("none", "rnn").examples() is None
 
 
@@ -156,4 +152,4 @@ def test_gold_links_are_recorded_and_scored(learner_of):
     assert arrays["links"].shape == (*arrays["reference"].shape, arrays["cross"].shape[-1])
     assert (arrays["links"].sum(axis=2) == (arrays["reference"] != "")).all()
     alignment = some.report().details["alignment"]
-    assert 0 <= alignment["error_rate"] <= 1 and "layers" not in alignment
+    assert 0 <= alignment["error_rate"] <= 1

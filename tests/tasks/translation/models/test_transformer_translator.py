@@ -10,7 +10,6 @@ from attnlab.attention import (
     BahdanauAttention,
     DifferentialAttention,
     MultiHeadAttention,
-    NoAttention,
 )
 from attnlab.attention.contract import normal
 from attnlab.errors import RequestError
@@ -180,7 +179,6 @@ def test_learned_positions_reach_as_far_as_the_longest_sequence():
 @pytest.mark.parametrize(
     "attention, changes, words",
     [
-        (NoAttention, {}, "attention=none: expected model=rnn"),
         (None, {"tie_embeddings": "all"}, "tie_embeddings=all: expected one vocabulary"),
         (None, {"book": True, "tie_embeddings": "output"}, "model.book=true: expected model.tie"),
         (None, {"book": True, "norm": "pre"}, "book=true is a post-norm layer, got norm=pre"),
