@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import zip_longest
 from typing import TYPE_CHECKING
 
 import keras
@@ -56,7 +57,8 @@ def recorded_examples(
     arrays = {"cross": cross}
     sides = {"source": (0, sources), "target": (1, targets), "reference": (1, references)}
     for name, (side, rows) in sides.items():
-        arrays[name] = _labels([tokenizers[side].pieces(row) for row in rows])
+        labels = zip_longest(*(tokenizers[side].pieces(row) for row in rows), fillvalue="")
+        arrays[name] = np.array([*labels]).T
     source_texts, reference_texts, links = part.texts()
     if links is not None:
         shape = *arrays["reference"].shape, cross.shape[-1]
@@ -70,12 +72,6 @@ def recorded_examples(
     return arrays
 
 
-def _labels(rows: Sequence[Sequence[str]]) -> np.ndarray:
-    """Return labels as an array, padded with ""."""
-    width = max(map(len, rows))
-    return np.array([[*row, *[""] * (width - len(row))] for row in rows])
-
-
 def parse_links(text: str) -> frozenset[Link]:
     """Parse links in Pharaoh format, `0-0 1-2`: source word and target word, from 0."""
     pairs = (link.split("-") for link in text.split())
@@ -87,16 +83,12 @@ def predicted_links(
 ) -> frozenset[Link]:
     """Link each target word to the source word of the largest weight, unless all weights are 0.
 
-    The weights of a word are summed over its source tokens and averaged over its target tokens.
+    Weights (T, S) are those of a map without padding. Those of a word are summed over its source
+    tokens and averaged over its target tokens. `source_words` and `target_words` have the number of
+    each token's word, from 0; below 0 for a token of no word.
+
     Step t + `shift` aligns token t: 0 is the step that predicts the token, 1 the next step, which
     reads it. Mechanisms that score with the decoder's state align the word that the step reads.
-
-    Args:
-        weights: a map (T, S) without padding.
-        source_words: the number of each source token's word, from 0; below 0 for a token of no
-            word.
-        target_words: likewise for the target.
-        shift: 0 or 1.
     """
     # (tokens, words): 1 if the token belongs to the word.
     source, target = (
@@ -129,10 +121,8 @@ def alignment(
 ) -> dict[str, float] | None:
     """Compare the cross-attention over reference translations with the gold links of a part.
 
-    Returns:
-        `error_rate`, and `shifted_error_rate`, in which step t aligns the word that it reads
-        instead of the one that it predicts, of the mean over heads and layers. None without
-        attention or gold links.
+    Weights are the mean over heads and layers. In `shifted_error_rate` step t aligns the word that
+    it reads instead of the one that it predicts. Returns None without attention or gold links.
     """
     sources, references, links = part.texts()
     if links is None:

@@ -28,10 +28,8 @@ _FLICKR = "test_2016_flickr"
 class Builtin(ParallelCorpus):
     """English and German sentences that a grammar wrote, with gold word alignments.
 
-    Every sentence has one translation in the corpus, in both directions. `validation` and `test`
-    have 1,000 other sentences each from the same distribution. `compositions` has 1,000 sentences
-    with more than any in train: a third clause, a third adjective before a noun, or an owner's
-    owner. `tasks/data/files/README.md` says how the file was made.
+    `compositions` has 1,000 sentences with more than any in train: a third clause, a third
+    adjective before a noun, or an owner's owner. `tasks/data/files/README.md` says more.
     """
 
     name = "builtin"
@@ -251,11 +249,10 @@ class Multi30k(PublishedFiles):
 
 @dataclass(kw_only=True, eq=False)
 class Wmt14(PublishedFiles):
-    """The training pairs of WMT14, tokenized by Stanford's NLP group, and news of other years.
+    """4.47 million training pairs of WMT14, 1.4 GB; newstest2013 validates.
 
-    About 4.47 million pairs of Europarl v7, Common Crawl and News Commentary, 1.4 GB. newstest2013
-    validates, newstest2014 tests. Compound words are divided by `##AT##-##AT##`. No digests of
-    these files are published.
+    They are Europarl v7, Common Crawl and News Commentary as Stanford's NLP group tokenized them;
+    compound words are divided by `##AT##-##AT##`. No digests of these files are published.
 
     Source: Luong et al. 2015 (arXiv 1508.04025), nlp.stanford.edu/projects/nmt.
     """

@@ -20,8 +20,7 @@ _LONGER = 5  # numbers that a test sequence of `reverse` may have more than a tr
 class GeneratedCorpus(ParallelCorpus):
     """Pairs that a subclass draws: `pairs` for train, 1,000 each for validation and test.
 
-    The sources of validation and test differ from each other and from those of train. The setting
-    `seed` draws the pairs; the run's seed doesn't change them.
+    Sources of validation and test occur in no other part. The run's seed doesn't change the pairs.
     """
 
     license = "Apache-2.0, as attnlab"
@@ -60,16 +59,12 @@ class Recall(GeneratedCorpus):
 
     A source starts with `keys` pairs of a key and its value. Then each key follows once more, in
     random order and at random places among fillers, up to `length` words. The target is each of
-    these keys with its value: the decoder copies a key from the second half, then has to find it
-    among the pairs. Keys differ, values may be equal. Gold alignments link a key to its place in
-    the second half, and a value to its place among the pairs.
+    these keys with its value. Keys differ, values may be equal. Gold alignments link a key to its
+    place in the second half, and a value to its place among the pairs.
 
     Source: multi-query associative recall (Arora et al. 2023, arXiv 2312.04927). Difference: in the
     paper one network reads pairs and queries, and answers after each query. Here a decoder writes
     query and answer, so that a recurrent network that attends once per step can find both.
-
-    Raises:
-        RequestError: too few sequences are possible.
     """
 
     name = "recall"

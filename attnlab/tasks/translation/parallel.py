@@ -65,20 +65,13 @@ class AlignedFiles:
 
 
 class ParallelCorpus(Corpus):
-    """Pairs of sentences in two languages; see `Corpus`.
-
-    Attributes:
-        source_language: code of the language translated from.
-        target_language: code of the language translated into.
-        split: `source` puts all pairs of a source into one part, `pair` divides single pairs.
-        reverse: translate from the second language into the first.
-    """
+    """Pairs of sentences in two languages; see `Corpus`."""
 
     noun = "pair"
     source_language: str = "en"
     target_language: str = "de"
-    split: str = "source"
-    reverse: bool = False
+    split: str = "source"  # puts all pairs of a source into one part; `pair` divides single pairs
+    reverse: bool = False  # translate from the second language into the first
     parts: dict[str, Any]  # lists of `Pair`, or `AlignedFiles`
 
     def __post_init__(self) -> None:
@@ -125,12 +118,8 @@ class ParallelCorpus(Corpus):
     def divided(self, seed: int, clean: Callable[[str], str]) -> Iterator[tuple[str, Pair]]:
         """Yield the part and the pair of all pairs, in the order of the files.
 
-        Args:
-            seed: of the run, which holds missing parts out from train.
-            clean: sources that are equal after this cleaning are in one part, with `split=source`.
-
-        Raises:
-            RequestError: a file can't be read, or train has too few pairs to hold some out.
+        The seed holds missing parts out from train. Sources that are equal after the cleaning are
+        in one part, with `split=source`.
         """
         for part, pairs in self.parts.items():
             if part != "train" or not self.held_out:

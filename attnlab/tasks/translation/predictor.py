@@ -101,5 +101,5 @@ class TranslationPredictor(Predictor):
 
 
 def _number(value: float) -> float | None:
-    """Return a number for JSON; None for NaN and infinity, which JSON doesn't have."""
+    """Return a number for JSON, which has neither NaN nor infinity."""
     return round(value, 6) if math.isfinite(value) else None

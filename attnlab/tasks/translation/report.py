@@ -125,8 +125,7 @@ def nearest_rows(train: Tokens, queries: Tokens, count: int, size: int) -> np.nd
     """Return the number of the most similar training row for each of the first rows: (count,).
 
     Similarity is the cosine of tf-idf vectors, idf = ln(N / rows with the token) + 1; the first of
-    equally similar rows wins. Only the first 200,000 training rows are searched. Tokens are below
-    `size`.
+    equally similar rows wins. Only the first 200,000 training rows are searched.
     """
     from sklearn.preprocessing import normalize
 

@@ -88,14 +88,7 @@ def sentence_scores(
 
 
 def item_test(metric: str, pairs: Pairs, always: bool | None) -> list[ItemTest | None]:
-    """Test groups of translations against a reference group: an `ItemTester`.
-
-    `always` True tests even if sacreBLEU takes minutes; False never tests.
-
-    Raises:
-        NoItemTest: the runs have different sentences, or the test would take minutes.
-        RequestError: a predictions.csv is missing or damaged.
-    """
+    """Test groups of translations against a reference group: an `ItemTester`."""
     if always is False:
         return [None] * len(pairs)
     runs = {run.name: run for pair in pairs for group in reversed(pair) for run in group}
@@ -158,26 +151,21 @@ def paired_bootstrap(
 
     metric = SummingSeeds(**settings)
     systems: Any = [("reference", reference), ("system", system)]
-    test = PairedTest(systems, {name: metric}, [list(targets)], test_type="bs")
-    signatures: Any
-    scores: Any
-    signatures, scores = test()
-    (key,) = signatures
+    signatures, scores = PairedTest(systems, {name: metric}, [[*targets]], test_type="bs")()
+    ((key, signature),) = signatures.items()
     first, second = scores[key]
     # sacreBLEU counts the resamples with a larger difference; with equal scores there may be none,
     # although p is 1.
     p = 1.0 if first.score == second.score else float(second.p_value)
-    return p, str(signatures[key])
+    return p, str(signature)
 
 
 def _texts(run: RunDirectory) -> tuple[list[tuple[str, str]], list[str]]:
     """Return the source and the reference of each test item, and the translations of a run."""
     table = run.read_predictions(KIND.scoring.text_columns)
     try:
-        source, reference, hypothesis = (
-            table[name].tolist() for name in ("source", "reference", "hypothesis")
-        )
+        items = zip(table["source"].tolist(), table["reference"].tolist(), strict=True)
+        return [*items], table["hypothesis"].tolist()
     except KeyError as error:
         path = run.path / "predictions.csv"
         raise RequestError(f"{path}: damaged: it has no column {error}") from error
-    return list(zip(source, reference, strict=True)), hypothesis

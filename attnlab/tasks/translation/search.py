@@ -1,8 +1,8 @@
-"""Search for translations: batches of bounded size, each by beam search.
+"""Beam search for translations; with a beam of 1 it is greedy decoding.
 
-With a beam of 1 it is greedy decoding. The sentences of a batch end at different steps. Whenever
-half of the rows are done, the others continue as a smaller batch, so that one long sentence doesn't
-slow down all others. The whole loop is one graph: only the result returns to Python.
+The sentences of a batch end at different steps. Whenever half of the rows are done, the others
+continue as a smaller batch, so that one long sentence doesn't slow down all others. The whole loop
+is one graph: only the result returns to Python.
 """
 
 from __future__ import annotations
@@ -52,18 +52,11 @@ class Search:
     Source: Wu et al. 2016 (arXiv 1609.08144), section 7, and Vaswani et al. 2017 (arXiv
     1706.03762), section 6.1. Difference: no coverage penalty and no pruning by a margin.
 
-    The weights of the model may change between calls. If `progress` is set, it is called with the
-    number of sentences that are done, and of all.
-
-    Args:
-        model: a `Translator`.
-        beam: K, hypotheses per sentence.
-        n_best: translations per sentence, at most K.
-        length_penalty: alpha of `penalized`, at least 0; the Transformer's paper has 0.6.
-        extra_length: most tokens that a translation has more than its source, END included in
-            both. So its batch changes it only through the rounding of sums in another order.
-        jit: compile with XLA, which pays on a GPU; otherwise some batches are translated in
-            parallel.
+    `model` is a `Translator`, whose weights may change between calls. `length_penalty` is alpha of
+    `penalized`. A translation has at most `extra_length` tokens more than its source, END included
+    in both; so its batch changes it only through the rounding of sums in another order. `jit`
+    compiles with XLA, which pays on a GPU; otherwise some batches are translated in parallel. If
+    `progress` is set, it is called with the number of sentences that are done, and of all.
     """
 
     progress: Callable[[int, int], None] | None = None
@@ -84,10 +77,9 @@ class Search:
         self._compiled = compiled(self._decode, jit, signature)
 
     def __call__(self, rows: Sequence[np.ndarray]) -> list[list[Hypothesis]]:
-        """Translate source rows, tokens and END, of any lengths.
+        """Return the `n_best` translations of source rows with END, the best one first.
 
-        Returns each row's `n_best` translations, the best one first; fewer if the vocabulary has
-        too few tokens.
+        There are fewer if the vocabulary has too few tokens.
         """
         translations: list[list[Hypothesis]] = [[] for _ in rows]
         done = 0
@@ -109,10 +101,7 @@ class Search:
         return translations
 
     def best(self, source):
-        """Return the best translation of sources (B, S): tokens (B, T), PAD after the last one.
-
-        A part of a TensorFlow graph, without the batches and threads of a call.
-        """
+        """Return tokens (B, T) of the best translations of sources (B, S), in a graph."""
         lengths = tf.reduce_sum(tf.cast(tf.not_equal(source, PAD), tf.int32), axis=1)
         limits = tf.maximum(lengths + self.extra_length, 1)
         if self.model.max_positions:
@@ -330,11 +319,10 @@ def _gather(structure, places):
 def _candidates(logits, live_logs, must_end, beam: int):
     """Find the 2K best continuations of a sentence's hypotheses; only END if it must end.
 
-    First the 2K + 2 best tokens of each hypothesis are selected (two more, because two tokens are
-    forbidden), so that neither a softmax nor `top_k` runs over all K * V continuations.
-
     Returns log-probabilities, tokens and the numbers of the hypotheses, (n, 2K) each, best first.
     """
+    # The 2K + 2 best tokens of each hypothesis are enough, because two tokens are forbidden. So
+    # neither a softmax nor `top_k` runs over all K * V continuations.
     width = min(2 * beam + 2, logits.shape[-1])
     values, tokens = largest(logits, width)
     maxima = values[:, :1]
@@ -355,9 +343,8 @@ def _candidates(logits, live_logs, must_end, beam: int):
 def largest(logits, count: int):
     """Return the `count` largest of each row and their places, (N, V) to twice (N, count).
 
-    The result is that of `top_k`, which on a CPU takes as long as the matrix product that computes
-    the logits. This is faster: the largest of a row are in the `count` blocks with the largest
-    maxima, so only these are searched.
+    `top_k` takes as long on a CPU as the matrix product that computes the logits. This is faster:
+    only the `count` blocks of a row with the largest maxima are searched.
     """
     size = logits.shape[-1]
     if size < 4 * _BLOCK * count:

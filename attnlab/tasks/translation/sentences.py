@@ -79,12 +79,8 @@ def copied_words(
     (arXiv 1412.2007). Differences: no dictionary, each word is copied as it is; punctuation marks
     are not copied.
 
-    Args:
-        model: a `Translator`.
-        tokenizer: the tokenizer of the source.
-        texts: the cleaned sources.
-        sources: ids as the model read them, (S,) with END; long ones are cut at the end.
-        targets: ids as the model wrote them, (T,) without START and END.
+    `texts` are the cleaned sources, `sources` their ids as the model read them, (S,) with END, and
+    `targets` the ids that it wrote, (T,) without START and END.
     """
     copied: list[list[str]] = [[] for _ in targets]
     places = [place for place, target in enumerate(targets) if UNKNOWN in target]

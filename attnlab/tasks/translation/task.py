@@ -51,13 +51,9 @@ class Translate(Task):
     name: ClassVar[str] = "translate"
     served = ("The old dog sleeps.", "Der alte Hund schläft.")
     tokenized: TokenizedCorpus | None = None  # set by `load`
-    # of source and target, the same object if the vocabulary is shared; set by `load`, `load_from`
-    tokenizers: Tokenizers
-    # tokens of the longest training source, END included, and of the longest training target
-    longest: tuple[int, ...]
-    # a translation may have this many tokens more than its source: 50, or more if a training pair
-    # has more
-    extra_length: int = _EXTRA_LENGTH
+    tokenizers: Tokenizers  # the same object twice if the vocabulary is shared
+    longest: tuple[int, ...]  # tokens of the longest training source with END, and target
+    extra_length: int = _EXTRA_LENGTH  # most tokens that a translation has more than its source
 
     def __init__(
         self,
@@ -112,8 +108,7 @@ class Translate(Task):
             translator.expect(counts)
         return translator
 
-    def check(self, attention: Callable[..., Attention], model: Option) -> None:
-        """Refuse settings that `build` refuses with any corpus, before the corpus is prepared."""
+    def check(self, attention: Callable[..., Attention], model: Option) -> None:  # noqa: D102
         self._build(attention, model, 8, 8, 1, 1)
 
     def _build(self, attention: Callable[..., Attention], model: Option, *sizes: int) -> Translator:
@@ -159,13 +154,8 @@ class Translate(Task):
     ) -> Report:
         """Translate a part, and score the translations and the baselines.
 
-        Args:
-            model: a translator.
-            part: a part of the loaded corpus.
-            beam: the number of hypotheses per sentence; None: the task's.
-            files: a file of sources and one of their translations, scored instead of a part. They
-                need no corpus; without one the baseline that needs training pairs is left out.
-            progress: called with the number of sentences that are done.
+        `beam` None is the task's own beam. `files`, one of sources and one of their translations,
+        are scored instead of a part; they need no corpus.
         """
         from attnlab.tasks.translation.report import report
 

@@ -170,8 +170,8 @@ def padded(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return source and target of some rows, padded to a multiple of `multiple` steps.
 
-    Neither is wider than the model can read: sources are cut as by `cut_sources`; targets are cut
-    without a new END, because no END follows there. Row number -1 is all padding.
+    Neither is wider than the model can read; targets are cut without a new END. Row number -1 is
+    all padding.
     """
     limit, real = longest_source(model), rows[rows >= 0]
     source = part.source.padded(rows, _rounded(part.source.lengths[real].max(), multiple))
@@ -245,10 +245,9 @@ def _write_texts(
     where: str,
     progress: Progress,
 ) -> dict[str, Counter[str]]:
-    """Clean (part, pair) and write the sentences and links of each part, a line per pair.
+    """Write the cleaned sentences and links of each part, a line per pair; return counts.
 
-    Pairs with an empty side are left out, and links if cleaning removes words. Returns the counts
-    of each part.
+    Pairs with an empty side are left out, and links if cleaning removes words.
     """
     clean = settings.clean_text()
     counts: dict[str, Counter[str]] = {name: Counter() for name in names}

@@ -13,7 +13,6 @@ from attnlab.tasks.translation.attention_maps import (
     _LONGER,
     alignment,
     error_rate,
-    parse_links,
     predicted_links,
     recorded_examples,
 )
@@ -82,11 +81,6 @@ def test_error_rates_counted_by_hand():
     assert error_rate([]) == error_rate([(set(), frozenset())]) == 0
 
 
-def test_pharaoh_links():
-    assert parse_links(" 0-0 1-2\t10-11 ") == {(0, 0), (1, 2), (10, 11)}
-    assert parse_links("") == set()
-
-
 # --- a whole part ------------------------------------------------------------------------------
 
 PAIRS = [("a b c", "x y z", "0-2 1-1 2-0"), ("b a", "y x", "0-1 1-0")]
@@ -144,11 +138,6 @@ def test_right_maps_have_no_error_at_their_step(late, right, wrong):
     rates = alignment(TOKENIZERS, looking(late=late), part())
     assert set(rates) == {right, wrong}
     assert rates[right] == 0 and rates[wrong] > 0.3
-
-
-def test_the_mean_of_all_layers_is_aligned():
-    rates = alignment(TOKENIZERS, looking(layers=2), part())
-    assert rates["error_rate"] == 0
 
 
 def test_without_gold_links_or_attention_there_is_no_alignment():

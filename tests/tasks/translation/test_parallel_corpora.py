@@ -45,14 +45,6 @@ def test_the_limit_applies_to_train_and_reverse_to_links():
     assert (corpus.source_language, corpus.target_language) == ("de", "en")
 
 
-def test_the_digest_follows_content_and_settings():
-    changes = [{"limit": 2}, {"reverse": True}, {"test": 0.2}, {"split": "pair"}]
-    made = [opened(Listed(change, train=PAIRS)) for change in [{}, *changes]]
-    made += [opened(Listed(train=PAIRS[:2])), opened(Listed(train=PAIRS, test=PAIRS))]
-    assert len({corpus.digest() for corpus in made}) == len(made)
-    assert opened(Listed(train=PAIRS)).digest() == made[0].digest()
-
-
 MANY = [(f"{'Ä' if n % 2 else 'a'} {n // 2}", f"b {n}") for n in range(80)]
 
 
@@ -224,15 +216,6 @@ def test_tatoeba_is_a_text_or_an_archive_with_or_without_attributions(tmp_path):
         assert pairs_of(corpus) == [("Go.", "Geh."), ("Hi.", "Hallo!"), ("Hi.", "Grüß Gott!")]
         digests.add(corpus.digest())
     assert len(digests) == 1
-
-
-def test_tatoeba_is_downloaded_once(tmp_path):
-    with serving({"/deu-eng.zip": archive()}) as server:
-        url = f"{server.url}/deu-eng.zip"
-        assert Tatoeba(url=url).location(tmp_path) is None
-        for _ in range(2):
-            assert len(opened(Tatoeba(url=url), tmp_path).parts["train"]) == 3
-        assert len(server.requests) == 1
 
 
 @pytest.mark.parametrize(

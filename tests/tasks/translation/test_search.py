@@ -163,18 +163,6 @@ def test_a_translation_that_never_ends_is_closed_at_its_own_longest_length(beam)
     assert [len(best[0].tokens) for best in search(rows)] == [7, 5, 7]
 
 
-def test_unended_hypotheses_dont_displace_ended_ones():
-    """END is likely only at the first step; later words cost almost nothing, and END much."""
-    model, row = TableModel(6), rows_of([3])[0]
-    logits = np.zeros(model.table.shape, "f") + [-9, -9, -9, -30, 9, -9]
-    logits[:, model.story(())] = [-9, -9, -9, 6, 8, -9]
-    model.table.assign(logits)
-    search = Search(model, beam=3, n_best=2, extra_length=9, length_penalty=1.0)
-    best, other = search([row])[0]
-    assert len(best.tokens) == 0 and len(other.tokens) == 11
-    assert other.log_probability == pytest.approx(-0.127 - 39, abs=0.1)
-
-
 @pytest.mark.parametrize("beam", [1, 3])
 def test_empty_translations_and_empty_batches_work(beam):
     model = TableModel(9)

@@ -76,18 +76,3 @@ def test_a_search_with_a_cache_scores_as_the_whole_model(settings, beam):
     for row, (best, *_) in zip(rows(), search(rows()), strict=True):
         truth = scored(model, row, best.tokens)
         assert best.log_probability == pytest.approx(truth, abs=1e-4)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "name, attention, beam",
-    [("transformer", "multi_head", 1), ("rnn", "bahdanau", 3)],
-)
-def test_xla_and_caches_of_fixed_length_find_the_same(name, attention, beam):
-    model = build(name, attention)
-    plain, compiled = (
-        Search(model, beam=beam, extra_length=EXTRA, jit=jit)(rows()) for jit in (False, True)
-    )
-    for (one,), (other,) in zip(plain, compiled, strict=True):
-        np.testing.assert_array_equal(one.tokens, other.tokens)
-        assert one.score == pytest.approx(other.score, abs=1e-4)

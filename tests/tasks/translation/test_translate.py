@@ -12,7 +12,7 @@ from attnlab.errors import RequestError
 from attnlab.tasks.data.tokens import Tokens
 from attnlab.tasks.translation.report import nearest_rows
 from attnlab.tasks.translation.task import Translate
-from attnlab.tasks.translation.tokenized import cut_sources, padded
+from attnlab.tasks.translation.tokenized import padded
 from attnlab.text.tokenizers import END, PAD, START
 
 PAIRS = [
@@ -32,13 +32,6 @@ def translate(cache, **settings) -> Translate:
 
 def ragged(*rows: list[int]) -> Tokens:
     return Tokens(np.concatenate(rows), np.cumsum([0, *map(len, rows)]))
-
-
-def test_data_are_counted_by_part(tmp_path):
-    data = translate(tmp_path).load(0)
-    assert data.counts() == {"train": 4, "validation": 1, "test": 1}
-    assert (data.name, data.source) == ("listed", "these tests")
-    assert data.digest == translate(tmp_path).load(1).digest
 
 
 def test_the_output_bias_starts_at_the_word_frequencies(tmp_path):
@@ -89,14 +82,6 @@ def test_other_settings_than_the_saved_ones_are_refused(tmp_path):
     (tmp_path / "text.json").write_text("{")
     with pytest.raises(RequestError, match=r"text.json: damaged or missing: "):
         translate(tmp_path).load_from(tmp_path)
-
-
-def test_sources_are_cut_where_the_model_has_a_longest_length():
-    rows = [np.array([5, 6, 7, 8, END]), np.array([5, END])]
-    limited = SimpleNamespace(fixed_length=3, max_positions=None)
-    assert [row.tolist() for row in cut_sources(limited, rows)] == [[5, 6, END], [5, END]]
-    free = SimpleNamespace(fixed_length=None, max_positions=None)
-    assert [row.tolist() for row in cut_sources(free, rows)] == [row.tolist() for row in rows]
 
 
 @pytest.mark.parametrize("multiple", [1, 4])

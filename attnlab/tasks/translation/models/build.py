@@ -24,9 +24,6 @@ def build_translator(
     """Build a translator with drawn weights, by the settings of its YAML.
 
     `shared` says whether both languages have one vocabulary. `sizes` are those of `Translator`.
-
-    Raises:
-        RequestError: the name is unknown, or the settings contradict each other.
     """
     mechanism = attention()
     if name not in ("rnn", "transformer"):

@@ -116,10 +116,7 @@ class RecurrentDecoder(keras.layers.Layer):
         return DecoderState(memory.start, fed)
 
     def decode(self, embedded, memory: SourceMemory, training=None) -> tuple:
-        """Decode whole targets, embedded as (B, T, E).
-
-        Returns states (B, T, D), which the output projection reads, and weights (B, H, T, S).
-        """
+        """Decode whole targets, embedded as (B, T, E); return states (B, T, D) and weights."""
         first = self.initial_state(memory)
         if not self.looks_stepwise and self.cells.has_own_loop:
             tops = self.cells.through(embedded, first.cells, training)
@@ -162,10 +159,7 @@ class RecurrentDecoder(keras.layers.Layer):
         return self._read(top, context, embedded[:, None]), state
 
     def _advance(self, index, state, entering, memory, training):
-        """Run one step, with attention before it, or after it if the next step needs the result.
-
-        Returns the next state, and the context (B, C); None if attention comes later.
-        """
+        """Return the next state, and the context (B, C); None if attention comes later."""
         (projected, drops), context = entering, None
         if self.before:
             context = self._context(state.cells[-1][0], memory, index, training)

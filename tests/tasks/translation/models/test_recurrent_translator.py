@@ -150,10 +150,9 @@ MECHANISMS = (BahdanauAttention, LuongGlobalAttention, NoAttention)
 
 
 def test_each_mechanism_has_its_papers_placement_by_default():
-    made = [make(attention).decoder for attention in MECHANISMS]
-    assert [decoder.before for decoder in made] == [True, False, False]
-    assert {decoder.reads for decoder in made} == {"attentional"}
-    inputs = [decoder.combine.kernel.shape[0] for decoder in made]
+    decoders = [make(attention).decoder for attention in MECHANISMS]
+    assert [decoder.before for decoder in decoders] == [True, False, False]
+    inputs = [decoder.combine.kernel.shape[0] for decoder in decoders]
     assert inputs == [2 * UNITS, 2 * UNITS, UNITS]
 
 

@@ -225,25 +225,6 @@ def test_dropout_is_active_only_in_training(case):
     assert_drops_in_training_alone(build(case, dropout=0.5, layers=2), (SOURCE, TARGET))
 
 
-def loss_and_gradients(model, source, target, training):
-    variables = model.trainable_variables
-    with tf.GradientTape() as tape:
-        loss = tf.reduce_mean(model((source, target), training=training) ** 2)
-    gradients = tape.gradient(loss, [variable.value for variable in variables])
-    return [loss, *(tf.convert_to_tensor(gradient) for gradient in gradients)]
-
-
-# Compiling is what takes the time of these; `test_translation_program` has XLA for a smaller model.
-@pytest.mark.slow
-@pytest.mark.parametrize("case", FEW[2:], ids=str)
-def test_xla_computes_the_same(case):
-    model = built(case)
-    arguments = (model, tf.constant(SOURCE), tf.constant(TARGET), False)
-    compiled = tf.function(loss_and_gradients, jit_compile=True, autograph=False)(*arguments)
-    for one, other in zip(compiled, loss_and_gradients(*arguments), strict=True):
-        np.testing.assert_allclose(one, other, atol=1e-4)
-
-
 @few
 def test_mixed_precision_computes_nearly_the_same(case):
     keras.config.set_dtype_policy("mixed_bfloat16")
