@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from itertools import zip_longest
+from itertools import product, zip_longest
 from typing import TYPE_CHECKING
 
 import keras
@@ -61,14 +61,14 @@ def recorded_examples(
         arrays[name] = np.array([*labels]).T
     source_texts, reference_texts, links = part.texts()
     if links is not None:
-        shape = *arrays["reference"].shape, cross.shape[-1]
+        _, height, width = shape = *arrays["reference"].shape, cross.shape[-1]
         arrays["links"] = np.zeros(shape, bool)
         for linked, number in zip(arrays["links"], numbers, strict=True):
             gold = parse_links(links[number])
-            source_words = tokenizers[0].word_numbers(source_texts[number])[: shape[2]]
-            for row, word in enumerate(tokenizers[1].word_numbers(reference_texts[number])):
-                for column, source_word in enumerate(source_words):
-                    linked[row, column] = (source_word, word) in gold
+            columns = tokenizers[0].word_numbers(source_texts[number])[:width]
+            rows = tokenizers[1].word_numbers(reference_texts[number])[:height]
+            for (row, word), (column, other) in product(enumerate(rows), enumerate(columns)):
+                linked[row, column] = (other, word) in gold
     return arrays
 
 

@@ -149,7 +149,7 @@ def test_every_file_changes_the_digest(folder):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("1\ta\t2\tb\n", r"data\.path: .*, got 4 columns .* data\.columns=\[SOURCE,TARGET\]"),
+        ("1\ta\t2\tb\n", r"data\.path: .*, got 4 columns; data\.columns=\[SOURCE,TARGET\]"),
         ("a b\n", r"data\.path: .*expected a source, a tab and a target, got 1 columns"),
         ("a\tb\nc\n", r"pairs\.tsv, line 2: expected 2 cells"),
         (b"a\tb\nc\xff\td\n", r"pairs\.tsv: expected UTF-8 text, .* 0xff in line 2"),
