@@ -39,12 +39,6 @@ _CHANGES = "a data file such as task.path=FILE"
     help="For translations: score these files instead; UTF-8, plain or .gz, one sentence per line.",
 )
 @click.option("--beam", type=click.IntRange(1, 100), help="For translations: the beam size.")
-@click.option(
-    "--stride",
-    type=click.IntRange(min=1),
-    help="For language models: move the window by N tokens and score the last N of each, so that "
-    "each token has more context. Takes context / N times as long.",
-)
 @form_options("table", "json")
 @runs_option
 def command(
@@ -55,7 +49,6 @@ def command(
     part: str | None,
     files: tuple[str, str] | None,
     beam: int | None,
-    stride: int | None,
     form: str,
     runs: str | None,
 ) -> None:
@@ -72,8 +65,7 @@ def command(
         raise RequestError("--part, --files: give only one of them.")
     scored = part or (" and ".join(files) if files else "test")
     paths = files and [existing_file(path, "--files") for path in files]
-    options = {"--files": paths, "--beam": beam, "--stride": stride, **others}
-    settings = _settings(folder, options)
+    settings = _settings(folder, {"--files": paths, "--beam": beam, **others})
     from attnlab.run import console
     from attnlab.run.loading import TrainedRun
 

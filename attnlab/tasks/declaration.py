@@ -122,9 +122,6 @@ class Predictions:
     # `tasks.exported.Exported`; None: runs can't be exported.
     exported: str | None = None
     settings: tuple[str, ...] = ()  # keyword arguments that `Task.serve` takes after the inputs
-    # Whether its tasks have `vectors(model, texts)`, which returns a vector per text, (N, W). It
-    # reads the first `places_read(model)` tokens of a text and ignores the words `unknown(text)`.
-    vectors: bool = False
     # Model, task or reported metric -> the suggestion that is printed after a run; "" is the
     # default. `{run}` is the run's name and `{other}` another mechanism.
     next_steps: Mapping[str, str] = field(default_factory=dict)

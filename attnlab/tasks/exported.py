@@ -26,7 +26,7 @@ class Stack(NamedTuple):
 class Transformer:
     """The parts of a Transformer that writes a sequence, for CTranslate2."""
 
-    encoder: Stack | None  # None of a language model
+    encoder: Stack
     decoder: Stack
     output: Any  # the layer that computes the logits; None: its matrix is the decoder's embedding
     longest: int  # most positions that users need

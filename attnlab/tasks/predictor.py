@@ -47,9 +47,6 @@ class Request:
     report: Callable[[str], None]  # prints a line, such as `note: ...`, on standard error
     words: Sequence[str] = ()  # the arguments after RUN
     files: Sequence[Path] = ()  # of `--file`
-    # Prints a piece of text without a line break, for predictions that are shown while they are
-    # made; None if standard output isn't a terminal, or gets JSON.
-    write: Callable[[str], None] | None = None
 
 
 class Predictor:

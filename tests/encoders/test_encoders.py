@@ -53,8 +53,7 @@ def values(layer):
 
 def test_the_vectors_of_a_source_are_those_of_its_run(run, source):
     trained = TrainedRun.load(RunDirectory(run), "best")
-    expected = trained.task.vectors(trained.model, TEXTS)
-    np.testing.assert_array_equal(vectors_by(source)(TEXTS), expected)
+    expected = vectors_by(source)(TEXTS)
     by_hand = trained.model.encoder(trained.task.rows(TEXTS[:1])).vectors[0]
     words = len(source.tokenizer.encode(TEXTS[:1])[0])
     np.testing.assert_allclose(expected[0], np.mean(by_hand[1 : 1 + words], axis=0), rtol=1e-5)

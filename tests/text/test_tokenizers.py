@@ -133,15 +133,6 @@ def test_a_broken_character_is_decoded_as_one():
     assert tokenizer.pieces(ids)[-3:] == ["<E6>", "<BC>", "<A2>"]
 
 
-@given(st.text(st.characters(exclude_categories=("Cs",))))
-def test_bytes_are_those_of_utf8(text):
-    tokenizer = Tokenizer.fit([], kind="bytes")
-    (ids,) = tokenizer.encode([text])
-    assert ids == [byte + 4 for byte in text.encode()] and tokenizer.size == 260
-    assert tokenizer.decode([ids]) == [text] and tokenizer.content(ids) == text.encode()
-    assert "⁇" not in tokenizer.pieces(ids)
-
-
 def test_a_continued_text_has_no_space_in_front():
     bpe = FITTED["bpe"]
     lines = ["Tom liest\n", "das Buch\n"]
@@ -215,7 +206,7 @@ def test_a_damaged_file_is_refused_and_named(damage, tmp_path):
         (
             "sentence",
             None,
-            r"task\.tokenizer: expected one of word, char, bpe, bytes, got 'sentence'",
+            r"task\.tokenizer: expected one of word, char, bpe, got 'sentence'",
         ),
     ],
 )
