@@ -179,9 +179,15 @@ class Table(OwnFiles, TextCorpus):
         text: str | int = "text",
         label: str | int = "label",
         group: str | int | None = None,
-        **kwargs,
+        path: str | None = None,
+        validation_path: str | None = None,
+        test_path: str | None = None,
+        limit: int | None = None,
+        validation: float = 0.1,
+        test: float = 0.1,
     ) -> None:
-        super().__init__(**kwargs)
+        self.path, self.limit, self.validation, self.test = path, limit, validation, test
+        self.validation_path, self.test_path = validation_path, test_path
         self._columns = {"data.text": text, "data.label": label}
         if group is not None:
             self._columns["data.group"] = group
