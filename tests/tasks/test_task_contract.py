@@ -14,7 +14,7 @@ from attnlab.config.options import option_class, option_content, options
 from attnlab.errors import RequestError
 from attnlab.tasks.forecasting import ett
 from attnlab.tasks.forecasting.data.csv_series import Panel
-from attnlab.tasks.forecasting.series import Series
+from attnlab.tasks.forecasting.series import SplitSeries
 from attnlab.tasks.forecasting.task import ForecastingTask
 
 
@@ -69,7 +69,7 @@ def test_the_file_gives_exactly_the_settings_of_the_constructor_each_with_a_rule
 def test_every_part_has_windows_ready_for_a_model(file, make):
     task = make(file)
     splits = task.load(3)
-    parts = [splits.train, splits.validation, splits.test]
+    parts = [splits.parts["train"], splits.parts["validation"], splits.parts["test"]]
     for windows in parts:
         rows = len(windows)
         assert rows > 0
@@ -88,14 +88,14 @@ def test_every_part_has_windows_ready_for_a_model(file, make):
 def test_loading_twice_gives_the_same_bits(file, make):
     one, other = make(file).load(5), make(file).load(5)
     for part in ("train", "validation", "test"):
-        np.testing.assert_array_equal(one.part(part).history, other.part(part).history)
-        np.testing.assert_array_equal(one.part(part).target, other.part(part).target)
+        np.testing.assert_array_equal(one.parts[part].history, other.parts[part].history)
+        np.testing.assert_array_equal(one.parts[part].target, other.parts[part].target)
     assert one.digest == other.digest
 
 
 @by_file
 def test_test_windows_do_not_depend_on_the_seed(file, make):
-    one, other = make(file).load(1).test, make(file).load(2).test
+    one, other = make(file).load(1).parts["test"], make(file).load(2).parts["test"]
     np.testing.assert_array_equal(one.history, other.history)
     np.testing.assert_array_equal(one.target, other.target)
 
@@ -105,7 +105,7 @@ def test_a_perfect_forecast_scores_no_error_and_a_report_is_complete(file, make)
     task = make(file)
     splits = task.load(0)
     for part in ("train", "validation", "test"):
-        windows = splits.part(part)
+        windows = splits.parts[part]
         report = task.report(windows.target, part)
         size = np.abs(report.predictions["target"]).max()
         assert report.metrics["rmse"] < 1e-6 * size
@@ -133,10 +133,8 @@ def test_the_saved_files_are_enough_to_forecast(file, make, tmp_path):
         return np.repeat(history[:, -1] * np.float32(0.5), task.horizon, axis=1)
 
     np.testing.assert_array_equal(loaded.origin().values, task.origin().values)
-    expected = task.forecast_values(predict, task.origin().values, 5)
-    np.testing.assert_array_equal(
-        loaded.forecast_values(predict, loaded.origin().values, 5), expected
-    )
+    expected = task.serve(predict, task.origin().values, 5)
+    np.testing.assert_array_equal(loaded.serve(predict, loaded.origin().values, 5), expected)
     assert loaded.origin().labels(2) == task.origin().labels(2)
     assert loaded.units == task.units
 
@@ -159,7 +157,7 @@ def test_a_saved_scaler_that_is_missing_damaged_or_of_other_settings_is_refused(
             make(file).load_from(tmp_path)
 
 
-SERIES = [name for name in FORECASTING if issubclass(task_class(name), Series)]
+SERIES = [name for name in FORECASTING if issubclass(task_class(name), SplitSeries)]
 by_series = pytest.mark.parametrize("file", SERIES)
 
 
@@ -167,29 +165,32 @@ by_series = pytest.mark.parametrize("file", SERIES)
 @pytest.mark.parametrize("horizon", [1, 5])
 def test_no_earlier_target_is_in_or_after_the_test_part(file, make, horizon):
     splits = make(file, horizon=horizon).load(0)
-    first_validation, first_test = splits.validation.index.min(), splits.test.index.min()
-    assert splits.train.index.max() + horizon <= first_validation
-    assert splits.validation.index.max() + horizon <= first_test
+    first_validation, first_test = (
+        splits.parts["validation"].index.min(),
+        splits.parts["test"].index.min(),
+    )
+    assert splits.parts["train"].index.max() + horizon <= first_validation
+    assert splits.parts["validation"].index.max() + horizon <= first_test
 
 
 @by_series
 def test_later_values_change_nothing_in_an_earlier_part(file, make, monkeypatch):
     plain = make(file)
     before = plain.load(0)
-    border = before.test.index.min()
+    border = before.parts["test"].index.min()
 
     def changed(self, progress):
-        columns = plain.series[0].columns.copy()
+        columns = plain.members[0].columns.copy()
         columns[border:] = 7 * columns[border:] - 1000
-        return Panel([replace(plain.series[0], columns=columns)], "x", []), "changed"
+        return Panel([replace(plain.members[0], columns=columns)], "x", []), "changed"
 
     task = make(file)
     monkeypatch.setattr(type(task), "_read", changed)
     after = task.load(0)
     for part in ("train", "validation"):
-        np.testing.assert_array_equal(before.part(part).history, after.part(part).history)
-        np.testing.assert_array_equal(before.part(part).target, after.part(part).target)
-    assert not np.array_equal(before.test.target, after.test.target)
+        np.testing.assert_array_equal(before.parts[part].history, after.parts[part].history)
+        np.testing.assert_array_equal(before.parts[part].target, after.parts[part].target)
+    assert not np.array_equal(before.parts["test"].target, after.parts["test"].target)
     assert before.digest != after.digest
 
 
@@ -197,18 +198,20 @@ def test_later_values_change_nothing_in_an_earlier_part(file, make, monkeypatch)
 def test_validation_values_don_t_reach_the_scaler(file, make, monkeypatch):
     plain = make(file)
     before = plain.load(0)
-    columns = plain.series[0].columns.copy()
-    columns[before.validation.index.min() :] += 1000.0
-    moved = Panel([replace(plain.series[0], columns=columns)], "x", [])
+    columns = plain.members[0].columns.copy()
+    columns[before.parts["validation"].index.min() :] += 1000.0
+    moved = Panel([replace(plain.members[0], columns=columns)], "x", [])
     monkeypatch.setattr(type(plain), "_read", lambda self, progress: (moved, "moved"))
     after = make(file).load(0)
-    np.testing.assert_array_equal(before.train.history, after.train.history)
-    assert before.scaler == after.scaler
+    np.testing.assert_array_equal(before.parts["train"].history, after.parts["train"].history)
+    assert before.details["scaler"] == after.details["scaler"]
 
 
 @by_series
 def test_histories_reach_back_over_the_border(file, make):
     task = make(file, horizon=1)
     splits = task.load(0)
-    expected = np.concatenate([splits.train.target[:, 0], splits.validation.target[:, 0]])
-    np.testing.assert_array_equal(splits.test.history[0, :, 0], expected[-task.history :])
+    expected = np.concatenate(
+        [splits.parts["train"].target[:, 0], splits.parts["validation"].target[:, 0]]
+    )
+    np.testing.assert_array_equal(splits.parts["test"].history[0, :, 0], expected[-task.history :])

@@ -6,19 +6,20 @@ from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
 
+import numpy as np
+
 from attnlab.errors import RequestError
 from attnlab.tasks.data.corpus import Corpus
 from attnlab.tasks.data.published import Published
 from attnlab.tasks.data.readers import read_bytes
 from attnlab.tasks.declaration import Progress
-from attnlab.tasks.forecasting.data.csv_series import Panel, read_panel
-from attnlab.tasks.forecasting.data.time_series import TimeSeries
-from attnlab.tasks.forecasting.series import Series
-from attnlab.tasks.forecasting.task import refuse
+from attnlab.tasks.forecasting.data.csv_series import Form, Panel, read_panel
+from attnlab.tasks.forecasting.series import SplitSeries
 
-_MONTH = 30 * 24  # hours
+_FORM = Form(column="OT", time_column="date")
+_DAY = 24  # hours
+_MONTH = 30 * _DAY
 _PARTS = {"train": 12, "validation": 4, "test": 4}  # months
-_SEASONS = {"day": 24, "week": 7 * 24, None: None}  # hours
 
 URL = "https://raw.githubusercontent.com/zhouhaoyi/ETDataset/main/ETT-small"
 # SHA-256 of the published files.
@@ -75,7 +76,8 @@ class EttFiles(Corpus):
         return sha256(read_bytes(path, "task.path")).hexdigest() == DIGESTS[self.series]
 
 
-class Ett(Series):
+@dataclass(kw_only=True, eq=False)
+class Ett(SplitSeries):
     """The next `horizon` oil temperatures (OT) of a transformer from the `history` before them.
 
     The univariate protocol of Zhou et al. 2021 (Informer, arXiv 2012.07436, section 5.1), which
@@ -86,64 +88,43 @@ class Ett(Series):
 
     `series` is ETTh1 or ETTh2 (hourly), ETTm1 or ETTm2 (every 15 minutes). `season` is the period
     of the seasonal baseline: "day", "week", or None. For `path` and `url` see `EttFiles`.
-
-    Raises:
-        RequestError: from `load`: the file is missing, or has other rows.
     """
 
     name = "ett"
+    units = "units of OT"
     license = EttFiles.license
     cache = Path("~/.cache/attnlab")  # of downloads; a run sets its own
+    form = _FORM
 
-    def __init__(
-        self,
-        *,
-        series: str = "ETTh1",
-        horizon: int = 96,
-        history: int = 336,
-        season: str | None = "day",
-        path: str | None = None,
-        url: str = URL,
-    ):
-        self._steps = 4 if series.startswith("ETTm") else 1  # an hour
-        hours = _SEASONS[season]
-        super().__init__(
-            path="",
-            column="OT",
-            time_column="date",
-            history=history,
-            horizon=horizon,
-            period=hours and hours * self._steps,
-        )
-        self.transformer, self._files = series, EttFiles(series=series, path=path, url=url)
+    series: str = "ETTh1"
+    horizon: int = 96
+    history: int = 336
+    season: str | None = "day"
+    path: str | None = None
+    url: str = URL
+
+    def __post_init__(self) -> None:
+        hour = 4 if self.series.startswith("ETTm") else 1  # steps
+        self._month = _MONTH * hour
+        self.period = {"day": _DAY * hour, "week": 7 * _DAY * hour, None: None}[self.season]
 
     def _read(self, progress: Progress | None) -> tuple[Panel, str]:
-        self.path = str(self._files.find(self.cache, progress))
-        panel = read_panel(self.path, self.form)
+        files = EttFiles(series=self.series, path=self.path, url=self.url)
+        path = files.find(self.cache, progress)
+        panel = read_panel(path, self.form)
         (series,) = panel.series
-        rows = sum(_PARTS.values()) * _MONTH * self._steps
+        rows = sum(_PARTS.values()) * self._month
         if len(series.columns) < rows:
             raise RequestError(
-                f"{self.path}: expected at least the {rows:,} rows of {self.transformer}, got "
+                f"{path}: expected at least the {rows:,} rows of {self.series}, got "
                 f"{len(series.columns):,}"
             )
-        self.units = f"units of {panel.name}"
-        if not self._files.is_published(Path(self.path)):
-            note = f"{self.path} is not the published {self.transformer}.csv (SHA-256)."
-            panel = panel._replace(notes=[*panel.notes, note])
+        notes = [*panel.notes]
+        if not files.is_published(path):
+            notes.append(f"{path} is not the published {self.series}.csv (SHA-256).")
         series = replace(series, columns=series.columns[:rows], times=series.times[:rows])
-        source = f"{self.transformer}.csv of {self._files.origin}"
-        return panel._replace(series=[series]), source
+        return Panel([series], panel.name, notes), f"{self.series}.csv of {files.origin}"
 
     def _find_borders(self, count: int) -> dict[str, int]:
-        firsts, months = {}, 0
-        for part, length in _PARTS.items():
-            firsts[part] = months * _MONTH * self._steps
-            months += length
-        return firsts
-
-    def _check_counts(self, series: TimeSeries) -> None:
-        super()._check_counts(replace(series, first={"train": series.first["train"]}))
-        if not all(map(len, series.first.values())):
-            longest = min(_PARTS.values()) * _MONTH * self._steps
-            refuse("horizon", f"at most {longest}, the values of a part", self.horizon)
+        firsts = np.cumsum([0, *_PARTS.values()])[:-1] * self._month
+        return dict(zip(_PARTS, firsts.tolist(), strict=True))

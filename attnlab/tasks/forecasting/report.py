@@ -8,20 +8,14 @@ import numpy as np
 
 from attnlab.tasks.base import Report
 from attnlab.tasks.data.corpus import listed
-from attnlab.tasks.forecasting.data.measures import (
-    Errors,
-    Yardstick,
-    errors,
-    mean_errors,
-    put_around,
-)
+from attnlab.tasks.forecasting.data.measures import Yardstick, errors, mean_errors, put_around
 from attnlab.tasks.forecasting.data.scaling import resolution
 from attnlab.tasks.forecasting.data.windows import Windows
 
 # Rows of predictions.csv, about 200 bytes each. Overlapping windows add little information.
 _MOST_ROWS = 200_000
-_MANY_ZEROS = 0.01  # share of zero targets from which a note is added
 _BASELINE_ERRORS = ("rmse", "mase", "smape")  # errors of baselines that metrics.json has per series
+_MODEL = ""  # its name among the baselines
 
 
 def build_report(
@@ -53,22 +47,21 @@ def build_report(
         ends: (2, K) in model units; see `interval_ends`.
         scale: (N, 1) size of a model unit in `units`.
     """
-    target, rows = windows.exact, windows.by_series()
+    target, rows, notes = windows.exact, windows.by_series(), [*notes]
     counts = {series: len(target[at]) for series, at in rows.items()}
-    notes = [*notes]
-    yardsticks = {series: yardsticks[series] for series in rows}
-    scores = {  # "": of the model
+    scores = {
         name: {
             series: errors(target[at], values[at], yardsticks[series])
             for series, at in rows.items()
         }
-        for name, values in {"": forecast, **baselines}.items()
+        for name, values in {_MODEL: forecast, **baselines}.items()
     }
     means = {name: mean_errors(by_series, counts) for name, by_series in scores.items()}
-    ids = windows.ids
-    use_mase = ids is not None and all(score["mase"] is not None for score in means.values())
+    use_mase = windows.ids is not None and all(
+        score["mase"] is not None for score in means.values()
+    )
     metric = "mase" if use_mase else "rmse"
-    metrics = means.pop("")
+    metrics = means.pop(_MODEL)
     best = min((name for name in means if name not in oracles), key=lambda n: means[n][metric])
     skills: dict[str, float | None] = {}
     for name, score in means.items():
@@ -76,9 +69,8 @@ def build_report(
             (scores[name][series]["rmse"] or 0.0) <= resolution(target[at])
             for series, at in rows.items()
         )
-        skills[name] = (
-            None if is_rounding or not score[metric] else 1 - metrics[metric] / score[metric]
-        )
+        has_skill = score[metric] and not is_rounding
+        skills[name] = 1 - metrics[metric] / score[metric] if has_skill else None
 
     steps = np.broadcast_to(np.arange(target.shape[1]), target.shape)
     band, details = ({}, {}) if ends is None else put_around(forecast, ends, target, scale)
@@ -91,41 +83,40 @@ def build_report(
         **band,
         **baselines,
     }
-    if ids is not None:
-        columns = {"id": np.broadcast_to(ids[:, None], target.shape), **columns}
-        details |= {
-            "series": {
-                series: {
-                    "windows": counts[series],
-                    **scores[""][series],
-                    "naive_error": yardsticks[series].naive_error,
-                    "deviation": yardsticks[series].deviation,
-                    "baselines": {
-                        name: {key: scores[name][series][key] for key in _BASELINE_ERRORS}
-                        for name in means
-                    },
-                }
-                for series in rows
+    if windows.ids is not None:
+        columns = {"id": np.broadcast_to(windows.ids[:, None], target.shape), **columns}
+        details["series"] = {
+            series: {
+                "windows": count,
+                **scores[_MODEL][series],
+                "naive_error": yardsticks[series].naive_error,
+                "deviation": yardsticks[series].deviation,
+                "baselines": {
+                    name: {key: scores[name][series][key] for key in _BASELINE_ERRORS}
+                    for name in means
+                },
             }
+            for series, count in counts.items()
         }
-        notes.append(_summary(metric, scores[""], best, scores[best]))
     every = -(-target.size // _MOST_ROWS)  # predictions.csv has one window in so many
     if every > 1:
         notes.append(
             f"predictions.csv has one window in {every}; scores are of all {len(target):,} windows."
         )
-    zeros = int(np.sum(target == 0))
-    if zeros >= _MANY_ZEROS * target.size:
-        notes.append(
-            f"{zeros} of {target.size} targets are 0: smape is 200 % there unless the forecast is "
-            "0."
-        )
+    for keys, reason in (
+        (("mse_z", "mae_z"), "all values of the train part are equal"),
+        (("mase",), "the naive forecast has no error before the test part, or too few values"),
+    ):
+        names = [name for name in rows if scores[_MODEL][name][keys[0]] is None]
+        if names:
+            where = f" for {len(names)} series ({listed(names)})" if len(rows) > 1 else ""
+            notes.append(f"Undefined{where}: {' and '.join(keys)}, since {reason}.")
     return Report(
         metrics=metrics,
         baselines=means,
         best_baseline=best,
         skill=skills[best],
-        notes=[*notes, *_undefined(yardsticks)],
+        notes=notes,
         predictions={name: column[::every].reshape(-1) for name, column in columns.items()},
         units=units,
         metric=metric,
@@ -133,40 +124,3 @@ def build_report(
         skills=skills,
         details=details,
     )
-
-
-def _summary(
-    metric: str, scores: Mapping[str, Errors], baseline: str, others: Mapping[str, Errors]
-) -> str:
-    """Summarize the scores of several series, compared with those of a baseline."""
-    values = {
-        name: errors_of[metric]
-        for name, errors_of in scores.items()
-        if errors_of[metric] is not None
-    }
-    better = sum(error < (others[name][metric] or 0.0) for name, error in values.items())
-    ranked = sorted(values, key=values.__getitem__)
-    return (
-        f"{metric} by series: best {values[ranked[0]]:.3g} ({ranked[0]}), median "
-        f"{np.median([*values.values()]):.3g}, worst {values[ranked[-1]]:.3g} ({ranked[-1]}); "
-        f"better than {baseline} in {better} of {len(values)} series. metrics.json has each under "
-        "series."
-    )
-
-
-def _undefined(yardsticks: Mapping[str, Yardstick]) -> list[str]:
-    """Return notes on errors that are undefined, with the reason."""
-    notes = []
-    for metrics, key, reason in (
-        ("mse_z and mae_z", "deviation", "all values of the train part are equal"),
-        (
-            "mase",
-            "naive_error",
-            "before the test part the naive forecast has no error, or too few values",
-        ),
-    ):
-        names = [name for name, yardstick in yardsticks.items() if getattr(yardstick, key) is None]
-        if names:
-            where = f" for {len(names)} series ({listed(names)})" if len(yardsticks) > 1 else ""
-            notes.append(f"Undefined{where}: {metrics}, since {reason}.")
-    return notes

@@ -47,26 +47,26 @@ def test_the_borders_are_months_of_the_train_validation_and_test_parts(tmp_path,
     task = loaded(small_ett.write(tmp_path, name), series=name)
     ends = [border * steps for border in (TRAIN, VALIDATION, TEST)]
     for part, first, end in zip(("train", "validation", "test"), [24, *ends], ends, strict=False):
-        index = task.splits.part(part).index
+        index = task.splits.parts[part].index
         np.testing.assert_array_equal(index, np.arange(first, end - 5 + 1))
-    assert task.origin().values.tolist() == task.series[0].values[-24:].tolist()
-    assert len(task.series[0].values) == ends[-1]
+    assert task.origin().values.tolist() == task.members[0].values[-24:].tolist()
+    assert len(task.members[0].values) == ends[-1]
 
 
 def test_a_horizon_beyond_a_part_is_refused(tmp_path):
     months = 4 * small_ett.MONTH
     folder = small_ett.write(tmp_path)
-    assert len(loaded(folder, horizon=months).splits.test.index) == 1
-    with pytest.raises(RequestError, match=f"task.horizon: expected at most {months}, the values"):
+    assert len(loaded(folder, horizon=months).splits.parts["test"].index) == 1
+    with pytest.raises(RequestError, match=f"task.horizon={months + 1}: expected a window"):
         loaded(folder, horizon=months + 1)
 
 
 def test_targets_are_z_scores_of_the_train_part_and_mse_z_is_their_loss(tmp_path):
     task = loaded(small_ett.write(tmp_path))
-    train = task.series[0].values[:TRAIN]
+    train = task.members[0].values[:TRAIN]
     assert task.origin().scalers[0].offset == pytest.approx(train.mean())
     assert task.origin().scalers[0].scale == pytest.approx(train.std())
-    target = task.splits.test.target
+    target = task.splits.parts["test"].target
     forecast = target + np.float32(0.5)
     assert task.report(forecast).metrics["mse_z"] == pytest.approx(0.25, rel=1e-4)
     assert task.report(forecast).metrics["mae_z"] == pytest.approx(0.5, rel=1e-4)
@@ -78,21 +78,21 @@ def test_targets_are_z_scores_of_the_train_part_and_mse_z_is_their_loss(tmp_path
 )
 def test_a_season_has_its_steps(tmp_path, season, name, steps):
     task = loaded(small_ett.write(tmp_path, name), series=name, season=season)
-    report = task.report(task.splits.test.target)
+    report = task.report(task.splits.parts["test"].target)
     assert task.period == (steps if season else None)
     if season is None:
         assert "seasonal_naive" not in report.baselines
     else:
-        first, values = task.splits.test.index[0], task.series[0].values
+        first, values = task.splits.parts["test"].index[0], task.members[0].values
         np.testing.assert_array_equal(
             report.predictions["seasonal_naive"][:5], values[first - steps : first - steps + 5]
         )
 
 
 def test_unpublished_content_is_noted(published):
-    assert loaded(published).report(loaded(published).splits.test.target).notes == []
+    assert loaded(published).report(loaded(published).splits.parts["test"].target).notes == []
     small_ett.write(published, "ETTh1", seed=99)
-    notes = loaded(published).report(loaded(published).splits.test.target).notes
+    notes = loaded(published).report(loaded(published).splits.parts["test"].target).notes
     assert notes == [f"{published / 'ETTh1.csv'} is not the published ETTh1.csv (SHA-256)."]
 
 
@@ -176,8 +176,8 @@ def test_baselines_have_their_known_scores(realdata, name, horizon, monkeypatch)
     monkeypatch.setattr(baselines, "nlinear", lambda *arrays: np.zeros((len(arrays[2]), horizon)))
     task = Ett(path=str(realdata / "ett"), series=name, history=24, horizon=horizon)
     splits = task.load(0)
-    assert len(splits.test) == (11520 if "m" in name else 2880) - horizon + 1
-    report = task.report(splits.test.target)
+    assert len(splits.parts["test"]) == (11520 if "m" in name else 2880) - horizon + 1
+    report = task.report(splits.parts["test"].target)
     assert not [note for note in report.notes if "published" in note]
     for _, _, baseline, mse, mae in (check for check in CHECKS if check[:2] == (name, horizon)):
         scores = report.baselines[baseline]
@@ -188,6 +188,6 @@ def test_baselines_have_their_known_scores(realdata, name, horizon, monkeypatch)
 def test_nlinear_has_the_scores_of_its_paper(realdata):
     """Zeng et al. 2023, table of univariate results: ETTh1, input 336, horizon 96."""
     task = Ett(path=str(realdata / "ett"), history=336, horizon=96)
-    report = task.report(task.load(0).test.target)
+    report = task.report(task.load(0).parts["test"].target)
     assert round(report.baselines["nlinear"]["mse_z"], 3) == 0.053
     assert report.best_baseline == "nlinear"

@@ -32,7 +32,7 @@ def task_of(tmp_path):
 
 def reported(task):
     """The report of a forecast that misses each target a little."""
-    windows = task.splits.test
+    windows = task.splits.parts["test"]
     misses = np.sin(np.arange(windows.target.size)).reshape(windows.target.shape) / 50
     return task.report(windows.target.astype(np.float64) + misses, "test", ENDS)
 
@@ -46,7 +46,7 @@ ENDS = np.array([[-0.5], [0.25]])
 def test_a_level_changes_nothing_but_the_level(task_of, scaler, walk, level):
     low, high = (task_of(values, scaler=scaler) for values in (walk, walk + level))
     for part, windows in low.splits.parts.items():
-        other = high.splits.part(part)
+        other = high.splits.parts[part]
         np.testing.assert_allclose(windows.history, other.history, rtol=0, atol=1e-7)
         np.testing.assert_allclose(windows.target, other.target, rtol=0, atol=1e-7)
     expected, found = reported(low), reported(high)

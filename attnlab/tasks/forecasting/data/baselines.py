@@ -1,7 +1,6 @@
 """Baseline forecasts without neural networks.
 
-The functions with an argument `past` (N, L), the L values before each target, newest last, return
-forecasts (N, horizon) in its units.
+Arguments `past` are (N, L), the L values before each target, newest last.
 """
 
 from __future__ import annotations
@@ -15,16 +14,10 @@ from attnlab.tasks.forecasting.data import windows
 from attnlab.tasks.forecasting.data.ridge import Known, ridge
 from attnlab.tasks.forecasting.data.time_series import TimeSeries
 
-GOLDEN_RATIO = (1.0 + 5.0**0.5) / 2.0
 ORDERS = (24, 12)  # of the linear autoregression
 # A part, or None for the windows to fit on, and a number of values -> windows of as many values and
 # their targets in model units; None if there is no such part, or a window starts before its series.
 Samples: TypeAlias = Callable[["str | None", int], "Known | None"]
-
-
-def persistence(past: np.ndarray, horizon: int = 1) -> np.ndarray:
-    """Repeat the last value for every step."""
-    return np.repeat(past[:, -1:], horizon, axis=1)
 
 
 def seasonal_naive(past: np.ndarray, period: int, horizon: int = 1) -> np.ndarray:
@@ -34,21 +27,6 @@ def seasonal_naive(past: np.ndarray, period: int, horizon: int = 1) -> np.ndarra
     """
     steps = np.arange(horizon) % period
     return past[:, past.shape[1] - period + steps]
-
-
-def constant(value: float, rows: int, horizon: int = 1) -> np.ndarray:
-    """Return one value for every row and step, such as the mean of the train part."""
-    return np.full((rows, horizon), float(value))
-
-
-def golden_ratio(past: np.ndarray) -> np.ndarray:
-    """Multiply the last value by phi, the limit of ratios of consecutive Fibonacci numbers."""
-    return past[:, -1:] * GOLDEN_RATIO
-
-
-def sum_of_last_two(past: np.ndarray) -> np.ndarray:
-    """Apply the rule of Fibonacci sequences for one step, (N, 1)."""
-    return past[:, -1:] + past[:, -2:-1]
 
 
 def autoregression(train: np.ndarray, targets: np.ndarray, past: np.ndarray) -> np.ndarray:
@@ -103,17 +81,20 @@ def linear(samples: Samples, part: str, history: int) -> tuple[dict[str, np.ndar
 
     Returns the forecasts (N, horizon) by name, and notes on missing ones.
     """
+
+    def fitted(length: int, fewest: int) -> tuple[Known, Known] | None:
+        train, tested = samples(None, length), samples(part, length)
+        return (train, tested) if train and tested and len(train[0]) > fewest else None
+
     forecasts, notes = {}, []
     for order in ORDERS:
-        train, tested = samples(None, order), samples(part, order)
-        if train and tested and len(train[0]) > order + 1:  # 1: the intercept
-            forecasts[f"linear_ar{order}"] = autoregression(*train, tested[0])
+        if pair := fitted(order, order + 1):  # 1: the intercept
+            forecasts[f"linear_ar{order}"] = autoregression(*pair[0], pair[1][0])
             break
     else:
         notes.append(_missing(f"linear_ar{ORDERS[-1]}", ORDERS[-1], part))
-    train, tested = samples(None, history), samples(part, history)
-    if train and tested and len(train[0]) > history:
-        forecasts["nlinear"] = nlinear(*train, tested[0], samples("validation", history))
+    if pair := fitted(history, history):
+        forecasts["nlinear"] = nlinear(*pair[0], pair[1][0], samples("validation", history))
     else:
         notes.append(_missing("nlinear", history, part))
     return forecasts, notes
@@ -126,21 +107,20 @@ def repeated(
 
     Returns the forecasts (N, horizon) by name, and notes on missing ones.
     """
+    rows = [(series, series.first[part]) for series in panel]
+    too_long = period is not None and period > min(int(first.min()) for _, first in rows)
     forecasts: dict[str, list[np.ndarray]] = {"persistence": [], "seasonal_naive": []}
     forecasts["train_mean"] = []
-    shortest = min(int(series.first[part].min()) for series in panel)
-    season = period if period and period <= shortest else None
-    for series in panel:
-        first = series.first[part]
+    for series, first in rows:
         last = windows.histories(series.values, first, 1)
-        forecasts["persistence"].append(persistence(last, horizon))
-        if season:
-            past = windows.histories(series.values, first, season)
-            forecasts["seasonal_naive"].append(seasonal_naive(past, season, horizon))
+        forecasts["persistence"].append(np.repeat(last, horizon, axis=1))
+        if period and not too_long:
+            past = windows.histories(series.values, first, period)
+            forecasts["seasonal_naive"].append(seasonal_naive(past, period, horizon))
         mean = np.mean(series.scaled[: series.train_end])  # scaled: avoids rounding of large values
         mean = float(series.scalers[0].invert(mean))
-        forecasts["train_mean"].append(constant(mean, len(first), horizon))
-    missing = [_missing("seasonal_naive", period, part)] if period and not season else []
+        forecasts["train_mean"].append(np.full((len(first), horizon), mean))
+    missing = [_missing("seasonal_naive", period, part)] if period and too_long else []
     return {name: np.concatenate(parts) for name, parts in forecasts.items() if parts}, missing
 
 

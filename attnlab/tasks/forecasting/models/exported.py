@@ -14,7 +14,7 @@ from attnlab.tasks.forecasting.data.time_series import TimeSeries
 def exported(trained: Any, count: int) -> Exported:
     """Return the forecaster with its scaling, in float64 outside the network."""
     task, model = trained.task, trained.model
-    windows = task.splits.part("test")
+    windows = task.splits.parts["test"]
     windows = windows.take(windows.spread(count))
     scalers = [series.scalers for series in task.origins]
     rows = np.zeros(len(windows.history), np.int32)  # the number of each window's series
