@@ -9,7 +9,8 @@ import numpy as np
 
 from attnlab.tasks.base import TaskData
 from attnlab.tasks.declaration import Progress
-from attnlab.tasks.forecasting.data import baselines, windows
+from attnlab.tasks.forecasting.data import windows
+from attnlab.tasks.forecasting.data.baselines import linear
 from attnlab.tasks.forecasting.data.ridge import Known
 from attnlab.tasks.forecasting.data.scaling import Scaler
 from attnlab.tasks.forecasting.data.time_series import TimeSeries, digest
@@ -39,15 +40,15 @@ class _Fibonacci(ForecastingTask):
             for part, (history, target) in self._pairs.items()
         }
 
-    def _baselines(self, part: str) -> tuple[dict[str, np.ndarray], list[str]]:
+    def baselines(self, part: str) -> tuple[dict[str, np.ndarray], list[str]]:  # noqa: D102
         past, target = self._pairs[part]
         rules = {
             "persistence": past[:, -1:],
             "train_mean": np.full_like(target, self._pairs["train"][1].mean()),
             "golden_ratio": past[:, -1:] * _GOLDEN_RATIO,
         }
-        linear, _ = baselines.linear(self._samples, part, self.history)
-        return rules | linear, []
+        fitted, _ = linear(self._samples, part, self.history)
+        return rules | fitted, []
 
     def _samples(self, part: str | None, length: int) -> Known | None:
         pair = self._pairs.get(part or "train")
@@ -110,11 +111,11 @@ class Fib(_Fibonacci):
             scaler=scaler.describe(),
         )
 
-    def _baselines(self, part: str) -> tuple[dict[str, np.ndarray], list[str]]:
-        forecasts, notes = super()._baselines(part)
+    def baselines(self, part: str) -> tuple[dict[str, np.ndarray], list[str]]:  # noqa: D102
+        forecasts, notes = super().baselines(part)
         return {"always_zero": np.zeros_like(self._pairs[part][1]), **forecasts}, notes
 
-    def _notes(self, part: str) -> list[str]:
+    def notes(self, part: str) -> list[str]:  # noqa: D102
         squares = np.sort(self._pairs[part][1][:, 0] ** 2)
         share = squares[-3:].sum() / squares.sum() if squares[-1] else 1.0
         return [
@@ -172,12 +173,12 @@ class FibRandom(_Fibonacci):
             scaler="window (divided by its largest absolute value)",
         )
 
-    def _baselines(self, part: str) -> tuple[dict[str, np.ndarray], list[str]]:
+    def baselines(self, part: str) -> tuple[dict[str, np.ndarray], list[str]]:  # noqa: D102
         past, _ = self._pairs[part]
-        forecasts, notes = super()._baselines(part)
+        forecasts, notes = super().baselines(part)
         return forecasts | {"sum_of_last_two": past[:, -1:] + past[:, -2:-1]}, notes
 
-    def _notes(self, part: str) -> list[str]:
+    def notes(self, part: str) -> list[str]:  # noqa: D102
         return [
             "The rule is linear, so a linear autoregression finds it exactly from enough train "
             "windows; the skill against persistence or the golden ratio shows how much of the rule "

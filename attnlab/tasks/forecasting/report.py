@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 
 from attnlab.tasks.base import Report
 from attnlab.tasks.data.corpus import listed
-from attnlab.tasks.forecasting.data.measures import Yardstick, errors, mean_errors, put_around
+from attnlab.tasks.forecasting.data.measures import errors, mean_errors, put_around
 from attnlab.tasks.forecasting.data.scaling import resolution
-from attnlab.tasks.forecasting.data.windows import Windows
 
 # Rows of predictions.csv, about 200 bytes each. Overlapping windows add little information.
 _MOST_ROWS = 200_000
@@ -18,36 +17,18 @@ _BASELINE_ERRORS = ("rmse", "mase", "smape")  # errors of baselines that metrics
 _MODEL = ""  # its name among the baselines
 
 
-def build_report(
-    windows: Windows,
-    forecast: np.ndarray,
-    baselines: Mapping[str, np.ndarray],
-    *,
-    oracles: tuple[str, ...],
-    units: str,
-    yardsticks: Mapping[str, Yardstick],
-    notes: list[str],
-    ends: np.ndarray | None = None,
-    scale: np.ndarray | float = 1.0,
-) -> Report:
-    """Compare a forecast with the baselines; all forecasts are (N, horizon) in `units`.
+def build_report(task: Any, forecast: np.ndarray, part: str, ends: np.ndarray | None) -> Report:
+    """Compare a model's forecast of a task's part, (N, horizon) in model units, with the baselines.
 
     The reported metric is RMSE, or MASE for several series, because their levels differ. There is
     no skill against a baseline whose errors are only rounding: it knows the rule, and no network
-    can be better.
-
-    Args:
-        windows: the windows that were forecast.
-        forecast: of the model.
-        baselines: name -> forecast.
-        oracles: baselines that the skill ignores.
-        units: units of the forecasts.
-        yardsticks: id of a series -> the statistics that normalize its errors.
-        notes: caveats.
-        ends: (2, K) in model units; see `interval_ends`.
-        scale: (N, 1) size of a model unit in `units`.
+    can be better. `ends` (2, K) is the prediction interval in model units; see `interval_ends`.
     """
-    target, rows, notes = windows.exact, windows.by_series(), [*notes]
+    windows, yardsticks, oracles = task.splits.parts[part], task.yardsticks(), task.oracles
+    forecast = task.report_units(np.asarray(forecast, dtype=np.float64), windows)
+    baselines, missing = task.baselines(part)
+    notes = [*task.notes(part), *missing]
+    target, rows = windows.exact, windows.by_series()
     counts = {series: len(target[at]) for series, at in rows.items()}
     scores = {
         name: {
@@ -73,7 +54,9 @@ def build_report(
         skills[name] = 1 - metrics[metric] / score[metric] if has_skill else None
 
     steps = np.broadcast_to(np.arange(target.shape[1]), target.shape)
-    band, details = ({}, {}) if ends is None else put_around(forecast, ends, target, scale)
+    band, details = {}, {}
+    if ends is not None:
+        band, details = put_around(forecast, ends, target, task.report_scaler(windows).scale)
     columns = {
         "index": windows.index[:, None] + steps,
         "time": windows.times,
@@ -118,7 +101,7 @@ def build_report(
         skill=skills[best],
         notes=notes,
         predictions={name: column[::every].reshape(-1) for name, column in columns.items()},
-        units=units,
+        units=task.units,
         metric=metric,
         oracles=oracles,
         skills=skills,

@@ -12,7 +12,8 @@ from attnlab.errors import RequestError
 from attnlab.tasks.base import TaskData
 from attnlab.tasks.data.corpus import listed
 from attnlab.tasks.declaration import Progress
-from attnlab.tasks.forecasting.data import baselines, windows
+from attnlab.tasks.forecasting.data import windows
+from attnlab.tasks.forecasting.data.baselines import linear, repeated
 from attnlab.tasks.forecasting.data.csv_series import Form, Panel, read_panel
 from attnlab.tasks.forecasting.data.measures import AHEAD, Yardstick
 from attnlab.tasks.forecasting.data.ridge import Known
@@ -150,14 +151,14 @@ class SplitSeries(ForecastingTask):
         ahead = self.horizon if self.inputs else max(self.horizon, AHEAD)
         return np.concatenate([series.validation_targets(ahead) for series in self.members])
 
-    def _yardsticks(self) -> dict[str, Yardstick]:
+    def yardsticks(self) -> dict[str, Yardstick]:  # noqa: D102
         return {series.id: series.yardstick(self.period) for series in self.members}
 
-    def _baselines(self, part: str) -> tuple[dict[str, np.ndarray], list[str]]:
-        forecasts, notes = baselines.repeated(self.members, part, self.horizon, self.period)
-        linear, more = baselines.linear(self._samples, part, self.history)
+    def baselines(self, part: str) -> tuple[dict[str, np.ndarray], list[str]]:  # noqa: D102
+        forecasts, notes = repeated(self.members, part, self.horizon, self.period)
+        fitted, more = linear(self._samples, part, self.history)
         tested = self.splits.parts[part]
-        forecasts |= {name: self.report_units(values, tested) for name, values in linear.items()}
+        forecasts |= {name: self.report_units(values, tested) for name, values in fitted.items()}
         return forecasts, notes + more
 
     def _samples(self, part: str | None, length: int) -> Known | None:
@@ -176,7 +177,7 @@ class SplitSeries(ForecastingTask):
             targets.append(windows.targets(series.scaled, first, self.horizon))
         return windows.concatenate(histories), windows.concatenate(targets)
 
-    def _notes(self, part: str) -> list[str]:
+    def notes(self, part: str) -> list[str]:  # noqa: D102
         short = self._too_short
         if not short:
             return self.panel.notes

@@ -77,7 +77,7 @@ class Sunspots(SplitSeries):
             return super()._fit_scaler(series, values)
         return Scaler.fit(values, "minmax")
 
-    def _notes(self, part: str) -> list[str]:
+    def notes(self, part: str) -> list[str]:  # noqa: D102
         if self.protocol != "book":
             return []
         times = self.splits.parts[part].times[:, 0]

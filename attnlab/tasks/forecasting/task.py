@@ -40,7 +40,7 @@ class ForecastingTask(Task):
     """Base class of tasks that map a window of numbers to the next one or more.
 
     A subclass is a dataclass with exactly the settings of its YAML. It defines `load`, which calls
-    `_set_splits` and sets `origins`, and `_baselines`, `_yardsticks` and `_notes`.
+    `_set_splits` and sets `origins`, and `baselines`, `yardsticks` and `notes` for the report.
 
     Attributes:
         units: of the reported metrics.
@@ -110,19 +110,7 @@ class ForecastingTask(Task):
 
         `ends` (2, K) is the prediction interval in model units; see `interval_ends`.
         """
-        windows = self.splits.parts[part]
-        baselines, missing = self._baselines(part)
-        return build_report(
-            windows,
-            self.report_units(np.asarray(forecast, dtype=np.float64), windows),
-            baselines,
-            oracles=self.oracles,
-            units=self.units,
-            yardsticks=self._yardsticks(),
-            notes=self._notes(part) + missing,
-            ends=ends,
-            scale=self.report_scaler(windows).scale,
-        )
+        return build_report(self, forecast, part, ends)
 
     def evaluate(self, model: keras.Model, part: str = "test") -> Report:
         """Score a model's forecast of one part; see `report`.
@@ -156,11 +144,11 @@ class ForecastingTask(Task):
         """Convert values (N, K) of some windows from model units to `units`."""
         return self.report_scaler(windows).invert(values)
 
-    def _baselines(self, part: str) -> tuple[dict[str, np.ndarray], list[str]]:
+    def baselines(self, part: str) -> tuple[dict[str, np.ndarray], list[str]]:
         """Return each baseline's forecasts, (N, horizon) in `units`, and notes on missing ones."""
         raise NotImplementedError
 
-    def _yardsticks(self) -> dict[str, Yardstick]:
+    def yardsticks(self) -> dict[str, Yardstick]:
         """Return the statistics that normalize the errors of each series, by id.
 
         By default they come from the first targets and the last inputs of the train windows.
@@ -170,7 +158,7 @@ class ForecastingTask(Task):
         last = self.report_units(train.history[:, -1, :1], train)[:, 0]
         return {"": Yardstick.of(targets, targets - last)}
 
-    def _notes(self, part: str) -> list[str]:
+    def notes(self, part: str) -> list[str]:
         """Return caveats for the report of a part."""
         return []
 
@@ -270,19 +258,17 @@ class ForecastingTask(Task):
 
     def _newest(self, values: Any) -> np.ndarray:
         """Return the newest `history` values as a window (S, 1 + K)."""
-        rows = np.asarray(values, dtype=np.float64)
-        columns = 1 + len(self.inputs)
-        if rows.ndim > 2 or rows.size % columns or (columns > 1 and rows.shape[-1] != columns):
-            names = ", ".join(map(str, self.inputs))
-            raise RequestError(f"history: expected rows of the series and its inputs {names}")
-        rows = rows.reshape(-1, columns)
-        if len(rows) < self.history:
+        rows, columns = np.asarray(values, dtype=np.float64), 1 + len(self.inputs)
+        if rows.ndim < 2 and columns == 1:
+            rows = rows.reshape(-1, 1)
+        window = rows[-self.history :]
+        if window.shape != (self.history, columns) or not np.isfinite(window).all():
+            names = "".join(f", {name}" for name in self.inputs)
             raise RequestError(
-                f"history: expected the newest {self.history} values, got {len(rows)}"
+                f"history: expected the newest {self.history} values, finite numbers, of each of: "
+                f"the series{names}; got an array of shape {rows.shape}"
             )
-        if not np.all(np.isfinite(rows[-self.history :])):
-            raise RequestError("history: expected finite values, got NaN or infinity among them")
-        return rows[-self.history :]
+        return window
 
     @property
     def served(self) -> tuple[Any, Any]:  # noqa: D102

@@ -23,8 +23,6 @@ def targets(values: np.ndarray, index: np.ndarray, horizon: int) -> np.ndarray:
 
     Consecutive positions give a view: copies of long windows would take gigabytes.
 
-    Raises:
-        ValueError: a position has fewer values after it.
     """
     if not len(index):
         return np.empty((0, horizon), dtype=values.dtype)
@@ -55,10 +53,7 @@ class Windows:
         """Return id -> rows of the series' windows; the id of a single series is ""."""
         if self.ids is None:
             return {"": slice(None)}
-        rows_of: dict[str, list[int]] = {}
-        for row, name in enumerate(self.ids):
-            rows_of.setdefault(name, []).append(row)
-        return {name: np.array(rows) for name, rows in rows_of.items()}
+        return {name: np.flatnonzero(self.ids == name) for name in dict.fromkeys(self.ids)}
 
     def take(self, rows: np.ndarray) -> Windows:
         """Return the windows at some rows."""
