@@ -10,14 +10,13 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from attnlab.config.options import in_prose
-from attnlab.errors import RequestError
 from attnlab.records.run_directory import RunDirectory
 from attnlab.tasks.attention import Arrays, Recorded, read_attention
 from attnlab.tasks.base import ReportedRun, Views
 from attnlab.tasks.forecasting.data.time_series import TimeSeries
 from attnlab.tasks.forecasting.kind import KIND
 from attnlab.tasks.shown.attention_by_epoch import attention_sliders
-from attnlab.tasks.shown.item_tables import Columns, of_same_items, read_items
+from attnlab.tasks.shown.item_tables import Columns, of_same_items
 from attnlab.tasks.shown.run_figures import learning_figure, result_line, run_title
 from attnlab.views.records import (
     BLUE,
@@ -40,7 +39,7 @@ from attnlab.views.records import (
 
 _LOSS = "loss (scaled units)"
 _PANELS = {_LOSS: {"train_loss": ("train", ORANGE), "val_loss": ("validation", BLUE)}}
-_NUMBERS = ("index", "step", "target", "prediction")  # columns of predictions.csv
+_COLUMNS = ("index", "time", "step", "target", "prediction")  # of predictions.csv
 _MOST = 600  # targets of a chart
 _MOST_SERIES, _MOST_PANELS = 8, 4  # of a page and of a figure
 _MOST_SHOWN = 2  # runs that are visible at first, because curves hide each other
@@ -167,16 +166,7 @@ def _by_step(
 
 def forecast_records(runs: Sequence[ReportedRun]) -> list[Record]:
     """Chart the runs that forecast the same targets as the first; several series have tabs."""
-
-    def read(run: ReportedRun) -> Columns:
-        columns = read_items(run, KIND, [*_NUMBERS, "time"])
-        if any(columns[name].dtype.kind not in "if" for name in _NUMBERS):
-            raise RequestError(f"{run.run.path / 'predictions.csv'}: damaged: expected numbers.")
-        return columns
-
-    tables, texts = of_same_items(
-        runs, read, lambda columns: [name for name in ("id", "index", "target") if name in columns]
-    )
+    tables, texts = of_same_items(runs, KIND, _COLUMNS, ["id", "index", "target"])
     shown = [run for run in runs if run.label in tables]
     if not shown:
         return texts
