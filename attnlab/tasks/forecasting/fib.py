@@ -40,15 +40,14 @@ class _Fibonacci(ForecastingTask):
             for part, (history, target) in self._pairs.items()
         }
 
-    def baselines(self, part: str) -> tuple[dict[str, np.ndarray], list[str]]:  # noqa: D102
+    def baselines(self, part: str) -> dict[str, np.ndarray]:  # noqa: D102
         past, target = self._pairs[part]
         rules = {
             "persistence": past[:, -1:],
             "train_mean": np.full_like(target, self._pairs["train"][1].mean()),
             "golden_ratio": past[:, -1:] * _GOLDEN_RATIO,
         }
-        fitted, _ = linear(self._samples, part, self.history)
-        return rules | fitted, []
+        return rules | linear(self._samples, part, self.history)
 
     def _samples(self, part: str | None, length: int) -> Known | None:
         pair = self._pairs.get(part or "train")
@@ -111,9 +110,8 @@ class Fib(_Fibonacci):
             scaler=scaler.describe(),
         )
 
-    def baselines(self, part: str) -> tuple[dict[str, np.ndarray], list[str]]:  # noqa: D102
-        forecasts, notes = super().baselines(part)
-        return {"always_zero": np.zeros_like(self._pairs[part][1]), **forecasts}, notes
+    def baselines(self, part: str) -> dict[str, np.ndarray]:  # noqa: D102
+        return {"always_zero": np.zeros_like(self._pairs[part][1]), **super().baselines(part)}
 
     def notes(self, part: str) -> list[str]:  # noqa: D102
         squares = np.sort(self._pairs[part][1][:, 0] ** 2)
@@ -134,7 +132,8 @@ class FibRandom(_Fibonacci):
 
     Each window ends inside a sequence, so its last two numbers add up to the target; the numbers
     before the sequence are noise. Each window is divided by its largest absolute value. Unlike in
-    `fib`, the last number alone does not determine the target.
+    `fib`, the last number alone does not determine the target. A linear autoregression finds the
+    rule from enough train windows.
 
     The run's seed determines the train windows. Validation and test windows are always the same, so
     runs with different seeds have the same targets: they differ only by training, and paired tests
@@ -173,17 +172,9 @@ class FibRandom(_Fibonacci):
             scaler="window (divided by its largest absolute value)",
         )
 
-    def baselines(self, part: str) -> tuple[dict[str, np.ndarray], list[str]]:  # noqa: D102
+    def baselines(self, part: str) -> dict[str, np.ndarray]:  # noqa: D102
         past, _ = self._pairs[part]
-        forecasts, notes = super().baselines(part)
-        return forecasts | {"sum_of_last_two": past[:, -1:] + past[:, -2:-1]}, notes
-
-    def notes(self, part: str) -> list[str]:  # noqa: D102
-        return [
-            "The rule is linear, so a linear autoregression finds it exactly from enough train "
-            "windows; the skill against persistence or the golden ratio shows how much of the rule "
-            "a network found."
-        ]
+        return super().baselines(part) | {"sum_of_last_two": past[:, -1:] + past[:, -2:-1]}
 
 
 def fibonacci(count: int) -> np.ndarray:

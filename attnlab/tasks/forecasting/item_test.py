@@ -152,5 +152,5 @@ def _read_losses(metric: str, run: RunDirectory) -> tuple[dict[str, np.ndarray],
         raise RequestError(f"{run.path / 'predictions.csv'}: damaged: {error}") from error
     if metric == "smape":
         return windows, percentages(target, forecast).mean(axis=1)
-    error = np.abs(forecast - target)
-    return windows, (error if metric in ("mae", "mae_z", "mase") else error**2).mean(axis=1)
+    losses = np.abs(forecast - target)
+    return windows, (losses if metric in ("mae", "mae_z", "mase") else losses**2).mean(axis=1)

@@ -9,7 +9,7 @@ import numpy as np
 
 from attnlab.config.sections import RunConfig
 from attnlab.tasks.attention import MOST_ITEMS
-from attnlab.tasks.forecasting.data.measures import FEWEST, interval_ends
+from attnlab.tasks.forecasting.data.measures import interval_ends
 from attnlab.tasks.in_memory import InMemoryLearner
 
 if TYPE_CHECKING:
@@ -44,13 +44,7 @@ class ForecastLearner(InMemoryLearner):
             return self._task.report(forecast, "test")
         ends = interval_ends(self._validation_errors())
         has_interval = bool(np.isfinite(ends[:, : forecast.shape[1]]).all())
-        report = self._task.report(forecast, "test", ends if has_interval else None)
-        if not has_interval:
-            report.notes.append(
-                f"No 95 % interval of the forecasts: it needs {FEWEST} validation windows, and has "
-                f"{len(self.rows['validation'])}. A larger task.validation gives more."
-            )
-        return report
+        return self._task.report(forecast, "test", ends if has_interval else None)
 
     def _validation_errors(self) -> np.ndarray:
         """Return target - forecast in model units, (n, K); later steps use forecasts as history."""

@@ -7,13 +7,11 @@ from typing import Any
 import numpy as np
 
 from attnlab.tasks.base import Report
-from attnlab.tasks.data.corpus import listed
 from attnlab.tasks.forecasting.data.measures import errors, mean_errors, put_around
 from attnlab.tasks.forecasting.data.scaling import resolution
 
 # Rows of predictions.csv, about 200 bytes each. Overlapping windows add little information.
 _MOST_ROWS = 200_000
-_BASELINE_ERRORS = ("rmse", "mase", "smape")  # errors of baselines that metrics.json has per series
 _MODEL = ""  # its name among the baselines
 
 
@@ -26,8 +24,7 @@ def build_report(task: Any, forecast: np.ndarray, part: str, ends: np.ndarray | 
     """
     windows, yardsticks, oracles = task.splits.parts[part], task.yardsticks(), task.oracles
     forecast = task.report_units(np.asarray(forecast, dtype=np.float64), windows)
-    baselines, missing = task.baselines(part)
-    notes = [*task.notes(part), *missing]
+    baselines, notes = task.baselines(part), [*task.notes(part)]
     target, rows = windows.exact, windows.by_series()
     counts = {series: len(target[at]) for series, at in rows.items()}
     scores = {
@@ -54,7 +51,8 @@ def build_report(task: Any, forecast: np.ndarray, part: str, ends: np.ndarray | 
         skills[name] = 1 - metrics[metric] / score[metric] if has_skill else None
 
     steps = np.broadcast_to(np.arange(target.shape[1]), target.shape)
-    band, details = {}, {}
+    band: dict[str, np.ndarray] = {}
+    details: dict[str, Any] = {}
     if ends is not None:
         band, details = put_around(forecast, ends, target, task.report_scaler(windows).scale)
     columns = {
@@ -74,10 +72,6 @@ def build_report(task: Any, forecast: np.ndarray, part: str, ends: np.ndarray | 
                 **scores[_MODEL][series],
                 "naive_error": yardsticks[series].naive_error,
                 "deviation": yardsticks[series].deviation,
-                "baselines": {
-                    name: {key: scores[name][series][key] for key in _BASELINE_ERRORS}
-                    for name in means
-                },
             }
             for series, count in counts.items()
         }
@@ -86,14 +80,14 @@ def build_report(task: Any, forecast: np.ndarray, part: str, ends: np.ndarray | 
         notes.append(
             f"predictions.csv has one window in {every}; scores are of all {len(target):,} windows."
         )
-    for keys, reason in (
-        (("mse_z", "mae_z"), "all values of the train part are equal"),
-        (("mase",), "the naive forecast has no error before the test part, or too few values"),
-    ):
-        names = [name for name in rows if scores[_MODEL][name][keys[0]] is None]
-        if names:
-            where = f" for {len(names)} series ({listed(names)})" if len(rows) > 1 else ""
-            notes.append(f"Undefined{where}: {' and '.join(keys)}, since {reason}.")
+    undefined = [
+        name for name in metrics if any(row[name] is None for row in scores[_MODEL].values())
+    ]
+    if undefined:
+        notes.append(
+            f"Undefined for series that don't vary, or vary exactly by season: "
+            f"{', '.join(undefined)}."
+        )
     return Report(
         metrics=metrics,
         baselines=means,

@@ -45,7 +45,7 @@ class SplitSeries(ForecastingTask):
     test: float = 0.2
     validation: float = 0.15
     scaler: str = "standard"
-    period: int | str | None = None
+    period: Any = None
 
     def _read(self, progress: Progress | None) -> tuple[Panel, str]:
         """Return the series, and where they come from."""
@@ -154,12 +154,10 @@ class SplitSeries(ForecastingTask):
     def yardsticks(self) -> dict[str, Yardstick]:  # noqa: D102
         return {series.id: series.yardstick(self.period) for series in self.members}
 
-    def baselines(self, part: str) -> tuple[dict[str, np.ndarray], list[str]]:  # noqa: D102
-        forecasts, notes = repeated(self.members, part, self.horizon, self.period)
-        fitted, more = linear(self._samples, part, self.history)
-        tested = self.splits.parts[part]
-        forecasts |= {name: self.report_units(values, tested) for name, values in fitted.items()}
-        return forecasts, notes + more
+    def baselines(self, part: str) -> dict[str, np.ndarray]:  # noqa: D102
+        tested, fitted = self.splits.parts[part], linear(self._samples, part, self.history)
+        scaled = {name: self.report_units(values, tested) for name, values in fitted.items()}
+        return repeated(self.members, part, self.horizon, self.period) | scaled
 
     def _samples(self, part: str | None, length: int) -> Known | None:
         """Return windows of all series and their targets; see `baselines.Samples`."""
@@ -203,7 +201,7 @@ class Series(Form, SplitSeries):
     test: float = 0.2
     validation: float = 0.15
     scaler: str = "standard"
-    period: int | str | None = "auto"
+    period: Any = "auto"
 
     def __post_init__(self) -> None:
         self.form, self.inputs = self, [*(self.inputs or ())]

@@ -127,8 +127,8 @@ def charts(forecasts: Sequence[Forecasts], metrics: Mapping[str, Any]) -> list[C
         if len(rows) == 1 and "low" in newest:
             curves[1] = curves[1]._replace(low=newest["low"], high=newest["high"])
         times, places = [*map(str, newest["time"])], newest["index"].tolist()
-        over_time = {"names": times, "wide": True, "legend": "above", "band": _BAND}
-        records = [Curves(title, "time", units, places, curves, **over_time)]
+        chart = Curves(title, "time", units, places, curves, times, wide=True, legend="above")
+        records = [replace(chart, band=_BAND)]
     else:
         some = np.unique(np.linspace(0, len(index) - 1, _MOST).astype(int))
         records = []
@@ -194,7 +194,7 @@ def attention_figure(example: Arrays, metrics: Mapping[str, Any]) -> Figure:
     return figure(title, result_line(metrics, KIND), rows, size)
 
 
-def attention_records(runs: Sequence[ReportedRun]) -> list[Record]:
+def attention_records(runs: Sequence[ReportedRun]) -> Sequence[Record]:
     """Return a slider over the epochs for each run that attends."""
 
     def frames(recorded: Recorded, room: int) -> tuple[str, list[list[Frame]]]:
@@ -243,16 +243,15 @@ def next_values_figure(
     A series is given by its end and the columns `forecast` and, if known, `low` and `high`,
     (steps,). A figure has room for `MOST_NEXT` series.
     """
-    rows = []
+    rows: list[list[Record]] = []
     for end, columns in series:
         past, future = end.values, columns["forecast"]
         before = [np.nan] * (len(past) - 1)
-        edges = {name: [*before, np.nan, *columns[name]] for name in columns if name != "forecast"}
-        joined = [*before, past[-1], *future]
-        curves = [
-            Curve("known", [*past, *[np.nan] * len(future)], INK),
-            Curve("forecast", joined, ORANGE, form="joined", **edges),
-        ]
+        joined = Curve("forecast", [*before, past[-1], *future], ORANGE, form="joined")
+        if "low" in columns:
+            low, high = ([*before, np.nan, *columns[name]] for name in ("low", "high"))
+            joined = joined._replace(low=low, high=high)
+        curves = [Curve("known", [*past, *[np.nan] * len(future)], INK), joined]
         times = end.labels(len(future), before=len(past))
         chart = Curves(
             end.id,

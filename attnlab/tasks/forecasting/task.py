@@ -85,11 +85,7 @@ class ForecastingTask(Task):
         return self.splits
 
     def build(self, attention: Callable[..., Attention], model: Option) -> keras.Model:
-        """Build the forecaster with random weights: (B, S, 1 + K) -> (B, horizon), in model units.
-
-        Raises:
-            RequestError: there is no such model for this task, or its parts don't fit.
-        """
+        """Build the forecaster, (B, S, 1 + K) -> (B, horizon) in model units, with random weights."""
         shape = (None, self.history, 1 + len(self.inputs))
         classes, settings = self.kind.models.classes, model.settings
         return build_model(classes, model.name, settings, attention, shape, horizon=self.horizon)
@@ -113,11 +109,7 @@ class ForecastingTask(Task):
         return build_report(self, forecast, part, ends)
 
     def evaluate(self, model: keras.Model, part: str = "test") -> Report:
-        """Score a model's forecast of one part; see `report`.
-
-        Raises:
-            RequestError: the run has no such part.
-        """
+        """Score a model's forecast of one part; see `report`."""
         require_part(self.splits.parts, part)
         windows = self.splits.parts[part]
         return self.report(model.predict(windows.history, batch_size=256, verbose=0), part)
@@ -144,8 +136,8 @@ class ForecastingTask(Task):
         """Convert values (N, K) of some windows from model units to `units`."""
         return self.report_scaler(windows).invert(values)
 
-    def baselines(self, part: str) -> tuple[dict[str, np.ndarray], list[str]]:
-        """Return each baseline's forecasts, (N, horizon) in `units`, and notes on missing ones."""
+    def baselines(self, part: str) -> dict[str, np.ndarray]:
+        """Return each baseline's forecasts of a part, (N, horizon) in `units`."""
         raise NotImplementedError
 
     def yardsticks(self) -> dict[str, Yardstick]:
@@ -165,11 +157,7 @@ class ForecastingTask(Task):
     # Forecasts beyond the end of each series, which don't need the data
 
     def origin(self, name: str | None = None) -> TimeSeries:
-        """Return the end of the series with this id, or of the only series.
-
-        Raises:
-            RequestError: there is no such series, or there are several and no id is given.
-        """
+        """Return the end of the series with this id, or of the only series."""
         ids = [origin.id for origin in self.origins]
         if name in ids or (name is None and len(ids) == 1):
             return self.origins[ids.index(name) if name in ids else 0]
@@ -193,14 +181,9 @@ class ForecastingTask(Task):
     def forecast(self, predict: Predict, origins: Sequence[TimeSeries], steps: int) -> np.ndarray:
         """Forecast several series, (N, steps) float64; after the horizon, forecasts become history.
 
-        Args:
-            predict: the model, or any other `Predict`.
-            origins: the ends of the series, with at least `history` values each.
-            steps: how many values to forecast, 1 or more.
-
         Raises:
-            RequestError: too few history values, one that is not finite, `steps` below 1, or
-                `steps` above the horizon with inputs, whose future values are unknown.
+            RequestError: too few history values, or `steps` above the horizon with inputs, whose
+                future values are unknown.
             RunFailed: a forecast that is not finite.
         """
         if not isinstance(steps, Integral) or int(steps) < 1:
@@ -208,8 +191,7 @@ class ForecastingTask(Task):
         if self.inputs and steps > self.horizon:
             raise RequestError(
                 f"steps: expected at most task.horizon={self.horizon}, since the future of the "
-                f"inputs ({', '.join(map(str, self.inputs))}) isn't known, got {steps}; "
-                f"task.horizon={steps} trains for it"
+                f"inputs isn't known, got {steps}"
             )
         windows = np.stack([self._newest(origin.columns) for origin in origins])
         forecast = np.empty((len(windows), 0))
@@ -237,9 +219,8 @@ class ForecastingTask(Task):
         """Forecast each history, oldest first, in natural units: (N, steps).
 
         Histories are (N, S), or with inputs (N, S, 1 + K) with the series first; they belong to the
-        series `id`. A single history gives (steps,). `inputs=None` forecasts from the end of the
-        series: (steps,), or a row per series if there are several and no `id` is given. `steps`
-        defaults to the horizon.
+        series `id`. A single history gives (steps,), and so does `inputs=None` if there is only one
+        series: forecasts then start at the end of each series.
         """
         if inputs is None:
             ends = self.origins if id is None else [self.origin(id)]
@@ -301,11 +282,7 @@ class ForecastingTask(Task):
         write_json(folder / _FILE, content)
 
     def load_from(self, folder: Path) -> None:
-        """Read what `save` wrote, so that forecasts work without the data.
-
-        Raises:
-            RequestError: the file is missing, damaged, or of other settings.
-        """
+        """Read what `save` wrote, so that forecasts work without the data."""
 
         def read(content: Mapping[str, Any]) -> tuple[tuple, tuple[list[TimeSeries], str]]:
             origins = [TimeSeries.from_json(series) for series in content["series"]]

@@ -39,7 +39,7 @@ def report_of(target, forecast, baselines, ids=None, oracles=(), ends=None):
         oracles=oracles,
         report_units=lambda values, windows: values,
         report_scaler=lambda windows: Scaler("none", 0.0, 0.0, 1.0),
-        baselines=lambda part: (baselines, []),
+        baselines=lambda part: baselines,
         yardsticks=lambda: dict.fromkeys(windows.by_series(), Yardstick(1.0, 1.0)),
         notes=lambda part: [],
     )

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -32,7 +31,7 @@ class Form:
     """The declared form of a file; see the settings of conf/task/series.yaml."""
 
     column: str | int | None = None
-    inputs: Sequence[str | int] | None = None
+    inputs: Any = None  # names or positions
     time_column: str | int | None = FIRST
     time_format: str | None = None
     id_column: str | int | None = None
