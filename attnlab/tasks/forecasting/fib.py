@@ -117,12 +117,11 @@ class Fib(_Fibonacci):
         squares = np.sort(self._pairs[part][1][:, 0] ** 2)
         share = squares[-3:].sum() / squares.sum() if squares[-1] else 1.0
         return [
-            f"{self._zeros} of the {self.count} numbers are 0 in float32 once scaled to [0, 1].",
+            f"{self._zeros} of the {self.count} numbers are 0 in float32 once scaled to [0, 1]. "
             f"Three of the {len(squares)} {part} targets have {100 * share:.1f} % of the sum of "
             "squares, so the score says little about the others.",
-            "The windows are shuffled as in the book, so neighbours of test targets are in the "
-            "train part, and the scaler knows the largest number. Of a window, only the end "
-            "matters; see fib_random.",
+            "The book's protocol leaks: neighbours of test targets are in the train part, and the "
+            "scaler knows the largest number. Only the end of a window matters; see fib_random.",
         ]
 
 
@@ -178,10 +177,7 @@ class FibRandom(_Fibonacci):
 
 
 def fibonacci(count: int) -> np.ndarray:
-    """Return the first `count` numbers of 1, 2, 3, 5, 8, ...: x_n = x_(n-1) + x_(n-2).
-
-    The starting values 0 and 1 are left out. float64 can represent 1,475 of the numbers.
-    """
+    """Return the first `count` numbers of 1, 2, 3, 5, 8, ...; float64 can represent 1,475."""
     numbers = np.empty(count)
     before, last = 0.0, 1.0
     for position in range(count):
@@ -191,10 +187,9 @@ def fibonacci(count: int) -> np.ndarray:
 
 
 def shuffled_split(count: int, history: int, test: float) -> tuple[np.ndarray, np.ndarray]:
-    """Split windows as the book does (listing 9.3): shuffle all windows, one step apart.
+    """Return the positions of the book's train and test targets (listing 9.3), shuffled.
 
-    Returns the positions of the train and test targets in a series of `count` values; `test` is
-    the fraction of test targets. The shuffle always uses `numpy.random.RandomState(13)`.
+    `test` is the fraction of test targets. The shuffle always uses `numpy.random.RandomState(13)`.
     """
     rows = count - history
     order = np.random.RandomState(_PERMUTATION_SEED).permutation(rows) + history

@@ -105,9 +105,8 @@ class ForecastPredictor(Predictor):
         columns = [result[name] for name in _COLUMNS if name in result]
         numbers = [number for column in columns for number in column if number is not None]
         size, spread = max(map(abs, numbers)), max(numbers) - min(numbers)
-        digits = 6
-        if 0 < spread < math.inf:
-            digits = 4 + math.floor(math.log10(size)) - math.floor(math.log10(spread))
+        varies = 0 < spread < math.inf
+        digits = 4 + math.floor(math.log10(size)) - math.floor(math.log10(spread)) if varies else 6
         digits = min(max(6, digits), 15)
         ids = [result["id"]] if result["id"] else []
         for time, *row in zip(result["times"], *columns, strict=True):
@@ -134,8 +133,5 @@ class ForecastPredictor(Predictor):
             {name: np.array(result[name], float) for name in _COLUMNS if name in result}
             for result in results[:MOST_NEXT]
         ]
-        return next_values_figure(
-            [*zip(self._ends, columns, strict=False)],
-            title=f"{name}: next {len(results[0]['times'])} values",
-            units=self.task.units,
-        )
+        title = f"{name}: next {len(results[0]['times'])} values"
+        return next_values_figure([*zip(self._ends, columns, strict=False)], title, self.task.units)

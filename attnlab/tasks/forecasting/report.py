@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from attnlab.tasks.base import Report
-from attnlab.tasks.forecasting.data.measures import errors, mean_errors, put_around
+from attnlab.tasks.forecasting.data.measures import LEVEL, errors, mean_errors
 from attnlab.tasks.forecasting.data.scaling import resolution
 
 # Rows of predictions.csv, about 200 bytes each. Overlapping windows add little information.
@@ -54,7 +54,12 @@ def build_report(task: Any, forecast: np.ndarray, part: str, ends: np.ndarray | 
     band: dict[str, np.ndarray] = {}
     details: dict[str, Any] = {}
     if ends is not None:
-        band, details = put_around(forecast, ends, target, task.report_scaler(windows).scale)
+        scale = task.report_scaler(windows).scale
+        low, high = (forecast + end[: target.shape[1]] * scale for end in ends)
+        band, inside = {"low": low, "high": high}, (low <= target) & (target <= high)
+        coverage = {"coverage": inside.mean(), "coverage_by_step": inside.mean(axis=0).tolist()}
+        by_step = {"low": ends[0].tolist(), "high": ends[1].tolist()}
+        details["interval"] = {"level": LEVEL, **coverage, **by_step}
     columns = {
         "index": windows.index[:, None] + steps,
         "time": windows.times,

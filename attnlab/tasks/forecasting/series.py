@@ -10,7 +10,6 @@ import numpy as np
 
 from attnlab.errors import RequestError
 from attnlab.tasks.base import TaskData
-from attnlab.tasks.data.corpus import listed
 from attnlab.tasks.declaration import Progress
 from attnlab.tasks.forecasting.data import windows
 from attnlab.tasks.forecasting.data.baselines import linear, repeated
@@ -39,7 +38,7 @@ class SplitSeries(ForecastingTask):
         validation: likewise; 0 leaves that part out.
         period: values per season, for the seasonal baseline and MASE; None: no season. "auto" is
             the season of the time step (see `steps.season`) if the train values have two of them.
-        members: the series that are long enough, with their parts and scalers.
+        members: the series with their parts and scalers.
     """
 
     test: float = 0.2
@@ -54,16 +53,7 @@ class SplitSeries(ForecastingTask):
     def load(self, seed: int = 0, progress: Progress | None = None) -> TaskData:
         """Read the series and split each by time; the seed is ignored."""
         self.panel, source = self._read(progress)
-        self.members: list[TimeSeries] = []
-        self._too_short = []
-        for series in self.panel.series:
-            try:
-                self.members.append(self._divide(series))
-            except RequestError as error:
-                self._too_short.append(series.id)
-                reason = error
-        if not self.members:
-            raise reason
+        self.members = [*map(self._divide, self.panel.series)]
         self.period = self._find_period()
         self.origins = [series.end(self.history) for series in self.members]
         parts = {
@@ -72,8 +62,8 @@ class SplitSeries(ForecastingTask):
             )
             for part in self.members[0].first
         }
-        columns = [column for series in self.panel.series for column in series.columns.T]
-        lengths = [len(series.columns) for series in self.panel.series]
+        columns = [column for series in self.members for column in series.columns.T]
+        lengths = [len(series.columns) for series in self.members]
         scaling = self.members[0].scalers[0].describe()
         if len(self.members) > 1:
             scaling = f"{self.scaler} (each of {len(self.members)} series by its own train part)"
@@ -91,10 +81,11 @@ class SplitSeries(ForecastingTask):
         first = self._first_targets(borders, count)
         for part, index in first.items():
             if not len(index):
+                name = f" of series {series.id}" if series.id else ""
                 raise RequestError(
                     f"task.history={self.history} and task.horizon={self.horizon}: expected a "
-                    f"window of both in the {part} part of {count} values, which starts at value "
-                    f"{borders[part] + 1}; smaller ones, or other sizes of the parts "
+                    f"window of both in the {part} part of the {count} values{name}, which starts "
+                    f"at value {borders[part] + 1}; smaller ones, or other sizes of the parts "
                     "(task.test, task.validation), give one."
                 )
         series = replace(series, borders=borders, first=first)
@@ -128,10 +119,9 @@ class SplitSeries(ForecastingTask):
 
     def _find_period(self) -> int | None:
         """Return the common season of all series, if each train part has two of them."""
-        if self.period is None or isinstance(self.period, int):
+        if self.period != "auto":
             return self.period
-        steps = {series.step for series in self.members}
-        period, *others = {season(step) if step else None for step in steps}
+        period, *others = {season(series.step) for series in self.members}
         shortest = min(series.train_end for series in self.members)
         return period if period and not others and 2 * period <= shortest else None
 
@@ -140,11 +130,9 @@ class SplitSeries(ForecastingTask):
         if windows.ids is None:
             return self.origins[0].scalers[0]
         scalers = {origin.id: origin.scalers[0] for origin in self.origins}
-        columns: list[Any] = [
-            np.array([getattr(scalers[name], key) for name in windows.ids])[:, None]
-            for key in ("level", "offset", "scale")
-        ]
-        return Scaler(self.scaler, *columns)
+        rows = [scalers[name] for name in windows.ids]
+        columns = np.array([(row.level, row.offset, row.scale) for row in rows]).T
+        return Scaler(self.scaler, *columns[:, :, None])
 
     def validation_targets(self) -> np.ndarray:
         """See the base class; with inputs, K is the horizon, since their future is unknown."""
@@ -176,11 +164,7 @@ class SplitSeries(ForecastingTask):
         return windows.concatenate(histories), windows.concatenate(targets)
 
     def notes(self, part: str) -> list[str]:  # noqa: D102
-        short = self._too_short
-        if not short:
-            return self.panel.notes
-        left_out = f"{len(short)} of {len(self.panel.series)} series are left out, since they"
-        return [*self.panel.notes, f"{left_out} have no window in some part: {listed(short)}."]
+        return self.panel.notes
 
 
 @dataclass(kw_only=True, eq=False)

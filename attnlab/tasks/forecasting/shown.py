@@ -42,7 +42,6 @@ _PANELS = {_LOSS: {"train_loss": ("train", ORANGE), "val_loss": ("validation", B
 _COLUMNS = ("index", "time", "step", "target", "prediction")  # of predictions.csv
 _MOST = 600  # targets of a chart
 _MOST_SERIES, _MOST_PANELS = 8, 4  # of a page and of a figure
-_MOST_SHOWN = 2  # runs that are visible at first, because curves hide each other
 _BAND = "95 % interval"
 _NOTE = (
     "Attention weights on a few test windows. The newest value is at the right. Maps are means "
@@ -54,12 +53,7 @@ Forecasts: TypeAlias = tuple[str, "int | None", Columns]
 
 
 def figures(run: RunDirectory, metrics: Mapping[str, Any]) -> dict[str, Figure]:
-    """Return the figures of a run by file name: loss, forecast and, if recorded, attention.
-
-    Raises:
-        RequestError: a file of the run is missing or damaged.
-        KeyError: a file of the run lacks an entry.
-    """
+    """Return the figures of a run by file name: loss, forecast and, if recorded, attention."""
     predictions = run.read_predictions(KIND.scoring.text_columns)
     result = result_line(metrics, KIND)
     drawings = {
@@ -72,7 +66,7 @@ def figures(run: RunDirectory, metrics: Mapping[str, Any]) -> dict[str, Figure]:
 
 
 def forecast_figure(predictions: Columns, metrics: Mapping[str, Any]) -> Figure:
-    """Draw the charts of a page; for several series the forecasts of a few, the best first."""
+    """Draw the charts of a page; for several series the forecasts of the first few."""
     name = in_prose(metrics["attention"])
     if "id" not in predictions:
         charted = charts([(name, ORANGE, predictions)], metrics)
@@ -87,7 +81,7 @@ def forecast_figure(predictions: Columns, metrics: Mapping[str, Any]) -> Figure:
                 x_label="",
                 legend="none" if number else "inside",
             )
-            for number, series in enumerate(spread_series(metrics, _MOST_PANELS))
+            for number, series in enumerate([*metrics["series"]][:_MOST_PANELS])
         ]
     size = (9, 1.4 + 2.1 * len(panels)) if panels[0].wide else (6, 4.6)
     rows = [[panel] for panel in panels]
@@ -98,14 +92,6 @@ def rows_of(columns: Columns, name: str) -> dict[str, np.ndarray]:
     """Return the rows of predictions.csv of one series."""
     rows = columns["id"] == name
     return {key: column[rows] for key, column in columns.items()}
-
-
-def spread_series(metrics: Mapping[str, Any], most: int) -> list[str]:
-    """Return ids of a few series, evenly spread from the best forecast to the worst."""
-    scores = {name: series[metrics["metric"]] for name, series in metrics["series"].items()}
-    ranked = sorted(scores, key=lambda name: math.inf if scores[name] is None else scores[name])
-    places = np.linspace(0, len(ranked) - 1, min(most, len(ranked))).round().astype(int)
-    return [ranked[place] for place in places]
 
 
 def charts(forecasts: Sequence[Forecasts], metrics: Mapping[str, Any]) -> list[Curves]:
@@ -121,9 +107,8 @@ def charts(forecasts: Sequence[Forecasts], metrics: Mapping[str, Any]) -> list[C
     if index[0] > 0 and np.all(np.diff(index) > 0):  # random windows start at 0 or are shuffled
         newest = {name: column[-_MOST:] for name, column in rows[0][2].items()}
         curves = [Curve("target", newest["target"], INK)]
-        for number, (label, colour, columns) in enumerate(rows):
-            forecast = columns["prediction"][-_MOST:]
-            curves.append(Curve(label, forecast, colour, shown=number < _MOST_SHOWN))
+        for label, colour, columns in rows:
+            curves.append(Curve(label, columns["prediction"][-_MOST:], colour))
         if len(rows) == 1 and "low" in newest:
             curves[1] = curves[1]._replace(low=newest["low"], high=newest["high"])
         times, places = [*map(str, newest["time"])], newest["index"].tolist()
@@ -177,7 +162,7 @@ def forecast_records(runs: Sequence[ReportedRun]) -> list[Record]:
     choices = {
         name: charts([(label, colour, rows_of(rows, name)) for label, colour, rows in forecasts],
                      metrics)
-        for name in spread_series(metrics, _MOST_SERIES)
+        for name in [*metrics["series"]][:_MOST_SERIES]
     }  # fmt: skip
     return [*texts, *tabs(choices)]
 
@@ -236,7 +221,7 @@ def _axis(label: str, cells: int, first: int, last: int) -> Axis:
 
 
 def next_values_figure(
-    series: Sequence[tuple[TimeSeries, Mapping[str, np.ndarray]]], *, title: str, units: str
+    series: Sequence[tuple[TimeSeries, Mapping[str, np.ndarray]]], title: str, units: str
 ) -> Figure:
     """Draw the newest values of each series, followed by its forecast.
 

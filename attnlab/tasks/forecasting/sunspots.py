@@ -80,10 +80,8 @@ class Sunspots(SplitSeries):
     def notes(self, part: str) -> list[str]:  # noqa: D102
         if self.protocol != "book":
             return []
-        times = self.splits.parts[part].times[:, 0]
+        count = len(self.splits.parts[part])
         return [
-            "The book's protocol leaks: its scaler knows the smallest and largest value of the "
-            "test part.",
-            f"It has {len(times)} {part} targets, too few to distinguish similar models, and no "
-            "validation part.",
+            "The book's protocol leaks: its scaler knows the values of the test part. It has "
+            f"{count} {part} targets, too few to distinguish models, and no validation part."
         ]

@@ -71,21 +71,15 @@ class ForecastingTask(Task):
     def _set_splits(
         self, parts: Mapping[str, Windows], *, source: str, digest: str, scaler: str
     ) -> TaskData:
-        counts = {"train": 0, "validation": 0, "test": 0}
+        counts = dict.fromkeys(("train", "validation", "test"), 0)
         counts |= {part: len(windows) for part, windows in parts.items()}
-        sizes = {"history": self.history, "horizon": self.horizon, "scaler": scaler}
-        self.splits = TaskData(
-            parts=parts,
-            longest=self.history,
-            name=self.name,
-            source=source,
-            digest=digest,
-            details=counts | sizes,
-        )
+        details = counts | {"history": self.history, "horizon": self.horizon, "scaler": scaler}
+        data = {"name": self.name, "source": source, "digest": digest, "details": details}
+        self.splits = TaskData(parts=parts, longest=self.history, **data)
         return self.splits
 
     def build(self, attention: Callable[..., Attention], model: Option) -> keras.Model:
-        """Build the forecaster, (B, S, 1 + K) -> (B, horizon) in model units, with random weights."""
+        """Build the forecaster with random weights: (B, S, 1 + K) -> (B, horizon), model units."""
         shape = (None, self.history, 1 + len(self.inputs))
         classes, settings = self.kind.models.classes, model.settings
         return build_model(classes, model.name, settings, attention, shape, horizon=self.horizon)
@@ -253,8 +247,8 @@ class ForecastingTask(Task):
 
     @property
     def served(self) -> tuple[Any, Any]:  # noqa: D102
-        step = [0.0] * (1 + len(self.inputs)) if self.inputs else 0.0
-        return [step] * self.history, [0.0] * self.horizon
+        shape = (self.history, 1 + len(self.inputs)) if self.inputs else (self.history,)
+        return np.zeros(shape).tolist(), [0.0] * self.horizon
 
     def interval(
         self, ends: Mapping[str, Sequence[float | None]], origin: TimeSeries, forecast: np.ndarray
@@ -271,15 +265,10 @@ class ForecastingTask(Task):
 
     def save(self, folder: Path) -> None:
         """Write scaler.json, which forecasts need when the data are not available."""
-        content = {
-            "task": self.name,
-            "history": self.history,
-            "horizon": self.horizon,
-            "units": self.units,
-            "series": [origin.to_json() for origin in self.origins],
-            "digest": self.splits.digest,
-        }
-        write_json(folder / _FILE, content)
+        sizes = {"task": self.name, "history": self.history, "horizon": self.horizon}
+        series = [origin.to_json() for origin in self.origins]
+        data = {"units": self.units, "series": series, "digest": self.splits.digest}
+        write_json(folder / _FILE, sizes | data)
 
     def load_from(self, folder: Path) -> None:
         """Read what `save` wrote, so that forecasts work without the data."""

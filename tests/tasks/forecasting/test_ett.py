@@ -61,17 +61,6 @@ def test_a_horizon_beyond_a_part_is_refused(tmp_path):
         loaded(folder, horizon=months + 1)
 
 
-def test_targets_are_z_scores_of_the_train_part_and_mse_z_is_their_loss(tmp_path):
-    task = loaded(small_ett.write(tmp_path))
-    train = task.members[0].values[:TRAIN]
-    assert task.origin().scalers[0].offset == pytest.approx(train.mean())
-    assert task.origin().scalers[0].scale == pytest.approx(train.std())
-    target = task.splits.parts["test"].target
-    forecast = target + np.float32(0.5)
-    assert task.report(forecast).metrics["mse_z"] == pytest.approx(0.25, rel=1e-4)
-    assert task.report(forecast).metrics["mae_z"] == pytest.approx(0.5, rel=1e-4)
-
-
 @pytest.mark.parametrize(
     ("season", "name", "steps"),
     [("day", "ETTh1", 24), ("day", "ETTm1", 96), ("week", "ETTh1", 168), (None, "ETTh1", 1)],

@@ -80,26 +80,6 @@ def test_a_seasonal_forecast_without_error_is_no_scale(task_of):
     assert any(note.startswith("Undefined: mase") for note in report.notes)
 
 
-def test_series_of_several_levels_are_scored_each_by_itself(tmp_path):
-    """In a file with a series at 1e12, and shifted by as much, scores are those of both at 0."""
-    reports = []
-    for level in (0.0, LEVEL):
-        path = tmp_path / "panel.csv"
-        rows = [
-            f"{name},{datetime.date(2021, 1, 1) + datetime.timedelta(n)},{value!r}"
-            for name, values in (("far", WALK + level), ("near", WALK[::-1] / 8))
-            for n, value in enumerate(map(float, values))
-        ]
-        path.write_text("\n".join(["name,day,height", *rows]))
-        task = Series(path=str(path), id_column="name", time_column="day", history=7)
-        task.load()
-        reports.append(reported(task))
-    low, high = reports
-    assert None not in low.skills.values()
-    assert high.skills == pytest.approx(low.skills, rel=1e-4)
-    assert high.best_baseline == low.best_baseline
-
-
 def test_a_level_is_subtracted_only_if_nothing_is_lost():
     assert level_of(np.array([3.0, 2.0, 4.0])) == 3.0
     assert level_of(np.array([-3.0, -2.0, -4.0])) == -3.0

@@ -165,13 +165,9 @@ def test_linear_baselines_are_fitted_on_all_series(write):
     assert "linear_ar24" not in report.baselines
 
 
-def test_series_that_are_too_short_are_left_out_by_name(write):
-    task = panel(write(rows(LENGTHS | {"a": 9})))
-    notes = task.report(task.splits.parts["test"].target).notes
-    assert any(note.startswith("1 of 3 series are left out") and ": a." in note for note in notes)
-    assert [origin.id for origin in task.origins] == ["b", "c"]
-    with pytest.raises(RequestError, match="expected a window of both in the"):
-        panel(write(rows(dict.fromkeys("abc", 7))))
+def test_a_series_that_is_too_short_is_named(write):
+    with pytest.raises(RequestError, match=r"part of the 9 values of series a, which"):
+        panel(write(rows(LENGTHS | {"a": 9})))
 
 
 def test_a_gap_or_an_empty_id_names_its_line(write):

@@ -75,23 +75,6 @@ def test_the_books_report_notes_the_leak():
     assert sliding.report(sliding.load(0).parts["test"].target).notes == []
 
 
-def test_a_year_ahead_is_scored_at_every_step():
-    task = Sunspots(horizon=12)
-    report = task.report(task.load(0).parts["test"].target)
-    assert len(report.predictions["step"]) == 553 * 12
-    assert report.predictions["time"][11] == "1937-12"
-    assert report.best_baseline == "linear_ar24"
-    assert report.baselines["linear_ar24"]["nrmse"] == pytest.approx(0.1006, abs=5e-5)
-
-
-def test_the_test_targets_do_not_depend_on_the_history():
-    short, long = (
-        Sunspots(history=3).load(0).parts["test"],
-        Sunspots(history=132).load(0).parts["test"],
-    )
-    np.testing.assert_array_equal(short.target, long.target)
-
-
 def test_the_book_s_protocol_has_one_step():
     with pytest.raises(RequestError, match=r"task\.horizon: expected 1 if task\.protocol"):
         Sunspots(protocol="book", horizon=2)

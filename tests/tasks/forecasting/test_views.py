@@ -17,7 +17,6 @@ from attnlab.run.figures import draw_run
 from attnlab.tasks.attention import Recorded, read_attention, write_attention
 from attnlab.tasks.forecasting import shown
 from attnlab.tasks.forecasting.data.time_series import TimeSeries
-from attnlab.tasks.forecasting.learner import coarser
 from attnlab.views.records import Curves, Slider, Strips
 
 forecast_figure = drawn(shown.forecast_figure)
@@ -155,10 +154,10 @@ def test_the_interval_is_a_band_in_the_forecasts():
     assert band.get_paths()[0].get_extents().get_points().tolist() == [[1, 3], [1, 5]]
 
 
-def test_the_best_the_worst_and_some_other_series_are_drawn():
+def test_the_first_series_are_drawn():
     figure = forecast_figure(panel(), PANEL_METRICS)
     titles = [axes.get_title("left") for axes in figure.axes]
-    assert titles == [*"ACDF"]
+    assert titles == [*"ABCD"]
     for axes in figure.axes:
         target, forecast = axes.get_lines()
         np.testing.assert_allclose(forecast.get_ydata() - target.get_ydata(), 0.1)
@@ -238,18 +237,11 @@ def test_a_page_shows_the_recorded_weights_of_each_epoch(trained, monkeypatch):
         assert heads.weights.sum() == pytest.approx(1, abs=0.01)
 
 
-def test_maps_of_many_positions_are_means_of_neighbours():
-    maps = np.arange(36.0).reshape(1, 6, 6)
-    assert coarser(maps, 3)[0, 0].tolist() == [3.5, 5.5, 7.5]
-    assert np.array_equal(coarser(maps, 6), maps)
-
-
 def test_forecasts_of_equal_targets_are_in_one_chart(three_groups):
     (chart,) = shown.forecast_records(on_page(three_groups))
     assert isinstance(chart, Curves)
     labels = ["target", "bahdanau", "pooling", "no attention"]
     assert [curve.label for curve in chart.curves] == labels
-    assert [curve.shown for curve in chart.curves] == [True, True, True, False]
     errors = np.subtract(chart.curves[1].y, chart.curves[0].y)
     assert np.sqrt(np.mean(errors**2)) == pytest.approx(0.94)  # its run of the median
     assert chart.names[0] == "1900, 100" and len(chart.x) == 40

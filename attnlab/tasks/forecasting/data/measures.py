@@ -124,18 +124,3 @@ def interval_ends(errors: np.ndarray) -> np.ndarray:
     low, high = ordered[places - 1, steps], ordered[counts - places, steps]
     ends = np.stack([np.minimum(low, 0.0), np.maximum(high, 0.0)])
     return np.where(ranks > 0, ends, np.nan)
-
-
-def put_around(
-    forecast: np.ndarray, ends: np.ndarray, target: np.ndarray, scale: np.ndarray | float = 1.0
-) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-    """Return the columns `low` and `high` of forecasts (N, horizon), and their metrics.json entry.
-
-    `ends` (2, K) is the result of `interval_ends`, in model units; `scale` (N, 1) is the size of a
-    model unit. The coverage is that of `target`.
-    """
-    low, high = (forecast + end[: forecast.shape[1]] * scale for end in ends)
-    inside = (low <= target) & (target <= high)
-    coverage = {"coverage": inside.mean(), "coverage_by_step": inside.mean(axis=0).tolist()}
-    document = {"level": LEVEL, **coverage, "low": ends[0].tolist(), "high": ends[1].tolist()}
-    return {"low": low, "high": high}, {"interval": document}

@@ -8,20 +8,16 @@ from typing import Any
 
 import numpy as np
 
-# The resolution of float32 (outputs of networks) and of float64 (data).
-_EPSILON_32, _EPSILON_64 = (float(np.finfo(kind).eps) for kind in (np.float32, np.float64))
-
 
 def resolution(values: np.ndarray) -> float:
     """Return the size of rounding errors of forecasts of some values, in natural units.
 
-    The output of a network is float32 in units of the values' range, so its rounding depends on
-    the range only. Data are float64, so their rounding depends on the size of the values.
+    Outputs of a network are float32 in units of the values' range; data are float64.
     """
     if not np.size(values):
         return 0.0
-    level = float(np.max(np.abs(values)))
-    return max(_EPSILON_32 * float(np.ptp(values)), _EPSILON_64 * level)
+    single, double = (float(np.finfo(kind).eps) for kind in (np.float32, np.float64))
+    return max(single * float(np.ptp(values)), double * float(np.max(np.abs(values))))
 
 
 def level_of(values: np.ndarray) -> float:
@@ -80,9 +76,7 @@ class Scaler:
     def from_json(cls, content: dict[str, Any]) -> Scaler:
         """Make a scaler of its fields; other content raises `TypeError` or `ValueError`."""
         scaler = cls(**content)
-        if not (
-            np.isfinite([scaler.level, scaler.offset, scaler.scale]).all() and scaler.scale > 0
-        ):
+        if not np.isfinite(scaler.level + scaler.offset + scaler.scale) or scaler.scale <= 0:
             raise ValueError(f"expected finite numbers and a scale above 0, got {content!r}")
         return scaler
 

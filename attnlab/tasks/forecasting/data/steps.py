@@ -30,13 +30,15 @@ def find_step(times: pd.DatetimeIndex) -> str | None:
     return getattr(step, "freqstr", step)
 
 
-def season(step: str) -> int | None:
+def season(step: str | None) -> int | None:
     """Return the steps per season: a year for months, quarters and weeks, a week for days.
 
     The season of shorter steps is a day. Other steps, such as years, have none.
     """
     import pandas as pd
 
+    if step is None:
+        return None
     number, base = re.fullmatch(r"(\d*)([A-Za-z]+)(?:-.*)?", step).groups()  # type: ignore[union-attr]
     count = int(number or 1)
     if base in _QUARTERS:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -22,7 +22,6 @@ def targets(values: np.ndarray, index: np.ndarray, horizon: int) -> np.ndarray:
     """Return the `horizon` values from each of N positions on: (N, horizon).
 
     Consecutive positions give a view: copies of long windows would take gigabytes.
-
     """
     if not len(index):
         return np.empty((0, horizon), dtype=values.dtype)
@@ -68,8 +67,8 @@ class Windows:
 
 def joined(parts: Sequence[Windows]) -> Windows:
     """Concatenate the windows of several series."""
-    names = [field.name for field in fields(Windows)]
-    return Windows(*(concatenate([getattr(part, name) for part in parts]) for name in names))
+    columns = zip(*(vars(part).values() for part in parts), strict=True)
+    return Windows(*map(concatenate, columns))
 
 
 def concatenate(arrays: Sequence[np.ndarray]) -> np.ndarray:
