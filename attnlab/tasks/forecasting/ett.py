@@ -17,8 +17,7 @@ from attnlab.tasks.forecasting.data.csv_series import Form, Panel, read_panel
 from attnlab.tasks.forecasting.series import SplitSeries
 
 _FORM = Form(column="OT", time_column="date")
-_DAY = 24  # hours
-_MONTH = 30 * _DAY
+_MONTH = 30 * 24  # hours
 _PARTS = {"train": 12, "validation": 4, "test": 4}  # months
 
 URL = "https://raw.githubusercontent.com/zhouhaoyi/ETDataset/main/ETT-small"
@@ -86,8 +85,8 @@ class Ett(SplitSeries):
     start in the previous part. `mse_z` and `mae_z` are the MSE and MAE of the paper's tables.
     Difference: all test windows count; the published code drops the last batch if it isn't full.
 
-    `series` is ETTh1 or ETTh2 (hourly), ETTm1 or ETTm2 (every 15 minutes). `season` is the period
-    of the seasonal baseline: "day", "week", or None. For `path` and `url` see `EttFiles`.
+    `series` is ETTh1 or ETTh2 (hourly), ETTm1 or ETTm2 (every 15 minutes); the season is a day.
+    For `path` and `url` see `EttFiles`.
     """
 
     name = "ett"
@@ -99,14 +98,12 @@ class Ett(SplitSeries):
     series: str = "ETTh1"
     horizon: int = 96
     history: int = 336
-    season: str | None = "day"
     path: str | None = None
     url: str = URL
 
     def __post_init__(self) -> None:
         hour = 4 if self.series.startswith("ETTm") else 1  # steps
-        self._month = _MONTH * hour
-        self.period = {"day": _DAY * hour, "week": 7 * _DAY * hour, None: None}[self.season]
+        self.period, self._month = 24 * hour, _MONTH * hour
 
     def _read(self, progress: Progress | None) -> tuple[Panel, str]:
         files = EttFiles(series=self.series, path=self.path, url=self.url)

@@ -90,8 +90,8 @@ def build_report(task: Any, forecast: np.ndarray, part: str, ends: np.ndarray | 
     ]
     if undefined:
         notes.append(
-            f"Undefined for series that don't vary, or vary exactly by season: "
-            f"{', '.join(undefined)}."
+            f"Undefined: {', '.join(undefined)}, since what divides the errors of a series is 0 or "
+            "needs more values."
         )
     return Report(
         metrics=metrics,

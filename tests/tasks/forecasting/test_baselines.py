@@ -8,12 +8,6 @@ from attnlab.tasks.forecasting.data import baselines
 PAST = np.array([[3.0, 5.0, 7.0], [2.0, 13.0, 11.0]])
 
 
-def test_a_season_is_repeated():
-    np.testing.assert_array_equal(baselines.seasonal_naive(PAST, 3), [[3], [2]])
-    repeated = [[5, 7, 5, 7, 5], [13, 11, 13, 11, 13]]
-    np.testing.assert_array_equal(baselines.seasonal_naive(PAST, 2, 5), repeated)
-
-
 def test_least_squares_finds_an_exact_linear_rule_for_each_step():
     random = np.random.default_rng(13)
     past = random.normal(size=(17, 3))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -176,13 +174,6 @@ def test_a_file_of_another_form_is_refused(write, text, words):
         one(write(text))
 
 
-def test_a_file_that_is_not_utf_8_or_missing_is_refused(write, tmp_path):
-    with pytest.raises(RequestError, match=r"task\.path: .*rows\.csv: expected UTF-8"):
-        one(write(table(days(), header="tag,käufe"), "cp1252"))
-    with pytest.raises(RequestError, match="can't be read: No such file"):
-        one(tmp_path / "none.csv")
-
-
 def test_columns_are_chosen_by_name_first_or_by_position(write):
     path = write(table(days(), header="time,2,1", row="{0},{1},7"))
     assert one(path, column=2).values[0] == NUMBERS[0]  # the name 2
@@ -201,13 +192,6 @@ def test_files_in_order_of_time_are_read_as_they_are_with_a_note(write):
         panel = read_panel(write(text), Form(**form))
         assert panel.series[0].times[:2] == ["0", "1"] and panel.series[0].labels(2) == ["+1", "+2"]
         assert "the order of the rows is taken as that of time" in panel.notes[0]
-
-
-def test_packed_files_and_byte_order_marks_are_read(write, tmp_path):
-    path = write(table(days()), "utf-8-sig")
-    packed = tmp_path / "rows.csv.gz"
-    packed.write_bytes(gzip.compress(path.read_bytes()))
-    assert one(path, time_column="time").times == one(packed).times == days()
 
 
 @pytest.mark.parametrize(

@@ -61,21 +61,14 @@ def test_a_horizon_beyond_a_part_is_refused(tmp_path):
         loaded(folder, horizon=months + 1)
 
 
-@pytest.mark.parametrize(
-    ("season", "name", "steps"),
-    [("day", "ETTh1", 24), ("day", "ETTm1", 96), ("week", "ETTh1", 168), (None, "ETTh1", 1)],
-)
-def test_a_season_has_its_steps(tmp_path, season, name, steps):
-    task = loaded(small_ett.write(tmp_path, name), series=name, season=season)
+@pytest.mark.parametrize(("name", "steps"), [("ETTh1", 24), ("ETTm1", 96)])
+def test_the_season_is_a_day(tmp_path, name, steps):
+    task = loaded(small_ett.write(tmp_path, name), series=name)
     report = task.report(task.splits.parts["test"].target)
-    assert task.period == (steps if season else None)
-    if season is None:
-        assert "seasonal_naive" not in report.baselines
-    else:
-        first, values = task.splits.parts["test"].index[0], task.members[0].values
-        np.testing.assert_array_equal(
-            report.predictions["seasonal_naive"][:5], values[first - steps : first - steps + 5]
-        )
+    first, values = task.splits.parts["test"].index[0], task.members[0].values
+    np.testing.assert_array_equal(
+        report.predictions["seasonal_naive"][:5], values[first - steps : first - steps + 5]
+    )
 
 
 def test_unpublished_content_is_noted(published):

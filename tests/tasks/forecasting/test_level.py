@@ -73,13 +73,6 @@ def test_the_unit_of_a_series_changes_no_relative_score(task_of, factor):
     assert found.notes == expected.notes
 
 
-def test_a_seasonal_forecast_without_error_is_no_scale(task_of):
-    task = task_of(1e6 + 5 * np.sin(2 * np.pi * np.arange(211) / 12), period=12)
-    report = reported(task)
-    assert report.metrics["mase"] is None and report.skills["seasonal_naive"] is None
-    assert any(note.startswith("Undefined: mase") for note in report.notes)
-
-
 def test_a_level_is_subtracted_only_if_nothing_is_lost():
     assert level_of(np.array([3.0, 2.0, 4.0])) == 3.0
     assert level_of(np.array([-3.0, -2.0, -4.0])) == -3.0

@@ -93,14 +93,6 @@ def test_interleaved_rows_are_the_same_series(write):
         np.testing.assert_array_equal(one.ids, other.ids)
 
 
-def test_one_series_with_an_id_equals_the_series_without(write):
-    one = [row for row in rows() if row[0] == "b"]
-    with_id, alone = panel(write(one)), panel(write([row[1:] for row in one], "ds,y"), ids=None)
-    forecast = with_id.splits.parts["test"].target + np.float32(0.25)
-    metrics = [task.report(forecast).metrics for task in (with_id, alone)]
-    assert metrics[0] == metrics[1] and with_id.splits.digest == alone.splits.digest
-
-
 def walks(lengths, seed=3):
     draw = np.random.default_rng(seed)
     scale = {name: 10.0**n for n, name in enumerate(lengths)}
@@ -148,21 +140,6 @@ def test_metrics_of_each_series_and_their_means(write):
         assert report.metrics[metric] == pytest.approx(mean)
     assert report.predictions["id"].tolist() == [n for n in LENGTHS for _ in range(16)]
     json.dumps(report.scores(), allow_nan=False)
-
-
-def test_linear_baselines_are_fitted_on_all_series(write):
-    series = {name: 0.5 ** np.arange(30) * scale for name, scale in (("a", 1), ("b", 400))}
-    task = panel(
-        write(lines_of(series), "unique_id,y"),
-        times=None,
-        history=13,
-        test=4,
-        validation=4,
-        horizon=1,
-    )
-    report = task.report(task.splits.parts["test"].target)
-    assert report.baselines["linear_ar12"]["mase"] < 1e-6
-    assert "linear_ar24" not in report.baselines
 
 
 def test_a_series_that_is_too_short_is_named(write):

@@ -98,18 +98,6 @@ def test_a_forecast_has_dates_and_its_interval(folder, table, tmp_path, capsys):
         assert lines[1][:10] == "2021-02-26" and shown == pytest.approx(expected, rel=1e-4)
 
 
-def test_a_file_of_another_form_is_refused_before_there_is_a_run(table, tmp_path, capsys):
-    words = ("task=series", f"task.path={table}", *SMALL, f"paths.runs={tmp_path}")
-    assert main([*words]) == 2
-    error = capsys.readouterr().err
-    assert (
-        "line 2: expected 1 cells" in error
-        and "task.separator=comma" in error
-        and len(error.splitlines()) < 3
-    )
-    assert not any(tmp_path.iterdir())
-
-
 def test_another_epoch_or_a_run_of_the_version_before_has_no_interval(folder, capsys, tmp_path):
     best = json.loads((folder / "metrics.json").read_text())["best_epoch"]
     assert main(["forecast", str(folder), "--epoch", str(3 - best)]) == 0
