@@ -65,7 +65,8 @@ class ForecastPredictor(Predictor):
         self._ends = [task.origin(name) for name in self._ids] or task.origins
         if self._history is not None:
             self._ends, notes = task.read_origins(self._history)
-            self._note(*notes)
+            for note in notes:
+                self._note(note)
         forecasts = task.forecast(self.model, self._ends, steps)
         interval = self._interval(steps)
         for series, forecast in zip(self._ends, forecasts, strict=True):
@@ -96,9 +97,8 @@ class ForecastPredictor(Predictor):
             )
         return interval or None
 
-    def _note(self, *notes: str) -> None:
-        for note in notes:
-            self.request.report(f"note: {note}")
+    def _note(self, note: str) -> None:
+        self.request.report(f"note: {note}")
 
     def lines(self, result: Mapping[str, Any]) -> Iterator[str]:
         """Yield a line per value, with enough digits to show how the numbers differ."""

@@ -41,7 +41,7 @@ _LOSS = "loss (scaled units)"
 _PANELS = {_LOSS: {"train_loss": ("train", ORANGE), "val_loss": ("validation", BLUE)}}
 _COLUMNS = ("index", "time", "step", "target", "prediction")  # of predictions.csv
 _MOST = 600  # targets of a chart
-_MOST_SERIES, _MOST_PANELS = 8, 4  # of a page and of a figure
+_MOST_SERIES = 4
 _BAND = "95 % interval"
 _NOTE = (
     "Attention weights on a few test windows. The newest value is at the right. Maps are means "
@@ -66,32 +66,32 @@ def figures(run: RunDirectory, metrics: Mapping[str, Any]) -> dict[str, Figure]:
 
 
 def forecast_figure(predictions: Columns, metrics: Mapping[str, Any]) -> Figure:
-    """Draw the charts of a page; for several series the forecasts of the first few."""
-    name = in_prose(metrics["attention"])
-    if "id" not in predictions:
-        charted = charts([(name, ORANGE, predictions)], metrics)
-        title = charted[0].title.replace("Test", "test")
-        panels = [replace(panel, title="") for panel in charted]  # the legends are there
-    else:
-        title = "test forecasts"
-        panels = [
-            replace(
-                charts([(name, ORANGE, rows_of(predictions, series))], metrics)[0],
-                title=series,
-                x_label="",
-                legend="none" if number else "inside",
-            )
-            for number, series in enumerate([*metrics["series"]][:_MOST_PANELS])
-        ]
+    """Draw the charts of a page; for several series only the forecasts."""
+    by_series = charts_by_series([(in_prose(metrics["attention"]), ORANGE, predictions)], metrics)
+    panels = [
+        replace(chart, title=series or chart.title, legend="inside")
+        for series, records in by_series.items()
+        for chart in records[: 1 if series else None]
+    ]
     size = (9, 1.4 + 2.1 * len(panels)) if panels[0].wide else (6, 4.6)
-    rows = [[panel] for panel in panels]
-    return figure(f"{run_title(metrics)}: {title}", result_line(metrics, KIND), rows, size)
+    title = f"{run_title(metrics)}: test forecasts"
+    return figure(title, result_line(metrics, KIND), [[panel] for panel in panels], size)
 
 
-def rows_of(columns: Columns, name: str) -> dict[str, np.ndarray]:
-    """Return the rows of predictions.csv of one series."""
-    rows = columns["id"] == name
-    return {key: column[rows] for key, column in columns.items()}
+def charts_by_series(
+    forecasts: Sequence[Forecasts], metrics: Mapping[str, Any]
+) -> dict[str, list[Curves]]:
+    """Return the charts of the first few series by id; the id of a single series is ""."""
+    if "id" not in forecasts[0][2]:
+        return {"": charts(forecasts, metrics)}
+    by_series = {}
+    for series in [*metrics["series"]][:_MOST_SERIES]:
+        rows = []
+        for label, colour, columns in forecasts:
+            is_row = columns["id"] == series
+            rows.append((label, colour, {key: cells[is_row] for key, cells in columns.items()}))
+        by_series[series] = charts(rows, metrics)
+    return by_series
 
 
 def charts(forecasts: Sequence[Forecasts], metrics: Mapping[str, Any]) -> list[Curves]:
@@ -156,15 +156,7 @@ def forecast_records(runs: Sequence[ReportedRun]) -> list[Record]:
     if not shown:
         return texts
     forecasts = [(run.label, run.colour, tables[run.label]) for run in shown]
-    metrics = shown[0].metrics
-    if "id" not in forecasts[0][2]:
-        return [*texts, *charts(forecasts, metrics)]
-    choices = {
-        name: charts([(label, colour, rows_of(rows, name)) for label, colour, rows in forecasts],
-                     metrics)
-        for name in [*metrics["series"]][:_MOST_SERIES]
-    }  # fmt: skip
-    return [*texts, *tabs(choices)]
+    return [*texts, *tabs(charts_by_series(forecasts, shown[0].metrics))]
 
 
 def attention_figure(example: Arrays, metrics: Mapping[str, Any]) -> Figure:

@@ -125,9 +125,8 @@ def test_a_missing_or_damaged_file_is_named(tmp_path, name):
 
 
 def test_series_are_drawn_along_time_with_the_error_of_each_step():
-    figure = forecast_figure(predictions(horizon=3), METRICS)
-    upper, steps = figure.axes
-    assert "the first of 3 steps" in figure.texts[0].get_text()
+    upper, steps = forecast_figure(predictions(horizon=3), METRICS).axes
+    assert "the first of 3 steps" in upper.get_title("left")
     target, forecast = upper.get_lines()
     np.testing.assert_allclose(forecast.get_ydata() - target.get_ydata(), 0.1)
     assert len(target.get_xdata()) == 31 and not upper.collections

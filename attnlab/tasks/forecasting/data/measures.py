@@ -93,18 +93,19 @@ def mean_errors(scores: Mapping[str, Errors], counts: Mapping[str, int]) -> dict
     first = next(iter(scores.values()))
     if len(scores) == 1:
         return dict(first)
-    table = {name: [row[name] for row in scores.values()] for name in first}
-    largest = max(table["rmse"]) or 1.0  # the squares may exceed float64
-    table["rmse"] = np.square(np.divide(table["rmse"], largest)).tolist()
     weights = np.array([counts[name] for name in scores], float)
     means: dict[str, Any] = {}
-    for name, values in table.items():
-        defined = [value for value in values if value is not None]
-        if name in ("rmse", "mae", "mse"):
+    for name in first:
+        values = [row[name] for row in scores.values() if row[name] is not None]
+        largest = max(values, default=0.0) or 1.0  # its square may exceed float64
+        if name == "rmse":
+            squares = np.square(np.divide(values, largest))
+            means[name] = largest * float(np.average(squares, weights=weights)) ** 0.5
+        elif name in ("mae", "mse"):
             means[name] = float(np.average(values, weights=weights))
         else:
-            means[name] = float(np.mean(defined)) if defined else None
-    return means | {"rmse": largest * means["rmse"] ** 0.5}
+            means[name] = float(np.mean(values)) if values else None
+    return means
 
 
 def interval_ends(errors: np.ndarray) -> np.ndarray:

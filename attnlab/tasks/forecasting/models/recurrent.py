@@ -168,7 +168,6 @@ class EncoderDecoderForecaster(RecurrentForecaster):
 
 
 def make_recurrent(at_once: int | None = None, **settings: Any) -> RecurrentForecaster:
-    """Make the recurrent forecaster of some settings: with a decoder if `at_once` is given."""
-    if at_once is None:
-        return RecurrentForecaster(**settings)
-    return EncoderDecoderForecaster(at_once=at_once, **settings)
+    """Make a recurrent forecaster, with a decoder if `at_once` is given."""
+    cls = RecurrentForecaster if at_once is None else EncoderDecoderForecaster
+    return cls(at_once=at_once, **settings)
