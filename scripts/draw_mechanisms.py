@@ -118,11 +118,11 @@ def draw_zeros(run, path: Path) -> None:
     trained = TrainedRun.load(run)
     translator = trained.task.translator(trained.model)
     ((best, *_),) = translator.translate([SENTENCE])
-    source, target = translator.pieces(best)
+    source, target = (labels[:-1] for labels in translator.pieces(best))  # without END
     vectors = [np.zeros((1, len(side), 1), "float32") for side in (target, source)]
     weights = np.array(NoAttention()(*vectors).weights)
     title = f"translate · none · seed 0: no attention, epoch {trained.epoch}"
-    save(maps_figure({"cross": weights}, source, target, title=title), path)
+    save(maps_figure(weights, source, target, title=title), path)
 
 
 def lighten(path: Path) -> None:

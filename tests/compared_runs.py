@@ -14,7 +14,8 @@ from attnlab.compare.comparison import Comparison, Comparisons, Options, compare
 from attnlab.compare.selection import Filters
 from attnlab.compare.shown import colours_of
 from attnlab.records.run_directory import RunDirectory, list_runs
-from attnlab.report.reported_run import MedianRun, reported_runs
+from attnlab.report.reported_run import reported_runs
+from attnlab.tasks.base import ReportedRun
 from attnlab.views.records import Table
 
 # Test results of seeds 0 to 4: of a reference, clearly better ones, and about equal ones.
@@ -159,7 +160,7 @@ def only(runs: Path, filters: Filters | None = None, **options: Any) -> Comparis
     return comparison
 
 
-def on_page(runs: Path) -> list[MedianRun]:
+def on_page(runs: Path) -> list[ReportedRun]:
     """Runs of one task as a page shows them."""
     comparison = only(runs)
     return reported_runs(comparison, colours_of(comparison))

@@ -143,7 +143,7 @@ CONFIGURATIONS = [
     ),
     ("model=transformer model.at_once=1", "model.at_once: there is no such key."),
     # Windows longer than the series.
-    ("task=sunspots task.history=3000", "task.history: expected at most ", "got 3000"),
+    ("task=sunspots task.history=3000", "task.history=3000 and task.horizon=1: expected a window"),
     ("task=fib task.history=1300", "task.history: expected a whole number from 2 to", "got 1300"),
     # Words that Hydra can't parse.
     ("trian", "trian: there is no such command. Did you mean train?"),
@@ -166,7 +166,6 @@ CONFIGURATIONS = [
     # Verbs.
     ("runs --limit none", "--limit"),
     ("runs --runs ~nobody_at_all", "--runs: expected a folder, got ~nobody_at_all: "),
-    ("data list files --path nowhere/\N{GRINNING FACE}", "nowhere/\N{GRINNING FACE}"),
     ("runs --runs nowhere", "--runs: expected an existing folder, got 'nowhere'."),
     ("forecast", "Missing argument 'RUN'."),
     ("forecast latest --stps 3", "Did you mean '--steps'?"),
@@ -215,19 +214,19 @@ CSV_FILES = {
     "binary": (b"\x89PNG\r\n\x1a\n\x00\x01", "expected UTF-8 text, got the byte 0x89 in line 1"),
     "no_such_column": (
         b"month,rain\n1,2\n2,3\n",
-        "has no column 'v'. Columns by position and name: 1 'month', 2 'rain'.",
+        "expected one column that no other setting uses, got 'v'; by position and name: 1 'month'",
     ),
     "text": (
         b"v\n1\n2\nmuch\n4\n",
-        "line 4: task.column: expected a number with a decimal point in column 'v', got 'much'",
+        "line 4: expected a number with a decimal point in column 'v', got 'much'",
     ),
-    "nan": (b"v\n1\nnan\n3\n", "line 3: task.column: expected a number in column 'v', got 'nan'"),
+    "nan": (b"v\n1\nnan\n3\n", "line 3: expected a number with a decimal point"),
     "infinity": (
         b"v\ninf\n2\n3\n",
-        "line 2: task.column: expected a number with a decimal point in column 'v', got 'inf'",
+        "line 2: expected a number with a decimal point in column 'v', got 'inf'",
     ),
-    "one_row": (b"v\n1\n", "task.history: expected at most 1 "),
-    "short": (b"v\n" + b"1\n2\n" * 11, "task.history: expected at most 15"),
+    "one_row": (b"v\n1\n", "task.history=24 and task.horizon=1: expected a window"),
+    "short": (b"v\n" + b"1\n2\n" * 11, "task.history=24 and task.horizon=1: expected a window"),
 }
 
 
@@ -236,9 +235,7 @@ def test_a_wrong_csv_file(here, name):
     content, sentence = CSV_FILES[name]
     (here.folder / f"{name}.csv").write_bytes(content)
     outcome = here("task=series", f"task.path={name}.csv", "task.column=v")
-    assert_refused(
-        outcome, sentence, f"{name}.csv" if "task.history" not in sentence else "task.history"
-    )
+    assert_refused(outcome, sentence)
     assert here.run_folders() == []
 
 
@@ -346,9 +343,7 @@ def test_a_missing_run(here, verb):
         ("evaluate latest --epoch 7", "--epoch: expected best, last or one of the saved epochs 1"),
         ("evaluate latest --epoch x", "got x."),
         ("evaluate latest --part all", "--part: expected one of train, validation, test, got all."),
-        ("forecast latest --values 1,x", "--values: expected numbers separated by commas, got 1,x"),
         ("forecast latest --history no.csv", "--history: no.csv can't be read: No such file"),
-        ("forecast latest --values 1 --history no.csv", "give only one of them."),
         ("forecast latest --id a --history no.csv", "--id and --history: give only one of them."),
     ],
 )

@@ -138,7 +138,7 @@ ONLY_IN = {
     "onnxruntime": {"export"},
     "tf2onnx": {"export"},
     "sentencex": {"text"},
-    "sklearn": {"tasks/answering", "tasks/classification", "text"},
+    "sklearn": {"tasks/answering", "tasks/classification", "tasks/translation", "text"},
     "pandas": {"api", "tasks/data", "tasks/forecasting"},
     "matplotlib": {"views"},
     "jinja2": {"views"},

@@ -239,10 +239,11 @@ def test_a_long_forecast_continues_from_its_own_values(folder, tmp_path):
 
 
 def test_a_forecast_continues_given_values(folder, tmp_path, capsys):
-    (tmp_path / "given.csv").write_text("n\n1\n2\n3\n5\n8\n13\n")
     outputs = []
-    for words in (["--values", "2,3,5,8,13"], ["--history", str(tmp_path / "given.csv")]):
-        assert main(["forecast", str(folder), "--steps", "2", *words]) == 0
+    for first in ("1\n", ""):  # the model reads five values
+        (tmp_path / "given.csv").write_text(f"n\n{first}2\n3\n5\n8\n13\n")
+        words = ["--steps", "2", "--history", str(tmp_path / "given.csv")]
+        assert main(["forecast", str(folder), *words]) == 0
         outputs.append(capsys.readouterr().out)
     assert outputs[0] == outputs[1]
     assert [line.split("\t")[0] for line in outputs[0].splitlines()] == ["+1", "+2"]
@@ -400,5 +401,5 @@ def test_mlflow_has_the_run_and_a_model_that_predicts_the_same(trained, monkeypa
     served = mlflow.pyfunc.load_model(f"models:/{output.model_id}")
     windows = np.random.default_rng(59).uniform(50, 130, size=(3, 7))
     direct = TrainedRun.load(RunDirectory(trained.folder))
-    expected = [direct.task.forecast_values(direct.model, window, 1) for window in windows]
+    expected = [direct.task.serve(direct.model, window, 1) for window in windows]
     np.testing.assert_allclose(served.predict(windows), expected, rtol=1e-6)

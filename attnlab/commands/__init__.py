@@ -24,7 +24,7 @@ _VERBS = {
     "vocabulary": "which words a run knows, and the nearest to unknown words",
     "plot": "draw a run's figures again, and other figures",
     "export": "a run's model in a folder that works without attnlab",
-    "data": "list, count and download data",
+    "data": "list and download data",
     "summarize": "the most important sentences of a text; needs no run",
     "explain": "what a setting, a metric or a column means",
     "check-mechanism": "whether your own mechanism satisfies the contract",

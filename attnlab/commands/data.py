@@ -1,4 +1,4 @@
-"""`attnlab data`: list data, count what is in them, download them."""
+"""`attnlab data`: list data, download them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import json
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import click
 from rich.table import Table
@@ -22,7 +21,7 @@ from attnlab.process import variable
 from attnlab.tasks.data.corpus import Corpus
 from attnlab.tasks.declaration import load
 from attnlab.tasks.kinds import kinds
-from attnlab.terminal import plain_console, plain_table
+from attnlab.terminal import plain_console
 
 _WIDTH = 80  # columns of a table that doesn't go to a terminal
 
@@ -31,71 +30,50 @@ _data_option = click.option(
     metavar="DIR",
     help="Folder for downloads.  [default: $ATTNLAB_DATA, else ~/.cache/attnlab]",
 )
-_settings_argument = click.argument("settings", metavar="[SETTING=VALUE]...", nargs=-1)
 
 
 @click.group("data", invoke_without_command=True)
 @click.pass_context
 def command(context: click.Context) -> None:
-    """List, count and download data: texts, images and series, for every kind of task."""
+    """List and download data: texts, images and series, for every kind of task."""
     if context.invoked_subcommand is None:
         context.invoke(list_command)
 
 
 @command.command("list")
-@click.argument("name", required=False)
-@_settings_argument
-@click.option("--path", help="The same as path=PATH.")
-@click.option(
-    "--seed",
-    type=click.IntRange(min=0),
-    default=0,
-    help="Seed of the split into train, validation and test.",
-)
 @form_options("table", "json")
 @_data_option
-def list_command(
-    name: str | None,
-    settings: tuple[str, ...],
-    path: str | None,
-    seed: int,
-    form: str,
-    data: str | None,
-) -> None:
-    """List all data, or count what is in NAME.
-
-    SETTING=VALUE is a setting of NAME; in a run it is data.SETTING or task.SETTING.
-    """
+def list_command(form: str, data: str | None) -> None:
+    """List all data."""
     cache = _cache(data)
-    if name is None:
-        return _list_all(cache, form)
-    words = [*settings, *([f"path={json.dumps(path, ensure_ascii=False)}"] if path else [])]
-    corpus = make_data_set(name, words)
-    row: dict[str, Any] = _describe(name, corpus, cache)
-    if not corpus.fetchable or corpus.location(cache) is not None:
-        from attnlab.run.console import screen
-        from attnlab.tasks.data import statistics
-
-        with screen() as shown:
-            corpus.open(cache, shown.working)
-            parts = statistics.count(corpus, seed)  # which may add notes
-        row |= {"notes": list(corpus.notes), "parts": parts}
+    rows = [_describe(name, make_data_set(name), cache) for name in _data_sets()]
     if form == "json":
-        return click.echo(json.dumps(row, indent=2))
-    return _show(row)
+        return click.echo(json.dumps(rows, indent=2, ensure_ascii=False))
+    table = Table(box=None, padding=(0, 2, 1, 0), pad_edge=False)
+    for heading in ("data", "what", "where", "from and licence"):
+        # No minimum width: rich would cut a letter off the lines of other columns.
+        table.add_column(heading, overflow="fold", no_wrap=heading in ("data", "what"))
+    for row in rows:
+        terms = Text(f"{row['origin']}\n{row['license']}")
+        where = row["where"].replace(f"{Path.home()}{os.sep}", f"~{os.sep}")
+        table.add_row(row["name"], row["items"], Text(where), terms)
+    return plain_console(width=_WIDTH).print(table)
 
 
 @command.command("fetch")
 @click.argument("name")
-@_settings_argument
+@click.argument("settings", metavar="[SETTING=VALUE]...", nargs=-1)
 @_data_option
 def fetch_command(name: str, settings: tuple[str, ...], data: str | None) -> None:
-    """Download NAME into the cache, unless it is there already."""
+    """Download NAME into the cache, unless it is there already.
+
+    SETTING=VALUE is a setting of NAME; in a run it is data.SETTING or task.SETTING.
+    """
     from attnlab.run.console import screen
 
     corpus, cache = make_data_set(name, settings), _cache(data)
-    if not corpus.fetchable:
-        fetchable = [name for name in _data_sets() if make_data_set(name).fetchable]
+    if not corpus.published:
+        fetchable = [name for name in _data_sets() if make_data_set(name).published]
         raise RequestError(
             f"NAME: {name} can't be downloaded. Data to download: {', '.join(fetchable)}."
         )
@@ -113,7 +91,7 @@ def _cache(data: str | None) -> Path:
 def _data_sets() -> dict[str, str]:
     """Map the name of each data set to the config group that has its settings."""
     corpora = dict.fromkeys(sorted(options("data")), "data")
-    return corpora | {name: "task" for kind in kinds() for name in kind.data.corpora}
+    return corpora | {name: "task" for kind in kinds() for name in kind.corpora}
 
 
 def make_data_set(name: str, words: Sequence[str] = ()) -> Corpus:
@@ -127,7 +105,7 @@ def make_data_set(name: str, words: Sequence[str] = ()) -> Corpus:
         hint = did_you_mean(name, [*groups])
         raise RequestError(f"NAME: expected one of {', '.join(groups)}, got {name}.{hint}")
     group, content = groups[name], option_content(groups[name], name) or {}
-    paths = {name: path for kind in kinds() for name, path in kind.data.corpora.items()}
+    paths = {name: path for kind in kinds() for name, path in kind.corpora.items()}
     made_by = load(paths[name]) if group == "task" else option_class("data", name)
     settings = {key: content[key] for key in inspect.signature(made_by).parameters}
     for word in words:
@@ -145,7 +123,7 @@ def make_data_set(name: str, words: Sequence[str] = ()) -> Corpus:
 def _describe(name: str, corpus: Corpus, cache: Path) -> dict[str, str]:
     """Describe data: what it is, and where it is or how to get it."""
     where = f"give {corpus.needs}" if corpus.needs else "part of attnlab"
-    if corpus.fetchable:
+    if corpus.published:
         where = f"not downloaded: attnlab data fetch {name}"
     return {
         "name": name,
@@ -154,42 +132,3 @@ def _describe(name: str, corpus: Corpus, cache: Path) -> dict[str, str]:
         "origin": corpus.origin,
         "license": corpus.license,
     }
-
-
-def _list_all(cache: Path, form: str) -> None:
-    """Print a table with a row for each data set."""
-    rows = [_describe(name, make_data_set(name), cache) for name in _data_sets()]
-    if form == "json":
-        return click.echo(json.dumps(rows, indent=2, ensure_ascii=False))
-    table = Table(box=None, padding=(0, 2, 1, 0), pad_edge=False)
-    for heading in ("data", "what", "where", "from and licence"):
-        # No minimum width: rich would cut a letter off the lines of other columns.
-        table.add_column(heading, overflow="fold", no_wrap=heading in ("data", "what"))
-    for row in rows:
-        terms = Text(f"{row['origin']}\n{row['license']}")
-        table.add_row(row["name"], row["items"], Text(_home(row["where"])), terms)
-    console = plain_console(width=_WIDTH)
-    console.print(table)
-    return console.print("attnlab data list NAME counts what is in NAME.")
-
-
-def _show(row: dict[str, Any]) -> None:
-    """Print where data comes from, and what is in it."""
-    console = plain_console(width=_WIDTH)
-    console.print(f"{row['name']}, {row['items']}: {row['origin']}")
-    console.print(f"licence: {row['license']}")
-    console.print(f"where: {_home(row['where'])}", soft_wrap=True)
-    for note in row.get("notes", []):
-        console.print(f"note: {note}")
-    if "parts" in row:
-        from attnlab.tasks.data import statistics
-
-        table = plain_table(["", *row["parts"]], [""])
-        for cells in statistics.table(row["parts"]):
-            table.add_row(*cells)
-        console.print(table)
-
-
-def _home(text: str) -> str:
-    """Write the home folder as `~`."""
-    return text.replace(f"{Path.home()}{os.sep}", f"~{os.sep}")

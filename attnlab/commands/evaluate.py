@@ -16,12 +16,11 @@ from attnlab.commands.options import (
     runs_option,
 )
 from attnlab.config import own_files
-from attnlab.config.settings import own_setting
 from attnlab.errors import RequestError
 from attnlab.records.files import existing_file, json_text
 from attnlab.records.run_directory import RunDirectory
 
-_CHANGES = "data.test_set=NAME, or a data file such as task.path=FILE"
+_CHANGES = "a data file such as task.path=FILE"
 
 
 @click.command("evaluate")
@@ -40,12 +39,6 @@ _CHANGES = "data.test_set=NAME, or a data file such as task.path=FILE"
     help="For translations: score these files instead; UTF-8, plain or .gz, one sentence per line.",
 )
 @click.option("--beam", type=click.IntRange(1, 100), help="For translations: the beam size.")
-@click.option(
-    "--stride",
-    type=click.IntRange(min=1),
-    help="For language models: move the window by N tokens and score the last N of each, so that "
-    "each token has more context. Takes context / N times as long.",
-)
 @form_options("table", "json")
 @runs_option
 def command(
@@ -56,7 +49,6 @@ def command(
     part: str | None,
     files: tuple[str, str] | None,
     beam: int | None,
-    stride: int | None,
     form: str,
     runs: str | None,
 ) -> None:
@@ -64,15 +56,16 @@ def command(
 
     RUN is a run folder, an MLflow run id or its first characters, or `latest`.
 
-    data.test_set=NAME scores another test set, if the corpus has several. If you moved a data file
-    of RUN, give the new path by its setting, such as task.path=FILE; its content must be the same.
-    --files needs no corpus, but then baselines that need it are left out.
+    If you moved a data file of RUN, give the new path by its setting, such as task.path=FILE; its
+    content must be the same. --files needs no corpus, but then baselines that need it are left out.
     """
     folder = find_trained(run, runs, None, epoch, average)
     files_now, others = own_files.parted(key_values(changes, _CHANGES), folder.status.read())
-    scored = _one_of({"--part": part, "--files": files, **others})
+    if part and files:
+        raise RequestError("--part, --files: give only one of them.")
+    scored = part or (" and ".join(files) if files else "test")
     paths = files and [existing_file(path, "--files") for path in files]
-    settings = _settings(folder, {"--files": paths, "--beam": beam, "--stride": stride}, others)
+    settings = _settings(folder, {"--files": paths, "--beam": beam, **others})
     from attnlab.run import console
     from attnlab.run.loading import TrainedRun
 
@@ -96,34 +89,20 @@ def command(
     console.print_notes(report.notes)
 
 
-def _one_of(choices: Mapping[str, Any]) -> str:
-    """Name what is scored; at most one of the choices may be given."""
-    given = {word: value for word, value in choices.items() if value is not None}
-    if len(given) > 1:
-        raise RequestError(f"{', '.join(given)}: give only one of them.")
-    value = next(iter(given.values()), "test")
-    return value if isinstance(value, str) else " and ".join(value)
-
-
-def _settings(
-    run: RunDirectory, options: Mapping[str, Any], others: Mapping[str, str]
-) -> dict[str, Any]:
+def _settings(run: RunDirectory, options: Mapping[str, Any]) -> dict[str, Any]:
     """Return the keyword arguments of `Task.evaluate`, without the part.
 
     Args:
         run: The run's folder.
         options: Options of the command line; None if not given.
-        others: Settings of the run that get another value, as typed.
 
     Raises:
-        RequestError: The run's kind has no such option or setting, or a value breaks its rule.
+        RequestError: The run's kind has no such option.
     """
     kind = kind_of_run(run)
-    given = {word: value for word, value in options.items() if value is not None}
-    for word in [*given, *others]:
+    arguments = {word: value for word, value in options.items() if value is not None}
+    for word in arguments:
         if word not in kind.scoring.evaluation:
-            known = ", ".join(["--part", *kind.scoring.evaluation])
-            raise RequestError(f"{word}: not for a run of {kind.name}. Valid: {known}.")
-    config = run.read_config()
-    given |= {key: own_setting(config, key, text) for key, text in others.items()}
-    return {kind.scoring.evaluation[word]: value for word, value in given.items()}
+            valid = ", ".join(["--part", *kind.scoring.evaluation])
+            raise RequestError(f"{word}: not for a run of {kind.name}. Valid: {valid}.")
+    return {kind.scoring.evaluation[word]: value for word, value in arguments.items()}

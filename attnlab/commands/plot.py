@@ -85,9 +85,9 @@ def run_figures(run: str, output: Path | None, runs: str | None) -> None:
 
 def _map_command(kind: Kind, declared: VocabularyMap) -> click.Command:
     """Build the subcommand that draws the vocabularies of a kind's runs."""
-    options: dict[str, Any] = {"help": f"{declared.help}\n\n{_RUN}", "short_help": declared.summary}
+    text = f"{declared.help}\n\n{_RUN}"
 
-    @click.command(declared.name, context_settings={"show_default": True}, **options)
+    @click.command(declared.name, context_settings={"show_default": True}, help=text)
     @run_argument
     @click.option(
         "--words",
@@ -116,7 +116,7 @@ def _draw_map(
     fits: Callable[[str], bool] = load(declared.fits) if declared.fits else lambda task: True
     found = find_trained(run, runs, kind, epoch, prefers=fits)
     if not fits(task := found.read_task()):
-        raise RequestError(f"RUN: expected {declared.runs}, but {found.path} is one of {task}.")
+        raise RequestError(f"RUN: {found.path}: runs of {task} have no vocabulary.")
     from attnlab.run.loading import TrainedRun
     from attnlab.views.png.figure import save
 

@@ -9,9 +9,7 @@ import csv
 import inspect
 import io
 import json
-import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import partial
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any
@@ -117,9 +115,7 @@ def _run(
     if table and form == "json":
         raise RequestError("--csv, --json: give only one of them.")
     folder = find_trained(run, runs, kind, epoch, average)
-    is_shown = form == "text" and table is None and sys.stdout.isatty()
-    write = partial(click.echo, nl=False) if is_shown else None
-    predictor = declared(Request(folder, _report, words, files, write), **settings)
+    predictor = declared(Request(folder, _report, words, files), **settings)
     chunks = _chunks(predictor, drawn=figure is not None)
     from attnlab.run.loading import TrainedRun
 

@@ -12,14 +12,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from attnlab.commands.finding import find_trained, kind_of_run
+from attnlab.commands.finding import find_trained
 from attnlab.commands.options import form_options, runs_option
 from attnlab.errors import RequestError
-from attnlab.tasks.kinds import kinds, known_kind
+from attnlab.text.cleaning import normalized
 from attnlab.text.reading import read_text
 from attnlab.text.unknown import cut_warning, unknown_warning
 
 if TYPE_CHECKING:
+    from attnlab.encoders.source import Source
     from attnlab.text.summary import Chosen, Encoder
 
 
@@ -36,11 +37,6 @@ if TYPE_CHECKING:
     "checkpoint, instead of TF-IDF.",
 )
 @click.option(
-    "--epoch",
-    default="best",
-    help="Weights of an encoder's run: an epoch's number, best or last.",
-)
-@click.option(
     "--scores", is_flag=True, help="Print before each sentence its distance to its centre."
 )
 @form_options("text", "json")
@@ -50,7 +46,6 @@ def command(
     sentences: int,
     language: str,
     encoder: str | None,
-    epoch: str,
     scores: bool,
     form: str,
     runs: str | None,
@@ -64,48 +59,23 @@ def command(
     text = read_text(path, "FILE")
     from attnlab.text.summary import summary
 
-    if not encoder and epoch != "best":
-        raise RequestError("--epoch: needs --encoder.")
-    vectors = _encoder(encoder, epoch, runs) if encoder else None
+    vectors = _encoder(encoder, runs) if encoder else None
     found = summary(text, sentences, language=language, encoder=vectors)
     click.echo(_as_json(found) if form == "json" else _as_text(found, scores))
 
 
-def _encoder(given: str, epoch: str, runs: str | None) -> Encoder:
-    """Return the encoder of a run or a preset; raises `RequestError` if it makes no vectors."""
+def _encoder(given: str, runs: str | None) -> Encoder:
+    """Return the encoder of a run, at its best epoch, or of a preset given by folder or handle."""
     path = Path(given).expanduser()
     # Unlike `Path.is_dir`, `os.path.isdir` accepts very long names.
-    if "://" in given or (os.path.isdir(path) and not (path / "status.json").is_file()):
-        return _of_preset(given, epoch)
-    try:
-        folder = find_trained(given, runs, None, epoch, prefers=_encodes)
-    except RequestError as error:
-        from attnlab.encoders.hub_preset import is_handle
+    if not ("://" in given or (os.path.isdir(path) and not (path / "status.json").is_file())):
+        try:
+            given = str(find_trained(given, runs, None, "best", prefers=_encodes).path)
+        except RequestError as error:
+            from attnlab.encoders.hub_preset import is_handle
 
-        if is_handle(given):
-            return _of_preset(given, epoch)
-        raise RequestError(str(error).replace("RUN:", "--encoder:", 1)) from error
-    if not kind_of_run(folder).predictions.vectors:
-        names = " or ".join(kind.name for kind in kinds() if kind.predictions.vectors)
-        raise RequestError(
-            f"--encoder: expected a run of {names}, but {folder.path} is one of "
-            f"{kind_of_run(folder).name}."
-        )
-    from attnlab.run.loading import TrainedRun
-
-    trained = TrainedRun.load(folder, epoch)
-    return partial(_vectors, trained.task, trained.model)
-
-
-def _encodes(task: str) -> bool:
-    kind = known_kind(task)
-    return kind is not None and kind.predictions.vectors
-
-
-def _of_preset(given: str, epoch: str) -> Encoder:
-    """Return the encoder of a preset, given by its folder or handle."""
-    if epoch != "best":
-        raise RequestError(f"--epoch: needs a run as --encoder, but {given} is a preset.")
+            if not is_handle(given):
+                raise RequestError(str(error).replace("RUN:", "--encoder:", 1)) from error
     from attnlab.run.building import import_tensorflow
 
     import_tensorflow()
@@ -113,20 +83,26 @@ def _of_preset(given: str, epoch: str) -> Encoder:
     from attnlab.encoders.vectors import vectors_by
 
     try:
-        return vectors_by(open_source(given))
+        source = open_source(given)
+        return partial(_vectors, source, vectors_by(source))
     except RequestError as error:
         raise RequestError(str(error).replace("model.path:", "--encoder:", 1)) from error
 
 
-def _vectors(task: Any, model: Any, sentences: Sequence[str]) -> Any:
-    """Make vectors of sentences with a run's model; warns about unknown words and cut sentences."""
-    most = task.places_read(model)
-    cut = [sentence for sentence in sentences if task.is_longer(sentence, most)]
-    unknown = unknown_warning(chain.from_iterable(map(task.unknown, sentences)), set())
+def _vectors(source: Source, vectors: Encoder, sentences: Sequence[str]) -> Any:
+    """Make vectors of sentences; warns about unknown words and cut sentences."""
+    texts, most = [*map(normalized, sentences)], (source.most or 2) - 2
+    unknown = unknown_warning(chain.from_iterable(map(source.tokenizer.unknown, texts)), set())
+    lengths = map(len, source.tokenizer.encode(texts))
+    cut = [text for text, length in zip(texts, lengths, strict=True) if 0 < most < length]
     for warning in (unknown, cut_warning("sentence", most, cut[0]) if cut else None):
         if warning:
             click.echo(f"attnlab: warning: {warning}", err=True)
-    return task.vectors(model, sentences)
+    return vectors(sentences)
+
+
+def _encodes(task: str) -> bool:
+    return task == "masked_words"
 
 
 def _as_text(found: list[Chosen], scores: bool) -> str:

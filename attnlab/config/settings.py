@@ -10,8 +10,7 @@ from typing import Any, NamedTuple
 
 from attnlab.config import glossary
 from attnlab.config.options import option_content, option_description, options
-from attnlab.config.parsing import read_value
-from attnlab.config.rules import check_rule, lookup, read_rule, similar_key
+from attnlab.config.rules import read_rule, similar_key
 from attnlab.config.sections import OPTION_GROUPS, SECTIONS, SEED_RULE, SearchConfig, SweepConfig
 from attnlab.errors import RequestError
 
@@ -21,28 +20,6 @@ _FILES = {"model": "model/settings"}
 # OmegaConf's spelling of the value of another setting, the first one with a default.
 _DEFAULTED = re.compile(r"\$\{oc\.select:([\w.]+),(\w+)\}")
 _REFERENCE = re.compile(r"\$\{([\w.]+)\}")
-
-
-def own_setting(document: Mapping[str, Any], key: str, text: str) -> Any:
-    """Return the value that is typed for a setting of a run's option, checked by its rule.
-
-    Args:
-        document: the run's configuration.
-        key: for example `data.test_set`.
-        text: the value, as YAML.
-
-    Raises:
-        RequestError: the option has no such setting, or the value breaks the rule.
-    """
-    group, _, name = key.partition(".")
-    option = lookup(document, f"{group}.name")
-    content = option_content(group, option) or {}
-    rule = content.get("rules", {}).get(name)
-    if rule is None:
-        raise RequestError(f"{key}: runs of {group}={option} have no such setting.")
-    value = read_value(key, text)
-    check_rule(key, value, read_rule(key, rule), document)
-    return value
 
 
 class Setting(NamedTuple):

@@ -15,8 +15,8 @@ from attnlab.attention.multi_head import MultiHeadAttention
 from attnlab.errors import RequestError
 from attnlab.layers.sinusoids import sinusoidal
 from attnlab.layers.sublayers import RMSNormalization
-from attnlab.tasks.exported import Arrays, Exported, Stack, Transformer, pad_rows
-from attnlab.text.tokenizers import END, PAD, START, UNKNOWN
+from attnlab.tasks.exported import Arrays, Exported, Stack, Transformer
+from attnlab.text.tokenizers import END, PAD, START, UNKNOWN, pad_rows
 
 FOLDER = "model"
 _NEVER = -1e9
@@ -34,8 +34,8 @@ def check(exported: Exported) -> None:
     form = exported.transformer
     if form is None:
         raise RequestError(
-            "--format ctranslate2: expected a translator or a language model with "
-            "model=transformer, got another model: use --format saved_model."
+            "--format ctranslate2: expected a translator with model=transformer, got another "
+            "model: use --format saved_model."
         )
     reasons, kind = [form.refused] * bool(form.refused), form.decoder.position.kind
     attentions = _attentions(form)
@@ -50,7 +50,7 @@ def check(exported: Exported) -> None:
         reasons.append(
             "heads of different numbers in self-attention and cross-attention have no counterpart"
         )
-    if kind == "t5" or (kind == "alibi" and form.encoder):
+    if kind in ("t5", "alibi"):
         reasons.append(f"model.positions={kind} has no counterpart")
     if reasons:
         raise RequestError(
@@ -59,8 +59,6 @@ def check(exported: Exported) -> None:
 
 
 def _attentions(form: Transformer) -> list[Any]:
-    if form.encoder is None:
-        return [layer.attention for layer in form.decoder.layers]
     return [
         *[layer.attention for layer in form.encoder.layers],
         *[layer.self_attention for layer in form.decoder.layers],
@@ -89,30 +87,18 @@ def outputs(exported: Exported, folder: Path) -> Arrays:
 
     form = exported.transformer
     assert form is not None  # checked before
-    read = [text for text, _ in (form.encoder or form.decoder).tokens]
+    read = [text for text, _ in form.encoder.tokens]
     numbers = {text: number for number, (text, _) in enumerate(form.decoder.tokens)}
-    place, written = str(folder / FOLDER), []
-    if form.encoder:
-        translator = ctranslate2.Translator(place, intra_threads=2)
-        for row, limit in zip(exported.items["tokens"], form.limits, strict=True):
-            (result,) = translator.translate_batch(
-                [[read[token] for token in row if token != PAD]],
-                beam_size=1,
-                min_decoding_length=0,
-                max_decoding_length=limit - 1,
-                max_input_length=0,
-            )
-            written.append([numbers[text] for text in result.hypotheses[0]])
-    else:
-        generator = ctranslate2.Generator(place, intra_threads=2)
-        for row, limit in zip(exported.items["tokens"], form.limits, strict=True):
-            (result,) = generator.generate_batch(
-                [[read[token] for token in row]],
-                max_length=limit,
-                end_token=[],
-                include_prompt_in_result=False,
-            )
-            written.append(result.sequences_ids[0])
+    translator, written = ctranslate2.Translator(str(folder / FOLDER), intra_threads=2), []
+    for row, limit in zip(exported.items["tokens"], form.limits, strict=True):
+        (result,) = translator.translate_batch(
+            [[read[token] for token in row if token != PAD]],
+            beam_size=1,
+            min_decoding_length=0,
+            max_decoding_length=limit - 1,
+            max_input_length=0,
+        )
+        written.append([numbers[text] for text in result.hypotheses[0]])
     return {"tokens": pad_rows(written)}
 
 
@@ -131,22 +117,16 @@ def specification(form: Transformer) -> Any:
     if form.decoder.position.kind == "rope":
         common |= {"rotary_dim": 0, "rotary_interleave": False}
     texts = [text for text, _ in form.decoder.tokens]
-    if form.encoder:
-        encoder = specs.transformer_spec.TransformerEncoderSpec(len(form.encoder.layers), **common)
-        decoder = specs.transformer_spec.TransformerDecoderSpec(layers, **common)
-        spec: Any = specs.TransformerSpec(encoder, decoder)
-        spec.register_source_vocabulary([text for text, _ in form.encoder.tokens])
-        spec.register_target_vocabulary(texts)
-        _set_stack(spec.encoder, spec.encoder.embeddings[0], form.encoder, form)
-    else:
-        alibi = form.decoder.position.kind == "alibi"
-        spec = specs.TransformerDecoderModelSpec.from_config(layers, **common, alibi=alibi)
-        spec.register_vocabulary(texts)
+    encoder = specs.transformer_spec.TransformerEncoderSpec(len(form.encoder.layers), **common)
+    decoder = specs.transformer_spec.TransformerDecoderSpec(layers, **common)
+    spec: Any = specs.TransformerSpec(encoder, decoder)
+    spec.register_source_vocabulary([text for text, _ in form.encoder.tokens])
+    spec.register_target_vocabulary(texts)
+    _set_stack(spec.encoder, spec.encoder.embeddings[0], form.encoder, form)
     places = (min(token, len(texts) - 1) for token in (UNKNOWN, START, END))
     unknown, start, end = (texts[place] for place in places)
     spec.config.unk_token, spec.config.bos_token, spec.config.eos_token = unknown, start, end
-    if form.encoder:
-        spec.config.decoder_start_token = start
+    spec.config.decoder_start_token = start
     spec.config.layer_norm_epsilon = first.norms[0].epsilon
     _set_stack(spec.decoder, spec.decoder.embeddings, form.decoder, form)
     _set_output(spec.decoder.projection, form)
@@ -156,7 +136,7 @@ def specification(form: Transformer) -> Any:
 def _set_stack(spec: Any, embeddings: Any, stack: Stack, form: Transformer) -> None:
     table = np.asarray(stack.embedding.embeddings)
     embeddings.weight = table[np.maximum(_rows(stack), 0)]
-    spec.scale_embeddings = form.encoder is not None
+    spec.scale_embeddings = True
     if hasattr(spec, "position_encodings"):
         codes = sinusoidal(form.longest, table.shape[1]).astype(np.float32)
         encodings = {"sinusoidal": codes, "learned": getattr(stack.position, "table", None)}
@@ -183,7 +163,7 @@ def _set_output(spec: Any, form: Transformer) -> None:
         bias = np.asarray(form.output.bias)
     rows = _rows(form.decoder)
     is_first = np.isin(np.arange(len(rows)), np.unique(rows, return_index=True)[1])
-    written = is_first & (rows >= 0) & ~np.isin(rows, (PAD, START) if form.encoder else ())
+    written = is_first & (rows >= 0) & ~np.isin(rows, (PAD, START))
     spec.weight = np.where(written[:, None], kernel[rows], 0.0).astype(np.float32)
     spec.bias = np.where(written, bias[rows], _NEVER).astype(np.float32)
 

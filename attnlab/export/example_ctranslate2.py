@@ -1,4 +1,4 @@
-"""Translate or continue a test item, or a text: python example.py ["a text"].
+"""Translate a test item, or a text: python example.py ["a text"].
 
 Needs: pip install ctranslate2 numpy tokenizers.
 """
@@ -12,23 +12,17 @@ from tokenizers import Tokenizer
 
 
 def main() -> None:
-    """Print the translation, or the text with its continuation."""
+    """Print the translation."""
     here = Path(__file__).parent
     source = Tokenizer.from_file(str(here / "tokenizer.json"))
     ids = [int(number) for number in np.load(here / "sample.npz")["tokens"][0]]
     tokens = [source.id_to_token(number) for number in ids if number]
     if sys.argv[1:]:
         tokens = source.encode(sys.argv[1]).tokens
-    folder, target = str(here / "model"), here / "target_tokenizer.json"
-    if target.exists():
-        (result,) = ctranslate2.Translator(folder).translate_batch([tokens], beam_size=1)
-        words = result.hypotheses[0]
-    else:
-        generator = ctranslate2.Generator(folder)
-        (result,) = generator.generate_batch([tokens], max_length=30, end_token=[])
-        words, target = result.sequences[0], here / "tokenizer.json"
-    tokenizer = Tokenizer.from_file(str(target))
-    numbers = [tokenizer.token_to_id(word) for word in words]
+    translator = ctranslate2.Translator(str(here / "model"))
+    (result,) = translator.translate_batch([tokens], beam_size=1)
+    tokenizer = Tokenizer.from_file(str(here / "target_tokenizer.json"))
+    numbers = [tokenizer.token_to_id(word) for word in result.hypotheses[0]]
     print(tokenizer.decode(numbers, skip_special_tokens=False))
 
 

@@ -27,14 +27,3 @@ def waves(positions: Any, width: int, base: float, xp: Any) -> Any:
     columns = np.arange(width)
     angles = positions * base ** (-(columns - columns % 2) / width)
     return xp.where(columns % 2 == 0, xp.sin(angles), xp.cos(angles))
-
-
-def sinusoidal_grid(rows: int, columns: int, width: int) -> np.ndarray:
-    """Return codes of a grid's cells, row by row: half of the width is for the row.
-
-    Source: Chen, Xie and He 2021 (arXiv 2104.02057), section 3, fixed 2-D positions for the Vision
-    Transformer. Difference: sines and cosines alternate, as in `sinusoidal`.
-    """
-    half = width // 2
-    down, across = sinusoidal(rows, half), sinusoidal(columns, width - half)
-    return np.concatenate([np.repeat(down, columns, axis=0), np.tile(across, (rows, 1))], axis=1)

@@ -24,7 +24,7 @@ def make_task(config: RunConfig) -> Task:
 
     Raises `RequestError` if there is no such task or corpus, or the settings don't fit it.
     """
-    if not kind_of(config.task.name).data.takes_corpus:
+    if not kind_of(config.task.name).takes_corpus:
         task = _construct("task", config.option("task"))
         task.cache = Path(config.paths.data)
         return task
@@ -43,7 +43,7 @@ def check_model(config: RunConfig, task: Task) -> None:
     Raises:
         RequestError: the parts don't fit; the message is that of `Task.build`.
     """
-    if not task.kind.data.takes_corpus and config.model.name != "transformer":
+    if not task.kind.takes_corpus and config.model.name != "transformer":
         return
     import_tensorflow()
     from attnlab.training.keras_internals import shapes_alone

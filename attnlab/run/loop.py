@@ -294,7 +294,7 @@ class Session:
             except RequestError as error:
                 raise CannotResume(str(error)) from error
             self._best_values = learner.values()
-        learner.assign(arrays)
+        assign(learner.trained_variables(), arrays)
         log.info("resumed after epoch %d, chunk %d", self.state.epochs, half)
 
     # The result

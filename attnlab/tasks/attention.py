@@ -20,15 +20,10 @@ Arrays = Mapping[str, np.ndarray]  # of `Learner.examples`, by name
 
 @dataclass(frozen=True)
 class Recorded:
-    """What `Learner.examples` returned after some epochs.
+    """What `Learner.examples` returned after some epochs."""
 
-    Attributes:
-        by_epoch: epoch -> arrays by name, the same names at each epoch; in order.
-        best: the epoch whose weights the run's result has.
-    """
-
-    by_epoch: Mapping[int, Arrays]
-    best: int
+    by_epoch: Mapping[int, Arrays]  # epoch -> arrays by name, the same names at each; in order
+    best: int  # the epoch whose weights the run's result has
 
     @property
     def epochs(self) -> list[int]:
@@ -75,11 +70,7 @@ def write_attention(run: RunDirectory, recorded: Recorded) -> None:
 
 
 def read_attention(run: RunDirectory) -> Recorded | None:
-    """Return what attention.npz has; None if the run has no attention to show.
-
-    Raises:
-        RequestError: the file is damaged.
-    """
+    """Return what attention.npz has; None if there is no such file."""
     path: Path = run.path / FILE
     try:
         with open(path, "rb") as stream, np.load(stream, allow_pickle=False) as stored:
@@ -93,9 +84,13 @@ def read_attention(run: RunDirectory) -> Recorded | None:
             f"{path}: damaged: {error}. Remove the file to see the rest of the run."
         ) from error
     constant = {name: array for name, array in arrays.items() if "/" not in name}
-    by_epoch: dict[int, dict[str, np.ndarray]] = {epoch: {**constant} for epoch in epochs}
-    for key, array in arrays.items():
-        epoch, slash, name = key.partition("/")
-        if slash:
-            by_epoch[int(epoch)][name] = array
+    by_epoch = {
+        epoch: constant
+        | {
+            key.partition("/")[2]: array
+            for key, array in arrays.items()
+            if key.startswith(f"{epoch}/")
+        }
+        for epoch in epochs
+    }
     return Recorded(by_epoch, best)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
 
 from attnlab.errors import RequestError
 from attnlab.tasks.declaration import Kind, Progress
+from attnlab.views.records import Epochs
 
 if TYPE_CHECKING:
     import keras
@@ -18,30 +20,20 @@ if TYPE_CHECKING:
     from attnlab.attention.base import Attention
     from attnlab.config.sections import Option
     from attnlab.records.run_directory import RunDirectory
-    from attnlab.views.records import Epochs, Figure, Record
+    from attnlab.views.records import Figure, Record
 
 
 @dataclass(frozen=True, kw_only=True)
 class TaskData:
-    """The loaded data of a task.
-
-    Attributes:
-        name: the data's name.
-        source: where the data come from.
-        digest: SHA-256 of the raw values and of all settings that change them.
-        longest: steps of the longest training item: values of a window, tokens of a sentence.
-        parts: part, such as `train` -> its items.
-        notes: what the user should know before training, such as the classes and their counts.
-        details: counts and sizes for the log, JSON-ready; empty: the counts.
-    """
+    """The loaded data of a task."""
 
     name: str
-    source: str
-    digest: str
-    longest: int
-    parts: Mapping[str, Any]
-    notes: Sequence[str] = ()
-    details: Mapping[str, Any] = field(default_factory=dict)
+    source: str  # where the data come from
+    digest: str  # SHA-256 of the raw values and of all settings that change them
+    longest: int  # steps of the longest training item: values of a window, tokens of a sentence
+    parts: Mapping[str, Any]  # part, such as `train` -> its items
+    notes: Sequence[str] = ()  # for the user before training, such as the classes
+    details: Mapping[str, Any] = field(default_factory=dict)  # for the log; empty: the counts
 
     def counts(self) -> dict[str, int]:
         """Return the number of items of each part."""
@@ -55,13 +47,12 @@ class TaskData:
 class Task(ABC):
     """Data, protocol and evaluation of a learning problem; every task is a subclass.
 
+    All methods raise `RequestError` if settings, data, inputs or saved files don't fit.
+
     Attributes:
-        kind: the kind to which the task belongs.
-        name: the task's name.
         monitor: the metric that selects the best epoch, and its direction (`min`, `max`).
         cache: the folder of downloads, which the run sets.
-        served: an example of an input of `serve` and of its output, from which MLflow takes the
-            signature of the model.
+        served: an input of `serve` and its output, from which MLflow takes the model's signature.
     """
 
     kind: ClassVar[Kind]
@@ -72,11 +63,7 @@ class Task(ABC):
 
     @abstractmethod
     def load(self, seed: int, progress: Progress | None = None) -> TaskData:
-        """Read or generate the data, split them, and fit scalers or tokenizers on the train part.
-
-        Raises:
-            RequestError: the settings don't fit the data, or the data can't be read.
-        """
+        """Read or generate the data, split them, and fit scalers or tokenizers on train."""
 
     @abstractmethod
     def build(self, attention: Callable[..., Attention], model: Option) -> keras.Model:
@@ -86,9 +73,6 @@ class Task(ABC):
             attention: makes one mechanism, with further arguments of its constructor; called once
                 per place that needs one.
             model: name and settings of the architecture.
-
-        Raises:
-            RequestError: there is no such model for this task, or its parts don't fit.
         """
 
     def check(self, attention: Callable[..., Attention], model: Option) -> None:
@@ -96,9 +80,6 @@ class Task(ABC):
 
         A run calls it before it reads a corpus, which can be slow, and for every Transformer. A
         task whose `build` needs the data defines its own.
-
-        Raises:
-            RequestError: as of `build`.
         """
         self.build(attention, model)
 
@@ -107,37 +88,22 @@ class Task(ABC):
         """Score a model and the baselines on one part of the loaded data.
 
         The keyword arguments `settings` are the values of the kind's `Scoring.evaluation`.
-
-        Raises:
-            RequestError: there is no such part, or the data that a setting names are missing.
         """
 
     def head_inputs(
         self, model: keras.Model, part: str, count: int
     ) -> tuple[Any, np.ndarray | None]:
-        """Return inputs on which `attnlab heads` measures the heads of a model.
-
-        Args:
-            model: of this task.
-            part: of the loaded data.
-            count: the most inputs.
+        """Return at most `count` inputs on which `attnlab heads` measures the heads of a model.
 
         Returns:
             What the model is called with, and its tokens (N, S), below 0 for padding; None if an
             input isn't one sequence of tokens.
-
-        Raises:
-            RequestError: there is no such part.
         """
         raise NotImplementedError
 
     @abstractmethod
     def serve(self, model: keras.Model, inputs: Any, **settings: Any) -> np.ndarray:
-        """Return predictions for a user's raw inputs, such as histories or sentences.
-
-        Raises:
-            RequestError: the inputs have the wrong form, or are None and the task needs some.
-        """
+        """Return predictions for a user's raw inputs, such as histories or sentences, or None."""
 
     @abstractmethod
     def save(self, folder: Path) -> None:
@@ -145,23 +111,14 @@ class Task(ABC):
 
     @abstractmethod
     def load_from(self, folder: Path) -> None:
-        """Read what `save` wrote.
-
-        Raises:
-            RequestError: a file is missing, damaged, or was saved with other settings.
-        """
+        """Read what `save` wrote."""
 
 
 class Losses(NamedTuple):
-    """The losses of a chunk of gradient steps.
+    """The losses of a chunk of gradient steps."""
 
-    Attributes:
-        values: (steps,) mean loss of each step, before its update.
-        sizes: (steps,) number of items or tokens over which each mean is taken.
-    """
-
-    values: np.ndarray
-    sizes: np.ndarray
+    values: np.ndarray  # (steps,) mean loss of each step, before its update
+    sizes: np.ndarray  # (steps,) number of items or tokens over which each mean is taken
 
 
 class Chunk(Protocol):
@@ -179,22 +136,14 @@ class Learner(ABC):
     """Trains a model on the data of its task; every kind has a subclass.
 
     All random numbers of an epoch depend only on the seed, the epoch and the number of the step.
-
-    Attributes:
-        model: the model that is trained.
-        optimizer: its optimizer, with all variables created.
-        jit: whether XLA compiles the steps; a resumed run keeps this choice.
-        progress: called during a long evaluation; the runner sets it.
-        stackable: how many runs of equal shapes train faster as one stack than separately.
-        width: number of runs in its stack; the runner sets it.
     """
 
     model: keras.Model
-    optimizer: keras.Optimizer
-    jit: bool
-    progress: Progress | None = None
-    stackable: int = 1
-    width: int = 1
+    optimizer: keras.Optimizer  # with all variables created
+    jit: bool  # whether XLA compiles the steps; a resumed run keeps this choice
+    progress: Progress | None = None  # called during a long evaluation; the runner sets it
+    stackable: int = 1  # how many runs of equal shapes train faster as one stack than separately
+    width: int = 1  # number of runs in its stack; the runner sets it
 
     def values(self) -> list[np.ndarray]:
         """Return the values of `model.variables`."""
@@ -210,17 +159,9 @@ class Learner(ABC):
         """Return the values of `trained_variables`."""
         return [variable.numpy() for variable in self.trained_variables()]
 
-    def assign(self, values: Sequence[np.ndarray]) -> None:
-        """Assign values to `trained_variables`."""
-        assign(self.trained_variables(), values)
-
     @abstractmethod
     def chunks(self, epoch: int) -> Sequence[Chunk]:
-        """Return the steps of an epoch in order, as chunks.
-
-        Args:
-            epoch: number of the epoch, from 1.
-        """
+        """Return the steps of an epoch, counted from 1, in order."""
 
     @abstractmethod
     def train(self, chunk: Any, rates: np.ndarray, first_step: int) -> Losses:
@@ -268,34 +209,22 @@ def require_part(parts: Collection[str], part: str) -> None:
 class Report:
     """Scores of a model on one part, together with those of the baselines.
 
-    Attributes:
-        metrics: the kind's metrics by name; None for an undefined one.
-        baselines: the same metrics for each baseline.
-        best_baseline: the best baseline by `metric`, without the oracles.
-        skill: 1 - error / error of the best baseline; 1 is perfect, 0 no better, below 0 worse.
-            The error is the distance of `metric` from its perfect value. None if the baseline's
-            error is 0 or only rounding.
-        notes: caveats, one sentence each.
-        predictions: columns of predictions.csv with a row per item; forecasts have a row per item
-            and step.
-        units: the units of the metrics.
-        oracles: baselines that know the rule behind the data; the skill ignores them.
-        skills: the skill against each baseline, oracles included.
-        metric: the reported metric, by which tables are sorted.
-        details: further entries of metrics.json, JSON-ready.
+    The skill is 1 - error / error of a baseline: 1 is perfect, 0 no better, below 0 worse. The
+    error is the distance of `metric` from its perfect value. The skill is None if the baseline's
+    error is 0 or only rounding.
     """
 
-    metrics: dict[str, float | None]
+    metrics: dict[str, float | None]  # by name; None for an undefined one
     baselines: dict[str, dict[str, float | None]]
-    best_baseline: str
-    skill: float | None
-    notes: list[str]
-    predictions: dict[str, np.ndarray]
+    best_baseline: str  # by `metric`, without the oracles
+    skill: float | None  # against the best baseline
+    notes: list[str]  # caveats, one sentence each
+    predictions: dict[str, np.ndarray]  # columns of predictions.csv, a row per item (and step)
     units: str
-    metric: str
-    oracles: tuple[str, ...] = ()
-    skills: dict[str, float | None] = field(default_factory=dict)
-    details: dict[str, Any] = field(default_factory=dict)
+    metric: str  # the reported one, by which tables are sorted
+    oracles: tuple[str, ...] = ()  # baselines that know the rule behind the data
+    skills: dict[str, float | None] = field(default_factory=dict)  # against each, with oracles
+    details: dict[str, Any] = field(default_factory=dict)  # further entries of metrics.json
 
     def scores(self) -> dict[str, Any]:
         """Return everything except the predictions, JSON-ready."""
@@ -318,38 +247,36 @@ class Report:
 
 
 def skills(error: float, baselines: Mapping[str, float]) -> tuple[str, dict[str, float | None]]:
-    """Return the best baseline, and the skill against each: 1 - error / its error.
+    """Return the best baseline, and the skill against each, by the errors of all.
 
-    Of equally good baselines the last one is the best: it uses more of the items. A skill is None
-    if the baseline makes no error.
-
-    Args:
-        error: of the model; 0 is perfect.
-        baselines: name -> error.
+    Of equally good baselines the last one is the best: it uses more of the items.
     """
     best = min(reversed([*baselines]), key=baselines.__getitem__)
     return best, {name: 1.0 - error / own if own else None for name, own in baselines.items()}
 
 
-class ReportedRun(Protocol):
-    """A run that represents its group on a page.
+@dataclass
+class ReportedRun:
+    """A run that represents its group on a page."""
 
-    Attributes:
-        label: the label of the group.
-        colour: the number of the group's colour.
-        run: the run's folder.
-        metrics: metrics.json.
-        room: the most bytes that its maps may need.
-    """
-
-    label: str
-    colour: int
+    label: str  # of the group
+    colour: int  # number of the group's colour
     run: RunDirectory
-    metrics: Mapping[str, Any]
-    room: int
+    metrics: Mapping[str, Any]  # metrics.json
+    room: int  # the most bytes that its maps may need
 
     def epochs(self, numbers: Sequence[int]) -> Epochs:
-        """Return these epochs for a slider, which starts at the best one."""
+        """Describe epochs for a slider that starts at the best one."""
+        history = self.run.history.read()
+        monitor, best = str(self.metrics.get("monitor")), self.metrics.get("best_epoch")
+        values = dict(zip(history.get("epoch", []), history.get(monitor, []), strict=False))
+        notes = []
+        for epoch in numbers:
+            value = values.get(epoch, math.nan)
+            score = [f"{monitor} {value:.4g}"] if math.isfinite(value) else []
+            notes.append(" · ".join([*score, *["best"] * (epoch == best)]))
+        first = numbers.index(best) if best in numbers else len(numbers) - 1
+        return Epochs(list(numbers), notes, first)
 
 
 @dataclass(frozen=True)
@@ -359,11 +286,10 @@ class Views:
     Its functions raise `RequestError` if a file of a run is missing or damaged.
 
     Attributes:
-        figures: the figures of a run by file name, from its folder and its metrics.json. Neither
-            the model nor TensorFlow is loaded.
+        figures: the figures of a run by file name, from its folder and its metrics.json, without
+            the model.
         sections: the sections of a page: title -> function from runs of one task to records.
-        vocabulary: function from a `TrainedRun` and a number of words to figures by file name; see
-            `VocabularyMap`.
+        vocabulary: function from a `TrainedRun` and a number of words to figures by file name.
     """
 
     figures: Callable[[RunDirectory, Mapping[str, Any]], Mapping[str, Figure]]

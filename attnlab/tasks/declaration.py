@@ -1,7 +1,8 @@
 """Declare a kind of task: the rest of the product uses a kind only through this declaration.
 
 A kind is a folder of `attnlab/tasks`, or an external package, whose module `kind` defines `KIND`.
-Each task class of the kind has it as its class attribute `kind`.
+Each task class of the kind has it as its class attribute `kind`. Parts that are slow to import are
+paths, `package.module:attribute`.
 """
 
 from __future__ import annotations
@@ -27,54 +28,30 @@ SHARE, PER_CENT = (0.0, 1.0), (0.0, 100.0)
 
 @dataclass(frozen=True)
 class Metric:
-    """A score of a model, such as its RMSE or BLEU.
+    """A score of a model, such as its RMSE or BLEU."""
 
-    Attributes:
-        name: as in metrics.json, for example `rmse`. history.csv has it with the prefix `val_`.
-        direction: `min` if a lower value is better, `max` if a higher one is.
-        label: the name in figures and texts.
-        perfect: the best possible value, from which the skill is computed; None if the metric has
-            no skill.
-        in_units: whether it has the units of the report.
-        in_tables: whether the table at the end of a run has a column for it.
-        item_test: path of the `ItemTester` that compares groups of runs item by item; None if
-            there is no such test.
-        bounds: the smallest and the largest possible value.
-    """
-
-    name: str
-    direction: str
-    label: str
-    perfect: float | None = None
-    in_units: bool = False
-    in_tables: bool = True
-    item_test: str | None = None
+    name: str  # as in metrics.json, for example `rmse`; history.csv has `val_rmse`
+    direction: str  # `min` if a lower value is better, `max` if a higher one is
+    label: str  # in figures and texts
+    perfect: float | None = None  # the best possible value, for the skill; None: without a skill
+    in_units: bool = False  # whether it has the units of the report
+    in_tables: bool = True  # whether the table at the end of a run has a column for it
+    item_test: str | None = None  # path of the `ItemTester` for groups of runs
     bounds: tuple[float, float] = UNBOUNDED
 
 
 @dataclass(frozen=True)
 class ItemTest:
-    """The result of a test over test items: is a group of runs different from a reference?
+    """The result of a test over test items: is a group of runs different from a reference?"""
 
-    Attributes:
-        name: of the test.
-        heading: of the table column with its p values.
-        method: the test and the number of items, for a footnote.
-        items: number of test items.
-        p: two-sided p value.
-        statistic: above 0 if the group's losses are larger; None if the test has no statistic.
-        signature: settings of the library that ran the test.
-        p_holm: p after Holm's correction for all groups of a table.
-    """
-
-    name: str
-    heading: str
-    method: str
-    items: int
-    p: float
-    statistic: float | None = None
-    signature: str | None = None
-    p_holm: float | None = None
+    name: str  # of the test
+    heading: str  # of the table column with its p values
+    method: str  # the test and the number of items, for a footnote
+    items: int  # number of test items
+    p: float  # two-sided
+    statistic: float | None = None  # above 0 if the group's losses are larger
+    signature: str | None = None  # settings of the library that ran the test
+    p_holm: float | None = None  # p after Holm's correction for all groups of a table
 
 
 class NoItemTest(Exception):
@@ -90,62 +67,35 @@ ItemTester = Callable[[str, Pairs, bool | None], "Sequence[ItemTest | None]"]
 
 
 @dataclass(frozen=True)
-class KindData:
-    """The data of a kind.
-
-    Attributes:
-        takes_corpus: whether its tasks take a corpus from the group `data`.
-        corpora: task -> path of the `Corpus` of its files, whose settings are among the task's.
-    """
-
-    takes_corpus: bool = False
-    corpora: Mapping[str, str] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
 class KindModels:
-    """How models of a kind are built and trained.
+    """How models of a kind are built and trained."""
 
-    Attributes:
-        learner: path of its `Learner`, called with configuration, task and model.
-        together: how many runs a process should train at the same time: many if runs are stacked,
-            some if they train side by side, 1 if training several at once is no faster.
-        classes: architecture -> path of the class of its models, for `tasks.models.build_model`;
-            empty if the task builds its models in another way.
-        architectures: mechanism -> what `model=auto` means for it; `rnn` for all others.
-        resolve: adds to a configuration (plain mappings) the settings that its model determines,
-            such as the attention of a pretrained encoder; None if there are no such settings.
-    """
-
-    learner: str
+    learner: str  # path of its `Learner`, called with configuration, task and model
+    # How many runs a process should train at the same time: many if runs are stacked, some if they
+    # train side by side, 1 if training several at once is no faster.
     together: int = 1
+    # Architecture -> path of the class of its models, for `tasks.models.build_model`.
     classes: Mapping[str, str] = field(default_factory=dict)
+    # Mechanism -> what `model=auto` means for it; `rnn` for all others.
     architectures: Mapping[str, str] = field(default_factory=dict)
+    # Adds to a configuration (plain mappings) the settings that its model determines, such as the
+    # attention of a pretrained encoder.
     resolve: Callable[[Mapping[str, Any]], Mapping[str, Any]] | None = None
 
 
 @dataclass(frozen=True)
 class Scoring:
-    """How runs of a kind are scored and compared.
+    """How runs of a kind are scored and compared."""
 
-    Attributes:
-        metrics: the scores of its reports.
-        reported: the metric by which runs are compared by default.
-        monitored: the column of history.csv that selects the best epoch by default; the setting
-            `task.monitor` overrides it.
-        bars: columns of history.csv that the progress bar shows.
-        parts: further test splits that its tasks may have -> a description of each.
-        evaluation: further options of `attnlab evaluate`, and settings of a run that it may
-            override -> the arguments of `Task.evaluate`.
-        text_columns: columns of predictions.csv to read as text even if they look like numbers.
-    """
-
-    metrics: tuple[Metric, ...]
-    reported: str
-    monitored: str = "val_loss"
-    bars: tuple[str, ...] = ("train_loss", "val_loss")
+    metrics: tuple[Metric, ...]  # the scores of its reports
+    reported: str  # the metric by which runs are compared by default
+    monitored: str = "val_loss"  # the column of history.csv that selects the best epoch by default
+    bars: tuple[str, ...] = ("train_loss", "val_loss")  # columns that the progress bar shows
+    # Further test splits that its tasks may have -> a description of each.
     parts: Mapping[str, str] = field(default_factory=dict)
+    # Further options of `attnlab evaluate` -> the arguments of `Task.evaluate`.
     evaluation: Mapping[str, str] = field(default_factory=dict)
+    # Columns of predictions.csv to read as text even if they look like numbers.
     text_columns: tuple[str, ...] = ()
 
     def metric(self, name: str) -> Metric | None:
@@ -162,74 +112,41 @@ class Scoring:
 
 @dataclass(frozen=True)
 class Predictions:
-    """How predictions of a kind are requested and presented.
+    """How predictions of a kind are requested and presented."""
 
-    Attributes:
-        item: the noun for one prediction: `forecast`, `translation`.
-        command: the name of the command: `forecast`, `translate`.
-        summary: one line of help for the command.
-        predictor: path of the kind's `Predictor`, which defines the command.
-        exported: path of a function from a `TrainedRun` whose data are loaded, and a number of
-            test items, to `tasks.exported.Exported`; None: runs can't be exported.
-        settings: names of the keyword arguments that `Task.serve` takes after the inputs.
-        vectors: whether its tasks have `vectors(model, texts)`, which returns a vector per text,
-            (N, W). It reads the first `places_read(model)` tokens of a text and ignores the words
-            `unknown(text)`.
-        next_steps: model, task or reported metric -> the suggestion that is printed after a run; ""
-            is the default.
-            `{run}` is replaced by the run's name and `{other}` by another mechanism.
-    """
-
-    item: str
-    command: str
-    summary: str
-    predictor: str
+    item: str  # the noun for one prediction: `forecast`, `translation`
+    command: str  # the name of the command: `forecast`, `translate`
+    summary: str  # one line of help for the command
+    predictor: str  # path of the kind's `Predictor`, which defines the command
+    # Path of a function from a `TrainedRun` whose data are loaded, and a number of test items, to
+    # `tasks.exported.Exported`; None: runs can't be exported.
     exported: str | None = None
-    settings: tuple[str, ...] = ()
-    vectors: bool = False
+    settings: tuple[str, ...] = ()  # keyword arguments that `Task.serve` takes after the inputs
+    # Model, task or reported metric -> the suggestion that is printed after a run; "" is the
+    # default. `{run}` is the run's name and `{other}` another mechanism.
     next_steps: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class VocabularyMap:
-    """A subcommand of `attnlab plot` that draws the learned vocabularies of a run.
+    """A subcommand of `attnlab plot` that draws the learned vocabularies of a run."""
 
-    Attributes:
-        name: of the subcommand.
-        summary: one line of help.
-        help: what it draws, in full.
-        fits: path of a function from a task's name to whether its runs have a vocabulary; None if
-            all runs have one.
-        runs: a description of the runs that `fits` accepts.
-    """
-
-    name: str
-    summary: str
-    help: str
-    fits: str | None = None
-    runs: str = ""
+    name: str  # of the subcommand
+    help: str  # its first sentence is the summary
+    fits: str | None = None  # path of a function: has a task of this name a vocabulary? None: yes
 
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of task. Parts that are slow to import are paths, `package.module:attribute`.
+    """A kind of task."""
 
-    Attributes:
-        name: for example `forecasting`; conf/model/settings has `<name>_<architecture>.yaml`.
-        models: how its models are built and trained.
-        scoring: how its runs are scored and compared.
-        predictions: how its predictions are requested and presented.
-        views: path of its `tasks.base.Views`: what it shows of its runs.
-        data: what its data are.
-        vocabulary_map: how `attnlab plot` requests the vocabularies of a run; None: there are none.
-    """
-
-    name: str
+    name: str  # conf/model/settings has `<name>_<architecture>.yaml`
     models: KindModels
     scoring: Scoring
     predictions: Predictions
-    views: str
-    data: KindData = field(default_factory=KindData)
+    views: str  # path of its `tasks.base.Views`
+    takes_corpus: bool = False  # whether its tasks take a corpus from the group `data`
+    corpora: Mapping[str, str] = field(default_factory=dict)  # other tasks -> path of a `Corpus`
     vocabulary_map: VocabularyMap | None = None
 
 

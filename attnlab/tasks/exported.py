@@ -6,93 +6,51 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from attnlab.text.portable import Portable
-from attnlab.text.tokenizers import PAD
 
 Arrays = Mapping[str, Any]  # arrays by name
 
 
 class Stack(NamedTuple):
-    """A stack of Transformer layers.
+    """A stack of Transformer layers."""
 
-    Attributes:
-        tokens: for each token of the side's tokenizer its text, and its row of the embedding; -1
-            for a token that the model doesn't have.
-        embedding: the layer with the tokens' vectors.
-        position: the layer of positions.
-        layers: the layers of `attnlab.layers.transformer`.
-        norm: the norm after the last layer; None without one.
-    """
-
+    # Per token of the tokenizer its text, and its row of the embedding; -1: the model lacks it.
     tokens: Sequence[tuple[str, int]]
-    embedding: Any
-    position: Any
-    layers: Sequence[Any]
-    norm: Any
+    embedding: Any  # the layer with the tokens' vectors
+    position: Any  # the layer of positions
+    layers: Sequence[Any]  # of `attnlab.layers.transformer`
+    norm: Any  # the norm after the last layer; None without one
 
 
 @dataclass(frozen=True)
 class Transformer:
-    """The parts of a Transformer that writes a sequence, for CTranslate2.
+    """The parts of a Transformer that writes a sequence, for CTranslate2."""
 
-    Attributes:
-        encoder: None of a language model.
-        decoder: a language model's only stack.
-        output: the layer that computes the logits; None: its matrix is the decoder's embedding.
-        longest: most positions that users need.
-        refused: why there is no such form of the model; "" if there is one.
-        limits: most tokens that are written for each test item.
-        greedy: computes the tokens that this package writes greedily for each test item.
-    """
-
-    encoder: Stack | None
+    encoder: Stack
     decoder: Stack
-    output: Any
-    longest: int
-    refused: str = ""
-    limits: Sequence[int] = ()
+    output: Any  # the layer that computes the logits; None: its matrix is the decoder's embedding
+    longest: int  # most positions that users need
+    refused: str = ""  # why there is no such form of the model
+    limits: Sequence[int] = ()  # most tokens that are written for each test item
+    # Computes the tokens that this package writes greedily for each test item.
     greedy: Callable[[], Sequence[Sequence[int]]] = tuple
 
 
 @dataclass(frozen=True)
 class Exported:
-    """A function from arrays to arrays, and test items on which it is checked.
+    """A function from arrays to arrays, and test items on which it is checked."""
 
-    Attributes:
-        function: from TensorFlow's tensors, by name, to tensors by name. It can be traced, and has
-            no tensors of its own except variables: ONNX would make them inputs.
-        inputs: the shape of each input; None: any size. An input has the type of its test items.
-        items: inputs of test items; the first axis of an array is that of the items.
-        outputs: computes this package's own outputs for the items, by the usual way of its
-            commands.
-        tokenizers: the tokenizers by file name.
-        texts: texts of test items, and the tokens of each as this package cuts it, by file name.
-        loops: whether the function writes a sequence in a loop, which ONNX can't have.
-        unit: size of a unit of the floating-point outputs, by which their differences are divided;
-            broadcastable to them.
-        transformer: the parts of a Transformer that writes a sequence; None for other models.
-        license: of the data; "" if unknown.
-        notes: what a user of the model must know, one sentence each.
-    """
-
+    # From TensorFlow's tensors, by name, to tensors by name. It can be traced, and has no tensors
+    # of its own except variables: ONNX would make them inputs.
     function: Callable[..., Arrays]
-    inputs: Mapping[str, tuple[int | None, ...]]
-    items: Arrays
-    outputs: Callable[[], Arrays]
-    tokenizers: Mapping[str, Portable] = field(default_factory=dict)
+    inputs: Mapping[str, tuple[int | None, ...]]  # the shape of each; its type is that of `items`
+    items: Arrays  # inputs of test items; the first axis of an array is that of the items
+    outputs: Callable[[], Arrays]  # computes this package's own outputs for the items
+    tokenizers: Mapping[str, Portable] = field(default_factory=dict)  # by file name
+    # Texts of test items, and the tokens of each as this package cuts it, by file name.
     texts: Mapping[str, tuple[Sequence[str], Sequence[Sequence[int]]]] = field(default_factory=dict)
-    loops: bool = False
-    unit: Any = 1.0
-    transformer: Transformer | None = None
-    license: str = ""
-    notes: Sequence[str] = ()
-
-
-def pad_rows(rows: Sequence[Sequence[int]]) -> np.ndarray:
-    """Return rows of tokens as (N, T) int32, padded with PAD."""
-    padded = np.full((len(rows), max([1, *map(len, rows)])), PAD, np.int32)
-    for target, row in zip(padded, rows, strict=True):
-        target[: len(row)] = row
-    return padded
+    loops: bool = False  # whether the function writes a sequence in a loop, which ONNX can't have
+    unit: Any = 1.0  # of the floating-point outputs, by which their differences are divided
+    transformer: Transformer | None = None  # the parts of one that writes a sequence
+    license: str = ""  # of the data
+    notes: Sequence[str] = ()  # what a user of the model must know, one sentence each

@@ -79,7 +79,7 @@ class InMemoryLearner(Learner):
         return self.program.model
 
     def values(self) -> list[np.ndarray]:
-        """See `Program.variable_values`."""
+        """Return the values of the model's variables."""
         return self.program.variable_values()
 
     @property

@@ -11,22 +11,14 @@ from attnlab.errors import RequestError
 from attnlab.tasks.declaration import ItemTest, ItemTester, Kind, NoItemTest, Pairs
 
 _RESAMPLES, _MANY = 9999, 1000
-_METHOD = "paired permutation test over {count} test {noun}{seeds}"
-_SEEDS = " (losses averaged over shared seeds)"
 
 
 class Losses(NamedTuple):
-    """The test items of a run and its loss on each, such as 1 for a wrong answer and 0 for a right.
+    """The test items of a run and its loss on each, such as 1 for a wrong answer."""
 
-    Attributes:
-        items: what identifies each item, (N,), so that runs can be compared.
-        values: (N,) losses.
-        noun: the items in a sentence, in the plural.
-    """
-
-    items: Sequence[Hashable]
-    values: np.ndarray
-    noun: str
+    items: Sequence[Hashable]  # what identifies each item, so that runs can be compared
+    values: np.ndarray  # (N,) losses
+    noun: str  # the items in a sentence, in the plural
 
 
 def paired_tester(
@@ -45,31 +37,28 @@ def paired_tester(
 
     def item_test(metric: str, pairs: Pairs, always: bool | None) -> list[ItemTest | None]:
         runs = {run.path: run for group, reference in pairs for run in (*reference, *group)}
-        values: dict[object, np.ndarray] = {}
-        first: Losses | None = None
+        by_path: dict[object, Losses] = {}
         for path, run in runs.items():
             try:
-                run_losses = losses(run.read_predictions(kind.scoring.text_columns), metric)
+                by_path[path] = losses(run.read_predictions(kind.scoring.text_columns), metric)
             except KeyError as error:
                 raise RequestError(
                     f"{path / 'predictions.csv'}: damaged: it has no column {error}."
                 ) from error
-            first = first or run_losses
-            if [*run_losses.items] != [*first.items]:
+            first = next(iter(by_path.values()))
+            if [*by_path[path].items] != [*first.items]:
                 raise NoItemTest(
                     f"no test over test items: {run.name} has other test items than the others"
                 )
-            values[path] = run_losses.values
-        assert first is not None
         tests: list[ItemTest | None] = []
         for pair in pairs:
             group, reference = (
-                np.mean([values[run.path] for run in side], axis=0) for side in pair
+                np.mean([by_path[run.path].values for run in side], axis=0) for side in pair
             )
             difference = group - reference
             count = len(difference)
-            seeds = _SEEDS if len(pair[0]) > 1 else ""
-            method = _METHOD.format(count=count, noun=first.noun, seeds=seeds)
+            method = f"paired permutation test over {count} test {first.noun}"
+            method += " (losses averaged over shared seeds)" if len(pair[0]) > 1 else ""
             name, p = "permutation test", paired_p(difference)
             statistic = float(difference.mean())
             tests.append(ItemTest(name, "item test p", method, count, p, statistic))
@@ -83,10 +72,8 @@ def paired_p(difference: np.ndarray) -> float:
 
     If both sides are equally good, each difference could as well have the other sign. p is the
     share of sign changes whose mean is at least as far from 0: of all 2^n, or of 9,999 random ones
-    for n > 13, where n counts the differences that aren't 0. For n > 1,000 a t test is as exact and
-    much faster. For right and wrong answers this is
-    McNemar's exact test; it needs no normal distribution, which a t test on a few discordant
-    answers would.
+    for n > 13, where n counts the differences that aren't 0. For right and wrong answers this is
+    McNemar's exact test. For n > 1,000 a t test is as exact and much faster.
 
     Source: Fisher 1935, "The Design of Experiments"; `scipy.stats.permutation_test`.
     """
@@ -107,11 +94,3 @@ def paired_p(difference: np.ndarray) -> float:
         random_state=np.random.default_rng(0),
     )
     return float(result.pvalue)
-
-
-def wilson_interval(right: int, count: int) -> tuple[float, float]:
-    """Return Wilson's 95 % interval of a share of right answers."""
-    from scipy.stats import binomtest
-
-    low, high = binomtest(right, count).proportion_ci(method="wilson")
-    return float(low), float(high)

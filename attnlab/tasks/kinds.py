@@ -35,11 +35,7 @@ def kinds() -> tuple[Kind, ...]:
 
 
 def kind_of(task: str) -> Kind:
-    """Return the kind of a task, given the task's name.
-
-    Raises:
-        RequestError: there is no such task.
-    """
+    """Return the kind of a task, given the task's name; raises `RequestError` without one."""
     return option_class("task", task).kind  # type: ignore[attr-defined]
 
 

@@ -35,9 +35,6 @@ def build_model(
         input_shape: of the model's input, the batch included.
         source: a pretrained encoder; None: the one at the setting `path`.
         **sizes: further arguments, the same for every architecture.
-
-    Raises:
-        RequestError: there is no such architecture, or the settings don't fit each other.
     """
     if name not in classes:
         *others, last = classes

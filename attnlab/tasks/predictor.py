@@ -18,63 +18,35 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Setting:
-    """An option of the command that makes predictions.
+    """An option of the command that makes predictions, `--name` with `-` for `_`."""
 
-    Attributes:
-        name: of the keyword argument that gets its value; the option is `--name`, `-` for `_`.
-        help: one sentence.
-        value: `str`, `float`, `Path`, `bool` for a flag, or the smallest and the largest of whole
-            numbers.
-        default: the value if the option isn't given; the help shows it unless it is None.
-        metavar: what the help has for a value; None: the usual word for its type.
-        repeated: whether it may be given several times.
-        required: whether it must be given.
-    """
-
-    name: str
-    help: str
-    value: type | tuple[int, int | None] = str
+    name: str  # of the keyword argument that gets its value
+    help: str  # one sentence
+    value: type | tuple[int, int | None] = str  # bool for a flag; limits of whole numbers
     default: float | str | None = None
-    metavar: str | None = None
+    metavar: str | None = None  # None: the usual word for its type
     repeated: bool = False
     required: bool = False
 
 
 @dataclass(frozen=True)
 class Inputs:
-    """The inputs of a command, which are its arguments after RUN.
+    """The inputs of a command, which are its arguments after RUN."""
 
-    Attributes:
-        name: of an input in messages, such as `SENTENCE`.
-        metavar: the inputs in the usage line, such as `[TEXT]...`.
-        required: whether one must be given; otherwise standard input is read line by line.
-        files: help of `--file FILE`, where each file is one input; None: there is no such option.
-    """
-
-    name: str
-    metavar: str
-    required: bool = False
-    files: str | None = None
+    name: str  # of an input in messages, such as `SENTENCE`
+    metavar: str  # the inputs in the usage line, such as `[TEXT]...`
+    required: bool = False  # if not, standard input is read line by line
+    files: str | None = None  # help of `--file FILE`, each one input; None: no such option
 
 
 @dataclass(frozen=True)
 class Request:
-    """A user's request for predictions of a run.
-
-    Attributes:
-        run: the folder of the run.
-        report: prints a line on standard error, such as `note: ...` or `warning: ...`.
-        words: the arguments after RUN.
-        files: the files of `--file`.
-        write: prints a piece of text without a line break, for predictions that are shown while
-            they are made; None if standard output isn't a terminal, or gets JSON.
-    """
+    """A user's request for predictions of a run."""
 
     run: RunDirectory
-    report: Callable[[str], None]
-    words: Sequence[str] = ()
-    files: Sequence[Path] = ()
-    write: Callable[[str], None] | None = None
+    report: Callable[[str], None]  # prints a line, such as `note: ...`, on standard error
+    words: Sequence[str] = ()  # the arguments after RUN
+    files: Sequence[Path] = ()  # of `--file`
 
 
 class Predictor:
@@ -84,26 +56,18 @@ class Predictor:
     the `settings`, and raises `RequestError` for invalid ones before TensorFlow is loaded.
 
     Attributes:
-        takes: describes the arguments after RUN; None: the command has none.
-        settings: the command's other options.
-        figure: the option that draws predictions to a file; None: the command has none.
-        figure_settings: the options of `draw`.
-        table: the help of `--csv`, which writes predictions to a file; None: no such option.
-        together: the most inputs that `predict` gets in one call.
-        noun: what messages call an input.
-        most_drawn: the most inputs that `draw` can show.
         inputs: the inputs from arguments and files; empty if they come from standard input.
         trained: the `TrainedRun`, once it is loaded; so are its `task` and its `model`.
     """
 
-    takes: ClassVar[Inputs | None] = None
-    settings: ClassVar[tuple[Setting, ...]] = ()
-    figure: ClassVar[Setting | None] = None
-    figure_settings: ClassVar[tuple[Setting, ...]] = ()
-    table: ClassVar[str | None] = None
-    together: ClassVar[int] = 256
-    noun: str = "text"
-    most_drawn: int = 1
+    takes: ClassVar[Inputs | None] = None  # the arguments after RUN
+    settings: ClassVar[tuple[Setting, ...]] = ()  # the command's other options
+    figure: ClassVar[Setting | None] = None  # the option that draws predictions to a file
+    figure_settings: ClassVar[tuple[Setting, ...]] = ()  # the options of `draw`
+    table: ClassVar[str | None] = None  # the help of `--csv`; None: no such option
+    together: ClassVar[int] = 256  # the most inputs that `predict` gets in one call
+    noun: str = "text"  # what messages call an input
+    most_drawn: int = 1  # the most inputs that `draw` can show
     trained: Any
     task: Any
     model: Any
@@ -115,11 +79,7 @@ class Predictor:
         self.inputs = self.read()
 
     def read(self) -> Sequence[str]:
-        """Return the texts from arguments and files.
-
-        Raises:
-            RequestError: a text can't be read or used.
-        """
+        """Return the texts from arguments and files."""
         texts = [*self.request.words]
         texts += [read_text(path, "--file") for path in self.request.files]
         for number, text in enumerate(texts, 1):
@@ -136,10 +96,7 @@ class Predictor:
         self.trained, self.task, self.model = trained, trained.task, trained.model
 
     def warn(self, texts: Iterable[str], most: int | None = None) -> None:
-        """Warn about unknown words, once per word, and once about a text of over `most` tokens.
-
-        For a `TextTask`, like `unknown`.
-        """
+        """Warn about unknown words, once per word, and once about a text of over `most` tokens."""
         words = chain.from_iterable(map(self.task.unknown, texts))
         if text := unknown_warning(words, self._warned, self.task.tokenizer.words):
             self.request.report(f"warning: {text}")
@@ -161,11 +118,7 @@ class Predictor:
         raise NotImplementedError
 
     def draw(self, results: Sequence[Mapping[str, Any]], **settings: Any) -> Figure | None:
-        """Draw some results; `settings` are the values of `figure_settings`.
-
-        Returns:
-            None if the run has attention=none, so that there is nothing to draw.
-        """
+        """Draw some results; None if the run has attention=none."""
         raise NotImplementedError
 
     def rows(self, result: Mapping[str, Any]) -> Iterable[Mapping[str, Any]]:

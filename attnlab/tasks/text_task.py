@@ -24,28 +24,17 @@ _TOKENIZER = "tokenizer.json"
 
 
 class TextTask(Task):
-    """Base class of tasks that read texts as tokens.
-
-    Attributes:
-        text: the settings of tokenization, as they are saved.
-        encoder: path of a pretrained encoder whose tokenizer is used; None: one is fitted.
-        tokenizer: set by `find_tokenizer` and `read_text`.
-        source: the pretrained encoder, if there is one.
-    """
+    """Base class of tasks that read texts as tokens."""
 
     _file: ClassVar[str]  # name of the JSON file of `save_text`
-    text: Mapping[str, Any]
-    encoder: str | None = None
-    tokenizer: Tokenizer
-    source: Source | None = None
+    text: Mapping[str, Any]  # the settings of tokenization, as they are saved
+    encoder: str | None = None  # path of a pretrained encoder whose tokenizer is used
+    tokenizer: Tokenizer  # set by `find_tokenizer` and `read_text`
+    source: Source | None = None  # the pretrained encoder, if there is one
     _is_saved = False  # whether the weights come from a saved run
 
     def find_tokenizer(self, texts: Iterable[str], seed: int) -> None:
-        """Set the encoder's tokenizer, or one that is fitted on texts.
-
-        Raises:
-            RequestError: there is no such encoder, or no text.
-        """
+        """Set the encoder's tokenizer, or one that is fitted on texts."""
         if self.encoder:
             self.source = open_source(self.encoder, seed)
             self.tokenizer = self.source.tokenizer
@@ -115,11 +104,7 @@ class TextTask(Task):
             save_source(folder, self.source)
 
     def read_text(self, folder: Path, sizes: Callable[[Mapping[str, Any]], Found]) -> Found:
-        """Read what `save_text` wrote; `sizes` extracts the sizes from the JSON content.
-
-        Raises:
-            RequestError: a file is missing, damaged, or of other settings.
-        """
+        """Read what `save_text` wrote; `sizes` extracts the sizes from the JSON content."""
 
         def read(content: Mapping[str, Any]) -> tuple[Any, Found]:
             return content["text"], sizes(content)

@@ -53,7 +53,6 @@ def portable(
     frame: tuple[bool, bool] = (False, False),
     most: int | None = None,
     width: int | None = None,
-    mask: str | None = None,
 ) -> Portable | None:
     """Return a tokenizer with the same tokens; None if the library has no such tokenizer.
 
@@ -65,13 +64,12 @@ def portable(
         frame: whether START is put before a text, and END after it.
         most: most tokens of a text, START and END included; the rest is cut off.
         width: to which texts are padded with PAD.
-        mask: text of the mask, whose token follows the last one of the vocabulary.
     """
     if tokenizer.kind == "wordpiece":
         return None
-    from tokenizers import AddedToken, processors
+    from tokenizers import processors
 
-    tokens = [*tokenizer.vocabulary.tokens, *([mask] if mask else [])]
+    tokens = [*tokenizer.vocabulary.tokens]
     others: dict[str, int] = {}
     if tokenizer.kind == "word":
         vocabulary, first = {*tokens}, len(SPECIAL_TOKENS)
@@ -88,8 +86,6 @@ def portable(
         special = [(SPECIAL_TOKENS[token], token) for token in (START, END)]
         parts = [*[SPECIAL_TOKENS[START]] * frame[0], "$A", *[SPECIAL_TOKENS[END]] * frame[1]]
         made.post_processor = processors.TemplateProcessing(single=parts, special_tokens=special)
-    if mask:
-        made.add_special_tokens([AddedToken(mask, normalized=False)])
     if most:
         made.enable_truncation(most)
     if width:
@@ -156,7 +152,7 @@ def _decoder(tokenizer: Tokenizer, clean: str | None) -> Any:
     """Return what joins tokens to a text: no PAD, START and END, no space in front."""
     from tokenizers import Regex, decoders
 
-    space = "" if tokenizer.kind in ("char", "bytes") else " "
+    space = "" if tokenizer.kind == "char" else " "
     end = "\n" if clean is None and tokenizer.kind == "word" else ""
     texts = {PAD: "", UNKNOWN: space + UNKNOWN_TEXT, START: "", END: end}
     steps: list[Any] = [

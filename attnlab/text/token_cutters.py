@@ -19,7 +19,7 @@ from attnlab.text.words import unspaced, word_pattern
 if TYPE_CHECKING:
     import tokenizers
 
-KINDS = ("word", "char", "bpe", "bytes")
+KINDS = ("word", "char", "bpe")
 # No text contains these tokens: words have only a space in front, BPE pieces have "Ġ" instead of
 # spaces, and characters are single.
 SPECIAL_TOKENS = ("[ PAD ]", "[ UNKNOWN ]", "[ START ]", "[ END ]")
@@ -46,9 +46,6 @@ def learned(texts: Iterable[str], *, kind: str, size: int | None, min_count: int
         RequestError: the kind is unknown, `size` is too small, or there is no text.
     """
     check_size(kind, size)
-    if kind == "bytes":
-        letters = sorted(_byte_numbers(), key=_byte_numbers().__getitem__)
-        return Vocabulary([*SPECIAL_TOKENS, *letters], [])
     texts = (text for text in texts if text)
     first = next(texts, None)
     if first is None:
@@ -81,9 +78,8 @@ def check_size(kind: str, size: int | None) -> None:
     if kind not in KINDS:
         raise RequestError(f"task.tokenizer: expected one of {', '.join(KINDS)}, got {kind!r}.")
     special = len(SPECIAL_TOKENS)
-    of_bytes = kind in ("bpe", "bytes")
-    least = special + (BYTES if of_bytes else 1)
-    what = f"{BYTES} bytes" if of_bytes else f"a {kind}"
+    least = special + (BYTES if kind == "bpe" else 1)
+    what = f"{BYTES} bytes" if kind == "bpe" else f"a {kind}"
     if size is not None and size < least:
         raise RequestError(
             f"task.vocabulary: expected at least {least} for task.tokenizer={kind} "
@@ -100,7 +96,7 @@ def cutter(kind: str, vocabulary: Vocabulary) -> tokenizers.Tokenizer:
 
     ids = {token: number for number, token in enumerate(vocabulary.tokens)}
     split = pre_tokenizers.Split(tokenizers.Regex(pattern(kind)), "isolated")
-    if kind in ("bpe", "bytes"):
+    if kind == "bpe":
         result = tokenizers.Tokenizer(models.BPE(ids, vocabulary.merges))
         as_bytes = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
         result.pre_tokenizer = pre_tokenizers.Sequence([split, as_bytes])
@@ -122,7 +118,7 @@ def bytes_of(piece: str) -> bytes:
 @functools.cache
 def pattern(kind: str) -> str:
     """Return the regular expression of the pieces that tokens never cross."""
-    if kind in ("char", "bytes"):
+    if kind == "char":
         return r"[\s\S]"
     letter = rf"[\p{{L}}\p{{M}}\p{{N}}_&&[^{unspaced()}]]"
     word = word_pattern(letter, r"\p{Nd}", r"\p{M}")

@@ -38,8 +38,7 @@ from attnlab.text.words import is_unspaced, split_words, word_spans
 PAD, UNKNOWN, START, END = 0, 1, 2, 3
 _LABELS = {PAD: "<pad>", UNKNOWN: UNKNOWN_TEXT, START: "<start>", END: "<end>"}
 _SURROGATES = re.compile("[\ud800-\udfff]")
-_OF_BYTES = ("bpe", "bytes", "gpt2_bpe")
-_SINGLE = ("char", "bytes")  # kinds whose tokens are characters or bytes, spaces among them
+_OF_BYTES = ("bpe", "gpt2_bpe")
 _FORMAT = 1
 _TOGETHER = 1 << 10  # texts that are encoded in one call: its result takes much memory
 
@@ -51,8 +50,7 @@ class Tokenizer:
     before them: a text of known words and single spaces is decoded exactly. A word known only with,
     or only without, that space is encoded as the known form. The tokens of `char` are characters.
     `bpe` merges bytes inside words (Sennrich et al. 2016, arXiv:1508.07909, on bytes instead of
-    characters as in Radford et al. 2019), so every text is decoded exactly. Those of
-    `bytes` are the 256 bytes of UTF-8, token b + 4 for byte b.
+    characters as in Radford et al. 2019), so every text is decoded exactly.
 
     `bert_wordpiece`, `wordpiece` and `gpt2_bpe` have the vocabularies of presets, which are never
     fitted here: that of BERT, applied as in BERT or as in keras-hub, and that of RoBERTa. Word
@@ -167,7 +165,7 @@ class Tokenizer:
             content = self._contents[token]
             first = content[:8].decode("utf-8", "replace")[:1]
             goes_on = len(split_words(before + first)) == 1 and not first.isspace()
-            marked = bool(before) and goes_on and self.kind not in ("word", *_SINGLE)
+            marked = bool(before) and goes_on and self.kind not in ("word", "char")
             labels.append(_LABELS.get(token) or "·" * marked + _readable(content))
             before = content.decode("utf-8", "replace")[-1:].strip() * (token not in _LABELS)
         return labels
@@ -245,7 +243,7 @@ class Tokenizer:
     def _contents(self) -> list[bytes]:
         """The UTF-8 text of each token; empty for PAD, START and END."""
         tokens = self.vocabulary.tokens[len(SPECIAL_TOKENS) :]
-        unknown = UNKNOWN_TEXT if self.kind in _SINGLE else f" {UNKNOWN_TEXT}"
+        unknown = UNKNOWN_TEXT if self.kind == "char" else f" {UNKNOWN_TEXT}"
         if self.manner and self.kind in WORD_PIECES:
             tokens = [_joined(token, self.manner.suffix) for token in tokens]
         known = map(bytes_of if self.kind in _OF_BYTES else str.encode, tokens)
@@ -260,7 +258,7 @@ class Tokenizer:
             for token in tokens
         ]
         text = b"".join(pieces).decode("utf-8", "replace")
-        return text if self.kind in _SINGLE else text.removeprefix(" ")
+        return text if self.kind == "char" else text.removeprefix(" ")
 
 
 def _prepared(text: str, kind: str, lowercase: bool) -> str:
@@ -276,7 +274,7 @@ def _prepared(text: str, kind: str, lowercase: bool) -> str:
         text = text.lower()
     if kind == "word":
         text = " ".join(text.split())
-    has_space = text and kind not in _SINGLE and not is_unspaced(text[0])
+    has_space = text and kind != "char" and not is_unspaced(text[0])
     return f" {text}" if has_space else text
 
 
@@ -324,3 +322,11 @@ def _checked(content: Any) -> Vocabulary:
     if tuple(tokens[: len(SPECIAL_TOKENS)]) != SPECIAL_TOKENS or len({*tokens}) < len(tokens):
         raise ValueError("a vocabulary with missing or repeated tokens")
     return Vocabulary(tokens, [(left, right) for left, right in content["merges"]])
+
+
+def pad_rows(rows: Sequence[Any], count: int = 0, width: int = 0) -> np.ndarray:
+    """Return rows of tokens as one int32 array of at least (count, width), padded with PAD."""
+    padded = np.full((max(count, len(rows)), max([1, width, *map(len, rows)])), PAD, np.int32)
+    for target, row in zip(padded, rows, strict=False):
+        target[: len(row)] = row
+    return padded

@@ -43,8 +43,6 @@ class Letters(Predictor):
     def predict(self, inputs):
         self.chunks.append([*inputs])
         for word in inputs:
-            if self.request.write:
-                self.request.write(f"{word}: ")
             yield {"word": word, "letters": self._times * len(word)}
 
     def lines(self, result):
@@ -96,13 +94,6 @@ def test_the_help_shows_what_the_predictor_declares(count):
         "--line-width INTEGER RANGE Bold. [x>=1]",
     ):
         assert option in text
-
-
-def test_pieces_are_written_to_a_terminal_only(count, monkeypatch):
-    assert count("ab", "c")[0] == ["2", "1"]
-    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
-    assert count("ab", "c")[0] == ["ab: 2", "c: 1"]
-    assert count("ab", "--json")[0] == ['{"word": "ab", "letters": 2}']
 
 
 def test_inputs_are_arguments_and_files_or_lines(count, tmp_path):

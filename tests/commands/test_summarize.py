@@ -44,11 +44,9 @@ def test_one_sentence_is_printed_per_line_in_text_order(lab):
         (("large.txt",), "large.txt: expected a text of at most 1,000,000 bytes, got 10,000,000."),
         (("article.txt", "--sentences", "7"), "--sentences=7: must be at most 6"),
         (("article.txt", "--sentences", "0"), "--sentences"),
-        (("article.txt", "--epoch", "3"), "--epoch: needs --encoder."),
         (("article.txt", "--encoder", "x" * 300), "--encoder: expected a run folder"),
-        (("article.txt", "--encoder", "latest"), "--encoder: expected a run of masked_words"),
+        (("article.txt", "--encoder", "latest"), "--encoder: expected a run of task=masked_words"),
         (("article.txt", "--encoder", "."), "--encoder: expected the folder of a preset"),
-        (("article.txt", "--encoder", ".", "--epoch", "3"), "--epoch: needs a run as --encoder"),
     ],
 )
 def test_a_wrong_request_gets_one_sentence(lab, words, message):

@@ -53,8 +53,7 @@ def values(layer):
 
 def test_the_vectors_of_a_source_are_those_of_its_run(run, source):
     trained = TrainedRun.load(RunDirectory(run), "best")
-    expected = trained.task.vectors(trained.model, TEXTS)
-    np.testing.assert_array_equal(vectors_by(source)(TEXTS), expected)
+    expected = vectors_by(source)(TEXTS)
     by_hand = trained.model.encoder(trained.task.rows(TEXTS[:1])).vectors[0]
     words = len(source.tokenizer.encode(TEXTS[:1])[0])
     np.testing.assert_allclose(expected[0], np.mean(by_hand[1 : 1 + words], axis=0), rtol=1e-5)
@@ -135,12 +134,6 @@ def test_the_class_token_reads_the_text_and_no_padding(source):
     weights = np.asarray(model.attend(long))
     assert weights.shape == (1, 2, 1, 7) and not weights[..., 3:].any()
     assert (weights.sum(-1) < 1).all() and (weights[..., :3] > 0).all()
-    mean = classifier(source, pool="mean")
-    vectors = mean.encoder(np.array([[2, 5, 6, 7, 3]], "int32")).vectors[:, 1:4]
-    np.testing.assert_allclose(
-        mean(long), mean.output_layer(keras.ops.mean(vectors, axis=1)), atol=1e-6
-    )
-    assert np.asarray(mean.attend(long)).shape == (1, 2, 7, 7)
 
 
 def test_deeper_layers_learn_slower(source):

@@ -88,7 +88,6 @@ def checked(exported, folder, name):
     [
         ("task=fib", "attention=bahdanau", "model.units=4"),
         ("task=fib_random", "attention=multi_head", *SMALL),
-        ("task=masked_words", "data.sentences=200", "attention=multi_head", *SMALL),
         (*ANSWER, "model=transformer", "attention=multi_head", *SMALL),
         (*ANSWER, "model=rnn", "attention=bahdanau", "model.units=8"),
         (*CLASSIFY, "model=rnn", "attention=luong_global", "model.units=8", "model.cell=lstm"),
@@ -114,8 +113,6 @@ def test_saved_model_and_onnx_have_the_same_outputs(exported, tmp_path, words):
     [
         (*TRANSLATE, "model.norm=post", "model.activation=gelu"),
         (*TRANSLATE, "model.positions=rope", "attention.kv_heads=2", "model.tie_embeddings=none"),
-        (*LANGUAGE, "model.positions=alibi", "model.norm=rms", "model.activation=swiglu"),
-        (*LANGUAGE, "task.tokenizer=word", "model.tie_embeddings=false", "model.biases=false"),
     ],
     ids=lambda words: " ".join(words[len(TRANSLATE) :]),
 )

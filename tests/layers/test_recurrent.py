@@ -56,3 +56,31 @@ def test_an_encoder_ends_at_the_last_real_step(cell, bidirectional):
     np.testing.assert_allclose(states[mask], expected[mask], atol=1e-6)
     plain, _ = encoder(sequence[1:, :3])
     np.testing.assert_array_equal(plain, alone)
+
+
+@pytest.mark.parametrize(
+    ("layers", "last", "share"), [(1, False, 0), (2, False, 0), (2, True, 0.5)]
+)
+def test_the_last_layer_has_dropout_on_request(layers, last, share):
+    encoder = RecurrentEncoder(units=8, layers=layers, dropout=0.5, drops_last=last)
+    encoder.build((None, 6, 4))
+    sequence = np.random.default_rng(0).normal(size=(200, 6, 4)).astype(np.float32)
+    states = encoder.encode(sequence, training=True).states
+    assert float(np.mean(np.asarray(states) == 0)) == pytest.approx(share, abs=0.03)
+    dropped = np.any(np.asarray(states) != np.asarray(encoder.encode(sequence).states))
+    assert dropped == (layers == 2)
+
+
+def test_the_books_output_7_2():
+    encoder = RecurrentEncoder(cell="simple", units=2)
+    encoder.build((None, 3, 1))
+    kernel = np.array([[0.18662322, -1.2369459]])
+    recurrent = np.array([[0.86981213, -0.49338293], [0.49338293, 0.8698122]])
+    encoder.recurrent[0].set_weights([kernel, recurrent, np.zeros(2)])
+    # The book's cell is linear, as tanh is of small numbers.
+    small = 1e-4
+    states, last = encoder(small * np.float32([[[1], [2], [3]]]))
+    np.testing.assert_allclose(states[0, 1] / small, [-0.07471441, -3.64187904], rtol=1e-5)
+    np.testing.assert_allclose(states[0, 2] / small, [-1.30195881, -6.84172557], rtol=1e-5)
+    output = (last / small) @ np.float32([[-0.4635998], [0.6538409]])
+    np.testing.assert_allclose(output, [[-3.8698122]], rtol=1e-5)

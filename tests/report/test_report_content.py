@@ -188,7 +188,7 @@ def test_missing_forecasts_are_reported(one, content):
     if content:
         (path / "predictions.csv").write_text(content)
     page = made(runs)
-    assert "bahdanau: no forecasts" in said(page) and "predictions.csv" in said(page)
+    assert "bahdanau: no predictions" in said(page) and "predictions.csv" in said(page)
     assert "no attention" in [curve.label for curve in parts(page, "Forecasts", Curves)[0].curves]
 
 

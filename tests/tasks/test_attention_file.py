@@ -40,11 +40,6 @@ def test_what_is_written_is_read(tmp_path):
     assert again.final()["weights"][0, 0, 0, 0] == 4
 
 
-def test_an_unfinished_run_shows_its_last_epoch(tmp_path):
-    write_attention(RunDirectory(tmp_path), Recorded({1: examples(1), 2: examples(2)}, best=7))
-    assert read_attention(RunDirectory(tmp_path)).final()["weights"][0, 0, 0, 0] == 2
-
-
 def test_a_run_without_attention_and_a_damaged_file(tmp_path):
     run = RunDirectory(tmp_path)
     assert read_attention(run) is None

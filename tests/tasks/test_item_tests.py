@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy.stats import binomtest, ttest_1samp
+from scipy.stats import binomtest
 
-from attnlab.tasks.item_tests import paired_p, wilson_interval
+from attnlab.tasks.item_tests import paired_p
 
 
 @pytest.mark.parametrize(("lost", "won"), [(0, 3), (2, 9), (5, 5), (1, 0)])
@@ -20,23 +20,9 @@ def test_many_discordant_answers_are_close_to_mcnemar():
     assert paired_p(difference) == pytest.approx(binomtest(60, 150).pvalue, abs=0.005)
 
 
-def test_continuous_losses_are_close_to_a_t_test():
-    difference = np.random.default_rng(1).normal(0.1, 1.0, 400)
-    assert paired_p(difference) == pytest.approx(ttest_1samp(difference, 0).pvalue, abs=0.01)
-
-
-def test_equal_runs_do_not_differ():
-    assert paired_p(np.zeros(10)) == 1.0
-
-
 def test_a_true_null_is_rejected_in_about_5_of_100_cases():
     rng = np.random.default_rng(0)
     rejected = [
         paired_p(rng.exponential(size=12) * rng.choice([-1, 1], 12)) <= 0.05 for _ in range(200)
     ]
     assert np.mean(rejected) <= 0.1
-
-
-def test_wilsons_interval_stays_within_0_and_1():
-    assert wilson_interval(5, 10) == pytest.approx((0.2366, 0.7634), abs=1e-4)
-    assert wilson_interval(0, 4)[0] == 0.0 and wilson_interval(4, 4)[1] == 1.0

@@ -53,18 +53,6 @@ def test_a_long_line_is_cut_before_a_space_or_between_characters(text, monkeypat
     assert len(letters) > 2 and all(set(block.decode()) == {"ü"} for block in letters)
 
 
-def test_characters_start_at_their_first_byte(text):
-    for at in range(len(CONTENT) + 1):
-        start = text.character_start(at)
-        assert start <= at < start + 4 or start == at
-        assert CONTENT[:start].decode() + CONTENT[start:].decode() == CONTENT.decode()
-        assert start == at or 0x80 <= CONTENT[at] < 0xC0
-
-
-def test_an_empty_text():
-    assert bytes(RawText()) == b"" and [*RawText().blocks()] == [] and len(RawText(b"")) == 0
-
-
 def test_a_file_that_gets_shorter_is_one_sentence(tmp_path):
     path = tmp_path / "a.txt"
     path.write_bytes(CONTENT)

@@ -52,12 +52,6 @@ def test_a_text_is_read_unchanged(tmp_path, monkeypatch):
     assert read_text(Path("-"), "FILE") == "From a pipe."
 
 
-def test_a_closed_standard_input_is_refused_in_a_sentence(monkeypatch):
-    monkeypatch.setattr(reading.sys, "stdin", None)
-    with pytest.raises(RequestError, match="FILE: standard input: expected a text, but it is cl"):
-        read_text(Path("-"), "FILE")
-
-
 def test_a_text_that_is_too_long_is_refused_before_it_is_read(tmp_path, monkeypatch):
     path = tmp_path / "a.txt"
     with path.open("wb") as file:

@@ -42,24 +42,9 @@ def test_it_is_scikit_learns_k_means():
     assert [each.number for each in summary(TEXT, 4)] == sorted(nearest.tolist())
 
 
-def test_long_texts_have_vectors_of_fifty_numbers():
-    draw = np.random.default_rng(0)
-    words = [f"word{number}" for number in range(120)]
-    sentences = [" ".join(draw.choice(words, 9)) for _ in range(80)]
-    vectors = tf_idf_vectors(sentences)
-    assert vectors.shape == (80, 50)
-    np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1)
-    np.testing.assert_array_equal(vectors, tf_idf_vectors(sentences))
-
-
 def test_all_sentences_are_a_summary_and_repeated_ones_count_once():
     found = summary(f"{TEXT} {TEXT}", 9)
     assert [each.number for each in found] == list(range(9))
     assert found[-1].end == len(TEXT)
     with pytest.raises(RequestError, match="--sentences=10: must be at most 9"):
         summary(f"{TEXT} {TEXT}", 10)
-
-
-def test_sentences_with_equal_vectors_fill_the_summary():
-    found = summary("A dog saw a cat. A cat saw a dog! A saw, a dog, a cat? No.", 3)
-    assert len({each.number for each in found}) == 3

@@ -42,11 +42,6 @@ def test_spans_are_the_positions_of_words(text):
     assert [text[start:end] for start, end in word_spans(text)] == split_words(text)
 
 
-@given(st.lists(st.sampled_from(["don't", "E-Mail", "3.50", ",", "."]), min_size=1))
-def test_spaced_words_stay_as_they_are(words):
-    assert split_words(" ".join(words)) == words
-
-
 @pytest.mark.parametrize(
     ("text", "words"),
     [

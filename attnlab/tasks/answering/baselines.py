@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 
 import numpy as np
 
@@ -16,13 +17,7 @@ _PLAIN = frozenset("a an the of in on at to by for and or was were is are did do
 
 
 def baselines(train: Sequence[Question], questions: Sequence[Question]) -> dict[str, list[str]]:
-    """Return the answers of each baseline by its name.
-
-    - `sentence`: the sentence of the text whose words are most similar to the question's.
-    - `phrase`: the longest run of words in that sentence that are not in the question; the first
-      of equally long ones.
-    - `no_answer`: always "no answer"; only if some questions have none.
-    """
+    """Return the answers of each baseline: the best sentence, its longest new phrase, no answer."""
     sentences = best_sentences(train, questions)
     phrases = [
         longest_new_run(each.question, sentence)
@@ -42,24 +37,20 @@ def best_sentences(train: Sequence[Question], questions: Sequence[Question]) -> 
     """
     from sklearn.feature_extraction.text import TfidfVectorizer
 
-    texts = dict.fromkeys(each.text for each in (*train, *questions))
-    sentences_of = {
-        text: [text[start:end] for start, end in sentence_spans(text)] or [text] for text in texts
-    }
+    def sentences_of(text: str) -> list[str]:
+        return [text[start:end] for start, end in sentence_spans(text)] or [text]
+
     vectorizer = TfidfVectorizer(
         analyzer=lambda text: split_words(text.lower()), max_features=_MOST_WORDS
     )
     training_texts = dict.fromkeys(each.text for each in train)
-    vectorizer.fit([sentence for text in training_texts for sentence in sentences_of[text]])
-    vectors_of = {
-        text: vectorizer.transform(sentences_of[text])
-        for text in dict.fromkeys(each.text for each in questions)
-    }
+    vectorizer.fit([sentence for text in training_texts for sentence in sentences_of(text)])
+    vectors_of = cache(lambda text: vectorizer.transform(sentences_of(text)))
     queries = vectorizer.transform([each.question for each in questions])
     sentences = []
     for number, each in enumerate(questions):
-        similarities = (vectors_of[each.text] @ queries[number].T).toarray().ravel()
-        sentences.append(sentences_of[each.text][int(np.argmax(similarities))])
+        similarities = (vectors_of(each.text) @ queries[number].T).toarray().ravel()
+        sentences.append(sentences_of(each.text)[int(np.argmax(similarities))])
     return sentences
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,9 +13,7 @@ from attnlab.tasks.data.builtin import rows
 from attnlab.tasks.data.corpus import Corpus, FileCorpus, OwnFiles
 from attnlab.tasks.data.published import Published
 from attnlab.tasks.data.readers import read_text
-from attnlab.text.cleaning import text_key
 
-_QUESTION_WORD = re.compile(r"\b(who|whom|whose|what|which|where|when|why|how)\b", re.IGNORECASE)
 _FORM = '{"data": [{"paragraphs": [{"context": ..., "qas": [{"id": ..., "question": ..., ...}]}]}]}'
 _URL = "https://rajpurkar.github.io/SQuAD-explorer/dataset"
 _SHA256 = {  # of the train and the development file of a version
@@ -51,30 +48,11 @@ class Question(NamedTuple):
     text: str
     answers: tuple[RightAnswer, ...]  # all right answers; empty if the text has no answer
 
-    @property
-    def group(self) -> str:
-        """Return the first question word, such as `where`; `other` without one."""
-        match = _QUESTION_WORD.search(self.question)
-        return match[1].lower() if match else "other"
-
 
 class QuestionCorpus(Corpus):
     """Questions about texts; a text, with all its questions, is in one part."""
 
     noun = "question"
-
-    def key(self, item: Question) -> str:
-        """Return the text, ignoring case."""
-        return text_key(item.text, ignore_case=True)
-
-    def texts(self, item: Question) -> tuple[str, ...]:
-        """Return the text and the question."""
-        return item.text, item.question
-
-    @property
-    def text_names(self) -> tuple[str, ...]:
-        """Return the names of `texts`."""
-        return "text", "question"
 
 
 @dataclass(kw_only=True, eq=False)
@@ -82,14 +60,11 @@ class Passages(QuestionCorpus):
     """Passages of four events, with the questions who, whom, where and when; needs no file.
 
     "Anna met the old sailor in the harbour on Monday. At noon, the judge was called by Anna ..."
-    Several sentences have some words of a question, but only one has all of them. "Who" names the
-    verb and the patient, "whom" the agent and the verb, "where" and "when" all three. So no single
-    word is enough to find the sentence, and without the question four answers are equally likely.
-    Sentences are active or passive; places and times are at the start or at the end. There are some
-    600 names of people; most occur a few dozen times.
+    Several sentences have some words of a question, but only one has all of them. So no single word
+    is enough to find the sentence, and without the question four answers are equally likely.
 
     `questions` is the number of training questions, four per passage; validation and test have
-    1,000 each. Parts share no passage. Answers are copied from the text unchanged.
+    1,000 each. Parts share no passage.
     """
 
     name = "passages"
@@ -114,10 +89,9 @@ class Passages(QuestionCorpus):
 class Squad(FileCorpus, QuestionCorpus):
     """The Stanford Question Answering Dataset, version 1.1 or 2.0.
 
-    107,785 questions about 536 articles (Rajpurkar et al. 2016, arXiv 1606.05250); 2.0 adds 53,775
-    whose text has no answer (Rajpurkar et al. 2018, arXiv 1806.03822). Differences: the test part
-    is the published development part, because SQuAD's own test part was never published; validation
-    is held out from train by texts.
+    107,785 questions about 536 articles; 2.0 adds 53,775 whose text has no answer. Differences: the
+    test part is the published development part, because SQuAD's own test part was never published;
+    validation is held out from train by texts.
     """
 
     name = "squad"
@@ -147,10 +121,7 @@ class Squad(FileCorpus, QuestionCorpus):
 
 
 class Questions(OwnFiles, QuestionCorpus):
-    """Questions in the user's own files in SQuAD's format.
-
-    Validation and test are held out from the texts of `path`, or files of their own.
-    """
+    """Questions in the user's own files in SQuAD's format."""
 
     name = "questions"
     origin = "your own JSON file"
@@ -169,72 +140,46 @@ def read_squad(path: Path, key: str) -> list[Question]:
     first character in the `context`, counted in Unicode characters. Without an answer,
     `is_impossible` is true.
 
-    Args:
-        path: the file, UTF-8, plain or gzipped.
-        key: the setting that names it.
-
     Raises:
-        RequestError: the file has another form, or an answer isn't at its `answer_start`; the
-            message names the question's id.
+        RequestError: the file, which the setting `key` names, has another form, or an answer isn't
+            at its `answer_start`; the message names the question's id.
     """
     where = f"{key}: {path}"
-    try:
-        document = json.loads(read_text(path, key))
-    except (ValueError, RecursionError) as error:
-        reason = str(error)
-        if isinstance(error, json.JSONDecodeError) and error.msg == "Extra data":
-            reason = f"JSON lines: another document starts in line {error.lineno}"
-        raise RequestError(f"{where}: expected one JSON document {_FORM}, got {reason}.") from error
+    content = read_text(path, key)
     questions: dict[str, Question] = {}
-    for article in _entries(document, "data", where):
-        for paragraph in _entries(article, "paragraphs", where):
-            for entry in _entries(paragraph, "qas", where):
-                number = entry.get("id") if isinstance(entry, Mapping) else None
-                if type(number) not in (str, int) or str(number) in questions:
-                    raise RequestError(
-                        f'{where}: expected questions, each with an "id" of its own, got '
-                        f"{str(entry):.80}."
-                    )
-                which = f"{where}: question {number}"
-                text, question = _text(paragraph, "context", which), _text(entry, "question", which)
-                answers = _answers(entry, text, which)
-                questions[str(number)] = Question(str(number), question, text, answers)
+    try:
+        for article in json.loads(content)["data"]:
+            for paragraph in article["paragraphs"]:
+                for entry in paragraph["qas"]:
+                    question = _read_question(paragraph["context"], entry, where)
+                    if question.id in questions:
+                        raise RequestError(f'{where}: expected each "id" once: {question.id}.')
+                    questions[question.id] = question
+    except RequestError:
+        raise
+    except (ValueError, TypeError, AttributeError, KeyError, RecursionError) as error:
+        raise RequestError(
+            f"{where}: expected one JSON document {_FORM}, got another form "
+            f"({type(error).__name__}: {error})."
+        ) from error
     return [*questions.values()]
 
 
-def _answers(entry: Mapping[str, Any], text: str, where: str) -> tuple[RightAnswer, ...]:
-    """Return the answers of a question, which are at their positions in the text."""
-    answers, impossible = entry.get("answers"), entry.get("is_impossible", False)
-    if type(impossible) is not bool or not isinstance(answers, list) or impossible == bool(answers):
-        raise RequestError(
-            f'{where}: expected a list of "answers", or an empty one and "is_impossible": true, '
-            f'got {answers!r:.60} and "is_impossible": {impossible!r:.60}.'
-        )
-    places = []
-    for entry in answers:
-        answer = _text(entry, "text", where)
-        start = entry.get("answer_start")
-        if type(start) is not int or start < 0 or not text.startswith(answer, start):
+def _read_question(text: str, entry: Mapping[str, Any], where: str) -> Question:
+    """Return a question on a text, whose answers are at their positions."""
+    name, question, answers = str(entry["id"]), entry["question"], entry["answers"]
+    where = f"{where}: question {name}"
+    (text + question).encode()  # refuses lone surrogates, which JSON can express
+    if not text.strip() or not question.strip():
+        raise RequestError(f'{where}: expected words in "context" and "question", got none.')
+    if bool(answers) == bool(entry.get("is_impossible")):
+        raise RequestError(f'{where}: expected either "answers" or "is_impossible": true.')
+    places = [RightAnswer(answer["answer_start"], answer["text"]) for answer in answers]
+    for start, answer in places:
+        if start < 0 or not answer.strip() or not text.startswith(answer, start):
             at = text.find(answer)
             hint = f"it is at {at}, counted in characters" if at >= 0 else "it isn't there"
             raise RequestError(
-                f"{where}: expected the answer {answer!r:.60} at {start!r:.60} of its text, but "
-                f"{hint}."
+                f"{where}: expected the answer {answer!r:.60} at {start} of its text, but {hint}."
             )
-        places.append(RightAnswer(start, answer))
-    return tuple(places)
-
-
-def _entries(content: Any, key: str, where: str) -> list[Any]:
-    entries = content.get(key) if isinstance(content, Mapping) else None
-    if not isinstance(entries, list):
-        raise RequestError(f'{where}: expected SQuAD\'s form {_FORM}, but "{key}" is no list.')
-    return entries
-
-
-def _text(content: Any, key: str, where: str) -> str:
-    text = content.get(key) if isinstance(content, Mapping) else None
-    # A lone surrogate, which JSON can express, is no Unicode text.
-    if not isinstance(text, str) or not text.strip() or re.search("[\ud800-\udfff]", text):
-        raise RequestError(f'{where}: expected a text as its "{key}", got {text!a:.60}.')
-    return text
+    return Question(name, question, text, tuple(places))

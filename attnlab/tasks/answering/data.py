@@ -59,20 +59,12 @@ class QuestionPart:
     def __len__(self) -> int:
         return len(self.questions)
 
-    def select(self, numbers: np.ndarray) -> tuple[QuestionPart, np.ndarray]:
-        """Return some questions, by their sorted numbers, and the numbers of their windows."""
-        windows = np.flatnonzero(np.isin(self.rows.owners, numbers))
-        tokens, targets, owners, starts = (array[windows] for array in self.rows)
-        rows = WindowRows(tokens, targets, np.searchsorted(numbers, owners), starts)
-        questions, texts = ([each[n] for n in numbers] for each in (self.questions, self.texts))
-        return QuestionPart(questions, texts, rows), windows
-
 
 def cut_text(tokenizer: Tokenizer, text: str) -> Cut:
     """Tokenize a text with a tokenizer of words or byte pairs.
 
-    Positions refer to words of the original text. A token that is part of a word gets the span of
-    the whole word; a token of several words, such as several Thai characters, the span of all.
+    A token that is part of a word gets the span of the whole word; a token of several words, such
+    as several Thai characters, the span of all.
     """
     whole = normalized(text)
     (tokens,) = tokenizer.encode([whole])
@@ -90,10 +82,9 @@ def cut_question(tokenizer: Tokenizer, question: str) -> list[int]:
 
 
 def window_starts(length: int, most: int, stride: int) -> list[int]:
-    """Return the starts of windows of `most` tokens; the last window reaches the text's end.
+    """Return the starts of windows of `most` tokens, `stride` apart, as in BERT's run_squad.
 
-    As in BERT's run_squad, windows start `stride` tokens apart. Difference: the stride is at most
-    half a window, so that windows always overlap.
+    Difference: the stride is at most half a window, so that windows always overlap.
     """
     stride = max(min(stride, most // 2), 1)
     starts = [0]
@@ -111,17 +102,9 @@ def make_part(
     text_places: int,
     stride: int,
 ) -> QuestionPart:
-    """Make all windows of some questions about texts, in order.
+    """Make all windows of some questions, whose tokens are in `tokens`, about `texts`, in order.
 
     A window that doesn't contain the whole first answer has no answer, as in BERT's run_squad.
-
-    Args:
-        questions: the questions.
-        tokens: of each question; the first `question_places` - 1 are read.
-        texts: the tokens of each text.
-        question_places: Q, END included.
-        text_places: P.
-        stride: see `window_starts`.
     """
     cuts = [texts[each.text] for each in questions]
     places = [

@@ -25,19 +25,18 @@ def exported(trained: Any, count: int) -> Exported:
     tokenizer = portable(task.tokenizer)
     ids = np.array(tokenizer.known if tokenizer else range(task.tokenizer.size), np.int32)
 
-    def function(tokens: Any) -> dict[str, Any]:
-        shares = tf.nn.softmax(model(tf.gather(ids, tokens), training=False))
-        return {"start": shares[:, 0], "end": shares[:, 1]}
-
-    def outputs() -> dict[str, Any]:
-        shares = tf.nn.softmax(model.predict(rows, batch_size=256, verbose=0)).numpy()
+    def named(logits: Any) -> dict[str, Any]:
+        shares = tf.nn.softmax(logits)
         return {"start": shares[:, 0], "end": shares[:, 1]}
 
     return Exported(
-        function=function,
+        function=lambda tokens: named(model(tf.gather(ids, tokens), training=False)),
         inputs={"tokens": (None, rows.shape[1])},
         items={"tokens": rows},
-        outputs=outputs,
+        outputs=lambda: {
+            name: shares.numpy()
+            for name, shares in named(model.predict(rows, batch_size=256, verbose=0)).items()
+        },
         tokenizers={_FILE: tokenizer} if tokenizer else {},
         texts={_FILE: (questions, task.tokenizer.encode(questions))} if tokenizer else {},
         license=task.corpus.license,

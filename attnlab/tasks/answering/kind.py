@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from attnlab.tasks.declaration import (
     PER_CENT,
     POSITIVE,
     Kind,
-    KindData,
     KindModels,
     Metric,
     Predictions,
@@ -16,8 +17,7 @@ from attnlab.tasks.models import with_the_encoders_attention
 
 _HERE = "attnlab.tasks.answering"
 _ASK = 'attnlab answer {run} "..." --text FILE'
-_ITEM_TEST = f"{_HERE}.report:item_test"
-
+_PER_QUESTION: Any = {"item_test": f"{_HERE}.report:item_test", "bounds": PER_CENT}
 
 KIND = Kind(
     name="answering",
@@ -33,22 +33,15 @@ KIND = Kind(
     ),
     scoring=Scoring(
         metrics=(
-            Metric(
-                "exact_match",
-                "max",
-                "exact match",
-                perfect=100,
-                item_test=_ITEM_TEST,
-                bounds=PER_CENT,
-            ),
-            Metric("f1", "max", "F1", perfect=100, item_test=_ITEM_TEST, bounds=PER_CENT),
+            Metric("exact_match", "max", "exact match", perfect=100, **_PER_QUESTION),
+            Metric("f1", "max", "F1", perfect=100, **_PER_QUESTION),
             Metric("loss", "min", "loss", in_tables=False, bounds=POSITIVE),
         ),
         reported="exact_match",
         monitored="val_f1",
         bars=("train_loss", "val_loss", "val_f1"),
         text_columns=(
-            *("id", "question", "group", "answer", "prediction"),
+            *("id", "question", "answer", "prediction"),
             *("sentence", "phrase"),  # baselines
         ),
     ),
@@ -63,6 +56,6 @@ KIND = Kind(
             "": f"{_ASK}, or train with attention={{other}}, then attnlab compare",
         },
     ),
-    data=KindData(takes_corpus=True),
+    takes_corpus=True,
     views=f"{_HERE}.shown:VIEWS",
 )

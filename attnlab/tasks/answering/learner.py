@@ -48,16 +48,16 @@ class AnsweringLearner(InMemoryLearner):
         return self._task.report(self.program.predict(self.rows["test"]))
 
     def examples(self) -> dict[str, np.ndarray] | None:
-        """Return the attention on test questions at equal distances, and their `index`.
-
-        See `attention_on_questions`.
-        """
+        """Return `attention_on_questions` of the test part, with `index` and `right` (N,)."""
         task, whole = self._task, self._task.data.parts["test"]
         numbers = example_rows(len(whole))
-        part, windows = whole.select(numbers)
-        logits = self.program.predict(self.rows["test"][windows])
-        predicted = task.predicted_answers(logits, part)
+        part = task.part_of([whole.questions[number] for number in numbers])
+        windows = np.isin(whole.rows.owners, numbers)
+        predicted = task.predicted_answers(self.program.predict(self.rows["test"][windows]), part)
         arrays = attention_on_questions(
             part, predicted, task.question_places, task.words, self.program.attend
         )
-        return None if arrays is None else {**arrays, "index": numbers}
+        if arrays is None:
+            return None
+        scores = measure(part.questions, [answer.text for answer in predicted])
+        return {**arrays, "right": scores["exact_match"] > 0, "index": numbers}

@@ -11,6 +11,7 @@ from attnlab.attention.base import Attention
 from attnlab.attention.dropout import Dropout
 from attnlab.encoders.framing import closed_up
 from attnlab.encoders.tuning import FineTuned
+from attnlab.errors import RequestError
 from attnlab.layers.recurrent import RecurrentEncoder
 from attnlab.layers.transformer import EncoderStack
 from attnlab.text.tokenizers import PAD
@@ -23,14 +24,14 @@ class Reader(InMemoryModel):
     """Maps rows of a question and a text (B, 1 + Q + P) to logits of starts and ends (B, 2, 1 + P).
 
     Place 0 of the logits is START, which means "no answer here"; the others are the places of the
-    text. A subclass computes a vector v for each place. The start logit is w_s' v + b_s, the end
-    logit w_e' v + b_e (Devlin et al. 2019, arXiv 1810.04805, section 4.2, with biases). The module
-    `data` describes the rows.
+    text. The start logit of a place with the vector v is w_s' v + b_s, the end logit w_e' v + b_e
+    (Devlin et al. 2019, arXiv 1810.04805, section 4.2, with biases). `question_places` is Q,
+    `text_places` P; the module `data` describes the rows. A subclass defines
 
-    Args:
-        question_places: Q.
-        text_places: P.
-        **kwargs: those of every Keras model.
+    - `_build_read(tokens_shape)`, which creates the weights before the output layer and returns the
+      width of its input,
+    - `_read(tokens, training)`, which returns that input, (B, 1 + P, W) for START and the text, and
+      the weights of the text on the question, (B, H, P, Q), or None.
     """
 
     def __init__(self, *, question_places: int, text_places: int, **kwargs) -> None:
@@ -42,8 +43,7 @@ class Reader(InMemoryModel):
         self.dropouts = [*dropouts]
         self.output_layer = keras.layers.Dense(2, name="output")
 
-    def build(self, tokens_shape) -> None:
-        """Create the weights for rows of shape (B, 1 + Q + P)."""
+    def build(self, tokens_shape) -> None:  # noqa: D102
         width = self._build_read(tokens_shape)
         self.output_layer.build((tokens_shape[0], 1 + self.text_places, width))
 
@@ -67,29 +67,12 @@ class Reader(InMemoryModel):
         """Return START and the text, (B, 1 + P, ...), of (B, 1 + Q + P, ...)."""
         return ops.concatenate([sequence[:, :1], sequence[:, 1 + self.question_places :]], axis=1)
 
-    def _build_read(self, tokens_shape: tuple) -> int:
-        """Create the weights before the output layer; return the width of its input."""
-        raise NotImplementedError
-
-    def _read(self, tokens, training) -> tuple:
-        """Return the input of the output layer, (B, 1 + P, W) for START and the text, and weights.
-
-        Weights are those of the places of the text on the question, (B, H, P, Q); None without
-        attention.
-        """
-        raise NotImplementedError
-
 
 class EmbeddingReader(Reader):
-    """A reader with embeddings of its own.
+    """A reader with embeddings of its own, drawn with the standard deviation `spread`.
 
-    Args:
-        vocabulary: the number of tokens.
-        embedding: width of a token's vector.
-        spread: initial standard deviation of the embeddings.
-        dropout: dropout rate of the output layer's input and of the embeddings; at all tokens of a
-            row the same components are dropped (Gal and Ghahramani 2016, arXiv 1512.05287).
-        **kwargs: those of `Reader`.
+    `dropout` applies to the output layer's input and to the embeddings; at all tokens of a row the
+    same components are dropped (Gal and Ghahramani 2016, arXiv 1512.05287).
     """
 
     def __init__(
@@ -114,16 +97,12 @@ class RecurrentReader(EmbeddingReader):
 
     The states q_j of the question are the memory. Each state h_i of the text is a query with the
     context c_i. q is the question's last state. The output layer reads m_i = [h_i; h_i * q; c_i;
-    h_i * c_i]. With `modeling` it reads the states of a second recurrent encoder over the m_i, so
-    that each place knows its neighbours' results. With the attention `none`, m_i = [h_i; h_i * q]:
-    the text knows the question only as one vector.
+    h_i * c_i] by a second recurrent encoder. With the attention `none`, m_i = [h_i; h_i * q]: the
+    text knows the question only as one vector.
 
     Source: Seo et al. 2017 (arXiv 1611.01603), sections 2.2 to 2.6: encoder, attention from text to
     question, modeling layer, output. Differences: any mechanism; h_i * q instead of attention from
-    question to text; no characters; starts and ends are computed in the same way. If the context
-    isn't as wide as the states, a matrix projects it to their width.
-
-    The settings are those of `RecurrentEncoder` and `EmbeddingReader`.
+    question to text; no characters; starts and ends are computed in the same way.
     """
 
     def __init__(
@@ -134,7 +113,6 @@ class RecurrentReader(EmbeddingReader):
         units: int = 64,
         layers: int = 1,
         bidirectional: bool = True,
-        modeling: bool = True,
         dropout: float = 0.0,
         **kwargs,
     ) -> None:
@@ -143,8 +121,7 @@ class RecurrentReader(EmbeddingReader):
         between = {"dropout": dropout, "drops_last": False}
         self.encoder = RecurrentEncoder(layers=layers, name="encoder", **between, **form)
         self.attention = attention
-        self.modeling = RecurrentEncoder(name="modeling", **form) if modeling else None
-        self.fitted = None  # projects contexts to the width of the states
+        self.modeling = RecurrentEncoder(name="modeling", **form)
 
     @property
     def faster_with_xla(self) -> bool:
@@ -160,11 +137,10 @@ class RecurrentReader(EmbeddingReader):
             self.attention.build((batch, steps, width), (batch, self.question_places, width))
             context = self.attention.context_width(width, width)
             if context != width:
-                self.fitted = keras.layers.Dense(width, use_bias=False, name="fitted")
-                self.fitted.build((batch, steps, context))
+                raise RequestError(
+                    f"attention: expected a context as wide as the states, {width}, got {context}."
+                )
         features = width * (4 if self.attention.has_context else 2)
-        if self.modeling is None:
-            return features
         self.modeling.build((batch, steps, features))
         return self.modeling.width
 
@@ -179,13 +155,10 @@ class RecurrentReader(EmbeddingReader):
             context, weights = self.attention(
                 states, memory, memory_mask=question_mask, training=training
             )
-            context = context if self.fitted is None else self.fitted(context)
             features += [context, states * context]
             weights = weights[:, :, 1:]
         features = ops.concatenate(features, axis=-1)
-        if self.modeling is not None:
-            features = self.modeling.encode(features, text_mask, training).states
-        return features, weights
+        return self.modeling.encode(features, text_mask, training).states, weights
 
 
 class TransformerReader(EncoderStack, EmbeddingReader):
@@ -197,9 +170,6 @@ class TransformerReader(EncoderStack, EmbeddingReader):
     default. Embeddings are as wide as the layers and multiplied by the square root of the width
     (Vaswani et al. 2017, section 3.4). `attend` returns the last layer's weights of the text on the
     question. They sum to less than 1; the remaining weight is on START and the text itself.
-
-    `attention` has a mechanism for each layer; the other settings are those of
-    `TransformerEncoderLayer`, `PositionalEncoding` and `EmbeddingReader`.
     """
 
     def __init__(
@@ -230,15 +200,14 @@ class TransformerReader(EncoderStack, EmbeddingReader):
 
     def _read(self, tokens, training) -> tuple:
         vectors, mask = self.embed(tokens, training)
-        sizes = (1 + self.question_places, self.text_places)
+        first = 1 + self.question_places
         segments = [
             ops.broadcast_to(self.segments[number], (size, self.units))
-            for number, size in enumerate(sizes)
+            for number, size in enumerate((first, self.text_places))
         ]
         vectors = vectors + ops.cast(ops.concatenate(segments), vectors.dtype)
         vectors = self.position(vectors * ops.cast(self.units**0.5, vectors.dtype))
         vectors, output = self.through_stack(vectors, mask[:, None], training)
-        first = 1 + self.question_places
         return self.without_question(self.normed(vectors)), output.weights[:, :, first:, 1:first]
 
 
@@ -248,11 +217,8 @@ class PretrainedReader(FineTuned, Reader):
     The text directly follows the question, without padding between them, like the pairs of texts in
     pretraining. `attend` gives the last layer's weights of the text on the question.
 
-    Source: Devlin et al. 2019 (arXiv 1810.04805), section 4.2. Difference: any encoder.
-
-    Args:
-        dropout: dropout rate of the output layer's input.
-        **kwargs: those of `FineTuned` and `Reader`.
+    Source: Devlin et al. 2019 (arXiv 1810.04805), section 4.2. Difference: any encoder. `dropout`
+    is that of the output layer's input.
     """
 
     def __init__(self, *, dropout: float = 0.1, **kwargs) -> None:

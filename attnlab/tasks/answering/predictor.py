@@ -18,10 +18,10 @@ class AnswerPredictor(Predictor):
     """Answer QUESTIONs about a text, with a trained RUN.
 
     RUN is a run folder, an MLflow run id or its first characters, or `latest`. Prints one answer
-    per line, the best one first: its probability, its START-END in the text, and the answer, with
-    tabs between the columns. START is the position of its first character, counted from 0; END is
-    the position after its last one. With several questions, the question is the first column.
-    --json prints one object per line.
+    per line: its probability, its START-END in the text, and the answer, with tabs between the
+    columns. START is the position of its first character, counted from 0; END is the position after
+    its last one. With several questions, the question is the first column. --json prints one object
+    per line.
     """
 
     takes = Inputs("QUESTION", "QUESTION...", required=True)
@@ -33,16 +33,15 @@ class AnswerPredictor(Predictor):
             metavar="FILE",
             required=True,
         ),
-        Setting("best", "Answers per question.", (1, 1000), default=1),
     )
     figure = Setting(
         "attention", "Draw the attention of the text's words on the words of one question."
     )
     noun = "question"
 
-    def __init__(self, request: Request, *, text: Path, best: int) -> None:
+    def __init__(self, request: Request, *, text: Path) -> None:
         super().__init__(request)
-        self._text, self._best = read_text(text, "--text"), best
+        self._text = read_text(text, "--text")
 
     def check(self, text: str, where: str) -> None:
         """Refuse an empty question."""
@@ -50,32 +49,26 @@ class AnswerPredictor(Predictor):
             raise RequestError(f"{where}: expected words, got none.")
 
     def predict(self, inputs: Sequence[str]) -> Iterator[dict[str, Any]]:
-        """Yield each question with its best answers."""
+        """Yield each question with its answer."""
         self.warn([self._text])
         self.warn(inputs, self.task.question_places - 1)
         for question in inputs:
-            answers = self.task.answer(self.model, question, self._text, self._best)
+            answer = self.task.answer(self.model, question, self._text)
             yield {
                 "question": question,
-                "answers": [
-                    {
-                        "text": answer.text,
-                        "start": answer.start,
-                        "end": answer.end,
-                        "probability": round(answer.probability, 6),
-                    }
-                    for answer in answers
-                ],
+                "answer": answer.text,
+                "start": answer.start,
+                "end": answer.end,
+                "probability": round(answer.probability, 6),
                 "unknown": self.unknown(question, self._text),
             }
 
     def lines(self, result: Mapping[str, Any]) -> Iterator[str]:
-        """Return a line per answer."""
+        """Return a line: probability, place and answer."""
         question = [result["question"]] * (len(self.inputs) > 1)
-        for answer in result["answers"]:
-            place = "-" if answer["start"] is None else f"{answer['start']}-{answer['end']}"
-            text = " ".join(answer["text"].split()) or "(no answer)"
-            yield "\t".join([*question, f"{answer['probability']:.4f}", place, text])
+        place = "-" if result["start"] is None else f"{result['start']}-{result['end']}"
+        text = " ".join(result["answer"].split()) or "(no answer)"
+        yield "\t".join([*question, f"{result['probability']:.4f}", place, text])
 
     def draw(self, results: Sequence[Mapping[str, Any]], **settings: Any) -> Figure | None:
         """Draw the attention of the text's words on the words of the question."""

@@ -51,8 +51,7 @@ def exact(predicted: str, answer: str) -> float:
 def f1(predicted: str, answer: str) -> float:
     """Return 2 P R / (P + R) of the shared words, counted with repetitions.
 
-    If one of them has no words, it is 1 if the other has none either, else 0, as in SQuAD 2.0
-    (Rajpurkar et al. 2018, arXiv 1806.03822). Version 1.1 gives 0 if both are empty.
+    If one of them has no words, it is 1 if the other has none either, else 0, as in SQuAD 2.0.
     """
     words, right_words = (normalized_answer(text).split() for text in (predicted, answer))
     if not words or not right_words:
@@ -85,12 +84,7 @@ def measure(questions: Sequence[Question], answers: Sequence[str]) -> dict[str, 
 def build_report(
     data: TaskData, part: str, predicted: Sequence[PredictedAnswer], loss: float
 ) -> Report:
-    """Score a model's answers to the questions of a part, and the baselines.
-
-    The skill is 1 - error / error of the best baseline, with error = 100 - exact match; None if
-    that baseline makes no error. `groups` has the results by question word and, if some questions
-    have no answer, by whether there is one.
-    """
+    """Score a model's answers to the questions of a part, and the baselines."""
     questions = data.parts[part].questions
     scores = measure(questions, [answer.text for answer in predicted])
     rules = baselines(data.parts["train"].questions, questions)
@@ -109,28 +103,11 @@ def build_report(
         predictions=_predictions(questions, predicted, scores, rules),
         units="percent of the questions",
         metric="exact_match",
-        details={"groups": _groups(questions, scores)},
     )
 
 
 def _percent(values: Mapping[str, np.ndarray]) -> dict[str, float | None]:
     return {name: 100.0 * float(column.mean()) for name, column in values.items()}
-
-
-def _groups(
-    questions: Sequence[Question], scores: Mapping[str, np.ndarray]
-) -> dict[str, dict[str, Any]]:
-    """Return counts and scores by question word, and of questions with and without an answer."""
-    words = np.array([each.group for each in questions])
-    masks = {str(name): words == name for name in sorted(set(words.tolist()))}
-    answered = np.array([bool(each.answers) for each in questions])
-    if not answered.all():
-        masks |= {"with an answer": answered, "without an answer": ~answered}
-    return {
-        name: {"n": int(mask.sum()), **_percent({key: v[mask] for key, v in scores.items()})}
-        for name, mask in masks.items()
-        if mask.any()
-    }
 
 
 def _predictions(
@@ -148,7 +125,6 @@ def _predictions(
         "index": np.arange(len(questions)),
         "id": lines(each.id for each in questions),
         "question": lines(each.question for each in questions),
-        "group": lines(each.group for each in questions),
         "answer": lines(each.answers[0].text if each.answers else "" for each in questions),
         "prediction": lines(answer.text for answer in predicted),
         "start": np.array([-1 if each.start is None else each.start for each in predicted]),
@@ -181,17 +157,11 @@ def attention_on_questions(
     The window is the first one with the right answer, or the first one of a text without an answer.
     At most 60 tokens of it are returned, those around the answer, and 24 of the question.
 
-    Args:
-        part: N questions.
-        predicted: the answer to each.
-        question_places: Q.
-        words: returns a label per token, "" for padding.
-        attend: maps rows (N, 1 + Q + P) to weights (N, H, P, Q), or None.
+    `words` returns a label per token, `attend` maps rows (N, 1 + Q + P) to weights (N, H, P, Q).
 
     Returns:
         `weights` (N, H, 60, 24) float16; words of `text` (N, 60) and `question` (N, 24), "" for
-        padding; `answer` and `prediction` (N, 2), first and last place in these words, -1 for none;
-        `right` (N,), whether the prediction is. P and Q if they are smaller than 60 and 24.
+        padding; `answer` and `prediction` (N, 2), first and last place in these words, -1 for none.
     """
     windows = [np.flatnonzero(part.rows.owners == number) for number in range(len(part))]
     rows = np.array([own[np.argmax(part.rows.targets[own, 0] > 0)] for own in windows])
@@ -199,10 +169,7 @@ def attention_on_questions(
     weights = attend(tokens)
     if weights is None:
         return None
-    question, text = (
-        words(tokens[:, 1 : 1 + question_places]),
-        words(tokens[:, 1 + question_places :]),
-    )
+    text = words(tokens[:, 1 + question_places :])
     answers, predictions = part.rows.targets[rows] - 1, np.full((len(part), 2), -1)
     for row, (cut, answer) in enumerate(zip(part.texts, predicted, strict=True)):
         if answer.start is None or answer.end is None:
@@ -211,19 +178,18 @@ def attention_on_questions(
             predictions[row] = span - part.rows.starts[rows[row]]
     width = min(text.shape[1], _MOST_TEXT)
     last = np.maximum((text != "").sum(axis=1) - width, 0)
-    offsets = np.clip(answers[:, 0] - width // 2, 0, last)
-    columns = offsets[:, None] + np.arange(width)  # (N, 60)
+    offsets = np.clip(answers[:, 0] - width // 2, 0, last)[:, None]
+    columns = offsets + np.arange(width)  # (N, 60)
 
     def shift(places: np.ndarray) -> np.ndarray:
-        inside = (places[:, 0] >= offsets) & (places[:, 1] < offsets + width)
-        return np.where(inside[:, None], places - offsets[:, None], -1)
+        inside = (places[:, :1] >= offsets) & (places[:, 1:] < offsets + width)
+        return np.where(inside, places - offsets, -1)
 
     weights = np.take_along_axis(np.asarray(weights), columns[:, None, :, None], axis=2)
     return {
         "weights": weights[..., :_MOST_QUESTION].astype(np.float16),
         "text": np.take_along_axis(text, columns, axis=1),
-        "question": question[:, :_MOST_QUESTION],
+        "question": words(tokens[:, 1 : 1 + question_places])[:, :_MOST_QUESTION],
         "answer": shift(answers),
         "prediction": shift(predictions),
-        "right": measure(part.questions, [each.text for each in predicted])["exact_match"] > 0,
     }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -23,12 +24,8 @@ from attnlab.tasks.shown.item_tables import (
     items_table,
     mean_of,
     of_same_items,
-    read_items,
-    results_by_group,
-    which_items,
-    worst_first,
 )
-from attnlab.tasks.shown.run_figures import groups_figure, learning_figure, result_line, run_title
+from attnlab.tasks.shown.run_figures import learning_figure, result_line, run_title
 from attnlab.text.cleaning import shortened
 from attnlab.text.unknown import UNNAMED
 from attnlab.views.records import (
@@ -39,7 +36,6 @@ from attnlab.views.records import (
     AttentionMaps,
     Figure,
     Record,
-    Table,
     figure,
 )
 
@@ -56,9 +52,7 @@ _PANELS = {
 _MOST_MAPS = 6
 _MOST_CHARACTERS = 200
 _COLUMNS = ("question", "answer", "prediction", "probability", "exact_match", "f1")
-_MEASURES = {"exact_match": ("exact match", ".1f"), "f1": ("F1", ".1f")}
 _NOTHING = "(no answer)"
-_NAMES = ("question", "answer", "text")
 _NOTE = (
     "Point at a word, or reach it by Tab and the arrow keys. A word of the text lights up the "
     "words of the question that it looks at; a word of the question lights up the words that look "
@@ -67,23 +61,9 @@ _NOTE = (
 
 
 def figures(run: RunDirectory, metrics: Mapping[str, Any]) -> dict[str, Figure]:
-    """Return the figures of a run by file name.
-
-    Raises:
-        RequestError: A file of the run is missing or damaged.
-        KeyError: A file of the run lacks an entry.
-    """
+    """Return the figures of a run by file name; raise `KeyError` if a file lacks an entry."""
     result = result_line(metrics, KIND, "f1")
-    groups = {
-        name: (scores["exact_match"] / 100, int(scores["n"]))
-        for name, scores in metrics["groups"].items()
-    }
-    whole = metrics["test"]["exact_match"] / 100
-    words = {"measure": "exact match", "items": "questions", "result": result}
-    by_name = {
-        "loss.png": learning_figure(run.history.read(), metrics, _PANELS, result),
-        "groups.png": groups_figure(groups, whole, metrics, **words),
-    }
+    by_name = {"loss.png": learning_figure(run.history.read(), metrics, _PANELS, result)}
     if recorded := read_attention(run):
         by_name["attention.png"] = attention_figure(recorded.final(), metrics)
     return by_name
@@ -96,7 +76,8 @@ def attention_figure(arrays: Arrays, metrics: Mapping[str, Any]) -> Figure:
     heads. A frame surrounds the model's answer, a line is below the right answer.
 
     Args:
-        arrays: the result of `attention_on_questions`; `right` and `index` may be missing.
+        arrays: the result of `attention_on_questions`; if the right answers are known, with `right`
+            and `index`.
         metrics: metrics.json of the run.
     """
     heads = arrays["weights"].shape[1]
@@ -112,7 +93,6 @@ def attention_figure(arrays: Arrays, metrics: Mapping[str, Any]) -> Figure:
 
 
 def _attention_map(arrays: Arrays, row: int) -> AttentionMap:
-    """Return the map of a question, with the right answer if it is known."""
     question, text = (
         [str(word) for word in arrays[side][row] if word] for side in ("question", "text")
     )
@@ -121,14 +101,8 @@ def _attention_map(arrays: Arrays, row: int) -> AttentionMap:
         for first, last in (arrays["prediction"][row], arrays["answer"][row])
     )
     weights = np.asarray(arrays["weights"][row], np.float32)[:, : len(text), : len(question)]
-    item = AttentionMap(
-        text,
-        question,
-        mean_and_heads(weights),
-        said=predicted,
-        row_notes=UNNAMED,
-        column_notes=UNNAMED,
-    )
+    item = AttentionMap(text, question, mean_and_heads(weights), said=predicted)
+    item = item._replace(row_notes=UNNAMED, column_notes=UNNAMED)
     if "right" not in arrays:
         return item
     right = bool(arrays["right"][row])
@@ -140,30 +114,24 @@ def _attention_map(arrays: Arrays, row: int) -> AttentionMap:
     )
 
 
-def attention_records(runs: Sequence[ReportedRun]) -> list[Record]:
+def attention_records(runs: Sequence[ReportedRun]) -> Sequence[Record]:
     """Return a slider over the epochs for each run with attention."""
 
     def frames(recorded: Recorded, room: int) -> tuple[str, list[list[AttentionMaps]]]:
         weights = recorded.final()["weights"]
-        items = fitting(
-            [
-                [
-                    _bracket_answer(_attention_map(arrays, row))
-                    for row in range(min(len(weights), _MOST_MAPS))
-                ]
-                for arrays in recorded.by_epoch.values()
-            ],
-            room,
-        )
+        rows = range(min(len(weights), _MOST_MAPS))
+        epochs = recorded.by_epoch.values()
+        items = fitting([[_bracketed(arrays, row) for row in rows] for arrays in epochs], room)
         maps = map_names(weights.shape[1], len(items[0][0].weights))
-        return _NOTE, [[AttentionMaps(shown, maps, _NAMES)] for shown in items]
+        names = ("question", "answer", "text")
+        return _NOTE, [[AttentionMaps(shown, maps, names)] for shown in items]
 
     return attention_sliders(runs, frames)
 
 
-def _bracket_answer(item: AttentionMap) -> AttentionMap:
-    """Put brackets, with weights of 0, around the predicted answer; drop headings."""
-    item = item._replace(heading="", right=None, answer=None)
+def _bracketed(arrays: Arrays, row: int) -> AttentionMap:
+    """Return a map with brackets, with weights of 0, around the predicted answer; no heading."""
+    item = _attention_map(arrays, row)._replace(heading="", right=None, answer=None)
     if item.said is None:
         return item
     first, end = item.said[0], item.said[1] + 1
@@ -172,40 +140,25 @@ def _bracket_answer(item: AttentionMap) -> AttentionMap:
 
 
 def answer_records(runs: Sequence[ReportedRun]) -> list[Record]:
-    """Return a table of questions and each run's answers, then results by question word."""
-    tables, texts = of_same_items(
-        runs, lambda run: read_items(run, KIND, _COLUMNS), lambda _: ("question", "answer")
-    )
-    groups = results_by_group(
-        runs, "results by question word, percent", ("question word", "questions"), _MEASURES
-    )
-    return [*([_answers_table(tables)] if tables else []), *texts, *groups]
+    """Return a table of questions with small F1 and of some others, with each run's answers."""
 
-
-def _answers_table(tables: Mapping[str, Columns]) -> Table:
-    """Return the questions with the smallest F1, and some others up to the largest."""
-    mean = mean_of(tables, "f1")
-    # Of equally bad answers, the most confident comes first.
-    order = np.lexsort((np.arange(len(mean)), -mean_of(tables, "probability"), mean))
-    rows = worst_first(order)
-    title = which_items(len(rows), len(order), "questions, by F1", len(tables))
-
-    def words(columns: Columns, name: str, row: int) -> str:
+    def words(name: str, columns: Columns, row: int) -> str:
         return shortened(str(columns[name][row]), _MOST_CHARACTERS) or _NOTHING
 
     def predicted(columns: Columns, row: int) -> str:
-        return words(columns, "prediction", row) + " ✗" * (not columns["exact_match"][row])
+        return words("prediction", columns, row) + " ✗" * (not columns["exact_match"][row])
 
-    shared = [
-        Cells("question", lambda columns, row: words(columns, "question", row)),
-        Cells("answer", lambda columns, row: words(columns, "answer", row)),
-    ]
-    per_run = [
-        Cells("prediction", predicted, "answer of {label}"),
-        Cells("F1", lambda columns, row: f"{columns['f1'][row]:.2f}"),
-        Cells("p", lambda columns, row: f"{columns['probability'][row]:.3f}"),
-    ]
-    return items_table(title, tables, rows, shared, per_run)
+    tables, records = of_same_items(runs, KIND, _COLUMNS, ("question", "answer"))
+    if tables:
+        order = np.argsort(mean_of(tables, "f1"), kind="stable")
+        shared = [Cells(name, partial(words, name)) for name in ("question", "answer")]
+        per_run = [
+            Cells("prediction", predicted, "answer of {label}"),
+            Cells("F1", lambda columns, row: f"{columns['f1'][row]:.2f}"),
+            Cells("p", lambda columns, row: f"{columns['probability'][row]:.3f}"),
+        ]
+        records = [items_table(tables, order, "questions, by F1", shared, per_run), *records]
+    return records
 
 
 VIEWS = Views(figures, {"Answers": answer_records, "Attention": attention_records})

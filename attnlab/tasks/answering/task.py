@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -12,13 +12,7 @@ import numpy as np
 from attnlab.encoders.opening import require_known
 from attnlab.errors import RequestError
 from attnlab.tasks.answering.corpora import Question, QuestionCorpus, RightAnswer
-from attnlab.tasks.answering.data import (
-    Cut,
-    QuestionPart,
-    cut_question,
-    cut_text,
-    make_part,
-)
+from attnlab.tasks.answering.data import QuestionPart, cut_question, cut_text, make_part
 from attnlab.tasks.answering.kind import KIND
 from attnlab.tasks.answering.spans import PredictedAnswer, best_answers
 from attnlab.tasks.base import Report, TaskData, require_part
@@ -42,20 +36,15 @@ _TOGETHER = 256  # batch size of predictions
 class Answer(TextTask):
     """Find the answers to a corpus's questions in their texts.
 
-    Attributes:
-        monitor: the validation metric that selects the best epoch, and its direction.
-        data: the tokenized corpus, set by `load`.
-        nullable: whether the corpus has questions without an answer, so that a model may give none.
-
     The settings are those of conf/task/answer.yaml; `cache` is the folder of downloads.
+
+    Attributes:
+        nullable: whether the corpus has questions without an answer, so that a model may give none.
     """
 
     kind: ClassVar[Kind] = KIND
     name: ClassVar[str] = "answer"
-    served = (
-        {"question": "Who met the sailor?", "text": "Anna met the sailor at noon."},
-        "Anna",
-    )
+    served = ({"question": "Who met the sailor?", "text": "Anna met the sailor at noon."}, "Anna")
     monitor: ClassVar[tuple[str, str]] = ("val_f1", "max")
     data: TaskData
     question_places: int = 3  # Q, END included; `load` sets it
@@ -77,12 +66,10 @@ class Answer(TextTask):
         max_length: int = 384,
         stride: int = 128,
         max_answer: int = 30,
-        null_threshold: float = 0.0,
         encoder: str | None = None,
     ) -> None:
         self.corpus, self.cache = corpus, Path(cache).expanduser()
-        self.max_answer, self.null_threshold = max_answer, null_threshold
-        self.encoder = encoder
+        self.max_answer, self.encoder = max_answer, encoder
         self.text = {
             "tokenizer": tokenizer,
             "vocabulary": vocabulary,
@@ -94,13 +81,8 @@ class Answer(TextTask):
         }
 
     def load(self, seed: int = 0, progress: Progress | None = None) -> TaskData:
-        """Find the corpus, split it by the seed, and tokenize its questions and texts.
-
-        Raises:
-            RequestError: the corpus is missing, damaged or too small.
-        """
+        """Find the corpus, split it by the seed, and tokenize its questions and texts."""
         self.corpus.open(self.cache, progress)
-        # A text has many questions, one after the other: its key is computed once.
         key = lru_cache(maxsize=1)(partial(text_key, ignore_case=self.ignores_case(seed)))
         corpus_parts = divide(self.corpus, seed, lambda question: key(question.text))
         train = corpus_parts["train"]
@@ -108,12 +90,8 @@ class Answer(TextTask):
             [*(each.question for each in train), *dict.fromkeys(each.text for each in train)], seed
         )
         asked = [question for questions in corpus_parts.values() for question in questions]
-        unique_texts = list(dict.fromkeys(question.text for question in asked))
-        texts: dict[str, Cut] = {}
-        for done, text in enumerate(unique_texts):
-            texts[text] = cut_text(self.tokenizer, text)
-            if progress and done % _TOGETHER == 0:
-                progress(done, len(unique_texts), "texts in tokens")
+        unique_texts = dict.fromkeys(question.text for question in asked)
+        texts = {text: cut_text(self.tokenizer, text) for text in unique_texts}
         tokens = {each.question: cut_question(self.tokenizer, each.question) for each in asked}
         longest = max(len(text.tokens) for text in texts.values())
         self.question_places = 1 + min(max(map(len, tokens.values())), self.text["max_question"])
@@ -121,29 +99,18 @@ class Answer(TextTask):
         decisive = [self.corpus.digest(), self.text, seed]
         if self.source:
             require_known([text.tokens for text in texts.values()], self.source)
-            if self.source.most:
-                room = self.source.most - self.question_places - 2  # START and the last END
-                if room < 2:
-                    raise RequestError(
-                        f"task.max_question: expected at most {self.source.most - 5}, which leaves "
-                        f"room for a text in the {self.source.most} places of {self.source.path}, "
-                        f"got {self.text['max_question']}."
-                    )
-                self.text_places = min(self.text_places, room)
+            if most := self.source.most:  # with START, the last END, and at least half for a text
+                self.question_places = min(self.question_places, most // 2)
+                self.text_places = min(self.text_places, most - self.question_places - 2)
             decisive += [self.tokenizer.vocabulary, self.text_places]
         notes = [*self.corpus.notes]
         if cut := sum(len(tokens[each.question]) >= self.question_places for each in asked):
             notes.append(f"The end of {cut:,} of the {len(asked):,} questions was cut off.")
-        parts = {}
-        for name, questions in corpus_parts.items():
-            parts[name] = part = make_part(
-                questions, tokens, texts, stride=self.text["stride"], **self._sizes
-            )
-            if (windows := len(part.rows.owners)) > len(part):
-                notes.append(
-                    f"Long texts of {name} were read in windows: {windows:,} of them for the "
-                    f"{len(part):,} questions."
-                )
+        sizes = {**self._sizes, "stride": self.text["stride"]}
+        parts = {
+            name: make_part(questions, tokens, texts, **sizes)
+            for name, questions in corpus_parts.items()
+        }
         self.nullable = not all(question.answers for question in asked)
         self.data = TaskData(
             name=self.corpus.name,
@@ -160,11 +127,7 @@ class Answer(TextTask):
         return {"question_places": self.question_places, "text_places": self.text_places}
 
     def build(self, attention: Callable[..., Attention], model: Option) -> Reader:
-        """Build the reader with random weights: rows (B, 1 + Q + P) to logits (B, 2, 1 + P).
-
-        Raises:
-            RequestError: there is no such model for this task, or its parts don't fit.
-        """
+        """Build the reader: rows (B, 1 + Q + P) to logits (B, 2, 1 + P)."""
         places = 1 + self.question_places + self.text_places
         return self.make_model(attention, model, (None, places), **self._sizes)
 
@@ -172,9 +135,7 @@ class Answer(TextTask):
     def loss(target: tf.Tensor, logits: tf.Tensor) -> tf.Tensor:
         """Return the mean of the cross entropies of start and end in nats, (B,).
 
-        Args:
-            target: (B, 2) first and last place of the answer.
-            logits: (B, 2, 1 + P).
+        `target` (B, 2) has the first and last place of the answer, in logits (B, 2, 1 + P).
         """
         import tensorflow as tf
 
@@ -186,15 +147,13 @@ class Answer(TextTask):
         """Return the mean loss over the windows of a part."""
         return float(np.mean(np.asarray(self.loss(part.rows.targets, logits), np.float64)))
 
-    def evaluate(self, model: keras.Model, part: str = "test") -> Report:
-        """Answer the questions of a part, and score the answers and the baselines.
-
-        Raises:
-            RequestError: the run has no such part.
-        """
+    def evaluate(self, model: keras.Model, part: str = "test") -> Report:  # noqa: D102
         require_part(self.data.parts, part)
-        rows = self.data.parts[part].rows
-        return self.report(model.predict(rows.tokens, batch_size=_TOGETHER, verbose=0), part)
+        return self.report(self._predict(model, self.data.parts[part]), part)
+
+    @staticmethod
+    def _predict(model: keras.Model, part: QuestionPart) -> np.ndarray:
+        return model.predict(part.rows.tokens, batch_size=_TOGETHER, verbose=0)
 
     def report(self, logits: np.ndarray, part: str = "test") -> Report:
         """Score the answers of one part, from its logits (W, 2, 1 + P), and the baselines."""
@@ -212,78 +171,49 @@ class Answer(TextTask):
 
     def predicted_answers(self, logits: np.ndarray, part: QuestionPart) -> list[PredictedAnswer]:
         """Return the best answer to each question, from the logits (W, 2, 1 + P) of its windows."""
-        return [best for (best,) in self._best_answers(logits, part, 1)]
+        return best_answers(logits, part, longest=self.max_answer, nullable=self.nullable)
 
-    def _best_answers(
-        self, logits: np.ndarray, part: QuestionPart, count: int
-    ) -> list[list[PredictedAnswer]]:
-        threshold = self.null_threshold if self.nullable else None
-        settings = {"longest": self.max_answer, "count": count, "threshold": threshold}
-        return best_answers(logits, part, **settings)
+    def part_of(self, questions: Sequence[Question]) -> QuestionPart:
+        """Return questions about any texts as a part."""
+        tokens = {each.question: cut_question(self.tokenizer, each.question) for each in questions}
+        texts = {each.text: cut_text(self.tokenizer, each.text) for each in questions}
+        return make_part(questions, tokens, texts, stride=self.text["stride"], **self._sizes)
 
-    def _ask(self, question: Question) -> QuestionPart:
-        """Return a question about any text as a part."""
-        tokens = {question.question: cut_question(self.tokenizer, question.question)}
-        texts = {question.text: cut_text(self.tokenizer, question.text)}
-        return make_part([question], tokens, texts, stride=self.text["stride"], **self._sizes)
-
-    def answer(
-        self, model: keras.Model, question: str, text: str, count: int = 1
-    ) -> list[PredictedAnswer]:
-        """Return different answers to a question about any text, the best one first.
-
-        Raises:
-            RequestError: question or text is empty.
-        """
+    def answer(self, model: keras.Model, question: str, text: str) -> PredictedAnswer:
+        """Return the answer to a question about any text; neither may be empty."""
         for name, words in {"question": question, "text": text}.items():
             if not words.strip():
                 raise RequestError(f"{name}: expected words, got none.")
-        part = self._ask(Question("", question, text, ()))
-        logits = model.predict(part.rows.tokens, batch_size=_TOGETHER, verbose=0)
-        (answers,) = self._best_answers(logits, part, count)
-        return answers
+        part = self.part_of([Question("", question, text, ())])
+        (answer,) = self.predicted_answers(self._predict(model, part), part)
+        return answer
 
     def looked(self, model: keras.Model, question: str, text: str) -> dict[str, np.ndarray] | None:
-        """Return the attention of the words around the predicted answer on a question.
-
-        See `attention_on_questions`, without `right`; None if the model has no attention.
-        """
+        """Return `attention_on_questions` around the predicted answer."""
         from attnlab.tasks.answering.report import attention_on_questions
 
-        (predicted,) = self.answer(model, question, text)
+        predicted = self.answer(model, question, text)
         places = () if predicted.start is None else (RightAnswer(predicted.start, predicted.text),)
-        part = self._ask(Question("", question, text, places))
-        arrays = attention_on_questions(
+        part = self.part_of([Question("", question, text, places)])
+        return attention_on_questions(
             part, [predicted], self.question_places, self.words, model.attend
         )
-        return arrays and {name: arrays[name] for name in arrays if name != "right"}
 
     def serve(self, model: keras.Model, inputs: Any = None) -> np.ndarray:
-        """Answer N pairs of question and text, (N, 2) or a table of two columns; returns (N,).
-
-        Raises:
-            RequestError: the inputs have another form, or a question or text is empty.
-        """
+        """Answer N pairs of question and text, (N, 2) or a table of two columns; returns (N,)."""
         pairs = np.asarray([] if inputs is None else inputs, dtype=object)
         if pairs.ndim != 2 or pairs.shape[1] != 2:
             raise RequestError(
                 "inputs: expected pairs of a question and a text, (N, 2), got "
                 f"{'none' if inputs is None else pairs.shape}."
             )
-        answers = [self.answer(model, str(question), str(text))[0] for question, text in pairs]
-        return np.array([answer.text for answer in answers], dtype=object)
+        answers = [self.answer(model, str(question), str(text)).text for question, text in pairs]
+        return np.array(answers, dtype=object)
 
-    def save(self, folder: Path) -> None:
-        """Write the tokenizer, and the settings and sizes of tokenization."""
+    def save(self, folder: Path) -> None:  # noqa: D102
         self.save_text(folder, **self._sizes, nullable=self.nullable)
 
-    def load_from(self, folder: Path) -> None:
-        """Read what `save` wrote, so that questions can be answered without the corpus.
-
-        Raises:
-            RequestError: a file is missing, damaged, or of other settings.
-        """
-
+    def load_from(self, folder: Path) -> None:  # noqa: D102
         def sizes(content: Mapping[str, Any]) -> tuple[bool, int, int]:
             places = int(content["question_places"]), int(content["text_places"])
             return bool(content["nullable"]), *places

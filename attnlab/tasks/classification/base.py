@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from attnlab.config.options import option_class
-from attnlab.errors import RequestError
 from attnlab.tasks.base import Report, Task, require_part
 from attnlab.tasks.classification import baselines
 from attnlab.tasks.classification.data import (
@@ -19,13 +17,13 @@ from attnlab.tasks.classification.data import (
     LabelledPart,
     class_names,
     class_note,
-    note_contradictions,
 )
 from attnlab.tasks.classification.kind import KIND
 from attnlab.tasks.classification.report import build_report
 from attnlab.tasks.data.corpus import Corpus, digest_of
 from attnlab.tasks.data.division import divide
 from attnlab.tasks.declaration import Kind, Progress
+from attnlab.text.cleaning import text_key
 from attnlab.text.tokenizers import PAD
 
 if TYPE_CHECKING:
@@ -40,11 +38,7 @@ class ClassificationTask(Task):
     """Classify the items of a corpus; a subclass is for texts or for images.
 
     Attributes:
-        monitor: the validation metric that chooses the best epoch, and its direction.
-        corpus: the items and their classes.
         classes: names of the classes, in the order of their numbers; set by `load` or `load_from`.
-        class_counts: the number of training items of each class, in the same order.
-        data: the corpus as models read it; set by `load`.
     """
 
     kind: ClassVar[Kind] = KIND
@@ -52,28 +46,21 @@ class ClassificationTask(Task):
     has_images = False
     corpus: Corpus
     classes: Sequence[str] = ("", "")
-    class_counts: Mapping[str, int]
     data: LabelledData
 
     def __init__(self, corpus: Corpus, cache: Path) -> None:
         self.corpus, self.cache = corpus, Path(cache).expanduser()
 
     def load(self, seed: int = 0, progress: Progress | None = None) -> LabelledData:
-        """Find the corpus, divide it by the seed, and convert it to what models read.
-
-        Raises:
-            RequestError: the corpus is missing, damaged, too small, or has only one class; or the
-                encoder is missing.
-        """
-        corpus = self.corpus
+        """Find the corpus, divide it by the seed, and convert it to what models read."""
+        corpus: Any = self.corpus
         corpus.open(self.cache, progress)
         lowercase = self.ignores_case(seed)
-        key = partial(self.key, ignore_case=lowercase)
-        contradiction = note_contradictions(corpus, key, lowercase)
-        try:
-            parts = divide(corpus, seed, key)
-        except RequestError as error:
-            raise RequestError(f"{error} {contradiction}".rstrip()) from error
+
+        def key(item: Any) -> str:
+            return text_key(item.text, ignore_case=lowercase)
+
+        parts = divide(corpus, seed, corpus.key if self.has_images else key)
         self.classes = class_names(corpus, parts)
         inputs, notes, settings = self.convert(parts, seed)
         numbers = {name: number for number, name in enumerate(self.classes)}
@@ -82,9 +69,7 @@ class ClassificationTask(Task):
             for part, items in parts.items()
         }
         counts = {
-            part: dict(
-                zip(self.classes, np.bincount(rows, minlength=len(numbers)).tolist(), strict=True)
-            )
+            part: {name: int(np.sum(rows == number)) for name, number in numbers.items()}
             for part, rows in labels.items()
         }
         most = baselines.MOST_IMAGES if self.has_images else baselines.MOST_TEXTS
@@ -106,25 +91,15 @@ class ClassificationTask(Task):
                 )
                 for part, items in parts.items()
             },
-            notes=[
-                class_note(corpus.noun, counts),
-                *corpus.notes,
-                *([contradiction] if contradiction else []),
-                *notes,
-            ],
+            notes=[class_note(corpus.noun, counts), *corpus.notes, *notes],
             details=counts,
             lowercase=lowercase,
         )
-        self.class_counts = counts["train"]
         return self.data
 
     def ignores_case(self, seed: int) -> bool:
         """Whether items that differ only by case count as equal."""
         return False
-
-    def key(self, item: Any, ignore_case: bool) -> str:
-        """Return what makes items equal."""
-        return self.corpus.key(item)
 
     @abstractmethod
     def convert(
@@ -144,15 +119,12 @@ class ClassificationTask(Task):
         """Return arguments of the `InMemoryLearner` for a model and a batch size."""
 
     @abstractmethod
-    def examples(self, inputs: np.ndarray, weights: np.ndarray) -> dict[str, np.ndarray]:
-        """Return the arrays of attention.npz for some inputs and the model's weights on them."""
+    def readable(self, inputs: np.ndarray) -> dict[str, np.ndarray]:
+        """Return what a reader sees of a model's inputs, for figures of attention."""
 
-    def evaluate(self, model: keras.Model, part: str = "test", **settings: Any) -> Report:
-        """Classify a part, and score the predictions and the baselines.
-
-        Raises:
-            RequestError: the run has no such part.
-        """
+    def evaluate(  # noqa: D102
+        self, model: keras.Model, part: str = "test", **settings: Any
+    ) -> Report:
         require_part(self.data.parts, part)
         logits = model.predict(self.data.parts[part].inputs, batch_size=BATCH, verbose=0)
         return self.report(logits, part)
@@ -169,17 +141,13 @@ class ClassificationTask(Task):
         return inputs, np.where(inputs != PAD, inputs, -1) if inputs.ndim == 2 else None
 
     def serve(self, model: keras.Model, inputs: Any, **settings: Any) -> np.ndarray:
-        """Return the class of each item, (N,).
-
-        Raises:
-            RequestError: there are no inputs, or an input has the wrong form.
-        """
+        """Return the class of each item, (N,)."""
         best = self.shares(model, self.items(inputs)).argmax(axis=-1)
         return np.array([self.classes[number] for number in best], dtype=object)
 
     @abstractmethod
     def items(self, inputs: Any) -> list[Any]:
-        """Convert the inputs of `serve` to items for `shares`; raise `RequestError` if wrong."""
+        """Convert the inputs of `serve` to items for `shares`."""
 
     @abstractmethod
     def shares(self, model: keras.Model, items: Sequence[Any]) -> np.ndarray:

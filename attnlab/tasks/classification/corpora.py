@@ -15,7 +15,6 @@ from attnlab.tasks.data.builtin import rows
 from attnlab.tasks.data.corpus import Corpus, DividedCorpus, FileCorpus, OwnFiles
 from attnlab.tasks.data.published import Published
 from attnlab.tasks.data.readers import class_files, members, read_table, read_text
-from attnlab.text.cleaning import text_key
 from attnlab.text.reading import decoded
 
 _LINE_BREAK = re.compile(r"\s*<br\s*/?>\s*")
@@ -32,29 +31,17 @@ class LabelledText(NamedTuple):
 class TextCorpus(Corpus):
     """Texts with classes; equal texts are in one part."""
 
-    def key(self, item: LabelledText) -> str:
-        """Return the text, ignoring case."""
-        return text_key(item.text, ignore_case=True)
-
-    def texts(self, item: LabelledText) -> tuple[str, ...]:
-        """Return the text."""
-        return (item.text,)
-
 
 class Agreement(TextCorpus):
     """English sentences, half of them with the wrong number of the verb; needs no file.
 
     "The keys to the cabinet near the doors are old." is right; with `is` it is wrong. Between
-    subject and verb are 0 to 3 attractors, which are nouns of the other number, and nouns of the
-    subject's number. The number of attractors is the text's group. Each sentence and its wrong twin
-    are in the same part, so the classes differ only in a form of the verb. With attractors, the
-    subject's number doesn't follow from the counts of singular and plural nouns, nor from the first
-    or the last noun.
+    subject and verb are 0 to 3 attractors, which are nouns of the other number; their number is the
+    text's group. Each sentence and its wrong twin are in the same part. `texts` is the number of
+    training sentences; validation and test have 1,000 each.
 
-    Source: the number prediction and grammaticality judgment of Linzen, Dupoux, Goldberg 2016
-    (arXiv 1611.01368). Difference: the paper's sentences are from Wikipedia; these are generated.
-
-    `texts` is the number of training sentences; validation and test have 1,000 each.
+    Source: the grammaticality judgment of Linzen, Dupoux, Goldberg 2016 (arXiv 1611.01368).
+    Difference: the paper's sentences are from Wikipedia; these are generated.
     """
 
     name = "agreement"
@@ -105,9 +92,8 @@ class ReviewArchive(TextCorpus):
 class MovieReviews(DividedCorpus, ReviewArchive):
     """2,000 reviews from 2004 and before, 1,000 per class, `neg` and `pos`.
 
-    The texts are long and lower-cased, with one sentence per line and spaces between words and
-    punctuation marks. The corpus has no parts of its own. Papers report the mean of ten folds, so
-    their numbers aren't comparable to those of a single test part.
+    The corpus has no parts of its own. Papers report the mean of ten folds, so their numbers aren't
+    comparable to those of a single test part.
     """
 
     name = "movie_reviews"
@@ -190,10 +176,10 @@ class Table(OwnFiles, TextCorpus):
     def __init__(
         self,
         *,
-        path: str | None = None,
         text: str | int = "text",
         label: str | int = "label",
         group: str | int | None = None,
+        path: str | None = None,
         validation_path: str | None = None,
         test_path: str | None = None,
         limit: int | None = None,
@@ -202,14 +188,14 @@ class Table(OwnFiles, TextCorpus):
     ) -> None:
         self.path, self.limit, self.validation, self.test = path, limit, validation, test
         self.validation_path, self.test_path = validation_path, test_path
-        self._settings = {"data.text": text, "data.label": label}
+        self._columns = {"data.text": text, "data.label": label}
         if group is not None:
-            self._settings["data.group"] = group
+            self._columns["data.group"] = group
 
     def read_file(self, path: Path, key: str) -> list[LabelledText]:
         """Return the texts of a file."""
         texts = []
-        for number, cells in enumerate(read_table(path, key, self._settings), 1):
+        for number, cells in enumerate(read_table(path, key, self._columns), 1):
             where = f"{key}: {path}, text {number}"
             text, *names = cells
             names = [unicodedata.normalize("NFC", name.strip()) for name in names]

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -77,39 +76,3 @@ def class_note(noun: str, counts: Mapping[str, Mapping[str, int]]) -> str:
         f"{len(cells):,} classes, with the numbers of {noun}s in {', '.join(names)} and {last}: "
         f"{', '.join(cells[:_MOST_CLASSES])}{f' and {more:,} more' if more > 0 else ''}."
     )
-
-
-def note_contradictions(corpus: Corpus, key: Callable[[Any], str], ignores_case: bool) -> str:
-    """Return a sentence if equal items have different classes, so that no model can be right.
-
-    Args:
-        corpus: an opened corpus.
-        key: equal for equal items.
-        ignores_case: whether the model, and so `key`, reads texts in lower case.
-    """
-    labels: dict[str, list[str]] = {}
-    for item in chain.from_iterable(corpus.parts.values()):
-        labels.setdefault(key(item), []).append(corpus.label(item))
-    groups = [group for group in labels.values() if len({*group}) > 1]
-    if not groups:
-        return ""
-    return (
-        f"{sum(map(len, groups)):,} {corpus.noun}s have an equal one of another class, such as "
-        f"{' and '.join(sorted({*groups[0]})[:2])}: check their labels"
-        f"{', or set task.lowercase=false if case matters' if ignores_case else ''}."
-    )
-
-
-def word_weights(weights: np.ndarray, is_word: np.ndarray) -> np.ndarray:
-    """Return the attention weights of words, (N, H, S): means over the queries.
-
-    If each word is a query, as in self-attention, the queries of padding are left out.
-
-    Args:
-        weights: (N, H, T, S).
-        is_word: (N, S) bool, False for padding.
-    """
-    if weights.shape[2] != is_word.shape[1]:
-        return weights.mean(axis=2)
-    counts = np.maximum(is_word.sum(axis=1), 1)[:, None, None]
-    return np.einsum("nhts,nt->nhs", weights, is_word) / counts

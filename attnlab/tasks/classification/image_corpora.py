@@ -40,14 +40,10 @@ class LabelledImage(NamedTuple):
 
 
 class ImageCorpus(Corpus):
-    """Images with classes, all of one shape; images with equal pixels are in one part.
-
-    Attributes:
-        shape: height, width and channels, known before the corpus is opened.
-    """
+    """Images with classes, all of one shape; images with equal pixels are in one part."""
 
     noun = "image"
-    shape: tuple[int, int, int]
+    shape: tuple[int, int, int]  # height, width, channels; known before the corpus is opened
 
     def key(self, item: LabelledImage) -> str:
         """Return a digest of the pixels."""
@@ -67,12 +63,9 @@ class ImageCorpus(Corpus):
 class Digits(ImageCorpus):
     """1,797 handwritten digits of 8 x 8 grey pixels; nothing is downloaded.
 
-    Source: Alpaydin and Kaynak 1998, the test part of "Optical Recognition of Handwritten Digits"
-    (UCI), as in `sklearn.datasets.load_digits`: 13 writers. The data don't say who wrote which
-    digit, so train and test share writers: results hold for the handwriting of known writers.
-
-    The test part is that of `train_test_split(test_size=0.2, stratify=y, random_state=0)`, for
-    every seed of a run.
+    Source: Alpaydin and Kaynak 1998, as in `sklearn.datasets.load_digits`. Train and test share
+    writers: results hold for the handwriting of known writers. The test part is the same for every
+    seed of a run.
     """
 
     name = "digits"
@@ -103,10 +96,7 @@ class Digits(ImageCorpus):
 class Cifar10(FileCorpus, ImageCorpus):
     """60,000 colour photographs of 32 x 32 pixels in ten classes, 10,000 of them for the test.
 
-    This is the binary version, because the other one is a pickle.
-
-    Source: Krizhevsky 2009, "Learning multiple layers of features from tiny images". Difference:
-    validation is held out from train.
+    Source: Krizhevsky 2009, "Learning multiple layers of features from tiny images", in binary.
     """
 
     name = "cifar10"
@@ -124,10 +114,7 @@ class Cifar10(FileCorpus, ImageCorpus):
     url: str | None = None
 
     def read(self, place: Path) -> Mapping[str, list[LabelledImage]]:
-        """Return the images of `train` and `test`.
-
-        An image is a byte for its class, then its red, green and blue pixels, row by row.
-        """
+        """Return the images: a byte for the class, then red, green and blue pixels, row by row."""
         height, width, channels = self.shape
         contents: dict[str, bytes] = {"train": b"", "test": b""}
         for match, content in members(place, re.compile(r"(?:^|/)(data|test)_batch(_\d)?\.bin$")):
@@ -146,8 +133,7 @@ class Cifar10(FileCorpus, ImageCorpus):
 class FashionMnist(FileCorpus, ImageCorpus):
     """70,000 grey pictures of clothes, 28 x 28, in ten classes, 10,000 of them for the test.
 
-    Source: Xiao, Rasul and Vollgraf 2017 (arXiv 1708.07747). Difference: validation is held out
-    from train.
+    Source: Xiao, Rasul and Vollgraf 2017 (arXiv 1708.07747).
     """
 
     name = "fashion_mnist"

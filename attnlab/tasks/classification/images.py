@@ -51,11 +51,7 @@ class Images(ClassificationTask):
         return pixels, [], []
 
     def build(self, attention: Callable[..., Attention], model: Option) -> VisionTransformer:
-        """Return a classifier with its weights drawn: (B, H, W, C) pixels to (B, classes) logits.
-
-        Raises:
-            RequestError: the settings don't fit the images or each other.
-        """
+        """Return a classifier with drawn weights: (B, H, W, C) pixels to (B, classes) logits."""
         from attnlab.layers.self_attention import self_attention
         from attnlab.tasks.classification.vision_transformer import VisionTransformer
 
@@ -71,17 +67,14 @@ class Images(ClassificationTask):
         operations = step_operations(model, batch * model.steps)
         return {"faster_with_xla": is_faster_with_xla(operations, Border.TRANSFORMER_STACK)}
 
-    def examples(self, inputs: np.ndarray, weights: np.ndarray) -> dict[str, np.ndarray]:
-        """Return `pixels` (N, height, width, channels), and `weights` as of the model."""
-        return {"pixels": inputs, "weights": weights}
+    def readable(self, inputs: np.ndarray) -> dict[str, np.ndarray]:
+        """Return the `pixels` (N, height, width, channels)."""
+        return {"pixels": inputs}
 
     def items(self, inputs: Any) -> list[np.ndarray]:
         """Convert images, (N, height, width, channels) of 0 to 255, to a list.
 
         Grey images may lack the last axis; a table has one pixel per column, row by row.
-
-        Raises:
-            RequestError: there are no inputs, or one has another size or values outside 0 to 255.
         """
         size = " x ".join(map(str, self.shape))
         expected = f"inputs: expected images of {size} numbers from 0 to 255, got"
@@ -106,24 +99,14 @@ class Images(ClassificationTask):
         logits = [np.asarray(model(batch, training=False)) for batch in batches]
         return probabilities(np.concatenate(logits))
 
-    def save(self, folder: Path) -> None:
-        """Write the classes and the size of images."""
-        content = {"classes": dict(self.class_counts), "shape": list(self.shape)}
-        write_json(folder / FILE, content)
+    def save(self, folder: Path) -> None:  # noqa: D102
+        write_json(folder / FILE, {"classes": list(self.classes), "shape": list(self.shape)})
 
-    def load_from(self, folder: Path) -> None:
-        """Read what `save` wrote, which is all that classifying images needs: no corpus.
+    def load_from(self, folder: Path) -> None:  # noqa: D102
+        def read(content: Mapping[str, Any]) -> tuple[tuple[int, ...], list[str]]:
+            return tuple(map(int, content["shape"])), [*map(str, content["classes"])]
 
-        Raises:
-            RequestError: the file is missing or damaged, or its images have another size.
-        """
-
-        def read(content: Mapping[str, Any]) -> tuple[tuple[int, ...], dict[str, int]]:
-            counts = {str(name): int(count) for name, count in content["classes"].items()}
-            return tuple(map(int, content["shape"])), counts
-
-        counts = read_assets(folder / FILE, read, expected=self.shape, what="images of")
-        self.classes, self.class_counts = [*counts], counts
+        self.classes = read_assets(folder / FILE, read, expected=self.shape, what="images of")
 
 
 class Digits(Images):

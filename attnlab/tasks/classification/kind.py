@@ -6,7 +6,6 @@ from attnlab.tasks.declaration import (
     POSITIVE,
     SHARE,
     Kind,
-    KindData,
     KindModels,
     Metric,
     Predictions,
@@ -16,6 +15,7 @@ from attnlab.tasks.declaration import (
 from attnlab.tasks.models import with_the_encoders_attention
 
 _HERE = "attnlab.tasks.classification"
+_CLASSIFY = "attnlab classify {run} ..."
 _ITEM_TEST = f"{_HERE}.report:item_test"
 
 KIND = Kind(
@@ -36,7 +36,6 @@ KIND = Kind(
             Metric("accuracy", "max", "accuracy", perfect=1, item_test=_ITEM_TEST, bounds=SHARE),
             Metric("macro_f1", "max", "macro F1", perfect=1, bounds=SHARE),
             Metric("log_loss", "min", "log loss", perfect=0, bounds=POSITIVE),
-            Metric("brier", "min", "Brier score", perfect=0, bounds=(0.0, 2.0)),
             Metric("loss", "min", "loss", in_tables=False, bounds=POSITIVE),
         ),
         reported="accuracy",
@@ -54,26 +53,17 @@ KIND = Kind(
         predictor=f"{_HERE}.predictor:ClassPredictor",
         exported=f"{_HERE}.exported:exported",
         next_steps={
-            "pretrained": "attnlab classify {run} ..., or train with model.start=drawn, then "
-            "attnlab compare",
-            "": 'attnlab classify {run} "...", or train with attention={other}, then '
-            "attnlab compare",
-            **dict.fromkeys(
-                ("digits", "images"),
-                "attnlab classify {run} FILE.png, or train with attention={other}, then "
-                "attnlab compare",
-            ),
+            "pretrained": f"{_CLASSIFY}, or train with model.start=drawn, then attnlab compare",
+            "": f"{_CLASSIFY}, or train with attention={{other}}, then attnlab compare",
         },
     ),
-    data=KindData(takes_corpus=True),
+    takes_corpus=True,
     views=f"{_HERE}.shown:VIEWS",
     vocabulary_map=VocabularyMap(
         name="vocabulary",
-        summary="The vocabulary of a RUN that classifies, as a map.",
         help="Draw the vocabulary of a RUN that classifies as a map: PCA of the embeddings.\n\n"
         "The colour of a word is the class that the run predicts for a text of only this word; a "
         "grey word favours no class.",
-        runs="a run that classifies texts",
         fits=f"{_HERE}.base:has_texts",
     ),
 )

@@ -42,8 +42,8 @@ class ClassificationLearner(InMemoryLearner):
     def examples(self) -> dict[str, Any] | None:
         """Return the attention on test items at equal distances; None without attention.
 
-        `weights` (N, ...) in float16 and further arrays are those of the task's `examples`. `label`
-        and `prediction` (N,) are names of classes, `index` (N,) the rows in the test part.
+        `weights` (N, H, 1, S) or (N, 1 + H, rows, columns) are in float16. `label` and `prediction`
+        (N,) are names of classes, `index` (N,) the rows in the test part.
         """
         test, classes = self._task.data.parts["test"], np.array(self._task.classes)
         numbers = example_rows(len(test))
@@ -51,11 +51,10 @@ class ClassificationLearner(InMemoryLearner):
         weights = self.program.attend(inputs)
         if weights is None:
             return None
-        arrays = self._task.examples(inputs, np.asarray(weights, np.float32))
         predicted = self.program.predict(self.rows["test"][numbers]).argmax(axis=-1)
         return {
-            **arrays,
-            "weights": arrays["weights"].astype(np.float16),
+            **self._task.readable(inputs),
+            "weights": np.asarray(weights, np.float32).astype(np.float16),
             "label": classes[test.labels[numbers]],
             "prediction": classes[predicted],
             "index": numbers,

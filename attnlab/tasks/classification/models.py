@@ -23,15 +23,13 @@ _SPREAD = 0.1  # of embeddings whose mean is read: each of many words counts by 
 class Classifier(InMemoryModel):
     """Maps texts (B, S) of tokens, padded at the end with PAD, to logits of classes (B, C).
 
-    Args:
-        vocabulary: the number of tokens.
-        classes: C.
-        embedding: width of a token's vector.
-        spread: initial standard deviation of the embeddings. With Keras's default, 0.03, words are
-            so similar that a model doesn't learn to combine two of them in hundreds of steps.
-        dropout: dropout rate of the output layer's input and of the embeddings; at all words of a
-            text the same components are dropped (Gal and Ghahramani 2016, arXiv 1512.05287).
-        **kwargs: those of every Keras model.
+    A subclass computes the features, the input of the output layer, of vectors (B, S, E), and the
+    output of its attention or None (`_features`); `real` (B, S) is False for padding.
+
+    `spread` is the initial standard deviation of the embeddings. With Keras's default, 0.03, words
+    are so similar that a model doesn't learn to combine two of them in hundreds of steps. `dropout`
+    is that of the output layer's input and of the embeddings; at all words of a text the same
+    components are dropped (Gal and Ghahramani 2016, arXiv 1512.05287).
     """
 
     def __init__(
@@ -49,13 +47,11 @@ class Classifier(InMemoryModel):
         self.embedding = keras.layers.Embedding(
             vocabulary, embedding, embeddings_initializer=normal, name="embedding"
         )
-        # One draw per text and component of the embeddings.
         shapes = ((None, 1, embedding), None)
         self.dropouts = [Dropout(dropout, noise_shape=shape) for shape in shapes]
         self.output_layer = keras.layers.Dense(classes, name="output")
 
-    def build(self, tokens_shape) -> None:
-        """Create the weights for texts of shape (B, S)."""
+    def build(self, tokens_shape) -> None:  # noqa: D102
         self.embedding.build(tokens_shape)
         width = self._build_features((*tokens_shape, self.embedding.output_dim))
         self.output_layer.build((tokens_shape[0], width))
@@ -75,29 +71,11 @@ class Classifier(InMemoryModel):
         vectors = self.dropouts[0](self.embedding(tokens), training=training)
         return self._features(vectors, real, training)
 
-    def _build_features(self, vectors_shape: tuple) -> int:
-        """Create the weights that compute the features; return the features' width."""
-        raise NotImplementedError
-
-    def _features(self, vectors, real, training) -> tuple:
-        """Return the input of the output layer for vectors (B, S, E), and the attention's output.
-
-        `real` (B, S) is False for padding.
-        """
-        raise NotImplementedError
-
-
-def mean_of(vectors, real):
-    """Return the mean (B, E) of the real vectors of (B, S, E); zeros for an empty text."""
-    weights = ops.cast(real, vectors.dtype)[..., None]
-    return ops.sum(vectors * weights, axis=1) / ops.maximum(ops.sum(weights, axis=1), 1.0)
-
 
 class EmbeddingsClassifier(Classifier):
     """A linear output on the mean of a text's embeddings, which ignores the order of words.
 
     Source: Joulin et al. 2017 (arXiv 1607.01759), fastText's classifier. Difference: no word pairs.
-    The settings are those of `Classifier`.
     """
 
     def __init__(self, **kwargs) -> None:
@@ -107,7 +85,9 @@ class EmbeddingsClassifier(Classifier):
         return vectors_shape[-1]
 
     def _features(self, vectors, real, training) -> tuple:
-        return mean_of(vectors, real), None
+        weights = ops.cast(real, vectors.dtype)[..., None]
+        total = ops.sum(vectors * weights, axis=1)
+        return total / ops.maximum(ops.sum(weights, axis=1), 1.0), None
 
 
 class RecurrentClassifier(AttentionReadout, Classifier):
@@ -115,10 +95,9 @@ class RecurrentClassifier(AttentionReadout, Classifier):
 
     Source: Yang et al. 2016 ("Hierarchical Attention Networks for Document Classification", NAACL),
     section 2.2, for words. Difference: any mechanism can attend, with the last state as its query;
-    theirs has no query, like `pooling`. The settings are those of `AttentionReadout`,
-    `RecurrentEncoder` and `Classifier`. `spread` may be `auto`: 1, or 0.1 with a vocabulary of
-    1,000 words or more. Combinations of few words are learned faster if their vectors differ much,
-    the meaning of many single words if they start similar.
+    theirs has no query, like `pooling`. `spread=auto` is 1, or 0.1 with a vocabulary of 1,000 words
+    or more: combinations of few words are learned faster if their vectors differ much, the meaning
+    of many single words if they start similar.
     """
 
     def __init__(
@@ -174,18 +153,12 @@ class RecurrentClassifier(AttentionReadout, Classifier):
 
 
 class TransformerClassifier(EncoderStack, Classifier):
-    """A Transformer encoder over a text; its output reads a class token or the mean of all words.
+    """A Transformer encoder over a text, whose output reads a class token.
 
     The class token is a learned vector before the text (Devlin et al. 2019, arXiv 1810.04805,
     section 3), which attends to the whole text. `attend` returns its weights on the words in the
-    last layer, without the weight on itself. With `pool="mean"` it returns the weights of all words
-    on all words.
-
-    Embeddings are as wide as the layers and multiplied by the square root of the width (Vaswani et
-    al. 2017, section 3.4).
-
-    `attention` has a mechanism per layer; the other settings are those of
-    `TransformerEncoderLayer`, `PositionalEncoding` and `Classifier`.
+    last layer, without the weight on itself. Embeddings are as wide as the layers and multiplied by
+    the square root of the width (Vaswani et al. 2017, section 3.4).
     """
 
     def __init__(
@@ -197,71 +170,54 @@ class TransformerClassifier(EncoderStack, Classifier):
         dropout: float = 0.0,
         norm: str = "pre",
         positions: str = "sinusoidal",
-        pool: str = "class_token",
         **kwargs,
     ) -> None:
         super().__init__(embedding=units, dropout=dropout, spread=units**-0.5, **kwargs)
-        self.units, self.pool = units, pool
+        self.units = units
         layer = {"units": units, "feed_forward": feed_forward, "dropout": dropout}
         self.stack(attention, positions=positions, norm=norm, **layer)
 
     @property
     def fixed_length(self) -> int | None:
         """The length to which learned positions or the attention's weights are tied."""
-        own = int(self.pool == "class_token")
         if self.positions == "learned":
-            return self.position.max_length - own
+            return self.position.max_length - 1
         length = self.encoder[0].attention.fixed_length
-        return None if length is None else length - own
+        return None if length is None else length - 1
 
     def _build_features(self, vectors_shape: tuple) -> int:
         batch, steps, width = vectors_shape
-        if self.pool == "class_token":
-            steps += 1
-            self.class_token = self.add_weight(
-                name="class_token",
-                shape=(1, 1, width),
-                initializer=keras.initializers.RandomNormal(0.0, 0.02),
-            )
-        self.build_stack((batch, steps, width))
+        self.class_token = self.add_weight(
+            name="class_token",
+            shape=(1, 1, width),
+            initializer=keras.initializers.RandomNormal(0.0, 0.02),
+        )
+        self.build_stack((batch, 1 + steps, width))
         return self.units
 
     def _features(self, vectors, real, training) -> tuple:
         vectors = vectors * ops.cast(self.units**0.5, vectors.dtype)
-        if self.pool == "class_token":
-            first = ops.cast(self.class_token, vectors.dtype)
-            first = ops.broadcast_to(first, (ops.shape(vectors)[0], 1, self.units))
-            vectors = ops.concatenate([first, vectors], axis=1)
-            real = ops.concatenate([ops.ones_like(real[:, :1]), real], axis=1)
-        vectors = self.position(vectors)
+        first = ops.cast(self.class_token, vectors.dtype)
+        first = ops.broadcast_to(first, (ops.shape(vectors)[0], 1, self.units))
+        vectors = self.position(ops.concatenate([first, vectors], axis=1))
+        real = ops.concatenate([ops.ones_like(real[:, :1]), real], axis=1)
         vectors, output = self.through_stack(vectors, real[:, None], training)
-        vectors = self.normed(vectors)
-        if self.pool == "mean":
-            return mean_of(vectors, real), output
-        return vectors[:, 0], AttentionOutput(output.context, output.weights[:, :, :1, 1:])
+        weights = output.weights[:, :, :1, 1:]
+        return self.normed(vectors)[:, 0], AttentionOutput(output.context, weights)
 
 
 class PretrainedClassifier(FineTuned, InMemoryModel):
     """Maps texts (B, S) of tokens, padded at the end, to logits of classes (B, C).
 
-    The output layer reads the encoder's vector of START, which is before a text, or the mean of the
-    vectors of its words.
-
-    Source: Devlin et al. 2019 (arXiv 1810.04805), section 4.1. Differences: any encoder; the mean.
-
-    Args:
-        classes: C.
-        pool: `class_token` or `mean`.
-        dropout: dropout rate of the output layer's input.
-        **kwargs: those of `FineTuned`.
+    The output layer reads the encoder's vector of START, which is before a text. `dropout` is that
+    of its input. Source: Devlin et al. 2019 (arXiv 1810.04805), section 4.1. Difference: any
+    encoder.
     """
 
-    def __init__(
-        self, *, classes: int, pool: str = "class_token", dropout: float = 0.1, **kwargs
-    ) -> None:
+    def __init__(self, *, classes: int, dropout: float = 0.1, **kwargs) -> None:
         super().__init__(**kwargs)
         self.encoder = self.source.make()
-        self.pool, self.dropout = pool, Dropout(dropout)
+        self.dropout = Dropout(dropout)
         self.output_layer = keras.layers.Dense(classes, name="output")
 
     @property
@@ -269,29 +225,22 @@ class PretrainedClassifier(FineTuned, InMemoryModel):
         """The layer of the tokens' vectors; None if the encoder is a preset."""
         return self.encoder.embedding
 
-    def build(self, tokens_shape) -> None:
-        """Create the weights for texts of shape (B, S)."""
+    def build(self, tokens_shape) -> None:  # noqa: D102
         batch, steps = tokens_shape
         self.build_encoder((batch, steps + 2))
         self.output_layer.build((batch, self.encoder.width))
 
     def call(self, tokens, training=None):
         """Return logits (B, C) in float32."""
-        vectors = self._encode(tokens, training)[0]
-        real = ops.not_equal(tokens, PAD)
-        read = mean_of(vectors[:, 1:-1], real) if self.pool == "mean" else vectors[:, 0]
-        return ops.cast(self.output_layer(self.dropout(read, training=training)), "float32")
+        encoded = self.encoder(framed(tokens), training=training and not self.frozen)
+        features = self.dropout(encoded.vectors[:, 0], training=training)
+        return ops.cast(self.output_layer(features), "float32")
 
     def attend(self, tokens):
-        """Return the last layer's weights on the words, (B, H, 1, S), or (B, H, S, S) for `mean`.
+        """Return the last layer's weights of START on the words, (B, H, 1, S).
 
-        The query is START, or each word. Rows sum to less than 1; the rest is on START and END.
+        Rows sum to less than 1; the rest is on START and END.
         """
-        weights = self._encode(tokens, False)[1]
-        first = slice(1, -1) if self.pool == "mean" else slice(0, 1)
+        weights = self.encoder(framed(tokens), training=False).weights
         real = ops.cast(ops.not_equal(tokens, PAD), weights.dtype)
-        return weights[:, :, first, 1:-1] * real[:, None, None]
-
-    def _encode(self, tokens, training) -> tuple:
-        """Return the encoder's vectors (B, 2 + S, W) and weights (B, H, 2 + S, 2 + S)."""
-        return self.encoder(framed(tokens), training=training and not self.frozen)
+        return weights[:, :, :1, 1:-1] * real[:, None, None]

@@ -77,10 +77,10 @@ class ClassPredictor(Predictor):
             result: dict[str, Any] = {self.noun: item, "class": None, "probabilities": {}}
             if item.strip():
                 own = next(shares)
-                result["class"] = [*self.task.class_counts][int(own.argmax())]
+                result["class"] = self.task.classes[int(own.argmax())]
                 result["probabilities"] = {
                     name: round(float(share), 6)
-                    for name, share in zip(self.task.class_counts, own, strict=True)
+                    for name, share in zip(self.task.classes, own, strict=True)
                 }
             if not self._has_images:
                 result["unknown"] = self.unknown(item)
@@ -101,13 +101,12 @@ class ClassPredictor(Predictor):
         from attnlab.tasks.classification.shown import attention_figure
 
         items = self.task.read([result[self.noun] for result in results])
-        arrays = {"prediction": np.array([result["class"] for result in results], object)}
         if not self._has_images and not items[0].strip():
             raise RequestError("--attention: the text has no words; give one with words.")
         inputs = np.stack(items) if self._has_images else self.task.tokens(items)
         weights = self.model.attend(inputs)
         if weights is None:
             return None
-        arrays["weights"] = weights.numpy()
-        arrays |= {"pixels": inputs} if self._has_images else {"tokens": self.task.words(inputs)}
+        classes = np.array([result["class"] for result in results], object)
+        arrays = {"weights": weights.numpy(), "prediction": classes, **self.task.readable(inputs)}
         return attention_figure(arrays, self.trained.config.names)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -24,34 +23,21 @@ _SMALLEST = float(np.finfo(np.float32).eps)
 
 
 def measures(labels: np.ndarray, probabilities: np.ndarray) -> dict[str, float | None]:
-    """Return the measures of predictions by their names in metrics.json.
+    """Return the measures of predictions by their names in metrics.json; None if it isn't finite.
 
-    - accuracy: the share of items whose most probable class is right; of equal ones the first.
-    - macro F1: the mean over classes of F1 = 2 TP / (2 TP + FP + FN), scikit-learn's. It leaves out
-      a class that is neither a label nor a prediction.
-    - log loss: the mean of -ln p(label) in nats. Probabilities are raised to 1.2e-7, the precision
-      of float32, so that an item contributes at most 16 nats.
-    - Brier score: the mean of sum_c (p_c - [c is the label])^2, from 0 to 2. Brier 1950,
-      "Verification of forecasts expressed in terms of probability", equation 2.
-
-    Args:
-        labels: (N,) class numbers.
-        probabilities: (N, C).
-
-    Returns:
-        None for a measure that isn't finite.
+    Of equally probable classes, the first counts as predicted. Macro F1 is scikit-learn's. The log
+    loss is the mean of -ln p(label) in nats; probabilities are raised to 1.2e-7, the precision of
+    float32. `labels` are class numbers (N,), `probabilities` (N, C).
     """
     from sklearn.metrics import f1_score
 
     probabilities = np.asarray(probabilities, np.float64)
     predicted, rows = probabilities.argmax(axis=1), np.arange(len(labels))
     raised = np.maximum(probabilities, _SMALLEST)
-    right = np.eye(probabilities.shape[1])[labels]
     values = {
         "accuracy": np.mean(labels == predicted),
         "macro_f1": f1_score(labels, predicted, average="macro", zero_division=0.0),
         "log_loss": -np.mean(np.log(raised[rows, labels] / raised.sum(axis=1))),
-        "brier": np.mean(np.sum((probabilities - right) ** 2, axis=1)),
     }
     return {name: float(value) if np.isfinite(value) else None for name, value in values.items()}
 
@@ -59,10 +45,9 @@ def measures(labels: np.ndarray, probabilities: np.ndarray) -> dict[str, float |
 def build_report(data: LabelledData, part: str, probabilities: np.ndarray) -> Report:
     """Score probabilities (N, C) for the items of a part, and the baselines.
 
-    The skill is 1 - error / error of the best baseline, with the share of wrong predictions as the
-    error; None if that baseline makes no error. predictions.csv has each text on one line, cut at
-    1,000 characters, and with more than 20 classes only the largest probability and that of the
-    item's class, its likelihood.
+    The error of the skill is the share of wrong predictions. predictions.csv has each text on one
+    line, cut at 1,000 characters, and with more than 20 classes only the largest probability and
+    that of the item's class, its likelihood.
     """
     from sklearn.metrics import confusion_matrix
 
@@ -106,29 +91,17 @@ def build_report(data: LabelledData, part: str, probabilities: np.ndarray) -> Re
 
 
 def measure_groups(groups: Sequence[str], right: np.ndarray) -> dict[str, dict[str, float]]:
-    """Return items and accuracy of each group, in natural order: `2 nouns` before `10 nouns`."""
-
-    def natural(name: str) -> list[str | int]:
-        words = re.split(r"(\d+)", name)
-        return [int(word) if place % 2 else word for place, word in enumerate(words)]
-
+    """Return items and accuracy of each group."""
     names = np.asarray(groups, str)
     return {
         name: {"n": int((names == name).sum()), "accuracy": float(right[names == name].mean())}
-        for name in sorted({*names.tolist()}, key=natural)
+        for name in sorted({*names.tolist()})
     }
 
 
 def noun_of(columns: Mapping[str, Any]) -> str:
-    """Return the column of predictions.csv that identifies its items: `text` or `image`.
-
-    Raises:
-        KeyError: there is neither column.
-    """
-    for noun in ("text", "image"):
-        if noun in columns:
-            return noun
-    raise KeyError("text or image")
+    """Return the column of predictions.csv that identifies its items: `text` or `image`."""
+    return "image" if "image" in columns else "text"
 
 
 def _losses(columns: Mapping[str, np.ndarray], metric: str) -> Losses:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,6 @@ from attnlab.errors import RequestError
 from attnlab.records.run_directory import RunDirectory
 from attnlab.tasks.attention import Arrays, Recorded, read_attention
 from attnlab.tasks.base import ReportedRun, Views
-from attnlab.tasks.classification.data import word_weights
 from attnlab.tasks.classification.kind import KIND
 from attnlab.tasks.classification.report import noun_of
 from attnlab.tasks.shown.attention_by_epoch import (
@@ -26,13 +26,8 @@ from attnlab.tasks.shown.item_tables import (
     items_table,
     mean_of,
     of_same_items,
-    read_items,
-    results_by_group,
-    which_items,
-    worst_first,
 )
 from attnlab.tasks.shown.run_figures import (
-    groups_figure,
     learning_figure,
     result_line,
     run_title,
@@ -54,7 +49,6 @@ from attnlab.views.records import (
     ShadedWords,
     Table,
     figure,
-    tabs,
 )
 
 _PANELS: dict[str, dict[str, tuple[str, int]]] = {
@@ -64,76 +58,49 @@ _PANELS: dict[str, dict[str, tuple[str, int]]] = {
     },
     "accuracy": {"val_accuracy": ("validation", BLUE)},
 }
-# Classes up to which cells of a confusion matrix have their numbers, and their shares.
-_MOST_WRITTEN, _MOST_SHARES = 24, 15
+_MOST_WRITTEN = 24  # classes up to which cells of a confusion matrix have their numbers
 _MOST_HEADS = 8
-_CELLS = 32**2  # least cells of an image on a page
+_MOST_CHARACTERS = 400
 _OF_WORDS = (
-    "The darker a word, the larger its weight, a mean over the queries of self-attention; the "
-    "darkest has the largest weight of its text. Point at the predicted class, or reach it by Tab, "
-    "to read the largest weights. Dotted: another class than at the previous epoch."
+    "The darker a word, the larger its weight; the darkest has the largest weight of its text. "
+    "Point at the predicted class, or reach it by Tab, to read the largest weights. Dotted: "
+    "another class than at the previous epoch."
 )
 _OF_IMAGES = (
     "First the image, then the rollout of attention through all layers, then the heads of the last "
     "layer. The strongest colour of a map is its largest weight."
 )
-_MOST_CHARACTERS = 400
-_MOST_CLASSES = 12  # of a confusion table; the figure of a run has up to 100
 
 
 def figures(run: RunDirectory, metrics: Mapping[str, Any]) -> dict[str, Figure]:
-    """Return the figures of a run by file name.
-
-    Raises:
-        RequestError: A file of the run is missing or damaged.
-        KeyError: A file of the run lacks an entry.
-    """
-    nouns = f"{noun_of(run.read_predictions(KIND.scoring.text_columns))}s"
+    """Return the figures of a run by file name; raise `KeyError` if a file lacks an entry."""
     result = result_line(metrics, KIND, "macro_f1", "log_loss")
     by_name = {"loss.png": learning_figure(run.history.read(), metrics, _PANELS, result)}
     if confusion := metrics.get("confusion"):
         counts = np.array(confusion["counts"])
-        by_name["confusion.png"] = confusion_figure(counts, confusion["classes"], metrics, nouns)
-    if groups := metrics.get("groups"):
-        shares = {name: (own["accuracy"], int(own["n"])) for name, own in groups.items()}
-        words = {"measure": "accuracy", "items": nouns, "result": result}
-        accuracy = metrics["test"]["accuracy"]
-        by_name["groups.png"] = groups_figure(shares, accuracy, metrics, **words)
+        by_name["confusion.png"] = confusion_figure(counts, confusion["classes"], metrics)
     if recorded := read_attention(run):
         by_name["attention.png"] = attention_figure(recorded.final(), metrics)
     return by_name
 
 
 def confusion_figure(
-    counts: np.ndarray, classes: Sequence[str], metrics: Mapping[str, Any], nouns: str = "texts"
+    counts: np.ndarray, classes: Sequence[str], metrics: Mapping[str, Any]
 ) -> Figure:
     """Draw a confusion matrix: counts, and each class's shares as colours.
 
     `counts` are (C, C): items by class (row) and predicted class (column).
     """
-    number = len(classes)
     totals = counts.sum(axis=1, keepdims=True)
-    shares = counts / np.maximum(totals, 1)
     rows = [f"{name}  ({count})" for name, count in zip(classes, totals[:, 0], strict=True)]
-    cells = []
-    if number <= _MOST_WRITTEN:
-        cells = [
-            [
-                f"{count}\n{share:.0%}" * bool(count)
-                if number <= _MOST_SHARES
-                else str(count or "")
-                for count, share in zip(*row, strict=True)
-            ]
-            for row in zip(counts.tolist(), shares, strict=True)
-        ]
     record = Maps(
         [],
-        shares[None],
+        (counts / np.maximum(totals, 1))[None],
         Axis("predicted class", list(enumerate(classes))),
-        Axis(f"class ({nouns})", list(enumerate(rows))),
-        f"share of the {nouns} of a class",
+        Axis("class", list(enumerate(rows))),
+        "share of the items of a class",
         (0.0, 1.0),
-        texts=cells,
+        texts=counts.astype(str).tolist() if len(classes) <= _MOST_WRITTEN else [],
         percent=True,
         square=True,
     )
@@ -169,11 +136,11 @@ def vocabulary_maps(trained: Any, words: int) -> dict[str, Figure]:
 def attention_figure(arrays: Arrays, metrics: Mapping[str, Any]) -> Figure:
     """Draw the attention on texts or images, wrongly classified ones first.
 
-    Of words, weights are means over heads and over queries without padding. Of an image, the row
-    has the rollout through all layers, and at most eight heads of the last layer.
+    Of words, weights are means over heads. Of an image, the row has the rollout through all layers,
+    and at most eight heads of the last layer.
 
     Args:
-        arrays: of texts, `weights` (N, H, T, S) and `tokens` (N, S), "" for padding; of images,
+        arrays: of texts, `weights` (N, H, 1, S) and `tokens` (N, S), "" for padding; of images,
             `weights` (N, 1 + H, rows, columns), the rollout first, and `pixels` (N, height, width,
             channels) of bytes. `prediction` (N,) has names of classes; if the classes are known
             `label` (N,), too, and `index` (N,), rows of predictions.csv.
@@ -187,12 +154,12 @@ def attention_figure(arrays: Arrays, metrics: Mapping[str, Any]) -> Figure:
         record: Frame = ImageMaps(images, _image_names(images))
     else:
         title = "attention on words"
-        subtitle = "mean over heads and queries; darkest: the largest weight of a text"
+        subtitle = "mean over heads; darkest: the largest weight of a text"
         record = ShadedWords(sorted(_shaded_texts(arrays), key=lambda text: text.is_right))
     return figure(f"{run_title(metrics)}: {title}", subtitle, [[record]])
 
 
-def attention_records(runs: Sequence[ReportedRun]) -> list[Record]:
+def attention_records(runs: Sequence[ReportedRun]) -> Sequence[Record]:
     """Return a slider over the recorded epochs for each run with attention."""
     return attention_sliders(runs, _frames)
 
@@ -200,11 +167,8 @@ def attention_records(runs: Sequence[ReportedRun]) -> list[Record]:
 def _frames(recorded: Recorded, room: int) -> tuple[str, list[list[Frame]]]:
     epochs = [*recorded.by_epoch.values()]
     if "pixels" in epochs[0]:
-        frames = [_image_maps(arrays) for arrays in epochs]
-        # A page also has the image at each epoch.
-        size = len(frames) * sum(max(weights.size, _CELLS) for weights in frames[0][0].weights)
-        count = max(room // (size + len(frames) * _CELLS), 1)
-        return _OF_IMAGES, [[ImageMaps(images[:count], _image_names(images))] for images in frames]
+        frames = fitting([_image_maps(arrays) for arrays in epochs], room)
+        return _OF_IMAGES, [[ImageMaps(images, _image_names(images))] for images in frames]
     texts = fitting([_shaded_texts(arrays) for arrays in epochs], room)
     names = map_names(epochs[0]["weights"].shape[1], len(texts[0][0].weights))
     return _OF_WORDS, [[ShadedWords(items, names)] for items in texts]
@@ -223,12 +187,11 @@ def _image_maps(arrays: Arrays) -> list[ImageMap]:
 
 
 def _shaded_texts(arrays: Arrays) -> list[ShadedText]:
-    is_word = arrays["tokens"] != ""
-    weights = word_weights(np.nan_to_num(np.asarray(arrays["weights"], np.float64)), is_word)
+    weights, is_word = np.asarray(arrays["weights"], np.float32), arrays["tokens"] != ""
     return [
         ShadedText(
             arrays["tokens"][row][is_word[row]].tolist(),
-            mean_and_heads(weights[row][:, is_word[row]]),
+            mean_and_heads(weights[row, :, 0, is_word[row]].T),
             *_answer(arrays, row, "text"),
             notes=UNNAMED,
         )
@@ -244,64 +207,39 @@ def _answer(arrays: Arrays, row: int, noun: str) -> tuple[str, str | None, str]:
 
 
 def item_records(runs: Sequence[ReportedRun]) -> list[Record]:
-    """Return a table of items and predictions, then confusion tables, then results by group."""
-    tables, texts = of_same_items(
-        runs,
-        lambda run: read_items(run, KIND, ("label", "prediction", "likelihood")),
-        lambda columns: (noun_of(columns), "label"),
-    )
-    nouns = f"{noun_of(next(iter(tables.values())))}s" if tables else "items"
-    matrices = {run.label: run.metrics.get("confusion") for run in runs}
-    confused = {
-        label: [_confusion(matrix, nouns)]
-        for label, matrix in matrices.items()
-        if matrix and len(matrix["classes"]) <= _MOST_CLASSES
-    }
-    return [
-        *([_table(tables)] if tables else []),
-        *texts,
-        *tabs(confused, named=len(runs) > 1),
-        *results_by_group(
-            runs, "accuracy by group", ("group", nouns), {"accuracy": ("accuracy", ".3f")}
-        ),
+    """Return a table of items whose class has a small probability and of some others, and groups.
+
+    Each run's predictions are in the table.
+    """
+
+    def words(name: str, columns: Columns, row: int) -> str:
+        return shortened(str(columns[name][row]), _MOST_CHARACTERS)
+
+    def predicted(columns: Columns, row: int) -> str:
+        prediction = columns["prediction"][row]
+        return f"{prediction}{' ✗' * (prediction != columns['label'][row])}"
+
+    needed = ("label", "prediction", "likelihood")
+    tables, records = of_same_items(runs, KIND, needed, ("text", "image", "label"))
+    if tables:
+        first = next(iter(tables.values()))
+        noun = noun_of(first)
+        order = np.argsort(mean_of(tables, "likelihood"), kind="stable")
+        what = f"{noun}s, by the probability p of their class"
+        shared = [Cells(noun, partial(words, noun)), Cells("class", partial(words, "label"))]
+        shared += [Cells("group", partial(words, "group"))] if "group" in first else []
+        per_run = [
+            Cells("prediction", predicted, "says {label}"),
+            Cells("p", lambda columns, row: f"{columns['likelihood'][row]:.3f}"),
+        ]
+        records = [items_table(tables, order, what, shared, per_run), *records]
+    groups = {run.label: run.metrics["groups"] for run in runs if run.metrics.get("groups")}
+    names = dict.fromkeys(name for scores in groups.values() for name in scores)
+    rows = [
+        [name, *(f"{own[name]['accuracy']:.3f}" if name in own else "-" for own in groups.values())]
+        for name in names
     ]
-
-
-def _table(tables: Mapping[str, Columns]) -> Table:
-    """Return the items with the smallest probability of their class, and some up to the largest."""
-    first = next(iter(tables.values()))
-    noun = noun_of(first)
-    order = np.argsort(mean_of(tables, "likelihood"), kind="stable")
-    rows = worst_first(order)
-    what = f"{noun}s, by the probability p of their class"
-
-    def cell(name: str) -> Callable[[Columns, int], str]:
-        return lambda own, row: shortened(str(own[name][row]), _MOST_CHARACTERS)
-
-    def predicted(own: Columns, row: int) -> str:
-        return (
-            f"{own['prediction'][row]}{'' if own['prediction'][row] == own['label'][row] else ' ✗'}"
-        )
-
-    shared = [Cells(noun, cell(noun)), Cells("class", cell("label"))]
-    shared += [Cells("group", cell("group"))] if "group" in first else []
-    per_run = [
-        Cells("prediction", predicted, "says {label}"),
-        Cells("p", lambda own, row: f"{own['likelihood'][row]:.3f}"),
-    ]
-    title = which_items(len(rows), len(order), what, len(tables))
-    return items_table(title, tables, rows, shared, per_run)
-
-
-def _confusion(confusion: Mapping[str, Any], nouns: str) -> Table:
-    """Return a table of classes by predicted class."""
-    classes, counts = confusion["classes"], np.array(confusion["counts"])
-    rows = []
-    for number, (name, row) in enumerate(zip(classes, counts, strict=True)):
-        share = f"{row[number] / row.sum():.1%}" if row.any() else "-"
-        rows.append([name, *map(str, row), str(row.sum()), share])
-    title = f"{nouns} of each class (rows) by predicted class (columns)"
-    return Table(title, ["class", *classes, nouns, "right"], rows)
+    return [*records, Table("accuracy by group", ["group", *groups], rows)] if rows else records
 
 
 VIEWS = Views(

@@ -13,10 +13,9 @@ from attnlab.encoders.opening import require_known
 from attnlab.errors import RequestError
 from attnlab.tasks.classification.base import FILE, ClassificationTask, probabilities
 from attnlab.tasks.classification.corpora import LabelledText, TextCorpus
-from attnlab.tasks.classification.data import word_weights
 from attnlab.tasks.text_task import TextTask
-from attnlab.text.cleaning import normalized, text_key
-from attnlab.text.tokenizers import PAD, UNKNOWN
+from attnlab.text.cleaning import normalized
+from attnlab.text.tokenizers import UNKNOWN, pad_rows
 
 if TYPE_CHECKING:
     import keras
@@ -62,10 +61,6 @@ class Classify(TextTask, ClassificationTask):
         }
         self.encoder = encoder
 
-    def key(self, item: LabelledText, ignore_case: bool) -> str:
-        """Return the text as the tokenizer reads it."""
-        return text_key(item.text, ignore_case=ignore_case)
-
     def convert(
         self, parts: Mapping[str, Sequence[LabelledText]], seed: int
     ) -> tuple[dict[str, np.ndarray], list[str], list[Any]]:
@@ -94,21 +89,14 @@ class Classify(TextTask, ClassificationTask):
 
     def _pad(self, rows: Sequence[Sequence[int]]) -> np.ndarray:
         """Pad rows to (N, S) int32; longer rows are cut at the end."""
-        padded = np.full((len(rows), self.length), PAD, np.int32)
-        for number, row in enumerate(rows):
-            padded[number, : len(row)] = row[: self.length]
-        return padded
+        return pad_rows([row[: self.length] for row in rows], width=self.length)
 
     def tokens(self, texts: Sequence[str]) -> np.ndarray:
         """Convert texts to the input of a model, (N, S) int32."""
         return self._pad(self._encode(texts))
 
     def build(self, attention: Callable[..., Attention], model: Option) -> Model:
-        """Return a classifier with drawn or pretrained weights: (B, S) tokens to (B, C) logits.
-
-        Raises:
-            RequestError: the task has no such model, or its settings contradict each other.
-        """
+        """Return a classifier with drawn or pretrained weights: (B, S) tokens to (B, C) logits."""
         sizes = {"classes": len(self.classes)}
         return self.make_model(attention, model, (None, self.length), **sizes)
 
@@ -118,10 +106,9 @@ class Classify(TextTask, ClassificationTask):
 
         return text_settings(model, {name: part.inputs for name, part in self.data.parts.items()})
 
-    def examples(self, inputs: np.ndarray, weights: np.ndarray) -> dict[str, np.ndarray]:
-        """Return readable `tokens` (N, S), padded with "", and `weights` (N, H, 1, S) of words."""
-        means = word_weights(weights, inputs != PAD)
-        return {"tokens": self.words(inputs), "weights": means[:, :, None]}
+    def readable(self, inputs: np.ndarray) -> dict[str, np.ndarray]:
+        """Return the words of `tokens` (N, S), padded with ""."""
+        return {"tokens": self.words(inputs)}
 
     def items(self, inputs: Any) -> list[str]:
         """Convert texts, (N,) or (N, 1), to a list."""
@@ -144,20 +131,10 @@ class Classify(TextTask, ClassificationTask):
             tokens = np.pad(tokens, [(0, 0), (0, fixed - tokens.shape[1])])
         return probabilities(np.asarray(model(tokens, training=False)))
 
-    def save(self, folder: Path) -> None:
-        """Write the tokenizer, the classes and the text settings."""
-        self.save_text(folder, classes=dict(self.class_counts), length=self.length)
+    def save(self, folder: Path) -> None:  # noqa: D102
+        self.save_text(folder, classes=list(self.classes), length=self.length)
 
-    def load_from(self, folder: Path) -> None:
-        """Read what `save` wrote, which is all that classifying texts needs: no corpus.
-
-        Raises:
-            RequestError: a file is missing or damaged, or was written with other settings.
-        """
-
-        def sizes(content: Mapping[str, Any]) -> tuple[int, dict[str, int]]:
-            counts = {str(name): int(count) for name, count in content["classes"].items()}
-            return int(content["length"]), counts
-
-        self.length, self.class_counts = self.read_text(folder, sizes)
-        self.classes = [*self.class_counts]
+    def load_from(self, folder: Path) -> None:  # noqa: D102
+        self.length, self.classes = self.read_text(
+            folder, lambda content: (int(content["length"]), [*map(str, content["classes"])])
+        )

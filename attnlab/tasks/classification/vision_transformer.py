@@ -14,7 +14,6 @@ from attnlab.attention.draws import drawn
 from attnlab.attention.dropout import Dropout
 from attnlab.errors import RequestError
 from attnlab.layers.positional_encoding import PositionalEncoding
-from attnlab.layers.sinusoids import sinusoidal_grid
 from attnlab.layers.sublayers import LayerNormalization
 from attnlab.layers.transformer import TransformerEncoderLayer
 from attnlab.training.steps import InMemoryModel
@@ -27,38 +26,25 @@ class VisionTransformer(InMemoryModel):
     """A pre-norm Transformer encoder over the patches of an image.
 
     `z_0 = [class token; x_1 E; ...; x_N E] + E_pos`, with x_i the pixels of patch i, from -1 to 1;
-    `z_l` by the layers; `logits = W LN(z_L)_0 + b`, or of the mean over the patches.
+    `z_l` by the layers; `logits = W LN(z_L)_0 + b`.
 
     Source: Dosovitskiy et al. 2021 (arXiv 2010.11929), equations 1 to 4; stochastic depth is of
-    Huang et al. 2016 (arXiv 1603.09382), as Touvron et al. 2021 (arXiv 2012.12877) train it. With
-    mechanism multi_head, 768 units, 12 layers and heads, 3,072 inner and patches of 16 it is
-    ViT-B/16: 86,567,656 parameters at 224 x 224 pixels and 1,000 classes. Differences: any
-    mechanism can be the self-attention; the feed-forward network has no dropout inside; the class
-    token and the head are initialized at random, not at zero; positions may be 2-D sinusoids.
+    Huang et al. 2016 (arXiv 1603.09382), as Touvron et al. 2021 (arXiv 2012.12877) train it.
+    Differences: any mechanism can be the self-attention; the feed-forward network has no dropout
+    inside; the class token and the head are initialized at random, not at zero.
 
     Args:
         attention: a mechanism for each layer.
         classes: the number of classes.
-        patch: pixels to a side of a patch.
+        patch: pixels to a side of a patch, which divides height and width.
         units: width of the vectors.
         feed_forward: inner width of the feed-forward networks.
         dropout: dropout rate of the vectors, and of each sub-layer's output.
         stochastic_depth: share of images that skip the last layer's sub-layers in training; it
             rises linearly from 0 for the first layer.
-        positions: "none", "learned", a vector per patch, or "sinusoidal", see `sinusoidal_grid`.
-        pool: what the output layer reads: "class_token", or "mean" over the patches.
         flip: whether half of the images are mirrored in training; see `Augmentation`.
         shift: most pixels by which images are shifted in training.
         **kwargs: those of every Keras model.
-
-    Call arguments:
-        images: (B, H, W, C) of bytes.
-
-    Returns:
-        (B, classes) logits in float32.
-
-    Raises:
-        RequestError: in `build`: `patch` doesn't divide height and width.
     """
 
     def __init__(
@@ -71,18 +57,14 @@ class VisionTransformer(InMemoryModel):
         feed_forward: int,
         dropout: float = 0.0,
         stochastic_depth: float = 0.0,
-        positions: str = "learned",
-        pool: str = "class_token",
         flip: bool = False,
         shift: int = 0,
         **kwargs,
     ) -> None:
         super().__init__(**kwargs)
-        self.patch, self.units, self.pool, self.positions = patch, units, pool, positions
+        self.patch, self.units = patch, units
         self.augmentation = Augmentation(flip=flip, shift=shift, name="augmentation")
         self.embedding = keras.layers.Dense(units, name="embedding")
-        self.position = None
-        self._own = int(pool == "class_token")  # the number of vectors before those of the patches
         self.dropout = Dropout(dropout)
         rates = np.linspace(0, stochastic_depth, len(attention)).tolist()
         self.encoder = [
@@ -100,8 +82,7 @@ class VisionTransformer(InMemoryModel):
         self.final_norm = LayerNormalization(epsilon=_EPSILON, name="final_norm")
         self.output_layer = keras.layers.Dense(classes, name="output")
 
-    def build(self, images_shape) -> None:
-        """Create the weights for images of shape (B, H, W, C)."""
+    def build(self, images_shape) -> None:  # noqa: D102
         batch, height, width, channels = images_shape
         if height % self.patch or width % self.patch:
             sides = range(1, min(height, width) + 1)
@@ -113,48 +94,36 @@ class VisionTransformer(InMemoryModel):
         self.grid = height // self.patch, width // self.patch
         steps = self.grid[0] * self.grid[1]
         self.embedding.build((batch, steps, self.patch**2 * channels))
-        if self._own:
-            self.class_token = self.add_weight(
-                name="class_token",
-                shape=(1, 1, self.units),
-                initializer=keras.initializers.RandomNormal(0.0, 0.02),
-            )
-        self.steps = self._own + steps  # T, vectors of an image
+        self.class_token = self.add_weight(
+            name="class_token",
+            shape=(1, 1, self.units),
+            initializer=keras.initializers.RandomNormal(0.0, 0.02),
+        )
+        self.steps = 1 + steps  # T, vectors of an image
         shape = (batch, self.steps, self.units)
-        if self.positions == "learned":
-            self.position = PositionalEncoding(
-                kind="learned", max_length=self.steps, name="position"
-            )
-            self.position.build(shape)
+        self.position = PositionalEncoding(kind="learned", max_length=self.steps, name="position")
+        self.position.build(shape)
         for layer in self.encoder:
             layer.build(shape)
         self.final_norm.build(shape)
         self.output_layer.build((batch, self.units))
 
     def call(self, images, training=None):
-        """Return logits (B, classes) in float32."""
+        """Map images (B, H, W, C) of bytes to logits (B, classes) in float32."""
         vectors = self.final_norm(self._encode(images, training)[0])
-        by_class = self.pool == "class_token"
-        read = vectors[:, 0] if by_class else ops.mean(vectors[:, self._own :], axis=1)
-        return ops.cast(self.output_layer(read), "float32")
+        return ops.cast(self.output_layer(vectors[:, 0]), "float32")
 
     def attend(self, images):
         """Return attention maps over the patches, (B, 1 + H, rows, columns).
 
         First the rollout through all layers, then the heads of the last layer. The query is the
-        class token; with `pool="mean"` the map is the mean over the patches as queries. The weight
-        on the class token is left out, so a map may sum to less than 1.
+        class token. The weight on itself is left out, so a map may sum to less than 1.
         """
         _, weights = self._encode(images, training=False)
-        heads, through = weights[-1], rollout(weights)[:, None]
-        found = ops.concatenate([ops.cast(each, "float32") for each in (through, heads)], axis=1)
-        seen = found[..., self._own :]
-        by_class = self.pool == "class_token"
-        asked = seen[:, :, 0] if by_class else ops.mean(seen[:, :, self._own :], axis=2)
-        return ops.reshape(asked, (-1, asked.shape[1], *self.grid))
+        maps = ops.concatenate([rollout(weights)[:, None], ops.cast(weights[-1], "float32")], 1)
+        return ops.reshape(maps[:, :, 0, 1:], (-1, maps.shape[1], *self.grid))
 
     def _encode(self, images, training) -> tuple:
-        """Return vectors (B, T, units) after the last layer, and weights (B, H, T, T) of each."""
         vectors = self._embed(self.augmentation(images, training=training))
         vectors, weights = self.dropout(vectors, training=training), []
         for layer in self.encoder:
@@ -163,35 +132,21 @@ class VisionTransformer(InMemoryModel):
         return vectors, weights
 
     def _embed(self, images):
-        """Embed patches, row by row, add positions, and put the class token before them."""
         pixels = ops.cast(images, self.compute_dtype) / _MIDDLE - 1.0  # of bytes
         (rows, columns), side, channels = self.grid, self.patch, pixels.shape[-1]
         patches = ops.reshape(pixels, (-1, rows, side, columns, side, channels))
         patches = ops.transpose(patches, (0, 1, 3, 2, 4, 5))
         vectors = self.embedding(ops.reshape(patches, (-1, rows * columns, side * side * channels)))
-        if self._own:
-            token = ops.cast(self.class_token, vectors.dtype)
-            token = ops.broadcast_to(token, (ops.shape(vectors)[0], 1, self.units))
-            vectors = ops.concatenate([token, vectors], axis=1)
-        if self.position is not None:
-            return self.position(vectors)
-        if self.positions == "none":
-            return vectors
-        codes = np.pad(sinusoidal_grid(rows, columns, self.units), [(self._own, 0), (0, 0)])
-        return vectors + ops.cast(codes, vectors.dtype)
+        token = ops.cast(self.class_token, vectors.dtype)
+        token = ops.broadcast_to(token, (ops.shape(vectors)[0], 1, self.units))
+        return self.position(ops.concatenate([token, vectors], axis=1))
 
 
 class VisionTransformerLayer(TransformerEncoderLayer):
-    """A pre-norm layer with GELU and stochastic depth.
+    """A pre-norm layer with GELU; in training the share `skipped` of images skips a sub-layer.
 
-    Source: Dosovitskiy et al. 2021, equations 2 and 3; stochastic depth is from Huang et al. 2016.
-    Difference: outputs are divided by the share that remains in training, not multiplied by it
-    afterwards.
-
-    Args:
-        attention: an `Attention` layer for this layer only; its context must be `units` wide.
-        skipped: share of the images that skip each sub-layer in training.
-        **kwargs: those of `TransformerEncoderLayer`.
+    Difference to Huang et al. 2016: outputs are divided by the share that remains in training, not
+    multiplied by it afterwards.
     """
 
     def __init__(self, *, attention: Attention, skipped: float, **kwargs) -> None:
@@ -215,17 +170,7 @@ class Augmentation(keras.layers.Layer):
     right by whole pixels drawn from -`shift` to `shift`: a crop of the image with a black border.
     A Keras generator draws them, so that in a compiled epoch they follow from (seed, step).
 
-    Args:
-        flip: whether to mirror.
-        shift: most pixels in each direction; 0: no shift.
-        **kwargs: those of every Keras layer.
-
-    Call arguments:
-        images: (B, H, W, C), any type of numbers.
-        training: whether to change the images.
-
-    Returns:
-        (B, H, W, C).
+    Images are (B, H, W, C), any type of numbers.
     """
 
     def __init__(self, *, flip: bool, shift: int, **kwargs) -> None:
@@ -244,15 +189,12 @@ class Augmentation(keras.layers.Layer):
         return images
 
     def _draw(self, images, least: int, below: int):
-        """Draw a whole number for each image, (B, 1, 1, 1)."""
-
         def draw(shape):
             return keras.random.randint(shape, least, below, "int32", seed=self.seed_generator)
 
         return drawn(draw, (tf.shape(images)[0], 1, 1, 1))
 
     def _shifted(self, images, axis: int):
-        """Shift images along an axis, with black pixels at the border."""
         size = images.shape[axis]
         start = self._draw(images, -self.shift, self.shift + 1)[:, :, 0, 0]  # (B, 1)
         places = tf.range(size)[None] - start  # (B, size), the original place of each line
@@ -271,16 +213,12 @@ def rollout(weights: Sequence):
     Source: Abnar and Zuidema 2020 (arXiv 2005.00928), section 3. Difference: weights below 0,
     which the paper's models don't have, count by their size.
 
-    Args:
-        weights: (B, H, T, T) of each layer, the first layer first.
-
-    Returns:
-        (B, T, T), rows that sum to 1.
+    `weights` are (B, H, T, T) of each layer; rows of the result (B, T, T) sum to 1.
     """
-    found = None
-    for each in weights:
-        mean = ops.abs(ops.mean(ops.cast(each, "float32"), axis=1))
+    product = None
+    for layer_weights in weights:
+        mean = ops.abs(ops.mean(ops.cast(layer_weights, "float32"), axis=1))
         mixed = 0.5 * (mean + ops.eye(mean.shape[-1], dtype="float32"))
         mixed = mixed / ops.sum(mixed, axis=-1, keepdims=True)
-        found = mixed if found is None else ops.matmul(mixed, found)
-    return found
+        product = mixed if product is None else ops.matmul(mixed, product)
+    return product

@@ -1,1 +1,1 @@
-"""Data of all kinds of task: corpora, files, downloads, division, statistics."""
+"""Data of all kinds of task: corpora, files, downloads, division, tokens."""

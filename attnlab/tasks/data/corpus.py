@@ -21,79 +21,41 @@ class Corpus:
     """Items, such as texts or images, in parts.
 
     A subclass takes exactly the settings of `conf/data/NAME.yaml` as keyword-only arguments, and
-    defines `read`, and `key` if parts are held out. Parts that a corpus has are its own; missing
-    ones are held out from train by `attnlab.tasks.data.division`.
+    defines `read`. Parts that a corpus has are its own; missing ones are held out from train by
+    `attnlab.tasks.data.division`.
 
-    Attributes:
-        name: as in `data=NAME`.
-        origin: who made the corpus, and where it is from.
-        license: its license.
-        needs: the required settings, as on the command line.
-        noun: an item in messages.
-        published: the files to download if the setting `path` is null.
-        path: the user's own file or folder.
-        url: another place of the only published file; None: its own.
-        limit: the number of training items to read; None reads all.
-        validation: share of the train part that is held out if there is no validation part.
-        test: likewise for the test part.
-        parts: the items of each part, set by `open`.
-        notes: how the corpus was read, one sentence each.
+    All methods raise `RequestError` if a file is missing, damaged or in another form.
     """
 
-    name: ClassVar[str] = ""
-    origin: ClassVar[str] = ""
+    name: ClassVar[str] = ""  # as in `data=NAME`
+    origin: ClassVar[str] = ""  # who made the corpus, and where it is from
     license: ClassVar[str] = ""
-    needs: ClassVar[str] = ""
-    noun: ClassVar[str] = "text"
-    published: ClassVar[tuple[Published, ...]] = ()
+    needs: ClassVar[str] = ""  # the required settings, as on the command line
+    noun: ClassVar[str] = "text"  # an item in messages
+    published: ClassVar[tuple[Published, ...]] = ()  # downloaded if the setting `path` is null
 
-    path: str | None = None
-    url: str | None = None
-    limit: int | None = None
-    validation: float = 0.1
-    test: float = 0.1
-    parts: Mapping[str, Sequence[Any]]
-    notes: tuple[str, ...] = ()
+    path: str | None = None  # the user's own file or folder
+    url: str | None = None  # another place of the only published file
+    limit: int | None = None  # the number of training items to read
+    validation: float = 0.1  # share of train that is held out if there is no validation part
+    test: float = 0.1  # likewise for the test part
+    parts: Mapping[str, Sequence[Any]]  # the items of each part, set by `open`
+    notes: tuple[str, ...] = ()  # how the corpus was read, one sentence each
 
     def read(self, place: Path) -> Mapping[str, Sequence[Any]]:
         """Return the items of each of the corpus's own parts; `train` is one of them.
 
-        Args:
-            place: the file or folder of the setting `path`; else the published file, or the folder
-                of several published files; a corpus that is part of attnlab ignores it.
-
-        Raises:
-            RequestError: a file is damaged or not in the documented form.
+        `place` is the file or folder of the setting `path`; else the published file, or the folder
+        of several published files; a corpus that is part of attnlab ignores it.
         """
-        raise NotImplementedError
-
-    def key(self, item: Any) -> str:
-        """Return what makes items equal; all items with one key are in one part."""
         raise NotImplementedError
 
     def label(self, item: Any) -> str:
         """Return the class of an item, whose shares in all parts are equal; "" without classes."""
         return getattr(item, "label", "")
 
-    def texts(self, item: Any) -> tuple[str, ...]:
-        """Return the texts of an item, for statistics; `text_names` names each."""
-        return ()
-
-    @property
-    def text_names(self) -> tuple[str, ...]:
-        """Return the names of `texts`, such as `en` and `de`, if an item has several."""
-        return ()
-
-    def count(self, seed: int) -> dict[str, dict[str, Any]] | None:
-        """Return part -> name -> number of an opened corpus; None: `statistics.count` counts."""
-        return None
-
     def open(self, cache: Path, progress: Progress | None = None) -> None:
-        """Find the files, download missing ones into `cache`, and read them.
-
-        Raises:
-            RequestError: a file is missing, can't be downloaded, or can't be read.
-        """
+        """Find the files, download missing ones into `cache`, and read them."""
         parts = {part: list(items) for part, items in self.read(self.find(cache, progress)).items()}
         parts["train"] = parts["train"][: self.limit]
         for part, items in parts.items():
@@ -125,11 +87,6 @@ class Corpus:
         if not places or not all(place.is_file() for place in places):
             return None
         return places[0] if len(places) == 1 else folder
-
-    @property
-    def fetchable(self) -> bool:
-        """Whether the corpus can be downloaded."""
-        return bool(self.published)
 
     def digest(self) -> str:
         """Return a SHA-256 of an opened corpus and of the settings that divide it."""
@@ -175,7 +132,7 @@ class OwnFiles(DividedCorpus):
         return parts
 
     def read_file(self, path: Path, key: str) -> Sequence[Any]:
-        """Return the items of a file, which the setting `key` names; raise `RequestError`."""
+        """Return the items of a file, which the setting `key` names."""
         raise NotImplementedError
 
 

@@ -36,9 +36,6 @@ def hold_out(
 
     Returns:
         (N,) uint8, the part of each item as an index into `PARTS`.
-
-    Raises:
-        RequestError: the shares leave nothing for train, or a stratum has too few groups.
     """
     shares = {part: share for part, share in shares.items() if share}
     if sum(shares.values()) >= 1:
@@ -48,21 +45,16 @@ def hold_out(
             f"{names}: expected a sum below 1, to leave {noun}s for train, got {values}."
         )
     salt = seed.to_bytes(8, "little")
-    ranks = np.fromiter(
-        (
-            int.from_bytes(
-                blake2b(key.encode("utf-8", "surrogatepass"), salt=salt).digest()[:8], "big"
-            )
-            for key in keys
-        ),
-        np.uint64,
-    )
+    encoded = (key.encode("utf-8", "surrogatepass") for key in keys)
+    hashes = (blake2b(key, salt=salt).digest()[:8] for key in encoded)
+    ranks = np.fromiter((int.from_bytes(rank, "big") for rank in hashes), np.uint64)
     # Sorted by rank, so groups are in random order.
     _, first, group_of, sizes = np.unique(
         ranks, return_index=True, return_inverse=True, return_counts=True
     )
-    labels, stratum_of = np.unique([""] if strata is None else strata, return_inverse=True)
-    stratum_of = stratum_of[first] if strata is not None else np.zeros(len(sizes), int)
+    one = np.zeros(len(ranks), int)
+    labels, stratum_of = np.unique(one if strata is None else strata, return_inverse=True)
+    stratum_of = stratum_of[first]
     codes = np.zeros(len(sizes), np.uint8)
     for number, name in enumerate(labels):
         groups = np.flatnonzero(stratum_of == number)
@@ -90,23 +82,13 @@ def hold_out(
     return codes[group_of]
 
 
-def divide(
-    corpus: Corpus, seed: int, key: Callable[[Any], str] | None = None
-) -> dict[str, list[Any]]:
+def divide(corpus: Corpus, seed: int, key: Callable[[Any], str]) -> dict[str, list[Any]]:
     """Return the items of train, validation and test of an opened corpus, in its order.
 
     The corpus's own parts stay as they are, and a note counts items of train that a later part
-    repeats. Missing parts are held out from train; see `hold_out`.
-
-    Args:
-        corpus: an opened corpus.
-        seed: of the run.
-        key: equal for equal items; None: `corpus.key`.
-
-    Raises:
-        RequestError: there are too few items to hold some out.
+    repeats. Missing parts are held out from train; see `hold_out`. Items with one `key` are in
+    one part.
     """
-    key = key or corpus.key
     parts = {part: [*items] for part, items in corpus.parts.items()}
     train, keys = parts["train"], [key(item) for item in parts["train"]]
     later = {key(item) for part, items in parts.items() if part != "train" for item in items}

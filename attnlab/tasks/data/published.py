@@ -13,22 +13,15 @@ from attnlab.tasks.declaration import Progress
 # Some sites, such as manythings.org, refuse Python's default user agent.
 _HEADERS = {"User-Agent": "Mozilla/5.0 (compatible; attnlab)"}
 _TIMEOUT = 30  # seconds without a byte
-_ATTEMPTS = 4
 
 
 @dataclass(frozen=True)
 class Published:
-    """A published file.
-
-    Attributes:
-        url: where it is published.
-        sha256: the digest of its content, in hex; None if it changes from time to time.
-        name: the file's name in the cache; "": the last part of the URL.
-    """
+    """A published file."""
 
     url: str
-    sha256: str | None = None
-    name: str = ""
+    sha256: str | None = None  # of its content, in hex; None if it changes from time to time
+    name: str = ""  # in the cache; "": the last part of the URL
 
     def path(self, folder: Path, url: str | None = None) -> Path:
         """Return the place of the file in a folder of downloads; another URL has its own folder."""
@@ -50,9 +43,6 @@ class Published:
             url: another place of the file, whose content is not checked; None: `self.url`.
             progress: gets the bytes downloaded, their total, and the file's name.
             section: of the settings `url` and `path` that messages name.
-
-        Raises:
-            RequestError: the file can't be downloaded or stored, or has another digest.
         """
         import filelock
         import pooch
@@ -68,7 +58,7 @@ class Published:
             base_url="",
             registry={path.name: known and f"sha256:{known}"},
             urls={path.name: url},
-            retry_if_failed=_ATTEMPTS - 1,
+            retry_if_failed=3,
         )
         downloader = pooch.HTTPDownloader(
             progressbar=_Bytes(path.name, progress) if progress else False,
@@ -103,13 +93,12 @@ class _Bytes:
         self.name, self.progress, self.total, self.done = name, progress, 0, 0
 
     def update(self, count: int) -> None:
-        """Report `count` more bytes."""
         self.done = min(self.done + count, self.total or self.done + count)
         self.progress(self.done, self.total or None, self.name)
 
     def reset(self) -> None:
-        """Start at 0; pooch calls this before an attempt, and before a last update of all bytes."""
+        # Before an attempt, and before a last update of all bytes.
         self.done = 0
 
     def close(self) -> None:
-        """Do nothing; pooch calls this at the end."""
+        pass

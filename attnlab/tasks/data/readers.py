@@ -9,8 +9,10 @@ import re
 import tarfile
 import zipfile
 import zlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import zip_longest
 from pathlib import Path
+from typing import Any
 
 from attnlab.errors import RequestError
 from attnlab.tasks.data.corpus import PARTS, listed
@@ -21,11 +23,7 @@ _LONGEST_CELL = 1 << 24  # characters
 
 
 def read_bytes(path: Path, key: str) -> bytes:
-    """Return the content of a file, unpacked if it is a gzip file.
-
-    Raises:
-        RequestError: the file can't be read.
-    """
+    """Return the content of a file, unpacked if it is a gzip file."""
     try:
         content = path.read_bytes()
         return gzip.decompress(content) if content.startswith(_GZIP) else content
@@ -35,11 +33,7 @@ def read_bytes(path: Path, key: str) -> bytes:
 
 
 def read_text(path: Path, key: str) -> str:
-    """Return the text of a UTF-8 file, plain or gzipped, with line feeds as line ends.
-
-    Raises:
-        RequestError: the file can't be read, or isn't UTF-8 text.
-    """
+    """Return the text of a UTF-8 file, plain or gzipped, with line feeds as line ends."""
     return re.sub("\r\n?", "\n", decoded(read_bytes(path, key), f"{key}: {path}"))
 
 
@@ -55,9 +49,6 @@ def read_table(path: Path, key: str, columns: Mapping[str, str | int]) -> list[t
         path: the file.
         key: the setting that names it, such as `data.path`.
         columns: setting, such as `data.text` -> a column's name or position.
-
-    Raises:
-        RequestError: the file isn't such a table, or has no such column; the row is named.
     """
     is_tsv = path.name.removesuffix(".gz").endswith((".tsv", ".tab"))
     rows, lines = read_rows(path, key, "\t" if is_tsv else ",")
@@ -79,29 +70,19 @@ def read_rows(
 
     Cells separated by tabs have no quotes. Empty lines are left out. `hint` is the end of the
     message about a row that has another number of cells than the first.
-
-    Raises:
-        RequestError: the file can't be read, has no rows, or a row has another number of cells
-            than the first.
     """
     text = decoded(read_bytes(path, key), f"{key}: {path}")
     csv.field_size_limit(_LONGEST_CELL)
-    stream = io.StringIO(text, newline="")
-    if separator == "\t":
-        reader = csv.reader(stream, delimiter="\t", quoting=csv.QUOTE_NONE)
-    else:
-        reader = csv.reader(stream, delimiter=separator, strict=True)
-    rows: list[list[str]] = []
-    lines: list[int] = []
+    is_tsv, stream = separator == "\t", io.StringIO(text, newline="")
+    form: dict[str, Any] = {"quoting": csv.QUOTE_NONE} if is_tsv else {"strict": True}
+    reader = csv.reader(stream, delimiter=separator, **form)
     try:
-        for row in reader:
-            if row:
-                rows.append(row)
-                lines.append(reader.line_num)
+        numbered = [(row, reader.line_num) for row in reader if row]
     except csv.Error as error:
         raise RequestError(f"{key}: {path}, line {reader.line_num}: not CSV: {error}.") from error
-    if not rows:
+    if not numbered:
         raise RequestError(f"{key}: {path}: expected rows, got an empty file.")
+    rows, lines = [row for row, _ in numbered], [line for _, line in numbered]
     for line, row in zip(lines, rows, strict=True):
         if len(row) != len(rows[0]):
             raise RequestError(
@@ -143,7 +124,7 @@ def _find_columns(
 def class_files(
     folder: Path, key: str, suffixes: Sequence[str]
 ) -> dict[str, list[tuple[str, Path]]]:
-    """Return the files of each part with their classes: FOLDER/CLASS/FILE.
+    """Return (class, file) of each part of a folder, all classes in turn: FOLDER/CLASS/FILE.
 
     With folders named exactly `train` and optionally `validation` and `test`, these are parts:
     FOLDER/train/CLASS/FILE. Hidden files are ignored.
@@ -152,74 +133,57 @@ def class_files(
         folder: the folder.
         key: the setting that names it.
         suffixes: of the files, in lower case, such as `.txt`.
-
-    Raises:
-        RequestError: the folder has another form; the message names the file or folder.
     """
     if not folder.is_dir():
         raise RequestError(f"{key}: expected a folder with a folder per class, got {folder}.")
     names = {place.name for place in _visible(folder)}
-    if "train" not in names:
-        return {"train": _labelled_files(folder, key, suffixes)}
-    if others := names - {*PARTS}:
+    if others := names - {*PARTS} if "train" in names else ():
         raise RequestError(
             f"{key}: expected only train, validation and test in {folder}, got {listed(others)}."
         )
-    return {part: _labelled_files(folder / part, key, suffixes) for part in PARTS if part in names}
-
-
-def _labelled_files(folder: Path, key: str, suffixes: Sequence[str]) -> list[tuple[str, Path]]:
-    """Return (class, file) of FOLDER/CLASS/FILE, of all classes in turn."""
-    columns: list[list[tuple[str, Path]]] = []
-    for place in _visible(folder):
-        files = list(_visible(place)) if place.is_dir() else []
-        for file in [*files] or [place]:
-            if not file.is_file() or file.suffix.lower() not in suffixes or file == place:
-                raise RequestError(
-                    f"{key}: expected {folder}/CLASS/FILE, files named {' or '.join(suffixes)}, "
-                    f"got {file}."
-                )
-        columns.append([(place.name, file) for file in files])
-    turns = range(max(map(len, columns), default=0))
-    return [column[turn] for turn in turns for column in columns if turn < len(column)]
+    parts = {part: folder / part for part in PARTS if part in names}
+    files = {}
+    for part, place in (parts if "train" in names else {"train": folder}).items():
+        classes = []
+        for label in _visible(place):
+            paths = [*_visible(label)] if label.is_dir() else []
+            for file in paths or [label]:
+                if not file.is_file() or file.suffix.lower() not in suffixes or file == label:
+                    raise RequestError(
+                        f"{key}: expected {place}/CLASS/FILE, files named "
+                        f"{' or '.join(suffixes)}, got {file}."
+                    )
+            classes.append([(label.name, file) for file in paths])
+        turns = zip_longest(*classes)
+        files[part] = [pair for turn in turns for pair in turn if pair is not None]
+    return files
 
 
 def _visible(folder: Path) -> Iterable[Path]:
     return (path for path in sorted(folder.iterdir()) if not is_hidden(Path(path.name)))
 
 
-def members(place: Path, pattern: re.Pattern[str]) -> Iterator[tuple[re.Match[str], bytes]]:
-    """Yield the files of a zip, tar or tar.gz archive, or of a folder, whose paths match.
+def members(place: Path, pattern: re.Pattern[str]) -> list[tuple[Any, bytes]]:
+    """Return (match, content) of the files, sorted by path, of a folder or a zip or tar archive.
 
-    Nothing is extracted. The order is that of the paths.
-
-    Raises:
-        RequestError: the archive or a file in it can't be read.
+    Nothing is extracted.
     """
+    contents: dict[str, bytes] = {}
     try:
         if place.is_dir():
-            paths = {file.relative_to(place).as_posix(): file for file in place.rglob("*")}
-            for name in sorted(paths):
-                if (match := pattern.search(name)) and paths[name].is_file():
-                    yield match, paths[name].read_bytes()
+            for path in place.rglob("*"):
+                name = path.relative_to(place).as_posix()
+                if pattern.search(name) and path.is_file():
+                    contents[name] = path.read_bytes()
         elif zipfile.is_zipfile(place):
             with zipfile.ZipFile(place) as archive:
-                for name in sorted(archive.namelist()):
-                    if match := pattern.search(name):
-                        yield match, archive.read(name)
+                names = filter(pattern.search, archive.namelist())
+                contents = {name: archive.read(name) for name in names}
         else:
             with tarfile.open(place) as packed:
-                contents = {}
                 for member in packed:
-                    if member.isfile() and (match := pattern.search(member.name)):
-                        contents[member.name] = match, packed.extractfile(member).read()  # type: ignore[union-attr]
-            yield from (contents[name] for name in sorted(contents))
-    except (
-        OSError,
-        EOFError,
-        RuntimeError,
-        tarfile.TarError,
-        zipfile.BadZipFile,
-        zlib.error,
-    ) as error:
-        raise RequestError(f"{place}: can't be read: {error}.") from error
+                    if member.isfile() and pattern.search(member.name):
+                        contents[member.name] = packed.extractfile(member).read()  # type: ignore[union-attr]
+    except (OSError, EOFError, RuntimeError, tarfile.TarError, zipfile.BadZipFile, zlib.error) as e:
+        raise RequestError(f"{place}: can't be read: {e}.") from e
+    return [(pattern.search(name), contents[name]) for name in sorted(contents)]

@@ -1,17 +1,7 @@
 """Tokens on disk: written once into a folder of the cache, then read as memory maps.
 
-A corpus may be larger than memory. Its text is read in pieces:
-
-    def make(folder: Path) -> None:
-        with TokenWriter(folder / "train", tokenizer.size) as writer:
-            for texts in pieces:  # lists of some thousand sentences
-                writer.add(tokenizer.encode(texts))  # the library encodes on all cores
-
-    folder = cache / "prepared" / f"{corpus.name}-{key}"
-    digest = prepared(folder, make, "the tokens")
-    train = Tokens.open(folder / "train")
-
-For a text without sentences only `Tokens.tokens` is read; its rows have no meaning.
+A corpus may be larger than memory: `prepared` makes a folder, whose files a `TokenWriter` writes
+piece by piece, and `Tokens.open` maps. For a text without sentences only `Tokens.tokens` is read.
 """
 
 from __future__ import annotations
@@ -56,11 +46,7 @@ class Tokens:
 
     @classmethod
     def open(cls, path: Path) -> Tokens:
-        """Map the files PATH.tokens.bin and PATH.offsets.npy, which a `TokenWriter` wrote.
-
-        Raises:
-            OSError: a file can't be read.
-        """
+        """Map the files PATH.tokens.bin and PATH.offsets.npy, which a `TokenWriter` wrote."""
         offsets = np.load(f"{path}.offsets.npy", allow_pickle=False)
         if not offsets[-1]:  # an empty file can't be mapped
             return cls(np.zeros(0, token_type(0)), offsets)
@@ -71,24 +57,11 @@ class Tokens:
         dtype = "<u2" if len(content) == 2 * offsets[-1] else "<i4"
         return cls(np.frombuffer(content, dtype), offsets)
 
-    @classmethod
-    def of_rows(cls, rows: Sequence[Sequence[int] | np.ndarray], size: int) -> Tokens:
-        """Return rows of tokens of a vocabulary with `size` tokens, in memory."""
-        return cls(*_flat(rows, token_type(size)))
-
     def __len__(self) -> int:
         return len(self.offsets) - 1
 
     def __getitem__(self, row: int) -> np.ndarray:
-        """Return the tokens of a row, (length,) int32; none for row -1, which pads a batch.
-
-        Raises:
-            IndexError: there is no such row.
-        """
-        if not -1 <= row < len(self):
-            raise IndexError(f"expected a row below {len(self)}, got {row}")
-        if row == -1:
-            return np.zeros(0, np.int32)
+        """Return the tokens of a row, (length,) int32; none for row -1, which pads a batch."""
         return self.tokens[self.offsets[row] : self.offsets[row + 1]].astype(np.int32)
 
     @cached_property
@@ -107,9 +80,6 @@ class Tokens:
         """Return some rows, padded with zeros at the end: (len(rows), width) int32.
 
         Row number -1 is a row of zeros. The default `width` is that of the longest row.
-
-        Raises:
-            ValueError: a row is longer than `width`.
         """
         rows = np.asarray(rows, np.int64)
         lengths = np.where(rows >= 0, self.lengths[rows], 0)
@@ -127,12 +97,8 @@ class Tokens:
 class TokenWriter:
     """Appends rows of tokens to PATH.tokens.bin; the end writes PATH.offsets.npy.
 
-    Memory grows by eight bytes per row. Use it in a `with` statement, in a folder of `prepared` or
-    in a temporary one: files of a killed process are incomplete.
-
-    Args:
-        path: the start of the files' names, such as `folder / "train"`.
-        size: tokens of the vocabulary, which determine the type.
+    Use it in a `with` statement, in a folder of `prepared`: files of a killed process are
+    incomplete. `size`, the number of tokens of the vocabulary, determines their type.
     """
 
     def __init__(self, path: Path, size: int) -> None:
@@ -151,13 +117,9 @@ class TokenWriter:
         return self
 
     def __exit__(self, *exception: Any) -> None:
-        with self._file:
-            self._file.flush()
-            os.fsync(self._file.fileno())
-        with open(f"{self._path}.offsets.npy", "wb") as file:
-            np.save(file, _offsets(np.concatenate([np.zeros(0, np.int32), *self._lengths])))
-            file.flush()
-            os.fsync(file.fileno())
+        self._file.close()
+        lengths = np.concatenate([np.zeros(0, np.int32), *self._lengths])
+        np.save(f"{self._path}.offsets.npy", _offsets(lengths))
 
 
 def prepared(folder: Path, make: Callable[[Path], None], what: str) -> str:
@@ -170,9 +132,6 @@ def prepared(folder: Path, make: Callable[[Path], None], what: str) -> str:
         folder: the folder; its name says everything that determines its content.
         make: writes files into an empty folder.
         what: name of the content, for messages.
-
-    Raises:
-        RequestError: `make` raised it, or the cache can't be written.
     """
     import filelock
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
+
+import numpy as np
 
 from attnlab.errors import RequestError
 from attnlab.tasks.data.corpus import Corpus
@@ -13,13 +14,11 @@ from attnlab.tasks.data.published import Published
 from attnlab.tasks.data.readers import read_bytes
 from attnlab.tasks.declaration import Progress
 from attnlab.tasks.forecasting.data.csv_series import Form, Panel, read_panel
-from attnlab.tasks.forecasting.data.time_series import TimeSeries
-from attnlab.tasks.forecasting.series import Series
-from attnlab.tasks.forecasting.task import refuse
+from attnlab.tasks.forecasting.series import SplitSeries
 
+_FORM = Form(column="OT", time_column="date")
 _MONTH = 30 * 24  # hours
 _PARTS = {"train": 12, "validation": 4, "test": 4}  # months
-_SEASONS = {"day": 24, "week": 7 * 24, None: None}  # hours
 
 URL = "https://raw.githubusercontent.com/zhouhaoyi/ETDataset/main/ETT-small"
 # SHA-256 of the published files.
@@ -71,23 +70,13 @@ class EttFiles(Corpus):
         places = [folder / f"{self.series}.csv", folder / f"{self.series}.csv.gz"]
         return next((place for place in [folder, *places] if place.is_file()), None)
 
-    def open(self, cache: Path, progress: Progress | None = None) -> None:
-        """Find the file, for `count`."""
-        self.place = self.find(cache, progress)
-
-    def count(self, seed: int) -> dict[str, dict[str, Any]]:
-        """Return the rows of the series, its first and last time, and whether it is published."""
-        (series,) = read_panel(self.place, Form("OT", time_column="date")).series
-        numbers = {"rows": len(series.columns), "from": series.times[0], "to": series.times[-1]}
-        published = "yes" if self.is_published(self.place) else "no"
-        return {self.series: {**numbers, "as published": published}}
-
     def is_published(self, path: Path) -> bool:
         """Return whether a file, plain or gzipped, has the published content."""
         return sha256(read_bytes(path, "task.path")).hexdigest() == DIGESTS[self.series]
 
 
-class Ett(Series):
+@dataclass(kw_only=True, eq=False)
+class Ett(SplitSeries):
     """The next `horizon` oil temperatures (OT) of a transformer from the `history` before them.
 
     The univariate protocol of Zhou et al. 2021 (Informer, arXiv 2012.07436, section 5.1), which
@@ -96,66 +85,43 @@ class Ett(Series):
     start in the previous part. `mse_z` and `mae_z` are the MSE and MAE of the paper's tables.
     Difference: all test windows count; the published code drops the last batch if it isn't full.
 
-    `series` is ETTh1 or ETTh2 (hourly), ETTm1 or ETTm2 (every 15 minutes). `season` is the period
-    of the seasonal baseline: "day", "week", or None. For `path` and `url` see `EttFiles`.
-
-    Raises:
-        RequestError: from `load`: the file is missing, or has other rows.
+    `series` is ETTh1 or ETTh2 (hourly), ETTm1 or ETTm2 (every 15 minutes); the season is a day.
+    For `path` and `url` see `EttFiles`.
     """
 
     name = "ett"
+    units = "units of OT"
     license = EttFiles.license
     cache = Path("~/.cache/attnlab")  # of downloads; a run sets its own
+    form = _FORM
 
-    def __init__(
-        self,
-        *,
-        series: str = "ETTh1",
-        horizon: int = 96,
-        history: int = 336,
-        season: str | None = "day",
-        path: str | None = None,
-        url: str = URL,
-    ):
-        self._steps = 4 if series.startswith("ETTm") else 1  # an hour
-        hours = _SEASONS[season]
-        super().__init__(
-            path="",
-            column="OT",
-            time_column="date",
-            history=history,
-            horizon=horizon,
-            period=hours and hours * self._steps,
-        )
-        self.transformer, self._files = series, EttFiles(series=series, path=path, url=url)
+    series: str = "ETTh1"
+    horizon: int = 96
+    history: int = 336
+    path: str | None = None
+    url: str = URL
+
+    def __post_init__(self) -> None:
+        hour = 4 if self.series.startswith("ETTm") else 1  # steps
+        self.period, self._month = 24 * hour, _MONTH * hour
 
     def _read(self, progress: Progress | None) -> tuple[Panel, str]:
-        self.path = str(self._files.find(self.cache, progress))
-        panel = read_panel(self.path, self.form)
+        files = EttFiles(series=self.series, path=self.path, url=self.url)
+        path = files.find(self.cache, progress)
+        panel = read_panel(path, self.form)
         (series,) = panel.series
-        rows = sum(_PARTS.values()) * _MONTH * self._steps
+        rows = sum(_PARTS.values()) * self._month
         if len(series.columns) < rows:
             raise RequestError(
-                f"{self.path}: expected at least the {rows:,} rows of {self.transformer}, got "
+                f"{path}: expected at least the {rows:,} rows of {self.series}, got "
                 f"{len(series.columns):,}"
             )
-        self.units = f"units of {panel.name}"
-        if not self._files.is_published(Path(self.path)):
-            note = f"{self.path} is not the published {self.transformer}.csv (SHA-256)."
-            panel = panel._replace(notes=[*panel.notes, note])
+        notes = [*panel.notes]
+        if not files.is_published(path):
+            notes.append(f"{path} is not the published {self.series}.csv (SHA-256).")
         series = replace(series, columns=series.columns[:rows], times=series.times[:rows])
-        source = f"{self.transformer}.csv of {self._files.origin}"
-        return panel._replace(series=[series]), source
+        return Panel([series], panel.name, notes), f"{self.series}.csv of {files.origin}"
 
     def _find_borders(self, count: int) -> dict[str, int]:
-        firsts, months = {}, 0
-        for part, length in _PARTS.items():
-            firsts[part] = months * _MONTH * self._steps
-            months += length
-        return firsts
-
-    def _check_counts(self, series: TimeSeries) -> None:
-        super()._check_counts(replace(series, first={"train": series.first["train"]}))
-        if not all(map(len, series.first.values())):
-            longest = min(_PARTS.values()) * _MONTH * self._steps
-            refuse("horizon", f"at most {longest}, the values of a part", self.horizon)
+        firsts = np.cumsum([0, *_PARTS.values()])[:-1] * self._month
+        return dict(zip(_PARTS, firsts.tolist(), strict=True))

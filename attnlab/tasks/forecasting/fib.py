@@ -2,50 +2,52 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
+
 import numpy as np
 
+from attnlab.tasks.base import TaskData
 from attnlab.tasks.declaration import Progress
-from attnlab.tasks.forecasting.data import baselines, windows
+from attnlab.tasks.forecasting.data import windows
+from attnlab.tasks.forecasting.data.baselines import linear
 from attnlab.tasks.forecasting.data.ridge import Known
 from attnlab.tasks.forecasting.data.scaling import Scaler
 from attnlab.tasks.forecasting.data.time_series import TimeSeries, digest
-from attnlab.tasks.forecasting.data.windows import Splits, Windows
+from attnlab.tasks.forecasting.data.windows import Windows
 from attnlab.tasks.forecasting.task import ForecastingTask, refuse
 
 _PERMUTATION_SEED = 13
 _STREAMS = {"train": 1, "validation": 2, "test": 3}
+_GOLDEN_RATIO = (1.0 + 5.0**0.5) / 2.0  # limit of the ratios of consecutive Fibonacci numbers
 
 
 class _Fibonacci(ForecastingTask):
-    """One step ahead; `load` sets `_pairs`, the windows and targets of each part."""
+    """One step ahead; `_pairs` has the windows and targets of each part in model units, float64."""
 
     horizon = 1
-    series_units = "value"
-    simple: tuple[str, ...]  # names of its simple baselines
-    _pairs: dict[str, Known]  # part -> (N, S) and (N, 1) in model units, float64
+    _pairs: Mapping[str, Known]  # part -> (N, S) and (N, 1)
 
-    def _windows(self, part: str, index: np.ndarray) -> Windows:
-        history, target = self._pairs[part]
-        return Windows(
-            history=history[:, :, None].astype(np.float32),
-            target=target.astype(np.float32),
-            index=index.astype(np.int64),
-            exact=target,
-            times=index[:, None].astype(str),
-        )
-
-    def _baselines(self, part: str) -> tuple[dict[str, np.ndarray], list[str]]:
-        past, _ = self._pairs[part]
-        mean = self._pairs["train"][1].mean()
-        forecasts = {
-            "persistence": baselines.persistence(past),
-            "always_zero": baselines.constant(0.0, len(past)),
-            "train_mean": baselines.constant(mean, len(past)),
-            "golden_ratio": baselines.golden_ratio(past),
-            "sum_of_last_two": baselines.sum_of_last_two(past),
+    def _windows(self, index: Mapping[str, np.ndarray]) -> dict[str, Windows]:
+        return {
+            part: Windows(
+                history=history[:, :, None].astype(np.float32),
+                target=target.astype(np.float32),
+                index=index[part].astype(np.int64),
+                exact=target,
+                times=index[part][:, None].astype(str),
+            )
+            for part, (history, target) in self._pairs.items()
         }
-        linear, _ = baselines.linear(self._samples, part, self.history)
-        return {name: forecasts[name] for name in self.simple} | linear, []
+
+    def baselines(self, part: str) -> dict[str, np.ndarray]:  # noqa: D102
+        past, target = self._pairs[part]
+        rules = {
+            "persistence": past[:, -1:],
+            "train_mean": np.full_like(target, self._pairs["train"][1].mean()),
+            "golden_ratio": past[:, -1:] * _GOLDEN_RATIO,
+        }
+        return rules | linear(self._samples, part, self.history)
 
     def _samples(self, part: str | None, length: int) -> Known | None:
         pair = self._pairs.get(part or "train")
@@ -54,6 +56,7 @@ class _Fibonacci(ForecastingTask):
         return pair[0][:, -length:], pair[1]
 
 
+@dataclass(kw_only=True, eq=False)
 class Fib(_Fibonacci):
     """Chapter 9 of "Building Transformer Models with Attention", its protocol included.
 
@@ -64,29 +67,27 @@ class Fib(_Fibonacci):
     validation part most targets would be 0 in float32, so it could not tell good epochs from bad.
 
     `test` is a fraction of the windows, `validation` a fraction of the train windows.
-
-    Raises:
-        RequestError: windows longer than the series.
     """
 
     name = "fib"
     units = "units of the largest number"
-    simple = ("persistence", "always_zero", "train_mean", "golden_ratio")
 
-    def __init__(
-        self, *, count: int = 1200, history: int = 20, test: float = 0.3, validation: float = 0.2
-    ):
-        if history > count - 2:
-            refuse("history", f"a whole number from 2 to {count - 2}", history)
-        self.count, self.history, self.test, self.validation = count, history, test, validation
+    count: int = 1200
+    history: int = 20
+    test: float = 0.3
+    validation: float = 0.2
 
-    def load(self, seed: int = 0, progress: Progress | None = None) -> Splits:
+    def __post_init__(self) -> None:
+        if self.history > self.count - 2:
+            refuse("history", f"a whole number from 2 to {self.count - 2}", self.history)
+
+    def load(self, seed: int = 0, progress: Progress | None = None) -> TaskData:
         """Generate the numbers and split them; the seed is ignored."""
         numbers = fibonacci(self.count)
         scaler = Scaler.fit(numbers, "minmax")
         scaled = scaler.apply(numbers)
         self._zeros = int(np.sum(scaled.astype(np.float32) == 0))
-        self._origins = [TimeSeries(numbers[-self.history :, None], (scaler,))]
+        self.origins = [TimeSeries(numbers[-self.history :, None], (scaler,))]
         train, test = shuffled_split(self.count, self.history, self.test)
         ranked = np.sort(train)[::-1]  # a larger position is a larger number
         count = int(len(train) * self.validation)
@@ -102,38 +103,36 @@ class Fib(_Fibonacci):
             part: (windows.histories(scaled, positions, self.history), scaled[positions, None])
             for part, positions in index.items()
         }
-        self._splits = Splits(
-            parts={part: self._windows(part, rows) for part, rows in index.items()},
-            longest=self.history,
-            name=self.name,
+        return self._set_splits(
+            self._windows(index),
             source=f"the first {self.count} Fibonacci numbers from 1, 2",
             digest=digest(numbers),
             scaler=scaler.describe(),
         )
-        return self._splits
 
-    def _notes(self, part: str) -> list[str]:
-        past, target = self._pairs[part]
-        squares = np.sort(target[:, 0] ** 2)
+    def baselines(self, part: str) -> dict[str, np.ndarray]:  # noqa: D102
+        return {"always_zero": np.zeros_like(self._pairs[part][1]), **super().baselines(part)}
+
+    def notes(self, part: str) -> list[str]:  # noqa: D102
+        squares = np.sort(self._pairs[part][1][:, 0] ** 2)
         share = squares[-3:].sum() / squares.sum() if squares[-1] else 1.0
-        mse = float(np.mean((baselines.golden_ratio(past) - target) ** 2))
         return [
-            f"{self._zeros} of the {self.count} numbers are 0 in float32 once scaled to [0, 1].",
-            f"Three of the {len(target)} {part} targets have {100 * share:.1f} % of the sum of "
+            f"{self._zeros} of the {self.count} numbers are 0 in float32 once scaled to [0, 1]. "
+            f"Three of the {len(squares)} {part} targets have {100 * share:.1f} % of the sum of "
             "squares, so the score says little about the others.",
-            f"The golden ratio times the last number scores an MSE of {mse:.1e}: of a window, only "
-            "the end matters; see fib_random.",
-            "The windows are shuffled as in the book, so neighbours of test targets are in the "
-            "train part, and the scaler knows the largest number.",
+            "The book's protocol leaks: neighbours of test targets are in the train part, and the "
+            "scaler knows the largest number. Only the end of a window matters; see fib_random.",
         ]
 
 
+@dataclass(kw_only=True, eq=False)
 class FibRandom(_Fibonacci):
     """The next number of a window on generalised Fibonacci sequences that often restart.
 
     Each window ends inside a sequence, so its last two numbers add up to the target; the numbers
     before the sequence are noise. Each window is divided by its largest absolute value. Unlike in
-    `fib`, the last number alone does not determine the target.
+    `fib`, the last number alone does not determine the target. A linear autoregression finds the
+    rule from enough train windows.
 
     The run's seed determines the train windows. Validation and test windows are always the same, so
     runs with different seeds have the same targets: they differ only by training, and paired tests
@@ -142,62 +141,43 @@ class FibRandom(_Fibonacci):
 
     name = "fib_random"
     units = "units of the window's largest number"
-    simple = ("persistence", "train_mean", "golden_ratio", "sum_of_last_two")
     oracles = ("sum_of_last_two",)
 
-    def __init__(
-        self,
-        *,
-        history: int = 20,
-        train_windows: int = 2000,
-        validation_windows: int = 500,
-        test_windows: int = 1000,
-        min_terms: int = 2,
-        max_terms: int = 5,
-    ):
-        self.history = history
-        self._counts = {
-            "train": train_windows,
-            "validation": validation_windows,
-            "test": test_windows,
-        }
-        self.min_terms, self.max_terms = min_terms, max_terms
+    history: int = 20
+    train_windows: int = 2000
+    validation_windows: int = 500
+    test_windows: int = 1000
+    min_terms: int = 2
+    max_terms: int = 5
 
-    def load(self, seed: int = 0, progress: Progress | None = None) -> Splits:
+    def load(self, seed: int = 0, progress: Progress | None = None) -> TaskData:
         """Generate the windows; the seed determines only the train windows."""
-        numbers, self._pairs = {}, {}
-        for part, count in self._counts.items():
-            random = np.random.default_rng([_STREAMS[part], seed if part == "train" else 0])
+        numbers, self._pairs = [], {}
+        for part, stream in _STREAMS.items():
+            random = np.random.default_rng([stream, seed if part == "train" else 0])
+            count = getattr(self, f"{part}_windows")
             past, target = random_sequences(
                 random, count, self.history, self.min_terms, self.max_terms
             )
             scale = np.max(np.abs(past), axis=1, keepdims=True)
-            numbers[part] = past, target
+            numbers += [past, target]
             self._pairs[part] = past / scale, target[:, None] / scale
-        self._origins = [TimeSeries(numbers["test"][0][-1][:, None])]
-        self._splits = Splits(
-            parts={part: self._windows(part, np.arange(n)) for part, n in self._counts.items()},
-            longest=self.history,
-            name=self.name,
+        self.origins = [TimeSeries(past[-1][:, None])]  # the last test window
+        index = {part: np.arange(len(target)) for part, (_, target) in self._pairs.items()}
+        return self._set_splits(
+            self._windows(index),
             source=f"sequences of {self.min_terms} to {self.max_terms} terms from random starts",
-            digest=digest(*(array for pair in numbers.values() for array in pair)),
+            digest=digest(*numbers),
             scaler="window (divided by its largest absolute value)",
         )
-        return self._splits
 
-    def _notes(self, part: str) -> list[str]:
-        return [
-            "The rule is linear, so a linear autoregression finds it exactly from enough train "
-            "windows; the skill against persistence or the golden ratio shows how much of the rule "
-            "a network found."
-        ]
+    def baselines(self, part: str) -> dict[str, np.ndarray]:  # noqa: D102
+        past, _ = self._pairs[part]
+        return super().baselines(part) | {"sum_of_last_two": past[:, -1:] + past[:, -2:-1]}
 
 
 def fibonacci(count: int) -> np.ndarray:
-    """Return the first `count` numbers of 1, 2, 3, 5, 8, ...: x_n = x_(n-1) + x_(n-2).
-
-    The starting values 0 and 1 are left out. float64 can represent 1,475 of the numbers.
-    """
+    """Return the first `count` numbers of 1, 2, 3, 5, 8, ...; float64 can represent 1,475."""
     numbers = np.empty(count)
     before, last = 0.0, 1.0
     for position in range(count):
@@ -207,10 +187,9 @@ def fibonacci(count: int) -> np.ndarray:
 
 
 def shuffled_split(count: int, history: int, test: float) -> tuple[np.ndarray, np.ndarray]:
-    """Split windows as the book does (listing 9.3): shuffle all windows, one step apart.
+    """Return the positions of the book's train and test targets (listing 9.3), shuffled.
 
-    Returns the positions of the train and test targets in a series of `count` values; `test` is
-    the fraction of test targets. The shuffle always uses `numpy.random.RandomState(13)`.
+    `test` is the fraction of test targets. The shuffle always uses `numpy.random.RandomState(13)`.
     """
     rows = count - history
     order = np.random.RandomState(_PERMUTATION_SEED).permutation(rows) + history
@@ -235,21 +214,13 @@ def random_sequences(
     most = length // min_terms + 1
     terms = random.integers(min_terms, max_terms + 1, size=(windows, most))
     terms[:, 0] += 1  # the target, one more term of the last sequence
-    age = _ages(length - np.cumsum(terms, axis=1), length)
+    starts = length - np.cumsum(terms, axis=1)  # of sequences; negative: before the stream
+    rows, columns = np.nonzero(starts >= 0)
+    latest = np.zeros((windows, length), dtype=np.int64)
+    latest[rows, starts[rows, columns]] = starts[rows, columns]
+    age = np.arange(length) - np.maximum.accumulate(latest, axis=1)
     streams = random.uniform(-1.0, 1.0, size=(windows, length))
     for position in range(2, length):
         continued = streams[:, position - 1] + streams[:, position - 2]
-        starts = age[:, position] < 2
-        streams[:, position] = np.where(starts, streams[:, position], continued)
+        streams[:, position] = np.where(age[:, position] < 2, streams[:, position], continued)
     return streams[:, lead:-1].copy(), streams[:, -1].copy()
-
-
-def _ages(starts: np.ndarray, length: int) -> np.ndarray:
-    """Return the number of earlier terms of the same sequence at each position, (N, length).
-
-    `starts` (N, sequences) has the first position of each sequence; negative ones are ignored.
-    """
-    rows, columns = np.nonzero(starts >= 0)
-    latest = np.zeros((len(starts), length), dtype=np.int64)
-    latest[rows, starts[rows, columns]] = starts[rows, columns]
-    return np.arange(length) - np.maximum.accumulate(latest, axis=1)

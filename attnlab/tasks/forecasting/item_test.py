@@ -14,9 +14,9 @@ from attnlab.errors import RequestError
 from attnlab.records.run_directory import RunDirectory
 from attnlab.tasks.declaration import ItemTest, NoItemTest, Pairs
 from attnlab.tasks.forecasting.data.measures import percentages
+from attnlab.tasks.forecasting.kind import KIND
 
 _ROUNDING = 1e-12  # relative to the largest loss: smaller variations of differences are rounding
-_TEXT_COLUMNS = ("id", "time")
 _POOLED = ("rmse", "mae", "mse")  # means over all windows; others are means over series
 # Metric -> the statistic of the series that divides an error, and its power.
 _DIVISORS = {"mse_z": ("deviation", 2), "mae_z": ("deviation", 1), "mase": ("naive_error", 1)}
@@ -37,14 +37,9 @@ def diebold_mariano(
     The variance of the mean difference counts autocovariances up to lag `horizon` - 1; the
     statistic is scaled by sqrt((n + 1 - 2h + h (h - 1) / n) / n) and compared with t(n - 1).
 
-    Args:
-        losses: (n,) losses of one forecast in order of time, for example squared errors.
-        reference: (n,) losses of the other forecast.
-        horizon: number of steps that a forecast looks ahead.
-
-    Returns:
-        The test. None if it is undefined: fewer than `horizon` + 2 losses, differences that vary
-        only by rounding, or an estimated variance of 0 or less.
+    Both losses are (n,) in order of time; a forecast looks `horizon` steps ahead. None: the test is
+    undefined, because there are fewer than `horizon` + 2 losses, differences vary only by rounding,
+    or the estimated variance is 0 or less.
     """
     from scipy.special import stdtr
 
@@ -98,10 +93,10 @@ def item_test(metric: str, pairs: Pairs, always: bool | None) -> list[ItemTest |
             f"{items.test} over {len(one)} {items.noun} "
             "(losses averaged over shared seeds, small-sample correction)"
         )
+        heading = "DM p" if items.test == "Diebold-Mariano" else "t p"
         result = diebold_mariano(one, base, items.overlap)
         tests.append(
-            result
-            and ItemTest(items.test, items.heading, method, len(one), result.p, result.statistic)
+            result and ItemTest(items.test, heading, method, len(one), result.p, result.statistic)
         )
     return tests
 
@@ -110,7 +105,6 @@ class _Items(NamedTuple):
     """How windows are grouped into items."""
 
     test: str
-    heading: str  # of its p values
     noun: str  # for items, in the plural
     overlap: int  # number of consecutive items that share a target
     number: np.ndarray  # (N,) the item of each window, from 0
@@ -119,47 +113,44 @@ class _Items(NamedTuple):
 
 def _items_of(metric: str, run: RunDirectory, windows: Mapping[str, np.ndarray]) -> _Items:
     index, horizon = windows["index"], windows["target"].shape[1]
-    several = "id" in windows
-    if several and metric == "nrmse":
-        raise NoItemTest("no test over test items: nrmse of several series is a mean of roots")
-    ids = windows["id"] if several else np.zeros(len(index))
+    ids = windows.get("id", np.zeros(len(index)))
     names, series, counts = np.unique(ids, return_inverse=True, return_counts=True)
-    in_time = np.lexsort((index, series))  # of each series in turn
-    number = np.empty(len(index), np.int64)  # the place of a window in its series
-    number[in_time] = np.concatenate([np.arange(count) for count in counts])
     gaps = np.diff(np.unique(index[series == 0]))
     overlap = max(1, math.ceil(horizon / gaps.min())) if len(gaps) else horizon
-    test, heading = "Diebold-Mariano", "DM p"
-    if not several:
-        return _Items(test, heading, "test windows", overlap, number, np.ones(len(index)))
+    if "id" not in windows:
+        number = np.argsort(np.argsort(index, kind="stable"))
+        return _Items("Diebold-Mariano", "test windows", overlap, number, np.ones(len(index)))
+    if metric == "nrmse":
+        raise NoItemTest("no test over test items: nrmse of several series is a mean of roots")
     factors = np.ones(len(names))
     if metric in _DIVISORS:  # 0: the metric leaves the series out
         key, power = _DIVISORS[metric]
         scores = run.read_metrics().get("series", {})
         divisors = [scores.get(name, {}).get(key) for name in names]
         factors = np.array([1 / size**power if size else 0.0 for size in divisors])
+    in_time = np.lexsort((index, series))  # of each series in turn
     if not np.ptp(counts) and counts[0] >= overlap + 2:  # else the test is undefined
         times = windows["time"][in_time].reshape(len(names), -1)
         if np.all(times == times[:1]):
+            number = np.empty(len(index), np.int64)
+            number[in_time] = np.tile(np.arange(counts[0]), len(names))
             shares = factors[series] / np.count_nonzero(factors)
-            return _Items(test, heading, "test times", overlap, number, shares)
+            return _Items("Diebold-Mariano", "test times", overlap, number, shares)
     sizes = counts.mean() if metric in _POOLED else counts[series]
-    return _Items("t test", "t p", "series", 1, series, factors[series] / sizes)
+    return _Items("t test", "series", 1, series, factors[series] / sizes)
 
 
 def _read_losses(metric: str, run: RunDirectory) -> tuple[dict[str, np.ndarray], np.ndarray]:
     """Return what identifies the windows of predictions.csv, and the loss of each, (N,)."""
-    path = run.path / "predictions.csv"
-    columns = run.read_predictions(_TEXT_COLUMNS)
+    columns = run.read_predictions(KIND.scoring.text_columns)
     try:
         horizon = int(columns["step"].max())
         target, forecast = (columns[name].reshape(-1, horizon) for name in ("target", "prediction"))
         windows = {"index": columns["index"][::horizon], "target": target}
-        windows |= {name: columns[name][::horizon] for name in _TEXT_COLUMNS if "id" in columns}
+        windows |= {name: columns[name][::horizon] for name in ("id", "time") if "id" in columns}
     except (KeyError, TypeError, ValueError) as error:
-        raise RequestError(f"{path}: damaged: {error}") from error
-    if metric in ("mae", "mae_z", "mase"):
-        return windows, np.abs(forecast - target).mean(axis=1)
+        raise RequestError(f"{run.path / 'predictions.csv'}: damaged: {error}") from error
     if metric == "smape":
         return windows, percentages(target, forecast).mean(axis=1)
-    return windows, np.square(forecast - target).mean(axis=1)
+    losses = np.abs(forecast - target)
+    return windows, (losses if metric in ("mae", "mae_z", "mase") else losses**2).mean(axis=1)

@@ -7,7 +7,6 @@ from typing import Any
 from attnlab.tasks.declaration import (
     POSITIVE,
     Kind,
-    KindData,
     KindModels,
     Metric,
     Predictions,
@@ -61,6 +60,6 @@ KIND = Kind(
             "": "attnlab forecast {run}, or train with attention={other}, then attnlab compare",
         },
     ),
-    data=KindData(corpora={"ett": f"{_HERE}.ett:EttFiles"}),
+    corpora={"ett": f"{_HERE}.ett:EttFiles"},
     views=f"{_HERE}.shown:VIEWS",
 )

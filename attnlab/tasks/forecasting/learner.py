@@ -8,14 +8,15 @@ import keras
 import numpy as np
 
 from attnlab.config.sections import RunConfig
-from attnlab.tasks.forecasting.data.measures import FEWEST, interval_ends
+from attnlab.tasks.attention import MOST_ITEMS
+from attnlab.tasks.forecasting.data.measures import interval_ends
 from attnlab.tasks.in_memory import InMemoryLearner
 
 if TYPE_CHECKING:
     from attnlab.tasks.base import Report
     from attnlab.tasks.forecasting.task import ForecastingTask
 
-_EXAMPLES, _MOST_HEADS, _MOST_CELLS = 8, 8, 48  # of the recorded attention
+_MOST_HEADS, _MOST_CELLS = 8, 48  # of the recorded attention
 
 
 class ForecastLearner(InMemoryLearner):
@@ -23,12 +24,11 @@ class ForecastLearner(InMemoryLearner):
 
     def __init__(self, config: RunConfig, task: ForecastingTask, model: keras.Model) -> None:
         self._task = task
-        parts = task.splits.parts.items()
-        inputs = {name: windows.history for name, windows in parts}
-        targets = {name: windows.target for name, windows in parts}
+        parts = task.splits.parts
+        inputs = {name: windows.history for name, windows in parts.items()}
+        targets = {name: windows.target for name, windows in parts.items()}
         if model.fitted:
-            parts = [(inputs[name], targets[name]) for name in inputs if name != "test"]
-            model.fit_highway(*parts)
+            model.fit_highway(*((inputs[name], targets[name]) for name in parts if name != "test"))
         faster = model.faster_with_xla
         super().__init__(config, model, task.loss, inputs, targets, faster_with_xla=faster)
 
@@ -44,13 +44,7 @@ class ForecastLearner(InMemoryLearner):
             return self._task.report(forecast, "test")
         ends = interval_ends(self._validation_errors())
         has_interval = bool(np.isfinite(ends[:, : forecast.shape[1]]).all())
-        report = self._task.report(forecast, "test", ends if has_interval else None)
-        if not has_interval:
-            report.notes.append(
-                f"No 95 % interval of the forecasts: it needs {FEWEST} validation windows, and has "
-                f"{len(self.rows['validation'])}. A larger task.validation gives more."
-            )
-        return report
+        return self._task.report(forecast, "test", ends if has_interval else None)
 
     def _validation_errors(self) -> np.ndarray:
         """Return target - forecast in model units, (n, K); later steps use forecasts as history."""
@@ -61,7 +55,7 @@ class ForecastLearner(InMemoryLearner):
             inputs = histories.copy()
             inputs[rows, :, 0] = np.hstack([histories[rows, :, 0], forecast])[:, -steps:]
             forecast = np.hstack([forecast, self.program.predict(rows, inputs)])
-        windows = self._task.splits.part("validation")
+        windows = self._task.splits.parts["validation"]
         made = self._task.report_units(forecast[:, : expected.shape[1]], windows)
         return (expected - made) / self._task.report_scaler(windows).scale
 
@@ -70,19 +64,16 @@ class ForecastLearner(InMemoryLearner):
 
         - `weights` (N, H, T, S), of at most 8 heads; for several queries per window the mean over
           the windows, N = 1, and longer maps are coarser, see `coarser`;
-        - `lags` (S,): the mean weight of each step of the history over windows, heads and queries;
         - `history` (N, S) in the units of the report, and `labels` (N,) of the first targets;
         - `ahead` (T,), for a decoder only: the first step that each query forecasts.
         """
-        test = self._task.splits.test
-        rows = test.spread(_EXAMPLES)
+        test = self._task.splits.parts["test"]
+        rows = test.spread(MOST_ITEMS)
         windows = test.take(rows[np.argsort(test.index[rows], kind="stable")])
         weights = self.program.attend(windows.history)
         if weights is None:
             return None
-        weights = np.asarray(weights, np.float32)
-        lags = np.nan_to_num(weights).mean(axis=(0, 1, 2))
-        weights = weights[:, :_MOST_HEADS]
+        weights = np.asarray(weights, np.float32)[:, :_MOST_HEADS]
         if weights.shape[2] > 1:
             weights = coarser(weights.mean(axis=0, keepdims=True), _MOST_CELLS)
         labels = [str(time) for time in windows.times[:, 0]]
@@ -91,7 +82,6 @@ class ForecastLearner(InMemoryLearner):
         ahead = self.model.ahead
         return {
             "weights": weights.astype(np.float16),
-            "lags": lags,
             "history": self._task.report_units(windows.history[:, :, 0], windows),
             "labels": np.array(labels),
             **({} if ahead is None else {"ahead": np.array(ahead)}),

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from attnlab.config.options import in_prose
 from attnlab.errors import RequestError
-from attnlab.tasks.data.corpus import listed
 from attnlab.tasks.predictor import Predictor, Request, Setting
 
 if TYPE_CHECKING:
@@ -37,11 +35,6 @@ class ForecastPredictor(Predictor):
             (1, 100_000),
         ),
         Setting(
-            "values",
-            "Continue from these values instead of the end of the run's series.",
-            metavar="X,Y,...",
-        ),
-        Setting(
             "history",
             "Continue from the end of this file, which has the form of the run's file.",
             metavar="FILE.csv",
@@ -58,32 +51,22 @@ class ForecastPredictor(Predictor):
     task: ForecastingTask
 
     def __init__(
-        self,
-        request: Request,
-        *,
-        steps: int | None,
-        values: str | None,
-        history: str | None,
-        id: Sequence[str],
+        self, request: Request, *, steps: int | None, history: str | None, id: Sequence[str]
     ) -> None:
         super().__init__(request)
-        for name, option in (("values", values), ("id", id or None)):
-            if history is not None and option is not None:
-                raise RequestError(f"--{name} and --history: give only one of them.")
-        try:
-            numbers = values and [float(word) for word in values.replace(",", " ").split()]
-        except ValueError:
-            raise RequestError(
-                f"--values: expected numbers separated by commas, got {values}."
-            ) from None
-        self._values = None if values is None else numbers or []
+        if history is not None and id:
+            raise RequestError("--id and --history: give only one of them.")
         self._steps, self._history, self._ids = steps, history, id
         self._ends: Sequence[TimeSeries] = ()  # of the series that are continued
 
     def predict(self, inputs: Sequence[str]) -> Iterator[dict[str, Any]]:
         """Yield the forecast of each series: id, times, and columns with None for unknown ends."""
         task, steps = self.task, self._steps or (self.task.horizon if self.task.inputs else _STEPS)
-        self._ends = self._find_ends()
+        self._ends = [task.origin(name) for name in self._ids] or task.origins
+        if self._history is not None:
+            self._ends, notes = task.read_origins(self._history)
+            for note in notes:
+                self._note(note)
         forecasts = task.forecast(self.model, self._ends, steps)
         interval = self._interval(steps)
         for series, forecast in zip(self._ends, forecasts, strict=True):
@@ -96,28 +79,6 @@ class ForecastPredictor(Predictor):
             }
             yield {"id": series.id, "times": [*series.labels(steps)], **numbers}
 
-    def _find_ends(self) -> Sequence[TimeSeries]:
-        """Return the ends of the series to continue, of a file, of --values or of the run."""
-        task = self.task
-        if self._history is not None:
-            ends, notes = task.read_origins(self._history)
-            self._note(*notes)
-        elif self._values is not None:
-            if len(self._ids) > 1:
-                raise RequestError("--values: give at most one --id, the series they belong to.")
-            name = task.origin(self._ids[0]).id if self._ids else ""
-            ends = [replace(task.origin_of(self._values, *self._ids), id=name)]
-        else:
-            return [task.origin(name) for name in self._ids] or task.origins
-        trained = {series.id for series in task.origins}
-        new = [series.id or "the one given" for series in ends if series.id not in trained]
-        if new and "" not in trained:
-            self._note(
-                "series that the run wasn't trained on are scaled by their own values: "
-                f"{listed(new)}"
-            )
-        return ends
-
     def _interval(self, steps: int) -> dict[str, Any] | None:
         """Return the interval in the run's metrics; None if it is unknown for these weights."""
         try:
@@ -128,30 +89,24 @@ class ForecastPredictor(Predictor):
         if interval and self.trained.epoch != str(metrics["best_epoch"]):
             self._note("the interval is known only for the best epoch")
             return None
-        known = sum(end is not None for end in interval["low"][:steps]) if interval else 0
-        if known < steps:
-            from attnlab.tasks.forecasting.data.measures import AHEAD, FEWEST
-
-            horizon = f"task.horizon={steps} and " * (steps > max(AHEAD, self.task.horizon))
+        count = sum(end is not None for end in interval["low"][:steps]) if interval else 0
+        if count < steps:
             self._note(
-                f"no interval{f' beyond step {known}' if known else ''}: it needs {FEWEST} "
-                f"validation errors per step; train with {horizon}a validation part of at least "
-                f"{FEWEST - 1 + steps} values (task.validation)"
+                f"no interval after step {count}: it needs enough validation errors of each step "
+                "(task.validation, task.horizon)"
             )
         return interval or None
 
-    def _note(self, *notes: str) -> None:
-        for note in notes:
-            self.request.report(f"note: {note}")
+    def _note(self, note: str) -> None:
+        self.request.report(f"note: {note}")
 
     def lines(self, result: Mapping[str, Any]) -> Iterator[str]:
         """Yield a line per value, with enough digits to show how the numbers differ."""
         columns = [result[name] for name in _COLUMNS if name in result]
         numbers = [number for column in columns for number in column if number is not None]
         size, spread = max(map(abs, numbers)), max(numbers) - min(numbers)
-        digits = 6
-        if 0 < spread < math.inf:
-            digits = 4 + math.floor(math.log10(size)) - math.floor(math.log10(spread))
+        varies = 0 < spread < math.inf
+        digits = 4 + math.floor(math.log10(size)) - math.floor(math.log10(spread)) if varies else 6
         digits = min(max(6, digits), 15)
         ids = [result["id"]] if result["id"] else []
         for time, *row in zip(result["times"], *columns, strict=True):
@@ -168,20 +123,15 @@ class ForecastPredictor(Predictor):
         """Draw the newest known values of some series, and their forecasts."""
         import numpy as np
 
-        from attnlab.tasks.forecasting.shown.forecasts import MOST_NEXT, next_values_figure
+        from attnlab.tasks.forecasting.shown import MOST_NEXT, next_values_figure
 
         config = self.trained.config
         name = f"{config.task.name} · {in_prose(config.attention.name)}"
         if len(results) > MOST_NEXT:
-            self._note(
-                f"--plot: {MOST_NEXT} of {len(results)} series are drawn; --id chooses others"
-            )
+            self._note(f"--plot draws only {MOST_NEXT} series; --id chooses others")
         columns = [
             {name: np.array(result[name], float) for name in _COLUMNS if name in result}
             for result in results[:MOST_NEXT]
         ]
-        return next_values_figure(
-            [*zip(self._ends, columns, strict=False)],
-            title=f"{name}: next {len(results[0]['times'])} values",
-            units=self.task.series_units or self.task.units,
-        )
+        title = f"{name}: next {len(results[0]['times'])} values"
+        return next_values_figure([*zip(self._ends, columns, strict=False)], title, self.task.units)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -12,63 +13,49 @@ from attnlab.tasks.forecasting.data import windows
 from attnlab.tasks.forecasting.data.csv_series import Panel
 from attnlab.tasks.forecasting.data.scaling import Scaler
 from attnlab.tasks.forecasting.data.time_series import TimeSeries
-from attnlab.tasks.forecasting.series import Series
+from attnlab.tasks.forecasting.series import SplitSeries
 from attnlab.tasks.forecasting.task import refuse
 
 
-class Sunspots(Series):
+@dataclass(kw_only=True, eq=False)
+class Sunspots(SplitSeries):
     """Next month's sunspot number from the months before it.
 
     The data are R's `datasets::sunspots` (2,820 values); see the comments of the CSV file.
 
-    The protocol "sliding" splits by time as `Series` does. "book" is the protocol of chapter 7
+    The protocol "sliding" splits by time as `SplitSeries` does. "book" is the protocol of chapter 7
     of "Building Transformer Models with Attention", with its leaks: min-max scaling over all
     values, train and test split by time, no validation part, histories that don't overlap (of
     length 12 in the book). It ignores `validation` and `scaler`. The period of 132 months is the
-    eleven-year cycle. For the other settings see `Series`.
-
-    Raises:
-        RequestError: a horizon above 1 with the book's protocol; see also `Series`.
+    eleven-year cycle.
     """
 
     name = "sunspots"
+    units = "sunspots"
 
-    def __init__(
-        self,
-        *,
-        protocol: str = "sliding",
-        history: int = 24,
-        horizon: int = 1,
-        test: float = 0.2,
-        validation: float = 0.15,
-        scaler: str = "minmax",
-        period: int | None = 132,
-    ):
-        self.protocol = protocol
+    protocol: str = "sliding"
+    history: int = 24
+    horizon: int = 1
+    test: float = 0.2
+    validation: float = 0.15
+    scaler: str = "minmax"
+    period: int | None = 132
+
+    def __post_init__(self) -> None:
         if self.protocol == "book":
-            validation, scaler = 0.0, "minmax"
-        super().__init__(
-            path=str(Path(windows.__file__).with_name("sunspots.csv")),
-            history=history,
-            horizon=horizon,
-            test=test,
-            validation=validation,
-            scaler=scaler,
-            period=period,
-        )
-        if self.protocol == "book" and self.horizon != 1:
-            refuse("horizon", "1 if task.protocol is book", horizon)
+            self.validation, self.scaler = 0.0, "minmax"
+            if self.horizon != 1:
+                refuse("horizon", "1 if task.protocol is book", self.horizon)
 
     def _read(self, progress: Progress | None) -> tuple[Panel, str]:
         import pandas as pd
 
-        table = pd.read_csv(self.path, comment="#", dtype={"month": str})
+        path = Path(windows.__file__).with_name("sunspots.csv")
+        table = pd.read_csv(path, comment="#", dtype={"month": str})
         values = table["sunspots"].to_numpy(np.float64)[:, None]
-        self.units = "sunspots"
         series = TimeSeries(values, times=table["month"].tolist(), step="MS")
-        return Panel(
-            [series], "sunspots", []
-        ), "R's datasets::sunspots (Andrews and Herzberg, 1985)"
+        source = "R's datasets::sunspots (Andrews and Herzberg, 1985)"
+        return Panel([series], "sunspots", []), source
 
     def _first_targets(self, borders: Mapping[str, int], count: int) -> dict[str, np.ndarray]:
         if self.protocol != "book":
@@ -90,17 +77,11 @@ class Sunspots(Series):
             return super()._fit_scaler(series, values)
         return Scaler.fit(values, "minmax")
 
-    def _notes(self, part: str) -> list[str]:
+    def notes(self, part: str) -> list[str]:  # noqa: D102
         if self.protocol != "book":
             return []
-        times = self.splits.part(part).times[:, 0]
-        months = {time[-2:] for time in times}
-        notes = [
-            "The book's protocol leaks: its scaler knows the smallest and largest value of the "
-            "test part.",
-            f"It has {len(times)} {part} targets, too few to distinguish similar models, and no "
-            "validation part.",
+        count = len(self.splits.parts[part])
+        return [
+            "The book's protocol leaks: its scaler knows the values of the test part. It has "
+            f"{count} {part} targets, too few to distinguish models, and no validation part."
         ]
-        if len(months) == 1:
-            notes.append(f"Every target is the same month of the year ({months.pop()}).")
-        return notes

@@ -35,19 +35,15 @@ class KneserNey:
 
     P(w|h) = max(c(hw) - D, 0)/c(h) + (D1 N1 + D2 N2 + D3 N3+)(h)/c(h) * P(w|h'), with h' the
     history h without its first token, and N1, N2, N3+ the numbers of different tokens that follow h
-    once, twice, more often. At the highest order n, c counts n-grams; below it, the different
-    tokens to the left of an n-gram. The order below 1 is 1/V. D = Dk for a count of k, D3 from 3
-    on: Dk = k - (k + 1) Y n_{k+1}/n_k with Y = n1/(n1 + 2 n2) for each order, where n_k n-grams
-    have the count k. If n1, n2 or n3 is 0, or a Dk isn't positive, D is 0.5, 1, 1.5. After a
-    history that never occurs, P(w|h) = P(w|h'). At the start of a text the history is shorter.
+    once, twice, more often. At the highest order n, c counts n-grams of the training stream (N,);
+    below it, the different tokens to the left of an n-gram. The order below 1 is 1/V, V = `tokens`.
+    D = Dk for a count of k, D3 from 3 on: Dk = k - (k + 1) Y n_{k+1}/n_k with Y = n1/(n1 + 2 n2)
+    for each order, where n_k n-grams have the count k. If n1, n2 or n3 is 0, or a Dk isn't
+    positive, D is 0.5, 1, 1.5. After a history that never occurs, P(w|h) = P(w|h'). At the start
+    of a text the history is shorter.
 
     Source: Chen and Goodman 1998, "An empirical study of smoothing techniques for language
     modeling", modified Kneser-Ney. Difference: a text has no start and end symbols.
-
-    Args:
-        stream: the training tokens, (N,).
-        order: the length of the longest n-grams.
-        tokens: V, the number of possible tokens.
     """
 
     def __init__(self, stream: np.ndarray, order: int, tokens: int) -> None:
@@ -124,32 +120,25 @@ def _discounts(counts: np.ndarray) -> np.ndarray:
 # Masked words
 
 
-def frequencies(rows: np.ndarray, words: int) -> np.ndarray:
-    """Return the share of each word in training rows (N, S): (V,), after adding 1 to each count."""
-    counts = np.bincount(rows[rows > END], minlength=words).astype(np.float64)
-    counts[END + 1 :] += 1
-    return counts / counts.sum()
-
-
 class Neighbours:
     """P(w | l, r) = P(w) P(l | w) P(r | w) / sum over all words: naive Bayes of both neighbours.
 
-    P(l | w) = (count(l w) + a P(l)) / (count(w) + a), a = 0.1, from training rows. A masked
-    neighbour is ignored.
+    P(l | w) = (count(l w) + a P(l)) / (count(w) + a), a = 0.1, from training rows (N, S). For P(w)
+    1 is added to each count. A masked neighbour is ignored.
     """
 
     def __init__(self, rows: np.ndarray, words: int) -> None:
         from scipy.sparse import coo_matrix
 
         self.words = words
-        self.shares = frequencies(rows, words)
+        counts = np.bincount(rows[rows > END], minlength=words) + (np.arange(words) > END)
+        self.shares = counts / counts.sum()
         left, right = rows[:, :-1].ravel(), rows[:, 1:].ravel()
         both = (left > 0) & (right > 0)
         pairs = (np.ones(both.sum()), (left[both], right[both]))
-        self.pairs = coo_matrix(pairs, shape=(words, words)).tocsr()
-        self.reversed = self.pairs.T.tocsr()
-        self.counts = np.bincount(rows[rows > 0], minlength=words) + _ADDED
-        self.beside = np.bincount(rows[rows > 0], minlength=words) / max((rows > 0).sum(), 1)
+        pairs = coo_matrix(pairs, shape=(words, words)).tocsr()
+        self.pairs = pairs, pairs.T.tocsr()
+        self.counts = np.bincount(rows[rows > 0], minlength=words)
 
     def log_shares(self, lefts: np.ndarray, rights: np.ndarray) -> np.ndarray:
         """Return ln P (M, V) of each word between neighbours (M,)."""
@@ -157,11 +146,12 @@ class Neighbours:
 
         with np.errstate(divide="ignore"):
             scores = np.log(self.shares)[None] + np.zeros((len(lefts), 1))
-        for numbers, pairs in ((lefts, self.pairs), (rights, self.reversed)):
+        beside = self.counts / max(self.counts.sum(), 1)
+        for numbers, pairs in zip((lefts, rights), self.pairs, strict=True):
             words = numbers < self.words
             counts = pairs[numbers[words]].toarray()
-            counts += _ADDED * self.beside[numbers[words], None]
-            scores[words] += np.log(np.maximum(counts, 1e-12) / self.counts)
+            counts += _ADDED * beside[numbers[words], None]
+            scores[words] += np.log(np.maximum(counts, 1e-12) / (self.counts + _ADDED))
         return log_softmax(scores, axis=1)
 
 
@@ -173,10 +163,9 @@ def word_baselines(
     `frequency` always predicts the most frequent word; `neighbours` is `Neighbours`.
     """
     targets, rows = scored.targets[scored.has_target], np.nonzero(scored.has_target)[0]
-    places, shares = scored.places[scored.has_target], frequencies(train, words)
+    model, places = Neighbours(train, words), scored.places[scored.has_target]
     with np.errstate(divide="ignore"):
-        frequency = np.full(len(targets), int(shares.argmax())), -np.log(shares[targets])
-    model = Neighbours(train, words)
+        frequency = np.full(len(targets), model.shares.argmax()), -np.log(model.shares[targets])
     lefts, rights = scored.tokens[rows, places - 1], scored.tokens[rows, places + 1]
     predicted, losses = [], []
     for start in range(0, len(targets), 256):
@@ -184,7 +173,5 @@ def word_baselines(
         logs = model.log_shares(lefts[some], rights[some])
         predicted.append(logs.argmax(axis=1))
         losses.append(-logs[np.arange(len(logs)), targets[some]])
-    return {
-        "frequency": frequency,
-        "neighbours": (np.concatenate(predicted), np.concatenate(losses)),
-    }
+    neighbours = np.concatenate(predicted), np.concatenate(losses)
+    return {"frequency": frequency, "neighbours": neighbours}

@@ -8,9 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, ClassVar
-
-import numpy as np
+from typing import ClassVar
 
 from attnlab.errors import RequestError, explained
 from attnlab.tasks.data import builtin
@@ -22,18 +20,13 @@ from attnlab.text.raw_text import RawText
 from attnlab.text.reading import is_hidden
 
 MOST_HELD_OUT = 10_000_000  # bytes of validation, and of the test
-_BLANK = bytes(byte in b" \t\n\r\v\f" for byte in range(256))  # 1 for white space
 _GZIP, _MARK = b"\x1f\x8b", b"\xef\xbb\xbf"
 _EMPTY_LINE = re.compile(rb"\n[^\S\n]*\n")
 _SUFFIXES = (".txt", ".md", ".txt.gz")
 
 
 class Text(Corpus):
-    """A text in three parts, which may be larger than memory; a subclass defines `read`.
-
-    Attributes:
-        parts: the bytes of each part; UTF-8, unless the tokens are bytes. Set by `open`.
-    """
+    """A UTF-8 text in three parts, which may be larger than memory; a subclass defines `read`."""
 
     parts: Mapping[str, RawText]  # type: ignore[assignment]
 
@@ -57,11 +50,6 @@ class Text(Corpus):
         start = next(self.parts["train"].blocks())
         return not _EMPTY_LINE.search(start.strip())
 
-    def words(self, text: bytes) -> int:
-        """Return the number of words in whole lines, divided by white space."""
-        blank = np.frombuffer(text.translate(_BLANK), bool)
-        return int(np.count_nonzero(blank[:-1] & ~blank[1:])) + (text[:1].strip() != b"")
-
     def digest(self) -> str:
         """Return a SHA-256 of the text of all parts."""
         state = hashlib.sha256()
@@ -71,40 +59,21 @@ class Text(Corpus):
                 state.update(block)
         return state.hexdigest()
 
-    def count(self, seed: int) -> dict[str, dict[str, Any]]:
-        """Return the bytes, lines and words of each part."""
-        numbers = {}
-        for part, text in self.parts.items():
-            lines = words = 0
-            for block in text.blocks():
-                lines, words = lines + block.count(b"\n"), words + self.words(block)
-            numbers[part] = {"bytes": len(text), "lines": lines, "words": words}
-        return numbers
-
 
 def by_position(text: RawText, validation: float, test: float) -> dict[str, RawText]:
-    """Cut a text into train, validation and test, in this order, by their shares of its bytes.
-
-    A character of several bytes is not cut.
-    """
+    """Cut a text into train, validation and test by shares of its bytes, between characters."""
     size = len(text)
     ends = [round(size * (1 - validation - test)), round(size * (1 - test))]
-    ends = [text.character_start(end) for end in ends]
-    return {
-        part: text.cut(*cut) for part, cut in zip(PARTS, pairwise([0, *ends, size]), strict=True)
-    }
+    cuts = pairwise([0, *map(text.character_start, ends), size])
+    return {part: text.cut(*cut) for part, cut in zip(PARTS, cuts, strict=True)}
 
 
 @dataclass(kw_only=True, eq=False)
 class Sentences(Text):
     """English sentences in which the verb agrees with its subject, a line each.
 
-    They are the right sentences of the grammar of `data=agreement`. Train has no sentence of the
-    validation and test parts of `data=agreement`. So a run on this corpus can be the encoder of a
-    classifier there, and its test stays fair.
-
-    Args:
-        sentences: the first sentences of train to read.
+    They are the right sentences of the grammar of `data=agreement`, and train has none of its
+    validation and test parts. So a run on this corpus can be the encoder of a classifier there.
     """
 
     sentences: int = 20_000
@@ -175,10 +144,7 @@ class Shakespeare(TextFiles):
     """1,115,394 characters of Shakespeare's plays, 65 different ones.
 
     With `split=nanogpt` the first 90 % are train and the rest is both validation and test, as in
-    nanoGPT, where there is no test part. With `split=three` the shares `validation` and `test` are
-    cut off from the end.
-
-    Source: Karpathy 2015, github.com/karpathy/char-rnn.
+    nanoGPT, where there is no test part.
     """
 
     url: str | None = None
@@ -209,13 +175,12 @@ class Shakespeare(TextFiles):
 class WikiText2(Text):
     """The tokenized articles of WikiText-2, with its own three parts.
 
-    Words have spaces between them and rare ones are `<unk>`; numbers and compounds are divided by
-    `@,@`, `@.@` and `@-@`. A line is a heading, a paragraph or empty. The parts have 2,088,628,
-    217,646 and 245,569 words, 33,278 different ones, if the end of each line counts as a word
-    `<eos>`. Published perplexities count it, so the perplexity per word here does, too.
+    Words have spaces between them and rare ones are `<unk>`. The parts have 2,088,628, 217,646 and
+    245,569 words, 33,278 different ones, if the end of each line counts as a word `<eos>`, as in
+    published perplexities; with task.tokenizer=word the perplexity is that of these words.
 
-    Source: Merity et al. 2016 (arXiv 1609.07843). The URL is the first author's copy; the SHA-256
-    is the one that github.com/ml-explore/mlx-data records for the archive of the first publication.
+    The URLs of both are the first author's copies; the SHA-256 of the archives are those of the
+    first publication, which many public repositories record.
     """
 
     path: str | None = None
@@ -231,29 +196,18 @@ class WikiText2(Text):
         ),
     )
 
-    def words(self, text: bytes) -> int:
-        """Return the number of words in whole lines, their ends included."""
-        return super().words(text) + text.count(b"\n")
-
     def read(self, place: Path) -> dict[str, RawText]:  # type: ignore[override]  # noqa: D102
-        names = [f"wiki.{name}.tokens" for name in ("train", "valid", "test")]
-        matching = re.compile(rf"(^|/)({'|'.join(map(re.escape, names))})$")
-        texts = {match[2]: RawText(content) for match, content in members(place, matching)}
-        if missing := [name for name in names if name not in texts]:
-            raise RequestError(
-                f"{place}: expected {', '.join(names)} in it, but {missing[0]} is missing."
-            )
-        return {part: texts[name] for part, name in zip(PARTS, names, strict=True)}
+        files = members(place, re.compile(r"(^|/)wiki\.(train|valid|test)\.tokens$"))
+        texts = {match[2]: RawText(content) for match, content in files}
+        if missing := [name for name in ("train", "valid", "test") if name not in texts]:
+            raise RequestError(f"{place}: expected wiki.{missing[0]}.tokens in it, got none.")
+        return {"train": texts["train"], "validation": texts["valid"], "test": texts["test"]}
 
 
 class WikiText103(WikiText2):
     """The tokenized articles of WikiText-103; validation and test are those of WikiText-2.
 
-    The training part has 103,227,021 words, 267,735 different ones, if the end of each line counts
-    as a word `<eos>`; 540 MB.
-
-    Source: Merity et al. 2016 (arXiv 1609.07843). The URL is the first author's copy; the SHA-256
-    is the one that many public repositories record for the archive of the first publication.
+    Train has 103,227,021 words, 267,735 different ones, with the ends of lines; 540 MB.
     """
 
     name: ClassVar[str] = "wikitext103"
@@ -263,37 +217,3 @@ class WikiText103(WikiText2):
             "242ba0f20b329cfdf1ccc61e9e9e5b59becf189db7f7a81cd2a0e2fc31539590",
         ),
     )
-
-
-@dataclass(kw_only=True, eq=False)
-class Text8(Text):
-    """The first 100,000,000 characters of English Wikipedia in 2006, cleaned.
-
-    It has only the letters a to z and single spaces; digits are spelled out. The first 90 % are
-    train, the next 5 % validation and the last 5 % the test, the usual division.
-
-    Source: Mahoney 2006, mattmahoney.net/dc/textdata. The SHA-256 is the one that many public
-    repositories record for the archive; its file has the published MD5
-    3bea1919949baf155f99411df5fada7e.
-    """
-
-    path: str | None = None
-    url: str | None = None
-
-    name: ClassVar[str] = "text8"
-    origin: ClassVar[str] = "Mahoney 2006, mattmahoney.net/dc/textdata, from Wikipedia"
-    license: ClassVar[str] = "CC BY-SA 3.0, as Wikipedia; name Wikipedia and Mahoney"
-    published: ClassVar[tuple[Published, ...]] = (
-        Published(
-            "http://mattmahoney.net/dc/text8.zip",
-            "a6640522afe85d1963ad56c05b0ede0a0c000dddc9671758a6cc09b7a38e5232",
-        ),
-    )
-
-    def read(self, place: Path) -> dict[str, RawText]:  # type: ignore[override]  # noqa: D102
-        if place.name == "text8" and place.is_file():
-            return by_position(RawText(place), 0.05, 0.05)
-        contents = [content for _, content in members(place, re.compile(r"(^|/)text8$"))]
-        if len(contents) != 1:
-            raise RequestError(f"{place}: expected the file text8 in it, got {len(contents)} such.")
-        return by_position(RawText(contents[0]), 0.05, 0.05)

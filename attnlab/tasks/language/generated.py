@@ -1,8 +1,8 @@
-"""Generated tasks: functions that draw rows of symbols, and the corpora of `data=NAME`.
+"""Generated tasks: rows of symbols, which `data=NAME` draws.
 
-The functions' docstrings show a row above its targets, as in zoology
-(github.com/HazyResearch/zoology). A model reads the tokens up to a place and predicts the target
-there; places without a target aren't scored.
+The docstrings show a row above its targets, as in zoology (github.com/HazyResearch/zoology). A
+model reads the tokens up to a place and predicts the target there; places without a target aren't
+scored. The names of settings are those of `conf/data/NAME.yaml`.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -19,175 +19,19 @@ from attnlab.tasks.data.corpus import Corpus, digest_of
 from attnlab.tasks.declaration import Progress
 from attnlab.tasks.language.data import PADDING, Rows
 
-HELD_OUT = 1000  # rows of validation, and of test
+HELD_OUT = 1000  # rows of validation, and of test; further rows of test are longer
 _CHUNK = 4096  # rows drawn at once; a longer part starts like a shorter one because it is constant
 _TRIES = 200  # draws of a chunk without a new row before a corpus counts as too small
-PAD, END, ASK, FIRST = 0, 1, 2, 3  # tokens of `rewriting`; FIRST is symbol 0
-
-
-def associative_recall(
-    rng: np.random.Generator,
-    rows: int,
-    *,
-    vocabulary: int,
-    length: int,
-    pairs: int,
-    power: float,
-    random_fillers: bool,
-) -> Rows:
-    """Draw rows of multi-query associative recall.
-
-        tokens   k3 v1 k7 v4  k7 _  k3 _  _  _
-        targets               v4    v1
-
-    With V = `vocabulary`: keys are 1 to V/2 - 1, values V/2 to V - 1, the filler is 0. A row starts
-    with K = `pairs` pairs, in which no key and no value repeats. The rest has
-    S = (length - 2K) / 2 slots of two places. Each key is repeated in the first place of a slot:
-    slot j = 0, 1, ... is drawn with a probability proportional to (j + 1)^(power - 1), without
-    replacement. With `random_fillers` any token may be where the filler is.
-
-    Source: Arora et al. 2023 (arXiv 2312.04927), `zoology/data/multiquery_ar.py`. Difference: none.
-    """
-    half, slots = vocabulary // 2, (length - 2 * pairs) // 2
-    keys = 1 + different(rng, rows, half - 1, pairs)
-    values = half + different(rng, rows, vocabulary - half, pairs)
-    tokens = np.zeros((rows, length), np.int32)
-    tokens[:, 0 : 2 * pairs : 2], tokens[:, 1 : 2 * pairs : 2] = keys, values
-    # The largest of log p + Gumbel noise are a draw without replacement (Vieira 2014).
-    log_probability = (power - 1) * np.log(np.arange(1, slots + 1))
-    noisy = log_probability + rng.gumbel(size=(rows, slots))
-    places = 2 * pairs + 2 * (-noisy).argsort(axis=1)[:, :pairs]
-    np.put_along_axis(tokens, places, keys.astype(np.int32), axis=1)
-    if random_fillers:
-        noise = rng.integers(vocabulary, size=tokens.shape, dtype=np.int32)
-        tokens = np.where(tokens == 0, noise, tokens)
-    targets = np.full_like(tokens, PADDING)
-    np.put_along_axis(targets, places, values.astype(np.int32), axis=1)
-    return Rows(tokens, targets)
-
-
-def induction(rng: np.random.Generator, rows: int, *, vocabulary: int, length: int) -> Rows:
-    """Draw rows of random symbols with a special one twice; the second is the question.
-
-        tokens   5 2 ? 9 0 4 7 ?
-        targets                9
-
-    Symbols are 0 to V - 2 with V = `vocabulary`, the special one is V - 1. It is at a random
-    place and at the end of the row.
-
-    Source: induction heads, Gu and Dao 2023 (arXiv 2312.00752), section 4.1.2. The paper leaves
-    open how places are drawn: here each place with a successor before the end is equally probable.
-    """
-    tokens = rng.integers(vocabulary - 1, size=(rows, length), dtype=np.int32)
-    places = rng.integers(length - 2, size=(rows, 1))
-    np.put_along_axis(tokens, places, vocabulary - 1, axis=1)
-    tokens[:, -1] = vocabulary - 1
-    targets = np.full_like(tokens, PADDING)
-    targets[:, -1:] = np.take_along_axis(tokens, places + 1, axis=1)
-    return Rows(tokens, targets)
-
-
-def selective_copy(
-    rng: np.random.Generator, rows: int, *, vocabulary: int, length: int, symbols: int
-) -> Rows:
-    """Draw rows with K = `symbols` symbols at random places among blanks, to be repeated.
-
-        tokens   _ 4 _ _ 1 7 _ ?  _ _ _
-        targets                   4 1 7
-
-    With V = `vocabulary`: symbols are 0 to V - 3, the blank is V - 2, the sign to copy V - 1. The
-    symbols are drawn with replacement; `length` - 2K - 1 blanks are among them.
-
-    Source: selective copying, Poli et al. 2024 (arXiv 2403.17844), `mad/data/instances.py`.
-    Difference: each blank goes to one of K + 1 gaps, the one after the last symbol included, which
-    stays empty there; places come from the corpus's generator, not from NumPy's global one.
-    """
-    blank, copy = vocabulary - 2, vocabulary - 1
-    blanks = length - 2 * symbols - 1
-    chosen = rng.integers(vocabulary - 2, size=(rows, symbols), dtype=np.int32)
-    gaps = rng.multinomial(blanks, np.full(symbols + 1, 1 / (symbols + 1)), size=rows)
-    places = np.arange(symbols) + gaps[:, :-1].cumsum(axis=1)
-    tokens = np.full((rows, length), blank, np.int32)
-    np.put_along_axis(tokens, places, chosen, axis=1)
-    tokens[:, -symbols - 1] = copy
-    targets = np.full_like(tokens, PADDING)
-    targets[:, -symbols:] = chosen
-    return Rows(tokens, targets)
-
-
-def rewriting(
-    rng: np.random.Generator,
-    rows: int,
-    *,
-    backwards: bool,
-    symbols: int,
-    shortest: int,
-    longest: int,
-) -> Rows:
-    """Draw rows of a sequence, then the same sequence, or the sequence backwards.
-
-        tokens   8 3 5 ? 8 3 5 _ _
-        targets        8 3 5 .
-
-    The length is uniform on `shortest` to `longest`, each symbol on 0 to `symbols` - 1. Rows have
-    2 * `longest` + 1 tokens.
-
-    Source: copy and reverse of Kazemnejad et al. 2023 (arXiv 2305.19466),
-    `scripts/dataset_builders`. Differences: lengths are drawn, instead of equally many rows of each
-    length; `?` replaces a prompt of English words.
-    """
-    lengths = rng.integers(shortest, longest + 1, size=(rows, 1))
-    answers = sequences = rng.integers(symbols, size=(rows, longest))
-    if backwards:
-        order = (lengths - 1 - np.arange(longest)).clip(0)
-        answers = np.take_along_axis(sequences, order, axis=1)
-    places = np.arange(2 * longest + 2)
-    whole = np.full((rows, len(places)), PAD, np.int32)
-    asked = places < lengths
-    whole[asked] = FIRST + sequences[asked[:, :longest]]
-    whole[places == lengths] = ASK
-    whole[(places > lengths) & (places <= 2 * lengths)] = FIRST + answers[asked[:, :longest]]
-    whole[places == 2 * lengths + 1] = END
-    answered = (places > lengths) & (places <= 2 * lengths + 1)
-    return Rows(whole[:, :-1], np.where(answered, whole, PADDING)[:, 1:])
-
-
-def different(rng: np.random.Generator, rows: int, choices: int, count: int) -> np.ndarray:
-    """Draw `count` different numbers below `choices` per row, in random order: (rows, count).
-
-    Numbers that repeat an earlier one in their row are drawn again until none is left. That favors
-    no number over another, so each ordered choice is equally probable.
-    """
-    if choices <= 4 * count:
-        return rng.random((rows, choices)).argsort(axis=1)[:, :count]
-    drawn = rng.integers(choices, size=(rows, count))
-    open_rows = np.arange(rows)
-    while len(open_rows):
-        part = drawn[open_rows]
-        order = part.argsort(axis=1, kind="stable")
-        ordered = np.take_along_axis(part, order, axis=1)
-        repeats = np.zeros(part.shape, bool)
-        np.put_along_axis(repeats, order[:, 1:], ordered[:, 1:] == ordered[:, :-1], axis=1)
-        open_rows, repeats = open_rows[repeats.any(axis=1)], repeats[repeats.any(axis=1)]
-        part = drawn[open_rows]
-        part[repeats] = rng.integers(choices, size=np.count_nonzero(repeats))
-        drawn[open_rows] = part
-    return drawn
+PAD, END, ASK, FIRST = 0, 1, 2, 3  # tokens of `Copy`; FIRST is symbol 0
 
 
 @dataclass(kw_only=True, eq=False)
 class GeneratedRows(Corpus):
     """A corpus of `rows` training rows, and of 1,000 each for validation and test.
 
-    A subclass has the settings of `conf/data/NAME.yaml` as fields, and defines `draw` and
-    `token_names`. No row of validation is in test, and no row of train is in either. Rows of one
-    part may repeat each other, where few are possible. If the setting named `longer` isn't None,
-    test has 1,000 longer rows at its end, which are reported separately.
-
-    Attributes:
-        rows: the number of training rows.
-        seed: draws the rows; the run's seed doesn't change them.
-        parts: the rows of `train`, `validation` and `test`, set by `open`.
+    No row of validation is in test, and no row of train is in either. Rows of one part may repeat
+    each other, where few are possible. If the setting named `longer` isn't None, test has 1,000
+    longer rows at its end, which are reported separately. The run's seed doesn't change the rows.
     """
 
     rows: int = 20_000
@@ -196,7 +40,7 @@ class GeneratedRows(Corpus):
     license: ClassVar[str] = "Apache-2.0, as attnlab"
     noun: ClassVar[str] = "row"
     longer: ClassVar[str] = ""
-    version: ClassVar[int] = 2  # of the functions; a change makes the rows others
+    version: ClassVar[int] = 2  # of `draw`; a change makes the rows others
 
     @property
     def token_names(self) -> Sequence[str]:
@@ -211,10 +55,6 @@ class GeneratedRows(Corpus):
     def draw(self, rng: np.random.Generator, rows: int, longer: bool) -> Rows:
         """Draw rows; `longer` ones only if the setting `self.longer` isn't None."""
         raise NotImplementedError
-
-    def lengths(self, rows: Rows) -> np.ndarray | None:
-        """Return the length (N,) of each row by which results are reported; None: by none."""
-        return None
 
     def open(self, cache: Path, progress: Progress | None = None) -> None:
         """Draw all rows.
@@ -258,17 +98,10 @@ class GeneratedRows(Corpus):
         """Return a SHA-256 of every setting that determines the rows."""
         return digest_of({"name": self.name, "version": self.version, **asdict(self)})
 
-    def count(self, seed: int) -> dict[str, dict[str, Any]]:
-        """Return the rows of each part, their tokens, and the answers in all rows."""
-        parts: Any = self.parts
-        return {
-            part: {
-                "rows": len(rows.tokens),
-                "tokens of a row": rows.tokens.shape[1],
-                "answers": int((rows.targets != PADDING).sum()),
-            }
-            for part, rows in parts.items()
-        }
+    def _check(self, setting: str, fits: bool, expected: str) -> None:
+        if not fits:
+            value = getattr(self, setting)
+            raise RequestError(f"data.{setting}: expected {expected}, got {value}.")
 
 
 def _fingerprints(tokens: np.ndarray) -> np.ndarray:
@@ -277,14 +110,21 @@ def _fingerprints(tokens: np.ndarray) -> np.ndarray:
     return (tokens.astype(np.uint64) * (2 * factors + 1)).sum(axis=1, dtype=np.uint64)
 
 
-def _check(key: str, value: int | None, fits: bool, expected: str) -> None:
-    if not fits:
-        raise RequestError(f"data.{key}: expected {expected}, got {value}.")
-
-
 @dataclass(kw_only=True, eq=False)
 class AssociativeRecall(GeneratedRows):
-    """Rows of `associative_recall`, whose arguments are the settings."""
+    """Multi-query associative recall.
+
+        tokens   k3 v1 k7 v4  k7 _  k3 _  _  _
+        targets               v4    v1
+
+    With V = `vocabulary`: keys are 1 to V/2 - 1, values V/2 to V - 1, the filler is 0. A row starts
+    with K = `pairs` pairs, in which no key and no value repeats. The rest has
+    S = (length - 2K) / 2 slots of two places. Each key is repeated in the first place of a slot:
+    slot j = 0, 1, ... is drawn with a probability proportional to (j + 1)^(power - 1), without
+    replacement. With `random_fillers` any token may be where the filler is.
+
+    Source: Arora et al. 2023 (arXiv 2312.04927), `zoology/data/multiquery_ar.py`. Difference: none.
+    """
 
     vocabulary: int = 512
     length: int = 64
@@ -297,10 +137,10 @@ class AssociativeRecall(GeneratedRows):
 
     def __post_init__(self) -> None:
         fits = self.length % 2 == 0 and self.length >= 4 * self.pairs
-        _check("length", self.length, fits, f"an even number of at least 4 * {self.pairs} pairs")
+        self._check("length", fits, f"an even number of at least 4 * {self.pairs} pairs")
         least = 2 * self.pairs + 2
         what = f"at least {least}, a filler and different keys and values"
-        _check("vocabulary", self.vocabulary, self.vocabulary >= least, what)
+        self._check("vocabulary", self.vocabulary >= least, what)
 
     @property
     def token_names(self) -> Sequence[str]:
@@ -315,14 +155,61 @@ class AssociativeRecall(GeneratedRows):
         return 1 / self.pairs
 
     def draw(self, rng: np.random.Generator, rows: int, longer: bool) -> Rows:  # noqa: D102
-        sizes = {"vocabulary": self.vocabulary, "length": self.length, "pairs": self.pairs}
-        fillers = self.random_fillers
-        return associative_recall(rng, rows, **sizes, power=self.power, random_fillers=fillers)
+        pairs, half = self.pairs, self.vocabulary // 2
+        slots = (self.length - 2 * pairs) // 2
+        keys = 1 + different(rng, rows, half - 1, pairs)
+        values = half + different(rng, rows, self.vocabulary - half, pairs)
+        tokens = np.zeros((rows, self.length), np.int32)
+        tokens[:, 0 : 2 * pairs : 2], tokens[:, 1 : 2 * pairs : 2] = keys, values
+        # The largest of log p + Gumbel noise are a draw without replacement (Vieira 2014).
+        log_probability = (self.power - 1) * np.log(np.arange(1, slots + 1))
+        noisy = log_probability + rng.gumbel(size=(rows, slots))
+        places = 2 * pairs + 2 * (-noisy).argsort(axis=1)[:, :pairs]
+        np.put_along_axis(tokens, places, keys.astype(np.int32), axis=1)
+        if self.random_fillers:
+            noise = rng.integers(self.vocabulary, size=tokens.shape, dtype=np.int32)
+            tokens = np.where(tokens == 0, noise, tokens)
+        targets = np.full_like(tokens, PADDING)
+        np.put_along_axis(targets, places, values.astype(np.int32), axis=1)
+        return Rows(tokens, targets)
+
+
+def different(rng: np.random.Generator, rows: int, choices: int, count: int) -> np.ndarray:
+    """Draw `count` different numbers below `choices` per row, in random order: (rows, count).
+
+    Numbers that repeat an earlier one in their row are drawn again until none is left. That favors
+    no number over another, so each ordered choice is equally probable.
+    """
+    if choices <= 4 * count:
+        return rng.random((rows, choices)).argsort(axis=1)[:, :count]
+    drawn = rng.integers(choices, size=(rows, count))
+    open_rows = np.arange(rows)
+    while len(open_rows):
+        part = drawn[open_rows]
+        order = part.argsort(axis=1, kind="stable")
+        ordered = np.take_along_axis(part, order, axis=1)
+        repeats = np.zeros(part.shape, bool)
+        np.put_along_axis(repeats, order[:, 1:], ordered[:, 1:] == ordered[:, :-1], axis=1)
+        open_rows, repeats = open_rows[repeats.any(axis=1)], repeats[repeats.any(axis=1)]
+        part = drawn[open_rows]
+        part[repeats] = rng.integers(choices, size=np.count_nonzero(repeats))
+        drawn[open_rows] = part
+    return drawn
 
 
 @dataclass(kw_only=True, eq=False)
 class Induction(GeneratedRows):
-    """Rows of `induction`; with `test_length`, test has further rows of that length."""
+    """Random symbols with a special one twice; the second is the question.
+
+        tokens   5 2 ? 9 0 4 7 ?
+        targets                9
+
+    Symbols are 0 to V - 2 with V = `vocabulary`, the special one is V - 1. It is at a random place
+    and at the end of the row. With `test_length`, test has further rows of that length.
+
+    Source: induction heads, Gu and Dao 2023 (arXiv 2312.00752), section 4.1.2. The paper leaves
+    open how places are drawn: here each place with a successor before the end is equally probable.
+    """
 
     vocabulary: int = 16
     length: int = 64
@@ -334,26 +221,39 @@ class Induction(GeneratedRows):
 
     def __post_init__(self) -> None:
         fits = self.test_length is None or self.test_length > self.length
-        what = f"more than data.length={self.length}, or null"
-        _check("test_length", self.test_length, fits, what)
+        self._check("test_length", fits, f"more than data.length={self.length}, or null")
 
     @property
     def token_names(self) -> Sequence[str]:
         """Return the numbers of the symbols, and `?` for the special one."""
         return [*map(str, range(self.vocabulary - 1)), "?"]
 
-    def lengths(self, rows: Rows) -> np.ndarray | None:
-        """Return the number of tokens of each row, (N,); None if all rows have the same."""
-        return (rows.targets != PADDING).argmax(axis=1) + 1 if self.test_length else None
-
     def draw(self, rng: np.random.Generator, rows: int, longer: bool) -> Rows:  # noqa: D102
         length = self.test_length if longer and self.test_length else self.length
-        return induction(rng, rows, vocabulary=self.vocabulary, length=length)
+        special = self.vocabulary - 1
+        tokens = rng.integers(special, size=(rows, length), dtype=np.int32)
+        places = rng.integers(length - 2, size=(rows, 1))
+        np.put_along_axis(tokens, places, special, axis=1)
+        tokens[:, -1] = special
+        targets = np.full_like(tokens, PADDING)
+        targets[:, -1:] = np.take_along_axis(tokens, places + 1, axis=1)
+        return Rows(tokens, targets)
 
 
 @dataclass(kw_only=True, eq=False)
 class SelectiveCopy(GeneratedRows):
-    """Rows of `selective_copy`, whose arguments are the settings."""
+    """K = `symbols` symbols at random places among blanks, to be repeated.
+
+        tokens   _ 4 _ _ 1 7 _ ?  _ _ _
+        targets                   4 1 7
+
+    With V = `vocabulary`: symbols are 0 to V - 3, the blank is V - 2, the sign to copy V - 1. The
+    symbols are drawn with replacement; `length` - 2K - 1 blanks are among them.
+
+    Source: selective copying, Poli et al. 2024 (arXiv 2403.17844), `mad/data/instances.py`.
+    Difference: each blank goes to one of K + 1 gaps, the one after the last symbol included, which
+    stays empty there; places come from the corpus's generator, not from NumPy's global one.
+    """
 
     vocabulary: int = 16
     length: int = 256
@@ -365,7 +265,7 @@ class SelectiveCopy(GeneratedRows):
 
     def __post_init__(self) -> None:
         least = 2 * self.symbols + 1
-        _check("length", self.length, self.length >= least, f"at least {least}")
+        self._check("length", self.length >= least, f"at least {least}")
 
     @property
     def token_names(self) -> Sequence[str]:
@@ -373,13 +273,33 @@ class SelectiveCopy(GeneratedRows):
         return [*map(str, range(self.vocabulary - 2)), "_", "?"]
 
     def draw(self, rng: np.random.Generator, rows: int, longer: bool) -> Rows:  # noqa: D102
-        sizes = {"vocabulary": self.vocabulary, "length": self.length, "symbols": self.symbols}
-        return selective_copy(rng, rows, **sizes)
+        blank, copy = self.vocabulary - 2, self.vocabulary - 1
+        symbols, blanks = self.symbols, self.length - 2 * self.symbols - 1
+        chosen = rng.integers(blank, size=(rows, symbols), dtype=np.int32)
+        gaps = rng.multinomial(blanks, np.full(symbols + 1, 1 / (symbols + 1)), size=rows)
+        places = np.arange(symbols) + gaps[:, :-1].cumsum(axis=1)
+        tokens = np.full((rows, self.length), blank, np.int32)
+        np.put_along_axis(tokens, places, chosen, axis=1)
+        tokens[:, -symbols - 1] = copy
+        targets = np.full_like(tokens, PADDING)
+        targets[:, -symbols:] = chosen
+        return Rows(tokens, targets)
 
 
 @dataclass(kw_only=True, eq=False)
 class Copy(GeneratedRows):
-    """Rows of `rewriting`; with `test_longest`, test has further rows up to that length."""
+    """A sequence, then the same sequence; in `Reversal` the sequence backwards.
+
+        tokens   8 3 5 ? 8 3 5 _ _
+        targets        8 3 5 .
+
+    The length is uniform on `shortest` to `longest`, each symbol on 0 to `different` - 1. Rows have
+    2 * `longest` + 1 tokens. With `test_longest`, test has further rows up to that length.
+
+    Source: copy and reverse of Kazemnejad et al. 2023 (arXiv 2305.19466),
+    `scripts/dataset_builders`. Differences: lengths are drawn, instead of equally many rows of each
+    length; `?` replaces a prompt of English words.
+    """
 
     rows: int = 50_000
     different: int = 100
@@ -393,32 +313,39 @@ class Copy(GeneratedRows):
     backwards: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        fits = self.shortest <= self.longest
-        _check("shortest", self.shortest, fits, f"at most data.longest={self.longest}")
+        self._check(
+            "shortest", self.shortest <= self.longest, f"at most data.longest={self.longest}"
+        )
         fits = self.test_longest is None or self.test_longest > self.longest
-        what = f"more than data.longest={self.longest}, or null"
-        _check("test_longest", self.test_longest, fits, what)
+        self._check("test_longest", fits, f"more than data.longest={self.longest}, or null")
 
     @property
     def token_names(self) -> Sequence[str]:
         """Return the names of the tokens; `_` pads, `?` asks and `.` ends the answer."""
         return ["_", ".", "?", *map(str, range(self.different))]
 
-    def lengths(self, rows: Rows) -> np.ndarray:
-        """Return the number of symbols of each sequence, (N,)."""
-        return (rows.tokens == ASK).argmax(axis=1)
-
     def draw(self, rng: np.random.Generator, rows: int, longer: bool) -> Rows:  # noqa: D102
         shortest, longest = self.shortest, self.longest
         if longer and self.test_longest:
             shortest, longest = longest + 1, self.test_longest
-        sizes = {"symbols": self.different, "shortest": shortest, "longest": longest}
-        return rewriting(rng, rows, backwards=self.backwards, **sizes)
+        lengths = rng.integers(shortest, longest + 1, size=(rows, 1))
+        answers = sequences = rng.integers(self.different, size=(rows, longest))
+        if self.backwards:
+            order = (lengths - 1 - np.arange(longest)).clip(0)
+            answers = np.take_along_axis(sequences, order, axis=1)
+        places = np.arange(2 * longest + 2)
+        whole = np.full((rows, len(places)), PAD, np.int32)
+        asked = places < lengths
+        whole[asked] = FIRST + sequences[asked[:, :longest]]
+        whole[places == lengths] = ASK
+        whole[(places > lengths) & (places <= 2 * lengths)] = FIRST + answers[asked[:, :longest]]
+        whole[places == 2 * lengths + 1] = END
+        answered = (places > lengths) & (places <= 2 * lengths + 1)
+        return Rows(whole[:, :-1], np.where(answered, whole, PADDING)[:, 1:])
 
 
-@dataclass(kw_only=True, eq=False)
 class Reversal(Copy):
-    """Rows of `rewriting` whose answers are backwards; see `Copy`."""
+    """The rows of `Copy` with answers backwards."""
 
     name: ClassVar[str] = "reversal"
     backwards: ClassVar[bool] = True

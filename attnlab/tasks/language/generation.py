@@ -20,10 +20,7 @@ class Generator:
 
     A model with a longest text, of L tokens, reads the last L / 2 again when L are full, as the
     start of a new window, and continues from there. A model whose state doesn't grow reads on.
-
-    Args:
-        model: a built model.
-        sampling: keyword arguments of `draw`: `temperature`, `top_k`, `top_p`.
+    `sampling` are keyword arguments of `draw`.
     """
 
     def __init__(self, model: LanguageModel, **sampling: Any) -> None:
@@ -35,14 +32,10 @@ class Generator:
     def continued(
         self, prompt: Sequence[int], *, texts: int = 1, tokens: int, seed: int = 0
     ) -> Iterator[np.ndarray]:
-        """Yield the next token of each text, (N,) int32, `tokens` times.
+        """Yield the next token of each of N = `texts` continuations, (N,) int32, `tokens` times.
 
-        Args:
-            prompt: at least one token; of more than L, the last L are read.
-            texts: the number N of continuations. Text n is the same for every N, except for the
-                rounding of sums, which may differ with the size of a batch.
-            tokens: the number of tokens to draw per text.
-            seed: determines the random numbers.
+        The prompt has at least one token; of more than L, the last L are read. Text n is the same
+        for every N, except for the rounding of sums, which may differ with the size of a batch.
         """
         most = self._model.longest
         generators = [np.random.default_rng((seed, number)) for number in range(texts)]
@@ -64,10 +57,7 @@ class Generator:
             yield from new
 
     def _window(self, history: np.ndarray, size: int | None) -> tuple[int, Any]:
-        """Return the place of the last token in a new window, and the state before it.
-
-        The window starts with the last `size` tokens; None: with all.
-        """
+        """Return the last token's place in a window of the last `size`, and the state before it."""
         read = history[:, -size:] if size else history
         if read.shape[1] > 1:
             return read.shape[1] - 1, self._read(tf.constant(read[:, :-1]))
@@ -98,19 +88,15 @@ class Generator:
 def draw(
     logits, uniform, temperature: float = 1.0, top_k: int | None = None, top_p: float | None = None
 ):
-    """Draw a token per row, by steps in the order of the library `transformers`.
+    """Draw a token per row, (N,) int32, by steps in the order of the library `transformers`.
 
     Args:
         logits: (N, V), of any precision; -inf excludes a token.
         uniform: (N,) float64, a random number per row in [0, 1). The token is the first one whose
             cumulative probability exceeds it.
         temperature: divides the logits; 0 chooses the most probable token, the first one of equals.
-        top_k: the k largest logits stay, with all that equal the k-th; None: all stay.
-        top_p: the fewest most probable tokens stay that have at least this mass together (Holtzman
-            et al. 2019, arXiv 1904.09751); None: all stay.
-
-    Returns:
-        (N,) int32.
+        top_k: see `restrict`.
+        top_p: see `restrict`.
     """
     logits = tf.cast(logits, tf.float64)
     if temperature == 0:
@@ -121,7 +107,11 @@ def draw(
 
 
 def restrict(logits, top_k: int | None = None, top_p: float | None = None):
-    """Return logits (N, V) with -inf for the tokens that `top_k` and `top_p` exclude."""
+    """Return logits (N, V) with -inf for the tokens that `top_k` and `top_p` exclude.
+
+    The k largest logits stay, with all that equal the k-th; then the fewest most probable tokens
+    that have at least the mass p together (Holtzman et al. 2019, arXiv 1904.09751).
+    """
     if top_k is not None:
         largest = tf.math.top_k(logits, min(top_k, logits.shape[1])).values
         logits = tf.where(logits >= largest[:, -1:], logits, -math.inf)

@@ -7,7 +7,6 @@ from attnlab.tasks.declaration import (
     POSITIVE,
     SHARE,
     Kind,
-    KindData,
     KindModels,
     Metric,
     Predictions,
@@ -24,8 +23,8 @@ KIND = Kind(
         learner=f"{_HERE}.learner:LanguageLearner",
         together=8,
         classes={
-            "transformer": f"{_HERE}.models.transformer:TransformerLanguageModel",
-            "rnn": f"{_HERE}.models.recurrent:RecurrentLanguageModel",
+            "transformer": f"{_HERE}.models.model:TransformerLanguageModel",
+            "rnn": f"{_HERE}.models.model:RecurrentLanguageModel",
         },
     ),
     scoring=Scoring(
@@ -33,7 +32,6 @@ KIND = Kind(
             Metric("bits_per_byte", "min", "bits per byte", 0, item_test=_TEST, bounds=POSITIVE),
             Metric("loss", "min", "loss", item_test=_TEST, bounds=POSITIVE),
             Metric("perplexity", "min", "perplexity", 1, item_test=_TEST, bounds=FROM_ONE),
-            Metric("word_perplexity", "min", "perplexity per word", bounds=FROM_ONE),
             Metric("accuracy", "max", "accuracy", 1, item_test=_TEST, bounds=SHARE),
             Metric("whole_rows", "max", "rows without a fault", bounds=SHARE),
             Metric(
@@ -44,7 +42,6 @@ KIND = Kind(
         reported="bits_per_byte",
         monitored="val_loss",
         bars=("train_loss", "val_loss", "val_bits_per_byte", "val_accuracy"),
-        evaluation={"--stride": "stride"},
         text_columns=_TEXT_COLUMNS,
     ),
     predictions=Predictions(
@@ -59,13 +56,17 @@ KIND = Kind(
             "": "attnlab generate {run}, or train with attention={other}, then attnlab compare",
         },
     ),
-    data=KindData(takes_corpus=True),
+    takes_corpus=True,
     views=f"{_HERE}.shown:VIEWS",
 )
 
 MASKED_WORDS = Kind(
     name="masked_words",
-    models=KindModels(learner=f"{_HERE}.learner:MaskedWordLearner", together=8),
+    models=KindModels(
+        learner=f"{_HERE}.learner:MaskedWordLearner",
+        together=8,
+        classes={"transformer": f"{_HERE}.models.masked:MaskedWordModel"},
+    ),
     scoring=Scoring(
         metrics=(
             Metric("accuracy", "max", "accuracy", 1, item_test=_WORDS_TEST, bounds=SHARE),
@@ -82,13 +83,11 @@ MASKED_WORDS = Kind(
         command="fill",
         summary="the words for [MASK] in a text",
         predictor=f"{_HERE}.predictor:FillPredictor",
-        exported=f"{_HERE}.models.exported:exported_masked",
-        vectors=True,
         next_steps={
             "": 'attnlab fill {run} "The [MASK] ...", or train with attention={other}, then '
             "attnlab compare"
         },
     ),
-    data=KindData(takes_corpus=True),
+    takes_corpus=True,
     views=f"{_HERE}.shown:VIEWS",
 )

@@ -11,7 +11,6 @@ import numpy as np
 
 from attnlab.attention.head_measures import measured, recorded
 from attnlab.config.sections import RunConfig
-from attnlab.tasks.data.tokens import Tokens
 from attnlab.tasks.in_memory import InMemoryLearner, text_settings
 from attnlab.tasks.language.data import ScoredRows, Stream
 from attnlab.tasks.language.generation import Generator
@@ -43,7 +42,8 @@ class LanguageLearner(InMemoryLearner):
     """
 
     def __init__(self, config: RunConfig, task: LanguageTask, model: LanguageModel) -> None:
-        self._task, train = task, task.data.parts["train"]
+        self._task: Any = task
+        train = task.data.parts["train"]
         self._stream = train if isinstance(train, Stream) else None
         if self._stream is not None:
             inputs = targets = np.zeros(config.trainer.step_size, np.int32)
@@ -58,19 +58,12 @@ class LanguageLearner(InMemoryLearner):
         if model.border is not None and steps >= _STEPS_FOR_XLA:
             tokens = min(config.trainer.batch_size, items) * task.context
             is_faster = is_faster_with_xla(step_operations(model, tokens), model.border)
-        super().__init__(
-            config,
-            model,
-            task.loss,
-            {"train": inputs},
-            {"train": targets},
-            faster_with_xla=is_faster,
-            sizes=(task.context,),
-        )
-        self._scorer = Scorer(model)
+        data = {"train": inputs}, {"train": targets}
+        sizes = (task.context,)
+        super().__init__(config, model, task.loss, *data, faster_with_xla=is_faster, sizes=sizes)
+        self._scorer, self._generator = Scorer(model), Generator(model)
 
-    def chunks(self, epoch: int) -> list[BatchPlan]:
-        """Return the epoch's steps, as windows with other first tokens in every epoch."""
+    def chunks(self, epoch: int) -> list[BatchPlan]:  # noqa: D102
         if self._stream is None:
             return super().chunks(epoch)
         random = np.random.default_rng([self._seed, epoch])
@@ -78,8 +71,7 @@ class LanguageLearner(InMemoryLearner):
         starts = random.integers(0, places, self._task.windows_per_epoch)
         return self.in_chunks(filled_plan(starts, min(self._batch_size, len(starts))))
 
-    def train(self, chunk: BatchPlan, rates: np.ndarray, first_step: int) -> Losses:
-        """Run the steps of a chunk; see `InMemoryLearner.train`."""
+    def train(self, chunk: BatchPlan, rates: np.ndarray, first_step: int) -> Losses:  # noqa: D102
         if self._stream is None:
             return super().train(chunk, rates, first_step)
         width = self._task.context + 1
@@ -98,13 +90,15 @@ class LanguageLearner(InMemoryLearner):
         scored, size = self._validation
         self.program.fill_model()  # the scorer reads its variables
         scores = self._scorer(scored)
+        losses = scores.losses[scored.has_target]
+        values = {"val_loss": float(losses.mean(dtype=np.float64))}
         if self._stream is None:
             right = scores.tokens == scored.targets
-            return {"val_loss": scores.loss, "val_accuracy": float(right[scores.has_target].mean())}
-        if not size:
-            return {"val_loss": scores.loss}
-        bits = scores.losses.sum(dtype=np.float64) / (math.log(2) * size)
-        return {"val_loss": scores.loss, "val_bits_per_byte": float(bits)}
+            values["val_accuracy"] = float(right[scored.has_target].mean())
+        elif size:
+            bits = scores.losses.sum(dtype=np.float64) / (math.log(2) * size)
+            values["val_bits_per_byte"] = float(bits)
+        return values
 
     @cached_property
     def _validation(self) -> tuple[ScoredRows, float]:
@@ -144,15 +138,9 @@ class LanguageLearner(InMemoryLearner):
         return self._task.vocabulary.decode([*start, *(int(step[0]) for step in steps)])
 
     @cached_property
-    def _generator(self) -> Generator:
-        return Generator(self.model)
-
-    @cached_property
     def _example(self) -> tuple[np.ndarray, np.ndarray]:
         """The first test window or row (1, T), and the same with -1 for padding."""
-        inputs, tokens = self._task.head_inputs(self.model, "test", 1)
-        assert tokens is not None
-        return inputs, tokens
+        return self._task.head_inputs(self.model, "test", 1)
 
     def examples(self) -> dict[str, np.ndarray] | None:
         """Return attention on the start of the test part, and a sample of a text.
@@ -164,22 +152,16 @@ class LanguageLearner(InMemoryLearner):
         if self._stream is not None:
             self.program.fill_model()
             arrays["sample"] = np.array(self._sample())
-        inputs, tokens = self._example
-        arrays |= self._attention(inputs, tokens[0], self._task.vocabulary.labels)
-        return arrays or None
+        labels = self._task.vocabulary.labels(self._example[0][0])
+        return arrays | self._attention(self._example[0], labels) or None
 
-    def _attention(
-        self, inputs: np.ndarray, tokens: np.ndarray, labels: Any
-    ) -> dict[str, np.ndarray]:
-        """Return the `weights` and labels of the first tokens of a window or row."""
+    def _attention(self, inputs: np.ndarray, labels: Any) -> dict[str, np.ndarray]:
         weights = self.program.attend(inputs)
         if weights is None:
             return {}
-        size = min(int(np.count_nonzero(tokens >= 0)), _SHOWN)
-        return {
-            "weights": np.asarray(weights[0, :, :size, :size], np.float16),
-            "tokens": np.array(labels(inputs[0, :size])),
-        }
+        size = min(int(np.count_nonzero(self._example[1] >= 0)), _SHOWN)
+        shown = np.asarray(weights[0, :, :size, :size], np.float16)
+        return {"weights": shown, "tokens": np.array(labels[:size])}
 
 
 class MaskedWordLearner(LanguageLearner):
@@ -189,24 +171,17 @@ class MaskedWordLearner(LanguageLearner):
     """
 
     def __init__(self, config: RunConfig, task: MaskedWords, model: MaskedWordModel) -> None:
-        train = task.data.parts["train"]
-        assert isinstance(train, Tokens)
-        self._task: Any = task
-        self._stream, self._rows = None, train
-        rows = np.zeros((config.trainer.step_size, task.width), np.int32)
-        settings = text_settings(model, {"train": rows})
-        InMemoryLearner.__init__(
-            self, config, model, task.loss, {"train": rows}, {"train": rows}, **settings
-        )
+        self._task, self._stream, self._rows = task, None, task.data.parts["train"]
+        rows = {"train": np.zeros((config.trainer.step_size, task.width), np.int32)}
+        settings = text_settings(model, rows)
+        InMemoryLearner.__init__(self, config, model, task.loss, rows, rows, **settings)
         self._scorer = Scorer(model)
 
-    def chunks(self, epoch: int) -> list[BatchPlan]:
-        """Return the epoch's steps, which take each row once; see `InMemoryLearner.planned`."""
+    def chunks(self, epoch: int) -> list[BatchPlan]:  # noqa: D102
         lengths = None if self._lengths is None else self._rows.lengths
         return self.planned(np.arange(len(self._rows)), lengths, epoch)
 
-    def train(self, chunk: BatchPlan, rates: np.ndarray, first_step: int) -> Losses:
-        """Run the steps of a chunk; see `InMemoryLearner.train`."""
+    def train(self, chunk: BatchPlan, rates: np.ndarray, first_step: int) -> Losses:  # noqa: D102
         numbers = chunk.indices.reshape(-1)
         rows = self._rows.padded(numbers, self._task.width)
         lengths = None if self._lengths is None else self._rows.lengths[numbers]
@@ -217,4 +192,4 @@ class MaskedWordLearner(LanguageLearner):
     def examples(self) -> dict[str, np.ndarray] | None:
         """Return attention on the first test row, with its masks; see `LanguageLearner`."""
         masked = self._task.data.parts["test"].tokens[:1]
-        return self._attention(masked, self._example[1][0], self._task.labels) or None
+        return self._attention(masked, self._task.names[masked[0]].tolist()) or None

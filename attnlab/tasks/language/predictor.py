@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -11,23 +10,18 @@ from attnlab.errors import RequestError
 from attnlab.tasks.predictor import Inputs, Predictor, Request, Setting
 
 if TYPE_CHECKING:
-    from attnlab.tasks.language.text.vocabulary import Vocabulary
     from attnlab.views.records import Figure
 
 _SHOWN = 48  # most tokens on a map of attention
-_WINDOW = 32  # tokens before a new one that can change how it is written
-_LONGEST = 4  # tokens of one byte that a character has at most
-_INCOMPLETE = "\ufffd"
 
 
 class GeneratePredictor(Predictor):
     """Continue each PROMPT, or standard input line by line, with a trained RUN.
 
     RUN is a run folder, an MLflow run id or its first characters, or `latest`. Prints the prompt
-    with its continuation, to a terminal while it is made. Without a prompt, in a terminal, the text
-    starts with a new line. A model reads at most as many tokens as in training; for a longer text
-    it then reads the last half of them again, unless its state has a constant size. The same seed
-    gives the same text. --json prints one object per prompt.
+    with its continuation; an empty prompt starts a new line. A model reads at most as many tokens
+    as in training; for a longer text it then reads the last half of them again, unless its state
+    has a constant size. The same seed gives the same text. --json prints one object per prompt.
     """
 
     takes = Inputs("PROMPT", "[PROMPT]...", files="A file that is one prompt; may be repeated.")
@@ -60,37 +54,26 @@ class GeneratePredictor(Predictor):
         *,
         tokens: int,
         seed: int,
-        temperature: float,
-        top_k: int | None,
-        top_p: float | None,
         number: int,
         stop: Sequence[str],
+        temperature: float,
+        top_p: float | None,
+        top_k: int | None,
     ) -> None:
         # Temperatures below 1e-6 are lost in rounding.
         if not (temperature == 0 or 1e-6 <= temperature < math.inf):
             raise RequestError(f"--temperature: expected 0, or 1e-6 or more, got {temperature}.")
         if top_p is not None and not 0 < top_p <= 1:
             raise RequestError(f"--top-p: expected more than 0 and at most 1, got {top_p}.")
-        if temperature == 0 and (top_k or top_p or number > 1):
-            raise RequestError(
-                "--temperature=0: takes the most probable token, so leave out --top-k, --top-p and "
-                "--number."
-            )
-        if "" in stop:
-            raise RequestError("--stop: expected a text, got none.")
         self._sampling = {"temperature": temperature, "top_k": top_k, "top_p": top_p}
         self._size = {"texts": number, "tokens": tokens, "seed": seed}
         self._stops = stop
         super().__init__(request)
 
-    def read(self) -> Sequence[str]:
-        """Return the prompts; an empty one if there is none and nobody can have piped one."""
-        prompts = super().read()
-        at_terminal = sys.stdin is not None and sys.stdin.isatty()
-        return [""] if not prompts and at_terminal else prompts
-
     def predict(self, inputs: Sequence[str]) -> Iterator[dict[str, Any]]:
         """Yield each prompt with its continuations."""
+        import numpy as np
+
         from attnlab.tasks.language.generation import Generator
 
         vocabulary, longest = self.task.vocabulary, self.model.longest
@@ -102,32 +85,22 @@ class GeneratePredictor(Predictor):
                     f"warning: the model reads {longest:,} tokens, the last of the {len(tokens):,} "
                     "of this prompt."
                 )
-            writers = [Writer(vocabulary, tokens, self._stops) for _ in range(self._size["texts"])]
-            self._show(prompt)
-            for step in generator.continued(tokens, **self._size):
-                pieces = [writer.add(int(t)) for writer, t in zip(writers, step, strict=True)]
-                self._show(pieces[0])
-                if all(writer.stopped for writer in writers):
-                    break
-            self._show([writer.end() for writer in writers][0])
-            texts = [
-                {"text": w.text, "stopped": w.stopped, "tokens": vocabulary.labels(w.tokens)}
-                for w in writers
-            ]
+            drawn = np.stack([*generator.continued(tokens, **self._size)], axis=1).tolist()
+            texts = []
+            for new in drawn:
+                text = vocabulary.decode([*tokens, *new])[len(vocabulary.decode(tokens)) :]
+                places = [place for stop in self._stops if (place := text.find(stop)) >= 0]
+                text = text[: min(places, default=None)]
+                labels = vocabulary.labels(new)
+                texts.append({"text": text, "stopped": bool(places), "tokens": labels})
             yield {"prompt": prompt, "texts": texts}
 
-    def _show(self, piece: str) -> None:
-        """Write a piece of a prompt's only text to a terminal."""
-        if self.request.write is not None and self._size["texts"] == 1:
-            self.request.write(piece)
-
     def lines(self, result: Mapping[str, Any]) -> Iterator[str]:
-        """Yield each text; of a text that is in the terminal already only the line break."""
-        texts = [result["prompt"] + text["text"] for text in result["texts"]]
-        for number, text in enumerate(texts, 1):
-            if len(texts) > 1:
+        """Yield the prompt with each continuation."""
+        for number, text in enumerate(result["texts"], 1):
+            if len(result["texts"]) > 1:
                 yield f"--- {number} ---"
-            yield text if self.request.write is None or len(texts) > 1 else ""
+            yield result["prompt"] + text["text"]
 
     def draw(self, results: Sequence[Mapping[str, Any]], **settings: Any) -> Figure | None:
         """Draw the attention of all layers on the end of the first text."""
@@ -147,68 +120,6 @@ class GeneratePredictor(Predictor):
         weights = np.stack([layer.weights[0] for layer in layers.values()])
         title = f"{run_title(self.trained.config.names)}: attention, epoch {self.trained.epoch}"
         return text_figure(weights, vocabulary.labels(tokens), title)
-
-
-class Writer:
-    """Writes the continuation of a prompt as it grows.
-
-    A character of several tokens is written with the last one. What might be the beginning of a
-    stop is held back until that is decided.
-
-    Args:
-        vocabulary: converts tokens to text.
-        prompt: the tokens before; with words, they decide whether a space follows.
-        stops: texts that end the continuation, none of them empty; none of them is written.
-
-    Attributes:
-        text: what is written so far.
-        tokens: the tokens so far, also those of a stop.
-        stopped: whether a stop has been found; further tokens are ignored then.
-    """
-
-    def __init__(
-        self, vocabulary: Vocabulary, prompt: Sequence[int], stops: Sequence[str] = ()
-    ) -> None:
-        self._vocabulary, self._stops = vocabulary, stops
-        self._window, self._new = list(prompt[-_WINDOW:]), list[int]()
-        self._held = ""  # decoded, not yet written
-        self.text, self.tokens, self.stopped = "", list[int](), False
-
-    def add(self, token: int) -> str:
-        """Add a token and return the text that can be written now."""
-        if self.stopped:
-            return ""
-        self.tokens.append(token)
-        self._new.append(token)
-        text = self._decoded()
-        if text.endswith(_INCOMPLETE) and len(self._new) < _LONGEST:
-            return ""
-        self._held += text
-        self._window, self._new = [*self._window, *self._new][-_WINDOW:], []
-        return self._write(last=False)
-
-    def end(self) -> str:
-        """Return the text that was held back; no token follows."""
-        if not self.stopped:
-            self._held += self._decoded()
-        return self._write(last=True)
-
-    def _decoded(self) -> str:
-        """Return the text of the new tokens."""
-        decode = self._vocabulary.decode
-        return decode([*self._window, *self._new])[len(decode(self._window)) :]
-
-    def _write(self, last: bool) -> str:
-        """Move the text up to a stop, or to what may be the start of one, from held to written."""
-        held, end = self._held, len(self._held)
-        if places := [place for stop in self._stops if (place := held.find(stop)) >= 0]:
-            self.stopped, end = True, min(places)
-        elif not last:
-            starts = (stop[:size] for stop in self._stops for size in range(1, len(stop)))
-            end -= max((len(start) for start in starts if held.endswith(start)), default=0)
-        self._held = "" if self.stopped else held[end:]
-        self.text += held[:end]
-        return held[:end]
 
 
 class FillPredictor(Predictor):
@@ -236,9 +147,10 @@ class FillPredictor(Predictor):
 
     def check(self, text: str, where: str) -> None:
         """Refuse a text without a mask."""
-        from attnlab.tasks.language.text.masking import check_text
+        from attnlab.tasks.language.text.masking import MASK
 
-        check_text(text, where)
+        if MASK not in text:
+            raise RequestError(f"{where}: expected a text with {MASK}, got {text!r}.")
 
     def predict(self, inputs: Sequence[str]) -> Iterator[dict[str, Any]]:
         """Yield the filled-in text and the words for each mask; a blank line stays blank."""
@@ -246,10 +158,7 @@ class FillPredictor(Predictor):
 
         for text in inputs:
             self._done += 1
-            where = "TEXT" if self.inputs else "standard input, line"
-            guesses = []
-            if text.strip():
-                guesses = self.task.fill(self.model, text, self._top or 1, f"{where} {self._done}")
+            guesses = self.task.fill(self.model, text, self._top or 1) if text.strip() else []
             self.warn([text], self.task.width - 2)
             masks = [
                 [{"word": word, "probability": round(share, 6)} for word, share in words]

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from attnlab.tasks.base import Report
+from attnlab.tasks.base import Report, skills
 from attnlab.tasks.declaration import NoItemTest
 from attnlab.tasks.item_tests import Losses, paired_tester
-from attnlab.tasks.language.baselines import MOST_TOKENS, KneserNey
-from attnlab.tasks.language.data import PADDING, Rows, ScoredRows, Stream
+from attnlab.tasks.language.baselines import MOST_TOKENS, KneserNey, word_baselines
+from attnlab.tasks.language.data import PADDING, ScoredRows, Stream
+from attnlab.tasks.language.generated import HELD_OUT
 from attnlab.tasks.language.kind import KIND, MASKED_WORDS
 from attnlab.text.cleaning import shortened
 
@@ -24,30 +25,59 @@ _ORDER = 7
 _KNESER_NEY = f"kneser_ney_{_ORDER}"
 _CHARACTERS = 60  # of a window in predictions.csv
 _AROUND = 8  # tokens on each side of an answer in predictions.csv
+_MOST_ROWS = 100_000  # rows of train on which baselines of words are counted
 
 
-def build_report(task: Any, part: str, scores: Scores, stride: int | None = None) -> Report:
+def build_report(task: Any, part: str, scores: Scores) -> Report:
     """Compare the predictions of a model for a part with those of the baselines."""
-    stream = task.data.parts[part]
-    if isinstance(stream, Stream):
-        return _text_report(task, part, stream, scores, stride)
-    report = _words_report if task.kind is MASKED_WORDS else _rows_report
-    return report(task, part, scores)
+    if isinstance(task.data.parts[part], Stream):
+        return _text_report(task, part, scores)
+    return (_words_report if task.kind is MASKED_WORDS else _rows_report)(task, part, scores)
+
+
+def _report(
+    metrics: Measures,
+    baselines: Mapping[str, Measures],
+    predictions: dict[str, np.ndarray],
+    notes: list[str],
+    metric: str = "accuracy",
+    perfect: float = 1.0,
+    units: str = "shares of the answers",
+) -> Report:
+    """Return a report with the skills that follow from a metric and its perfect value."""
+
+    def error(measures: Measures) -> float:
+        value = measures[metric]
+        return math.inf if value is None else abs(value - perfect)
+
+    best, by_baseline = skills(error(metrics), {n: error(own) for n, own in baselines.items()})
+    return Report(
+        metrics=metrics,
+        baselines=dict(baselines),
+        best_baseline=best,
+        skill=by_baseline[best],
+        skills=by_baseline,
+        metric=metric,
+        notes=notes,
+        predictions=predictions,
+        units=units,
+    )
+
+
+def _exp(nats: float) -> float | None:
+    return math.exp(nats) if nats < 700 else None
 
 
 # Texts
 
 
-def _text_report(
-    task: Any, part: str, stream: Stream, scores: Scores, stride: int | None
-) -> Report:
+def _text_report(task: Any, part: str, scores: Scores) -> Report:
     """Report on a text by bits per byte, which don't depend on the tokens.
 
     If the part has unknown tokens, the metric is the perplexity per token: an unknown token stands
     for any text, so the bits of its letters are missing. All baselines predict the same tokens.
     """
-    train, size = task.data.parts["train"], task.vocabulary.size
-    assert isinstance(train, Stream)
+    train, stream, size = task.data.parts["train"], task.data.parts[part], task.vocabulary.size
     notes, tokens = [*task.data.notes], stream.tokens()
     if (count := len(train)) > MOST_TOKENS:
         notes.append(
@@ -60,10 +90,9 @@ def _text_report(
         "unigram": -np.log(counts / counts.sum())[tokens],
         _KNESER_NEY: KneserNey(counted, _ORDER, size).nats(tokens),
     }
-    words = task.corpus.words(bytes(task.corpus.parts[part]))
-    metrics = _text_measures(float(scores.losses.sum(dtype=np.float64)), stream, words)
+    metrics = _text_measures(float(scores.losses.sum(dtype=np.float64)), stream)
     baselines = {
-        name: _text_measures(float(losses[1:].sum(dtype=np.float64)), stream, words)
+        name: _text_measures(float(losses[1:].sum(dtype=np.float64)), stream)
         for name, losses in nats.items()
     }
     metric, units, perfect = "bits_per_byte", "bits per byte", 0.0
@@ -74,34 +103,26 @@ def _text_report(
             f"{stream.unknown:,} of {count:,} predicted tokens ({stream.unknown / count:.1%}) are "
             "unknown. What they stand for has no cost, so there are no bits per byte."
         )
-    scored = task.scored_rows(part, stride)
-    texts = (task.vocabulary.decode(row) for row in scored.tokens[:, : _CHARACTERS // 2].tolist())
+    scored = task.scored_rows(part)
+    starts = (task.vocabulary.decode(row) for row in scored.tokens[:, : _CHARACTERS // 2].tolist())
+    texts = [" ".join(shortened(text, _CHARACTERS).split()) for text in starts]
     columns = {
-        "window": np.arange(len(scored.tokens)),
-        "text": np.array(
-            [" ".join(shortened(text, _CHARACTERS).split()) for text in texts], object
-        ),
+        "window": np.arange(len(texts)),
+        "text": np.array(texts, object),
         "tokens": scored.has_target.sum(axis=1),
         "bytes": np.round(stream.bytes_of(scored), 3),
         "nats": np.round(scores.losses.sum(axis=1, dtype=np.float64), 6),
     }
-    compared = _compared(metrics, baselines, metric, perfect)
-    return Report(**compared, notes=notes, predictions=columns, units=units)
+    return _report(metrics, baselines, columns, notes, metric, perfect, units)
 
 
-def _text_measures(nats: float, part: Stream, words: int) -> Measures:
-    """Return the measures of a text for the sum of its losses.
-
-    The perplexity per word is exp(nats / words). Words are divided by white space, which is
-    predicted, too, but isn't counted, except the ends of lines of `wikitext2`; see `Text.words`.
-    """
+def _text_measures(nats: float, part: Stream) -> Measures:
+    """Return the measures of a text for the sum of its losses."""
     loss = nats / (len(part) - 1)
-    measures: Measures = {"loss": loss, "perplexity": math.exp(loss) if loss < 700 else None}
+    measures: Measures = {"loss": loss, "perplexity": _exp(loss)}
     if not part.unknown:
         size = part.size - float(part.sizes[part.tokens(slice(0, 1))][0])
-        by_word = nats / words if words else math.inf
         measures["bits_per_byte"] = nats / (math.log(2) * size)
-        measures["word_perplexity"] = math.exp(by_word) if by_word < 700 else None
     return measures
 
 
@@ -109,20 +130,13 @@ def _text_measures(nats: float, part: Stream, words: int) -> Measures:
 
 
 def _rows_report(task: Any, part: str, scores: Scores) -> Report:
-    """Report on a generated task: `accuracy` over all answers is the metric.
+    """Score the answers of rows; rows that are longer than all of train have their own metrics.
 
-    Rows that are longer than all of train have metrics of their own, `accuracy_longer` and
-    `whole_rows_longer`, and count in no other metric.
+    Baselines: `usual`, always the most frequent answer in train, and `guess`, by the task's rule.
     """
     scored, train = task.scored_rows(part), task.data.parts["train"]
-    assert isinstance(train, Rows)
-    has_target = scored.has_target
-    right = scores.tokens == scored.targets
-    corpus = task.corpus
-    lengths, trained = (corpus.lengths(corpus.parts[name]) for name in (part, "train"))
-    longer = np.zeros(len(has_target), bool)
-    if lengths is not None and trained is not None:
-        longer = lengths > trained.max()
+    has_target, right = scored.has_target, scores.tokens == scored.targets
+    longer = (np.arange(len(right)) >= HELD_OUT) & (part == "test")
     usual = int(np.bincount(train.targets[train.targets != PADDING]).argmax())
     metrics: Measures = {}
     baselines: dict[str, Measures] = {"usual": {}, "guess": {}}
@@ -133,88 +147,39 @@ def _rows_report(task: Any, part: str, scores: Scores) -> Report:
             metrics[f"accuracy{suffix}"] = float(right[some].mean())
             metrics[f"whole_rows{suffix}"] = float(whole.mean())
             baselines["usual"][f"accuracy{suffix}"] = float(np.mean(scored.targets[some] == usual))
-            baselines["guess"][f"accuracy{suffix}"] = corpus.chance
-    if corpus.chance is None:
+            baselines["guess"][f"accuracy{suffix}"] = task.corpus.chance
+    if task.corpus.chance is None:
         del baselines["guess"]
     short = has_target & ~longer[:, None]
-    names = np.array(task.vocabulary.labels(range(task.vocabulary.size)), object)
     metrics["loss"] = float(scores.losses[short].mean(dtype=np.float64))
+    names = np.array(task.vocabulary.labels(range(task.vocabulary.size)), object)
     columns = answer_columns(scored, scores, names)
     if longer.any():
         columns["longer"] = longer[columns["row"]].astype(int)
-    details = {}
-    if lengths is not None:
-        details["by_length"] = by_length(has_target, right, lengths, longer)
-    return _answers_report(task, metrics, baselines, columns, details)
+    return _report(metrics, baselines, columns, [*task.data.notes])
 
 
 def _words_report(task: Any, part: str, scores: Scores) -> Report:
-    """Score the predictions for masked words of a part, and the baselines; see `_rows_report`."""
-    scored = task.scored_rows(part)
+    """Score the predictions for masked words of a part, and the baselines."""
+    scored, train = task.scored_rows(part), task.data.parts["train"]
     targets = scored.targets[scored.has_target]
 
     def measures(words: np.ndarray, losses: np.ndarray) -> Measures:
-        loss = float(losses.mean(dtype=np.float64))
-        perplexity = math.exp(loss) if loss < 700 else None
+        perplexity = _exp(float(losses.mean(dtype=np.float64)))
         return {"accuracy": float(np.mean(words == targets)), "perplexity": perplexity}
 
-    columns = answer_columns(scored, scores, task.names)
-    baselines = {}
-    for name, (words, losses) in task.baselines(part).items():
+    count = min(len(train), _MOST_ROWS)
+    counted = train.padded(np.arange(count) * len(train) // count, task.width)
+    columns, baselines = answer_columns(scored, scores, task.names), {}
+    for name, (words, losses) in word_baselines(counted, scored, task.tokenizer.size).items():
         baselines[name] = measures(words, losses)
         columns[name] = task.names[words]
     metrics = measures(scores.tokens[scored.has_target], scores.losses[scored.has_target])
-    return _answers_report(task, metrics, baselines, columns, {})
-
-
-def _answers_report(
-    task: Any,
-    metrics: Measures,
-    baselines: Mapping[str, Measures],
-    columns: dict[str, np.ndarray],
-    details: dict[str, Any],
-) -> Report:
-    return Report(
-        **_compared(metrics, baselines, "accuracy", 1.0),
-        notes=[*task.data.notes],
-        predictions=columns,
-        units="shares of the answers",
-        details=details,
-    )
-
-
-def _compared(
-    metrics: Measures, baselines: Mapping[str, Measures], metric: str, perfect: float
-) -> dict[str, Any]:
-    """Return the fields of a report that follow from a metric and its perfect value."""
-
-    def error(measures: Measures) -> float:
-        value = measures[metric]
-        return math.inf if value is None else abs(value - perfect)
-
-    errors = {name: error(measures) for name, measures in baselines.items()}
-    best = min(reversed(errors), key=lambda name: errors[name])
-    skills = {
-        name: 1.0 - error(metrics) / other if other else None for name, other in errors.items()
-    }
-    return {
-        "metrics": metrics,
-        "baselines": dict(baselines),
-        "best_baseline": best,
-        "skill": skills[best],
-        "skills": skills,
-        "metric": metric,
-    }
+    return _report(metrics, baselines, columns, [*task.data.notes])
 
 
 def answer_columns(scored: ScoredRows, scores: Scores, names: np.ndarray) -> dict[str, np.ndarray]:
-    """Return a row per answer, with the tokens around its place as the model reads them.
-
-    Args:
-        scored: the rows.
-        scores: the predictions for them.
-        names: (V,) a label for each token.
-    """
+    """Return a row per answer, with the tokens around its place; `names` (V,) labels tokens."""
     rows, columns = np.nonzero(scored.has_target)
     places, answers = scored.places[rows, columns], scored.targets[rows, columns]
     predictions, losses = scores.tokens[rows, columns], scores.losses[rows, columns]
@@ -232,30 +197,6 @@ def answer_columns(scored: ScoredRows, scores: Scores, names: np.ndarray) -> dic
         "prediction": names[predictions],
         "right": (predictions == answers).astype(int),
         "p_answer": np.round(np.exp(-losses.astype(np.float64)), 6),
-    }
-
-
-def by_length(
-    has_target: np.ndarray, right: np.ndarray, lengths: np.ndarray, longer: np.ndarray
-) -> dict[str, list]:
-    """Return the rows, the accuracy and the share of rows without a fault of each length.
-
-    Args:
-        has_target: (N, K), where there are targets.
-        right: (N, K), which targets are predicted.
-        lengths: (N,).
-        longer: (N,), whether a row is longer than all of train.
-    """
-    different, numbers, rows = np.unique(lengths, return_inverse=True, return_counts=True)
-    answers = np.bincount(numbers, has_target.sum(axis=1))
-    accuracy = np.bincount(numbers, (right & has_target).sum(axis=1)) / answers
-    whole = np.bincount(numbers, (right | ~has_target).all(axis=1)) / rows
-    return {
-        "length": different.tolist(),
-        "rows": rows.tolist(),
-        "accuracy": np.round(accuracy, 5).tolist(),
-        "whole_rows": np.round(whole, 5).tolist(),
-        "longer": np.isin(different, lengths[longer]).tolist(),
     }
 
 

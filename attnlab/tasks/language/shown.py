@@ -1,48 +1,31 @@
-"""Views of language models and masked words: learning, lengths, answers, samples, attention."""
+"""Views of language models and masked words: learning, samples, attention."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from attnlab.errors import RequestError
 from attnlab.records.run_directory import RunDirectory
 from attnlab.tasks.attention import Recorded, read_attention
 from attnlab.tasks.base import ReportedRun, Views
-from attnlab.tasks.declaration import Kind
 from attnlab.tasks.language.kind import KIND, MASKED_WORDS
 from attnlab.tasks.shown.attention_by_epoch import (
-    attention_by_run,
+    attention_sliders,
     map_names,
     mean_and_heads,
+    recorded_attention,
     records_by_run,
-)
-from attnlab.tasks.shown.item_tables import (
-    Cells,
-    items_table,
-    mean_of,
-    of_same_items,
-    read_items,
-    text_cells,
-    which_items,
-    worst_first,
 )
 from attnlab.tasks.shown.run_figures import learning_figure, result_line, run_title
 from attnlab.views.records import (
     BLUE,
-    GREY,
     ORANGE,
     AttentionMap,
     AttentionMaps,
-    Curve,
-    Curves,
     Figure,
-    Mark,
     Record,
-    Slider,
     Table,
     Text,
     figure,
@@ -63,61 +46,17 @@ _START_NOTE = (
 )
 
 
-# Figures
-
-
 def figures(run: RunDirectory, metrics: Mapping[str, Any]) -> dict[str, Figure]:
     """Return the figures of a run by file name; see `Views`."""
-    result = result_line(metrics, _kind(metrics), "loss")
-    learning = learning_figure(run.history.read(), metrics, _PANELS, result)
-    panels = [_with_baselines(panel, metrics) for panel in learning.grids[0].rows[0]]
-    drawn = {"loss.png": figure(learning.title, learning.subtitle, [panels], learning.size)}
-    if lengths := metrics.get("by_length"):
-        title = f"{run_title(metrics)}: results by length"
-        curves = [
-            Curve("answers", lengths["accuracy"], form="line and dots"),
-            Curve("rows without a fault", lengths["whole_rows"], ORANGE, form="line and dots"),
-        ]
-        chart = _length_chart(lengths["length"], curves, lengths)
-        drawn["length.png"] = figure(title, result, [[chart]], (7.0, 4.0))
+    kind = MASKED_WORDS if metrics["task"] == MASKED_WORDS.name else KIND
+    result = result_line(metrics, kind, "loss")
+    drawn = {"loss.png": learning_figure(run.history.read(), metrics, _PANELS, result)}
     recorded = read_attention(run)
     if recorded and "weights" in (final := recorded.final()):
         title = f"{run_title(metrics)}: attention of the last layer"
         labels = final["tokens"].tolist()
         drawn["attention.png"] = text_figure(final["weights"][None], labels, title)
     return drawn
-
-
-def _kind(metrics: Mapping[str, Any]) -> Kind:
-    return MASKED_WORDS if metrics["task"] == MASKED_WORDS.name else KIND
-
-
-def _with_baselines(panel: Record, metrics: Mapping[str, Any]) -> Record:
-    """Return a panel of learning curves with the baselines' test values as lines."""
-    if not isinstance(panel, Curves):
-        return panel
-    metric = "accuracy" if "right answers" in panel.y_label else "bits_per_byte"
-    if metric not in metrics["test"] or "loss" in panel.y_label:
-        return panel
-    marks = [
-        Mark(
-            y=scores[metric], label=f"{name} (test) {scores[metric]:.3g}", colour=GREY, dashes="--"
-        )
-        for name, scores in metrics["baselines"].items()
-        if scores.get(metric) is not None
-    ]
-    return replace(panel, marks=[*panel.marks, *marks])
-
-
-def _length_chart(
-    lengths: Sequence[int], curves: Sequence[Curve], by_length: Mapping[str, Any]
-) -> Curves:
-    """Return curves over lengths, with a line at the longest one of train."""
-    pairs = zip(by_length["length"], by_length["longer"], strict=True)
-    first = next((length for length, longer in pairs if longer), 0)
-    marks = [Mark(x=first - 0.5, label="longer than in train", dashes="--")] if first else []
-    axes = "length of a row", "share of right answers"
-    return Curves("", *axes, lengths, curves, marks=marks, y_limits=(0.0, 1.02))
 
 
 def text_figure(weights: np.ndarray, labels: Sequence[str], title: str) -> Figure:
@@ -132,45 +71,11 @@ def text_figure(weights: np.ndarray, labels: Sequence[str], title: str) -> Figur
 # On a page
 
 
-def length_records(runs: Sequence[ReportedRun]) -> list[Record]:
-    """Return the accuracy by length of all runs of tasks with rows of several lengths."""
-    tables = [(run, run.metrics["by_length"]) for run in runs if "by_length" in run.metrics]
-    if not tables:
-        return []
-    lengths = sorted({length for _, table in tables for length in table["length"]})
-    curves = []
-    for run, table in tables:
-        shares = dict(zip(table["length"], table["accuracy"], strict=True))
-        values = [shares.get(length) for length in lengths]
-        curves.append(Curve(run.label, values, run.colour, form="line and dots"))
-    return [_length_chart(lengths, curves, tables[0][1])]
-
-
-def answer_records(runs: Sequence[ReportedRun]) -> list[Record]:
-    """Return a table of answers: those with the smallest probability, and some others."""
-    runs = [run for run in runs if run.metrics.get("metric") == "accuracy"]
-    names = ("text", "answer", "prediction", "right", "p_answer")
-    tables, texts = of_same_items(
-        runs, lambda run: read_items(run, _kind(run.metrics), names), lambda _: names[:2]
-    )
-    if not tables:
-        return texts
-    order = np.argsort(mean_of(tables, "p_answer"), kind="stable")
-    rows = worst_first(order)
-    what = "answers, by the probability p of the right one"
-    cells = [
-        Cells("prediction", lambda columns, row: str(columns["prediction"][row]), "says {label}"),
-        Cells("p", lambda columns, row: f"{columns['p_answer'][row]:.3f}"),
-    ]
-    title = which_items(len(rows), len(order), what, len(tables))
-    return [items_table(title, tables, rows, text_cells("text", "answer"), cells), *texts]
-
-
 def sample_records(runs: Sequence[ReportedRun]) -> list[Record]:
     """Return what the model of each run on texts writes, epoch by epoch."""
 
     def samples(run: ReportedRun) -> list[Record]:
-        recorded = _recorded(run)
+        recorded = recorded_attention(run)
         notes = run.epochs(recorded.epochs).notes
         texts = (" ".join(str(recorded.at(epoch)["sample"]).split()) for epoch in recorded.epochs)
         rows = [[*map(str, row)] for row in zip(recorded.epochs, texts, notes, strict=True)]
@@ -178,39 +83,25 @@ def sample_records(runs: Sequence[ReportedRun]) -> list[Record]:
         return [Text(_START_NOTE, "note"), table]
 
     runs = [run for run in runs if "sample" in run.metrics]
-    return [*records_by_run(runs, samples, "Samples", named=len(runs) > 1)]
+    return [*records_by_run(runs, samples, "Samples")]
 
 
-def attention_records(runs: Sequence[ReportedRun]) -> list[Record]:
+def attention_records(runs: Sequence[ReportedRun]) -> Sequence[Record]:
     """Return a slider over the epochs for each run."""
-    return attention_by_run(runs, _maps)
+    return attention_sliders(runs, _frames)
 
 
-def _maps(run: ReportedRun) -> list[Record]:
-    recorded = _recorded(run)
+def _frames(recorded: Recorded, room: int) -> tuple[str, list[list[AttentionMaps]]]:
     frames = []
-    for epoch in recorded.epochs:
-        arrays = recorded.at(epoch)
+    for arrays in recorded.by_epoch.values():
         weights, labels = arrays["weights"].astype(np.float64), arrays["tokens"].tolist()
         maps = mean_and_heads(weights)
         item = AttentionMap(labels, labels, maps)
         frames.append([AttentionMaps([item], map_names(len(weights), len(maps)), _NAMES)])
-    return [Text(_NOTE, "note"), Slider(run.epochs(recorded.epochs), frames)]
-
-
-def _recorded(run: ReportedRun) -> Recorded:
-    recorded = read_attention(run.run)
-    if recorded is None:
-        raise RequestError(f"{run.run.name}: attention.npz is missing.")
-    return recorded
+    return _NOTE, frames
 
 
 VIEWS = Views(
     figures,
-    {
-        "Lengths": length_records,
-        "Answers": answer_records,
-        "Samples": sample_records,
-        "Attention": attention_records,
-    },
+    {"Samples": sample_records, "Attention": attention_records},
 )

@@ -13,6 +13,7 @@ from attnlab.tasks.base import ReportedRun
 from attnlab.views.records import (
     AttentionMap,
     Frame,
+    ImageMap,
     Record,
     ShadedText,
     Slider,
@@ -21,29 +22,30 @@ from attnlab.views.records import (
 )
 
 _MOST_HEADS = 8
-Item = TypeVar("Item", AttentionMap, ShadedText)
+Item = TypeVar("Item", AttentionMap, ShadedText, ImageMap)
 
 
 def attention_by_run(
     runs: Sequence[ReportedRun], records: Callable[[ReportedRun], Sequence[Record]]
-) -> list[Record]:
-    """Return the `records` of each run, or a sentence that says why a run has none."""
-    without = [run for run in runs if run.metrics.get("attention") == "none"]
-    others = [run for run in runs if run not in without]
-    notes = [Text(f"{run.label}: the model has no attention.", "note") for run in without]
-    return [*records_by_run(others, records, "The maps", named=len(runs) > 1), *notes]
+) -> Sequence[Record]:
+    """Return the `records` of each run with attention, and a sentence for the others."""
+
+    def records_of(run: ReportedRun) -> Sequence[Record]:
+        if run.metrics.get("attention") == "none":
+            return [Text("The model has no attention.", "note")]
+        return records(run)
+
+    return records_by_run(runs, records_of, "The maps")
 
 
 def attention_sliders(
     runs: Sequence[ReportedRun],
     frames: Callable[[Recorded, int], tuple[str, Sequence[Sequence[Frame]]]],
-) -> list[Record]:
+) -> Sequence[Record]:
     """Return a note and a slider over the recorded epochs for each run with attention.
 
-    Args:
-        runs: the runs.
-        frames: returns the note and the records of each epoch, from what was recorded and the most
-            bytes for all maps; see `fitting`.
+    `frames` returns the note and the records of each epoch, from what was recorded and the most
+    bytes for all maps; see `fitting`.
     """
 
     def records(run: ReportedRun) -> list[Record]:
@@ -63,15 +65,11 @@ def recorded_attention(run: ReportedRun) -> Recorded:
 
 
 def records_by_run(
-    runs: Sequence[ReportedRun],
-    records: Callable[[ReportedRun], Sequence[Record]],
-    what: str,
-    *,
-    named: bool,
+    runs: Sequence[ReportedRun], records: Callable[[ReportedRun], Sequence[Record]], what: str
 ) -> Sequence[Record]:
-    """Return the `records` of each run; `named`: a single run has a tab, too.
+    """Return the `records` of each run, in a tab if there are several.
 
-    If those of a run raise `RequestError`, a warning says that `what` is missing.
+    If those of a run raise `RequestError`, a warning says that `what` are missing.
     """
     choices: dict[str, Sequence[Record]] = {}
     for run in runs:
@@ -79,7 +77,7 @@ def records_by_run(
             choices[run.label] = records(run)
         except RequestError as error:
             choices[run.label] = [Text(f"{what} are missing: {error}", "warning")]
-    return tabs(choices, named=named)
+    return tabs(choices, named=len(runs) > 1)
 
 
 def mean_and_heads(weights: np.ndarray) -> np.ndarray:

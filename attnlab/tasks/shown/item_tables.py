@@ -12,7 +12,7 @@ from attnlab.tasks.base import ReportedRun
 from attnlab.tasks.declaration import Kind
 from attnlab.views.records import Record, Table, Text
 
-WORST, _SPREAD = 12, 12  # items
+_WORST, _SPREAD = 12, 12  # items
 
 Columns: TypeAlias = Mapping[str, np.ndarray]
 
@@ -21,33 +21,41 @@ class Cells(NamedTuple):
     """A column of a table of test items."""
 
     name: str
-    cell: Callable[[Columns, int], str]  # returns the text for a run's predictions and a row
+    cell: Callable[[Columns, int], str] | None = None  # text of a row; None: its prediction's
     of_several: str = "{name}, {label}"  # the heading if there are several runs
+
+    def text(self, columns: Columns, row: int) -> str:
+        """Return the cell of a row, for a run's predictions."""
+        return self.cell(columns, row) if self.cell else str(columns[self.name][row])
 
 
 def of_same_items(
-    runs: Sequence[ReportedRun],
-    read: Callable[[ReportedRun], Columns],
-    items: Callable[[Columns], Sequence[str]],
+    runs: Sequence[ReportedRun], kind: Kind, needed: Sequence[str], items: Sequence[str]
 ) -> tuple[dict[str, Columns], list[Record]]:
     """Return the predictions of runs by label, and a sentence per run that is left out.
 
     Args:
         runs: the first that can be read defines the items.
-        read: reads a run's predictions, or raises `RequestError`.
-        items: names of the columns that identify items.
+        kind: of their task.
+        needed: columns of predictions.csv that a run must have.
+        items: columns that identify items, of those that the runs have.
     """
     texts: list[Record] = []
     tables: dict[str, Columns] = {}
     for run in runs:
         try:
-            columns = read(run)
+            columns = run.run.read_predictions(kind.scoring.text_columns)
+            if lacking := [name for name in needed if name not in columns]:
+                path = run.run.path / "predictions.csv"
+                raise RequestError(f"{path}: damaged: it has no {', '.join(lacking)}.")
         except RequestError as error:
             texts.append(Text(f"{run.label}: no predictions: {error}", "warning"))
             continue
         first = next(iter(tables.values()), columns)
         if all(
-            name in columns and np.array_equal(first[name], columns[name]) for name in items(first)
+            name in columns and np.array_equal(first[name], columns[name])
+            for name in items
+            if name in first
         ):
             tables[run.label] = columns
         else:
@@ -56,109 +64,46 @@ def of_same_items(
     return tables, texts
 
 
-def read_items(run: ReportedRun, kind: Kind, needed: Sequence[str]) -> Columns:
-    """Read the predictions of a run, a row per test item.
-
-    Raises:
-        RequestError: predictions.csv can't be read, or lacks a column of `needed`.
-    """
-    columns = run.run.read_predictions(kind.scoring.text_columns)
-    if lacking := [name for name in needed if name not in columns]:
-        path = run.run.path / "predictions.csv"
-        raise RequestError(f"{path}: damaged: it has no {', '.join(lacking)}.")
-    return columns
-
-
-def worst_first(order: np.ndarray) -> list[int]:
-    """Choose the 12 worst items and 12 others at equal distances; `order` has the worst first."""
-    others = order[WORST:]
-    places = np.linspace(0, len(others) - 1, min(_SPREAD, len(others))).astype(int)
-    return [*order[:WORST].tolist(), *others[places].tolist()]
-
-
-def which_items(shown: int, of: int, what: str, runs: int) -> str:
-    """Return the title of a table of the items that `worst_first` chose.
-
-    `what` is the noun for items, and what they are sorted by.
-    """
-    title = f"{shown} of {of:,} test {what}"
-    title += f" (mean of {runs} runs)" if runs > 1 else ""
-    if shown > WORST:
-        title += f": the {WORST} worst, then others at equal distances up to the best"
-    return title
-
-
 def items_table(
-    title: str,
     tables: Mapping[str, Columns],
-    rows: Sequence[int],
+    order: np.ndarray,
+    what: str,
     shared: Sequence[Cells],
     own: Sequence[Cells],
 ) -> Table:
     """Return a table of test items with the predictions of each run.
 
+    The items are the 12 worst, then 12 others at equal distances up to the best.
+
     Args:
-        title: title of the table.
         tables: predictions of the runs by label.
-        rows: the items.
+        order: the rows of all items, the worst first.
+        what: the noun for items, and what they are sorted by, for the title.
         shared: columns that are the same for all runs; they contain words.
         own: columns of each run; the first one contains words.
     """
     first, several = next(iter(tables.values())), len(tables) > 1
+    others = order[_WORST:]
+    places = np.linspace(0, len(others) - 1, min(_SPREAD, len(others))).astype(int)
+    rows = [*order[:_WORST].tolist(), *others[places].tolist()]
+    title = f"{len(rows)} of {len(order):,} test {what}"
+    title += f" (mean of {len(tables)} runs)" if several else ""
+    if len(rows) > _WORST:
+        title += f": the {_WORST} worst, then others at equal distances up to the best"
     header = [column.name for column in shared]
     for column in own:
         names = [column.of_several.format(name=column.name, label=label) for label in tables]
         header += names if several else [column.name]
     cells = [
         [
-            *(column.cell(first, row) for column in shared),
-            *(column.cell(columns, row) for column in own for columns in tables.values()),
+            *(column.text(first, row) for column in shared),
+            *(column.text(columns, row) for column in own for columns in tables.values()),
         ]
         for row in rows
     ]
     return Table(title, header, cells, words=len(shared) + len(tables), prose=True)
 
 
-def text_cells(*names: str) -> list[Cells]:
-    """Return columns that show predictions unchanged."""
-
-    def cells(name: str) -> Cells:
-        return Cells(name, lambda own, row: str(own[name][row]))
-
-    return [*map(cells, names)]
-
-
 def mean_of(tables: Mapping[str, Columns], name: str) -> np.ndarray:
     """Return the mean of a column over the runs, (N,)."""
     return np.mean([columns[name] for columns in tables.values()], axis=0)
-
-
-def results_by_group(
-    runs: Sequence[ReportedRun],
-    title: str,
-    columns: Sequence[str],
-    measures: Mapping[str, tuple[str, str]],
-) -> list[Record]:
-    """Return a table of `groups` in metrics.json for the runs that have them; [] if none has.
-
-    Args:
-        runs: the runs.
-        title: title of the table.
-        columns: headings of the groups' names and of the numbers of their items.
-        measures: measure -> its heading, and the format of its values, such as `.1f`.
-    """
-    by_run = {run.label: run.metrics["groups"] for run in runs if run.metrics.get("groups")}
-    header = [*columns]
-    for heading, _ in measures.values():
-        header += [f"{heading}, {label}" for label in by_run] if len(by_run) > 1 else [heading]
-    rows = []
-    for name in dict.fromkeys(name for groups in by_run.values() for name in groups):
-        scores = [groups.get(name) for groups in by_run.values()]
-        count = next(score["n"] for score in scores if score)
-        cells = [
-            format(score[measure], form) if score else "-"
-            for measure, (_, form) in measures.items()
-            for score in scores
-        ]
-        rows.append([name, str(count), *cells])
-    return [Table(title, header, rows)] if rows else []

@@ -1,4 +1,4 @@
-"""Figures of several kinds: learning curves, results by group, vocabularies."""
+"""Figures of several kinds: learning curves, vocabularies."""
 
 from __future__ import annotations
 
@@ -9,27 +9,10 @@ import numpy as np
 
 from attnlab.config.options import in_prose
 from attnlab.tasks.declaration import Kind
-from attnlab.tasks.item_tests import wilson_interval
-from attnlab.text.cleaning import shortened
-from attnlab.views.records import (
-    BLUE,
-    INK,
-    Curve,
-    Curves,
-    Figure,
-    IntervalRow,
-    Intervals,
-    Mark,
-    Scatter,
-    figure,
-)
+from attnlab.views.records import INK, Curve, Curves, Figure, Mark, Scatter, figure
 
 # Label of a panel -> column of the history -> name and colour of the curve.
 Panels = Mapping[str, Mapping[str, tuple[str, int]]]
-
-_MOST_GROUPS = 40
-_MOST_CHARACTERS = 30  # of a group's name
-_LONG, _ROW_HEIGHTS = 24, (0.28, 0.36)  # characters of a label; inches of short and long ones
 
 
 def run_title(metrics: Mapping[str, Any]) -> str:
@@ -37,22 +20,16 @@ def run_title(metrics: Mapping[str, Any]) -> str:
     return f"{metrics['task']} · {in_prose(metrics['attention'])} · seed {metrics['seed']}"
 
 
-def result_line(
-    metrics: Mapping[str, Any], kind: Kind, *others: str, with_skill: bool = True
-) -> str:
+def result_line(metrics: Mapping[str, Any], kind: Kind, *others: str) -> str:
     """Return the test result in a line: the reported metric, `others`, and the best baseline."""
     test, reported = metrics.get("test", {}), metrics.get("metric", kind.scoring.reported)
     shown = [metric for metric in kind.scoring.metrics if metric.name in (reported, *others)]
     scores = [f"{m.label} {test[m.name]:.4g}" for m in shown if test.get(m.name) is not None]
-    if not scores:
-        return ""
     baseline = str(metrics.get("best_baseline"))
     other = metrics.get("baselines", {}).get(baseline, {}).get(reported)
-    if other is not None:
+    if scores and other is not None:
         scores.append(f"best baseline: {baseline} {other:.4g}")
-    if with_skill and metrics.get("skill") is not None:
-        scores.append(f"skill {metrics['skill']:.3g}")
-    return f"test {'   '.join(scores)}"
+    return f"test {'   '.join(scores)}" if scores else ""
 
 
 def learning_figure(
@@ -94,64 +71,17 @@ def learning_figure(
     return figure(f"{run_title(metrics)}: learning", result, [row], size)
 
 
-def groups_figure(
-    groups: Mapping[str, tuple[float, int]],
-    whole: float,
-    metrics: Mapping[str, Any],
-    *,
-    measure: str,
-    items: str,
-    result: str,
-) -> Figure:
-    """Draw the share of right answers per group, with Wilson's 95 % interval, and of all items.
-
-    With more than 40 groups only the largest are shown.
-
-    Args:
-        groups: name -> share from 0 to 1, and the number of items.
-        whole: the share of all items.
-        metrics: metrics.json.
-        measure: the name of the share.
-        items: the noun for items, in the plural.
-        result: a line below the title.
-    """
-    largest = sorted(groups, key=lambda name: -groups[name][1])[:_MOST_GROUPS]
-    shown = {name: each for name, each in groups.items() if name in largest}
-    title = f"{run_title(metrics)}: test {measure} by group"
-    if len(shown) < len(groups):
-        title += f", the largest {len(shown)} of {len(groups)}"
-    rows = [
-        IntervalRow(
-            f"{shortened(name, _MOST_CHARACTERS)}  ({count})",
-            BLUE,
-            share,
-            *wilson_interval(round(share * count), count),
-        )
-        for name, (share, count) in shown.items()
-    ]
-    label = f"{measure}, 95 % interval (in brackets: {items})"
-    all_items = [(f"all {items}: {whole:.3g}", whole)]
-    record = Intervals("", label, rows, all_items, limits=(-0.02, 1.02))
-    height = _ROW_HEIGHTS[any(len(row.label) > _LONG for row in rows)]
-    return figure(title, result, [[record]], (7.5, 1.5 + height * max(len(rows), 3)))
-
-
 def principal_plane(vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Project vectors onto their first two principal components, by SVD.
 
     Vectors (N, D) become coordinates (N, 2), and the share of the variance along each, (2,). The
     sign of each axis makes its largest loading positive, so that equal vectors give equal maps.
     """
-    centred = np.asarray(vectors, np.float64)
-    centred = centred - centred.mean(axis=0)
-    left, sizes, loadings = np.linalg.svd(centred, full_matrices=False)
-    largest = np.abs(loadings).argmax(axis=1)
-    signs = np.sign(loadings[np.arange(len(loadings)), largest])
-    coordinates, shares = np.zeros((len(centred), 2)), np.zeros(2)
-    count = min(2, len(sizes))
-    coordinates[:, :count] = (left * sizes * signs)[:, :count]
-    shares[:count] = (sizes**2 / max(float((sizes**2).sum()), 1e-300))[:count]
-    return coordinates, shares
+    centred = np.pad(np.asarray(vectors, np.float64), [(0, 0), (0, 1)])  # at least 2 columns
+    centred -= centred.mean(axis=0)
+    _, sizes, (*axes,) = np.linalg.svd(centred, full_matrices=False)
+    plane = [axis * np.sign(axis[np.abs(axis).argmax()]) for axis in axes[:2]]
+    return centred @ np.transpose(plane), sizes[:2] ** 2 / max(float((sizes**2).sum()), 1e-300)
 
 
 def vocabulary_figure(
@@ -178,10 +108,10 @@ def vocabulary_figure(
     """
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     places, shares = principal_plane(vectors / np.maximum(lengths, 1e-12))
-    axes = (
-        f"first component, {shares[0]:.1%} of the variance",
-        f"second component, {shares[1]:.1%}",
+    first, second = (
+        f"{name} component, {share:.1%} of the variance"
+        for name, share in zip(("first", "second"), shares, strict=True)
     )
-    record = Scatter("", *axes, places, words, groups, members, strengths)
+    record = Scatter("", first, second, places, words, groups, members, strengths)
     subtitle = f"PCA of the {len(words)} most frequent words, their vectors of length 1: "
     return figure(title, f"{subtitle}{shares.sum():.1%} of the variance", [[record]])

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from itertools import product, zip_longest
+from typing import TYPE_CHECKING
 
 import keras
 import numpy as np
 
-from attnlab.tasks.translation.search import Search, pad_rows
+from attnlab.tasks.translation.search import Search
 from attnlab.tasks.translation.tokenized import Tokenizers, cut_sources, padded
-from attnlab.text.tokenizers import END, START
+from attnlab.text.tokenizers import END, START, pad_rows
 
 if TYPE_CHECKING:
     from attnlab.tasks.translation.tokenized import TokenizedPart
@@ -33,11 +33,8 @@ def recorded_examples(
     than its source and its reference is cut.
 
     Returns:
-        The arrays of an epoch in attention.npz; None without attention. `cross` (N, L, H, T, S),
-        padded with 0. Of a Transformer `encoder` (L, H, S, S) and `decoder` (L, H, T, T) of the
-        first sentence. `source` (N, S), `target` (N, T) and `reference` (N, R): labels of tokens,
-        END included except in the reference, padded with "". If the corpus has gold links, `links`
-        (N, R, S): whether tokens of the reference and of the source are linked.
+        The arrays of an epoch in attention.npz, which docs/reference/run-folder.md describes; None
+        without attention.
     """
     order = np.argsort(part.source.lengths, kind="stable")
     # The shortest and the longest sentences are rarely typical.
@@ -49,38 +46,30 @@ def recorded_examples(
         np.array([*best.tokens, END])[: max(len(source), len(reference)) + _LONGER]
         for source, reference, (best, *_) in zip(sources, references, search(sources), strict=True)
     ]
-    maps = model.attend(
+    weights = model.attend(
         pad_rows(sources), pad_rows([np.array([START, *target[:-1]]) for target in targets])
     )
-    if not maps:
+    if weights is None:
         return None
-    cross = np.array(maps.pop("cross"), np.float16)
-    for weights, target in zip(cross, targets, strict=True):
-        weights[:, :, len(target) :] = 0
+    cross = weights.astype(np.float16)
+    for layers, target in zip(cross, targets, strict=True):
+        layers[:, :, len(target) :] = 0
     arrays = {"cross": cross}
-    for name, weights in maps.items():
-        size = len(sources[0] if name == "encoder" else targets[0])
-        arrays[name] = weights[0, :, :, :size, :size].astype(np.float16)
     sides = {"source": (0, sources), "target": (1, targets), "reference": (1, references)}
     for name, (side, rows) in sides.items():
-        arrays[name] = _labels([tokenizers[side].pieces(row) for row in rows])
+        labels = zip_longest(*(tokenizers[side].pieces(row) for row in rows), fillvalue="")
+        arrays[name] = np.array([*labels]).T
     source_texts, reference_texts, links = part.texts()
     if links is not None:
-        shape = *arrays["reference"].shape, cross.shape[-1]
+        _, height, width = shape = *arrays["reference"].shape, cross.shape[-1]
         arrays["links"] = np.zeros(shape, bool)
         for linked, number in zip(arrays["links"], numbers, strict=True):
             gold = parse_links(links[number])
-            source_words = tokenizers[0].word_numbers(source_texts[number])[: shape[2]]
-            for row, word in enumerate(tokenizers[1].word_numbers(reference_texts[number])):
-                for column, source_word in enumerate(source_words):
-                    linked[row, column] = (source_word, word) in gold
+            columns = tokenizers[0].word_numbers(source_texts[number])[:width]
+            rows = tokenizers[1].word_numbers(reference_texts[number])[:height]
+            for (row, word), (column, other) in product(enumerate(rows), enumerate(columns)):
+                linked[row, column] = (other, word) in gold
     return arrays
-
-
-def _labels(rows: Sequence[Sequence[str]]) -> np.ndarray:
-    """Return labels as an array, padded with ""."""
-    width = max(map(len, rows))
-    return np.array([[*row, *[""] * (width - len(row))] for row in rows])
 
 
 def parse_links(text: str) -> frozenset[Link]:
@@ -94,16 +83,12 @@ def predicted_links(
 ) -> frozenset[Link]:
     """Link each target word to the source word of the largest weight, unless all weights are 0.
 
-    The weights of a word are summed over its source tokens and averaged over its target tokens.
+    Weights (T, S) are those of a map without padding. Those of a word are summed over its source
+    tokens and averaged over its target tokens. `source_words` and `target_words` have the number of
+    each token's word, from 0; below 0 for a token of no word.
+
     Step t + `shift` aligns token t: 0 is the step that predicts the token, 1 the next step, which
     reads it. Mechanisms that score with the decoder's state align the word that the step reads.
-
-    Args:
-        weights: a map (T, S) without padding.
-        source_words: the number of each source token's word, from 0; below 0 for a token of no
-            word.
-        target_words: likewise for the target.
-        shift: 0 or 1.
     """
     # (tokens, words): 1 if the token belongs to the word.
     source, target = (
@@ -133,22 +118,19 @@ def error_rate(pairs: Iterable[tuple[frozenset[Link], frozenset[Link]]]) -> floa
 
 def alignment(
     tokenizers: Tokenizers, model: keras.Model, part: TokenizedPart
-) -> dict[str, Any] | None:
+) -> dict[str, float] | None:
     """Compare the cross-attention over reference translations with the gold links of a part.
 
-    Returns:
-        `error_rate`, and `shifted_error_rate`, in which step t aligns the word that it reads
-        instead of the one that it predicts, of the mean over heads and layers. With several layers
-        also `layers`: both rates of each layer. None without attention or gold links.
+    Weights are the mean over heads and layers. In `shifted_error_rate` step t aligns the word that
+    it reads instead of the one that it predicts. Returns None without attention or gold links.
     """
     sources, references, links = part.texts()
     if links is None:
         return None
-    pairs: defaultdict[int | None, list[tuple[list[frozenset[Link]], frozenset[Link]]]]
-    pairs = defaultdict(list)  # links of both shifts and gold links, by layer; None: the mean
+    pairs: list[list[tuple[frozenset[Link], frozenset[Link]]]] = [[], []]  # by shift
     for first in range(0, min(len(sources), _MOST), _BATCH):
         rows = np.arange(first, min(first + _BATCH, len(sources), _MOST))
-        cross = model.attend(*padded(model, part, rows)).get("cross")
+        cross = model.attend(*padded(model, part, rows))
         if cross is None:
             return None
         for weights, row in zip(cross, rows, strict=True):
@@ -159,19 +141,10 @@ def alignment(
             width, steps = (len(numbers) + 1 for numbers in words)
             if steps > weights.shape[-2] or width > weights.shape[-1]:
                 continue  # the model read only a part of the sentence
-            maps = weights[..., :steps, :width]
-            for layer in (None, *range(len(maps))):
-                chosen = maps.mean(axis=(0, 1)) if layer is None else maps[layer].mean(axis=0)
-                predicted = [predicted_links(chosen, *words, shift) for shift in (0, 1)]
-                pairs[layer].append((predicted, parse_links(links[row])))
-    rates = {
-        layer: {
-            name: error_rate((predicted[shift], gold) for predicted, gold in rows)
-            for shift, name in enumerate(("error_rate", "shifted_error_rate"))
-        }
-        for layer, rows in pairs.items()
-    }
-    if not rates:
+            mean = weights[..., :steps, :width].mean(axis=(0, 1))
+            for shift in (0, 1):
+                predicted = predicted_links(mean, *words, shift)
+                pairs[shift].append((predicted, parse_links(links[row])))
+    if not pairs[0]:
         return None
-    mean = rates.pop(None)
-    return mean | ({"layers": [*rates.values()]} if len(rates) > 1 else {})
+    return {"error_rate": error_rate(pairs[0]), "shifted_error_rate": error_rate(pairs[1])}

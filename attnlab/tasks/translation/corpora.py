@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import pickle
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
@@ -12,13 +13,11 @@ from typing import Any, ClassVar
 import numpy as np
 
 from attnlab.errors import RequestError
-from attnlab.records.files import existing_file
 from attnlab.tasks.data import builtin
-from attnlab.tasks.data.corpus import PARTS
+from attnlab.tasks.data.corpus import PARTS, DividedCorpus, OwnFiles
 from attnlab.tasks.data.published import Published
-from attnlab.tasks.data.readers import members, read_bytes, read_table, read_text
-from attnlab.tasks.declaration import Progress
-from attnlab.tasks.translation.parallel import AlignedFiles, Pair, ParallelCorpus
+from attnlab.tasks.data.readers import members, read_bytes, read_rows, read_table, read_text
+from attnlab.tasks.translation.parallel import Pair, ParallelCorpus
 from attnlab.text.reading import decoded
 
 _TATOEBA = "CC-BY 2.0 FR; name tatoeba.org and manythings.org/anki as the source"
@@ -29,10 +28,8 @@ _FLICKR = "test_2016_flickr"
 class Builtin(ParallelCorpus):
     """English and German sentences that a grammar wrote, with gold word alignments.
 
-    Every sentence has one translation in the corpus, in both directions. `validation` and `test`
-    have 1,000 other sentences each from the same distribution. `compositions` has 1,000 sentences
-    with more than any in train: a third clause, a third adjective before a noun, or an owner's
-    owner. `tasks/data/files/README.md` says how the file was made.
+    `compositions` has 1,000 sentences with more than any in train: a third clause, a third
+    adjective before a noun, or an owner's owner. `tasks/data/files/README.md` says more.
     """
 
     name = "builtin"
@@ -51,19 +48,15 @@ class Builtin(ParallelCorpus):
 
 
 @dataclass(kw_only=True, eq=False)
-class DividedCorpus(ParallelCorpus):
+class DividedPairs(DividedCorpus, ParallelCorpus):
     """The settings of corpora whose parts are held out, or may be."""
 
-    path: str | None = None
-    limit: int | None = None
-    validation: float = 0.1
-    test: float = 0.1
     split: str = "source"
     reverse: bool = False
 
 
 @dataclass(kw_only=True, eq=False)
-class Book(DividedCorpus):
+class Book(DividedPairs):
     """`english-german-both.pkl` and similar files: a NumPy array of strings, a row per pair.
 
     The first column is English, the second German; a third, the attribution, is not read. Reading
@@ -77,17 +70,16 @@ class Book(DividedCorpus):
 
     def read(self, place: Path) -> dict[str, list[Pair]]:
         """Return the rows of the array; see `Corpus.read`."""
-        content = read_bytes(place, "data.path")
+        content = io.BytesIO(read_bytes(place, "data.path"))
         try:
-            array = _ArrayUnpickler(io.BytesIO(content), encoding="latin-1").load()
+            array = _ArrayUnpickler(content, encoding="latin-1").load()
         except Exception as error:  # a damaged pickle can raise anything
             raise RequestError(f"data.path: {place}: can't be unpickled: {error}.") from error
         is_array = isinstance(array, np.ndarray) and array.ndim == 2 and array.shape[1] in (2, 3)
         if not is_array or not all(isinstance(cell, str) for cell in array.flat):
             raise RequestError(
                 f"data.path: {place}: expected an array of strings with 2 or 3 columns (English, "
-                f"German, attribution), got {getattr(array, 'dtype', type(array).__name__)} "
-                f"{getattr(array, 'shape', '')}."
+                f"German, attribution), got another {type(array).__name__}."
             )
         return {"train": [Pair(*map(str, row[:2])) for row in array]}
 
@@ -95,23 +87,19 @@ class Book(DividedCorpus):
 class _ArrayUnpickler(pickle.Unpickler):
     """Unpickles a NumPy array of strings, and nothing that could run code."""
 
-    _NAMES = frozenset(
-        {
-            *(("numpy", "ndarray"), ("numpy", "dtype"), ("_codecs", "encode")),
-            *((f"numpy.{core}.multiarray", "_reconstruct") for core in ("core", "_core")),
-            *((f"numpy.{core}.numeric", "_frombuffer") for core in ("core", "_core")),
-        }
-    )
-
     def find_class(self, module: str, name: str) -> Any:
         """Return a function or class with which NumPy writes arrays; refuse any other name."""
-        if (module, name) not in self._NAMES:
+        if not re.fullmatch(
+            r"numpy\.(ndarray|dtype)|_codecs\.encode"
+            r"|numpy\._?core\.(multiarray\._reconstruct|numeric\._frombuffer)",
+            f"{module}.{name}",
+        ):
             raise pickle.UnpicklingError(f"it names {module}.{name}")
         return super().find_class(module, name)
 
 
 @dataclass(kw_only=True, eq=False)
-class Tatoeba(DividedCorpus):
+class Tatoeba(DividedPairs):
     """Short sentences of everyday language with their translations, sorted by length.
 
     A line is English, a tab, German and, in newer files, a tab and the attribution, which is not
@@ -128,17 +116,16 @@ class Tatoeba(DividedCorpus):
     def read(self, place: Path) -> dict[str, list[Pair]]:
         """Return the pairs of `deu.txt`, or of an archive with it; see `Corpus.read`."""
         if place.suffix == ".zip":
-            content = [text for _, text in members(place, re.compile(r"^[a-z]{3}\.txt$"))]
-            if len(content) != 1:
+            contents = [text for _, text in members(place, re.compile(r"^[a-z]{3}\.txt$"))]
+            if len(contents) != 1:
                 raise RequestError(f"data.path: {place}: expected an archive with deu.txt.")
-            text = decoded(content[0], str(place))
+            text = decoded(contents[0], str(place))
         else:
             text = read_text(place, "data.path")
         pairs = []
         for number, line in enumerate(text.replace("\r\n", "\n").split("\n"), 1):
             cells = line.split("\t")
-            has_attribution = len(cells) == 3 and cells[2].startswith("CC-BY")
-            if len(cells) == 2 or has_attribution:
+            if len(cells) == 2 or (len(cells) == 3 and cells[2].startswith("CC-BY")):
                 pairs.append(Pair(cells[0], cells[1]))
             elif line:
                 raise RequestError(
@@ -149,75 +136,50 @@ class Tatoeba(DividedCorpus):
 
 
 @dataclass(kw_only=True, eq=False)
-class Files(DividedCorpus):
-    """The user's own pairs: two files whose lines translate each other, or one table.
+class Files(OwnFiles, DividedPairs):
+    """The user's own pairs: a folder with two files per part, or a table.
 
-    The table is a TSV or CSV file; `columns` names the source and the target, or numbers them from
-    1. It may be null if there are no others. Parts are shares of the pairs, or have files of their
-    own, whose settings start with `validation_` and `test_`.
+    A folder has `train.LANGUAGE` for both languages, whose lines translate each other, and
+    optionally such files named `validation` and `test`. A table is a TSV or CSV file; `columns`
+    names the source and the target, or numbers them from 1. It may be null if there are no others.
     """
 
     name = "files"
     origin = "your own files"
     license = "yours"
-    needs = "data.source=FILE data.target=FILE"
+    needs = "data.path=FOLDER or data.path=FILE.tsv"
 
-    source: str | None = None
-    target: str | None = None
-    validation_source: str | None = None
-    validation_target: str | None = None
-    validation_path: str | None = None
-    test_source: str | None = None
-    test_target: str | None = None
-    test_path: str | None = None
     source_language: str = "en"
     target_language: str = "de"
     columns: list[str | int] | None = None
 
-    def find(self, cache: Path, progress: Progress | None = None) -> Path:
-        """Return no place: `read` finds the files of each part."""
-        return Path()
-
-    def location(self, cache: Path) -> Path | None:
-        """Return the first file of the corpus; None if no file is given."""
-        path = self.source or self.path
-        return Path(path).expanduser() if path else None
-
-    def read(self, place: Path) -> dict[str, Any]:
+    def read(self, place: Path) -> Mapping[str, Any]:
         """Return the pairs of each part with files; see `Corpus.read`."""
-        parts: dict[str, Any] = {}
-        for part, prefix in zip(PARTS, ("", "validation_", "test_"), strict=True):
-            values = {key: getattr(self, prefix + key) for key in ("source", "target", "path")}
-            names = {key: name for key, name in values.items() if name}
-            if part != "train" and not names:
-                continue
-            if [*names] not in (["source", "target"], ["path"]):
-                settings = ", ".join(f"data.{prefix}{key}" for key in names) or "none"
-                raise RequestError(
-                    f"data.{prefix}source, data.{prefix}target: expected two files, or one with "
-                    f"both as data.{prefix}path, got {settings}."
-                )
-            files = {key: existing_file(names[key], f"data.{prefix}{key}") for key in names}
-            if "path" in files:
-                parts[part] = self._table(files["path"], f"data.{prefix}path")
-            else:
-                parts[part] = AlignedFiles(files["source"], files["target"])
-        return parts
+        if not place.is_dir():
+            return super().read(place)
+        if others := [path for path in (self.validation_path, self.test_path) if path]:
+            raise RequestError(
+                f"data.validation_path, data.test_path: expected null, because data.path is a "
+                f"folder with files for all parts, got {', '.join(others)}."
+            )
+        parts = {part: self.aligned(place, part, optional=part != "train") for part in PARTS}
+        return {part: files for part, files in parts.items() if files}
 
-    def _table(self, path: Path, key: str) -> list[Pair]:
+    def read_file(self, path: Path, key: str) -> list[Pair]:
+        """Return the pairs of a table; see `OwnFiles.read_file`."""
         if not path.name.removesuffix(".gz").endswith((".tsv", ".csv")):
-            raise RequestError(f"{key}: expected a file named .tsv or .csv, got {path}.")
+            raise RequestError(f"{key}: expected a folder, or a .tsv or .csv file, got {path}.")
         if self.columns is None:
-            first = read_text(path, key).partition("\n")[0]
-            count = first.count("\t") + 1
-            if count != 2:
+            rows, _ = read_rows(path, key, "\t")
+            if len(rows[0]) != 2:
                 raise RequestError(
-                    f"{key}: {path}: expected a source, a tab and a target, got {count} columns in "
-                    f"{first[:60]!r}; data.columns=[SOURCE,TARGET] chooses two."
+                    f"{key}: {path}: expected a source, a tab and a target, got {len(rows[0])} "
+                    "columns; data.columns=[SOURCE,TARGET] chooses two."
                 )
-        elif len(self.columns) != 2:
+            return [Pair(*row) for row in rows]
+        if len(self.columns) != 2:
             raise RequestError(f"data.columns: expected two columns, got {len(self.columns)}.")
-        source, target = self.columns or (1, 2)
+        source, target = self.columns
         columns = {"data.columns (source)": source, "data.columns (target)": target}
         return [Pair(*row) for row in read_table(path, key, columns)]
 
@@ -226,17 +188,12 @@ class Files(DividedCorpus):
 class PublishedFiles(ParallelCorpus):
     """English and German files of train, validation and one of several test sets.
 
-    Attributes:
-        base: the URL of the folder of the files.
-        ending: of the files' names.
-        digests: file -> its SHA-256.
-        validation_set: the start of the names of validation's files.
-        test_set: the start of the names of test's files.
+    `validation_set` and `test_set` are the starts of these files' names.
     """
 
-    base: ClassVar[str]
+    base: ClassVar[str]  # the URL of their folder
     ending: ClassVar[str] = ""
-    digests: ClassVar[dict[str, str]] = {}
+    digests: ClassVar[dict[str, str]] = {}  # SHA-256 by file
     validation_set: ClassVar[str]
 
     path: str | None = None
@@ -257,29 +214,7 @@ class PublishedFiles(ParallelCorpus):
         if self.test_set == self.validation_set:
             del parts["validation"]
             self.note(f"The test part is {self.test_set}, and validation is held out from train.")
-        return {part: self._files(place, name) for part, name in parts.items()}
-
-    def test_files(self, name: str, cache: Path, progress: Progress | None = None) -> AlignedFiles:
-        """Return the files of a test set, a value of the setting `test_set`.
-
-        Raises:
-            RequestError: a file is missing, or can't be downloaded.
-        """
-        self.test_set = name
-        pairs = self._files(self.find(cache, progress), name)
-        return AlignedFiles(pairs.target, pairs.source) if self.reverse else pairs
-
-    def _files(self, folder: Path, name: str) -> AlignedFiles:
-        files = []
-        for side in ("en", "de"):
-            places = [folder / f"{name}.{side}", folder / f"{name}.{side}.gz"]
-            files += [place for place in places if place.is_file()][:1]
-        if len(files) < 2:
-            raise RequestError(
-                f"data.path: expected {name}.en and {name}.de, plain or with .gz, in {folder}; one "
-                "or both are missing."
-            )
-        return AlignedFiles(files[0], files[1])
+        return {part: self.aligned(place, name) for part, name in parts.items()}
 
 
 @dataclass(kw_only=True, eq=False)
@@ -314,11 +249,10 @@ class Multi30k(PublishedFiles):
 
 @dataclass(kw_only=True, eq=False)
 class Wmt14(PublishedFiles):
-    """The training pairs of WMT14, tokenized by Stanford's NLP group, and news of other years.
+    """4.47 million training pairs of WMT14, 1.4 GB; newstest2013 validates.
 
-    About 4.47 million pairs of Europarl v7, Common Crawl and News Commentary, 1.4 GB. newstest2013
-    validates, newstest2014 tests. Compound words are divided by `##AT##-##AT##`. No digests of
-    these files are published.
+    They are Europarl v7, Common Crawl and News Commentary as Stanford's NLP group tokenized them;
+    compound words are divided by `##AT##-##AT##`. No digests of these files are published.
 
     Source: Luong et al. 2015 (arXiv 1508.04025), nlp.stanford.edu/projects/nmt.
     """

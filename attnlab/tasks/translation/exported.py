@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from attnlab.tasks.exported import Exported, Stack, Transformer, pad_rows
+from attnlab.tasks.exported import Exported, Stack, Transformer
 from attnlab.tasks.translation.models.transformer import TransformerTranslator
 from attnlab.tasks.translation.search import Search
 from attnlab.tasks.translation.sentences import MOST_TOKENS
 from attnlab.tasks.translation.tokenized import cut_sources, longest_source
 from attnlab.text.portable import Portable, portable
-from attnlab.text.tokenizers import UNKNOWN
+from attnlab.text.tokenizers import UNKNOWN, pad_rows
 
 _SOURCE, _TARGET = "tokenizer.json", "target_tokenizer.json"
 Tokens = Sequence[tuple[str, int]]

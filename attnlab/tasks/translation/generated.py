@@ -20,8 +20,7 @@ _LONGER = 5  # numbers that a test sequence of `reverse` may have more than a tr
 class GeneratedCorpus(ParallelCorpus):
     """Pairs that a subclass draws: `pairs` for train, 1,000 each for validation and test.
 
-    The sources of validation and test differ from each other and from those of train. The setting
-    `seed` draws the pairs; the run's seed doesn't change them.
+    Sources of validation and test occur in no other part. The run's seed doesn't change the pairs.
     """
 
     license = "Apache-2.0, as attnlab"
@@ -60,17 +59,12 @@ class Recall(GeneratedCorpus):
 
     A source starts with `keys` pairs of a key and its value. Then each key follows once more, in
     random order and at random places among fillers, up to `length` words. The target is each of
-    these keys with its value: the decoder copies a key from the second half, then has to find it
-    among the pairs. Keys differ, values may be equal. Gold alignments link a key to its place in
-    the second half, and a value to its place among the pairs.
+    these keys with its value. Keys differ, values may be equal. Gold alignments link a key to its
+    place in the second half, and a value to its place among the pairs.
 
     Source: multi-query associative recall (Arora et al. 2023, arXiv 2312.04927). Difference: in the
     paper one network reads pairs and queries, and answers after each query. Here a decoder writes
     query and answer, so that a recurrent network that attends once per step can find both.
-
-    Raises:
-        RequestError: there are fewer symbols than keys, the sequence is too short for its keys, or
-            there are too few possible sequences.
     """
 
     name = "recall"
@@ -86,19 +80,14 @@ class Recall(GeneratedCorpus):
     def __post_init__(self) -> None:
         """Check that there are enough different sequences."""
         keys, length, symbols = self.keys, self.length, self.symbols
-        if symbols < keys:
-            raise RequestError(f"data.symbols: expected at least data.keys={keys}, got {symbols}.")
-        if length < 3 * keys:
+        places = math.perm(max(length - 2 * keys, 0), keys)
+        possible = math.perm(symbols, keys) * symbols**keys * places
+        required = _ROOM * (self.pairs + 2 * _HELD_OUT)
+        if possible < required:
             raise RequestError(
-                f"data.length: expected at least {3 * keys}, three words for each of data.keys, "
-                f"got {length}."
-            )
-        possible = math.perm(symbols, keys) * symbols**keys * math.perm(length - 2 * keys, keys)
-        wanted = self.pairs + 2 * _HELD_OUT
-        if possible < _ROOM * wanted:
-            raise RequestError(
-                f"data.symbols={symbols}: too few for {wanted:,} different sequences, because only "
-                f"{possible:,} are possible and ten times as many are needed."
+                f"data.keys={keys}, data.length={length}, data.symbols={symbols}: expected at "
+                f"least {required:,} possible sequences for data.pairs={self.pairs}, got "
+                f"{possible:,}."
             )
 
     def draw(self, draws: random.Random, is_train: bool) -> Pair:

@@ -8,7 +8,6 @@ from attnlab.tasks.declaration import (
     POSITIVE,
     SHARE,
     Kind,
-    KindData,
     KindModels,
     Metric,
     Predictions,
@@ -48,7 +47,7 @@ KIND = Kind(
         parts={
             "compositions": "sentences with more clauses, adjectives or owners than any in train"
         },
-        evaluation={"--beam": "beam", "--files": "files", "data.test_set": "test_set"},
+        evaluation={"--beam": "beam", "--files": "files"},
         text_columns=("source", "reference", "hypothesis"),
     ),
     predictions=Predictions(
@@ -63,11 +62,10 @@ KIND = Kind(
             "attnlab compare"
         },
     ),
-    data=KindData(takes_corpus=True),
+    takes_corpus=True,
     views=f"{_HERE}.shown:VIEWS",
     vocabulary_map=VocabularyMap(
         name="embeddings",
-        summary="The vocabularies of a RUN that translates, as maps.",
         help="Draw the vocabularies that a translation RUN learned as maps: PCA of the embeddings.",
     ),
 )

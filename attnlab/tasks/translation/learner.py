@@ -26,10 +26,8 @@ if TYPE_CHECKING:
 
 # Steps between two reports of progress and losses.
 _CHUNK = 16
-# XLA compiles a program for each shape, so widths are rounded up to a multiple of this.
-_WIDTH_STEP = 8
-# With fewer steps per epoch, compiling the single shape costs more than it saves: it takes as long
-# as some 250 to 450 steps save.
+_WIDTH_STEP = 8  # XLA compiles a program for each shape, so widths are multiples of this
+# With fewer steps per epoch, compiling the single shape costs more than it saves.
 _STEPS_AN_EPOCH = 100
 
 
@@ -47,7 +45,7 @@ class Batches(list[np.ndarray]):
 
 
 class _Compiled(NamedTuple):
-    """The compiled programs of a translator, with its variables; see `program_cache`."""
+    """See `program_cache`."""
 
     model: keras.Model
     optimizer: keras.Optimizer
@@ -125,14 +123,14 @@ class TranslationLearner(Learner):
         bleu = chrf = float("nan")
         if epoch % self._task.score_every == 0 or epoch == self._trainer.epochs:
             # Greedy translations of the same sentences each time.
-            count = len(part.source)
-            scored = min(self._task.score_sentences or count, count)
-            rows = np.linspace(0, count - 1, scored).astype(int)
-            _, references, _ = part.texts()
+            count = len(part)
+            most = min(self._task.score_sentences or count, count)
+            rows = np.linspace(0, count - 1, most).astype(int)
+            references = part.texts()[1]
             hypotheses = search_rows(self._task, self._search, part, rows)
             language = self._task.corpus.target_language
-            translation = score(hypotheses, [references[row] for row in rows], language)
-            bleu, chrf = translation["bleu"], translation["chrf"]
+            scored = score(hypotheses, [references[row] for row in rows], language)
+            bleu, chrf = scored["bleu"], scored["chrf"]
         return {
             "val_loss": scores.loss,
             "val_perplexity": scores.perplexity,

@@ -6,7 +6,7 @@ import gzip
 import hashlib
 import json
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import islice, zip_longest
 from pathlib import Path
@@ -35,24 +35,20 @@ class AlignedFiles:
 
     Each pass reads the files again, so they may be larger than memory. A file is UTF-8, plain or
     gzipped.
-
-    Attributes:
-        source: the file of the sources.
-        target: the file of their translations.
-        limit: the number of pairs to read; None: all.
     """
 
     source: Path
     target: Path
-    limit: int | None = None
+    limit: int | None = None  # the number of pairs to read; None: all
 
     def __iter__(self) -> Iterator[Pair]:
         """Yield the pairs; raise `RequestError`, which names the file, if one can't be read."""
         files = zip_longest(_lines(self.source), _lines(self.target))
         for number, (source, target) in enumerate(islice(files, self.limit)):
             if source is None or target is None:
-                shorter = self.source if source is None else self.target
-                longer = self.target if source is None else self.source
+                shorter, longer = self.source, self.target
+                if source is not None:
+                    shorter, longer = longer, shorter
                 raise RequestError(
                     f"{shorter}: expected as many lines as in {longer}, got {number:,}."
                 )
@@ -69,20 +65,13 @@ class AlignedFiles:
 
 
 class ParallelCorpus(Corpus):
-    """Pairs of sentences in two languages; see `Corpus`.
-
-    Attributes:
-        source_language: code of the language translated from.
-        target_language: code of the language translated into.
-        split: `source` puts all pairs of a source into one part, `pair` divides single pairs.
-        reverse: translate from the second language into the first.
-    """
+    """Pairs of sentences in two languages; see `Corpus`."""
 
     noun = "pair"
     source_language: str = "en"
     target_language: str = "de"
-    split: str = "source"
-    reverse: bool = False
+    split: str = "source"  # puts all pairs of a source into one part; `pair` divides single pairs
+    reverse: bool = False  # translate from the second language into the first
     parts: dict[str, Any]  # lists of `Pair`, or `AlignedFiles`
 
     def __post_init__(self) -> None:
@@ -94,28 +83,31 @@ class ParallelCorpus(Corpus):
     def open(self, cache: Path, progress: Progress | None = None) -> None:
         """Find the files, and read them unless they are `AlignedFiles`; see `Corpus.open`."""
         self.parts = {}
-        parts: Mapping[str, Any] = self.read(self.find(cache, progress))
-        for part, pairs in parts.items():
+        for part, pairs in self.read(self.find(cache, progress)).items():
             limit = self.limit if part == "train" else None
             if isinstance(pairs, AlignedFiles):
-                sides = pairs.target, pairs.source
-                pairs = AlignedFiles(*sides, limit) if self.reverse else replace(pairs, limit=limit)
+                self.parts[part] = replace(pairs, limit=limit)
             else:
-                pairs = [_reversed(pair) if self.reverse else pair for pair in pairs[:limit]]
-            self.parts[part] = pairs
+                pairs = pairs[:limit]
+                self.parts[part] = [*map(_reversed, pairs)] if self.reverse else pairs
 
-    def key(self, pair: Pair) -> str:
-        """Return the source; see `Corpus.key`."""
-        return pair.source
+    def aligned(self, folder: Path, name: str, optional: bool = False) -> AlignedFiles | None:
+        """Return the files NAME.LANGUAGE or NAME.LANGUAGE.gz of a folder.
 
-    def texts(self, pair: Pair) -> tuple[str, ...]:
-        """Return both sentences; see `Corpus.texts`."""
-        return pair.source, pair.target
-
-    @property
-    def text_names(self) -> tuple[str, ...]:
-        """Return the codes of both languages; see `Corpus.text_names`."""
-        return self.source_language, self.target_language
+        Raises:
+            RequestError: one is missing, or both are and they are not `optional`.
+        """
+        languages = self.source_language, self.target_language
+        names = [[folder / f"{name}.{code}{end}" for end in ("", ".gz")] for code in languages]
+        paths = [path for either in names for path in [*filter(Path.is_file, either)][:1]]
+        if optional and not paths:
+            return None
+        if len(paths) < 2:
+            raise RequestError(
+                f"data.path: expected {name}.{languages[0]} and {name}.{languages[1]}, plain or "
+                f"with .gz, in {folder}; one or both are missing."
+            )
+        return AlignedFiles(*paths)
 
     @property
     def held_out(self) -> dict[str, float]:
@@ -126,12 +118,8 @@ class ParallelCorpus(Corpus):
     def divided(self, seed: int, clean: Callable[[str], str]) -> Iterator[tuple[str, Pair]]:
         """Yield the part and the pair of all pairs, in the order of the files.
 
-        Args:
-            seed: of the run, which holds missing parts out from train.
-            clean: sources that are equal after this cleaning are in one part, with `split=source`.
-
-        Raises:
-            RequestError: a file can't be read, or train has too few pairs to hold some out.
+        The seed holds missing parts out from train. Sources that are equal after the cleaning are
+        in one part, with `split=source`.
         """
         for part, pairs in self.parts.items():
             if part != "train" or not self.held_out:
@@ -163,7 +151,6 @@ class ParallelCorpus(Corpus):
 
 def _lines(path: Path) -> Iterator[str]:
     """Yield the lines of a UTF-8 file, plain or gzipped, without spaces at their ends."""
-    is_packed = False
     try:
         with open(path, "rb") as file:
             is_packed = file.read(2) == b"\x1f\x8b"
@@ -172,8 +159,7 @@ def _lines(path: Path) -> Iterator[str]:
                 yield decoded(line, str(path), "utf-8", first_line=number).strip()
     except (OSError, EOFError, zlib.error) as error:
         reason = getattr(error, "strerror", None) or error
-        what = "unpacked as gzip" if is_packed else "read"
-        raise RequestError(f"{path}: can't be {what}: {reason}.") from error
+        raise RequestError(f"{path}: can't be read: {reason}.") from error
 
 
 def _reversed(pair: Pair) -> Pair:

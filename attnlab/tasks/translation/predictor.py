@@ -32,14 +32,9 @@ class TranslationPredictor(Predictor):
         Setting("scores", "Also print the score of each translation.", bool),
     )
     figure = Setting(
-        "attention",
-        "Draw the attention map of one sentence: the mean over layers and heads.",
+        "attention", "Draw the attention map of one sentence: the mean over layers and heads."
     )
-    figure_settings = (
-        Setting("layer", "Draw only layer N.", (1, None), metavar="N"),
-        Setting("head", "Draw only head N.", (1, None), metavar="N"),
-        Setting("all_heads", "Draw every head, also of self-attention.", bool),
-    )
+    figure_settings = (Setting("all_heads", "Draw every head.", bool),)
     together = 1024
     noun = "sentence"
     _translator: SentenceTranslator
@@ -57,22 +52,22 @@ class TranslationPredictor(Predictor):
         """Create the run's translator; see `Predictor`."""
         super().use(trained)
         self._translator = self.task.translator(self.model, beam=self._beam, n_best=self._n_best)
-        self._translator.warn = lambda text: self.request.report(f"warning: {text}")
 
     def predict(self, inputs: Sequence[str]) -> Iterator[dict[str, Any]]:
         """Yield each sentence with its translations, the best one first."""
+        self.warn(inputs, self._translator.longest - 1)  # END is one of the tokens
         for source, translations in zip(inputs, self._translator.translate(inputs), strict=True):
             pieces = [self._translator.pieces(translation) for translation in translations]
             yield {
                 "source": source,
-                "source_tokens": pieces[0][0],
-                "unknown": self._translator.unknown(source),
+                "source_tokens": pieces[0][0][:-1],
+                "unknown": self.task.unknown(source),
                 "translations": [
                     {
                         "text": translation.text,
                         "score": _number(translation.score),
                         "log_probability": _number(translation.log_probability),
-                        "tokens": tokens,
+                        "tokens": tokens[:-1],
                         "copied": translation.copied,
                     }
                     for translation, (_, tokens) in zip(translations, pieces, strict=True)
@@ -100,11 +95,11 @@ class TranslationPredictor(Predictor):
         if not result["source_tokens"]:
             raise RequestError("--attention: the sentence has no words; give one with words.")
         ((best, *_),) = self._translator.translate([result["source"]])
-        example = self._translator.maps(best)
+        weights, labels = self._translator.weights(best), self._translator.pieces(best)
         title = f"{run_title(self.trained.config.names)}: attention, epoch {self.trained.epoch}"
-        return maps_figure(*example, title=title, **settings) if example.maps else None
+        return None if weights is None else maps_figure(weights, *labels, title=title, **settings)
 
 
 def _number(value: float) -> float | None:
-    """Return a number for JSON; None for NaN and infinity, which JSON doesn't have."""
+    """Return a number for JSON, which has neither NaN nor infinity."""
     return round(value, 6) if math.isfinite(value) else None

@@ -79,15 +79,12 @@ class TranslationProgram:
 
     A batch is a pair of int32 arrays, source (B, S) and target (B, T), padded with 0 at the end;
     target rows are START, tokens, END. The loss of a step is the mean of `loss(labels, logits)`
-    over all real tokens of the batch (what follows START).
-
-    The optimizer's learning rate is set at every step from `train`'s `rates`. Draws of dropout and
-    other random layers follow from (seed, step).
+    over all real tokens of the batch (what follows START). Draws of dropout and other random layers
+    follow from (seed, step).
 
     A step is one program, because batches differ in shape. `jit` compiles it with XLA once per
-    shape, so callers should use few shapes; without `jit` one TensorFlow graph serves all shapes.
-    `parts` are those of each step; they divide the rows of the batches. With a `strategy`, several
-    devices train, without XLA.
+    shape, so callers should use few shapes. `parts` divide the rows of the batches. With a
+    `strategy`, several devices train, without XLA.
     """
 
     def __init__(
@@ -119,7 +116,7 @@ class TranslationProgram:
         self.reseed(seed)
 
     def reseed(self, seed: int) -> None:
-        """Set another seed for the random layers; nothing is compiled again."""
+        """Set another seed for the random layers."""
         self.seeds = self.generators.seeds(seed)
 
     def train(
@@ -127,9 +124,8 @@ class TranslationProgram:
     ) -> tuple[np.ndarray, np.ndarray]:
         """Run a step for each batch at its rate, after `first_step` earlier steps of the run.
 
-        Returns:
-            (steps,) float64, the mean loss of each step's real tokens before its update, NaN if it
-            diverged; (steps,) int64, the number of these tokens.
+        Returns each step's mean loss of real tokens before its update, (steps,) float64, NaN if it
+        diverged, and the number of these tokens, (steps,) int64.
         """
         results = []
         if self._copies is not None:

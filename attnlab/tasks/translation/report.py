@@ -8,17 +8,17 @@ import keras
 import numpy as np
 from scipy import sparse
 
-from attnlab.tasks.base import Report
+from attnlab.tasks.base import Report, skills
 from attnlab.tasks.declaration import Progress
 from attnlab.tasks.translation.attention_maps import alignment
 from attnlab.tasks.translation.program import TranslationProgram
-from attnlab.tasks.translation.scores import counts_bleu, score, sentence_scores
-from attnlab.tasks.translation.search import Search
+from attnlab.tasks.translation.scores import NAMES, score, sentence_scores
 from attnlab.tasks.translation.sentences import translations
 from attnlab.tasks.translation.tokenized import cut_sources, longest_source, padded_batches
 
 if TYPE_CHECKING:
     from attnlab.tasks.data.tokens import Tokens
+    from attnlab.tasks.translation.search import Search
     from attnlab.tasks.translation.tokenized import TokenizedPart, Tokenizers
 
 # Training pairs that are searched, and the number of queries compared with them at once.
@@ -29,43 +29,33 @@ def report(
     task: Any,
     model: keras.Model,
     part: TokenizedPart,
-    beam: int,
+    beam: int | None = None,
     progress: Progress | None = None,
 ) -> Report:
     """Translate a part and score it with `task`, a `Translate`; see its `evaluate`."""
     sources, references, _ = part.texts()
     rows = np.arange(len(sources))  # all rows, but of the training part only the first 100
-    settings = {"length_penalty": task.length_penalty, "extra_length": task.extra_length}
-    search, language = Search(model, beam=beam, **settings), task.corpus.target_language
+    search, language = task.search(model, beam), task.corpus.target_language
     if progress:
         name = "the test part" if part.name == "test" else part.name
         search.progress = lambda done, total: progress(done, total, f"scoring {name}")
     hypotheses = search_rows(task, search, part, rows)
     metrics = score(hypotheses, references, language)
-    details: dict[str, Any] = {"signatures": metrics.pop("signatures"), "beam": beam}
+    details: dict[str, Any] = {"signatures": metrics.pop("signatures"), "beam": search.beam}
     program = TranslationProgram(model, keras.optimizers.SGD())
     tokens = program.evaluate(padded_batches(model, part, rows))
     metrics |= {name: getattr(tokens, name) for name in ("loss", "perplexity", "accuracy")}
     train = task.tokenized.parts["train"] if task.tokenized else None
-    simple = baselines(part, train, task.tokenizers).items()
-    rules = {name: score(texts, references, language) for name, texts in simple}
-    for scores in rules.values():
-        del scores["signatures"]
-    # Skill: by what share the error, 100 - BLEU, is smaller than the baseline's.
-    distances = {name: 100.0 - scores["bleu"] for name, scores in rules.items()}
-    skills = {
-        name: 1.0 - (100.0 - metrics["bleu"]) / distance if distance else None
-        for name, distance in distances.items()
-    }
-    best = max(rules, key=lambda name: rules[name]["bleu"])
+    rules: dict[str, dict[str, float | None]] = {}
+    for name, texts in baselines(part, train, task.tokenizers).items():
+        scores = score(texts, references, language)
+        rules[name] = {metric: scores[metric] for metric in NAMES}
+    # The error is the distance of BLEU from 100.
+    errors = {name: 100.0 - scores["bleu"] for name, scores in rules.items()}
+    best, against = skills(100.0 - metrics["bleu"], errors)
     notes = [*part.notes, *_limits(model, part, rows)]
     if "nearest_pair" not in rules:
         notes.append("The baseline nearest_pair is missing, because it needs the training part.")
-    if not counts_bleu(references, language):
-        notes.append(
-            "No reference has four tokens, so BLEU is always 0: task.monitor=val_chrf chooses "
-            "the epoch by chrF, and compare --metric chrf compares by it."
-        )
     texts = {"source": sources, "reference": references, "hypothesis": hypotheses}
     sentences = sentence_scores(hypotheses, references, language)
     if (rates := alignment(task.tokenizers, model, part)) is not None:
@@ -74,7 +64,7 @@ def report(
         metrics=metrics,
         baselines=rules,
         best_baseline=best,
-        skill=skills[best],
+        skill=against[best],
         notes=notes,
         predictions={
             "index": rows,
@@ -82,7 +72,7 @@ def report(
             **{f"sentence_{name}": np.round(column, 4) for name, column in sentences.items()},
         },
         units="points of 100 (loss in nats per token)",
-        skills=skills,
+        skills=against,
         metric="bleu",
         details=details,
     )
@@ -93,20 +83,17 @@ def _limits(model: keras.Model, part: TokenizedPart, rows: np.ndarray) -> list[s
     count, total, notes = len(rows), len(part.source), []
     if count < total:
         notes.append(f"Only the first {count} of {total} pairs are scored.")
-    reach = longest_source(model)
-    cut = int((part.source.lengths[rows] > reach).sum()) if reach else 0
-    if reach and cut:  # END is one of the tokens that the model reads
-        notes.append(
-            f"The model reads only the first {reach - 1} tokens of {cut} of {count} sources, "
-            "because its attention weights or its learned positions end there."
-        )
-    most = model.max_positions
-    cut = int((part.target.lengths[rows] > most).sum()) if most else 0
-    if cut:  # START is one of the positions and is not counted
-        notes.append(
-            f"The loss, the perplexity and the accuracy count only the first {most - 1} tokens of "
-            f"{cut} of {count} references, because the learned positions end there."
-        )
+    sources, references = (side.lengths[rows] for side in (part.source, part.target))
+    for what, lengths, most in (
+        ("sources are read", sources, longest_source(model)),
+        ("references count in loss, perplexity and accuracy", references, model.max_positions),
+    ):
+        cut = int((lengths > most).sum()) if most else 0
+        if cut:  # END of a source, or START of a reference, is one of the tokens
+            notes.append(
+                f"Only the first {most - 1} tokens of {cut} of {count} {what}, because the model's "
+                "attention weights or learned positions end there."
+            )
     return notes
 
 
@@ -126,31 +113,33 @@ def baselines(
     Without the training part only `copied_source` is returned.
     """
     sources, _, _ = part.texts()
-    if train is None:
-        return {"copied_source": sources}
-    rows = nearest_rows(train.source, part.source, len(sources), tokenizers[0].size)
-    nearest = tokenizers[1].decode([train.target[int(row)][1:] for row in rows])
-    return {"nearest_pair": nearest, "copied_source": sources}
+    texts = {"copied_source": sources}
+    if train is not None:
+        rows = nearest_rows(train.source, part.source, len(sources), tokenizers[0].size)
+        targets = [train.target[int(row)][1:] for row in rows]
+        texts["nearest_pair"] = tokenizers[1].decode(targets)
+    return texts
 
 
-def nearest_rows(train: Tokens, asked: Tokens, count: int, size: int) -> np.ndarray:
+def nearest_rows(train: Tokens, queries: Tokens, count: int, size: int) -> np.ndarray:
     """Return the number of the most similar training row for each of the first rows: (count,).
 
     Similarity is the cosine of tf-idf vectors, idf = ln(N / rows with the token) + 1; the first of
-    equally similar rows wins. Only the first 200,000 training rows are searched. Tokens are below
-    `size`.
+    equally similar rows wins. Only the first 200,000 training rows are searched.
     """
+    from sklearn.preprocessing import normalize
+
     pairs = min(len(train), _MOST_PAIRS)
     memory = _counts(train, pairs, size)
     share = np.bincount(memory.indices, minlength=size) / pairs
     idf = np.where(share > 0, 1.0 - np.log(np.maximum(share, 1e-12)), 0.0)
-    memory = _unit_rows(memory.multiply(idf[None]).tocsr())
-    queries = _unit_rows(_counts(asked, count, size).multiply(idf[None]).tocsr())
-    nearest = np.zeros(count, np.int64)
-    for start in range(0, count, _CHUNK):
-        similar = queries[start : start + _CHUNK] @ memory.T
-        nearest[start : start + _CHUNK] = np.asarray(similar.argmax(axis=1)).ravel()
-    return nearest
+    memory = normalize(memory.multiply(idf[None]).tocsr())
+    vectors = normalize(_counts(queries, count, size).multiply(idf[None]).tocsr())
+    nearest = [
+        np.asarray((vectors[start : start + _CHUNK] @ memory.T).argmax(axis=1)).ravel()
+        for start in range(0, count, _CHUNK)
+    ]
+    return np.concatenate([np.zeros(0, np.int64), *nearest])
 
 
 def _counts(rows: Tokens, first: int, size: int) -> sparse.csr_matrix:
@@ -160,8 +149,3 @@ def _counts(rows: Tokens, first: int, size: int) -> sparse.csr_matrix:
     matrix = sparse.csr_matrix((np.ones(len(tokens), np.float32), tokens, ends), (first, size))
     matrix.sum_duplicates()
     return matrix
-
-
-def _unit_rows(matrix: sparse.csr_matrix) -> sparse.csr_matrix:
-    lengths = np.sqrt(np.asarray(matrix.multiply(matrix).sum(axis=1)).ravel())
-    return sparse.diags(1.0 / np.maximum(lengths, 1e-12)) @ matrix

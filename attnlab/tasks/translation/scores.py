@@ -23,15 +23,9 @@ from attnlab.tasks.declaration import ItemTest, NoItemTest, Pairs
 from attnlab.tasks.translation.kind import KIND
 
 _PERFECT = 100.0
-_BLEU_TOKENS = "13a"
-# Languages without spaces between words: sacreBLEU's own tokenizer, or single characters.
-_OTHER_TOKENS = {
-    **dict.fromkeys(["zh", "chi", "cmn", "wuu", "yue", "zho"], "zh"),
-    **dict.fromkeys(
-        ["ja", "jpn", "km", "khm", "lo", "lao", "my", "bur", "mya", "th", "tha"], "char"
-    ),
-}
-_FEWEST = 4  # tokens of the longest n-grams that BLEU counts
+# Languages without spaces between words have sacreBLEU's own tokenizer, or single characters.
+_CHINESE = frozenset("zh chi cmn wuu yue zho".split())
+_CHARACTERS = frozenset("ja jpn km khm lo lao my bur mya th tha".split())
 NAMES = ("bleu", "chrf")
 _AT_ONCE = 30_000  # translations that sacreBLEU counts in about two seconds
 
@@ -41,50 +35,37 @@ Translations = tuple[str, ...]
 
 def bleu_tokens(language: str) -> str:
     """Return the name of sacreBLEU's tokenizer for a language code such as `de` or `zh-TW`."""
-    return _OTHER_TOKENS.get(re.split("[-_]", language.lower())[0], _BLEU_TOKENS)
+    code = re.split("[-_]", language.lower())[0]
+    return "zh" if code in _CHINESE else "char" if code in _CHARACTERS else "13a"
 
 
-def metric_class(name: str) -> Any:
-    """Return sacreBLEU's class of a metric; imports sacreBLEU."""
+def _metric(name: str, tokens: str = "13a") -> tuple[Any, dict[str, Any]]:
+    """Return sacreBLEU's class of one of `NAMES`, and its settings."""
     from sacrebleu.metrics.bleu import BLEU
     from sacrebleu.metrics.chrf import CHRF
 
-    return CHRF if name == "chrf" else BLEU
-
-
-def metric_settings(name: str, tokens: str = _BLEU_TOKENS) -> dict[str, Any]:
-    """Return the settings of one of `NAMES`; `force` stops advice on standard error."""
-    return {} if name == "chrf" else {"tokenize": tokens, "force": True}
-
-
-def counts_bleu(references: Sequence[str], language: str = "") -> bool:
-    """Whether a reference has four tokens, without which BLEU is always 0."""
-    cut = metric_class("bleu")(**metric_settings("bleu", bleu_tokens(language))).tokenizer
-    return any(len(cut(text).split()) >= _FEWEST for text in references)
+    # `force` stops advice on standard error.
+    return (CHRF, {}) if name == "chrf" else (BLEU, {"tokenize": tokens, "force": True})
 
 
 def score(
     hypotheses: Sequence[str], references: Sequence[str], language: str = ""
 ) -> dict[str, Any]:
-    """BLEU and chrF of translations against one reference each.
+    """Return BLEU and chrF of translations against one reference each, JSON-ready, 0 to 100.
 
-    Texts are detokenized; a hypothesis may be empty. `language` is the code that `bleu_tokens`
-    takes. BLEU counts 4-grams over the whole part: if no reference has four tokens it is 0, even
-    for identical text.
-
-    Returns:
-        JSON-ready, 0 to 100: `bleu`, sacreBLEU's with its default settings except the tokenizer
-        (case-sensitive); `chrf`, chrF2 (character 6-grams without spaces); `signatures`, that of
-        sacreBLEU for each, by its name.
+    `bleu` is sacreBLEU's with its default settings except the tokenizer (case-sensitive), `chrf`
+    chrF2 (character 6-grams without spaces); `signatures` has that of sacreBLEU for each. BLEU
+    counts 4-grams over the whole part: if no reference has four tokens it is 0, even for identical
+    text. `language` is the code that `bleu_tokens` takes.
     """
-    tokens = bleu_tokens(language)
-    metrics = {name: metric_class(name)(**metric_settings(name, tokens)) for name in NAMES}
-    scores: dict[str, Any] = {
-        name: min(float(metric.corpus_score(hypotheses, [references]).score), _PERFECT)
-        for name, metric in metrics.items()
-    }
-    signatures = {name: str(metric.get_signature()) for name, metric in metrics.items()}
-    return {**scores, "signatures": signatures}
+    scores: dict[str, Any] = {"signatures": {}}
+    for name in NAMES:
+        cls, settings = _metric(name, bleu_tokens(language))
+        metric = cls(**settings)
+        value = float(metric.corpus_score(hypotheses, [references]).score)
+        scores[name] = min(value, _PERFECT)
+        scores["signatures"][name] = str(metric.get_signature())
+    return scores
 
 
 def sentence_scores(
@@ -96,10 +77,10 @@ def sentence_scores(
     (`effective_order`), so identical text of any length scores 100. The mean over sentences differs
     from the score of the whole part.
     """
-    orders: dict[str, dict[str, Any]] = {"bleu": {"effective_order": True}, "chrf": {}}
     scores = {}
-    for name, order in orders.items():
-        metric = metric_class(name)(**metric_settings(name, bleu_tokens(language)), **order)
+    for name in NAMES:
+        cls, settings = _metric(name, bleu_tokens(language))
+        metric = cls(**settings, **({"effective_order": True} if name == "bleu" else {}))
         pairs = zip(hypotheses, references, strict=True)
         values = [metric.sentence_score(text, [reference]).score for text, reference in pairs]
         scores[name] = np.minimum(values, _PERFECT)
@@ -107,14 +88,7 @@ def sentence_scores(
 
 
 def item_test(metric: str, pairs: Pairs, always: bool | None) -> list[ItemTest | None]:
-    """Test groups of translations against a reference group: an `ItemTester`.
-
-    `always` True tests even if sacreBLEU takes minutes; False never tests.
-
-    Raises:
-        NoItemTest: the runs have different sentences, or the test would take minutes.
-        RequestError: a predictions.csv is missing or damaged.
-    """
+    """Test groups of translations against a reference group: an `ItemTester`."""
     if always is False:
         return [None] * len(pairs)
     runs = {run.name: run for pair in pairs for group in reversed(pair) for run in group}
@@ -153,7 +127,7 @@ def paired_bootstrap(
     reference: Sequence[Translations],
     system: Sequence[Translations],
     targets: Sequence[str],
-    tokens: str | None = None,
+    tokens: str = "13a",
 ) -> tuple[float, str]:
     """Compare a system with a reference system, by 1,000 resamples of the sentences.
 
@@ -163,7 +137,7 @@ def paired_bootstrap(
     """
     from sacrebleu.significance import PairedTest
 
-    base = metric_class(name)
+    base, settings = _metric(name, tokens)
 
     class SummingSeeds(base):  # type: ignore[misc, valid-type]
         """The metric of sentences with several translations, whose counts it adds."""
@@ -175,28 +149,23 @@ def paired_bootstrap(
             ]
             return np.sum(counts, axis=0).tolist()
 
-    metric = SummingSeeds(**metric_settings(name, *([tokens] if tokens else [])))
+    metric = SummingSeeds(**settings)
     systems: Any = [("reference", reference), ("system", system)]
-    test = PairedTest(systems, {name: metric}, [list(targets)], test_type="bs")
-    signatures: Any
-    scores: Any
-    signatures, scores = test()
-    (key,) = signatures
+    signatures, scores = PairedTest(systems, {name: metric}, [[*targets]], test_type="bs")()
+    ((key, signature),) = signatures.items()
     first, second = scores[key]
     # sacreBLEU counts the resamples with a larger difference; with equal scores there may be none,
     # although p is 1.
     p = 1.0 if first.score == second.score else float(second.p_value)
-    return p, str(signatures[key])
+    return p, str(signature)
 
 
 def _texts(run: RunDirectory) -> tuple[list[tuple[str, str]], list[str]]:
     """Return the source and the reference of each test item, and the translations of a run."""
     table = run.read_predictions(KIND.scoring.text_columns)
     try:
-        source, reference, hypothesis = (
-            table[name].tolist() for name in ("source", "reference", "hypothesis")
-        )
+        items = zip(table["source"].tolist(), table["reference"].tolist(), strict=True)
+        return [*items], table["hypothesis"].tolist()
     except KeyError as error:
         path = run.path / "predictions.csv"
         raise RequestError(f"{path}: damaged: it has no column {error}") from error
-    return list(zip(source, reference, strict=True)), hypothesis

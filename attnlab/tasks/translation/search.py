@@ -1,8 +1,8 @@
-"""Search for translations: batches of bounded size, each by beam search.
+"""Beam search for translations; with a beam of 1 it is greedy decoding.
 
-With a beam of 1 it is greedy decoding. The sentences of a batch end at different steps. Whenever
-half of the rows are done, the others continue as a smaller batch, so that one long sentence doesn't
-slow down all others. The whole loop is one graph: only the result returns to Python.
+The sentences of a batch end at different steps. Whenever half of the rows are done, the others
+continue as a smaller batch, so that one long sentence doesn't slow down all others. The whole loop
+is one graph: only the result returns to Python.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import numpy as np
 import tensorflow as tf
 
 from attnlab.tasks.translation.tokenized import longest_source
-from attnlab.text.tokenizers import END, PAD, START
+from attnlab.text.tokenizers import END, PAD, START, pad_rows
 from attnlab.training.steps import compiled
 
 # Limits of a batch: hypotheses, padded source tokens times hypotheses, and cells of the encoder's
@@ -33,14 +33,6 @@ _NEVER, _FORBIDDEN = float("-inf"), (PAD, START)
 _BLOCK = 32
 
 
-class BeamSettings(NamedTuple):
-    """The settings of a search."""
-
-    beam: int  # K, hypotheses per sentence
-    n_best: int  # translations per sentence, at most K
-    length_penalty: float  # alpha of `penalized`, at least 0
-
-
 class Hypothesis(NamedTuple):
     """One translation of a sentence."""
 
@@ -52,14 +44,19 @@ class Hypothesis(NamedTuple):
 class Search:
     """Translates rows of tokens by beam search, which is greedy with a beam of 1.
 
-    A translation has at most `extra_length` tokens more than its source, END included in both. So
-    its batch changes it only through the rounding of sums in another order.
+    Each step finds the 2K best continuations of a sentence's K hypotheses. Those with END among the
+    best K move to the set of ended hypotheses; the best K without END are extended. A sentence is
+    done when K hypotheses have ended, when no live hypothesis can become one of the `n_best`, or at
+    its longest length, at which each hypothesis gets END and its probability.
 
-    `beam`, `n_best` and `length_penalty` are those of `BeamSettings`; the Transformer's paper has
-    0.6 for the last, and 50 for `extra_length`. Without
-    `jit` some batches are translated in parallel; `jit` compiles with XLA, which pays on a GPU. The
-    weights of the model, a `Translator`, may change between calls. If `progress` is set, it is
-    called with the number of sentences that are done, and of all.
+    Source: Wu et al. 2016 (arXiv 1609.08144), section 7, and Vaswani et al. 2017 (arXiv
+    1706.03762), section 6.1. Difference: no coverage penalty and no pruning by a margin.
+
+    `model` is a `Translator`, whose weights may change between calls. `length_penalty` is alpha of
+    `penalized`. A translation has at most `extra_length` tokens more than its source, END included
+    in both; so its batch changes it only through the rounding of sums in another order. `jit`
+    compiles with XLA, which pays on a GPU; otherwise some batches are translated in parallel. If
+    `progress` is set, it is called with the number of sentences that are done, and of all.
     """
 
     progress: Callable[[int, int], None] | None = None
@@ -74,29 +71,28 @@ class Search:
         extra_length: int = 50,
         jit: bool = False,
     ) -> None:
-        self.model, self.jit = model, jit
-        self.settings = BeamSettings(beam, n_best, float(length_penalty))
-        self.extra_length = extra_length
+        self.model, self.beam, self.n_best, self.jit = model, beam, n_best, jit
+        self.length_penalty, self.extra_length = float(length_penalty), extra_length
         signature = (tf.TensorSpec((None, None), tf.int32), tf.TensorSpec((None,), tf.int32))
         self._compiled = compiled(self._decode, jit, signature)
 
     def __call__(self, rows: Sequence[np.ndarray]) -> list[list[Hypothesis]]:
-        """Translate source rows, tokens and END, of any lengths.
+        """Return the `n_best` translations of source rows with END, the best one first.
 
-        Returns each row's `n_best` translations, the best one first; fewer if the vocabulary has
-        too few tokens.
+        There are fewer if the vocabulary has too few tokens.
         """
         translations: list[list[Hypothesis]] = [[] for _ in rows]
         done = 0
         for places, decoded in self._decoded(rows):
-            columns = zip(*(part.numpy() for part in decoded), strict=True)
-            for place, (tokens, *numbers) in zip(places, columns, strict=False):  # no padding rows
+            hypotheses = zip(*(part.numpy() for part in decoded), strict=True)
+            for place, (tokens, *numbers) in zip(
+                places, hypotheses, strict=False
+            ):  # no padding rows
+                columns = (column.tolist() for column in numbers)
                 ranked = [
                     Hypothesis(row[:length], score, log)
-                    for row, length, log, score in zip(
-                        tokens, *(column.tolist() for column in numbers), strict=True
-                    )
-                ][: self.settings.n_best]
+                    for row, length, log, score in zip(tokens, *columns, strict=True)
+                ][: self.n_best]
                 real = [best for best in ranked if best.log_probability != -math.inf]
                 translations[place] = real or ranked[:1]  # logits with NaN leave no hypothesis
             done += len(places)
@@ -105,10 +101,7 @@ class Search:
         return translations
 
     def best(self, source):
-        """Return the best translation of sources (B, S): tokens (B, T), PAD after the last one.
-
-        A part of a TensorFlow graph, without the batches and threads of a call.
-        """
+        """Return tokens (B, T) of the best translations of sources (B, S), in a graph."""
         lengths = tf.reduce_sum(tf.cast(tf.not_equal(source, PAD), tf.int32), axis=1)
         limits = tf.maximum(lengths + self.extra_length, 1)
         if self.model.max_positions:
@@ -119,7 +112,7 @@ class Search:
 
     def _decoded(self, rows: Sequence[np.ndarray]) -> Iterator[tuple[np.ndarray, Decoded]]:
         """Yield the places of each batch's rows with its hypotheses, as batches get done."""
-        plan = plan_batches([len(row) for row in rows], _HYPOTHESES, self.settings.beam)
+        plan = plan_batches([len(row) for row in rows], _HYPOTHESES, self.beam)
         batches = ((places, self._padded([rows[place] for place in places])) for places in plan)
         if self.jit:
             yield from ((places, self._compiled(*batch)) for places, batch in batches)
@@ -146,18 +139,129 @@ class Search:
         return source, np.minimum(limits, self.model.max_positions or limits)
 
     def _decode(self, source, limits) -> Decoded:
+        """Translate a batch.
+
+        Sources (B, S) int32 are padded at the end; `limits` (B,) int32 are the most tokens of each
+        translation, END included.
+        """
+        model, beam = self.model, self.beam
         # XLA needs the size as a function of the batch's shape, so not of the values of `limits`.
         longest = tf.shape(source)[1] + self.extra_length if self.jit else tf.reduce_max(limits)
-        return beam_search(self.model, source, limits, longest, self.settings, shrink=not self.jit)
+        count = tf.shape(source)[0]
+        memory = model.encode(source, training=False)
+        # A function of its own, so that both uses share one trace.
+        step = tf.function(partial(model.step), autograph=False)
+        state = model.initial_state(memory, longest if self.jit else None)
+        nothing = Decoded(
+            tf.zeros((count, beam, longest), tf.int32),
+            tf.zeros((count, beam), tf.int32),
+            *[tf.fill((count, beam), _NEVER)] * 2,
+        )
+        # Before the first step all hypotheses of a sentence are equal: the model computes one.
+        logits, state = step(tf.fill((count,), START), tf.constant(0), memory, state)
+        logits, state, memory = tf.nest.map_structure(
+            lambda part: tf.repeat(part, beam, 0), (logits, state, memory)
+        )
+        rows = _Rows(
+            numbers=tf.range(count),
+            limits=limits,
+            memory=memory,
+            state=state,
+            tokens=tf.fill((count * beam,), START),
+            live=tf.zeros((count, beam, longest), tf.int32),
+            live_logs=tf.where(tf.range(beam) > 0, _NEVER, tf.zeros((count, beam))),
+            ended=nothing,
+            count=tf.zeros((count,), tf.int32),
+        )
+        rows = self._extend(logits, state, 0, rows)
+        if self.jit:
+            return self._run(step, tf.constant(1), rows, 0)[1].ended
 
+        # Finished rows leave the batch, which XLA doesn't allow.
+        def body(index, rows, result):
+            index, rows = self._run(step, index, rows, tf.shape(rows.numbers)[0] // 2)
+            result = tf.nest.map_structure(
+                lambda whole, part: tf.tensor_scatter_nd_update(whole, rows.numbers[:, None], part),
+                result,
+                rows.ended,
+            )
+            places = tf.cast(tf.where(rows.live_logs[:, 0] > _NEVER)[:, 0], tf.int32)
+            hypotheses = tf.reshape(places[:, None] * beam + tf.range(beam), (-1,))
+            rows = _Rows(
+                *_gather(rows[:2], places),
+                *_gather((rows.memory, rows.state, rows.tokens), hypotheses),
+                *_gather(rows[5:], places),
+            )
+            return index, rows, result
 
-def pad_rows(rows: Sequence[np.ndarray], count: int = 0, width: int = 0) -> np.ndarray:
-    """Return rows of tokens as one int32 array of at least (count, width), padded with PAD."""
-    shape = max(count, len(rows)), max(width, *map(len, rows))
-    padded = np.full(shape, PAD, np.int32)
-    for place, row in enumerate(rows):
-        padded[place, : len(row)] = row
-    return padded
+        def cond(_, rows, __):
+            return tf.shape(rows.numbers)[0] > 0
+
+        start = (tf.constant(1), rows, nothing)
+        return tf.while_loop(cond, body, start, parallel_iterations=1)[2]
+
+    def _run(self, step, index, rows: _Rows, most):
+        """Run steps while over `most` sentences aren't done; return the next index and rows."""
+        fixed = 3  # a step changes no numbers, limits and memory
+
+        def body(index, *changing):
+            before = _Rows(*rows[:fixed], *changing)
+            logits, state = step(before.tokens, index, before.memory, before.state)
+            after = self._extend(logits, state, index, before)[fixed:]
+            # The loop requires constant shapes, which the inference for a step doesn't always find.
+            for old, new in zip(tf.nest.flatten(changing), tf.nest.flatten(after), strict=True):
+                new.set_shape(old.shape)
+            return index + 1, *after
+
+        def cond(_, *changing):
+            logs = _Rows(*rows[:fixed], *changing).live_logs
+            return tf.reduce_sum(tf.cast(logs[:, 0] > _NEVER, tf.int32)) > most
+
+        start = (index, *rows[fixed:])
+        index, *changing = tf.while_loop(cond, body, start, parallel_iterations=1)
+        return index, _Rows(*rows[:fixed], *changing)
+
+    def _extend(self, logits, state, index, rows: _Rows) -> _Rows:
+        """Extend all live hypotheses by a token, by the logits and the state of a step."""
+        beam, alpha = self.beam, self.length_penalty
+        must_end = index + 1 >= rows.limits
+        logs, tokens, parents = _candidates(logits, rows.live_logs, must_end, beam)
+        ends = tf.equal(tokens, END)
+
+        # Those that ended (-inf: none), merged with the best K so far.
+        ended_logs = tf.where(ends[:, :beam], logs[:, :beam], _NEVER)
+        here = Decoded(
+            tf.gather(rows.live, parents[:, :beam], batch_dims=1),
+            tf.zeros_like(rows.ended.lengths) + index,
+            ended_logs,
+            penalized(ended_logs, tf.cast(index + 1, tf.float32), alpha),
+        )
+        both = [tf.concat(parts, 1) for parts in zip(rows.ended, here, strict=True)]
+        _, places = tf.math.top_k(both[-1], beam)
+        ended = Decoded(*(tf.gather(part, places, batch_dims=1) for part in both))
+        count = rows.count + tf.reduce_sum(tf.cast(ended_logs > _NEVER, tf.int32), 1)
+
+        # The best K of the others.
+        live_logs, places = tf.math.top_k(tf.where(ends, _NEVER, logs), beam)
+        tokens, parents = (tf.gather(part, places, batch_dims=1) for part in (tokens, parents))
+        is_here = tf.equal(tf.range(tf.shape(rows.live)[2]), index)
+        live = tf.where(is_here, tokens[..., None], tf.gather(rows.live, parents, batch_dims=1))
+
+        # A log-probability can only fall, and at the longest length the penalty divides it most.
+        bound = penalized(live_logs[:, 0], tf.cast(rows.limits, tf.float32), alpha)
+        is_hopeless = ended.scores[:, self.n_best - 1] >= bound
+        is_done = (count >= beam) | is_hopeless | must_end
+        if beam > 1:  # else a copy of the whole state would change nothing
+            chosen = tf.range(tf.shape(parents)[0])[:, None] * beam + parents
+            state = _gather(state, tf.reshape(chosen, (-1,)))
+        return rows._replace(
+            state=state,
+            tokens=tf.reshape(tokens, (-1,)),
+            live=live,
+            live_logs=tf.where(is_done[:, None], _NEVER, live_logs),
+            ended=ended,
+            count=count,
+        )
 
 
 def plan_batches(lengths: Sequence[int], batch_size: int, beam: int) -> Iterator[np.ndarray]:
@@ -201,82 +305,10 @@ class _Rows(NamedTuple):
 def penalized(log_probabilities, lengths, alpha: float):
     """Return the score of a hypothesis Y: `log P(Y) / ((5 + |Y|) / 6)^alpha`.
 
-    Source: Wu et al. 2016 (arXiv 1609.08144), Eq. 14. Difference: no coverage penalty.
-
-    Log-probabilities are of whole hypotheses; `lengths` |Y| are their numbers of tokens, END
-    included, as floats. `alpha` 0 means no penalty; the Transformer's paper has 0.6.
+    Source: Wu et al. 2016 (arXiv 1609.08144), Eq. 14. Difference: no coverage penalty. `lengths`
+    |Y| are numbers of tokens, END included, as floats.
     """
     return log_probabilities / ((5.0 + lengths) / 6.0) ** alpha
-
-
-def beam_search(
-    model, source, limits, longest, settings: BeamSettings, *, shrink: bool = True
-) -> Decoded:
-    """Translate a batch by beam search.
-
-    Each step finds the 2K best continuations of a sentence's K hypotheses. Those with END among the
-    best K move to the set of ended hypotheses; the best K without END are extended. A sentence is
-    done when K hypotheses have ended, when no live hypothesis can become one of the `n_best`, or at
-    its longest length, at which each hypothesis gets END and its probability.
-
-    Source: Wu et al. 2016 (arXiv 1609.08144), section 7, and Vaswani et al. 2017 (arXiv
-    1706.03762), section 6.1. Difference: no coverage penalty and no pruning by a margin.
-
-    The model is a `Translator`. Sources (B, S) int32 are padded at the end; `limits` (B,) int32 are
-    the most tokens of each translation, END included, and `longest`, int or scalar int32 tensor, is
-    at least their maximum. With `shrink` finished rows leave the batch, which XLA doesn't allow.
-    """
-    count, beam = tf.shape(source)[0], settings.beam
-    memory = model.encode(source, training=False)
-    # A function of its own, so that both uses share one trace.
-    step = tf.function(partial(model.step), autograph=False)
-    state = model.initial_state(memory, None if shrink else longest)
-    nothing = Decoded(
-        tf.zeros((count, beam, longest), tf.int32),
-        tf.zeros((count, beam), tf.int32),
-        *[tf.fill((count, beam), _NEVER)] * 2,
-    )
-    # Before the first step all hypotheses of a sentence are equal: the model computes one of them.
-    logits, _, state = step(tf.fill((count,), START), tf.constant(0), memory, state)
-    logits, state, memory = tf.nest.map_structure(
-        lambda part: tf.repeat(part, beam, 0), (logits, state, memory)
-    )
-    rows = _Rows(
-        numbers=tf.range(count),
-        limits=limits,
-        memory=memory,
-        state=state,
-        tokens=tf.fill((count * beam,), START),
-        live=tf.zeros((count, beam, longest), tf.int32),
-        live_logs=tf.where(tf.range(beam) > 0, _NEVER, tf.zeros((count, beam))),
-        ended=nothing,
-        count=tf.zeros((count,), tf.int32),
-    )
-    rows = _extend(logits, state, 0, rows, settings)
-    if not shrink:
-        return _run(step, tf.constant(1), rows, 0, settings)[1].ended
-
-    def body(index, rows, result):
-        index, rows = _run(step, index, rows, tf.shape(rows.numbers)[0] // 2, settings)
-        result = tf.nest.map_structure(
-            lambda whole, part: tf.tensor_scatter_nd_update(whole, rows.numbers[:, None], part),
-            result,
-            rows.ended,
-        )
-        places = tf.cast(tf.where(_is_active(rows.live_logs))[:, 0], tf.int32)
-        hypotheses = tf.reshape(places[:, None] * beam + tf.range(beam), (-1,))
-        rows = _Rows(
-            *_gather(rows[:2], places),
-            *_gather((rows.memory, rows.state, rows.tokens), hypotheses),
-            *_gather(rows[5:], places),
-        )
-        return index, rows, result
-
-    def cond(_, rows, __):
-        return tf.shape(rows.numbers)[0] > 0
-
-    start = (tf.constant(1), rows, nothing)
-    return tf.while_loop(cond, body, start, parallel_iterations=1)[2]
 
 
 def _gather(structure, places):
@@ -284,84 +316,13 @@ def _gather(structure, places):
     return tf.nest.map_structure(lambda part: tf.gather(part, places), structure)
 
 
-def _is_active(live_logs):
-    """Return which sentences are not done, (n,), of log-probabilities (n, K)."""
-    return tf.not_equal(live_logs[:, 0], _NEVER)
-
-
-def _run(step, index, rows: _Rows, most, settings: BeamSettings):
-    """Run steps while more than `most` sentences are not done; return the next index and rows."""
-    fixed = 3  # a step changes no numbers, limits and memory
-
-    def body(index, *changing):
-        before = _Rows(*rows[:fixed], *changing)
-        logits, _, state = step(before.tokens, index, before.memory, before.state)
-        after = _extend(logits, state, index, before, settings)[fixed:]
-        # The loop requires constant shapes, which the inference for a step doesn't always find.
-        for old, new in zip(tf.nest.flatten(changing), tf.nest.flatten(after), strict=True):
-            new.set_shape(old.shape)
-        return index + 1, *after
-
-    def cond(_, *changing):
-        active = _is_active(_Rows(*rows[:fixed], *changing).live_logs)
-        return tf.reduce_sum(tf.cast(active, tf.int32)) > most
-
-    start = (index, *rows[fixed:])
-    index, *changing = tf.while_loop(cond, body, start, parallel_iterations=1)
-    return index, _Rows(*rows[:fixed], *changing)
-
-
-def _extend(logits, state, index, rows: _Rows, settings: BeamSettings) -> _Rows:
-    """Extend all live hypotheses by a token, by the logits and the state of a step."""
-    beam, alpha = settings.beam, settings.length_penalty
-    must_end = index + 1 >= rows.limits
-    logs, tokens, parents = _candidates(logits, rows.live_logs, must_end, beam)
-    ends = tf.equal(tokens, END)
-
-    # Those that ended (-inf: none), merged with the best K so far.
-    ended_logs = tf.where(ends[:, :beam], logs[:, :beam], _NEVER)
-    here = Decoded(
-        tf.gather(rows.live, parents[:, :beam], batch_dims=1),
-        tf.zeros_like(rows.ended.lengths) + index,
-        ended_logs,
-        penalized(ended_logs, tf.cast(index + 1, tf.float32), alpha),
-    )
-    both = [tf.concat(parts, 1) for parts in zip(rows.ended, here, strict=True)]
-    _, places = tf.math.top_k(both[-1], beam)
-    ended = Decoded(*(tf.gather(part, places, batch_dims=1) for part in both))
-    count = rows.count + tf.reduce_sum(tf.cast(ended_logs > _NEVER, tf.int32), 1)
-
-    # The best K of the others.
-    live_logs, places = tf.math.top_k(tf.where(ends, _NEVER, logs), beam)
-    tokens, parents = (tf.gather(part, places, batch_dims=1) for part in (tokens, parents))
-    is_here = tf.equal(tf.range(tf.shape(rows.live)[2]), index)
-    live = tf.where(is_here, tokens[..., None], tf.gather(rows.live, parents, batch_dims=1))
-
-    # A log-probability can only fall, and at the longest length the penalty divides it most.
-    bound = penalized(live_logs[:, 0], tf.cast(rows.limits, tf.float32), alpha)
-    is_hopeless = ended.scores[:, settings.n_best - 1] >= bound
-    is_done = (count >= beam) | is_hopeless | must_end
-    if beam > 1:  # else a copy of the whole state would change nothing
-        chosen = tf.range(tf.shape(parents)[0])[:, None] * beam + parents
-        state = _gather(state, tf.reshape(chosen, (-1,)))
-    return rows._replace(
-        state=state,
-        tokens=tf.reshape(tokens, (-1,)),
-        live=live,
-        live_logs=tf.where(is_done[:, None], _NEVER, live_logs),
-        ended=ended,
-        count=count,
-    )
-
-
 def _candidates(logits, live_logs, must_end, beam: int):
     """Find the 2K best continuations of a sentence's hypotheses; only END if it must end.
 
-    First the 2K + 2 best tokens of each hypothesis are selected (two more, because two tokens are
-    forbidden), so that neither a softmax nor `top_k` runs over all K * V continuations.
-
     Returns log-probabilities, tokens and the numbers of the hypotheses, (n, 2K) each, best first.
     """
+    # The 2K + 2 best tokens of each hypothesis are enough, because two tokens are forbidden. So
+    # neither a softmax nor `top_k` runs over all K * V continuations.
     width = min(2 * beam + 2, logits.shape[-1])
     values, tokens = largest(logits, width)
     maxima = values[:, :1]
@@ -382,9 +343,8 @@ def _candidates(logits, live_logs, must_end, beam: int):
 def largest(logits, count: int):
     """Return the `count` largest of each row and their places, (N, V) to twice (N, count).
 
-    The result is that of `top_k`, which on a CPU takes as long as the matrix product that computes
-    the logits. This is faster: the largest of a row are in the `count` blocks with the largest
-    maxima, so only these are searched.
+    `top_k` takes as long on a CPU as the matrix product that computes the logits. This is faster:
+    only the `count` blocks of a row with the largest maxima are searched.
     """
     size = logits.shape[-1]
     if size < 4 * _BLOCK * count:

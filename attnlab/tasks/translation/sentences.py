@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import chain
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import keras
 import numpy as np
 
-from attnlab.tasks.translation.search import Search, pad_rows, plan_batches
+from attnlab.tasks.translation.search import Search, plan_batches
 from attnlab.tasks.translation.tokenized import Tokenizers, cut, longest_source
 from attnlab.text.cleaning import normalized
-from attnlab.text.tokenizers import END, START, UNKNOWN, Tokenizer
-from attnlab.text.unknown import unknown_warning
+from attnlab.text.tokenizers import END, START, UNKNOWN, Tokenizer, pad_rows
 
 # Attention needs memory proportional to the square of the source length. Longer sources would need
 # more than most machines have.
 MOST_TOKENS = 2048
 _TOGETHER = 64  # sentences per batch whose attention is computed
-# Characters that would split a line or a column of the output.
-_BREAKS = re.compile("[\t\n\x0b\x0c\r\x1c-\x1e\x85\u2028\u2029]")
 
 
 class Translation(NamedTuple):
@@ -33,16 +29,6 @@ class Translation(NamedTuple):
     log_probability: float  # of all tokens, natural logarithm
     source: np.ndarray  # (S,) ids as the model read them, END included
     target: np.ndarray  # (T,) ids without START and END
-
-
-class Example(NamedTuple):
-    """A sentence, its translation, and the attention maps between them."""
-
-    # `cross` (L, H, T, S), and of a Transformer `encoder` (L, H, S, S) and `decoder` (L, H, T, T);
-    # step t predicts target token t. Empty without attention.
-    maps: dict[str, np.ndarray]
-    source: list[str]  # labels of the source tokens, END included
-    target: list[str]  # labels of the target tokens, END included
 
 
 _EMPTY = Translation("", [], 0.0, 0.0, np.array([END], np.int32), np.zeros(0, np.int32))
@@ -83,24 +69,18 @@ def copied_words(
     sources: Sequence[np.ndarray],
     targets: Sequence[np.ndarray],
 ) -> list[list[str]]:
-    """Return the source words that replace the unknown tokens of each translation.
+    """Return the source words that replace the unknown tokens of each translation, in their order.
 
     At the step that wrote an unknown token, the word with the largest cross-attention weight is
     copied. Weights are the mean over layers and heads, as in the report's alignment error rate.
+    No words are copied if the model has no attention, or if tokens are not words.
+
     Source: Luong, Sutskever et al. 2015 (arXiv 1410.8206), by attention as in Jean et al. 2015
     (arXiv 1412.2007). Differences: no dictionary, each word is copied as it is; punctuation marks
     are not copied.
 
-    Args:
-        model: a `Translator`.
-        tokenizer: the tokenizer of the source.
-        texts: the cleaned sources.
-        sources: ids as the model read them, (S,) with END; long ones are cut at the end.
-        targets: ids as the model wrote them, (T,) without START and END.
-
-    Returns:
-        A word for each unknown token, in their order. No words if the model has no attention, or if
-        tokens are not words.
+    `texts` are the cleaned sources, `sources` their ids as the model read them, (S,) with END, and
+    `targets` the ids that it wrote, (T,) without START and END.
     """
     copied: list[list[str]] = [[] for _ in targets]
     places = [place for place, target in enumerate(targets) if UNKNOWN in target]
@@ -112,7 +92,7 @@ def copied_words(
         cross = model.attend(
             pad_rows([sources[place] for place in chosen]),
             pad_rows([np.array([START, *targets[place]]) for place in chosen]),
-        ).get("cross")
+        )
         if cross is None:
             return copied
         for place, weights in zip(chosen, np.nan_to_num(cross).mean(axis=(1, 2)), strict=True):
@@ -127,33 +107,15 @@ def copied_words(
 
 
 class SentenceTranslator:
-    """Translate text with a trained model.
+    """Translate text with `task`, a `Translate`, and a search by its model.
 
-    `clean` is the cleaning of the training corpus. `longest` is the number of source tokens, END
-    included, of the longest training sentence (None: unknown). If `warn` is set, it is called once
-    for sentences longer than `longest`, once for sentences that are cut off (at the model's
-    longest length, or at 2,048 tokens to bound memory), and for each word that the vocabulary
-    doesn't have. With `copy_unknown` source words replace unknown tokens, see `copied_words`. The
-    other settings are those of `Search`.
+    `longest` is the most source tokens that are read, END included: those that the model can read,
+    at most 2,048.
     """
 
-    warn: Callable[[str], None] | None = None
-
-    def __init__(
-        self,
-        model: keras.Model,
-        tokenizers: Tokenizers,
-        *,
-        clean: Callable[[str], str] = normalized,
-        longest: int | None = None,
-        copy_unknown: bool = False,
-        **search,
-    ) -> None:
-        self.model, self.longest, self._clean = model, longest, clean
-        self.copy_unknown = copy_unknown
-        self.tokenizers = tokenizers
-        self._search = Search(model, **search)
-        self._warned: set[str] = set()
+    def __init__(self, task: Any, search: Search) -> None:
+        self._task, self._search, self.model = task, search, search.model
+        self.longest = min(longest_source(search.model) or MOST_TOKENS, MOST_TOKENS)
 
     def translate(self, lines: Sequence[str]) -> list[list[Translation]]:
         """Translate sentences in batches; each result is as if the sentence were alone.
@@ -161,55 +123,28 @@ class SentenceTranslator:
         Returns each line's translations, the best one first. A line without tokens has one empty
         translation.
         """
-        texts = [self._clean(line) for line in lines]
-        sources = self._encode(texts)
-        places = [place for place, row in enumerate(sources) if len(row) > 1]
-        rows = [sources[place] for place in places]
-        copied = [texts[place] for place in places] if self.copy_unknown else None
-        ranked = translations(self._search, self.tokenizers, rows, copied)
+        tokenizers = self._task.tokenizers
+        texts = [*map(self._task.text.clean_text(), lines)]
+        encoded = [np.array([*row, END], np.int32) for row in tokenizers[0].encode(texts)]
+        places = [place for place, row in enumerate(encoded) if len(row) > 1]
+        rows = [cut(encoded[place], self.longest) for place in places]
+        copied = [texts[place] for place in places] if self._task.copy_unknown else None
         results = [[_EMPTY] for _ in lines]
+        ranked = translations(self._search, tokenizers, rows, copied)
         for place, best_first in zip(places, ranked, strict=True):
-            results[place] = [
-                best._replace(text=_BREAKS.sub(" ", best.text)) for best in best_first
-            ]
+            results[place] = [best._replace(text=normalized(best.text)) for best in best_first]
         return results
 
-    def unknown(self, line: str) -> list[str]:
-        """Return the words of a sentence that the vocabulary doesn't have."""
-        return self.tokenizers[0].unknown(self._clean(line))
+    def weights(self, translation: Translation) -> np.ndarray | None:
+        """Return the cross-attention weights (L, H, T, S) of a translation; None without attention.
 
-    def maps(self, translation: Translation) -> Example:
-        """Return the attention maps of the model for a translation."""
-        source, target = translation.source, translation.target
-        maps = self.model.attend(source[None], np.array([[START, *target]]))
-        return Example(
-            {name: weights[0] for name, weights in maps.items()},
-            self.tokenizers[0].pieces(source),
-            self.tokenizers[1].pieces([*target, END]),
-        )
+        Step t predicts target token t; END is the last token of both sides.
+        """
+        target = np.array([[START, *translation.target]])
+        weights = self.model.attend(translation.source[None], target)
+        return None if weights is None else weights[0]
 
     def pieces(self, translation: Translation) -> tuple[list[str], list[str]]:
-        """Return readable labels of the source tokens and of the target tokens, without END."""
-        source, target = self.tokenizers
-        return source.pieces(translation.source[:-1]), target.pieces(translation.target)
-
-    def _encode(self, texts: Sequence[str]) -> list[np.ndarray]:
-        """Return source rows, END included, cut to the length that the model can read."""
-        rows = [np.array([*row, END], np.int32) for row in self.tokenizers[0].encode(texts)]
-        most = min(longest_source(self.model) or MOST_TOKENS, MOST_TOKENS)
-        length = max(map(len, rows), default=0)
-        warning = ""
-        if length > most:
-            kind, warning = "cut", f"; only the first {most - 1} are read"
-        elif self.longest is not None and length > self.longest:
-            kind = "long"
-            warning = f", the longest in training had {self.longest - 1}"
-            warning += ": its translation may be poor"
-        if warning and self.warn and kind not in self._warned:
-            self._warned.add(kind)
-            self.warn(f"a sentence has {length - 1} tokens{warning}")
-        if self.warn and any(UNKNOWN in row for row in rows):
-            words = chain.from_iterable(map(self.tokenizers[0].unknown, texts))
-            if text := unknown_warning(words, self._warned, self.tokenizers[0].words):
-                self.warn(text)
-        return [cut(row, most) for row in rows]
+        """Return readable labels of the source tokens and of the target tokens, with END."""
+        source, target = self._task.tokenizers
+        return source.pieces(translation.source), target.pieces([*translation.target, END])

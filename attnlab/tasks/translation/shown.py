@@ -7,17 +7,20 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from attnlab.errors import RequestError
 from attnlab.records.run_directory import RunDirectory
-from attnlab.tasks.attention import read_attention
+from attnlab.tasks.attention import Recorded, read_attention
 from attnlab.tasks.base import ReportedRun, Views
-from attnlab.tasks.shown.attention_by_epoch import attention_by_run, fitting
+from attnlab.tasks.shown.attention_by_epoch import (
+    attention_sliders,
+    fitting,
+    map_names,
+    mean_and_heads,
+)
 from attnlab.tasks.shown.item_tables import (
     Cells,
     items_table,
+    mean_of,
     of_same_items,
-    read_items,
-    text_cells,
 )
 from attnlab.tasks.shown.run_figures import (
     learning_figure,
@@ -35,8 +38,6 @@ from attnlab.views.records import (
     AttentionMaps,
     Figure,
     Record,
-    Slider,
-    Text,
     figure,
 )
 
@@ -52,31 +53,23 @@ _PANELS: dict[str, dict[str, tuple[str, int]]] = {
         "val_chrf": ("validation chrF", GREY),
     },
 }
-_OF_FIRST = "encoder", "decoder"  # self-attention, recorded for the first sentence
-_START = "<start>"  # the name of START in tokenizers
-_HEADINGS = {
-    "encoder": "encoder: rows and columns are the source",
-    "decoder": "decoder: rows are the words chosen, columns those before",
-    "cross": "cross: rows are the target, columns the source",
-}
-_MOST = 24  # sentences in the table of translations
 _NOTE = (
     "Point at a word, or reach it by Tab and the arrow keys. A word of the translation lights up "
     "the source words by their weights; a source word lights up the words of the translation. A "
     "row of the map is a word of the translation, a column a word of the source. {links}Dotted: "
     "changed since the previous epoch. Each epoch has its own greedy translation."
 )
-_ONE = "weights"  # the name of the only map
+_LAYERS = " Heads are numbered from the first layer to the last."
 _LINKS = "A dashed frame is a gold link of the reference. "
 
 
 class Sentence(NamedTuple):
-    """A test sentence with its translation after an epoch, and the attention between both."""
+    """A test sentence with its translation after an epoch, in labels of tokens."""
 
-    cross: np.ndarray  # (L, H, T, S)
-    source: list[str]  # labels of the tokens, END included
-    target: list[str]  # labels of the tokens, END included unless the translation was cut
-    reference: list[str]  # labels of the reference's tokens
+    cross: np.ndarray  # attention weights (L, H, T, S)
+    source: list[str]  # END included
+    target: list[str]  # END included unless the translation was cut
+    reference: list[str]
     links: list[tuple[int, int]]  # gold links between a token of the reference and of the source
 
 
@@ -84,100 +77,66 @@ def recorded_sentences(arrays: Mapping[str, np.ndarray]) -> list[Sentence]:
     """Return the sentences of an epoch in attention.npz; see `recorded_examples`."""
     sentences = []
     for row, cross in enumerate(np.nan_to_num(arrays["cross"].astype(np.float32))):
-        source, target, reference = (
-            _labels(arrays[side][row]) for side in ("source", "target", "reference")
-        )
+        labels = []
+        for side in ("source", "target", "reference"):
+            padded = arrays[side][row]  # with "" at the end; a label may be empty, too
+            count = max(np.flatnonzero(padded != ""), default=-1) + 1
+            labels.append([*map(str, padded[:count])])
+        source, target, _ = labels
         links = np.argwhere(arrays["links"][row]).tolist() if "links" in arrays else []
         cross = cross[:, :, : len(target), : len(source)]
-        sentences.append(
-            Sentence(cross, source, target, reference, [(one, other) for one, other in links])
-        )
+        sentences.append(Sentence(cross, *labels, [*map(tuple, links)]))
     return sentences
 
 
-def _labels(padded: np.ndarray) -> list[str]:
-    """Return labels without the padding at the end; a label may be empty."""
-    places = np.flatnonzero(padded != "")
-    return [str(label) for label in padded[: places[-1] + 1]] if len(places) else []
-
-
 def figures(run: RunDirectory, metrics: Mapping[str, Any]) -> dict[str, Figure]:
-    """Return the figures of a run by file name: learning, and attention per sentence.
-
-    Raises:
-        RequestError: A file of the run is missing or damaged.
-        KeyError: A file of the run lacks an entry.
-    """
-    result = result_line(metrics, KIND, "chrf", "perplexity", with_skill=False)
+    """Return the figures of a run by file name: learning, and attention per sentence."""
+    result = result_line(metrics, KIND, "chrf", "perplexity")
     learning = learning_figure(run.history.read(), metrics, _PANELS, result, "perplexity")
     drawings = {"loss.png": learning}
     recorded = read_attention(run)
     if recorded is None:
         return drawings
-    arrays, title = recorded.final(), f"{run_title(metrics)}: attention"
-    for number, sentence in enumerate(recorded_sentences(arrays), 1):
+    title = f"{run_title(metrics)}: attention"
+    for number, sentence in enumerate(recorded_sentences(recorded.final()), 1):
         links = sentence.links if sentence.target[:-1] == sentence.reference else []
-        texts = sentence.source, sentence.target, links
         drawings[f"attention_{number}.png"] = maps_figure(
-            {"cross": sentence.cross}, *texts, title=title
+            sentence.cross, sentence.source, sentence.target, links, title=title
         )
-        maps = {name: arrays[name].astype(np.float32) for name in _OF_FIRST if name in arrays}
-        maps["cross"] = sentence.cross
-        if number == 1 and any(max(weights.shape[:2]) > 1 for weights in maps.values()):
-            drawings["attention_heads.png"] = maps_figure(maps, *texts, title=title, all_heads=True)
     return drawings
 
 
 def maps_figure(
-    maps: Mapping[str, np.ndarray],
+    cross: np.ndarray,
     source: Sequence[str],
     target: Sequence[str],
     links: Sequence[tuple[int, int]] = (),
     *,
     title: str = "",
-    layer: int | None = None,
-    head: int | None = None,
     all_heads: bool = False,
 ) -> Figure:
-    """Draw the attention on one sentence.
+    """Draw the cross-attention on one sentence: the mean over all layers and heads.
 
-    By default it is one map, the mean over all layers and heads, or over those chosen by `layer`
-    and `head`, which count from 1. With `all_heads` it is all maps: a block per kind of attention,
-    a row per layer, a column per head.
+    With `all_heads` it is all maps: a row per layer, a column per head.
 
-    `maps` has "cross", and for a Transformer "encoder" and "decoder": weights (L, H, T, S). Step t
-    predicts target token t. Source and target are readable tokens, END included; rows and columns
-    after END are padding. `links` are gold links between a target and a source token.
-
-    Raises:
-        RequestError: there is no such layer or head.
+    `cross` are weights (L, H, T, S); step t predicts target token t. Source and target are readable
+    tokens, END included; rows and columns after END are padding. `links` are gold links between a
+    target and a source token.
     """
+    weights = np.asarray(cross, np.float64)[:, :, : len(target), : len(source)]
+    layers, heads, *sizes = weights.shape
+    words = ["rows: target, columns: source", *(["frames: gold links"] if links else [])]
     if all_heads:
-        labels = {
-            "encoder": (source, source),
-            "decoder": (target, [_START, *target[:-1]]),
-            "cross": (target, source),
-        }
-        blocks = []
-        for kind, (rows, columns) in labels.items():
-            if kind in maps:
-                weights = np.asarray(maps[kind])[:, :, : len(rows), : len(columns)]
-                every = weights.reshape(-1, len(rows), len(columns))
-                blocks.append(AttentionMap(rows, columns, every, heading=_HEADINGS[kind]))
-        return figure(title, "", [[AttentionMaps(blocks, layers=np.shape(maps["cross"])[0])]])
-    weights = np.asarray(maps["cross"], np.float64)
-    words = []
-    for axis, (name, wanted) in enumerate({"layer": layer, "head": head}.items()):
-        count = weights.shape[axis]
-        if wanted is not None:
-            if not 1 <= wanted <= count:
-                raise RequestError(f"--{name}: expected 1 to {count}, got {wanted}.")
-            weights = np.take(weights, [wanted - 1], axis)
-        words += [f"{name} {wanted}"] if wanted else [f"mean of {count} {name}s"] * (count > 1)
-        weights = weights.mean(axis=axis, keepdims=True)
-    parts = ", ".join(words), "rows: target, columns: source", "frames: gold links" * bool(links)
-    item = AttentionMap(target, source, weights[0, :, : len(target), : len(source)], links)
-    return figure(title, "; ".join(filter(None, parts)), [[AttentionMaps([item])]])
+        weights = weights.reshape(-1, *sizes)
+    else:
+        weights = weights.mean(axis=(0, 1))[None]
+        counts = {"layers": layers, "heads": heads}.items()
+        means = [f"mean of {count} {name}" for name, count in counts if count > 1]
+        words = [*filter(None, [", ".join(means)]), *words]
+    maps = AttentionMaps(
+        [AttentionMap(target, source, weights, links)], layers=layers if all_heads else 0
+    )
+    return figure(title, "; ".join(words), [[maps]])
 
 
 def vocabulary_maps(trained: Any, words: int) -> dict[str, Figure]:
@@ -193,81 +152,48 @@ def vocabulary_maps(trained: Any, words: int) -> dict[str, Figure]:
 
 
 def translation_records(runs: Sequence[ReportedRun]) -> list[Record]:
-    """Return a table of sentences and each run's translations, from bad to good ones.
-
-    The sentences are at equal distances in the order of their scores.
-    """
-    tables, texts = of_same_items(
-        runs,
-        lambda run: read_items(run, KIND, ("source", "reference", "hypothesis", "sentence_chrf")),
-        lambda _: ("source",),
-    )
+    """Return a table of sentences and each run's translations, from bad to good ones."""
+    needed = ("source", "reference", "hypothesis", "sentence_chrf")
+    tables, texts = of_same_items(runs, KIND, needed, ["source"])
     if not tables:
         return texts
-    label, columns = next(iter(tables.items()))
-    count = len(columns["source"])
-    order = np.argsort(columns["sentence_chrf"], kind="stable")
-    rows = order[np.linspace(0, count - 1, min(_MOST, count)).astype(int)] if count else []
-    title = f"{len(rows)} of {count:,} test sentences, at equal distances from the worst score to "
-    title += "the best one" if len(tables) == 1 else f"the best one of {label}"
-    (hypothesis,) = text_cells("hypothesis")
+    order = np.argsort(mean_of(tables, "sentence_chrf"), kind="stable")
     run_cells = [
-        hypothesis._replace(name=label, of_several="{label}"),
+        Cells("hypothesis", of_several="{label}"),
         Cells("chrF", lambda columns, row: f"{columns['sentence_chrf'][row]:.1f}"),
     ]
-    return [items_table(title, tables, rows, text_cells("source", "reference"), run_cells), *texts]
+    shared = [Cells("source"), Cells("reference")]
+    return [items_table(tables, order, "sentences, by chrF", shared, run_cells), *texts]
 
 
-def attention_records(runs: Sequence[ReportedRun]) -> list[Record]:
+def attention_records(runs: Sequence[ReportedRun]) -> Sequence[Record]:
     """Return a slider over the recorded epochs for each run with attention."""
-    return attention_by_run(runs, _slider_with_note)
+    return attention_sliders(runs, _frames)
 
 
-def _slider_with_note(run: ReportedRun) -> list[Record]:
-    recorded = read_attention(run.run)
-    if recorded is None:
-        raise RequestError(f"{run.run.path / 'attention.npz'}: not found.")
-    frames = []
+def _frames(recorded: Recorded, room: int) -> tuple[str, list[list[AttentionMaps]]]:
+    frames, links = [], ""
     for epoch in recorded.epochs:
-        sentences = recorded_sentences(recorded.at(epoch))
-        frames.append(
-            [
+        items = []
+        for sentence in recorded_sentences(recorded.at(epoch)):
+            layers, heads, *sizes = sentence.cross.shape
+            items.append(
                 AttentionMap(
                     sentence.target,
                     sentence.source,
-                    mean_and_all(sentence.cross),
+                    mean_and_heads(sentence.cross.reshape(-1, *sizes)),
                     reference=sentence.reference,
                     reference_links=[(column, row) for row, column in sentence.links],
                     row_notes=UNNAMED,
                     column_notes=UNNAMED,
                 )
-                for sentence in sentences
-            ]
-        )
-    frames = fitting(frames, run.room)
-    layers, heads = sentences[0].cross.shape[:2]
-    names = map_names(layers, heads, len(frames[0][0].weights))
-    note = _NOTE.format(links=_LINKS if any(sentence.links for sentence in sentences) else "")
-    if len(names) == 1 and names[0] != _ONE:
-        note += f" Weights are the {names[0]}."
-    slider = Slider(
-        run.epochs(recorded.epochs), [[AttentionMaps(items, names)] for items in frames]
-    )
-    return [Text(note, "note"), slider]
-
-
-def mean_and_all(cross: np.ndarray) -> np.ndarray:
-    """Convert weights (L, H, T, S) to maps: the mean over layers and heads, then each head."""
-    mean, single = cross.mean(axis=(0, 1))[None], cross.reshape(-1, *cross.shape[2:])
-    return np.concatenate([mean, single]) if len(single) > 1 else mean
-
-
-def map_names(layers: int, heads: int, maps: int) -> list[str]:
-    """Return the names of the first `maps` of `mean_and_all`."""
-    words = [f"{layers} layers"] * (layers > 1) + [f"{heads} heads"] * (heads > 1)
-    mean = f"mean of {' and '.join(words)}" if words else _ONE
-    single = [f"layer {n + 1}, head {m + 1}" for n in range(layers) for m in range(heads)]
-    return [mean, *single[: maps - 1]]
+            )
+            links = _LINKS if sentence.links else links
+        frames.append(items)
+    frames = fitting(frames, room)
+    names = map_names(layers * heads, len(frames[0][0].weights))
+    note = _NOTE.format(links=links) + _LAYERS * (layers > 1)
+    return note, [[AttentionMaps(items, names)] for items in frames]
 
 
 VIEWS = Views(

@@ -25,7 +25,7 @@ from attnlab.tasks.translation.tokenized import (
     tokenize_corpus,
     tokenized_files,
 )
-from attnlab.text.tokenizers import START
+from attnlab.text.tokenizers import START, Tokenizer
 
 if TYPE_CHECKING:
     import keras
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from attnlab.attention.base import Attention
     from attnlab.config.sections import Option
     from attnlab.tasks.translation.models.translator import Translator
+    from attnlab.tasks.translation.search import Search
     from attnlab.tasks.translation.sentences import SentenceTranslator
 
 # Vaswani et al. 2017, section 6.1.
@@ -43,24 +44,16 @@ _FILE, _SOURCE, _TARGET = "text.json", "source_tokenizer.json", "target_tokenize
 class Translate(Task):
     """Translate the sentences of a corpus with an encoder and a decoder.
 
-    Attributes:
-        monitor: the validation metric that chooses the best epoch, and its direction.
-
-    The settings are those of conf/task/translate.yaml, which include the `TextSettings`. `cache` is
-    the folder of downloads and tokenized corpora.
+    The settings are those of conf/task/translate.yaml, which include the `TextSettings`.
     """
 
     kind: ClassVar[Kind] = KIND
     name: ClassVar[str] = "translate"
     served = ("The old dog sleeps.", "Der alte Hund schläft.")
     tokenized: TokenizedCorpus | None = None  # set by `load`
-    # of source and target, the same object if the vocabulary is shared; set by `load`, `load_from`
-    tokenizers: Tokenizers
-    # tokens of the longest training source, END included, and of the longest training target
-    longest: tuple[int, ...]
-    # a translation may have this many tokens more than its source: 50, or more if a training pair
-    # has more
-    extra_length: int = _EXTRA_LENGTH
+    tokenizers: Tokenizers  # the same object twice if the vocabulary is shared
+    longest: tuple[int, ...]  # tokens of the longest training source with END, and target
+    extra_length: int = _EXTRA_LENGTH  # most tokens that a translation has more than its source
 
     def __init__(
         self,
@@ -85,11 +78,7 @@ class Translate(Task):
         self.copy_unknown = copy_unknown
 
     def load(self, seed: int = 0, progress: Progress | None = None) -> TaskData:
-        """Find the corpus, divide it by the seed, and tokenize it (once; the cache stores it).
-
-        Raises:
-            RequestError: the corpus is missing, damaged or too small.
-        """
+        """Find the corpus, divide it by the seed, and tokenize it (once; the cache stores it)."""
         self.corpus.open(self.cache, progress)
         self.tokenized = tokenize_corpus(
             self.corpus, self.text, seed=seed, cache=self.cache, progress=progress
@@ -119,8 +108,7 @@ class Translate(Task):
             translator.expect(counts)
         return translator
 
-    def check(self, attention: Callable[..., Attention], model: Option) -> None:
-        """Refuse settings that `build` refuses with any corpus, before the corpus is prepared."""
+    def check(self, attention: Callable[..., Attention], model: Option) -> None:  # noqa: D102
         self._build(attention, model, 8, 8, 1, 1)
 
     def _build(self, attention: Callable[..., Attention], model: Option, *sizes: int) -> Translator:
@@ -132,32 +120,29 @@ class Translate(Task):
 
     @property
     def loss(self) -> Callable[[Any, Any], Any]:
-        """Cross entropy with label smoothing: (N,) labels and (N, V) logits to (N,).
-
-        A function instead of a method, so that a cached program with this loss doesn't keep the
-        corpus in memory.
-        """
+        """Cross entropy with label smoothing: (N,) labels and (N, V) logits to (N,)."""
         from attnlab.tasks.translation.program import token_losses
 
+        # Not a method, so that a cached program with this loss doesn't keep the corpus in memory.
         return partial(token_losses, smoothing=self.label_smoothing)
 
-    def translator(
-        self, model: keras.Model, *, beam: int | None = None, n_best: int = 1
-    ) -> SentenceTranslator:
-        """Return a translator of sentences with a model; `beam` None is the task's own beam."""
-        from attnlab.tasks.translation.sentences import SentenceTranslator
+    def search(self, model: keras.Model, beam: int | None = None, n_best: int = 1) -> Search:
+        """Return the search by a model; `beam` None is the task's own beam."""
+        from attnlab.tasks.translation.search import Search
 
-        return SentenceTranslator(
+        return Search(
             model,
-            self.tokenizers,
-            clean=self.text.clean_text(),
-            longest=self.longest[0],
-            copy_unknown=self.copy_unknown,
             beam=self.beam if beam is None else beam,
             n_best=n_best,
             length_penalty=self.length_penalty,
             extra_length=self.extra_length,
         )
+
+    def translator(self, model: keras.Model, **search: Any) -> SentenceTranslator:
+        """Return a translator of sentences; the settings are those of `search`."""
+        from attnlab.tasks.translation.sentences import SentenceTranslator
+
+        return SentenceTranslator(self, self.search(model, **search))
 
     def evaluate(
         self,
@@ -165,34 +150,33 @@ class Translate(Task):
         part: str = "test",
         beam: int | None = None,
         files: Sequence[Path] = (),
-        test_set: str | None = None,
         progress: Progress | None = None,
     ) -> Report:
         """Translate a part, and score the translations and the baselines.
 
-        Args:
-            model: a translator.
-            part: a part of the loaded corpus.
-            beam: the number of hypotheses per sentence; None: the task's.
-            files: files of sources and of their translations, scored instead of a part. They need
-                no corpus; without one the baseline that needs training pairs is left out.
-            test_set: a value of the corpus's setting `test_set`; that test set is scored instead of
-                a part.
-            progress: called with the number of sentences that are done.
-
-        Raises:
-            RequestError: the corpus has no such part, or files can't be read.
+        `beam` None is the task's own beam. `files`, one of sources and one of their translations,
+        are scored instead of a part; they need no corpus.
         """
         from attnlab.tasks.translation.report import report
 
-        beam = self.beam if beam is None else beam
-        if files or test_set:
-            pairs = AlignedFiles(*files) if files else None
-            pairs = pairs or self.corpus.test_files(test_set, self.cache, progress)
-            with tokenized_files(pairs, self.text, self.tokenizers) as scored:
+        if files:
+            with tokenized_files(AlignedFiles(*files), self.text, self.tokenizers) as scored:
                 return report(self, model, scored, beam, progress)
         require_part(self.tokenized.parts, part)
         return report(self, model, self.tokenized.parts[part], beam, progress)
+
+    @property
+    def tokenizer(self) -> Tokenizer:
+        """Return the tokenizer of sources."""
+        return self.tokenizers[0]
+
+    def unknown(self, text: str) -> list[str]:
+        """Return the words of a source that the vocabulary doesn't have, in order."""
+        return self.tokenizer.unknown(self.text.clean_text()(text))
+
+    def is_longer(self, text: str, most: int) -> bool:
+        """Return whether a source has more than `most` tokens."""
+        return len(self.tokenizer.encode([self.text.clean_text()(text)])[0]) > most
 
     def head_inputs(  # noqa: D102
         self, model: Any, part: str, count: int
@@ -223,11 +207,7 @@ class Translate(Task):
         write_json(folder / _FILE, content)
 
     def load_from(self, folder: Path) -> None:
-        """Read what `save` wrote, which is all that translating needs: no corpus.
-
-        Raises:
-            RequestError: a file is missing or damaged, or was written with other text settings.
-        """
+        """Read what `save` wrote, which is all that translating needs: no corpus."""
 
         def read(content: Mapping[str, Any]) -> tuple[Any, tuple[tuple[int, ...], int]]:
             source, target = map(int, content["longest"])

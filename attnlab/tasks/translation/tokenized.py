@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from array import array
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
@@ -61,16 +61,9 @@ class TextSettings:
 
 
 class TokenizedPart:
-    """The tokenized pairs of one part.
+    """The tokenized pairs of one part, and `notes` for the reader of its scores.
 
-    Attributes:
-        name: the part's name.
-        source: rows of tokens and END.
-        target: rows of START, tokens and END.
-        notes: sentences for the reader of its scores.
-
-    Raises:
-        OSError: a file can't be read.
+    A row of `source` is tokens and END, a row of `target` START, tokens and END.
     """
 
     def __init__(self, folder: Path, name: str, notes: Sequence[str] = ()) -> None:
@@ -81,14 +74,7 @@ class TokenizedPart:
         return len(self.source)
 
     def texts(self) -> tuple[list[str], list[str], list[str] | None]:
-        """Return the cleaned sentences; of a corpus's `train` only the first 100.
-
-        Returns:
-            Sources, their translations, and gold links if the corpus has them.
-
-        Raises:
-            RequestError: the files are missing.
-        """
+        """Return the cleaned sources, targets, and gold links or None; of `train` the first 100."""
         files = {kind: self._folder / f"{self.name}.{kind}.txt" for kind in (*SIDES, "links")}
         with explained(f"{self._folder}: damaged"):
             source, target = ([*_lines(files[side])] for side in SIDES)
@@ -102,14 +88,7 @@ def load_tokenizers(source: Path, target: Path, shared: bool) -> Tokenizers:
 
 
 class TokenizedCorpus:
-    """A tokenized corpus in the cache.
-
-    Attributes:
-        digest: SHA-256 of all its files.
-        statistics: counts, lengths and unknown words, JSON-ready.
-        tokenizers: those of source and target; the same object for a shared vocabulary.
-        parts: the parts by name; one is `train`.
-    """
+    """A tokenized corpus in the cache; `digest` is the SHA-256 of all its files."""
 
     def __init__(self, folder: Path, digest: str) -> None:
         self.folder, self.digest = folder, digest
@@ -133,12 +112,8 @@ def tokenize_corpus(
 ) -> TokenizedCorpus:
     """Return an opened corpus in tokens: from the cache, or after reading and tokenizing it.
 
-    The cache has a folder for each content, division and text settings. Tokenizers are fitted on
-    the training part only. The seed holds out the parts that the corpus lacks.
-
-    Raises:
-        RequestError: the corpus can't be read or is too small, a setting doesn't suit it, or the
-            cache can't be written.
+    Tokenizers are fitted on the training part only. The seed holds out the parts that the corpus
+    lacks.
     """
     digest = corpus.digest()
     decisive = {
@@ -149,7 +124,7 @@ def tokenize_corpus(
     folder = Path(cache).expanduser() / "prepared" / f"{corpus.name}-{digest_of(decisive)[:16]}"
 
     def make(unfinished: Path) -> None:
-        _tokenize(unfinished, corpus, settings, seed, progress or (lambda *_: None))
+        _tokenize(unfinished, corpus, settings, seed, progress or _ignore)
         if corpus.digest() != digest:
             raise RequestError(
                 f"data={corpus.name}: changed while it was read: run the command again."
@@ -162,23 +137,14 @@ def tokenize_corpus(
 def tokenized_files(
     files: AlignedFiles, settings: TextSettings, tokenizers: Tokenizers
 ) -> Iterator[TokenizedPart]:
-    """Tokenize the pairs of two files in a temporary folder, which the context deletes.
-
-    Raises:
-        RequestError: the files can't be read or have no pairs, or the disk is full.
-    """
+    """Tokenize the pairs of two files in a temporary folder, which the context deletes."""
     with TemporaryDirectory(prefix="attnlab-") as temporary:
         folder, name, pairs = Path(temporary), "files", (("files", pair) for pair in files)
-        ignore = lambda *_: None  # noqa: E731
+        where = f"{files.source}, {files.target}"
         with explained(f"{folder}: expected room for the tokens of {files.source.name}"):
-            counts = _write_texts(folder, pairs, settings, ignore)
-            if not counts[name]["pairs"]:
-                raise RequestError(
-                    f"{files.source}, {files.target}: expected pairs that have words on both sides "
-                    f"after cleaning (task.clean={settings.clean}), got none."
-                )
+            counts = _write_texts(folder, pairs, [name], settings, where, _ignore)[name]
             sides = dict(zip(SIDES, tokenizers, strict=True))
-            part = _encode_part(folder, name, counts[name], sides, settings.max_length, ignore)
+            part = _encode_part(folder, name, counts, sides, settings.max_length, _ignore)
         yield TokenizedPart(folder, name, part["notes"])
 
 
@@ -204,8 +170,8 @@ def padded(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return source and target of some rows, padded to a multiple of `multiple` steps.
 
-    Neither is wider than the model can read: sources are cut as by `cut_sources`; targets are cut
-    without a new END, because no END follows there. Row number -1 is all padding.
+    Neither is wider than the model can read; targets are cut without a new END. Row number -1 is
+    all padding.
     """
     limit, real = longest_source(model), rows[rows >= 0]
     source = part.source.padded(rows, _rounded(part.source.lengths[real].max(), multiple))
@@ -221,7 +187,7 @@ def padded(
 def padded_batches(
     model: keras.Model, part: TokenizedPart, rows: np.ndarray, multiple: int | None = None
 ) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Return rows of a part in batches of near-equal length, without shuffling."""
+    """Return rows of a part in batches of near-equal length."""
     lengths = part.source.lengths[rows], part.target.lengths[rows] - 1
     plan = length_plan(*lengths, size=_BATCH_TOKENS, multiple=multiple)
     # Place -1 pads a batch, as row -1 does.
@@ -229,28 +195,25 @@ def padded_batches(
     return [padded(model, part, batch, multiple) for batch in batches]
 
 
+def _ignore(*_: Any) -> None:
+    """Show no progress."""
+
+
 def _tokenize(
     folder: Path, corpus: ParallelCorpus, settings: TextSettings, seed: int, progress: Progress
 ) -> None:
     """Write the files of a tokenized corpus: the texts, the tokenizers, the tokens."""
     pairs = corpus.divided(seed, settings.clean_text())
-    counts = _write_texts(folder, pairs, settings, progress)
     names = [part for part in PARTS if part in corpus.parts or part in corpus.held_out]
     names += [part for part in corpus.parts if part not in names]
-    if empty := [name for name in names if not counts[name]["pairs"]]:
-        raise RequestError(
-            f"data={corpus.name}: expected pairs in each part that have words on both sides after "
-            f"cleaning (task.clean={settings.clean}), got none in {', '.join(empty)}."
-        )
+    counts = _write_texts(folder, pairs, names, settings, f"data={corpus.name}", progress)
     tokenizers: dict[str, Tokenizer] = {}
-    sides = [SIDES] if settings.shared_vocabulary else [("source",), ("target",)]
-    for together in sides:
+    step = -(-counts["train"]["pairs"] // MOST_FITTED)  # sentences from all over the corpus
+    for together in [SIDES] if settings.shared_vocabulary else [("source",), ("target",)]:
         progress(0, None, f"fitting on {' and '.join(together)}")
+        texts = (islice(_lines(folder / f"train.{side}.txt"), 0, None, step) for side in together)
         tokenizer = Tokenizer.fit(
-            chain.from_iterable(
-                _spread(_lines(folder / f"train.{side}.txt"), counts["train"]["pairs"])
-                for side in together
-            ),
+            chain.from_iterable(texts),
             kind=settings.tokenizer,
             size=settings.vocabulary,
             min_count=settings.min_count,
@@ -277,17 +240,18 @@ def _tokenize(
 def _write_texts(
     folder: Path,
     pairs: Iterable[tuple[str, Pair]],
+    names: Sequence[str],
     settings: TextSettings,
+    where: str,
     progress: Progress,
 ) -> dict[str, Counter[str]]:
-    """Clean (part, pair) and write the sentences and links of each part, a line per pair.
+    """Write the cleaned sentences and links of each part, a line per pair; return counts.
 
-    Pairs with an empty side are left out, and links if cleaning removes words. Returns the counts
-    of each part.
+    Pairs with an empty side are left out, and links if cleaning removes words.
     """
     clean = settings.clean_text()
-    counts: defaultdict[str, Counter[str]] = defaultdict(Counter)
-    sources: dict[str, array[int]] = {}  # 64-bit hashes
+    counts: dict[str, Counter[str]] = {name: Counter() for name in names}
+    hashes = {name: array("Q") for name in names}  # of the sources
     with ExitStack() as stack:
         files: dict[str, Any] = {}
         for number, (part, pair) in enumerate(pairs):
@@ -308,10 +272,15 @@ def _write_texts(
                     files[name] = stack.enter_context(open(folder / name, "wb"))
                 files[name].write(f"{text}\n".encode("utf-8", "replace"))
             key = blake2b(texts["source"].encode("utf-8", "replace"), digest_size=8).digest()
-            sources.setdefault(part, array("Q")).frombytes(key)
-    train = np.unique(sources.get("train", array("Q")))
-    for part, hashes in sources.items():
-        counts[part]["sources_in_train"] = int(np.isin(hashes, train).sum())
+            hashes[part].frombytes(key)
+    if empty := [name for name in names if not counts[name]["pairs"]]:
+        raise RequestError(
+            f"{where}: expected pairs that have words on both sides after cleaning "
+            f"(task.clean={settings.clean}), got none in {', '.join(empty)}."
+        )
+    train = hashes.get("train", ())
+    for part, keys in hashes.items():
+        counts[part]["sources_in_train"] = int(np.isin(keys, train).sum())
     return counts
 
 
@@ -359,12 +328,6 @@ def _lines(path: Path) -> Iterator[str]:
     with open(path, encoding="utf-8", newline="\n") as stream:
         for line in stream:
             yield line.rstrip("\n")
-
-
-def _spread(items: Iterable[str], count: int) -> Iterator[str]:
-    """Yield at most `MOST_FITTED` of `count` items, spread evenly."""
-    most = min(MOST_FITTED, count)
-    return (item for at, item in enumerate(items) if (at + 1) * most // count > at * most // count)
 
 
 def _rounded(length: int, multiple: int | None) -> int:

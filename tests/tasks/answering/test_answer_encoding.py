@@ -138,58 +138,36 @@ def part_of_lengths(lengths, owners, starts) -> QuestionPart:
     return QuestionPart([Question("", "?", text, ()) for text in texts], cuts, rows)
 
 
-def test_the_best_answers_have_their_shares_of_all_spans():
+def test_the_best_answer_has_its_share_of_all_spans():
     logits = np.zeros((2, 2, 4))
     logits[0] = [[0, 3, 1, 0], [0, 2, 4, 0]]
     logits[1] = [[0, 0, 5, 0], [0, 0, 1, 2]]
     part = part_of_lengths([4], [0, 0], [0, 1])
-    (answers,) = best_answers(logits, part, longest=2, count=3)
+    (answer,) = best_answers(logits, part, longest=2)
     scores = best_by_loops(logits, [0, 1], 4, 2)
+    first, last = best = max(scores, key=scores.__getitem__)
+    assert (answer.start, answer.end) == (2 * first, 2 * last + 1)
+    assert answer.text == part.questions[0].text[answer.start : answer.end]
     total = np.exp(list(scores.values())).sum()
-    ranked = sorted(scores, key=scores.__getitem__, reverse=True)[:3]
-    assert answers[0].start == 2 * ranked[0][0] and answers[0].end == 2 * ranked[0][1] + 1
-    for answer in answers:
-        assert answer.text == part.questions[0].text[answer.start : answer.end]
-        score = scores[answer.start // 2, answer.end // 2]
-        assert answer.probability == pytest.approx(np.exp(score) / total)
-    (everything,) = best_answers(logits, part, longest=2, count=100)
-    assert sum(each.probability for each in everything) == pytest.approx(1)
-    assert len(everything) == 7 and everything[:3] == answers
+    assert answer.probability == pytest.approx(np.exp(scores[best]) / total)
 
 
-def test_no_answer_wins_by_more_than_the_threshold():
-    """START scores 1 + 2 in one window and 9 in the other: the smallest counts."""
+@pytest.mark.parametrize(("start", "best"), [(4.5, ""), (1.2, "a")])
+def test_no_answer_has_the_smallest_score_of_start_in_all_windows(start, best):
     logits = np.zeros((2, 2, 3))
-    logits[0] = [[1, 2, 0], [2, 0.5, 0]]
+    logits[0] = [[1, 2, 0], [start - 1, 0.5, 0]]
     logits[1, :, 0] = 4.5
     part = part_of_lengths([3], [0, 0], [0, 1])
-    for threshold, best in ((0.0, ""), (0.4, ""), (0.6, "a")):
-        (answers,) = best_answers(logits, part, longest=1, count=2, threshold=threshold)
-        assert answers[0].text == best and {each.text for each in answers} == {"", "a"}
-    total = np.exp([3, 2.5, 0, 0]).sum()
-    assert answers[1].probability == pytest.approx(np.exp(3) / total)
+    (answer,) = best_answers(logits, part, longest=1, nullable=True)
+    total = np.exp([start, 2.5, 0, 0]).sum()
+    assert answer.text == best
+    assert answer.probability == pytest.approx(np.exp(start if not best else 2.5) / total)
     (alone,) = best_answers(logits, part, longest=1)
-    assert alone[0].text == "a"  # every text has an answer
+    assert alone.text == "a"  # every text has an answer
 
 
 @pytest.mark.parametrize(("value", "length"), [(np.nan, 3), (0.0, 0)])
 def test_without_a_finite_score_or_a_text_there_is_no_answer(value, length):
     logits = np.full((1, 2, 4), value)
     part = part_of_lengths([length], [0], [0])
-    assert best_answers(logits, part, longest=2) == [[PredictedAnswer("", None, None, 0.0)]]
-
-
-def test_several_questions_keep_their_windows():
-    logits = np.zeros((3, 2, 3))
-    logits[0, :, 1] = logits[1, :, 2] = logits[2, :, 2] = 5
-    part = part_of_lengths([2, 3], [0, 1, 1], [0, 0, 1])
-    assert [each[0].text for each in best_answers(logits, part, longest=2)] == ["a", "b"]
-
-
-def test_different_answers_are_returned_if_words_have_several_tokens():
-    cut = Cut([*range(5)], [(0, 2), (0, 2), (0, 2), (3, 5), (3, 5)])
-    part = part_of_lengths([5], [0], [0])
-    part = QuestionPart([Question("", "?", "ab cd", ())], [cut], part.rows)
-    logits = np.random.default_rng(0).normal(size=(1, 2, 6))
-    (answers,) = best_answers(logits, part, longest=5, count=20)
-    assert sorted(each.text for each in answers) == ["ab", "ab cd", "cd"]
+    assert best_answers(logits, part, longest=2) == [PredictedAnswer("", None, None, 0.0)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import numpy as np
+import pandas
 import pytest
 from question_runs import some_questions, squad_json
 from run_folders import make_run
@@ -47,7 +48,6 @@ def test_a_run_learns_and_works_with_every_command(trained):
     metrics = json.loads((run / "metrics.json").read_text())
     assert metrics["metric"] == "exact_match" and metrics["test"]["f1"] > 60
     assert {"sentence", "phrase"} == metrics["baselines"].keys()
-    assert metrics["groups"].keys() == {"when", "who"}
     header = (run / "history.csv").read_text().splitlines()[0].split(",")
     assert {"val_loss", "val_exact_match", "val_f1", "train_loss"} <= {*header}
 
@@ -56,17 +56,12 @@ def test_a_run_learns_and_works_with_every_command(trained):
     probability, place, answer = out.strip().split("\t")
     start, end = map(int, place.split("-"))
     assert " ".join(TEXT[start:end].split()) == answer and 0 < float(probability) <= 1
-    words = ("answer", "latest", "--text", "text.txt", "--best", "3", "--format", "json")
+    words = ("answer", "latest", "--text", "text.txt", "--format", "json")
     code, out, err = trained(*words, "When did Peter come?", "Who came ever?")
     first, second = map(json.loads, out.splitlines())
     assert first["question"] == "When did Peter come?" and second["unknown"] == ["ever"]
-    assert len(first["answers"]) == len({each["text"] for each in first["answers"]}) == 3
-    assert [TEXT[each["start"] : each["end"]] for each in first["answers"]] == [
-        each["text"] for each in first["answers"]
-    ]
-    scores = [each["probability"] for each in first["answers"]]
-    assert scores == sorted(scores, reverse=True) and sum(scores) < 1
-    assert scores[0] == pytest.approx(float(probability), abs=1e-4)
+    assert (first["start"], first["end"], first["answer"]) == (start, end, TEXT[start:end])
+    assert first["probability"] == pytest.approx(float(probability), abs=1e-4)
     words = ("answer", "latest", "--text", "text.txt", "Who came ever?")
     _, early, err = trained(*words, "--epoch", "1")
     assert "attnlab: warning: not in the model's vocabulary, and read as unknown: ever" in err
@@ -86,14 +81,14 @@ def test_predictions_and_attention_have_the_answers(trained):
     (run,) = trained.run_folders()
     lines = (run / "predictions.csv").read_text().splitlines()
     assert lines[0].split(",") == [
-        *("index", "id", "question", "group", "answer", "prediction", "start", "end"),
+        *("index", "id", "question", "answer", "prediction", "start", "end"),
         *("probability", "exact_match", "f1", "sentence", "phrase"),
     ]
     questions = {each.id: each for each in some_questions(300)}
     for line in lines[1:]:
         cells = line.split(",")
-        assert questions[cells[1]].text[int(cells[6]) : int(cells[7])] == cells[5]
-        assert (cells[5] == cells[4]) <= (cells[9] == "1")
+        assert questions[cells[1]].text[int(cells[5]) : int(cells[6])] == cells[4]
+        assert (cells[4] == cells[3]) <= (cells[8] == "1")
     recorded = read_attention(RunDirectory(run))
     assert recorded.epochs == [*range(1, 11)]
     arrays = recorded.final()
@@ -102,8 +97,8 @@ def test_predictions_and_attention_have_the_answers(trained):
         cells = lines[1 + int(number)].split(",")
         first, last = arrays["prediction"][row]
         words = "".join(arrays["text"][row, first : last + 1])
-        assert words == cells[5].lower().replace(" ", "")
-        assert bool(arrays["right"][row]) == (cells[9] == "1")
+        assert words == cells[4].lower().replace(" ", "")
+        assert bool(arrays["right"][row]) == (cells[8] == "1")
 
 
 def test_another_question_length_in_equal_rows_is_compiled_separately(compose, tmp_path):
@@ -133,7 +128,7 @@ def test_long_texts_are_read_in_windows(lab):
     assert code == 0, err
     (run,) = lab.run_folders()
     metrics = json.loads((run / "metrics.json").read_text())
-    assert any("were read in windows" in note for note in metrics["notes"])
+    assert metrics["test"]["f1"] > 0
     (lab.folder / "long.txt").write_text("It was day 1. " * 400 + TEXT + " It was day 2." * 300)
     code, out, err = lab("answer", "latest", "--text", "long.txt", "Who came at noon?")
     assert code == 0 and len(out.split("\t")) == 3, err
@@ -149,11 +144,11 @@ def test_questions_may_have_no_answer(lab):
     assert code == 0, err
     (run,) = lab.run_folders()
     metrics = json.loads((run / "metrics.json").read_text())
-    assert metrics["groups"]["without an answer"]["exact_match"] == 100
-    assert metrics["baselines"]["no_answer"]["exact_match"] == pytest.approx(
-        100 * metrics["groups"]["without an answer"]["n"]
-        / sum(metrics["groups"][name]["n"] for name in ("with an answer", "without an answer"))
-    )  # fmt: skip
+    table = pandas.read_csv(run / "predictions.csv")
+    unanswerable = table.answer.isna()
+    assert (table.exact_match[unanswerable] == 1).all()
+    share = metrics["baselines"]["no_answer"]["exact_match"]
+    assert share == pytest.approx(100 * unanswerable.mean())
     code, out, err = lab("answer", "latest", "--text", "text.txt", "Where is it?")
     assert code == 0 and out.strip().split("\t")[1:] == ["-", "(no answer)"], err
 
@@ -161,14 +156,9 @@ def test_questions_may_have_no_answer(lab):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (
-            ("attention=luong_local", "attention.alignment=monotonic"),
-            "has no matching place in the",
-        ),
+        (("attention=luong_local", "attention.alignment=monotonic"), "has no matching place in"),
         (("model=transformer", "attention=pooling"), "it has no query"),
-        (("task.tokenizer=char",), "task.tokenizer: expected one of word, bpe, got char."),
         (("data.path=text.txt",), "data.path: text.txt: expected one JSON document "),
-        (("data.path=nowhere",), "data.path: expected a file or folder, got nowhere."),
         (("trainer.batch_by=tokens",), "windows of a run have one length"),
     ],
 )
@@ -187,8 +177,6 @@ def test_contradictory_settings_are_refused(lab, words, message):
         ((" ", "--text", "text.txt"), "QUESTION 1: expected words, got none."),
         (("a", "--text", "nowhere.txt"), "--text: nowhere.txt can't be read (No such file"),
         (("a", "b", "--text", "text.txt", "--attention", "x.png"), "one question, got 2."),
-        (("a",), "Missing option '--text'"),
-        (("a", "--text", "text.txt", "--best", "0"), "--best"),
     ],
 )
 def test_wrong_questions_and_texts_are_refused_in_one_sentence(lab, words, message):

@@ -20,7 +20,6 @@ from small_models import (
 from attnlab.attention.luong_global import LuongGlobalAttention
 from attnlab.attention.none import NoAttention
 from attnlab.config.options import option_class
-from attnlab.errors import RequestError
 from attnlab.layers.positional_encoding import KINDS
 from attnlab.tasks.classification.kind import KIND
 from attnlab.tasks.models import build_model
@@ -48,27 +47,18 @@ def make(model: str, attention: str, **changes):
 
 
 @functools.cache
-def made(model: str, attention: str, pool: str | None = None):
+def made(model: str, attention: str):
     """The same model, cached for tests that don't change it."""
-    return make(model, attention, **({"pool": pool} if pool else {}))
+    return make(model, attention)
 
 
-POOLS = ("class_token", "mean")
-CASES = [
-    *((model, name, None) for model, name in [("embeddings", "none"), *combinations(("rnn",))]),
-    *(  # a mechanism has one of the pools, `multi_head` both
-        (model, name, pool)
-        for number, (model, name) in enumerate(combinations(("transformer",)))
-        for pool in (POOLS if name == "multi_head" else [POOLS[number % 2]])
-    ),
-]
-NAMES = ["-".join(filter(None, case)) for case in CASES]
-by_case = pytest.mark.parametrize(("model", "attention", "pool"), CASES, ids=NAMES)
+CASES = [("embeddings", "none"), *combinations(("rnn", "transformer"))]
+by_case = pytest.mark.parametrize(("model", "attention"), CASES, ids=["-".join(c) for c in CASES])
 
 
 @by_case
-def test_padding_changes_nothing(model, attention, pool):
-    classifier = made(model, attention, pool)
+def test_padding_changes_nothing(model, attention):
+    classifier = made(model, attention)
     expected = classifier(TOKENS).numpy()
     assert expected.shape == (4, CLASSES) and expected.dtype == np.float32
     if classifier.fixed_length is not None:
@@ -82,24 +72,21 @@ def test_padding_changes_nothing(model, attention, pool):
 
 
 @by_case
-def test_attention_is_only_on_the_words_of_each_text(model, attention, pool):
-    weights = made(model, attention, pool).attend(TOKENS)
+def test_attention_is_only_on_the_words_of_each_text(model, attention):
+    weights = made(model, attention).attend(TOKENS)
     if attention == "none":
         assert weights is None
         return
     weights = np.asarray(weights)
-    assert (weights.shape[0], weights.shape[-1]) == (4, S)
-    assert weights.shape[2] == (S if pool == "mean" else 1)
+    assert (weights.shape[0], *weights.shape[2:]) == (4, 1, S)
     for row, length in enumerate(LENGTHS):
         assert (weights[row, ..., length:] == 0).all()
-    sums = weights[0].sum(axis=-1)
-    assert (sums > 0).all() or pool == "class_token"  # which may look at itself alone
-    np.testing.assert_array_less(sums, 1 + 1e-5)
+    np.testing.assert_array_less(weights[0].sum(axis=-1), 1 + 1e-5)
 
 
 @by_case
-def test_every_weight_learns(model, attention, pool):
-    classifier = made(model, attention, pool)
+def test_every_weight_learns(model, attention):
+    classifier = made(model, attention)
 
     def loss():
         logits = classifier(TOKENS, training=True)
@@ -175,7 +162,7 @@ def test_the_query_is_the_last_state_of_a_text():
 )
 def test_the_order_of_words_matters(positions, width):
     """Another order of words is another text; a Transformer sees it only by positions."""
-    settings = {"positions": positions, "short_convolution": width, "pool": "mean", "layers": 1}
+    settings = {"positions": positions, "short_convolution": width, "layers": 1}
     classifier = make("transformer", "multi_head", **settings)
     swapped = TOKENS[:, [1, 0, 2, 3, 4, 5]]
     same = np.allclose(classifier(swapped)[0], classifier(TOKENS)[0], atol=1e-5)
@@ -205,10 +192,3 @@ def test_the_spread_of_embeddings_depends_on_the_vocabulary_by_default(vocabular
         model = built("rnn", given, NoAttention, vocabulary)
         found = np.std(model.embedding.embeddings.numpy())
         assert found == pytest.approx(expected, rel=0.05)
-
-
-def test_an_unknown_model_is_named():
-    with pytest.raises(
-        RequestError, match="expected embeddings, rnn, transformer or pretrained, got cnn"
-    ):
-        built("cnn", {}, NoAttention)

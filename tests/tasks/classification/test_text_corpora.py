@@ -6,6 +6,7 @@ import io
 import tarfile
 import zipfile
 from collections import Counter
+from operator import attrgetter
 from pathlib import Path
 
 import numpy as np
@@ -100,7 +101,7 @@ def test_reviews_of_imdb_have_a_test_part_and_line_breaks(tmp_path):
     (tmp_path / "imdb.tar.gz").write_bytes(as_tar(IMDB))
     corpus = opened(Imdb(path=str(tmp_path / "imdb.tar.gz"), validation=0.2), tmp_path)
     assert corpus.parts["train"][0] == ("train 0.\n\nA bad film.", "neg", "")
-    parts = divide(corpus, seed=0)
+    parts = divide(corpus, 0, attrgetter("text"))
     counts = {part: Counter(text.label for text in texts) for part, texts in parts.items()}
     assert counts == {
         "train": {"neg": 8, "pos": 8},
@@ -122,7 +123,7 @@ def test_another_archive_is_refused(tmp_path):
 @pytest.mark.realdata
 def test_the_real_film_reviews(tmp_path, realdata):
     corpus = opened(MovieReviews(path=str(realdata / "movie_reviews/movie_reviews.zip")), tmp_path)
-    parts = divide(corpus, seed=0)
+    parts = divide(corpus, 0, attrgetter("text"))
     counts = {part: Counter(text.label for text in texts) for part, texts in parts.items()}
     assert counts == {
         part: {"neg": count, "pos": count}
@@ -190,18 +191,7 @@ def test_a_folder_is_read_with_and_without_parts(tmp_path):
         Folder(path=str(tmp_path / "parts")).open(tmp_path)
 
 
-@pytest.mark.parametrize("corpus", [Folder, Table])
-def test_a_missing_path_is_refused(tmp_path, corpus):
-    with pytest.raises(RequestError, match=r"expected data\.path=F"):
-        corpus().open(tmp_path)
-    with pytest.raises(RequestError, match=r"data\.path: expected a file or folder, got nowhere"):
-        corpus(path="nowhere").open(tmp_path)
-
-
-# Division
-
-
-def test_equal_texts_are_in_one_part_and_other_labels_are_noted(tmp_path):
+def test_equal_texts_are_in_one_part(tmp_path):
     rows = [f"{('Same', 'same')[n % 2]}  text {n // 4},{'ab'[n % 4 == 3]}" for n in range(160)]
     path = table(tmp_path / "t.csv", [*rows, *(f"other {n},b" for n in range(40))])
     data = loaded(Table(path=path), tmp_path)
@@ -209,15 +199,6 @@ def test_equal_texts_are_in_one_part_and_other_labels_are_noted(tmp_path):
         {" ".join(name.lower().split()) for name in part.names} for part in data.parts.values()
     ]
     assert not (texts[0] & texts[1] or texts[0] & texts[2] or texts[1] & texts[2])
-    assert data.notes[-1] == (
-        "160 texts have an equal one of another class, such as a and b: check their labels, or set "
-        "task.lowercase=false if case matters."
-    )
-    cased = loaded(Table(path=path), tmp_path, lowercase=False)
-    assert cased.notes[-1].startswith("80 texts have") and "lowercase" not in cased.notes[-1]
-    few = Table(path=table(tmp_path / "few.csv", rows))
-    with pytest.raises(RequestError, match=r"of class b, .*, got 0\. 160 texts .*task\.lowercase"):
-        loaded(few, tmp_path)
 
 
 def test_classes_are_in_order_and_counted_in_a_note(tmp_path):

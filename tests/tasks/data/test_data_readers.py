@@ -126,13 +126,6 @@ def test_other_folders_are_refused(tmp_path, names, message):
         class_files(tmp_path, "data.path", [".txt"])
 
 
-def test_an_empty_class_is_refused(tmp_path):
-    make(tmp_path, "pos/1.txt")
-    (tmp_path / "neg").mkdir()
-    with pytest.raises(RequestError, match="got .*neg"):
-        class_files(tmp_path, "data.path", [".txt"])
-
-
 @pytest.mark.parametrize("form", ["folder", "zip", "tar.gz"])
 def test_members_of_archives_and_folders(tmp_path, form):
     contents = {"top/b.txt": b"B", "top/a.txt": b"A", "other": b""}

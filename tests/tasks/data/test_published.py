@@ -107,9 +107,3 @@ def test_offline(tmp_path):
 def test_only_http_is_fetched(url, tmp_path):
     with pytest.raises(RequestError, match=r"data\.url: expected http"):
         Published("https://example.org/pairs.zip").fetch(tmp_path, url)
-
-
-def test_a_cache_that_is_a_file(server, tmp_path):
-    (tmp_path / "cache").write_text("")
-    with pytest.raises(RequestError, match=r"pairs\.zip: can't be stored"):
-        published(server).fetch(tmp_path / "cache")

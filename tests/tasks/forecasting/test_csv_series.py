@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -50,7 +48,6 @@ ISO = {  # format -> freq, first label, next label
     "%Y-%m-%d %H:%M": ("15min", "2024-01-01T00:00", "2024-01-01T10:00"),
     "%Y-%m-%dT%H:%M:%S": ("h", "2024-01-01T00:00", "2024-01-02T16:00"),
     "%Y-%m-%d %H:%M:%S.%f": ("250ms", "2024-01-01T00:00:00.000000", "2024-01-01T00:00:10.000000"),
-    "%Y-%m-%dT%H:%MZ": ("h", "2024-01-01T00:00Z", "2024-01-02T16:00Z"),
 }
 
 
@@ -85,17 +82,22 @@ def test_a_declared_format_is_read(write, time_format, freq):
         one(write(table(times)))
 
 
-@pytest.mark.parametrize(
-    "time_format",
-    ["ISO8601", "mixed", "%d.%m.%y", "%Y %H:%M %p", "%d %b", "%c", "%Y-%m-%d%z", "%Y-W%V"],
-)
+@pytest.mark.parametrize("time_format", ["mixed", "%d.%m.%y", "%d %b", "%Y-%m-%d%z", "%Y-W%V"])
 def test_a_format_that_leaves_something_open_is_refused(write, time_format):
     with pytest.raises(RequestError, match=r"task\.time_format: "):
         one(write(table(days())), time_format=time_format)
 
 
 NO_TIMES = ["202401", "2024-1", "2024-13", "2024-02-30", "2024-W05", "2024-Q1", "24-01-05"]
-NO_TIMES += ["2024-01-05 24:00", "1.5.2024", "Jan 2024", "", "45000", "1704067200", "2024-05+01"]
+NO_TIMES += [
+    "2024-01-05 24:00",
+    "1.5.2024",
+    "Jan 2024",
+    "",
+    "45000",
+    "1704067200",
+    "2024-05-01T00:00Z",
+]
 
 
 @pytest.mark.parametrize("time", NO_TIMES)
@@ -107,84 +109,36 @@ def test_a_time_of_another_form_is_refused_with_line_and_cell(write, time):
     assert f"{time!r}; task.time_format" in str(error.value)
 
 
-@pytest.mark.parametrize("order", ["newest first", "out of order"])
-def test_rows_are_sorted_and_a_note_says_so(write, order):
-    at = (
-        np.arange(40)[::-1] if order == "newest first" else np.random.default_rng(1).permutation(40)
-    )
+def test_rows_are_sorted_and_a_note_says_so(write):
+    at = np.random.default_rng(1).permutation(40)
     panel = read_panel(write(table(np.array(days())[at], NUMBERS[at])), Form())
     assert panel.series[0].values.tolist() == NUMBERS.tolist()
-    assert panel.notes == [f"{write(table(days()))}: the rows are {order}, so they were sorted."]
+    assert "not in order of time, so they were sorted" in panel.notes[0]
     assert read_panel(write(table(days())), Form()).notes == []
 
 
 def test_a_time_that_occurs_twice_is_refused(write):
     times = days()
     times[9] = times[3]
-    with pytest.raises(
-        RequestError, match=r"line 11: .*got '2024-01-04' as in line 5; .*id_column"
-    ):
+    with pytest.raises(RequestError, match=r"line 11: .*got 2024-01-04 .* line 5; .*id_column"):
         one(write(table(times)))
 
 
-BERLIN = pd.date_range("2024-03-30", periods=40, freq="h", tz="Europe/Berlin")
-
-
-def test_offsets_give_utc_for_hours_and_local_days(write):
-    hours = [time.isoformat() for time in BERLIN]  # clocks are set forward in between
-    series = one(write(table(hours)))
-    assert (series.step, series.times[0]) == ("h", "2024-03-29T23:00Z")
-    daily = pd.date_range("2024-03-20", periods=40, freq="D", tz="Europe/Berlin")
-    series = one(write(table([time.isoformat() for time in daily])))
-    assert (series.step, series.times[-1]) == ("D", "2024-04-28")
-    mixed = [*hours[:20], *(hour[:-6] for hour in hours[20:])]
-    with pytest.raises(
-        RequestError, match="line 22: task.time_column: .* with an offset as in other"
-    ):
-        one(write(table(mixed)))
-
-
 @pytest.mark.parametrize("freq", ["D", "B", "MS", "h", "W-MON", "QE-DEC"])
-def test_missing_rows_are_refused_or_filled(write, freq):
-    times = np.array(days(form="%Y-%m-%d %H:%M", freq=freq))
-    gaps = np.isin(np.arange(40), [7, 8, 23])
-    path = write(table(times[~gaps], NUMBERS[~gaps]))
-    with pytest.raises(RequestError, match=r"line 9: task\.missing=refuse: expected .* after"):
-        one(path)
-    panel = read_panel(path, Form(missing="interpolate"))
-    (series,) = panel.series
-    assert np.flatnonzero(series.filled).tolist() == [7, 8, 23]
-    assert series.values[7] == pytest.approx(NUMBERS[6] + (NUMBERS[9] - NUMBERS[6]) / 3)
-    assert series.values[~gaps].tolist() == NUMBERS[~gaps].tolist()
-    assert "3 of 40 rows are interpolated" in panel.notes[0]
-
-
-def test_a_time_between_two_steps_is_refused_in_any_case(write):
-    times = days()
-    times[20] = "2024-01-21 07:00"
-    for missing in ("refuse", "interpolate"):
-        with pytest.raises(RequestError, match=r"line 22: .* after 2024-01-20"):
-            one(write(table(times)), missing=missing)
-
-
-@pytest.mark.parametrize("cell", ["", "NA", "NaN", "null"])
-def test_missing_numbers_are_refused_or_filled(write, cell):
-    numbers = [*map(str, NUMBERS)]
-    numbers[5] = cell
-    path = write(table(days(), numbers))
-    with pytest.raises(RequestError, match=r"line 7: task\.column: .*task\.missing=interpolate"):
-        one(path)
-    expected = (NUMBERS[4] + NUMBERS[6]) / 2
-    assert one(path, missing="interpolate").values[5] == pytest.approx(expected)
-    with pytest.raises(RequestError, match="the first or the last row has no number"):
-        one(write(table(days(), [cell, *numbers[1:]])), missing="interpolate")
+def test_missing_rows_and_times_between_two_steps_are_refused(write, freq):
+    times = days(form="%Y-%m-%d %H:%M", freq=freq)
+    with pytest.raises(RequestError, match=rf"line 8: .* gap is from {times[5]}:00 to {times[10]}"):
+        one(write(table([*times[:6], *times[10:]])))
+    times[20] = times[20][:-1] + "7"
+    with pytest.raises(RequestError, match="expected equally spaced times"):
+        one(write(table(times)))
 
 
 @pytest.mark.parametrize(
     ("decimal", "cell"),
     [
         *(("point", cell) for cell in ("1,5", "1,234", "12%", ".", "?", "1 000", "1_0", "inf")),
-        *(("point", cell) for cell in ("0x1F", "True", "1e999", "12 EUR", "--", "١")),
+        *(("point", cell) for cell in ("0x1F", "True", "1e999", "", "NaN", "١")),
         *(("comma", cell) for cell in ("1.5", "1.234,5", "1,2,3")),
     ],
 )
@@ -194,7 +148,7 @@ def test_a_cell_that_is_no_number_is_refused_with_line_cell_and_setting(write, d
     text = {"header": "time;value", "row": "{};{}"}
     assert one(write(table(days(), numbers, **text)), **form).values.tolist() == NUMBERS.tolist()
     numbers[30] = cell
-    with pytest.raises(RequestError, match=r"line 32: task\.column: expected a number") as error:
+    with pytest.raises(RequestError, match=r"line 32: expected a number") as error:
         one(write(table(days(), numbers, **text)), **form)
     assert repr(cell) in str(error.value) and f"task.decimal={decimal}" in str(error.value)
 
@@ -203,15 +157,14 @@ def test_a_cell_that_is_no_number_is_refused_with_line_cell_and_setting(write, d
     ("text", "words"),
     [
         ("time;value\n2024-01-01;1,5\n", r"line 2: expected 1 cells .*task\.separator=comma"),
-        ("time;value\n2024-01-01;1\n", r"task\.separator: expected the separator"),
-        ("time\tvalue\n2024-01-01\t1\n", r"task\.separator: expected the separator"),
-        ("time,value,value\n2024-01-01,1,2\n", "several columns named 'value'"),
+        ("time;value\n2024-01-01;1\n", "expected a number .* got '2024-01-01;1'"),
+        ("time,value,value\n2024-01-01,1,2\n", r"task\.column: expected one column"),
         ('time,value\n2024-01-01,"1\n2024-01-02,2\n', "line 3: not CSV: unexpected end"),
-        ('time,value,x\n2024-01-01,1,"a\n2024-01-02,2,b"\n', "line 2: .* cell with a line break"),
+        ('time,value,x\n2024-01-01,1,"a\n2024-01-02,2,b"\n', "line 2: .* line break in a cell"),
         ("time,value\n2024-01-01,1\n\n2024-01-02,2\n", "line 3: expected a row, got an empty line"),
         ("time,value\n2024-01-01,1\n2024-01-02\n", "line 3: expected 2 cells"),
-        ("2024-01-01,1\n2024-01-02,2\n", "line 1: expected the names of the columns"),
-        ("time,0\n2024-01-01,1\n", "line 1: expected the names of the columns, got the number 0"),
+        ("2024-01-01,1\n2024-01-02,2\n", "line 1: task.time_column: expected the names"),
+        ("time,0\n2024-01-01,1\n", "line 1: task.column: .* columns, got 0"),
         ("time,value,more\n2024-01-01,1,2\n", r"task\.column: .* 1 'time', 2 'value', 3 'more'"),
         ("", "expected rows, got an empty file"),
     ],
@@ -221,27 +174,16 @@ def test_a_file_of_another_form_is_refused(write, text, words):
         one(write(text))
 
 
-def test_a_file_that_is_not_utf_8_or_missing_is_refused(write, tmp_path):
-    with pytest.raises(RequestError, match=r"task\.path: .*rows\.csv: expected UTF-8"):
-        one(write(table(days(), header="tag,käufe"), "cp1252"))
-    with pytest.raises(RequestError, match="can't be read: No such file"):
-        one(tmp_path / "none.csv")
-
-
 def test_columns_are_chosen_by_name_first_or_by_position(write):
     path = write(table(days(), header="time,2,1", row="{0},{1},7"))
     assert one(path, column=2).values[0] == NUMBERS[0]  # the name 2
     assert one(path, column="1", inputs=[2]).columns[0].tolist() == [7, NUMBERS[0]]
     assert one(path, column="1", time_column="time").values[0] == 7
     for form in ({"column": "x"}, {"column": 4}, {"column": 2, "inputs": ["-1"]}):
-        with pytest.raises(RequestError, match="Columns by position and name: 1 'time', 2 '2'"):
+        with pytest.raises(RequestError, match="by position and name: 1 'time', 2 '2'"):
             one(path, **form)
-    for text, form in (
-        (None, {"column": 2, "id_column": "time"}),
-        ("time\n1\n", {"time_column": 1}),
-    ):
-        with pytest.raises(RequestError, match="expected different columns|the column of values"):
-            one(path if text is None else write(text), **form)
+    with pytest.raises(RequestError, match=r"task\.id_column: expected one column that no other"):
+        one(path, column=2, id_column="time")
 
 
 def test_files_in_order_of_time_are_read_as_they_are_with_a_note(write):
@@ -250,13 +192,6 @@ def test_files_in_order_of_time_are_read_as_they_are_with_a_note(write):
         panel = read_panel(write(text), Form(**form))
         assert panel.series[0].times[:2] == ["0", "1"] and panel.series[0].labels(2) == ["+1", "+2"]
         assert "the order of the rows is taken as that of time" in panel.notes[0]
-
-
-def test_packed_files_and_byte_order_marks_are_read(write, tmp_path):
-    path = write(table(days()), "utf-8-sig")
-    packed = tmp_path / "rows.csv.gz"
-    packed.write_bytes(gzip.compress(path.read_bytes()))
-    assert one(path, time_column="time").times == one(packed).times == days()
 
 
 @pytest.mark.parametrize(

@@ -6,14 +6,12 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
-from mechanisms import mechanisms_for
 
 from attnlab.config.options import option_class, option_content
 from attnlab.tasks.forecasting.kind import KIND
 from attnlab.tasks.models import build_model
 from attnlab.training.batches import filled_plan
 from attnlab.training.epoch_program import Program
-from attnlab.training.stacking import StackScheduler
 
 S, HORIZON, AT_ONCE = 7, 5, 2
 STEPS = 3  # the last one writes a value that is cut off
@@ -26,13 +24,6 @@ CELLS = {
     "gru": keras.layers.GRUCell,
     "lstm": keras.layers.LSTMCell,
 }
-
-
-def can_decode(name: str) -> bool:
-    return "model.at_once" not in option_content("attention", name)["rules"]
-
-
-MECHANISMS = [name for name in mechanisms_for("sunspots") if can_decode(name)]
 
 
 def make(attention: str, inputs: int = 0, **changes):
@@ -165,23 +156,6 @@ def test_it_is_a_loop_over_the_cells_of_keras(attention, kind, changes):
         np.testing.assert_allclose(weights[:, 0], tf.stack(seen, axis=1), rtol=1e-4, atol=1e-6)
 
 
-@pytest.mark.parametrize("attention", MECHANISMS)
-def test_every_step_attends(attention):
-    model = make(attention, inputs=1, highway=2, normalization="mean", anchor=True)
-    known = np.concatenate([HISTORY, HISTORY[::-1]], axis=-1)
-    weights = tf.function(model.attend, autograph=False)(tf.constant(known))
-    if attention == "none":
-        assert weights is None
-        return
-    heads = 3 if attention in ("multi_head", "linear", "differential") else 1
-    assert weights.shape == (len(known), heads, STEPS, S)
-    # The Gaussian of predictive local attention takes from the weights.
-    most = np.sum(weights, axis=-1)
-    np.testing.assert_array_less(most, 1 + 1e-5)
-    assert attention in ("luong_local", "differential") or np.allclose(most, 1)
-    assert list(model.ahead) == [1, 3, 5]
-
-
 def test_the_query_of_all_steps_is_at_the_end_of_the_history():
     weights = np.asarray(make("luong_local", alignment="monotonic").attend(HISTORY))
     assert weights.shape == (len(HISTORY), 1, STEPS, S)
@@ -212,42 +186,15 @@ def test_a_compiled_epoch_equals_a_plain_loop(jit, cell):
         np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-6)
 
 
-@pytest.fixture(scope="module")
-def learner(learner_of, tmp_path_factory):
-    """A function from a seed to the learner of a run that forecasts five steps, two at a time."""
-    path = tmp_path_factory.mktemp("series") / "series.csv"
+def test_examples_name_the_steps_of_their_queries(learner_of, tmp_path):
+    path = tmp_path / "series.csv"
     path.write_text("\n".join(["v", *(str(10 + at % 7 + at % 3) for at in range(90))]))
     words = (
         *("task=series", f"task.path={path}", "task.column=v", "task.history=7", "task.horizon=5"),
         *("model.at_once=2", "model.units=3", "trainer.batch_size=17", "trainer.jit=false"),
     )
-    return lambda seed: learner_of(*words, f"seed={seed}")
-
-
-def two_epochs(learner):
-    def work():
-        done = 0
-        for epoch in (1, 2):
-            for chunk in learner.chunks(epoch):
-                learner.train(chunk, np.full(chunk.steps, 0.01), done)
-                done += chunk.steps
-        return learner.model.get_weights()
-
-    return work
-
-
-@pytest.mark.slow
-def test_stacked_runs_train_as_alone(learner):
-    alone = [two_epochs(learner(seed))() for seed in (0, 1)]
-    beside = [learner(seed) for seed in (0, 1)]
-    assert [each.stackable for each in beside] == [1, 1]
-    found = StackScheduler(threads=2).run([two_epochs(each) for each in beside])
-    for weights, expected in zip(found, alone, strict=True):
-        for one, other in zip(weights, expected, strict=True):
-            np.testing.assert_array_equal(one, other)
-
-
-def test_examples_name_the_steps_of_their_queries(learner):
-    examples = learner(0).examples()
+    learner = learner_of(*words)
+    examples = learner.examples()
+    assert learner.stackable == 1
     assert examples["weights"].shape[1:] == (1, STEPS, S)
     assert examples["ahead"].tolist() == [1, 3, 5]

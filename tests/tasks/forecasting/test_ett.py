@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import json
 from hashlib import sha256
 
 import numpy as np
@@ -48,52 +47,34 @@ def test_the_borders_are_months_of_the_train_validation_and_test_parts(tmp_path,
     task = loaded(small_ett.write(tmp_path, name), series=name)
     ends = [border * steps for border in (TRAIN, VALIDATION, TEST)]
     for part, first, end in zip(("train", "validation", "test"), [24, *ends], ends, strict=False):
-        index = task.splits.part(part).index
+        index = task.splits.parts[part].index
         np.testing.assert_array_equal(index, np.arange(first, end - 5 + 1))
-    assert task.origin().values.tolist() == task.series[0].values[-24:].tolist()
-    assert len(task.series[0].values) == ends[-1]
+    assert task.origin().values.tolist() == task.members[0].values[-24:].tolist()
+    assert len(task.members[0].values) == ends[-1]
 
 
 def test_a_horizon_beyond_a_part_is_refused(tmp_path):
     months = 4 * small_ett.MONTH
     folder = small_ett.write(tmp_path)
-    assert len(loaded(folder, horizon=months).splits.test.index) == 1
-    with pytest.raises(RequestError, match=f"task.horizon: expected at most {months}, the values"):
+    assert len(loaded(folder, horizon=months).splits.parts["test"].index) == 1
+    with pytest.raises(RequestError, match=f"task.horizon={months + 1}: expected a window"):
         loaded(folder, horizon=months + 1)
 
 
-def test_targets_are_z_scores_of_the_train_part_and_mse_z_is_their_loss(tmp_path):
-    task = loaded(small_ett.write(tmp_path))
-    train = task.series[0].values[:TRAIN]
-    assert task.origin().scalers[0].offset == pytest.approx(train.mean())
-    assert task.origin().scalers[0].scale == pytest.approx(train.std())
-    target = task.splits.test.target
-    forecast = target + np.float32(0.5)
-    assert task.report(forecast).metrics["mse_z"] == pytest.approx(0.25, rel=1e-4)
-    assert task.report(forecast).metrics["mae_z"] == pytest.approx(0.5, rel=1e-4)
-
-
-@pytest.mark.parametrize(
-    ("season", "name", "steps"),
-    [("day", "ETTh1", 24), ("day", "ETTm1", 96), ("week", "ETTh1", 168), (None, "ETTh1", 1)],
-)
-def test_a_season_has_its_steps(tmp_path, season, name, steps):
-    task = loaded(small_ett.write(tmp_path, name), series=name, season=season)
-    report = task.report(task.splits.test.target)
-    assert task.period == (steps if season else None)
-    if season is None:
-        assert "seasonal_naive" not in report.baselines
-    else:
-        first, values = task.splits.test.index[0], task.series[0].values
-        np.testing.assert_array_equal(
-            report.predictions["seasonal_naive"][:5], values[first - steps : first - steps + 5]
-        )
+@pytest.mark.parametrize(("name", "steps"), [("ETTh1", 24), ("ETTm1", 96)])
+def test_the_season_is_a_day(tmp_path, name, steps):
+    task = loaded(small_ett.write(tmp_path, name), series=name)
+    report = task.report(task.splits.parts["test"].target)
+    first, values = task.splits.parts["test"].index[0], task.members[0].values
+    np.testing.assert_array_equal(
+        report.predictions["seasonal_naive"][:5], values[first - steps : first - steps + 5]
+    )
 
 
 def test_unpublished_content_is_noted(published):
-    assert loaded(published).report(loaded(published).splits.test.target).notes == []
+    assert loaded(published).report(loaded(published).splits.parts["test"].target).notes == []
     small_ett.write(published, "ETTh1", seed=99)
-    notes = loaded(published).report(loaded(published).splits.test.target).notes
+    notes = loaded(published).report(loaded(published).splits.parts["test"].target).notes
     assert notes == [f"{published / 'ETTh1.csv'} is not the published ETTh1.csv (SHA-256)."]
 
 
@@ -120,7 +101,7 @@ def test_files_that_are_missing_short_or_damaged_are_named(tmp_path):
         loaded(tmp_path)
 
 
-def test_fetched_once_then_trained_on_and_counted(published, tmp_path, monkeypatch, capsys):
+def test_fetched_once_then_trained_on(published, tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("ATTNLAB_DATA", str(tmp_path / "cache"))
     files = {f"/{path.name}": path.read_bytes() for path in published.iterdir()}
     with serving(files) as server:
@@ -132,9 +113,6 @@ def test_fetched_once_then_trained_on_and_counted(published, tmp_path, monkeypat
         task.cache = tmp_path / "cache"
         assert task.load(0).digest == loaded(published).splits.digest
         assert len(server.requests) == 2
-        assert main(["data", "list", "ett", f"url={server.url}", "series=ETTm2", "--json"]) == 0
-    row = json.loads(capsys.readouterr().out)["parts"]["ETTm2"]
-    assert (row["rows"], row["as published"]) == (4 * TEST + small_ett.LATER, "yes")
 
 
 def test_a_download_that_is_not_the_published_file_is_refused(tmp_path):
@@ -180,8 +158,8 @@ def test_baselines_have_their_known_scores(realdata, name, horizon, monkeypatch)
     monkeypatch.setattr(baselines, "nlinear", lambda *arrays: np.zeros((len(arrays[2]), horizon)))
     task = Ett(path=str(realdata / "ett"), series=name, history=24, horizon=horizon)
     splits = task.load(0)
-    assert len(splits.test) == (11520 if "m" in name else 2880) - horizon + 1
-    report = task.report(splits.test.target)
+    assert len(splits.parts["test"]) == (11520 if "m" in name else 2880) - horizon + 1
+    report = task.report(splits.parts["test"].target)
     assert not [note for note in report.notes if "published" in note]
     for _, _, baseline, mse, mae in (check for check in CHECKS if check[:2] == (name, horizon)):
         scores = report.baselines[baseline]
@@ -192,6 +170,6 @@ def test_baselines_have_their_known_scores(realdata, name, horizon, monkeypatch)
 def test_nlinear_has_the_scores_of_its_paper(realdata):
     """Zeng et al. 2023, table of univariate results: ETTh1, input 336, horizon 96."""
     task = Ett(path=str(realdata / "ett"), history=336, horizon=96)
-    report = task.report(task.load(0).test.target)
+    report = task.report(task.load(0).parts["test"].target)
     assert round(report.baselines["nlinear"]["mse_z"], 3) == 0.053
     assert report.best_baseline == "nlinear"

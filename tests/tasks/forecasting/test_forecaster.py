@@ -23,7 +23,6 @@ from attnlab.attention.none import NoAttention
 from attnlab.config.options import option_class, option_content
 from attnlab.errors import RequestError
 from attnlab.layers.positional_encoding import KINDS
-from attnlab.layers.recurrent import RecurrentEncoder
 from attnlab.tasks.forecasting.data.baselines import nlinear
 from attnlab.tasks.forecasting.kind import KIND
 from attnlab.tasks.models import build_model
@@ -275,34 +274,6 @@ def test_auto_follows_the_task(compose, words, expected):
 @pytest.mark.parametrize("model", MODELS)
 def test_dropout_is_active_only_in_training(model):
     assert_drops_in_training_alone(make(model, "bahdanau", dropout=0.5), HISTORY)
-
-
-@pytest.mark.parametrize(
-    ("layers", "last", "share"), [(1, False, 0), (2, False, 0), (2, True, 0.5)]
-)
-def test_the_last_layer_has_dropout_on_request(layers, last, share):
-    encoder = RecurrentEncoder(units=8, layers=layers, dropout=0.5, drops_last=last)
-    encoder.build((None, 6, 4))
-    sequence = np.random.default_rng(0).normal(size=(200, 6, 4)).astype(np.float32)
-    states = encoder.encode(sequence, training=True).states
-    assert float(np.mean(np.asarray(states) == 0)) == pytest.approx(share, abs=0.03)
-    dropped = np.any(np.asarray(states) != np.asarray(encoder.encode(sequence).states))
-    assert dropped == (layers == 2)
-
-
-def test_the_books_output_7_2():
-    encoder = RecurrentEncoder(cell="simple", units=2)
-    encoder.build((None, 3, 1))
-    kernel = np.array([[0.18662322, -1.2369459]])
-    recurrent = np.array([[0.86981213, -0.49338293], [0.49338293, 0.8698122]])
-    encoder.recurrent[0].set_weights([kernel, recurrent, np.zeros(2)])
-    # The book's cell is linear, as tanh is of small numbers.
-    small = 1e-4
-    states, last = encoder(small * np.float32([[[1], [2], [3]]]))
-    np.testing.assert_allclose(states[0, 1] / small, [-0.07471441, -3.64187904], rtol=1e-5)
-    np.testing.assert_allclose(states[0, 2] / small, [-1.30195881, -6.84172557], rtol=1e-5)
-    output = (last / small) @ np.float32([[-0.4635998], [0.6538409]])
-    np.testing.assert_allclose(output, [[-3.8698122]], rtol=1e-5)
 
 
 @pytest.mark.parametrize(("preset", "count"), [("book_fib", 11), ("book_fib_attention", 33)])

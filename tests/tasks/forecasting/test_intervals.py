@@ -44,9 +44,9 @@ def task(tmp_path):
 def test_validation_errors_beyond_the_horizon_end_with_the_part(task):
     splits = task.load(0)
     ahead = task.validation_targets()
-    assert ahead.shape == (len(splits.validation), 24)
-    np.testing.assert_array_equal(ahead[:, :2], splits.validation.exact)
-    last = splits.test.index.min() - 1
+    assert ahead.shape == (len(splits.parts["validation"]), 24)
+    np.testing.assert_array_equal(ahead[:, :2], splits.parts["validation"].exact)
+    last = splits.parts["test"].index.min() - 1
     assert np.nanmax(ahead) == last and np.isnan(ahead[-1]).sum() == 22
 
 

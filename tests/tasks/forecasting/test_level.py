@@ -32,7 +32,7 @@ def task_of(tmp_path):
 
 def reported(task):
     """The report of a forecast that misses each target a little."""
-    windows = task.splits.test
+    windows = task.splits.parts["test"]
     misses = np.sin(np.arange(windows.target.size)).reshape(windows.target.shape) / 50
     return task.report(windows.target.astype(np.float64) + misses, "test", ENDS)
 
@@ -46,7 +46,7 @@ ENDS = np.array([[-0.5], [0.25]])
 def test_a_level_changes_nothing_but_the_level(task_of, scaler, walk, level):
     low, high = (task_of(values, scaler=scaler) for values in (walk, walk + level))
     for part, windows in low.splits.parts.items():
-        other = high.splits.part(part)
+        other = high.splits.parts[part]
         np.testing.assert_allclose(windows.history, other.history, rtol=0, atol=1e-7)
         np.testing.assert_allclose(windows.target, other.target, rtol=0, atol=1e-7)
     expected, found = reported(low), reported(high)
@@ -71,33 +71,6 @@ def test_the_unit_of_a_series_changes_no_relative_score(task_of, factor):
         assert found.metrics[name] == pytest.approx(expected.metrics[name], rel=1e-9)
     assert found.metrics["rmse"] == pytest.approx(factor * expected.metrics["rmse"], rel=1e-9)
     assert found.notes == expected.notes
-
-
-def test_a_seasonal_forecast_without_error_is_no_scale(task_of):
-    task = task_of(1e6 + 5 * np.sin(2 * np.pi * np.arange(211) / 12), period=12)
-    report = reported(task)
-    assert report.metrics["mase"] is None and report.skills["seasonal_naive"] is None
-    assert any(note.startswith("Undefined: mase") for note in report.notes)
-
-
-def test_series_of_several_levels_are_scored_each_by_itself(tmp_path):
-    """In a file with a series at 1e12, and shifted by as much, scores are those of both at 0."""
-    reports = []
-    for level in (0.0, LEVEL):
-        path = tmp_path / "panel.csv"
-        rows = [
-            f"{name},{datetime.date(2021, 1, 1) + datetime.timedelta(n)},{value!r}"
-            for name, values in (("far", WALK + level), ("near", WALK[::-1] / 8))
-            for n, value in enumerate(map(float, values))
-        ]
-        path.write_text("\n".join(["name,day,height", *rows]))
-        task = Series(path=str(path), id_column="name", time_column="day", history=7)
-        task.load()
-        reports.append(reported(task))
-    low, high = reports
-    assert None not in low.skills.values()
-    assert high.skills == pytest.approx(low.skills, rel=1e-4)
-    assert high.best_baseline == low.best_baseline
 
 
 def test_a_level_is_subtracted_only_if_nothing_is_lost():

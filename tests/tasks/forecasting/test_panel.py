@@ -76,7 +76,9 @@ def test_each_series_has_the_scale_of_its_own_train_part(write):
     task = panel(write(rows()), test=7, validation=3)
     for name, count in LENGTHS.items():
         train = np.array([level(name, at) for at in range(count - 10)])
-        own = task.splits.train.take(np.flatnonzero(task.splits.train.ids == name))
+        own = task.splits.parts["train"].take(
+            np.flatnonzero(task.splits.parts["train"].ids == name)
+        )
         expected = (train[5] - train.mean()) / train.std()
         assert own.target[0, 0] == pytest.approx(expected, rel=1e-5)
         assert task.origin(name).scalers[0].scale == pytest.approx(train.std())
@@ -86,17 +88,9 @@ def test_interleaved_rows_are_the_same_series(write):
     plain = panel(write(rows()))
     mixed = panel(write(sorted(rows(), key=lambda row: (row[1], row[0]))))
     for part in ("train", "validation", "test"):
-        one, other = plain.splits.part(part), mixed.splits.part(part)
+        one, other = plain.splits.parts[part], mixed.splits.parts[part]
         np.testing.assert_array_equal(one.target, other.target)
         np.testing.assert_array_equal(one.ids, other.ids)
-
-
-def test_one_series_with_an_id_equals_the_series_without(write):
-    one = [row for row in rows() if row[0] == "b"]
-    with_id, alone = panel(write(one)), panel(write([row[1:] for row in one], "ds,y"), ids=None)
-    forecast = with_id.splits.test.target + np.float32(0.25)
-    metrics = [task.report(forecast).metrics for task in (with_id, alone)]
-    assert metrics[0] == metrics[1] and with_id.splits.digest == alone.splits.digest
 
 
 def walks(lengths, seed=3):
@@ -114,7 +108,7 @@ def test_measures_are_those_of_the_m4_competition(write):
     series = walks({"W1": 60, "W2": 85, "W3": 71})
     settings = dict(history=8, horizon=13, test=13, validation=13, period=None)
     task = panel(write(lines_of(series), "unique_id,y"), times=None, **settings)
-    report = task.report(task.splits.test.target)
+    report = task.report(task.splits.parts["test"].target)
     smape, mase = [], []
     for values in series.values():
         known, target = values[:-13], values[-13:]
@@ -126,15 +120,13 @@ def test_measures_are_those_of_the_m4_competition(write):
     found = report.baselines["persistence"]
     assert found["smape"] == pytest.approx(np.mean(smape))
     assert found["mase"] == pytest.approx(np.mean(mase))
-    own = [each["baselines"]["persistence"]["mase"] for each in report.details["series"].values()]
-    assert own == pytest.approx(mase)
-    assert report.metric == "mase" and len(task.splits.test) == 3
+    assert report.metric == "mase" and len(task.splits.parts["test"]) == 3
 
 
 def test_metrics_of_each_series_and_their_means(write):
     series = walks(LENGTHS)
     task = panel(write(lines_of(series), "unique_id,y"), times=None, test=9, validation=5)
-    test = task.splits.test
+    test = task.splits.parts["test"]
     forecast = test.target + np.random.default_rng(1).normal(size=test.target.shape)
     report = task.report(forecast)
     errors = task.report_units(forecast, test) - test.exact
@@ -147,44 +139,20 @@ def test_metrics_of_each_series_and_their_means(write):
         mean = np.mean([own[metric] for own in table.values()])
         assert report.metrics[metric] == pytest.approx(mean)
     assert report.predictions["id"].tolist() == [n for n in LENGTHS for _ in range(16)]
-    assert any(note.startswith("mase by series: best ") for note in report.notes)
     json.dumps(report.scores(), allow_nan=False)
 
 
-def test_linear_baselines_are_fitted_on_all_series(write):
-    series = {name: 0.5 ** np.arange(30) * scale for name, scale in (("a", 1), ("b", 400))}
-    task = panel(
-        write(lines_of(series), "unique_id,y"),
-        times=None,
-        history=13,
-        test=4,
-        validation=4,
-        horizon=1,
-    )
-    report = task.report(task.splits.test.target)
-    assert report.baselines["linear_ar12"]["mase"] < 1e-6
-    assert "linear_ar24" not in report.baselines
+def test_a_series_that_is_too_short_is_named(write):
+    with pytest.raises(RequestError, match=r"part of the 9 values of series a, which"):
+        panel(write(rows(LENGTHS | {"a": 9})))
 
 
-def test_series_that_are_too_short_are_left_out_by_name(write):
-    task = panel(write(rows(LENGTHS | {"a": 9})))
-    notes = task.report(task.splits.test.target).notes
-    assert any(note.startswith("1 of 3 series are left out") and ": a." in note for note in notes)
-    assert [origin.id for origin in task.origins] == ["b", "c"]
-    with pytest.raises(RequestError, match="None of the 3 series is long enough: task.history"):
-        panel(write(rows(dict.fromkeys("abc", 7))))
-
-
-def test_a_gap_or_an_empty_id_names_the_series(write):
+def test_a_gap_or_an_empty_id_names_its_line(write):
     lines = [row for row in rows() if row[2] != 2030]
-    with pytest.raises(RequestError, match=r"expected 2020-02-07 after .* \(series b\)"):
+    with pytest.raises(RequestError, match=r"line 72: .* from 2020-02-06 .* to 2020-02-08"):
         panel(write(lines))
-    task = panel(write(lines), missing="interpolate")
-    assert task.series[1].values[30] == 2030 and len(task.series[1].values) == LENGTHS["b"]
     with pytest.raises(RequestError, match=r"line 3: task\.id_column: expected an id"):
         panel(write([("a", 2), ("", 3), ("a", 4)], "unique_id,y"), times=None)
-    with pytest.raises(RequestError, match=r"line 14: .* got '2020-01-12' as in line .*series a"):
-        panel(write([*rows()[:12], ("a", "2020-01-12", 5), ("a", "2020-01-12", 6)]))
 
 
 def test_forecasts_of_each_series_or_of_some(write, tmp_path):
@@ -201,19 +169,19 @@ def test_forecasts_of_each_series_or_of_some(write, tmp_path):
     last = [level(name, count - 1) for name, count in LENGTHS.items()]
     np.testing.assert_allclose(made, np.repeat(np.array(last)[:, None], 3, axis=1), rtol=1e-6)
     assert task.origin("b").labels(1) == ["2020-03-09"]
-    with pytest.raises(RequestError, match="--id: expected one of the 3 series a, b, c; got d."):
-        task.origin("d")
-    with pytest.raises(RequestError, match="got none"):
-        task.origin()
+    for name in ("d", None):
+        with pytest.raises(RequestError, match=r"--id: expected an id of the run \(a, b, c\), got"):
+            task.origin(name)
 
 
 def test_a_history_of_an_unknown_series_has_its_own_scale(write):
     task = panel(write(rows()))
-    (known, *_), _ = task.read_origins(task.path)
-    assert known.scalers == task.origin("a").scalers
-    values = np.arange(7.0)[:, None]
-    (own,) = task.scalers_from(values, "new")
-    assert (own.level + own.offset, own.scale) == pytest.approx((3, values.std()))
+    new = [("new", *row) for name, *row in rows() if name == "c"]
+    (one, other), _ = task.read_origins(write([*rows({"a": 40}), *new]))
+    assert one.scalers == task.origin("a").scalers
+    (scaler,), values = other.scalers, other.values
+    mean, deviation = scaler.level + scaler.offset, scaler.scale
+    assert (mean, deviation) == pytest.approx((values.mean(), values.std()))
 
 
 def write_forecasts(run, losses, ids, times):

@@ -13,8 +13,7 @@ from attnlab.records.run_directory import RunDirectory
 from attnlab.run.building import import_tensorflow
 from attnlab.run.loading import ServedModel, TrainedRun
 from attnlab.run.runner import run
-from attnlab.tasks.forecasting.shown.attention import attention_records
-from attnlab.tasks.forecasting.shown.forecasts import forecast_records
+from attnlab.tasks.forecasting.shown import attention_records, forecast_records
 from attnlab.views.records import Tabs
 
 import_tensorflow()
@@ -73,7 +72,7 @@ def test_a_history_has_the_scale_of_its_series_or_of_its_own(folder, table, tmp_
     new = tmp_path / "new.csv"
     new.write_text(table.read_text().replace("south", "west"))
     assert main(["forecast", str(folder), "--steps", "1", "--history", str(new)]) == 0
-    assert "scaled by their own values: west" in capsys.readouterr().err
+    assert "\nwest\t" in capsys.readouterr().out
 
 
 def test_every_epoch_is_scored_for_each_series(folder, capsys):
@@ -95,7 +94,7 @@ def test_every_epoch_is_scored_for_each_series(folder, capsys):
 def test_a_page_has_a_tab_for_each_series(folder):
     (tabs,) = forecast_records(on_page(folder.parents[2]))
     assert isinstance(tabs, Tabs) and {*tabs.choices} == {*SHOPS}
-    (slider,) = attention_records(on_page(folder.parents[2]))
+    _, slider = attention_records(on_page(folder.parents[2]))
     labels = {strip.label.split()[1] for strip in slider.frames[0][0].strips}
     assert labels == {*SHOPS}
 

@@ -1,9 +1,12 @@
 """Errors and skill, compared with numbers computed by hand."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
 from attnlab.tasks.forecasting.data.measures import Yardstick, errors
+from attnlab.tasks.forecasting.data.scaling import Scaler
 from attnlab.tasks.forecasting.data.windows import Windows
 from attnlab.tasks.forecasting.report import build_report
 
@@ -26,13 +29,21 @@ def test_errors_by_hand():
     assert "nrmse" not in errors(TARGET, TARGET, Yardstick(2.0, 0.5))
 
 
-def report_of(target, forecast, baselines, ids=None, **options):
+def report_of(target, forecast, baselines, ids=None, oracles=(), ends=None):
     """The report of a forecast of targets (N, horizon)."""
     times = np.full(target.shape, "a")
     windows = Windows(None, None, np.arange(len(target)), target, times, ids)
-    yardsticks = dict.fromkeys(windows.by_series(), Yardstick(1.0, 1.0))
-    options = {"oracles": (), "units": "metres", "yardsticks": yardsticks, "notes": [], **options}
-    return build_report(windows, forecast, baselines, **options)
+    task = SimpleNamespace(
+        splits=SimpleNamespace(parts={"test": windows}),
+        units="metres",
+        oracles=oracles,
+        report_units=lambda values, windows: values,
+        report_scaler=lambda windows: Scaler("none", 0.0, 0.0, 1.0),
+        baselines=lambda part: baselines,
+        yardsticks=lambda: dict.fromkeys(windows.by_series(), Yardstick(1.0, 1.0)),
+        notes=lambda part: [],
+    )
+    return build_report(task, forecast, "test", ends)
 
 
 def skills(target, ids=None, forecast=1.0, **errors_of):

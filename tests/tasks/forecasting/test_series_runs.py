@@ -56,7 +56,7 @@ def with_inputs(compose, table, no_figures):
 
 def test_a_run_reports_sorting_and_the_coverage_of_its_interval(folder):
     metrics = json.loads((folder / "metrics.json").read_text())
-    assert "newest first" in metrics["notes"][0]
+    assert "sorted" in metrics["notes"][0]
     interval = metrics["interval"]
     assert 0 <= interval["coverage"] <= 1 and len(interval["coverage_by_step"]) == 2
     assert len(interval["low"]) == 24 and None not in interval["low"][:6]
@@ -74,8 +74,8 @@ def test_errors_beyond_the_horizon_are_those_of_recursive_forecasts(plain, folde
     learner = make_learner(plain, trained.task)
     learner.model.set_weights(trained.model.get_weights())
     errors = learner._validation_errors()
-    series, first = trained.task.series[0].values, trained.task.splits.validation.index[4]
-    own = trained.task.forecast_values(trained.model, series[:first], 24)
+    series, first = trained.task.members[0].values, trained.task.splits.parts["validation"].index[4]
+    own = trained.task.serve(trained.model, series[:first], 24)
     scale = trained.task.origin().scalers[0].scale
     expected = series[first : first + 24] - own
     np.testing.assert_allclose(errors[4] * scale, expected, rtol=1e-3, atol=0.05)
@@ -84,7 +84,7 @@ def test_errors_beyond_the_horizon_are_those_of_recursive_forecasts(plain, folde
 def test_a_forecast_has_dates_and_its_interval(folder, table, tmp_path, capsys):
     path = tmp_path / "next.csv"
     assert main(["forecast", str(folder), "--csv", str(path), "--plot", f"{path}.png"]) == 0
-    assert "validation part of at least 50 values" in capsys.readouterr().err
+    assert "no interval after step 7: it needs" in capsys.readouterr().err
     rows = [*csv.DictReader(path.read_text().splitlines())]
     assert [*rows[0]] == ["id", "time", "forecast", "low", "high"]
     assert [row["time"] for row in rows[:3]] == ["2021-02-25", "2021-02-26", "2021-03-01"]
@@ -96,18 +96,6 @@ def test_a_forecast_has_dates_and_its_interval(folder, table, tmp_path, capsys):
         shown = [float(value) for value in lines[1].split("\t")[1:]]
         expected = [float(rows[1][name]) for name in ("forecast", "low", "high")]
         assert lines[1][:10] == "2021-02-26" and shown == pytest.approx(expected, rel=1e-4)
-
-
-def test_a_file_of_another_form_is_refused_before_there_is_a_run(table, tmp_path, capsys):
-    words = ("task=series", f"task.path={table}", *SMALL, f"paths.runs={tmp_path}")
-    assert main([*words]) == 2
-    error = capsys.readouterr().err
-    assert (
-        "line 2: expected 1 cells" in error
-        and "task.separator=comma" in error
-        and len(error.splitlines()) < 3
-    )
-    assert not any(tmp_path.iterdir())
 
 
 def test_another_epoch_or_a_run_of_the_version_before_has_no_interval(folder, capsys, tmp_path):
@@ -126,8 +114,6 @@ def test_inputs_work_with_every_command(with_inputs, table, capsys):
     assert capsys.readouterr().out == out
     assert main(["forecast", str(with_inputs), "--steps", "4"]) == 2
     assert "at most task.horizon=3, since the future of the inputs" in capsys.readouterr().err
-    assert main(["forecast", str(with_inputs), "--values", "1,2,3,4,5"]) == 2
-    assert "rows of the series and its inputs Käufer" in capsys.readouterr().err
     assert main(["evaluate", str(with_inputs), "--json"]) == 0
     scored = json.loads(capsys.readouterr().out)["metrics"]["rmse"]
     metrics = json.loads((with_inputs / "metrics.json").read_text())
@@ -141,4 +127,4 @@ def test_an_mlflow_model_accepts_the_series_and_its_inputs(with_inputs):
     last = trained.task.origin().columns
     forecast = ServedModel(trained).predict(np.stack([last, last]))
     assert forecast.shape == np.shape(served["output"]["values"] * 2)
-    np.testing.assert_allclose(forecast[0], trained.task.forecast_values(trained.model, last, 3))
+    np.testing.assert_allclose(forecast[0], trained.task.serve(trained.model, last, 3))

@@ -24,9 +24,4 @@ def test_sliding_keeps_every_target_inside():
 def test_windows_that_leave_the_series_are_refused(cut, at):
     with pytest.raises(ValueError, match="leave the 11 values"):
         cut(VALUES, np.array([at]), 2)
-
-
-def test_no_positions_give_no_windows():
-    none = np.array([], dtype=np.int64)
-    assert windows.histories(VALUES, none, 5).shape == (0, 5)
-    assert windows.targets(VALUES, none, 3).shape == (0, 3)
+    assert cut(VALUES, np.array([], dtype=np.int64), 5).shape == (0, 5)

@@ -10,7 +10,7 @@ from attnlab.attention.multi_head import MultiHeadAttention
 from attnlab.tasks.language.corpora import Text, by_position
 from attnlab.tasks.language.data import PADDING, Rows
 from attnlab.tasks.language.generated import GeneratedRows
-from attnlab.tasks.language.models.transformer import TransformerLanguageModel
+from attnlab.tasks.language.models.model import TransformerLanguageModel
 from attnlab.tasks.language.task import LanguageTask
 from attnlab.tasks.language.text.reading import encode_stream, fit_stream
 from attnlab.tasks.language.text.vocabulary import TextVocabulary
@@ -30,14 +30,14 @@ class GivenText(Text):
         return by_position(RawText(self.text), self.validation, self.test)
 
 
-def vocabulary_of(kind: str, text: str | bytes, has_unknown: bool = False) -> TextVocabulary:
+def vocabulary_of(kind: str, text: str, has_unknown: bool = False) -> TextVocabulary:
     """Return the vocabulary of a text."""
     corpus = GivenText(text, 0, 0)
     corpus.parts = {"train": RawText(corpus.text)}
     return TextVocabulary(fit_stream(corpus, kind, 300, 1), has_unknown)
 
 
-def tokens_of(vocabulary: TextVocabulary, text: str | bytes) -> np.ndarray:
+def tokens_of(vocabulary: TextVocabulary, text: str) -> np.ndarray:
     """Return the model's tokens of a text."""
     return vocabulary.numbers[np.concatenate(encode_stream(vocabulary.tokenizer, text))]
 

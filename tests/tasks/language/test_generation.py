@@ -11,8 +11,7 @@ from language_models import small_model
 
 from attnlab.attention.linear import LinearAttention
 from attnlab.tasks.language.generation import Generator, draw, restrict
-from attnlab.tasks.language.models.recurrent import RecurrentLanguageModel
-from attnlab.tasks.language.models.transformer import TransformerLanguageModel
+from attnlab.tasks.language.models.model import RecurrentLanguageModel, TransformerLanguageModel
 
 V, CONTEXT = 11, 13
 

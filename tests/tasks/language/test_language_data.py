@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
-import inspect
-from pathlib import Path
-
 import numpy as np
 import pytest
 from language_models import Echo, GivenText, rows_scored, task_of, tokens_of, vocabulary_of
 
-from attnlab.attention.none import NoAttention
-from attnlab.config.options import option_content
-from attnlab.config.sections import Option
 from attnlab.errors import RequestError
 from attnlab.tasks.language.data import PADDING, Rows, Stream
-from attnlab.tasks.language.task import LanguageTask
 from attnlab.tasks.language.text.vocabulary import Symbols
 
 TEXT = "Ein Bär, dann\nnoch ein Bär.\n\nUnd Schluss: der Bär geht.\n" * 7
-KINDS = ("char", "bytes", "bpe", "word")
+KINDS = ("char", "bpe", "word")
 
 
 class Padded(Echo):
@@ -31,17 +24,17 @@ class Padded(Echo):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_text_becomes_tokens_and_back(kind):
-    vocabulary, text = vocabulary_of(kind, TEXT), TEXT.encode() if kind == "bytes" else TEXT
-    tokens = tokens_of(vocabulary, text)
+    vocabulary = vocabulary_of(kind, TEXT)
+    tokens = tokens_of(vocabulary, TEXT)
     assert 0 <= tokens.min() and tokens.max() < vocabulary.size
     assert vocabulary.decode(tokens) == TEXT
     start = vocabulary.encode("Ein Bär,")
     assert start == tokens[: len(start)].tolist() and "↵" in vocabulary.labels(tokens[:30])
-    sizes = {"char": len(set(TEXT)), "bytes": 256, "word": 13}
+    sizes = {"char": len(set(TEXT)), "word": 13}
     assert vocabulary.size == sizes.get(kind, vocabulary.size)
-    stream = Stream(vocabulary.ids[tokens], vocabulary, len(TEXT.encode()))
+    stream = Stream(vocabulary.ids[tokens], vocabulary, len(TEXT.encode()), 7)
     assert stream.sizes[tokens].sum() == pytest.approx(len(TEXT.encode()))
-    scored = stream.windows(7)
+    scored = stream.scored()
     first = stream.sizes[tokens[0]]
     assert stream.bytes_of(scored).sum() == pytest.approx(len(TEXT.encode()) - first)
     if kind != "word":  # exact: the bytes of each token's text
@@ -71,37 +64,26 @@ def test_symbols_are_names_with_spaces_between():
 
 @pytest.mark.parametrize(
     ("kind", "text", "start"),
-    [
-        *((kind, TEXT, "\n") for kind in KINDS),
-        ("char", "anarchism originated as a term " * 9, " "),
-        ("word", "anarchism originated as a term " * 9, "\n"),
-        ("char", "cabbabaabacaba" * 9, "a"),
-    ],
+    [*((kind, TEXT, "\n") for kind in KINDS), ("char", "cabbabaabacaba" * 9, "a")],
 )
-def test_an_empty_prompt_is_a_line_break_a_space_or_the_most_frequent_token(kind, text, start):
+def test_an_empty_prompt_is_a_line_break_or_the_most_frequent_token(kind, text, start):
     vocabulary = vocabulary_of(kind, text)
-    assert vocabulary.start == start
     assert vocabulary.encode("") == vocabulary.encode(start) != []
 
 
 # Windows
 
 
-@pytest.mark.parametrize(
-    ("count", "context", "stride"), [(23, 5, None), (23, 5, 2), (21, 5, 5), (4, 7, 3)]
-)
-def test_windows_score_each_token_but_the_first_once(count, context, stride):
+@pytest.mark.parametrize(("count", "context"), [(23, 5), (21, 5), (4, 7)])
+def test_windows_score_each_token_but_the_first_once(count, context):
     text = "".join(map(chr, range(65, 65 + count)))
     vocabulary = vocabulary_of("char", text)
-    stream = Stream(vocabulary.ids[np.arange(count)], vocabulary, count)
-    scored = stream.windows(context, stride)
+    stream = Stream(vocabulary.ids[np.arange(count)], vocabulary, count, context)
+    scored = stream.scored()
     assert sorted(scored.targets[scored.has_target].tolist()) == [*range(1, count)]
     assert (scored.targets == scored.tokens + 1)[scored.has_target].all()
     assert scored.has_target.any(axis=1).all() and scored.tokens.shape[1] == context
-    starts = scored.tokens[:, 0]
-    assert set(np.diff(starts).tolist()) <= {stride or context}
-    if stride:  # a later window's tokens have at least so much context
-        assert scored.places[1:][scored.has_target[1:]].min(initial=context) >= context - stride
+    assert set(np.diff(scored.tokens[:, 0]).tolist()) <= {context}
     assert stream.bytes_of(scored).tolist() == scored.has_target.sum(axis=1).tolist()
 
 
@@ -123,24 +105,7 @@ def test_rows_have_their_scored_places():
 def test_a_task_of_rows_has_the_corpus_symbols_and_its_longest_row():
     task = task_of(Echo())
     assert task.context == 9 and task.vocabulary.size == 4 and task.corpus.chance == 0.25
-    assert task.data.describe()["train"] == {"rows": 400, "scored": 1200}
-
-
-def test_rows_have_no_settings_of_texts():
-    content = option_content("task", "language")
-    defaults = inspect.signature(LanguageTask).parameters
-    assert all(content[name] == p.default for name, p in defaults.items() if name in content)
-    task = LanguageTask(corpus=Echo(), cache=Path("."), tokenizer="bpe")
-    with pytest.raises(RequestError, match=r"task.tokenizer=bpe: .* no effect with data=echo"):
-        task.check(NoAttention, Option("rnn", {}))
-
-
-def test_a_stride_fits_the_windows():
-    task = task_of(GivenText("abcdef" * 50), context=8)
-    with pytest.raises(RequestError, match="--stride: expected at most 8, .* got 9"):
-        task.scored_rows("test", 9)
-    with pytest.raises(RequestError, match="--stride: data=echo has rows"):
-        task_of(Echo()).scored_rows("test", 1)
+    assert task.data.counts()["train"] == 400
 
 
 def test_heads_are_measured_up_to_the_last_scored_place():
@@ -169,8 +134,7 @@ def test_unknown_characters_of_other_parts_are_one_token():
             "at least 65 tokens in train, one more than task.context, got 36",
         ),
         ("hello there", {"context": 4, "tokenizer": "word"}, "at least 5 tokens in train"),
-        ("a" * 250 + "b" * 50, {}, "expected different tokens in train, got a single one"),
-        (b"\xff" * 300, {}, "0xff in line 1; save it as UTF-8, or task.tokenizer=bytes"),
+        (b"\xff" * 300, {}, "0xff in line 1; save it as UTF-8"),
     ],
 )
 def test_texts_that_cannot_be_learned_are_refused(text, settings, message):

@@ -14,8 +14,7 @@ from attnlab.attention.multi_head import MultiHeadAttention
 from attnlab.attention.none import NoAttention
 from attnlab.attention.pooling import PoolingAttention
 from attnlab.errors import RequestError
-from attnlab.tasks.language.models.recurrent import RecurrentLanguageModel
-from attnlab.tasks.language.models.transformer import TransformerLanguageModel
+from attnlab.tasks.language.models.model import RecurrentLanguageModel, TransformerLanguageModel
 
 FORMS = [
     {},

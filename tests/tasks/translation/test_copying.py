@@ -31,7 +31,7 @@ class Looking:
         weights = np.zeros((len(source), steps, width))
         for row, length in enumerate((source > 0).sum(axis=1)):
             weights[row, :length, :length] = np.eye(length)[::-1][:steps]
-        return {"cross": np.tile(weights[:, None, None], (1, 2, 3, 1, 1))}
+        return np.tile(weights[:, None, None], (1, 2, 3, 1, 1))
 
 
 def ids(text: str) -> np.ndarray:
@@ -39,7 +39,7 @@ def ids(text: str) -> np.ndarray:
 
 
 def written(*unknown: bool) -> np.ndarray:
-    return np.array([UNKNOWN if each else 4 for each in unknown], np.int32)
+    return np.where(unknown, UNKNOWN, 4).astype(np.int32)
 
 
 def copied(targets, texts=TEXTS, model=None, tokenizer=ENGLISH):
@@ -60,14 +60,14 @@ def test_the_word_with_the_largest_weight_at_the_step_is_copied():
 def test_the_mean_over_layers_and_heads_decides():
     model, cross = Looking(), np.zeros((1, 1, 3, 2, 5))
     cross[0, 0, :, 0] = [[0.9, 0.1, 0, 0, 0], [0, 0.6, 0.4, 0, 0], [0, 0.6, 0.4, 0, 0]]
-    model.attend = lambda source, target: {"cross": cross}
+    model.attend = lambda source, target: cross
     assert copied([written(True)], TEXTS[:1], model) == [["see"]]
     cross[..., 3] = 1  # punctuation is no word
     assert copied([written(True)], TEXTS[:1], model) == [["see"]]
 
 
 def test_nothing_is_copied_without_attention_or_word_tokens():
-    model = SimpleNamespace(attend=lambda source, target: {})
+    model = SimpleNamespace(attend=lambda source, target: None)
     assert copied([written(True)], TEXTS[:1], model) == [[]]
     characters = Tokenizer.fit(["I see"], kind="char")
     assert copied([written(True)], TEXTS[:1], tokenizer=characters) == [[]]

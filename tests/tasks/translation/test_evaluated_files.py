@@ -1,4 +1,4 @@
-"""`attnlab evaluate` on the user's files, and on other test sets of a run's corpus."""
+"""`attnlab evaluate` on the user's files."""
 
 from __future__ import annotations
 
@@ -10,10 +10,8 @@ from pathlib import Path
 import pytest
 from command_line import CommandsHere, Outcome, TrainedRun, assert_refused
 
-from attnlab.tasks.translation.report import nearest_rows
-
 NUMBERS = {"one": "eins", "two": "zwei", "three": "drei", "four": "vier", "five": "fünf"}
-SIZES = {"train": 600, "val": 19, "test_2017_flickr": 13}
+SIZES = {"train": 600, "val": 19}
 SMALL = (
     *("task=translate", "data=multi30k", "data.path=multi30k", "data.test_set=val"),
     *("attention=luong_global", "model.units=24", "model.embedding=16", "model.cell=simple"),
@@ -80,53 +78,31 @@ def test_the_runs_own_test_files_packed_or_not_score_as_its_test_part(run, at_ho
         Path(f"own.{language}").write_bytes(written(content))
     files = ("--files", "own.en", "own.de")
     outcome = here("evaluate", "latest", "--epoch", "2", *files, "--json")
-    found = scores(outcome)
-    assert outcome.err == "" and found["part"] == "own.en and own.de"
-    assert found["metrics"] == pytest.approx(whole["metrics"])
-    assert found["baselines"] == {"copied_source": whole["baselines"]["copied_source"]}
-    assert found["notes"] == [LEFT_OUT]
+    result = scores(outcome)
+    assert outcome.err == "" and result["part"] == "own.en and own.de"
+    assert result["metrics"] == pytest.approx(whole["metrics"])
+    assert result["baselines"] == {"copied_source": whole["baselines"]["copied_source"]}
+    assert result["notes"] == [LEFT_OUT]
     of_corpus, of_part = whole["notes"]
     assert of_corpus == "The test part is val, and validation is held out from train."
     assert of_part == "2 of 19 sources are also in the training part."
 
 
-def test_the_score_is_sacrebleus_of_the_output_of_translate(run, at_home):
+def test_the_score_is_sacrebleus_of_the_output_of_translate(here):
     from sacrebleu import corpus_bleu, corpus_chrf
 
-    sources, references = (
-        (run.attnlab.folder / f"multi30k/test_2017_flickr.{language}").read_text().splitlines()
-        for language in ("en", "de")
-    )
+    sources, references = (Path(f"new.{code}").read_text().splitlines() for code in ("en", "de"))
     weights = ("--average", "2", "--beam", "3")
-    outcome = at_home("translate", "latest", *weights, *sources)
+    outcome = here("translate", "latest", *weights, *sources)
     assert outcome.code == 0, outcome.err
-    translated = outcome.out.splitlines()
-    expected = {
-        "bleu": pytest.approx(corpus_bleu(translated, [references]).score),
-        "chrf": pytest.approx(corpus_chrf(translated, [references]).score),
-    }
-    test_set = "data.test_set=test_2017_flickr"
-    outcome = at_home("evaluate", "latest", *weights, "--json", test_set)
-    found = scores(outcome)
-    assert 0 < found["metrics"]["bleu"] <= 100 and outcome.err == ""
-    assert {name: found["metrics"][name] for name in expected} == expected
-    assert (found["epoch"], found["beam"]) == ("mean of 2, 3", 3)
-
-
-def test_another_test_set_leaves_the_training_part_as_it_was(run, at_home, monkeypatch):
-    asked = []
-
-    def nearest(train, *others):
-        asked.append(len(train))
-        return nearest_rows(train, *others)
-
-    monkeypatch.setattr("attnlab.tasks.translation.report.nearest_rows", nearest)
-    words = ("data.test_set=test_2017_flickr", "--json")
-    found = scores(at_home("evaluate", "latest", *words))
-    saved = json.loads((run.folder / "assets/text.json").read_text())["statistics"]["parts"]
-    assert asked == [saved["train"]["pairs"]] and asked[0] < SIZES["train"]
-    assert (found["part"], found["notes"]) == ("test_2017_flickr", [])
-    assert set(found["baselines"]) == {"nearest_pair", "copied_source"}
+    hypotheses = outcome.out.splitlines()
+    outcome = here("evaluate", "latest", *weights, "--json", "--files", "new.en", "new.de")
+    result = scores(outcome)
+    assert 0 < result["metrics"]["bleu"] <= 100 and outcome.err == ""
+    for name, score in {"bleu": corpus_bleu, "chrf": corpus_chrf}.items():
+        expected = score(hypotheses, [references]).score
+        assert result["metrics"][name] == pytest.approx(expected)
+    assert (result["epoch"], result["beam"]) == ("mean of 2, 3", 3)
 
 
 def test_the_table_notes_left_out_pairs(here):
@@ -161,22 +137,11 @@ def test_wrong_files_get_one_sentence(here, name):
     assert_refused(here("evaluate", "latest", "--files", "new.en", "wrong.de"), sentence)
 
 
-def test_a_folder_is_no_file(here):
-    refused = here("evaluate", "latest", "--files", ".", "new.de")
-    assert_refused(refused, "--files: expected a file, got ., which is a folder.")
-
-
 REQUESTS = [
     ("--files new.en", "'--files' requires 2 arguments."),
     ("--files new.en new.de --part test", "--part, --files: give only one of them."),
-    (
-        "--files new.en new.de data.test_set=val",
-        "--files, data.test_set: give only one of them.",
-    ),
-    ("data.test_set=val --part test", "--part, data.test_set: give only one of them."),
-    ("data.test_set=test_2018", "data.test_set: expected one of test_2016_flickr, test_2017_flick"),
-    ("data.limit=3", "data.limit: not for a run of translation. Valid: "),
-    ("test_2017_flickr", "test_2017_flickr: expected data.test_set=NAME, or a data file"),
+    ("data.limit=3", "data.limit: not for a run of translation. Valid: --part, --beam, --files."),
+    ("test_2017_flickr", "test_2017_flickr: expected a data file such as task.path=FILE"),
 ]
 
 
@@ -185,29 +150,16 @@ def test_a_wrong_request_gets_one_sentence(here, words, sentence):
     assert_refused(here("evaluate", "latest", *words.split()), sentence)
 
 
-def test_a_missing_test_set_is_named(at_home):
-    refused = at_home("evaluate", "latest", "data.test_set=test_2017_mscoco")
-    assert_refused(
-        refused, "data.path: expected test_2017_mscoco.en and test_2017_mscoco.de, plain"
-    )
-
-
-def test_without_its_corpus_a_run_has_no_other_test_set(run, here):
+def test_a_moved_corpus_is_named(run, here):
     corpus = run.attnlab.folder / "multi30k"
     moved = corpus.rename(run.attnlab.folder / "moved")
-    refused = here("evaluate", "latest", "data.test_set=test_2017_flickr")
+    refused = here("evaluate", "latest", "--beam", "2")
     moved.rename(corpus)
     assert_refused(refused, "multi30k no longer exists. Set data.path=PATH to its new path.")
 
 
-def test_a_corpus_with_one_test_set_has_no_other(translating, here):
-    refused = here("evaluate", str(translating.folder), "data.test_set=val")
-    assert_refused(refused, "data.test_set: runs of data=files have no such setting.")
-
-
-@pytest.mark.parametrize("words", ["--files new.en new.de", "data.test_set=val", "--beam 2"])
+@pytest.mark.parametrize("words", ["--files new.en new.de", "--beam 2"])
 def test_a_run_that_forecasts_translates_nothing(trained, here, words):
     refused = here("evaluate", str(trained.folder), *words.split())
-    word = words.split()[0].partition("=")[0]
-    sentence = f"{word}: not for a run of forecasting. Valid: --part."
-    assert_refused(refused, sentence)
+    word, *_ = words.split()
+    assert_refused(refused, f"{word}: not for a run of forecasting. Valid: --part.")

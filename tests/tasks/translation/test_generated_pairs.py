@@ -19,10 +19,10 @@ CORPORA = {
 }
 
 
-def opened(corpus, **settings):
-    found = corpus(**{"pairs": PAIRS, **settings})
-    found.open(Path("nowhere"))
-    return found
+def opened(cls, **settings):
+    corpus = cls(**{"pairs": PAIRS, **settings})
+    corpus.open(Path("nowhere"))
+    return corpus
 
 
 @pytest.fixture(scope="module")
@@ -51,7 +51,7 @@ def test_a_seed_and_each_setting_make_other_sequences(made, corpus):
     test = made[corpus]["test"]
     assert opened(corpus, seed=1).parts["test"] != test
     changes = ({}, {"seed": 1}, {"pairs": PAIRS - 1}, *changes)
-    digests = {opened(corpus, **each).digest() for each in changes}
+    digests = {opened(corpus, **change).digest() for change in changes}
     assert len(digests) == len(changes)
     # A larger train part starts like a smaller one, and doesn't change the other parts.
     larger = opened(corpus, pairs=PAIRS + 1)
@@ -82,11 +82,11 @@ def test_each_key_occurs_once_in_the_target_with_its_value(made):
     for pair in made[Recall]["test"]:
         words, target = pair.source.split(), pair.target.split()
         assert len(words) == LENGTH and len(target) == 2 * KEYS
-        known = dict(zip(words[0 : 2 * KEYS : 2], words[1 : 2 * KEYS : 2], strict=True))
-        assert len(known) == KEYS
-        asked = [word for word in words[2 * KEYS :] if word != "."]
-        assert target[::2] == asked and sorted(asked) == sorted(known)
-        assert target[1::2] == [known[key] for key in asked]
+        values = dict(zip(words[0 : 2 * KEYS : 2], words[1 : 2 * KEYS : 2], strict=True))
+        assert len(values) == KEYS
+        queries = [word for word in words[2 * KEYS :] if word != "."]
+        assert target[::2] == queries and sorted(queries) == sorted(values)
+        assert target[1::2] == [values[key] for key in queries]
 
 
 def test_links_point_to_the_second_key_and_to_its_value(made):
@@ -99,16 +99,14 @@ def test_links_point_to_the_second_key_and_to_its_value(made):
 
 
 @pytest.mark.parametrize(
-    ("settings", "message"),
+    ("settings", "possible"),
     [
-        ({"symbols": 3}, r"data\.symbols: expected at least data\.keys=4, got 3"),
-        ({"length": 11}, r"data\.length: expected at least 12, .* got 11"),
-        (
-            {"keys": 2, "length": 6, "symbols": 5, "pairs": 100},
-            r"data\.symbols=5: too few for 2,100 .* only 1,000 are possible",
-        ),
+        ({"symbols": 3}, "0"),
+        ({"length": 7}, "0"),
+        ({"length": 11}, "0"),
+        ({"keys": 2, "length": 6, "symbols": 5, "pairs": 100}, "1,000"),
     ],
 )
-def test_impossible_sequences_are_refused(settings, message):
-    with pytest.raises(RequestError, match=message):
+def test_impossible_sequences_are_refused(settings, possible):
+    with pytest.raises(RequestError, match=rf"data\.keys=.*, got {possible}\."):
         Recall(**settings)

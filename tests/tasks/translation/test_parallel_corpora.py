@@ -15,7 +15,6 @@ from download_server import serving
 from pair_lists import Listed
 
 from attnlab.errors import RequestError
-from attnlab.tasks.data.published import Published
 from attnlab.tasks.translation.corpora import Book, Builtin, Files, Multi30k, Tatoeba, Wmt14
 from attnlab.tasks.translation.parallel import AlignedFiles
 from attnlab.text.cleaning import book_cleaning, normalized
@@ -44,14 +43,6 @@ def test_the_limit_applies_to_train_and_reverse_to_links():
     assert pairs_of(corpus) == [("eins", "one")] and len(corpus.parts["test"]) == 3
     assert corpus.parts["test"][2] == ("ein Haus", "a red house", "0-0 1-2")
     assert (corpus.source_language, corpus.target_language) == ("de", "en")
-
-
-def test_the_digest_follows_content_and_settings():
-    changes = [{"limit": 2}, {"reverse": True}, {"test": 0.2}, {"split": "pair"}]
-    made = [opened(Listed(change, train=PAIRS)) for change in [{}, *changes]]
-    made += [opened(Listed(train=PAIRS[:2])), opened(Listed(train=PAIRS, test=PAIRS))]
-    assert len({corpus.digest() for corpus in made}) == len(made)
-    assert opened(Listed(train=PAIRS)).digest() == made[0].digest()
 
 
 MANY = [(f"{'Ä' if n % 2 else 'a'} {n // 2}", f"b {n}") for n in range(80)]
@@ -96,29 +87,42 @@ def test_builtin_has_its_parts_and_begins_alike_at_each_size():
 # --- the user's files ------------------------------------------------------------------------
 
 
-@pytest.fixture
-def files(tmp_path):
-    """Write files by setting, and open the corpus of them."""
+LANGUAGES = ("en", "de")
 
-    def make(settings=(), ending=".tsv", **contents) -> Files:
-        paths = {}
-        for key, content in contents.items():
-            paths[key] = str(tmp_path / f"{key}{ending}")
-            Path(paths[key]).write_bytes(
-                content if isinstance(content, bytes) else content.encode()
-            )
-        return opened(Files(**paths, **dict(settings)))
+
+@pytest.fixture
+def folder(tmp_path):
+    """Write the files of a folder, and return it."""
+
+    def make(contents: dict) -> Path:
+        for name, content in contents.items():
+            content = content if isinstance(content, bytes) else content.encode()
+            (tmp_path / name).write_bytes(content)
+        return tmp_path
 
     return make
 
 
-def test_two_files_plain_or_packed_are_read_anew_by_each_pass(files):
+def test_a_folder_has_two_files_of_each_part_plain_or_packed(folder):
     for source in (b"a\r\nb\n", b"\xef\xbb\xbfa\nb", gzip.compress(b"a\nb\n")):
-        corpus = files(source=source, target="1\n2\n")
-        for _ in range(2):
+        place = folder(
+            {"train.en": source, "train.de": "1\n2\n", "test.en": "c\n", "test.de": "3\n"}
+        )
+        corpus = opened(Files(path=str(place)))
+        for _ in range(2):  # each pass reads the files again
             assert pairs_of(corpus) == [("a", "1"), ("b", "2")]
-    turned = files({"reverse": True, "limit": 1}, source="a\nb\n", target="1\n2\n")
-    assert pairs_of(turned) == [("1", "a")]
+        assert [*corpus.parts["test"]] == [("c", "3", None)] and [*corpus.parts] == [
+            "train",
+            "test",
+        ]
+    reverse = opened(Files(path=str(place), reverse=True, limit=1))
+    assert pairs_of(reverse) == [("1", "a")] and pairs_of(reverse, "test") == [("3", "c")]
+
+
+def test_files_end_in_their_languages(folder):
+    place = folder({"train.fr": "a\n", "train.en.gz": gzip.compress(b"1\n")})
+    corpus = opened(Files(path=str(place), source_language="fr", target_language="en"))
+    assert pairs_of(corpus) == [("a", "1")]
 
 
 @pytest.mark.parametrize(
@@ -129,70 +133,64 @@ def test_two_files_plain_or_packed_are_read_anew_by_each_pass(files):
         (["en", "de"], "id\tde\ten\n7\t1\ta\n8\t2\tb\n"),
     ],
 )
-def test_a_table_has_two_columns_or_they_are_chosen(files, columns, content):
-    assert pairs_of(files({"columns": columns}, path=content)) == [("a", "1"), ("b", "2")]
+def test_a_table_has_two_columns_or_they_are_chosen(folder, columns, content):
+    place = folder({"pairs.tsv": content})
+    corpus = opened(Files(path=str(place / "pairs.tsv"), columns=columns))
+    assert pairs_of(corpus) == [("a", "1"), ("b", "2")]
 
 
-def test_files_of_single_parts_are_those_parts(files):
-    corpus = files(
-        source="s\n" * 40,
-        target="t\n" * 40,
-        validation_path="v\tw\n" * 3,
-        test_source="u\n" * 2,
-        test_target="w\n" * 2,
-    )
-    assert sizes(corpus) == {"train": 40, "validation": 3, "test": 2}
+def test_every_file_changes_the_digest(folder):
+    contents = {"train.en": "a\nb\n", "train.de": "1\n2\n", "test.en": "c\n", "test.de": "3\n"}
+    changes = [{}, *({name: f"{text[:-1]}!\n"} for name, text in contents.items())]
+    digests = {opened(Files(path=str(folder(contents | edit)))).digest() for edit in changes}
+    assert len(digests) == len(changes)
 
 
-def test_every_file_changes_the_digest(files):
-    contents = {"source": "a\nb\n", "target": "1\n2\n", "test_path": "a\t1\n"}
-    made = [files(**contents).digest()]
-    made += [files(**{**contents, key: f"{contents[key]}c\t3\n"}).digest() for key in contents]
-    assert len({*made}) == 4
-
-
-REFUSED = [
-    ({}, r"data\.source, data\.target: expected two files, or .* as data\.path, got none"),
-    ({"source": "a\n"}, r"got data\.source\."),
-    ({"source": "a\n", "path": "a\tb\n"}, r"got data\.source, data\.path"),
-    ({"path": "a\tb\n", "test_source": "a\n"}, r"data\.test_source, .*, got data\.test_source"),
-    ({"path": "1\ta\t2\tb\n"}, r"data\.path: .*, got 4 columns .* data\.columns=\[SOURCE,TARGET\]"),
-    ({"path": "a b\n"}, r"data\.path: .*expected a source, a tab and a target, got 1 columns"),
-    ({"path": "a\tb\nc\n"}, r"path\.tsv, line 2: expected 2 cells"),
-    ({"path": b"a\tb\nc\xff\td\n"}, r"path\.tsv: expected UTF-8 text, .* 0xff in line 2"),
-    ({"path": ""}, r"path\.tsv: expected "),
-]
-
-
-@pytest.mark.parametrize(("contents", "message"), REFUSED)
-def test_other_files_are_refused(files, contents, message):
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("1\ta\t2\tb\n", r"data\.path: .*, got 4 columns; data\.columns=\[SOURCE,TARGET\]"),
+        ("a b\n", r"data\.path: .*expected a source, a tab and a target, got 1 columns"),
+        ("a\tb\nc\n", r"pairs\.tsv, line 2: expected 2 cells"),
+        (b"a\tb\nc\xff\td\n", r"pairs\.tsv: expected UTF-8 text, .* 0xff in line 2"),
+        ("", r"pairs\.tsv: expected "),
+    ],
+)
+def test_another_table_is_refused(folder, content, message):
     with pytest.raises(RequestError, match=message):
-        files(**contents)
+        opened(Files(path=str(folder({"pairs.tsv": content}) / "pairs.tsv")))
 
 
-def test_a_missing_file_and_an_unknown_ending_are_refused(files, tmp_path):
-    with pytest.raises(RequestError, match=r"data\.path: expected a file, got .*gone"):
-        opened(Files(path=str(tmp_path / "gone.tsv")))
-    with pytest.raises(RequestError, match=r"data\.path: expected a file named \.tsv or \.csv"):
-        files(ending=".txt", path="a\tb\n")
+@pytest.mark.parametrize(
+    ("names", "settings", "message"),
+    [
+        (["train.en"], {}, r"data\.path: expected train\.en and train\.de, plain or with \.gz, in"),
+        (["train.en", "train.de", "test.de"], {}, r"data\.path: expected test\.en and test\.de"),
+        (["train.en", "train.de"], {"test_path": "a.tsv"}, r"expected null, .* got a\.tsv"),
+    ],
+)
+def test_a_folder_without_both_files_is_refused(tmp_path, names, settings, message):
+    for name in names:
+        (tmp_path / name).write_text("a\n")
+    with pytest.raises(RequestError, match=message):
+        opened(Files(path=str(tmp_path), **settings))
 
 
 @pytest.mark.parametrize(
     ("target", "message"),
     [
-        (b"1\n", r"target: expected as many lines as in .*source, got 1\."),
-        (b"1\n2\n3\n", r"source: expected as many lines as in .*target, got 2\."),
-        (b"1\n2\xff\n", r"target: expected utf-8 text, got the byte 0xff in line 2"),
-        (b"1\n2\0\n", r"target: expected text, got a zero byte"),
-        (gzip.compress(b"1\n2\n", mtime=0)[:-9], r"target: can't be unpacked as gzip: "),
-        (b"\x1f\x8b1\n2\n", r"target: can't be unpacked as gzip: "),
+        (b"1\n", r"de: expected as many lines as in .*en, got 1\."),
+        (b"1\n2\n3\n", r"en: expected as many lines as in .*de, got 2\."),
+        (b"1\n2\xff\n", r"de: expected utf-8 text, got the byte 0xff in line 2"),
+        (b"1\n2\0\n", r"de: expected text, got a zero byte"),
+        (gzip.compress(b"1\n2\n", mtime=0)[:-9], r"de: can't be read: "),
+        (b"\x1f\x8b1\n2\n", r"de: can't be read: "),
     ],
 )
-def test_two_files_that_do_not_fit_are_refused(tmp_path, target, message):
-    (tmp_path / "source").write_bytes(b"a\nb\n")
-    (tmp_path / "target").write_bytes(target)
+def test_two_files_that_do_not_fit_are_refused(folder, target, message):
+    place = folder({"train.en": "a\nb\n", "train.de": target})
     with pytest.raises(RequestError, match=message):
-        list(AlignedFiles(tmp_path / "source", tmp_path / "target"))
+        list(AlignedFiles(place / "train.en", place / "train.de"))
 
 
 # --- tatoeba ---------------------------------------------------------------------------------
@@ -218,15 +216,6 @@ def test_tatoeba_is_a_text_or_an_archive_with_or_without_attributions(tmp_path):
         assert pairs_of(corpus) == [("Go.", "Geh."), ("Hi.", "Hallo!"), ("Hi.", "Grüß Gott!")]
         digests.add(corpus.digest())
     assert len(digests) == 1
-
-
-def test_tatoeba_is_downloaded_once(tmp_path):
-    with serving({"/deu-eng.zip": archive()}) as server:
-        url = f"{server.url}/deu-eng.zip"
-        assert Tatoeba(url=url).location(tmp_path) is None
-        for _ in range(2):
-            assert len(opened(Tatoeba(url=url), tmp_path).parts["train"]) == 3
-        assert len(server.requests) == 1
 
 
 @pytest.mark.parametrize(
@@ -294,52 +283,38 @@ SIZES = {"train": 200, "val": 5, "test_2016_flickr": 3}
 
 
 @pytest.fixture
-def folder(tmp_path):
-    for stem, size in SIZES.items():
-        for side in ("en", "de"):
-            text = "".join(f"{stem} {side} {n}\n" for n in range(size))
-            (tmp_path / f"{stem}.{side}").write_text(text)
-    return tmp_path
+def multi30k(folder):
+    files = [(stem, side) for stem in SIZES for side in LANGUAGES]
+    texts = ["".join(f"{stem} {side} {n}\n" for n in range(SIZES[stem])) for stem, side in files]
+    return folder(dict(zip(map(".".join, files), texts, strict=True)))
 
 
-def test_multi30k_has_its_own_parts(folder):
-    corpus = opened(Multi30k(path=str(folder), limit=7))
+def test_multi30k_has_its_own_parts(multi30k):
+    corpus = opened(Multi30k(path=str(multi30k), limit=7))
     assert sizes(corpus) == {"train": 7, "validation": 5, "test": 3} and not corpus.notes
-    turned = opened(Multi30k(path=str(folder), reverse=True))
-    assert next(iter(turned.parts["test"])).source == "test_2016_flickr de 0"
+    german = opened(Multi30k(path=str(multi30k), reverse=True))
+    assert next(iter(german.parts["test"])).source == "test_2016_flickr de 0"
 
 
-def test_val_is_the_test_part_and_validation_is_held_out(folder):
-    (folder / "test_2016_flickr.en").unlink()
-    corpus = opened(Multi30k(path=str(folder), test_set="val"))
+def test_val_is_the_test_part_and_validation_is_held_out(multi30k):
+    (multi30k / "test_2016_flickr.en").unlink()
+    corpus = opened(Multi30k(path=str(multi30k), test_set="val"))
     assert sizes(corpus) == {"train": 193, "validation": 7, "test": 5}
     assert "The test part is val" in corpus.notes[0]
     with pytest.raises(RequestError, match=r"expected test_2016_flickr\.en and"):
-        opened(Multi30k(path=str(folder)))
-
-
-@pytest.mark.parametrize("reverse", [False, True])
-def test_another_test_set_is_read_in_the_same_direction(folder, reverse):
-    corpus = opened(Multi30k(path=str(folder), reverse=reverse))
-    (pair, *others) = corpus.test_files("val", folder)
-    assert pair.source == f"val {'de' if reverse else 'en'} 0" and len(others) == 4
+        opened(Multi30k(path=str(multi30k)))
 
 
 def test_wmt14_is_downloaded_file_by_file(tmp_path, monkeypatch):
-    stems = ("train", "newstest2013", "newstest2014", "newstest2015")
-    contents = {f"/wmt/{stem}.{side}": f"{stem}\n" for stem in stems for side in ("en", "de")}
+    stems = ("train", "newstest2013", "newstest2014")
+    contents = {f"/wmt/{stem}.{side}": f"{stem}\n" for stem in stems for side in LANGUAGES}
     with serving({path: text.encode() for path, text in contents.items()}) as server:
         monkeypatch.setattr(Wmt14, "base", f"{server.url}/wmt")
         for _ in range(2):
             corpus = opened(Wmt14(), tmp_path)
         assert len(server.requests) == 6 and corpus.location(tmp_path).is_dir()
-        assert {part: len(list(pairs)) for part, pairs in corpus.parts.items()} == {
-            "train": 1,
-            "validation": 1,
-            "test": 1,
-        }
-        assert len(list(corpus.test_files("newstest2015", tmp_path))) == 1
-    assert isinstance(Wmt14().published[0], Published)
+        counts = [len(list(pairs)) for pairs in corpus.parts.values()]
+        assert counts == [1, 1, 1]
 
 
 # --- the real files --------------------------------------------------------------------------

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import functools
+from typing import NamedTuple
 
 import numpy as np
 import pytest
 
 from attnlab.attention import BahdanauAttention, LuongGlobalAttention, MultiHeadAttention
 from attnlab.attention.none import NoAttention
-from attnlab.tasks.translation import sentences
 from attnlab.tasks.translation.models.build import build_translator
+from attnlab.tasks.translation.search import Search
 from attnlab.tasks.translation.sentences import SentenceTranslator
-from attnlab.text.cleaning import book_cleaning, cleaner
+from attnlab.tasks.translation.tokenized import TextSettings
 from attnlab.text.tokenizers import END, PAD, START, Tokenizer
 
 pytestmark = pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning")
@@ -30,12 +31,18 @@ def tokenizers(kind: str) -> tuple[Tokenizer, Tokenizer]:
     return tuple(Tokenizer.fit(texts, kind=kind, size=size) for texts in (ENGLISH, GERMAN))
 
 
-@pytest.fixture(scope="module", autouse=True)
-def compiled_once():
-    """Let translators with the same model and settings share their search, which is compiled."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sentences, "Search", functools.cache(sentences.Search))
-        yield
+class Task(NamedTuple):
+    """What a translator of sentences uses of its task."""
+
+    tokenizers: tuple[Tokenizer, Tokenizer]
+    text: TextSettings
+    copy_unknown: bool = False
+
+
+@functools.cache
+def search_by(model, **settings) -> Search:
+    """A search, which is compiled."""
+    return Search(model, extra_length=9, **settings)
 
 
 @functools.cache
@@ -52,14 +59,18 @@ def opinionated(name: str, attention, kind: str, most: int | None, changes: tupl
 
 
 def make_translator(
-    name="transformer", attention=MULTI_HEAD, changes=(), kind="word", most=None, **settings
+    name="transformer",
+    attention=MULTI_HEAD,
+    changes=(),
+    kind="word",
+    most=None,
+    text=None,
+    **settings,
 ) -> SentenceTranslator:
-    """An untrained model, which no test changes, its tokenizers, and a list of its warnings."""
+    """A translator with an untrained model, which no test changes."""
     model = opinionated(name, attention, kind, most, changes)
-    translator = SentenceTranslator(model, tokenizers(kind), extra_length=9, **settings)
-    translator.warnings = []
-    translator.warn = translator.warnings.append
-    return translator
+    task = Task(tokenizers(kind), TextSettings(**text or {}))
+    return SentenceTranslator(task, search_by(model, **settings))
 
 
 LINES = [
@@ -71,38 +82,23 @@ LINES = [
 @pytest.mark.parametrize("kind", [pytest.param("char", marks=pytest.mark.slow), "bpe"])
 def test_any_text_gives_one_line_and_nothing_gives_nothing(kind):
     translator = make_translator(kind=kind)
-    found = translator.translate(LINES)
-    assert [len(best) for best in found] == [1] * len(LINES)
-    for line, (best,) in zip(LINES, found, strict=True):
+    translated = translator.translate(LINES)
+    assert [len(best) for best in translated] == [1] * len(LINES)
+    for line, (best,) in zip(LINES, translated, strict=True):
         assert len(best.text.splitlines()) <= 1 and "\t" not in best.text
         assert (best.source[-1], not line.strip()) == (END, len(best.source) == 1)
         assert not {PAD, START, END} & set(best.target.tolist())
-    assert [found[place][0].text for place in (1, 2, 10)] == ["", "", ""]
-    assert found[6][0].text == found[0][0].text
+    assert [translated[place][0].text for place in (1, 2, 10)] == ["", "", ""]
+    assert translated[6][0].text == translated[0][0].text
     assert translator.translate([]) == []
 
 
 def test_text_is_cleaned_as_in_training():
-    translator = make_translator(clean=book_cleaning)
-    found = translator.translate(["the cat sees", "THE cat, sees!", "?! 42"])
-    assert found[0][0].text == found[1][0].text
-    assert (found[2][0].text, len(found[2][0].source)) == ("", 1)
-    small = make_translator(clean=cleaner(lowercase=True)).translate(["the cat", "THE CAT"])
-    assert small[0][0].text == small[1][0].text
-
-
-# --- lengths -----------------------------------------------------------------------------------
-
-
-def test_a_longer_sentence_than_in_training_gets_one_warning():
-    translator = make_translator(longest=7)
-    translator.translate(["The cat sees a dog."])
-    assert translator.warnings == []
-    found = translator.translate(["The cat " * 6, "A man " * 7])
-    assert [len(best[0].source) for best in found] == [13, 15]
-    assert translator.warnings == [
-        "a sentence has 14 tokens, the longest in training had 6: its translation may be poor"
-    ]
+    book = make_translator(text={"clean": "book"})
+    (one,), (other,), (empty,) = book.translate(["the cat sees", "THE cat, sees!", "?! 42"])
+    assert one.text == other.text and (empty.text, len(empty.source)) == ("", 1)
+    (one,), (other,) = make_translator(text={"lowercase": True}).translate(["the cat", "THE CAT"])
+    assert one.text == other.text
 
 
 CUT = [
@@ -112,65 +108,31 @@ CUT = [
 
 
 @pytest.mark.parametrize("name, attention, changes", CUT, ids=["learned positions", "location"])
-def test_a_sentence_too_long_for_the_model_is_cut_with_a_warning(name, attention, changes):
+def test_a_sentence_too_long_for_the_model_is_cut(name, attention, changes):
     translator = make_translator(name, attention, changes, most=8)
-    long, cut = translator.translate(["The cat " * 6, "The cat The cat The cat The"])
-    assert len(long[0].source) == 8 and long[0].source[-1] == END
-    assert long[0].text == cut[0].text
-    assert translator.warnings == ["a sentence has 12 tokens; only the first 7 are read"]
+    (long,), (cut,) = translator.translate(["The cat " * 6, "The cat The cat The cat The"])
+    assert len(long.source) == translator.longest == 8 and long.source[-1] == END
+    assert long.text == cut.text
 
 
 def test_memory_bounds_a_sentence():
-    translator = make_translator("rnn", BahdanauAttention)
-    (best,) = translator.translate(["cat " * 5000])[0]
+    ((best,),) = make_translator("rnn", BahdanauAttention).translate(["cat " * 5000])
     assert len(best.source) == 2048
-    assert translator.warnings == ["a sentence has 5000 tokens; only the first 2047 are read"]
-
-
-def test_each_unknown_word_gets_one_warning():
-    translator = make_translator(kind="word")
-    translator.translate(["The cat sees Zeus.", "Hera sees Zeus."])
-    translator.translate(["Zeus sees the cat."])
-    assert translator.warnings == ["not in the model's vocabulary, and read as unknown: Zeus, Hera"]
-    assert translator.unknown("Hera sees a Zeus.") == ["Hera", "Zeus"]
 
 
 # --- looking inside ----------------------------------------------------------------------------
 
 
-def test_maps_are_of_the_translation_that_was_chosen():
+def test_weights_are_of_the_translation_that_was_chosen():
     translator = make_translator(beam=3, n_best=3)
     best = translator.translate(["A dog doesn't eat."])[0][0]
-    looked = translator.maps(best)
-    source, target = (
-        ["A", "dog", "doesn't", "eat", ".", "<end>"],
-        [*translator.pieces(best)[1], "<end>"],
-    )
-    assert (looked.source, looked.target) == (source, target)
-    sizes = {"source": len(source), "target": len(target)}
-    shapes = {name: weights.shape for name, weights in looked.maps.items()}
-    assert shapes == {
-        "cross": (1, 2, sizes["target"], sizes["source"]),
-        "encoder": (1, 2, sizes["source"], sizes["source"]),
-        "decoder": (1, 2, sizes["target"], sizes["target"]),
-    }
-    for weights in looked.maps.values():
-        np.testing.assert_allclose(weights.sum(-1), 1, atol=1e-5)
+    source, target = translator.pieces(best)
+    assert source == ["A", "dog", "doesn't", "eat", ".", "<end>"] and target[-1] == "<end>"
+    weights = translator.weights(best)
+    assert weights.shape == (1, 2, len(target), len(source))
+    np.testing.assert_allclose(weights.sum(-1), 1, atol=1e-5)
 
 
-def test_maps_equal_the_weights_of_the_search():
-    """Stepping through the translation gives the attention weights of the map."""
-    translator = make_translator("rnn", BahdanauAttention)
-    (best,) = translator.translate(["The cat sees a dog."])[0]
-    weights = translator.maps(best).maps["cross"][0, 0]
-    memory = translator.model.encode(best.source[None])
-    state = translator.model.initial_state(memory, None)
-    for index, token in enumerate([START, *best.target]):
-        step = translator.model.step(np.array([token], np.int32), np.int32(index), memory, state)
-        state = step.state
-        np.testing.assert_allclose(step.weights[0, 0], weights[index], atol=1e-5)
-
-
-def test_a_model_without_attention_has_no_maps():
+def test_a_model_without_attention_has_no_weights():
     translator = make_translator("rnn", NoAttention)
-    assert translator.maps(translator.translate(["cat"])[0][0]).maps == {}
+    assert translator.weights(translator.translate(["cat"])[0][0]) is None

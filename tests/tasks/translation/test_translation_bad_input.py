@@ -68,20 +68,3 @@ def test_a_corpus_for_a_task_that_brings_its_own_data(refused):
     assert line.startswith(f"attnlab: data: goes with task={tasks}; the other tasks bring")
     line = refused("trainer.batch_by=tokens", task="fib")
     assert "trainer.batch_by=tokens: windows have no tokens. Valid: items." in line
-
-
-@pytest.mark.slow
-def test_a_corpus_smaller_than_a_batch_is_one_batch(tmp_path, monkeypatch, capfd, no_figures):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("ATTNLAB_RUNS", str(tmp_path / "runs"))
-    (tmp_path / "pairs.tsv").write_bytes(TSV)
-    code = main(
-        [
-            *("task=translate", "data=files", "data.path=pairs.tsv", "paths.data=cache"),
-            *("attention=none", "model.units=4", "model.embedding=4", "trainer.epochs=1"),
-            *("data.validation=0", "data.test=0.2", "tracking.enabled=false"),
-        ]
-    )
-    out, err = capfd.readouterr()
-    assert code == 0, err
-    assert "There are no validation data, so the result is of the last epoch." in out

@@ -11,13 +11,8 @@ from compared_runs import on_page, write_run, write_translations
 
 from attnlab.records.run_directory import RunDirectory
 from attnlab.tasks.attention import Recorded, read_attention, write_attention
-from attnlab.tasks.shown.attention_by_epoch import fitting
-from attnlab.tasks.translation.shown import (
-    attention_records,
-    map_names,
-    mean_and_all,
-    translation_records,
-)
+from attnlab.tasks.shown.attention_by_epoch import fitting, mean_and_heads
+from attnlab.tasks.translation.shown import attention_records, translation_records
 from attnlab.views.records import AttentionMap, AttentionMaps, Table, Text
 
 
@@ -36,15 +31,15 @@ def test_each_epoch_has_its_translation_and_weights(translating):
     columns, best = run.read_predictions(), run.read_metrics()["best_epoch"]
     for epoch, (maps,) in zip(slider.epochs.numbers, slider.frames, strict=True):
         assert isinstance(maps, AttentionMaps) and len(maps.items) == 8
-        for each in maps.items:
-            row = row_of(each.columns[:-1], columns["source"])
-            assert row_of(each.reference, columns["reference"][row : row + 1]) == 0
-            assert each.weights.shape == (len(maps.maps), len(each.rows), len(each.columns))
-            assert each.weights.sum(axis=2) == pytest.approx(1, abs=1e-2)
+        for item in maps.items:
+            row = row_of(item.columns[:-1], columns["source"])
+            assert row_of(item.reference, columns["reference"][row : row + 1]) == 0
+            assert item.weights.shape == (len(maps.maps), len(item.rows), len(item.columns))
+            assert item.weights.sum(axis=2) == pytest.approx(1, abs=1e-2)
             if epoch == best:
-                tokens = each.rows[:-1] if each.rows[-1] == "<end>" else each.rows
+                tokens = item.rows[:-1] if item.rows[-1] == "<end>" else item.rows
                 said = columns["hypothesis"][row].replace(" ", "")
-                cut = said if tokens is not each.rows else said[: len("".join(tokens))]
+                cut = said if tokens is not item.rows else said[: len("".join(tokens))]
                 assert row_of(tokens, [cut]) == 0
 
 
@@ -60,29 +55,20 @@ def test_gold_links_of_the_reference_are_on_the_page(translating, tmp_path):
     write_attention(run, Recorded(by_epoch, recorded.best))
     note, slider = attention_records(on_page(tmp_path / "runs"))
     assert "gold link" in note.text
-    assert all(each.reference_links == [(1, 0)] for each in slider.frames[0][0].items)
+    assert all(item.reference_links == [(1, 0)] for item in slider.frames[0][0].items)
 
 
-def frames(layers: int, heads: int) -> list[list[AttentionMap]]:
-    weights = mean_and_all(np.random.default_rng(0).dirichlet(np.ones(4), (layers, heads, 3)))
+def frames(heads: int) -> list[list[AttentionMap]]:
+    weights = mean_and_heads(np.random.default_rng(0).dirichlet(np.ones(4), (heads, 3)))
     return [[AttentionMap([*"xyz"], [*"abcd"], weights)] * 5] * 2
-
-
-def test_heads_have_maps_after_the_mean():
-    names = map_names(2, 3, 7)
-    assert names[:3] == ["mean of 2 layers and 3 heads", "layer 1, head 1", "layer 1, head 2"]
-    maps = mean_and_all(np.random.default_rng(0).dirichlet(np.ones(4), (2, 3, 3)))
-    assert len(names) == len(maps) == 7
-    assert maps[0] == pytest.approx(maps[1:].mean(axis=0))
-    assert map_names(1, 1, 1) == ["weights"]
 
 
 def test_a_small_page_drops_heads_then_sentences():
     cells = 2 * 5 * 12  # epochs, sentences, weights of a map
-    assert len(fitting(frames(2, 3), 7 * cells)[0][0].weights) == 7
-    assert len(fitting(frames(2, 3), 7 * cells - 1)[0][0].weights) == 1
+    assert len(fitting(frames(6), 7 * cells)[0][0].weights) == 7
+    assert len(fitting(frames(6), 7 * cells - 1)[0][0].weights) == 1
     rooms = (cells, cells // 2, 0)
-    assert [len(fitting(frames(1, 1), room)[1]) for room in rooms] == [5, 2, 1]
+    assert [len(fitting(frames(1), room)[1]) for room in rooms] == [5, 2, 1]
 
 
 def test_sentences_are_ordered_from_worst_to_best(tmp_path):

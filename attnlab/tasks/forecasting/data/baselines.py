@@ -1,8 +1,4 @@
-"""Baseline forecasts without neural networks.
-
-The functions with an argument `past` (N, L), the L values before each target, newest last, return
-forecasts (N, horizon) in its units.
-"""
+"""Baseline forecasts without neural networks."""
 
 from __future__ import annotations
 
@@ -15,40 +11,16 @@ from attnlab.tasks.forecasting.data import windows
 from attnlab.tasks.forecasting.data.ridge import Known, ridge
 from attnlab.tasks.forecasting.data.time_series import TimeSeries
 
-GOLDEN_RATIO = (1.0 + 5.0**0.5) / 2.0
 ORDERS = (24, 12)  # of the linear autoregression
 # A part, or None for the windows to fit on, and a number of values -> windows of as many values and
 # their targets in model units; None if there is no such part, or a window starts before its series.
 Samples: TypeAlias = Callable[["str | None", int], "Known | None"]
 
 
-def persistence(past: np.ndarray, horizon: int = 1) -> np.ndarray:
-    """Repeat the last value for every step."""
-    return np.repeat(past[:, -1:], horizon, axis=1)
-
-
 def seasonal_naive(past: np.ndarray, period: int, horizon: int = 1) -> np.ndarray:
-    """Repeat the value one period before the target, or several periods for a long horizon.
-
-    `past` has at least `period` numbers.
-    """
+    """Repeat the newest `period` values of each row of `past` (N, L)."""
     steps = np.arange(horizon) % period
     return past[:, past.shape[1] - period + steps]
-
-
-def constant(value: float, rows: int, horizon: int = 1) -> np.ndarray:
-    """Return one value for every row and step, such as the mean of the train part."""
-    return np.full((rows, horizon), float(value))
-
-
-def golden_ratio(past: np.ndarray) -> np.ndarray:
-    """Multiply the last value by phi, the limit of ratios of consecutive Fibonacci numbers."""
-    return past[:, -1:] * GOLDEN_RATIO
-
-
-def sum_of_last_two(past: np.ndarray) -> np.ndarray:
-    """Apply the rule of Fibonacci sequences for one step, (N, 1)."""
-    return past[:, -1:] + past[:, -2:-1]
 
 
 def autoregression(train: np.ndarray, targets: np.ndarray, past: np.ndarray) -> np.ndarray:
@@ -56,11 +28,7 @@ def autoregression(train: np.ndarray, targets: np.ndarray, past: np.ndarray) -> 
 
     Each step is fitted directly on its own targets, like a network with `horizon` outputs, not by
     feeding back one-step forecasts. If there are several solutions, the shortest one is taken.
-
-    Args:
-        train: (M, order) histories to fit on.
-        targets: (M, horizon).
-        past: (N, L) histories to forecast from, L >= order.
+    The fit is on `train` (M, order) and `targets` (M, horizon), the forecast from `past` (N, L).
     """
 
     def with_intercept(rows: np.ndarray) -> np.ndarray:
@@ -78,13 +46,7 @@ def nlinear(
     y_(t+k) = y_t + a_k + sum_i b_ki (y_(t-i) - y_t), i below the window's length: the forecast
     doesn't depend on the level of the window (Zeng et al. 2023, section 4). Difference: the map is
     computed by `ridge`, not trained; its strength is chosen on `held_out`, other windows and
-    their targets.
-
-    Args:
-        train: (M, S) windows to fit on.
-        targets: (M, horizon).
-        past: (N, L) windows to forecast from, L >= S.
-        held_out: (K, S) and (K, horizon).
+    their targets. The fit is on `train` (M, S) and `targets`, the forecast from `past` (N, L).
     """
 
     def from_newest(rows: np.ndarray, wanted: np.ndarray) -> Known:
@@ -95,57 +57,45 @@ def nlinear(
     return past[:, -1:] + linear_map(past[:, :-1] - past[:, -1:])
 
 
-def linear(samples: Samples, part: str, history: int) -> tuple[dict[str, np.ndarray], list[str]]:
-    """Forecast a part with a linear autoregression and NLinear, in model units.
+def linear(samples: Samples, part: str, history: int) -> dict[str, np.ndarray]:
+    """Forecast a part with a linear autoregression and NLinear, in model units, (N, horizon).
 
     The order of the autoregression is the first of `ORDERS` for which there are enough values;
-    NLinear reads `history` values.
-
-    Returns the forecasts (N, horizon) by name, and notes on missing ones.
+    NLinear reads `history` values. A baseline without enough values is left out.
     """
-    forecasts, notes = {}, []
+
+    def fitted(length: int, fewest: int) -> tuple[Known, Known] | None:
+        train, tested = samples(None, length), samples(part, length)
+        return (train, tested) if train and tested and len(train[0]) > fewest else None
+
+    forecasts = {}
     for order in ORDERS:
-        train, tested = samples(None, order), samples(part, order)
-        if train and tested and len(train[0]) > order + 1:  # 1: the intercept
-            forecasts[f"linear_ar{order}"] = autoregression(*train, tested[0])
+        if pair := fitted(order, order + 1):  # 1: the intercept
+            forecasts[f"linear_ar{order}"] = autoregression(*pair[0], pair[1][0])
             break
-    else:
-        notes.append(_missing(f"linear_ar{ORDERS[-1]}", ORDERS[-1], part))
-    train, tested = samples(None, history), samples(part, history)
-    if train and tested and len(train[0]) > history:
-        forecasts["nlinear"] = nlinear(*train, tested[0], samples("validation", history))
-    else:
-        notes.append(_missing("nlinear", history, part))
-    return forecasts, notes
+    if pair := fitted(history, history):
+        forecasts["nlinear"] = nlinear(*pair[0], pair[1][0], samples("validation", history))
+    return forecasts
 
 
 def repeated(
     panel: Sequence[TimeSeries], part: str, horizon: int, period: int | None
-) -> tuple[dict[str, np.ndarray], list[str]]:
+) -> dict[str, np.ndarray]:
     """Forecast each series by its last value, its season, and its mean, in natural units.
 
-    Returns the forecasts (N, horizon) by name, and notes on missing ones.
+    There is no seasonal forecast if a target has less than a season before it.
     """
     forecasts: dict[str, list[np.ndarray]] = {"persistence": [], "seasonal_naive": []}
     forecasts["train_mean"] = []
-    shortest = min(int(series.first[part].min()) for series in panel)
-    season = period if period and period <= shortest else None
-    for series in panel:
-        first = series.first[part]
+    rows = [(series, series.first[part]) for series in panel]
+    is_seasonal = period is not None and period <= min(int(first.min()) for _, first in rows)
+    for series, first in rows:
         last = windows.histories(series.values, first, 1)
-        forecasts["persistence"].append(persistence(last, horizon))
-        if season:
-            past = windows.histories(series.values, first, season)
-            forecasts["seasonal_naive"].append(seasonal_naive(past, season, horizon))
+        forecasts["persistence"].append(np.repeat(last, horizon, axis=1))
+        if period and is_seasonal:
+            past = windows.histories(series.values, first, period)
+            forecasts["seasonal_naive"].append(seasonal_naive(past, period, horizon))
         mean = np.mean(series.scaled[: series.train_end])  # scaled: avoids rounding of large values
         mean = float(series.scalers[0].invert(mean))
-        forecasts["train_mean"].append(constant(mean, len(first), horizon))
-    missing = [_missing("seasonal_naive", period, part)] if period and not season else []
-    return {name: np.concatenate(parts) for name, parts in forecasts.items() if parts}, missing
-
-
-def _missing(baseline: str, needed: int, part: str) -> str:
-    return (
-        f"The baseline {baseline} is left out: it needs {needed} values before every target of "
-        f"the {part} part, and enough train targets to be fitted on."
-    )
+        forecasts["train_mean"].append(np.full((len(first), horizon), mean))
+    return {name: np.concatenate(parts) for name, parts in forecasts.items() if parts}

@@ -39,19 +39,16 @@ class Yardstick:
     ) -> Yardstick:
         """Make the yardstick of train values, and of `changes`, the errors of a naive forecast."""
         # The deviation of equal values may be a rounding error, and so may the naive error.
-        deviation = float(np.std(values)) if np.ptp(values) else 0.0
+        deviation = float(np.std(values)) if np.ptp(values) else None
         naive_error = float(np.mean(np.abs(changes))) if len(changes) else 0.0
-        if naive_error <= resolution(values):
-            naive_error = 0.0
-        return cls(deviation or None, naive_error or None, full_range)
+        return cls(deviation, naive_error if naive_error > resolution(values) else None, full_range)
 
 
 def errors(target: np.ndarray, forecast: np.ndarray, yardstick: Yardstick) -> dict[str, Any]:
     """Return the errors over all windows and steps of a series; None for an undefined one.
 
     - rmse, mae and mse, and with a full range nrmse = rmse / full range;
-    - mse_z and mae_z, those of z-scores, made by the train part (Zhou et al. 2021): mse over the
-      square of its standard deviation, mae over that deviation;
+    - mse_z and mae_z, those of z-scores, made by the train part (Zhou et al. 2021);
     - mase = mae / mean absolute error of the naive forecast one step ahead, or a season ahead,
       before the test part (Hyndman and Koehler 2006), at any horizon, as in the M4 competition;
     - smape = mean of `percentages`, as in the M4 competition (Makridakis et al. 2020).
@@ -61,14 +58,18 @@ def errors(target: np.ndarray, forecast: np.ndarray, yardstick: Yardstick) -> di
     error = np.abs(forecast - target)
     mse, mae = float(np.mean(error**2)), float(np.mean(error))
     rmse = mse**0.5
+
+    def relative(size: float, unit: float | None) -> float | None:
+        return size / unit if unit else None
+
+    rmse_z = relative(rmse, yardstick.deviation)
     result: dict[str, Any] = {"rmse": rmse, "mae": mae, "mse": mse}
     if yardstick.full_range is not None:
-        result["nrmse"] = rmse / yardstick.full_range if yardstick.full_range else None
-    unit, naive_error = yardstick.deviation, yardstick.naive_error
+        result["nrmse"] = relative(rmse, yardstick.full_range)
     return result | {
-        "mse_z": None if unit is None else (rmse / unit) * (rmse / unit),
-        "mae_z": None if unit is None else mae / unit,
-        "mase": None if naive_error is None else mae / naive_error,
+        "mse_z": None if rmse_z is None else rmse_z * rmse_z,
+        "mae_z": relative(mae, yardstick.deviation),
+        "mase": relative(mae, yardstick.naive_error),
         "smape": float(np.mean(percentages(target, forecast))),
     }
 
@@ -93,22 +94,18 @@ def mean_errors(scores: Mapping[str, Errors], counts: Mapping[str, int]) -> dict
     if len(scores) == 1:
         return dict(first)
     weights = np.array([counts[name] for name in scores], float)
-    rmse, mae, mse = (
-        np.array([errors_of[metric] for errors_of in scores.values()], float)
-        for metric in ("rmse", "mae", "mse")
-    )
-    largest = float(rmse.max()) or 1.0  # the squares may exceed float64
-    means: dict[str, Any] = {
-        "rmse": largest * float(np.average((rmse / largest) ** 2, weights=weights)) ** 0.5,
-        "mae": float(np.average(mae, weights=weights)),
-        "mse": float(np.average(mse, weights=weights)),
-    }
-    for metric in first.keys() - means.keys():
-        defined = [
-            value for errors_of in scores.values() if (value := errors_of[metric]) is not None
-        ]
-        means[metric] = float(np.mean(defined)) if defined else None
-    return {metric: means[metric] for metric in first}
+    means: dict[str, Any] = {}
+    for name in first:
+        values = [row[name] for row in scores.values() if row[name] is not None]
+        largest = max(values, default=0.0) or 1.0  # its square may exceed float64
+        if name == "rmse":
+            squares = np.square(np.divide(values, largest))
+            means[name] = largest * float(np.average(squares, weights=weights)) ** 0.5
+        elif name in ("mae", "mse"):
+            means[name] = float(np.average(values, weights=weights))
+        else:
+            means[name] = float(np.mean(values)) if values else None
+    return means
 
 
 def interval_ends(errors: np.ndarray) -> np.ndarray:
@@ -128,18 +125,3 @@ def interval_ends(errors: np.ndarray) -> np.ndarray:
     low, high = ordered[places - 1, steps], ordered[counts - places, steps]
     ends = np.stack([np.minimum(low, 0.0), np.maximum(high, 0.0)])
     return np.where(ranks > 0, ends, np.nan)
-
-
-def put_around(
-    forecast: np.ndarray, ends: np.ndarray, target: np.ndarray, scale: np.ndarray | float = 1.0
-) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-    """Return the columns `low` and `high` of forecasts (N, horizon), and their metrics.json entry.
-
-    `ends` (2, K) is the result of `interval_ends`, in model units; `scale` (N, 1) is the size of a
-    model unit. The coverage is that of `target`.
-    """
-    low, high = (forecast + end[: forecast.shape[1]] * scale for end in ends)
-    inside = (low <= target) & (target <= high)
-    coverage = {"coverage": inside.mean(), "coverage_by_step": inside.mean(axis=0).tolist()}
-    document = {"level": LEVEL, **coverage, "low": ends[0].tolist(), "high": ends[1].tolist()}
-    return {"low": low, "high": high}, {"interval": document}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -25,31 +25,31 @@ class LinearMap(NamedTuple):
 
 
 def ridge(inputs: np.ndarray, targets: np.ndarray, held_out: Known | None = None) -> LinearMap:
-    """Fit a linear map with intercept by ridge regression.
+    """Fit a linear map with intercept by ridge regression: inputs (M, S), targets (M, K).
 
-    The strength is the one with the smallest squared error on `held_out`. Without `held_out` it is
-    0: least squares, with the smallest weights if there are several solutions.
-
-    Args:
-        inputs: (M, S).
-        targets: (M, K).
-        held_out: other inputs and targets.
+    The strength is the one with the smallest squared error on `held_out`, other inputs and targets.
+    Without `held_out` it is 0: least squares, with the smallest weights if there are several
+    solutions.
     """
     means, moments, products = _moments(inputs, targets)
     sizes, axes = np.linalg.eigh(moments)
     turned = axes.T @ products
+    # An eigenvalue below is only rounding; windows of one number have none.
+    floor = max(sizes.max(initial=0.0) * len(sizes) * np.finfo(np.float64).eps, 0.0)
 
     def solution(strength: float) -> LinearMap:
-        kernel = axes @ (_inverse(sizes, strength)[:, None] * turned)
+        stronger = sizes + strength * (sizes.mean() if len(sizes) else 0.0)
+        inverse = np.divide(1.0, stronger, out=np.zeros_like(sizes), where=sizes > floor)
+        kernel = axes @ (inverse[:, None] * turned)
         return LinearMap(kernel, means[1] - means[0] @ kernel)
+
+    def error(linear_map: LinearMap) -> float:
+        return float(np.mean((held_targets - linear_map(held_inputs)) ** 2))
 
     if held_out is None or not len(held_out[0]):
         return solution(_STRENGTHS[0])
-    return min(map(solution, _STRENGTHS), key=_missed(*held_out))
-
-
-def _missed(inputs: np.ndarray, targets: np.ndarray) -> Callable[[LinearMap], float]:
-    return lambda solution: float(np.mean((targets - solution(inputs)) ** 2))
+    held_inputs, held_targets = held_out
+    return min(map(solution, _STRENGTHS), key=error)
 
 
 def _moments(
@@ -71,14 +71,3 @@ def _moments(
         moments += inputs_.T @ inputs_
         products += inputs_.T @ (targets_ - means[1])
     return (means[0], means[1]), moments, products
-
-
-def _inverse(sizes: np.ndarray, strength: float) -> np.ndarray:
-    """Return 1 / (eigenvalue + strength * mean eigenvalue); 0 if an eigenvalue is only rounding."""
-    if not len(sizes):  # windows of one number
-        return sizes
-    floor = sizes.max() * len(sizes) * np.finfo(np.float64).eps
-    significant = sizes > max(floor, 0.0)
-    return np.divide(
-        1.0, sizes + strength * sizes.mean(), out=np.zeros_like(sizes), where=significant
-    )

@@ -2,32 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-_STATISTICS: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
-    "standard": (np.mean, np.std),
-    "minmax": (np.min, np.ptp),
-}
-
-
-# The resolution of float32 (outputs of networks) and of float64 (data).
-_EPSILON_32, _EPSILON_64 = (float(np.finfo(kind).eps) for kind in (np.float32, np.float64))
-
 
 def resolution(values: np.ndarray) -> float:
     """Return the size of rounding errors of forecasts of some values, in natural units.
 
-    The output of a network is float32 in units of the values' range, so its rounding depends on
-    the range only. Data are float64, so their rounding depends on the size of the values.
+    Outputs of a network are float32 in units of the values' range; data are float64.
     """
     if not np.size(values):
         return 0.0
-    level = float(np.max(np.abs(values)))
-    return max(_EPSILON_32 * float(np.ptp(values)), _EPSILON_64 * level)
+    single, double = (float(np.finfo(kind).eps) for kind in (np.float32, np.float64))
+    return max(single * float(np.ptp(values)), double * float(np.max(np.abs(values))))
 
 
 def level_of(values: np.ndarray) -> float:
@@ -43,22 +33,25 @@ def level_of(values: np.ndarray) -> float:
 
 @dataclass(frozen=True)
 class Scaler:
-    """scaled = (value - level - offset) / scale, in float64."""
+    """scaled = (value - level - offset) / scale, in float64; all in natural units, scale above 0.
 
-    # "standard" (mean, population standard deviation), "minmax" (minimum, range) or "window" (0,
-    # the window's largest absolute value)
+    The kind is "standard" (mean, population standard deviation), "minmax" (minimum, range) or
+    "window" (0, the window's largest absolute value). The level is subtracted first, so that the
+    mean of large values loses no digits; see `level_of`.
+    """
+
     kind: str
-    # in natural units, subtracted first, so that the mean of large values loses no digits: level_of
     level: float
-    offset: float  # in natural units, after subtracting the level
-    scale: float  # in natural units, above 0
+    offset: float
+    scale: float
 
     @classmethod
     def fit(cls, values: np.ndarray, kind: str) -> Scaler:
         """Fit a scaler on values; equal values get the scale 1."""
         values = np.asarray(values, dtype=np.float64)
         level = level_of(values)
-        offset, scale = (statistic(values - level) for statistic in _STATISTICS[kind])
+        statistics = (np.mean, np.std) if kind == "standard" else (np.min, np.ptp)
+        offset, scale = (statistic(values - level) for statistic in statistics)
         differ = np.ptp(values) > 0  # else the deviation may be a rounding error
         return cls(kind, level, float(offset), float(scale) * differ or 1.0)
 
@@ -81,13 +74,11 @@ class Scaler:
 
     @classmethod
     def from_json(cls, content: dict[str, Any]) -> Scaler:
-        """Make a scaler of its fields; other content raises `ValueError`."""
-        names = ("level", "offset", "scale")
-        if {*content} != {"kind", *names} or not (
-            np.isfinite([content[key] for key in names]).all() and content["scale"] > 0
-        ):
-            raise ValueError(f"expected kind and finite {', '.join(names)}, got {content!r}")
-        return cls(**content)
+        """Make a scaler of its fields; other content raises `TypeError` or `ValueError`."""
+        scaler = cls(**content)
+        if not np.isfinite(scaler.level + scaler.offset + scaler.scale) or scaler.scale <= 0:
+            raise ValueError(f"expected finite numbers and a scale above 0, got {content!r}")
+        return scaler
 
 
 def scale_columns(scalers: Sequence[Scaler], columns: np.ndarray) -> np.ndarray:

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
-
-import numpy as np
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -17,46 +14,31 @@ if TYPE_CHECKING:
 # pandas' name of a step -> steps per season; a year has about 52 weeks.
 _SEASONS = {"D": 7, "B": 5, "W": 52} | dict.fromkeys(["MS", "ME", "BMS", "BME"], 12)
 _QUARTERS = ("QS", "QE", "BQS", "BQE")
-_STRETCHES, _LENGTHS = 40, (12, 4)  # how many parts of a series vote on its step; their rows
 
 
-def find_step(times: pd.DatetimeIndex) -> str:
-    """Return the step between most of three or more sorted times, as pandas names it.
-
-    It is `pandas.infer_freq`, of all times, or of most short stretches of them if rows are missing.
-    """
-    import pandas as pd
-
-    if step := _infer_step(times):
-        return step
-    for length in _LENGTHS:
-        starts = np.unique(np.linspace(0, max(len(times) - length, 0), _STRETCHES).astype(int))
-        steps = [_infer_step(times[at : at + length]) for at in starts]
-        votes = Counter(step for step in steps if step)
-        if votes:
-            step = votes.most_common(1)[0][0]
-            # A short stretch of working days looks like days.
-            return "B" if step == "D" and times.day_of_week.max() < 5 else step
-    shortest = pd.Series(times[1:] - times[:-1]).mode()[0]
-    return pd.tseries.frequencies.to_offset(shortest).freqstr
-
-
-def _infer_step(times: pd.DatetimeIndex) -> str | None:
+def find_step(times: pd.DatetimeIndex) -> str | None:
+    """Return the step between three or more sorted times, as pandas names it; None: they differ."""
     import pandas as pd
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # from pandas 3.1 on: pandas 4 will return an offset
         step = pd.infer_freq(times)
+    if step is None or not pd.date_range(times[0], periods=len(times), freq=step, unit="us").equals(
+        times
+    ):
+        return None
     return getattr(step, "freqstr", step)
 
 
-def season(step: str) -> int | None:
+def season(step: str | None) -> int | None:
     """Return the steps per season: a year for months, quarters and weeks, a week for days.
 
     The season of shorter steps is a day. Other steps, such as years, have none.
     """
     import pandas as pd
 
+    if step is None:
+        return None
     number, base = re.fullmatch(r"(\d*)([A-Za-z]+)(?:-.*)?", step).groups()  # type: ignore[union-attr]
     count = int(number or 1)
     if base in _QUARTERS:
@@ -68,8 +50,8 @@ def season(step: str) -> int | None:
     return day // length if pd.Timedelta(0) < length < day and not day % length else None
 
 
-def time_labels(times: pd.DatetimeIndex, step: str, utc: bool = False) -> list[str]:
-    """Return times in ISO 8601, as exact as the step: `2020`, `2020-07`, `2020-07-31T14:00Z`."""
+def time_labels(times: pd.DatetimeIndex, step: str) -> list[str]:
+    """Return times in ISO 8601, as exact as the step: `2020`, `2020-07`, `2020-07-31T14:00`."""
     import pandas as pd
 
     base = step.lstrip("0123456789").partition("-")[0]
@@ -77,7 +59,6 @@ def time_labels(times: pd.DatetimeIndex, step: str, utc: bool = False) -> list[s
         seconds = times.second.any() or times.microsecond.any() or _length(step).seconds % 60
         form = "%Y-%m-%dT%H:%M" + (":%S" if seconds else "")
         form += ".%f" if times.microsecond.any() or _length(step).microseconds else ""
-        form += "Z" if utc else ""
     elif base == "YS" and (times.month == 1).all():
         form = "%Y"
     else:
@@ -103,8 +84,8 @@ def labels_around(last: str, step: str | None, count: int, before: int = 0) -> S
 
     if step is not None:
         with suppress(ValueError, OverflowError):
-            time = pd.Timestamp(last.removesuffix("Z"))
+            time = pd.Timestamp(last)
             earlier = pd.date_range(end=time, periods=before, freq=step, unit="us")
             times = earlier.append(pd.date_range(time, periods=count + 1, freq=step, unit="us")[1:])
-            return time_labels(times, step, last.endswith("Z"))
+            return time_labels(times, step)
     return [f"{ahead:+d}" for ahead in range(1 - before, count + 1)]

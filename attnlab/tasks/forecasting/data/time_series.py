@@ -20,16 +20,13 @@ from attnlab.tasks.forecasting.data.windows import Windows
 class TimeSeries:
     """Equally spaced values, oldest first, and further inputs at the same times.
 
-    Positions count the values from 0.
-
     Attributes:
         columns: (n, 1 + K) in natural units: the series, then its K inputs.
         scalers: of the columns; empty: see `scalers_of`.
-        times: (n,) a label per value; the position as text if there are no times. The end of a
-            series has only the last one.
+        times: (n,) a label per value; the position, from 0, as text if there are no times. The end
+            of a series has only the last one.
         step: from each time to the next, as pandas names it; None: there are no times.
         id: of the series, if there are several.
-        filled: (n,) bool: value or input is interpolated; None: no gaps.
         borders: part -> position of its first value, in order of time.
         first: part -> positions of the first targets of its windows.
     """
@@ -39,7 +36,6 @@ class TimeSeries:
     times: Sequence[str] = ("",)
     step: str | None = None
     id: str = ""
-    filled: np.ndarray | None = None
     borders: Mapping[str, int] = field(default_factory=dict)
     first: Mapping[str, np.ndarray] = field(default_factory=dict)
 
@@ -47,11 +43,6 @@ class TimeSeries:
     def values(self) -> np.ndarray:
         """Return the series, (n,) in natural units."""
         return self.columns[:, 0]
-
-    @property
-    def known(self) -> np.ndarray:
-        """Return the series, (n,), with NaN for interpolated values."""
-        return self.values if self.filled is None else np.where(self.filled, np.nan, self.values)
 
     @property
     def scaled(self) -> np.ndarray:
@@ -83,33 +74,20 @@ class TimeSeries:
             ids=np.full(len(index), self.id, dtype=object) if self.id else None,
         )
 
-    def unfilled(self, first: np.ndarray, horizon: int) -> np.ndarray:
-        """Return the first targets whose windows neither forecast nor end with a filled value."""
-        if self.filled is None:
-            return first
-        return first[~windows.targets(self.filled, first - 1, horizon + 1).any(axis=1)]
-
     def validation_targets(self, ahead: int) -> np.ndarray:
-        """Return `ahead` values from each first validation target on, (N, ahead).
-
-        NaN for interpolated values and after the end of the part.
-        """
-        known = np.append(self.known[: self.borders["test"]], np.full(ahead, np.nan))
-        return windows.targets(known, self.first["validation"], ahead)
+        """Return `ahead` values from each first validation target on, NaN after the part's end."""
+        values = np.append(self.values[: self.borders["test"]], np.full(ahead, np.nan))
+        return windows.targets(values, self.first["validation"], ahead)
 
     def yardstick(self, period: int | None) -> Yardstick:
         """Return the statistics that normalize its errors."""
-        train, before_test = self.known[: self.train_end], self.known[: self.borders["test"]]
-        changes = before_test[period or 1 :] - before_test[: -(period or 1)]
-        return Yardstick.of(
-            train[~np.isnan(train)],
-            changes[~np.isnan(changes)],
-            float(np.ptp(self.values)),
-        )
+        before_test, lag = self.values[: self.borders["test"]], period or 1
+        changes = before_test[lag:] - before_test[:-lag]
+        return Yardstick.of(before_test[: self.train_end], changes, float(np.ptp(self.values)))
 
     def end(self, history: int) -> TimeSeries:
         """Return the newest values, from which the series is forecast."""
-        return replace(self, columns=self.columns[-history:], times=self.times[-1:], filled=None)
+        return replace(self, columns=self.columns[-history:], times=self.times[-1:])
 
     def labels(self, steps: int, before: int = 0) -> Sequence[str]:
         """Return labels of the newest `before` values and the next `steps`; see `labels_around`."""
@@ -127,17 +105,12 @@ class TimeSeries:
 
     @classmethod
     def from_json(cls, content: Mapping[str, Any]) -> TimeSeries:
-        """Make the end of a series from the result of `to_json`.
-
-        Raises:
-            KeyError, TypeError, ValueError: content that `to_json` did not write.
-        """
+        """Make the end of a series from the result of `to_json`; raise `ValueError` for others."""
         columns = np.array(content["values"], dtype=np.float64)
         if columns.ndim != 2:
             raise ValueError(f"expected rows of values, got {columns.ndim} dimensions")
         scalers = tuple(Scaler.from_json(scaler) for scaler in content["scalers"])
-        times, step = [str(content["last_time"])], content["step"]
-        return cls(columns, scalers, times, step and str(step), str(content["id"]))
+        return cls(columns, scalers, [content["last_time"]], content["step"], content["id"])
 
 
 def digest(*arrays: np.ndarray) -> str:

@@ -1,14 +1,11 @@
-"""Windows of history and targets of a series, and the parts of a task."""
+"""Windows of history and targets of a series."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
-
-from attnlab.tasks.base import TaskData
 
 
 def sliding(start: int, stop: int, horizon: int = 1) -> np.ndarray:
@@ -17,11 +14,7 @@ def sliding(start: int, stop: int, horizon: int = 1) -> np.ndarray:
 
 
 def histories(values: np.ndarray, index: np.ndarray, history: int) -> np.ndarray:
-    """Return the `history` values before each of N positions: (N, history), newest last.
-
-    Raises:
-        ValueError: a position has fewer values before it.
-    """
+    """Return the `history` values before each of N positions: (N, history), newest last."""
     return targets(values, index - history, history)
 
 
@@ -29,9 +22,6 @@ def targets(values: np.ndarray, index: np.ndarray, horizon: int) -> np.ndarray:
     """Return the `horizon` values from each of N positions on: (N, horizon).
 
     Consecutive positions give a view: copies of long windows would take gigabytes.
-
-    Raises:
-        ValueError: a position has fewer values after it.
     """
     if not len(index):
         return np.empty((0, horizon), dtype=values.dtype)
@@ -62,10 +52,7 @@ class Windows:
         """Return id -> rows of the series' windows; the id of a single series is ""."""
         if self.ids is None:
             return {"": slice(None)}
-        rows_of: dict[str, list[int]] = {}
-        for row, name in enumerate(self.ids):
-            rows_of.setdefault(name, []).append(row)
-        return {name: np.array(rows) for name, rows in rows_of.items()}
+        return {name: np.flatnonzero(self.ids == name) for name in dict.fromkeys(self.ids)}
 
     def take(self, rows: np.ndarray) -> Windows:
         """Return the windows at some rows."""
@@ -80,53 +67,10 @@ class Windows:
 
 def joined(parts: Sequence[Windows]) -> Windows:
     """Concatenate the windows of several series."""
-    names = [field.name for field in fields(Windows)]
-    return Windows(*(concatenate([getattr(part, name) for part in parts]) for name in names))
+    columns = zip(*(vars(part).values() for part in parts), strict=True)
+    return Windows(*map(concatenate, columns))
 
 
 def concatenate(arrays: Sequence[np.ndarray]) -> np.ndarray:
     """Concatenate arrays; a single one is not copied, since it may be a view."""
     return arrays[0] if len(arrays) == 1 else np.concatenate(arrays)
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Splits(TaskData):
-    """A task's parts: train, validation if there is one, and test, which is reported.
-
-    Attributes:
-        scaler: a description of the scaling.
-    """
-
-    parts: Mapping[str, Windows]
-    scaler: str = ""
-
-    @property
-    def train(self) -> Windows:
-        """Return the windows on which the weights and the scaler are fitted."""
-        return self.parts["train"]
-
-    @property
-    def validation(self) -> Windows | None:
-        """Return the windows that select epochs; None if there are none."""
-        return self.parts.get("validation")
-
-    @property
-    def test(self) -> Windows:
-        """Return the windows that are reported."""
-        return self.parts["test"]
-
-    def part(self, name: str) -> Windows:
-        """Return the windows of a part.
-
-        Raises:
-            ValueError: there is no such part.
-        """
-        if name not in self.parts:
-            raise ValueError(f"expected a part among {', '.join(self.parts)}, got {name!r}")
-        return self.parts[name]
-
-    def describe(self) -> dict[str, Any]:
-        """Return counts and sizes for the log, JSON-ready."""
-        counts = {"train": 0, "validation": 0, "test": 0} | self.counts()
-        sizes = {"history": self.longest, "horizon": self.train.target.shape[1]}
-        return counts | sizes | {"scaler": self.scaler}

@@ -14,7 +14,7 @@ from attnlab.tasks.forecasting.data.time_series import TimeSeries
 def exported(trained: Any, count: int) -> Exported:
     """Return the forecaster with its scaling, in float64 outside the network."""
     task, model = trained.task, trained.model
-    windows = task.splits.part("test")
+    windows = task.splits.parts["test"]
     windows = windows.take(windows.spread(count))
     scalers = [series.scalers for series in task.origins]
     rows = np.zeros(len(windows.history), np.int32)  # the number of each window's series
@@ -22,10 +22,10 @@ def exported(trained: Any, count: int) -> Exported:
         numbers = {series.id: number for number, series in enumerate(task.origins)}
         rows[:] = [numbers[name] for name in windows.ids]
     history = windows.history.astype(np.float64)  # (N, S, 1 + K)
-    for window, row in zip(history, rows, strict=True):
-        for column, scaler in enumerate(scalers[row]):
-            window[:, column] = scaler.invert(window[:, column])
     origins = [TimeSeries(window, scalers[row]) for window, row in zip(history, rows, strict=True)]
+    for origin in origins:
+        for column, scaler in enumerate(origin.scalers):
+            origin.columns[:, column] = scaler.invert(origin.columns[:, column])
     scales = [series.scalers_of(series.columns)[0].scale for series in origins]
     items: dict[str, np.ndarray] = {"history": history}
     notes = [f"A history has the newest {task.history} values, the last one last."]

@@ -35,17 +35,9 @@ class Forecaster(InMemoryModel):
       `fit_highway`; the head then starts at zero;
     - with `anchor` the newest value is added, so zero weights forecast persistence.
 
-    Args:
-        horizon: steps to forecast.
-        at_once: how many steps the head forecasts at once; None: all.
-        highway: number of newest values that the linear part sees, or `all` of the history; 0
-            leaves the linear part out, and so does `auto`.
-        highway_start: `zeros`, which `auto` means, or `least_squares`, which adds a bias.
-        anchor: add the newest value to the forecast.
-        normalization: `mean`, `last` or `none`, see above; `auto` is `mean`.
-        output_activation: `linear`, or `tanh` as in the book, which limits the head's output to
-            (-1, 1).
-        **kwargs: of every Keras model.
+    `highway` is the number of newest values that the linear part sees, or `all` of the history; 0
+    leaves it out. The head forecasts `at_once` steps at once, by default all.
+    `output_activation="tanh"`, as in the book, limits its output to (-1, 1).
     """
 
     faster_with_xla = True
@@ -104,10 +96,7 @@ class Forecaster(InMemoryModel):
         return self.decode(self.encode(history, training), training)
 
     def encode(self, history, training=None) -> tuple:
-        """Encode histories (..., B, S, 1 + K) for `decode`.
-
-        The leading axes are those of stacked runs, which a recurrent encoder handles here.
-        """
+        """Encode histories (..., B, S, 1 + K) for `decode`; leading axes are of stacked runs."""
         window, *level = self._normalized(history)
         return window, self._encoded(window, training), *level
 
@@ -140,7 +129,6 @@ class Forecaster(InMemoryModel):
         self.linear.bias.assign(solution.bias)
 
     def _left_to_highway(self, history: np.ndarray, target: np.ndarray) -> Known:
-        """Return the inputs and targets of the linear part."""
         window, *level = map(np.asarray, self._normalized(history))
         if self.normalization == "last":
             target = target - level[0]
@@ -155,22 +143,15 @@ class Forecaster(InMemoryModel):
         return None
 
     def stackable(self, batch: int) -> int:
-        """Return how many models train faster in one stack than separately, for a batch size.
-
-        It is the largest power of two for which the values of one step fit into the CPU's cache.
-        """
+        """Return the largest power of two of models whose step fits into the CPU's cache."""
         fitting = max(1, _STACK_VALUES // (batch * self._values_per_item()))
         return min(_MOST_STACKED, 1 << (fitting.bit_length() - 1))
 
     def _values_per_item(self) -> int:
-        """Return the number of values per item of the widest operation; see `stackable`."""
         return _STACK_VALUES  # none is stacked
 
     def _normalized(self, history) -> tuple:
-        """Return the normalized history, followed by its scale or newest value, (..., B, 1).
-
-        Without normalization there is no second element.
-        """
+        """Return the normalized history, and with normalization its scale or newest value."""
         if self.normalization == "none":
             return (history,)
         series, inputs = history[..., :1], history[..., 1:]
@@ -188,7 +169,6 @@ class Forecaster(InMemoryModel):
         return parts
 
     def _encoded(self, window, training):
-        """Return the input of `_features`: by default the windows (..., B, S, 1 + K)."""
         return window
 
     def _forecast(self, encoded, straight, training):
@@ -196,7 +176,6 @@ class Forecaster(InMemoryModel):
         return self.head(self._features(encoded, training)[0])
 
     def _weights(self, encoded, straight):
-        """Return the attention weights for `attend`."""
         output = self._features(encoded, False)[1]
         return None if output is None else output.weights
 

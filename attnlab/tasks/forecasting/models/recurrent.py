@@ -8,18 +8,14 @@ from typing import Any
 from keras import ops
 
 from attnlab.attention.base import Attention, AttentionOutput, ProjectedMemory
-from attnlab.layers.recurrent import AttentionReadout, LayerStates, RecurrentEncoder
+from attnlab.layers.recurrent import AttentionReadout, RecurrentEncoder
 from attnlab.layers.recurrent_cells import StackedCells, through_time
 from attnlab.tasks.forecasting.models.forecaster import Forecaster
 from attnlab.training.steps import Border, is_faster_with_xla
 
 
 class RecurrentForecaster(AttentionReadout, Forecaster):
-    """A recurrent encoder whose last state attends to all states; see `AttentionReadout`.
-
-    `readout` says what the head reads. For the other settings see
-    `RecurrentEncoder` and `Forecaster`.
-    """
+    """A recurrent encoder whose last state attends to all states; see `AttentionReadout`."""
 
     def __init__(
         self,
@@ -153,10 +149,13 @@ class EncoderDecoderForecaster(RecurrentForecaster):
             written = ops.cast(self.head(self.read(context, cells[-1][0])), "float32")
             return (cells, known + written), (written, ops.cast(query, "float32"))
 
-        start = _joined(states), first
+        last = tuple(  # of both directions per layer, (B, W), W their joint width
+            tuple(ops.concatenate(parts, axis=-1) for parts in zip(*directions, strict=True))
+            for directions in states.last
+        )
         entering = known, self.cells.drops(known, training)
         widths = [self.at_once, self.encoder.width]
-        return through_time(step, start, entering, widths, "float32")
+        return through_time(step, (last, first), entering, widths, "float32")
 
     def _in_steps(self, straight, newest):
         """Return the sum of the linear parts, divided into steps: (B, T, at_once)."""
@@ -169,15 +168,6 @@ class EncoderDecoderForecaster(RecurrentForecaster):
 
 
 def make_recurrent(at_once: int | None = None, **settings: Any) -> RecurrentForecaster:
-    """Make the recurrent forecaster of some settings: with a decoder if `at_once` is given."""
-    if at_once is None:
-        return RecurrentForecaster(**settings)
-    return EncoderDecoderForecaster(at_once=at_once, **settings)
-
-
-def _joined(states: LayerStates) -> tuple:
-    """Concatenate the last states of both directions per layer: (B, W), W their joint width."""
-    return tuple(
-        tuple(ops.concatenate(parts, axis=-1) for parts in zip(*directions, strict=True))
-        for directions in states.last
-    )
+    """Make a recurrent forecaster, with a decoder if `at_once` is given."""
+    cls = RecurrentForecaster if at_once is None else EncoderDecoderForecaster
+    return cls(at_once=at_once, **settings)

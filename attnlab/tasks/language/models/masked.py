@@ -15,17 +15,11 @@ from attnlab.training.steps import InMemoryModel
 
 
 class Guesses(NamedTuple):
-    """Predictions for words that a training step has chosen.
+    """Predictions for words that a training step has chosen."""
 
-    Attributes:
-        logits: (B, K, V) of the words at `places`.
-        places: (B, K) positions of the words in their rows.
-        counts: (B,) number of valid places per row; the others are padding.
-    """
-
-    logits: Any
-    places: Any
-    counts: Any
+    logits: Any  # (B, K, V)
+    places: Any  # (B, K) of the words in their rows
+    counts: Any  # (B,) number of valid places per row; the others are padding
 
 
 class MaskedWordModel(InMemoryModel):
@@ -33,25 +27,21 @@ class MaskedWordModel(InMemoryModel):
 
     Each training step chooses 15 % of a row's words, at least one: 80 % of them are masked, 10 %
     are replaced by a random word, 10 % stay. The result is then `Guesses` for these words. Unknown
-    words are never chosen. The logits are
-
-        E norm(gelu(W x + b)) + c
-
-    with the embeddings E of the encoder and its vectors x.
+    words are never chosen. The logits are `E norm(gelu(W x + b)) + c` with the encoder's embeddings
+    E (V + 1, W), of which the last one is the mask's, and its vectors x.
 
     Source: Devlin et al. 2019 (arXiv 1810.04805), section 3.1 and appendix A.1, and its code.
     Differences: words are chosen at every step, and no sentence is predicted to follow another
-    (Liu et al. 2019, arXiv 1907.11692, sections 4.1 and 4.2).
-
-    Args:
-        encoder: has V + 1 embeddings; the last one is that of the mask.
-        **kwargs: those of every Keras model.
+    (Liu et al. 2019, arXiv 1907.11692, sections 4.1 and 4.2). The settings are those of
+    `TextEncoder`.
     """
 
-    def __init__(self, *, encoder: TextEncoder, **kwargs) -> None:
-        super().__init__(**kwargs)
-        self.encoder, self.mask = encoder, encoder.embedding.input_dim - 1
-        self.transform = keras.layers.Dense(encoder.width, activation="gelu", name="transform")
+    def __init__(self, *, vocabulary: int, **settings) -> None:
+        super().__init__()
+        self.encoder = TextEncoder(name="encoder", vocabulary=vocabulary + 1, **settings)
+        self.vocabulary = self.mask = vocabulary
+        width = self.encoder.width
+        self.transform = keras.layers.Dense(width, activation="gelu", name="transform")
         self.norm = keras.layers.LayerNormalization(epsilon=1e-6, name="norm")
         self.choices = keras.random.SeedGenerator()
 
@@ -59,11 +49,6 @@ class MaskedWordModel(InMemoryModel):
     def fixed_length(self) -> int | None:
         """Return the only length of rows that the weights fit, or None if any length does."""
         return self.encoder.fixed_length
-
-    @property
-    def vocabulary(self) -> int:
-        """Return the number of words V; that of the mask follows the last one."""
-        return self.mask
 
     def build(self, tokens_shape) -> None:
         """Create the weights for rows of shape (B, S)."""
@@ -78,9 +63,8 @@ class MaskedWordModel(InMemoryModel):
         if not training:
             return self._logits(self.encoder(tokens).vectors)
         places, counts = self._chosen(tokens)
-        vectors = self.encoder(self._hidden(tokens, places, counts), training=True).vectors
-        logits = self._logits(ops.take_along_axis(vectors, places[..., None], axis=1))
-        return Guesses(logits, places, counts)
+        hidden = self._hidden(tokens, places, counts)
+        return Guesses(self.logits_at(hidden, places, training=True), places, counts)
 
     def logits_at(self, tokens, places, training=None):
         """Return logits (B, K, V) at places (B, K) of rows (B, S)."""

@@ -1,7 +1,8 @@
-"""Base of the language models: embeddings, logits, windows of a stream; scores of a part."""
+"""Language models, of a Transformer or recurrent cells; scores of windows or rows."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import keras
@@ -9,39 +10,33 @@ import numpy as np
 import tensorflow as tf
 from keras import ops
 
+from attnlab.attention.base import Attention
 from attnlab.attention.dropout import Dropout
+from attnlab.attention.state import StateAttention
+from attnlab.errors import RequestError
+from attnlab.layers.recurrent import AttentionReadout, recurred
+from attnlab.layers.recurrent_cells import StackedCells
+from attnlab.layers.transformer import EncoderStack
 from attnlab.tasks.language.data import PADDING, ScoredRows
 from attnlab.training.keras_internals import shapes_are_all
 from attnlab.training.steps import Border, InMemoryModel, compiled, gathered
 
-SPREAD = 0.02  # standard deviation of GPT-2's initial weights
 _TOGETHER, _VALUES = 128, 2**24  # most windows that are scored together, most logits
 
 
 class LanguageModel(InMemoryModel):
     """Maps tokens (B, T) to logits (B, T, V) of the token after each; a place sees its past only.
 
-    A subclass defines `vectors`, `initial_state` and `next_vectors`. The logits are `x E'` with the
-    embeddings E if `tie_embeddings` (Press and Wolf 2017, arXiv 1608.05859), else `x W`.
+    The logits are `x E'` with the embeddings E (V, width) if `tie_embeddings` (Press and Wolf 2017,
+    arXiv 1608.05859), else `x W`. `dropout` is the share of the embeddings dropped in training.
 
-    Training data are a stream of tokens, where a row is the first place of a window; or, with
-    `asked=K`, rows of T tokens and of the K places that are scored, (N, T + K).
-
-    Args:
-        vocabulary: number of tokens V.
-        context: tokens T of a window or row.
-        width: of a token's vector.
-        tie_embeddings: whether the output has the weights of the embeddings.
-        dropout: share of the embeddings that is dropped in training.
-        asked: places of a training row that are scored; 0: it is trained on a stream.
-        spread: standard deviation of the initial embeddings and of an untied output.
-        **kwargs: those of every Keras model.
-
-    Attributes:
-        border: up to which size XLA trains it faster; None: never.
+    Training data are a stream of tokens, where a row is the first place of a window of T =
+    `context` tokens; or, with `asked=K`, rows of T tokens and of the K places that are scored,
+    (N, T + K).
     """
 
-    border: Border | None = None
+    border: Border | None = None  # up to which size XLA trains it faster; None: never
+    spread = 0.02  # standard deviation of the initial embeddings and of an untied output
 
     def __init__(
         self,
@@ -49,16 +44,15 @@ class LanguageModel(InMemoryModel):
         vocabulary: int,
         context: int,
         width: int,
-        tie_embeddings: bool,
-        dropout: float,
+        dropout: float = 0.0,
+        tie_embeddings: bool = True,
         asked: int = 0,
-        spread: float = SPREAD,
         **kwargs,
     ) -> None:
         super().__init__(**kwargs)
         self.vocabulary, self.context, self.width = vocabulary, context, width
         self.asked = asked
-        normal = keras.initializers.RandomNormal(stddev=spread)
+        normal = keras.initializers.RandomNormal(stddev=self.spread)
         self.embedding = keras.layers.Embedding(
             vocabulary, width, embeddings_initializer=normal, name="embedding"
         )
@@ -91,12 +85,7 @@ class LanguageModel(InMemoryModel):
         return self.context
 
     def initial_state(self, batch, length: int | None) -> Any:
-        """Return the state before the first token of `batch` texts, for `step`.
-
-        Args:
-            batch: int or scalar int tensor.
-            length: most tokens of a text; None: unknown.
-        """
+        """Return the state before the first token of `batch` texts of at most `length` tokens."""
         raise NotImplementedError
 
     def next_vectors(self, tokens, index, state) -> tuple[Any, Any]:
@@ -108,13 +97,7 @@ class LanguageModel(InMemoryModel):
         return self.logits(self.vectors(tokens, training))
 
     def step(self, tokens, index, state) -> tuple[Any, Any]:
-        """Return the logits (B, T, V) after the next tokens of texts, and the state after them.
-
-        Args:
-            tokens: (B, T), at places index to index + T - 1.
-            index: int or scalar int tensor.
-            state: of `initial_state` or the step before.
-        """
+        """Return the logits (B, T, V) after tokens (B, T) from place `index`, and the state."""
         vectors, state = self.next_vectors(tokens, index, state)
         return self.logits(vectors), state
 
@@ -146,41 +129,202 @@ class LanguageModel(InMemoryModel):
         return self.logits_at(inputs[:, : -self.asked], inputs[:, -self.asked :], training)
 
     def is_decayed(self, variable) -> bool:
-        """Return whether a variable is a matrix, as in GPT-2's successors.
-
-        Axes of length 1 don't count: a number per head, shaped to be broadcast, is no matrix.
-        """
+        """Return whether a variable is a matrix, apart from axes of length 1."""
         return sum(size > 1 for size in variable.shape) > 1
 
 
-def redraw(variables, spread: float) -> None:
-    """Draw variables anew from N(0, spread), unless only shapes are built."""
-    if not shapes_are_all():
-        for variable in variables:
-            initial = keras.initializers.RandomNormal(stddev=spread)
-            variable.assign(initial(variable.shape, variable.dtype))
+class TransformerLanguageModel(EncoderStack, LanguageModel):
+    """Causal pre-norm Transformer layers and a final norm between embeddings and logits.
+
+    With `activation="gelu"`, `norm="layer"`, `biases=False` and `tie_embeddings=True` it is
+    nanoGPT's model. Initial matrices are drawn from N(0, 0.02); those that add to the residual
+    stream, of the attention (`output_kernel`) and of the feed-forward network (`contract`), from
+    N(0, 0.02 / sqrt(2 layers)). Biases start at 0.
+
+    Source: Radford et al. 2019 (GPT-2), section 2.3, and its code; github.com/karpathy/nanoGPT
+    (3adf61e). Difference: any mechanism, position scheme, norm and activation.
+
+    The arguments are those of `LanguageModel` and `EncoderStack.stack`; a learned table has
+    `context` positions, and the mechanism decides its own biases.
+    """
+
+    border = Border.TRANSFORMER_STACK
+
+    def __init__(
+        self,
+        *,
+        attention: Sequence[Attention],
+        units: int,
+        feed_forward: int,
+        positions: str = "learned",
+        norm: str = "layer",
+        activation: str = "gelu",
+        biases: bool = True,
+        dropout: float = 0.0,
+        **kwargs,
+    ) -> None:
+        super().__init__(width=units, dropout=dropout, **kwargs)
+        layer = {"units": units, "feed_forward": feed_forward, "dropout": dropout, "causal": True}
+        form = {"activation": activation, "normalization": norm, "biases": biases, "epsilon": 1e-5}
+        self.stack(attention, positions=positions, **layer, **form)
+
+    @property
+    def fixed_length(self) -> int | None:
+        """The only length that the mechanism's weights fit; None: any up to the positions'."""
+        return self.encoder[0].attention.fixed_length
+
+    @property
+    def longest(self) -> int | None:
+        """See `LanguageModel.longest`; any number with states of constant size and no table."""
+        states = all(isinstance(layer.attention, StateAttention) for layer in self.encoder)
+        return None if states and self.position.kind != "learned" else self.context
+
+    def build_vectors(self, shape: tuple) -> None:
+        """Create the weights of the layers, and draw GPT-2's initial values."""
+        self.build_stack(shape, self.context)
+        for layer in self.encoder:
+            matrices = [weight for weight in layer.trainable_variables if len(weight.shape) == 2]
+            kernels = [weight for weight in matrices if weight.name.endswith("kernel")]
+            # These add to the residual stream.
+            into = [k for k in kernels if k.name == "output_kernel" or "/contract/" in k.path]
+            small = self.spread / (2 * len(self.encoder)) ** 0.5
+            draws = [*((k, self.spread) for k in kernels), *((k, small) for k in into)]
+            for kernel, spread in [] if shapes_are_all() else draws:
+                initial = keras.initializers.RandomNormal(stddev=spread)
+                kernel.assign(initial(kernel.shape, kernel.dtype))
+
+    def vectors(self, tokens, training=None):
+        """See `LanguageModel.vectors`."""
+        return self.normed(self._through(tokens, training)[0])
+
+    def attend(self, tokens):
+        """Return the last layer's attention weights (B, H, T, T)."""
+        return self._through(tokens, False)[1].weights
+
+    def initial_state(self, batch, length: int | None) -> list[Any]:
+        """Return an empty cache per layer; see `LanguageModel.initial_state`."""
+        return self.empty_caches(batch, length)
+
+    def next_vectors(self, tokens, index, state) -> tuple[Any, list[Any]]:
+        """See `LanguageModel.next_vectors`."""
+        vectors = self.position(self.embedding(tokens), start_index=index)
+        vectors, state = self.next_through_stack(vectors, state, index)
+        return self.normed(vectors), state
+
+    def _through(self, tokens, training):
+        vectors = self.dropout(self.position(self.embedding(tokens)), training=training)
+        return self.through_stack(vectors, training=training)
+
+
+class RecurrentLanguageModel(AttentionReadout, LanguageModel):
+    """Stacked recurrent cells; each state s_t attends to s_1 to s_t, and the logits read both.
+
+    With the context c_t of the mechanism the vector at a place is `tanh(W [c_t; s_t])`, as in Luong
+    et al. 2015 (arXiv 1508.04025), equation 5; with `attention=none` it is s_t.
+
+    Source: Daniluk et al. 2017 (arXiv 1702.04521), section 3.1, attention over the model's own
+    past. Differences: any mechanism; it sees all of the window, the current state included.
+
+    `units` is the width of the embeddings and of the states; `dropout` is the share dropped of the
+    embeddings, between the cells and before the output. For the others see `LanguageModel`.
+    """
+
+    spread = 0.1
+
+    def __init__(
+        self,
+        *,
+        attention: Attention,
+        cell: str = "lstm",
+        units: int = 128,
+        layers: int = 1,
+        dropout: float = 0.0,
+        **kwargs,
+    ) -> None:
+        if attention.has_context and not attention.has_queries:
+            raise RequestError(
+                "attention: expected a mechanism with a query, so that each place has weights of "
+                f"its own, got {type(attention).__name__}."
+            )
+        super().__init__(width=units, dropout=dropout, **kwargs)
+        sizes = {"units": units, "layers": layers, "dropout": dropout}
+        self.cells = StackedCells(cell=cell, name="cells", **sizes)
+        self.look_by(attention, "attentional_state", units)
+        self.before_output = Dropout(dropout)
+
+    def build_vectors(self, shape: tuple) -> None:
+        """Create the weights of the cells, the mechanism and the readout."""
+        self.cells.build(shape)
+        self.build_look(shape)
+
+    def vectors(self, tokens, training=None):
+        """See `LanguageModel.vectors`."""
+        states, attended = self._attended(tokens, training)
+        vectors = self.read(attended and attended.context, states)
+        return self.before_output(vectors, training=training)
+
+    def attend(self, tokens):
+        """Return the attention weights (B, H, T, T); None without attention."""
+        _, attended = self._attended(tokens, False)
+        return attended and attended.weights
+
+    def _attended(self, tokens, training):
+        embedded = self.dropout(self.embedding(tokens), training=training)
+        states, _ = self._through(embedded, self._empty(ops.shape(tokens)[0]), training)
+        if self.reads == "state":
+            return states, None
+        return states, self.attention(states, states, causal=True, training=training)
+
+    @property
+    def longest(self) -> int | None:
+        """See `LanguageModel.longest`; None if the whole state has a constant size."""
+        constant = self.reads == "state" or isinstance(self.attention, StateAttention)
+        return None if constant else self.context
+
+    def initial_state(self, batch, length: int | None) -> tuple[tuple, Any]:
+        """Return the cells' states and an empty cache; see `LanguageModel.initial_state`."""
+        cache = ()
+        if self.reads != "state":
+            cache = self.attention.empty_cache(batch, length, self.width)
+        return self._empty(batch), cache
+
+    def next_vectors(self, tokens, index, state) -> tuple[Any, tuple[tuple, Any]]:
+        """See `LanguageModel.next_vectors`."""
+        before, cache = state
+        states, after = self._through(self.embedding(tokens), before, False)
+        context = None
+        if self.reads != "state":
+            attended, cache = self.attention.attend_to_past(states, cache, start_index=index)
+            context = attended.context
+        return self.read(context, states), (after, cache)
+
+    def _empty(self, batch) -> tuple:
+        """Return zeros for each cell's state, (B, units); an LSTM has two."""
+        count = 2 if self.cells.kind == "lstm" else 1
+        zeros = ops.zeros((batch, self.width), self.cells.compute_dtype)
+        return tuple((zeros,) * count for _ in self.cells.cells)
+
+    def _through(self, inputs, states: tuple, training) -> tuple[Any, tuple]:
+        """Return the last cell's states (B, T, units), and each cell's state at the end."""
+        drops, after = self.cells.drops(inputs, training), []
+        for number, (cell, first) in enumerate(zip(self.cells.cells, states, strict=True)):
+            if number and drops:
+                inputs = inputs * drops[number - 1]
+            outputs = recurred(self.cells.kind, cell, inputs, first)
+            after.append(tuple(state[..., -1, :] for state in outputs))
+            inputs = outputs[0]
+        return inputs, tuple(after)
 
 
 class Scores(NamedTuple):
-    """Of the targets of `ScoredRows`, (N, T) or (N, K); 0 where there is none."""
+    """Of the targets of `ScoredRows`, (N, K)."""
 
-    losses: np.ndarray  # -ln of the probability of the target, in nats
+    losses: np.ndarray  # -ln of the probability of the target, in nats; 0 where there is none
     tokens: np.ndarray  # the most probable token
-    has_target: np.ndarray  # bool
-
-    @property
-    def loss(self) -> float:
-        """Return the mean over all targets, in nats."""
-        return float(self.losses[self.has_target].mean(dtype=np.float64))
 
 
 class Scorer:
-    """Scores windows or rows by a compiled function.
-
-    Args:
-        model: a `LanguageModel` or `MaskedWordModel`, used with its current weights, without
-            dropout.
-    """
+    """Scores windows or rows with the current weights of a language or masked-word model."""
 
     def __init__(self, model: Any) -> None:
         self.model = model
@@ -188,18 +332,14 @@ class Scorer:
         shapes = [tf.TensorSpec((None, size), tf.int32) for size in sizes]
         self._score = compiled(self._scores, False, shapes)
 
-    def __call__(self, scored: ScoredRows) -> Scores:
-        """Score windows or rows."""
+    def __call__(self, scored: ScoredRows) -> Scores:  # noqa: D102
         size = _VALUES // (scored.targets.shape[1] * self.model.vocabulary)
         size = min(max(size, 1), _TOGETHER)
         parts = []
         for at in range(0, len(scored.tokens), size):
-            batch = (
-                array[at : at + size] for array in (scored.tokens, scored.targets, scored.places)
-            )
-            parts.append([np.asarray(array) for array in self._score(*batch)])
-        losses, tokens = map(np.concatenate, zip(*parts, strict=True))
-        return Scores(losses, tokens, scored.has_target)
+            scores = self._score(*scored.at(slice(at, at + size)))
+            parts.append([np.asarray(array) for array in scores])
+        return Scores(*map(np.concatenate, zip(*parts, strict=True)))
 
     def _scores(self, tokens, targets, places):
         logits = self.model.logits_at(tokens, places, training=False)

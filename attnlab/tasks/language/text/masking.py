@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
 
 import numpy as np
 
-from attnlab.errors import RequestError
 from attnlab.tasks.language.data import PADDING, Rows
 from attnlab.text.cleaning import normalized
 from attnlab.text.tokenizers import END, PAD, START, UNKNOWN, Tokenizer
@@ -18,9 +16,9 @@ MASKED, REPLACED = 0.8, 0.1  # of the chosen words; the others stay
 
 MASK = "[MASK]"  # the mask in a text
 _WORD = "a"  # any word
-# In `Tokenizer.pieces`: the prefix of a token that continues the previous word, and the
-# label of white space.
-_CONTINUES, _SPACE = "·", "␣"
+_CONTINUES = "·"  # in `Tokenizer.pieces`, the prefix of a token that continues the previous word
+
+Guess = tuple[str, float]  # a word for a mask, and its probability
 
 
 def choose(rows: np.ndarray, mask: int, seed: int) -> Rows:
@@ -30,10 +28,7 @@ def choose(rows: np.ndarray, mask: int, seed: int) -> Rows:
         tokens   START the old [MASK] sleeps END
         targets                dog
 
-    Args:
-        rows: tokens; those up to END aren't words.
-        mask: the token of the mask, which follows the last word.
-        seed: the seed of the choice.
+    Tokens up to END aren't words; `mask` follows the last word.
     """
     draw = np.random.default_rng(seed)
     is_word = rows > END
@@ -52,48 +47,28 @@ def choose(rows: np.ndarray, mask: int, seed: int) -> Rows:
     return Rows(tokens, targets)
 
 
-class Guess(NamedTuple):
-    """A word for a mask."""
-
-    word: str
-    probability: float
-
-
-def check_text(text: str, where: str) -> None:
-    """Raise `RequestError` for a text without a mask; `where` names the text in the message."""
-    if MASK not in text:
-        got = repr(text) if text.strip() else "an empty one"
-        raise RequestError(f"{where}: expected a text with {MASK}, got {got}.")
-
-
 def tokens_of(tokenizer: Tokenizer, text: str) -> list[int]:
     """Return a text's tokens without START and END; `[MASK]` is the vocabulary's size."""
     first, *others = normalized(text).split(MASK)
     tokens = _encoded(tokenizer, first)
     for piece in others:
-        tokens += [tokenizer.size, *_behind(tokenizer, piece)]
+        tokens.append(tokenizer.size)
+        if piece[:1].strip():  # it continues the masked word, or is a mark right after it
+            word, whole = _encoded(tokenizer, _WORD), _encoded(tokenizer, _WORD + piece)
+            if whole[: len(word)] == word:
+                tokens += whole[len(word) :]
+                continue
+        tokens += _encoded(tokenizer, piece)
     return tokens
 
 
 def _encoded(tokenizer: Tokenizer, piece: str) -> list[int]:
-    # A vocabulary of characters has white space as tokens; in others it belongs to the next word.
-    return tokenizer.encode([piece if tokenizer.kind == "char" else piece.strip()])[0]
-
-
-def _behind(tokenizer: Tokenizer, piece: str) -> list[int]:
-    """Return the tokens of a piece after a mask, which may start with or without white space."""
-    if not piece or piece[0].isspace():
-        return _encoded(tokenizer, piece)
-    word, whole = _encoded(tokenizer, _WORD), _encoded(tokenizer, _WORD + piece)
-    alone = whole[: len(word)] == word
-    return whole[len(word) :] if alone else _encoded(tokenizer, piece)
+    return tokenizer.encode([piece.strip()])[0]
 
 
 def labels(tokenizer: Tokenizer, tokens: Iterable[int]) -> list[str]:
     """Return a readable label for each of some unrelated tokens; see `pieces`."""
-    if tokenizer.kind != "bpe":
-        return [tokenizer.pieces([int(token)])[0] for token in tokens]
-    word = _encoded(tokenizer, _WORD)
+    word = _encoded(tokenizer, _WORD) if tokenizer.kind == "bpe" else []
     return [tokenizer.pieces([*word, int(token)])[-1] for token in tokens]
 
 
@@ -106,10 +81,7 @@ def best_words(tokenizer: Tokenizer, logits: np.ndarray, count: int) -> list[lis
     shares = softmax(logits, axis=-1)
     best = np.argsort(-shares, axis=-1, kind="stable")[:, : min(count, tokenizer.size - END - 1)]
     return [
-        [
-            Guess(word, float(row[number]))
-            for word, number in zip(labels(tokenizer, numbers), numbers, strict=True)
-        ]
+        [*zip(labels(tokenizer, numbers), row[numbers].tolist(), strict=True)]
         for row, numbers in zip(shares, best, strict=True)
     ]
 
@@ -117,8 +89,7 @@ def best_words(tokenizer: Tokenizer, logits: np.ndarray, count: int) -> list[lis
 def filled_in(text: str, guesses: Sequence[Sequence[Guess]]) -> str:
     """Return a text with the best word in place of each mask."""
     filled, *pieces = text.split(MASK)
-    for (best, *_), piece in zip(guesses, pieces, strict=True):
-        word = " " if best.word == _SPACE else best.word
+    for ((word, _), *_), piece in zip(guesses, pieces, strict=True):
         if len(word) > 1 and word.startswith(_CONTINUES):
             filled, word = filled.rstrip(), word.removeprefix(_CONTINUES)
         filled += word + piece

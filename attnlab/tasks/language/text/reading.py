@@ -6,12 +6,11 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from attnlab.errors import RequestError
-from attnlab.records.files import read_json, write_json
 from attnlab.tasks.data.corpus import digest_of
 from attnlab.tasks.data.tokens import Tokens, TokenWriter, prepared
 from attnlab.tasks.declaration import Progress
@@ -19,34 +18,26 @@ from attnlab.tasks.language.corpora import Text
 from attnlab.text.cleaning import normalized
 from attnlab.text.raw_text import fitted
 from attnlab.text.reading import decoded
-from attnlab.text.tokenizers import END, START, UNKNOWN, Tokenizer
+from attnlab.text.tokenizers import END, START, Tokenizer
 
 _IN_MEMORY = 1 << 25  # bytes of text whose tokens are cheaper to make than to store
 _BLOCK = 1 << 22  # bytes of a text that are encoded at once
 _LONGEST = 1 << 16  # characters of a piece of a line
 _EMPTY_LINES = re.compile(r"\n[^\S\n]*\n\s*")
 _FORMAT = 3
-_TOKENIZER, _UNKNOWN = "tokenizer.json", "unknown.json"
+_TOKENIZER = "tokenizer.json"
 
 TokenRows = Sequence[Sequence[int] | np.ndarray]
-
-
-class TokenizedText(NamedTuple):
-    """The rows of all parts as the tokenizer's ids."""
-
-    tokenizer: Tokenizer
-    parts: dict[str, Tokens]
-    unknown: dict[str, int]  # unknown tokens per part
 
 
 def tokenize(
     corpus: Text,
     settings: Any,
     fit: Callable[[], Tokenizer],
-    encode: Callable[[Tokenizer, str | bytes], TokenRows],
+    encode: Callable[[Tokenizer, str], TokenRows],
     cache: Path,
     progress: Progress | None,
-) -> TokenizedText:
+) -> tuple[Tokenizer, dict[str, Tokens]]:
     """Fit a tokenizer on a text and encode all parts; tokens of a long text are in the cache.
 
     Args:
@@ -56,35 +47,26 @@ def tokenize(
         encode: returns the rows of a block of lines.
         cache: the folder of downloads.
         progress: gets the number of bytes read, and of all.
-
-    Raises:
-        RequestError: the text isn't UTF-8 and the tokens aren't bytes, a file changed while it was
-            read, or the cache can't be written.
     """
     total = sum(map(len, corpus.parts.values()))
     digest = corpus.digest()
 
     def make(folder: Path) -> None:
-        tokenizer, done, unknown = fit(), 0, {}
+        tokenizer, done = fit(), 0
         tokenizer.save(folder / _TOKENIZER)
         for part in corpus.parts:
-            unknown[part] = 0
             with TokenWriter(folder / part, tokenizer.size) as writer:
-                for block in decoded_blocks(corpus, part, tokenizer.kind):
-                    ids = writer.add(encode(tokenizer, block))
-                    unknown[part] += int(np.count_nonzero(ids == UNKNOWN))
+                for block in decoded_blocks(corpus, part):
+                    writer.add(encode(tokenizer, block))
                     done += len(block)
                     if progress:
                         progress(min(done, total), total, "encoding")
         if total > _IN_MEMORY and corpus.digest() != digest:
             raise RequestError(f"data={corpus.name}: a file changed while it was read. Try again.")
-        write_json(folder / _UNKNOWN, unknown)
 
-    def read(folder: Path) -> TokenizedText:
+    def read(folder: Path) -> tuple[Tokenizer, dict[str, Tokens]]:
         parts = {part: Tokens.open(folder / part) for part in corpus.parts}
-        return TokenizedText(
-            Tokenizer.load(folder / _TOKENIZER), parts, read_json(folder / _UNKNOWN)
-        )
+        return Tokenizer.load(folder / _TOKENIZER), parts
 
     if total > _IN_MEMORY:
         name = f"{corpus.name}-{digest_of([_FORMAT, digest, settings])[:16]}"
@@ -93,33 +75,22 @@ def tokenize(
         return read(folder)
     with TemporaryDirectory() as temporary:
         make(Path(temporary))
-        result = read(Path(temporary))
-        parts = {p: Tokens(np.array(t.tokens), t.offsets) for p, t in result.parts.items()}
-    return result._replace(parts=parts)
+        tokenizer, parts = read(Path(temporary))
+        return tokenizer, {p: Tokens(np.array(t.tokens), t.offsets) for p, t in parts.items()}
 
 
-def decoded_blocks(corpus: Text, part: str, kind: str) -> Iterator[str | bytes]:
-    """Yield a part in blocks of about 4 MB, which end with a line break or before a space.
-
-    Raises:
-        RequestError: it isn't UTF-8, and the kind of the tokens isn't `bytes`.
-    """
+def decoded_blocks(corpus: Text, part: str) -> Iterator[str]:
+    """Yield a part in blocks of about 4 MB, which end with a line break or before a space."""
     where = f"data.path: {corpus.path}" if corpus.path else f"data={corpus.name}"
     line = 1
     for block in corpus.parts[part].blocks(_BLOCK, _BLOCK):
-        if kind == "bytes":
-            yield block
-            continue
-        try:
-            yield decoded(block, f"{where}, {part}", first_line=line)
-        except RequestError as error:
-            raise RequestError(f"{str(error).rstrip('.')}, or task.tokenizer=bytes.") from error
+        yield decoded(block, f"{where}, {part}", first_line=line)
         line += block.count(b"\n")
 
 
-def fitted_blocks(corpus: Text, kind: str) -> Iterator[Any]:
+def fitted_blocks(corpus: Text) -> Iterator[str]:
     """Yield the blocks of train on which a tokenizer is fitted: of a long text, 200 MB in all."""
-    return fitted(decoded_blocks(corpus, "train", kind), len(corpus.parts["train"]))
+    return fitted(decoded_blocks(corpus, "train"), len(corpus.parts["train"]))
 
 
 # Streams
@@ -139,21 +110,13 @@ def lines_of(text: str) -> Iterator[tuple[str, bool]]:
 
 
 def fit_stream(corpus: Text, kind: str, size: int, min_count: int) -> Tokenizer:
-    """Fit a tokenizer on a text, whose line breaks are tokens, too.
-
-    Raises:
-        RequestError: the text is not UTF-8, or `size` is too small.
-    """
-    lines: Iterator[str] = iter(())
-    if kind != "bytes":
-        lines = (line for text in fitted_blocks(corpus, kind) for line, _ in lines_of(text))
+    """Fit a tokenizer on a text, whose line breaks are tokens, too."""
+    lines = (line for text in fitted_blocks(corpus) for line, _ in lines_of(text))
     return Tokenizer.fit(lines, kind=kind, size=size, min_count=min_count)
 
 
-def encode_stream(tokenizer: Tokenizer, block: str | bytes) -> TokenRows:
+def encode_stream(tokenizer: Tokenizer, block: str) -> TokenRows:
     """Return the ids of a block of text, in rows of any length."""
-    if isinstance(block, bytes):
-        return [np.frombuffer(block, np.uint8).astype(np.uint16) + END + 1]
     if tokenizer.kind == "char":
         characters = sorted({*block})
         ids = np.zeros(ord(characters[-1]) + 1, np.int32)

@@ -26,16 +26,12 @@ class Symbols:
         return len(self.names)
 
     def encode(self, text: str) -> list[int]:
-        """Return the numbers of symbols.
-
-        Raises:
-            RequestError: there is none, or one isn't in the vocabulary.
-        """
+        """Return the numbers of at least one symbol, all in the vocabulary."""
         words = text.split()
-        unknown = [word for word in words if word not in self._ids]
+        unknown = [repr(word) for word in words if word not in self._ids]
         if unknown or not words:
             some = ", ".join(self.names[:8]) + (", ..." if self.size > 8 else "")
-            got = repr(unknown[0]) if unknown else "none"
+            got = [*unknown, "none"][0]
             raise RequestError(f"PROMPT: expected symbols among {some}, got {got}.")
         return [self._ids[word] for word in words]
 
@@ -51,13 +47,9 @@ class Symbols:
 class TextVocabulary:
     """The vocabulary of a text.
 
-    The model's tokens are those of a tokenizer without its special ones. UNKNOWN is the next to
-    last or the last token, if the text has unknown words or characters. With a tokenizer of words
-    the last one is END, the end of a line, since words don't contain white space.
-
-    Args:
-        tokenizer: a fitted tokenizer.
-        has_unknown: whether UNKNOWN is a token.
+    The model's tokens are those of a fitted tokenizer without its special ones. UNKNOWN is the next
+    to last or the last token, if the text has unknown words or characters. With a tokenizer of
+    words the last one is END, the end of a line, since words don't contain white space.
 
     Attributes:
         ids: the tokenizer's id of each token, (V,).
@@ -76,23 +68,14 @@ class TextVocabulary:
         """Return the number of tokens, V."""
         return len(self.ids)
 
-    @property
-    def start(self) -> str:
-        """Return what an empty prompt means: a line break, a space, or the first token."""
-        for text in ("\n", " "):
-            if not self.tokenizer.unknown(text):
-                return text
-        return self.decode([0])
-
     def encode(self, text: str) -> list[int]:
-        """Return the tokens of a prompt, at least one.
+        """Return the tokens of a prompt, of which the vocabulary must have all.
 
-        Raises:
-            RequestError: the vocabulary lacks a part of it.
+        An empty prompt is a line break, or the first token if there is none.
         """
+        if not text:
+            text = self.decode([0]) if self.tokenizer.unknown("\n") else "\n"
         ids = token_ids(self.tokenizer, text)
-        if not len(ids):
-            ids = token_ids(self.tokenizer, self.start)
         if UNKNOWN in ids and not (self.tokenizer.kind == "word" and self.has_unknown):
             some = " ".join(self.labels(range(min(self.tokenizer.size - _SPECIAL, 40))))
             missing = self.tokenizer.unknown(text)[0]
@@ -112,12 +95,11 @@ class TextVocabulary:
 
     def labels(self, tokens: Iterable[int]) -> list[str]:
         """Return a readable label for each token; a line break is `↵`."""
-        ids = self.ids[np.asarray([*tokens], int)]
         return [
             _BREAK
             if token == END or self.tokenizer.content([token]) == b"\n"
             else self.tokenizer.pieces([token])[0]
-            for token in ids
+            for token in self.ids[np.asarray([*tokens], int)]
         ]
 
     def sizes(self) -> np.ndarray:

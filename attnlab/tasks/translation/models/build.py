@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from attnlab.attention.base import Attention
-from attnlab.attention.none import NoAttention
 from attnlab.errors import RequestError
 from attnlab.tasks.translation.models.recurrent import RecurrentSettings, RecurrentTranslator
 from attnlab.tasks.translation.models.transformer import TransformerSettings, TransformerTranslator
@@ -24,12 +23,7 @@ def build_translator(
 ) -> Translator:
     """Build a translator with drawn weights, by the settings of its YAML.
 
-    `shared` says whether both languages have one vocabulary. Weights per position are made for a
-    source of `max_source` tokens, END included, and a target of `max_target` tokens, START
-    included. `sizes` are those of `Translator`.
-
-    Raises:
-        RequestError: the name is unknown, or the settings contradict each other.
+    `shared` says whether both languages have one vocabulary. `sizes` are those of `Translator`.
     """
     mechanism = attention()
     if name not in ("rnn", "transformer"):
@@ -38,11 +32,6 @@ def build_translator(
         raise RequestError(
             "attention: expected a mechanism with a query, because without one all target words "
             f"would have the same weights on the source, got {type(mechanism).__name__}."
-        )
-    if isinstance(mechanism, NoAttention) and name == "transformer":
-        raise RequestError(
-            "attention=none: expected model=rnn, because a Transformer's decoder sees its source "
-            "only through attention."
         )
     if settings.get("tie_embeddings") == "all" and not shared:
         raise RequestError(

@@ -16,7 +16,7 @@ from attnlab.attention.none import NoAttention
 from attnlab.errors import RequestError
 from attnlab.layers.recurrent import RecurrentEncoder
 from attnlab.layers.recurrent_cells import StackedCells, through_time
-from attnlab.tasks.translation.models.translator import DecoderOutput, StepOutput, Translator
+from attnlab.tasks.translation.models.translator import DecoderOutput, Translator
 from attnlab.text.tokenizers import PAD
 from attnlab.training.steps import Border, is_faster_with_xla
 
@@ -41,10 +41,10 @@ class RecurrentSettings:
     reset_after: bool = True
     tie_embeddings: str = "none"
 
-    def of_cells(self) -> dict[str, Any]:
+    def of_cells(self, **changes: Any) -> dict[str, Any]:
         """Return the settings of the recurrent cells."""
         names = ("cell", "units", "layers", "dropout", "reset_after")
-        return {name: getattr(self, name) for name in names}
+        return {name: getattr(self, name) for name in names} | changes
 
 
 class SourceMemory(NamedTuple):
@@ -56,7 +56,7 @@ class SourceMemory(NamedTuple):
 
 
 class DecoderState(NamedTuple):
-    """The state of a decoder between two steps."""
+    """What a decoder remembers between two steps."""
 
     cells: tuple  # for each layer its state, of an LSTM two: (B, units) each
     fed: Any  # (B, units) the attentional state of the previous step; () without input feeding
@@ -76,10 +76,8 @@ class RecurrentDecoder(keras.layers.Layer):
     - `maxout`: the maximum of each two numbers of `U_o s_i + V_o E y_{i-1} + C_o c_i` (Bahdanau et
       al. 2015, appendix A.2.2; it prints s_{i-1}, but section 3.1 says s_i, which is used here).
 
-    Without attention these have no context.
-
-    Differences: the query is the state of the last layer, for any number of layers. The settings
-    must not contain `auto`.
+    Without attention these have no context. Difference: the query is the state of the last layer,
+    for any number of layers.
     """
 
     def __init__(self, attention: Attention | None, settings: RecurrentSettings, **kwargs) -> None:
@@ -87,6 +85,8 @@ class RecurrentDecoder(keras.layers.Layer):
         self.attention, self.units = attention, settings.units
         self.before = attention is not None and settings.placement == "before_step"
         self.input_feeding, self.reads = settings.input_feeding, settings.output
+        # whether a step depends on the context of the previous step
+        self.looks_stepwise = self.before or self.input_feeding
         self.width = settings.maxout_units if self.reads == "maxout" else self.units
         self.cells = StackedCells(**settings.of_cells(), name="cells")
         if self.reads == "attentional":
@@ -96,13 +96,8 @@ class RecurrentDecoder(keras.layers.Layer):
         else:
             self.combine = keras.layers.Dense(2 * self.width, use_bias=False, name="maxout")
 
-    @property
-    def looks_stepwise(self) -> bool:
-        """Whether a step depends on the context of the previous step."""
-        return self.before or self.input_feeding
-
     def build(self, embedding_width: int, memory_shape: tuple) -> None:
-        """Create all weights, for embeddings of a width and a memory (B, S, M)."""
+        """Create all weights for a memory (B, S, M)."""
         self.context = 0
         if self.attention is not None:
             self.attention.build((None, 1, self.units), memory_shape)
@@ -121,11 +116,7 @@ class RecurrentDecoder(keras.layers.Layer):
         return DecoderState(memory.start, fed)
 
     def decode(self, embedded, memory: SourceMemory, training=None) -> tuple:
-        """Decode whole targets, embedded as (B, T, E).
-
-        Returns states (B, T, D), which the output projection reads, and weights (B, H, T, S), None
-        without attention.
-        """
+        """Decode whole targets, embedded as (B, T, E); return states (B, T, D) and weights."""
         first = self.initial_state(memory)
         if not self.looks_stepwise and self.cells.has_own_loop:
             tops = self.cells.through(embedded, first.cells, training)
@@ -134,10 +125,10 @@ class RecurrentDecoder(keras.layers.Layer):
         entering = (self.cells.project(embedded), self.cells.drops(embedded, training))
 
         def step(index, state, entering):
-            state, look = self._advance(index, state, entering, memory, training)
+            state, context = self._advance(index, state, entering, memory, training)
             top = state.cells[-1][0]
             if self.before:
-                return state, (top, look.context)
+                return state, (top, context)
             return state, (top, state.fed) if self.input_feeding else (top,)
 
         widths = [self.units]
@@ -155,38 +146,34 @@ class RecurrentDecoder(keras.layers.Layer):
         return self._read(tops, looked[0] if looked else context, embedded), weights
 
     def step(self, embedded, index, memory: SourceMemory, state: DecoderState):
-        """Run one step, embedded as (B, E); return states and weights of T = 1, next state."""
+        """Run one step, embedded as (B, E); return states of T = 1, and the next state."""
         entering = (self.cells.project(embedded), ())
-        state, look = self._advance(index, state, entering, memory, False)
-        top = state.cells[-1][0]
+        state, context = self._advance(index, state, entering, memory, False)
         if self.input_feeding:
-            return state.fed[:, None], look.weights, state
-        if look is None:
-            context, weights = self._look(top[:, None], memory, index, False)
+            return state.fed[:, None], state
+        top = state.cells[-1][0][:, None]
+        if context is None:
+            context = self._look(top, memory, index, False).context
         else:
-            context, weights = look.context[:, None], look.weights
-        return self._read(top[:, None], context, embedded[:, None]), weights, state
+            context = context[:, None]
+        return self._read(top, context, embedded[:, None]), state
 
     def _advance(self, index, state, entering, memory, training):
-        """Run one step, with attention before it, or after it if the next step needs the result.
-
-        Returns the next state, and context (B, C) with weights; None if attention comes later.
-        """
-        (projected, drops), look = entering, None
+        """Return the next state, and the context (B, C); None if attention comes later."""
+        (projected, drops), context = entering, None
         if self.before:
-            look = self._look_of(state.cells[-1][0], memory, index, training)
-            projected = projected + self.cells.project_entering(look.context)
+            context = self._context(state.cells[-1][0], memory, index, training)
+            projected = projected + self.cells.project_entering(context)
         elif self.input_feeding:
             projected = projected + self.cells.project_entering(state.fed)
         cells, fed = self.cells.advance(state.cells, projected, drops), ()
         if self.input_feeding:
-            look = self._look_of(cells[-1][0], memory, index, training)
-            fed = self._read(cells[-1][0], look.context, None)
-        return DecoderState(cells, fed), look
+            context = self._context(cells[-1][0], memory, index, training)
+            fed = self._read(cells[-1][0], context, None)
+        return DecoderState(cells, fed), context
 
-    def _look_of(self, query, memory, index, training) -> AttentionOutput:
-        read = self._look(query[:, None], memory, index, training)
-        return AttentionOutput(read.context[:, 0], read.weights)
+    def _context(self, query, memory, index, training):
+        return self._look(query[:, None], memory, index, training).context[:, 0]
 
     def _look(self, queries, memory, start_index, training) -> AttentionOutput:
         """Attend to the source with queries (B, T, units) of steps from `start_index`."""
@@ -217,22 +204,17 @@ class RecurrentTranslator(Translator):
     1508.04025); `RecurrentDecoder` says where each of them attends. Differences: any mechanism can
     have either placement; an LSTM's cell state is initialized like its output.
 
-    Without attention the decoder knows the source only through its first state (Sutskever et al.
-    2014, arXiv 1409.3215), which then comes from the last states of both directions.
-
-    Dropout is applied to the embeddings, between layers, to the memory, and to the input of the
-    output projection. `initial_state=project` computes tanh(W_s h) of each layer's last state, that
-    of the backward direction if there are two (Bahdanau et al., appendix A.2.2); `copy` uses that
-    state itself (Luong et al.), for an encoder of one direction as wide as the decoder. With
+    `initial_state=project` computes tanh(W_s h) of each layer's last state, that of the backward
+    direction if there are two (Bahdanau et al., appendix A.2.2); `copy` uses that state itself
+    (Luong et al.). Without attention the decoder knows the source only through its first state
+    (Sutskever et al. 2014, arXiv 1409.3215), which then comes from both directions. With
     `reverse_source` the encoder reads the words from last to first; the memory is still in the
-    order of the source. `placement=auto` is the mechanism's own placement.
+    order of the source. Dropout is applied to the embeddings, between layers, to the memory, and to
+    the input of the output projection.
 
     An output matrix that is not tied is drawn uniformly within +-sqrt(10 / D), which for D = 1,000
     is the +-0.1 of Luong et al. (2015), section 4.1. Glorot's range shrinks with the vocabulary:
     then logits can grow only if states approach +-1, where the gradient of `tanh` vanishes.
-
-    Raises:
-        RequestError: settings that contradict each other.
     """
 
     def __init__(
@@ -248,7 +230,7 @@ class RecurrentTranslator(Translator):
         settings = _resolved(settings, mechanism)
         self.reverse_source = settings.reverse_source
         self.encoder = RecurrentEncoder(
-            **{**settings.of_cells(), "units": settings.encoder_units},
+            **settings.of_cells(units=settings.encoder_units),
             bidirectional=settings.bidirectional,
             name="encoder",
         )
@@ -282,7 +264,7 @@ class RecurrentTranslator(Translator):
                 dense.build((None, width))
 
     def draws(self, steps):
-        """Return T if attention has dropout inside the loop over the steps, else 1."""
+        """Return T if attention has dropout inside the loop over the steps; see `Translator`."""
         return steps if self.decoder.looks_stepwise and self.decoder.attention.dropout else 1
 
     def encode(self, source, training=None) -> SourceMemory:
@@ -317,38 +299,33 @@ class RecurrentTranslator(Translator):
         embedded = self.dropouts["target"](self.target_embedding(target), training=training)
         states, weights = self.decoder.decode(embedded, memory, training)
         states = self.dropouts["readout"](states, training=training)
-        return DecoderOutput(states, {} if weights is None else {"cross": (weights,)})
+        return DecoderOutput(states, () if weights is None else (weights,))
 
     def initial_state(self, memory: SourceMemory, length) -> DecoderState:
         """Return the cells' first states."""
         return self.decoder.initial_state(memory)
 
-    def step(self, tokens, index, memory: SourceMemory, state: DecoderState) -> StepOutput:
+    def step(self, tokens, index, memory: SourceMemory, state: DecoderState) -> tuple:
         """Read one more token of each target."""
-        embedded = self.target_embedding(tokens)
-        states, weights, state = self.decoder.step(embedded, index, memory, state)
-        weights = None if weights is None else weights[:, :, 0]
-        return StepOutput(self.logits(states[:, 0]), weights, state)
+        states, state = self.decoder.step(self.target_embedding(tokens), index, memory, state)
+        return self.logits(states[:, 0]), state
 
 
 def _resolved(settings: RecurrentSettings, mechanism: Attention) -> RecurrentSettings:
     """Replace `auto` and null in the settings; refuse settings that contradict each other."""
     placement = mechanism.placement if settings.placement == "auto" else settings.placement
-    refused = None
-    if isinstance(mechanism, NoAttention):
-        refused = "attention=none has no attentional state to feed"
-    elif placement == "before_step":
-        refused = "with model.placement=before_step the context already enters the step"
-    elif settings.output == "maxout":
-        refused = "it needs model.output=attentional, whose state is fed"
-    if settings.input_feeding and refused:
-        raise RequestError(f"model.input_feeding: expected false ({refused}), got true.")
+    has_state = not isinstance(mechanism, NoAttention) and settings.output == "attentional"
+    if settings.input_feeding and not (has_state and placement == "after_step"):
+        raise RequestError(
+            "model.input_feeding: expected false without an attentional state to feed (attention, "
+            "model.placement=after_step and model.output=attentional), got true."
+        )
     # By default all directions together are as wide as the decoder.
     units, both = settings.units, settings.bidirectional
     if settings.encoder_units is None and both and units % 2:
         raise RequestError(
-            "model.units: expected an even number for an encoder of two directions that is as "
-            f"wide as the decoder (or set model.encoder_units), got {units}."
+            "model.units: expected an even number, because the encoder has two directions (or set "
+            f"model.encoder_units), got {units}."
         )
     width = settings.encoder_units or (units // 2 if both else units)
     if settings.initial_state == "copy" and (both or width != units):

@@ -23,7 +23,7 @@ from attnlab.layers.transformer import (
     TransformerEncoderLayer,
     numbered,
 )
-from attnlab.tasks.translation.models.translator import DecoderOutput, StepOutput, Translator
+from attnlab.tasks.translation.models.translator import DecoderOutput, Translator
 from attnlab.text.tokenizers import PAD
 from attnlab.training.steps import Border, is_faster_with_xla
 
@@ -43,12 +43,6 @@ class TransformerSettings:
     short_convolution: int = 0
     tie_embeddings: str = "output"
     book: bool = False
-
-    def of_layers(self) -> dict[str, Any]:
-        """Return the settings of the layers of both stacks."""
-        names = ("units", "feed_forward", "dropout", "norm", "activation")
-        epsilon = 1e-3 if self.book else 1e-6
-        return {**{name: getattr(self, name) for name in names}, "epsilon": epsilon}
 
 
 class TransformerMemory(NamedTuple):
@@ -71,11 +65,7 @@ class TransformerTranslator(Translator):
     the mechanism.
 
     Learned positions need `max_source` and `max_target`; both tables have the longer of the two
-    lengths. Dropout is where the paper has it: on embeddings plus positions, and on the outputs of
-    sub-layers.
-
-    Raises:
-        RequestError: settings that contradict each other.
+    lengths.
     """
 
     def __init__(
@@ -90,10 +80,13 @@ class TransformerTranslator(Translator):
                 raise RequestError(f"model.book=true: expected model.{name}={value}, got {other}.")
         super().__init__(width=settings.units, tie_embeddings=settings.tie_embeddings, **kwargs)
         self.units, self.heads, self.book = settings.units, settings.heads, settings.book
-        parts = settings.positions, settings.short_convolution
-        self._of_model = of_model(MultiHeadAttention, *parts)
+        self._of_model = of_model(
+            MultiHeadAttention, settings.positions, settings.short_convolution
+        )
         self.faster_with_xla = is_faster_with_xla(settings.units, Border.TRANSFORMER_TRANSLATOR)
-        common = settings.of_layers()
+        names = ("units", "feed_forward", "dropout", "norm", "activation")
+        common: dict[str, Any] = {name: getattr(settings, name) for name in names}
+        common["epsilon"] = 1e-3 if self.book else 1e-6
         if settings.positions == "learned":
             self.max_positions = max(self.max_source, max_target)
         self.encoder = [
@@ -162,10 +155,7 @@ class TransformerTranslator(Translator):
         """Decode whole targets (B, T)."""
         vectors = self._embed("target", target, 0, training)
         outputs = self._through(vectors, memory, (None,) * len(self.decoder), 0, training)
-        weights = {
-            "cross": tuple(output.cross_attention.weights for output in outputs),
-            "decoder": tuple(output.self_attention.weights for output in outputs),
-        }
+        weights = tuple(output.cross_attention.weights for output in outputs)
         return DecoderOutput(self._normed("target", outputs[-1].vectors), weights)
 
     def initial_state(self, memory: TransformerMemory, length) -> tuple:
@@ -173,13 +163,12 @@ class TransformerTranslator(Translator):
         batch = ops.shape(memory.mask)[0]
         return tuple(layer.empty_cache(batch, length) for layer in self.decoder)
 
-    def step(self, tokens, index, memory: TransformerMemory, state) -> StepOutput:
+    def step(self, tokens, index, memory: TransformerMemory, state) -> tuple:
         """Read one more token of each target."""
         vectors = self._embed("target", ops.expand_dims(tokens, 1), index, False)
         outputs = self._through(vectors, memory, state, index, False)
         logits = self.logits(self._normed("target", outputs[-1].vectors)[:, 0])
-        weights = outputs[-1].cross_attention.weights[:, :, 0]
-        return StepOutput(logits, weights, tuple(output.cache for output in outputs))
+        return logits, tuple(output.cache for output in outputs)
 
     def _through(self, vectors, memory, caches, start_index, training) -> list:
         """Return the output of each decoder layer."""
@@ -200,28 +189,17 @@ class TransformerTranslator(Translator):
 
     def encode(self, source, training=None) -> TransformerMemory:
         """Encode sources (B, S) into the memory of each decoder layer."""
-        return self._encode(source, training)[0]
-
-    def _encode(self, source, training) -> tuple[TransformerMemory, tuple]:
-        """Return the memory, and the weights (B, H, S, S) of each encoder layer."""
         mask = ops.not_equal(source, PAD)
-        vectors, weights = self._embed("source", source, 0, training), []
+        vectors = self._embed("source", source, 0, training)
         for layer in self.encoder:
-            output = layer(
+            vectors = layer(
                 vectors,
                 attention_mask=padding_mask(mask),
                 position_bias=self.source_position.bias,
                 training=training,
-            )
-            vectors = output.vectors
-            weights.append(output.attention.weights)
+            ).vectors
         vectors = self._normed("source", vectors)
-        projected = tuple(layer.project(vectors) for layer in self.decoder)
-        return TransformerMemory(mask, projected), tuple(weights)
-
-    def _all_weights(self, source, target) -> dict[str, tuple]:
-        memory, weights = self._encode(source, False)
-        return {"encoder": weights, **self.decode(target, memory, training=False).attention}
+        return TransformerMemory(mask, tuple(layer.project(vectors) for layer in self.decoder))
 
     def _embed(self, side: str, ids, start_index, training):
         """Return vectors (B, T, units) of one language's tokens at their positions."""

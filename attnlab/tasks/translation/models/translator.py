@@ -17,17 +17,7 @@ class DecoderOutput(NamedTuple):
     """The output of a decoder for a whole target."""
 
     states: Any  # (B, T, D), from which `Translator.logits` computes the logits
-    # weights of each decoder layer: `cross` (B, H, T, S) over the source, `decoder` (B, H, T, T)
-    # over the target itself. Empty without attention.
-    attention: dict[str, tuple]
-
-
-class StepOutput(NamedTuple):
-    """The output of a decoder for one token of each target."""
-
-    logits: Any  # (B, V) float32, of the next token
-    weights: Any  # (B, H, S) of the last decoder layer over the source; None without attention
-    state: Any  # for the next step
+    weights: tuple  # (B, H, T, S) over the source, of each decoder layer; () without attention
 
 
 class Translator(keras.Model):
@@ -37,10 +27,9 @@ class Translator(keras.Model):
     `PAD`; padding changes no result. Memory and state are structures of tensors, each with the
     batch on axis 0, so that a search can repeat and reorder them with `tf.nest`.
 
-    `width` is that of both embeddings. `tie_embeddings` is `none`; `output`: the output matrix is
-    the target embedding; `all`: it is the source embedding too, for a shared vocabulary.
-    `output_initializer` draws an output matrix that is not tied. `max_source` is the longest
-    source, END included, for mechanisms of fixed length.
+    `tie_embeddings` is `none`; `output`: the output matrix is the target embedding; `all`: it is
+    the source embedding too, for a shared vocabulary. `output_initializer` draws an output matrix
+    that is not tied. `max_source` is the longest source, END included.
 
     Attributes:
         fixed_length: the longest source that the mechanism's weights allow, set by `build`; None if
@@ -99,15 +88,12 @@ class Translator(keras.Model):
             )
 
     def expect(self, counts: np.ndarray) -> None:
-        """Set the output bias to the log share of each target word.
+        """Set the output bias to the log share of each target word; `counts` (V,) are of train.
 
         A bias that starts at 0 needs thousands of steps to get there. Until then the states make up
         for it: they become equal for every word, and bounded ones, such as Luong's
-        `tanh(W_c [c; s])`, saturate for good. The papers don't say how the bias is initialized. A
-        tied output matrix has no bias, so nothing changes.
-
-        `counts` (V,) are those of the target words of the training part; 1 is added to each, so
-        that no word is impossible.
+        `tanh(W_c [c; s])`, saturate for good. The papers don't say how the bias is initialized. 1
+        is added to each count, so that no word is impossible.
         """
         if self.vocabulary is not None:
             shares = (counts + 1.0) / (np.sum(counts) + len(counts))
@@ -133,8 +119,8 @@ class Translator(keras.Model):
         """
         raise NotImplementedError
 
-    def step(self, tokens, index, memory, state) -> StepOutput:
-        """Read one more token of each target.
+    def step(self, tokens, index, memory, state) -> tuple[Any, Any]:
+        """Read one more token of each target; return logits (B, V) of the next one, and the state.
 
         `tokens` are (B,) int32, `index` their position in the target, a scalar int32 tensor; START
         is at 0. `state` is that of `initial_state`, or of the previous step.
@@ -154,23 +140,22 @@ class Translator(keras.Model):
         memory = self.encode(source, training=training)
         return self.logits(self.decode(target, memory, training=training).states)
 
-    def attend(self, source, target) -> dict[str, np.ndarray]:
-        """Return the attention weights of all layers for ids (B, S) and (B, T).
+    def attend(self, source, target) -> np.ndarray | None:
+        """Return the cross-attention weights (B, L, H, T, S) of all layers; None without attention.
 
-        Returns:
-            `cross` (B, L, H, T, S) of the L decoder layers; for a Transformer also `encoder`
-            (B, L, H, S, S) and `decoder` (B, L, H, T, T). Empty without attention.
+        `source` and `target` are ids (B, S) and (B, T).
         """
         if self._weights_program is None:
             ids = tf.TensorSpec((None, None), tf.int32)
             self._weights_program = tf.function(
-                self._all_weights, input_signature=(ids, ids), autograph=False
+                self._weights, input_signature=(ids, ids), autograph=False
             )
-        weights = self._weights_program(*(tf.constant(ids, tf.int32) for ids in (source, target)))
-        return {
-            name: np.stack([ops.cast(layer, "float32").numpy() for layer in layers], axis=1)
-            for name, layers in weights.items()
-        }
+        layers = self._weights_program(*(tf.constant(ids, tf.int32) for ids in (source, target)))
+        arrays = [ops.cast(layer, "float32").numpy() for layer in layers]
+        return np.stack(arrays, axis=1) if arrays else None
+
+    def _weights(self, source, target) -> tuple:
+        return self.decode(target, self.encode(source, training=False), training=False).weights
 
     def embeddings(self) -> dict[str, np.ndarray]:
         """Return the embeddings (words, width): `source` and `target`, or only `shared`."""
@@ -178,10 +163,6 @@ class Translator(keras.Model):
         if self.source_embedding is self.target_embedding:
             tables = {"shared": self.target_embedding}
         return {name: ops.convert_to_numpy(layer.embeddings) for name, layer in tables.items()}
-
-    def _all_weights(self, source, target) -> dict[str, tuple]:
-        """Return the weights of `attend` as tensors, (B, H, T, S) of each layer."""
-        return self.decode(target, self.encode(source, training=False), training=False).attention
 
     def _memory_length(self, attention: Attention) -> int | None:
         """Return the memory length to build a mechanism for: `max_source`, or its fixed length."""

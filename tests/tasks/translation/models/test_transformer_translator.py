@@ -10,7 +10,6 @@ from attnlab.attention import (
     BahdanauAttention,
     DifferentialAttention,
     MultiHeadAttention,
-    NoAttention,
 )
 from attnlab.attention.contract import normal
 from attnlab.errors import RequestError
@@ -39,8 +38,8 @@ def test_each_cross_attention_has_its_layers_depth():
     """l0 = 0.8 - 0.6 exp(-0.3 i) of differential attention depends on the layer i."""
     model = make(lambda: DifferentialAttention(heads=HEADS), layers=3)
     crossed = [layer.cross_attention for layer in model.decoder]
-    assert [each.depth for each in crossed] == [0, 1, 2]
-    assert [each.start for each in crossed] == pytest.approx([0.2, 0.355509, 0.470713], abs=1e-6)
+    assert [layer.depth for layer in crossed] == [0, 1, 2]
+    assert [layer.start for layer in crossed] == pytest.approx([0.2, 0.355509, 0.470713], abs=1e-6)
 
 
 # --- the paper's stacks ------------------------------------------------------------------------
@@ -155,8 +154,8 @@ def test_self_attention_is_multi_head_with_every_cross_attention():
     model = make(lambda: MultiHeadAttention(heads=4, **options))
     layer = model.decoder[0]
     assert (layer.cross_attention.heads, layer.self_attention.heads) == (4, HEADS)
-    for each in (layer.cross_attention, layer.self_attention, model.encoder[0].attention):
-        assert {name: getattr(each, name) for name in options} == options
+    for mechanism in (layer.cross_attention, layer.self_attention, model.encoder[0].attention):
+        assert {name: getattr(mechanism, name) for name in options} == options
 
 
 @pytest.mark.parametrize("tie, matrices", [("none", 3), ("output", 2), ("all", 1)])
@@ -180,7 +179,6 @@ def test_learned_positions_reach_as_far_as_the_longest_sequence():
 @pytest.mark.parametrize(
     "attention, changes, words",
     [
-        (NoAttention, {}, "attention=none: expected model=rnn"),
         (None, {"tie_embeddings": "all"}, "tie_embeddings=all: expected one vocabulary"),
         (None, {"book": True, "tie_embeddings": "output"}, "model.book=true: expected model.tie"),
         (None, {"book": True, "norm": "pre"}, "book=true is a post-norm layer, got norm=pre"),
