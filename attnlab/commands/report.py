@@ -6,7 +6,6 @@ import hashlib
 import os
 import re
 from collections.abc import Sequence
-from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple
@@ -116,21 +115,7 @@ def _text(chosen: _Chosen, by: str | None, metric: str | None) -> str:
     runs = f"{count} run{'s' if count > 1 else ''}{chosen.name and f' of sweep {chosen.name}'}"
     about = f"attnlab {__version__}, {runs}"
     page = runs_page(title, chosen.entries, options, made=made, about=about, announce=announce)
-    return page_text(page._replace(result=[*page.result, *_best(chosen)]))
-
-
-def _best(chosen: _Chosen) -> list[str]:
-    """Name a sweep's best single runs, as its description in MLflow does."""
-    results: dict[str, dict[str, str]] = {}
-    if chosen.name:
-        with suppress(RequestError):
-            results = files.read_json(chosen.place.with_name("sweep.json")).get("results") or {}
-    return [
-        f"{task}: the best single run by {own['by']} is {own['best']} with {own['monitored']}; "
-        "groups are judged by the test part, over all seeds."
-        for task, own in results.items()
-        if "best" in own
-    ]
+    return page_text(page)
 
 
 def _chosen(names: Sequence[str], folder: Path) -> _Chosen:

@@ -35,6 +35,7 @@ _MOST_TOGETHER = 32
 # Thread settings of TensorFlow and of NumPy's libraries.
 _THREADS = ("TF_NUM_INTRAOP_THREADS", "TF_NUM_INTEROP_THREADS", "OMP_NUM_THREADS")
 _JOBS = "jobs.pickle"
+_SECONDS_IDLE = 10
 
 
 @dataclass(frozen=True)
@@ -57,26 +58,32 @@ class Work:
 
 
 def launch(
-    plan: Plan, jobs: Sequence[Job], work: Work, on_epoch: OnEpoch, say: Callable[[str], None]
+    plan: Plan,
+    jobs: Sequence[Job],
+    todo: Sequence[Job],
+    work: Work,
+    on_epoch: OnEpoch,
+    say: Callable[[str], None],
 ) -> Iterator[tuple[Job, Outcome]]:
     """Train jobs by the launcher of a plan, and yield each with its outcome as it returns.
 
     Args:
         plan: The sweep.
-        jobs: The jobs to train.
+        jobs: All jobs. They make the groups, so that a killed sweep has the same groups again.
+        todo: The jobs to train.
         work: What they share.
-        on_epoch: Called with each row of the history of a run in this process.
+        on_epoch: Gets the rows of the history of runs in this process.
         say: Prints a line.
 
     Raises:
         SweepFailed: A process of joblib has died, or another launcher failed.
         RequestError: A setting of the launcher is wrong.
     """
-    if not jobs:
+    if not todo:
         return
     if plan.launcher == "basic":
-        groups = groups_of(jobs)
-        if len(groups) < len(jobs):
+        groups = _groups(jobs, todo)
+        if len(groups) < len(todo):
             most = max(min(len(group), _at_a_time([j.config for j in group])) for group in groups)
             say(f"{most} jobs at a time train together")
         for group in groups:
@@ -85,21 +92,24 @@ def launch(
             outcomes = train_group([job.config for job in group], work, reports)
             yield from zip(group, outcomes, strict=True)
     elif plan.launcher == "joblib":
-        yield from _by_joblib(jobs, work, plan.launcher_settings.n_jobs)
+        yield from _by_joblib(jobs, todo, work, plan.launcher_settings.n_jobs)
     elif plan.launcher == "ray":
         from attnlab.sweeps.ray import train_on_ray
 
         settings = plan.launcher_settings
-        singles = [[job.config] for job in jobs]
+        singles = [[job.config] for job in todo]
         for number, outcomes in train_on_ray(train_elsewhere, singles, work, settings):
             if outcomes:  # else its process or its node is lost; the same command resumes it
-                yield jobs[number], outcomes[0]
+                yield todo[number], outcomes[0]
     else:
-        yield from _by_hydra(plan, jobs, work)
+        yield from _by_hydra(plan, todo, work)
 
 
-def groups_of(jobs: Sequence[Job], workers: int = 1) -> list[list[Job]]:
-    """Divide jobs into groups that a process trains at a time, equal shapes next to each other."""
+def _groups(jobs: Sequence[Job], todo: Sequence[Job], workers: int = 1) -> list[list[Job]]:
+    """Divide jobs into groups that a process trains at a time; returns those of `todo`.
+
+    Equal shapes are next to each other.
+    """
 
     def most(job: Job) -> int:
         together = job.config.trainer.together
@@ -114,7 +124,9 @@ def groups_of(jobs: Sequence[Job], workers: int = 1) -> list[list[Job]]:
     for size in dict.fromkeys(size for size, _ in alike):
         same = [job for (most_, _), members in alike.items() if most_ == size for job in members]
         groups += [same[n : n + size] for n in range(0, len(same), size)]
-    return groups
+    left = {job.digest for job in todo}
+    filtered = ([job for job in group if job.digest in left] for group in groups)
+    return [group for group in filtered if group]
 
 
 def _at_a_time(configs: Sequence[RunConfig]) -> int:
@@ -175,7 +187,9 @@ def train_elsewhere(
     return number, outcomes
 
 
-def _by_joblib(jobs: Sequence[Job], work: Work, processes: int) -> Iterator[tuple[Job, Outcome]]:
+def _by_joblib(
+    jobs: Sequence[Job], todo: Sequence[Job], work: Work, processes: int
+) -> Iterator[tuple[Job, Outcome]]:
     import joblib
     from joblib.externals.loky import get_reusable_executor
 
@@ -183,18 +197,20 @@ def _by_joblib(jobs: Sequence[Job], work: Work, processes: int) -> Iterator[tupl
         workers = joblib.effective_n_jobs(processes)
     except ValueError as error:
         raise RequestError(f"hydra.launcher.n_jobs={processes}: {error}.") from error
-    groups = groups_of(jobs, workers)
+    groups = _groups(jobs, todo, workers)
     work = replace(work, threads=max(1, processors() // workers))
-    parallel = joblib.Parallel(workers, return_as="generator_unordered", batch_size=1)
+    options = {"return_as": "generator_unordered", "batch_size": 1}
     calls = (
         joblib.delayed(train_elsewhere)(number, [job.config for job in group], work)
         for number, group in enumerate(groups)
     )
     try:
-        with warnings.catch_warnings():
+        # After a kill of this process the others end with their jobs.
+        limit = joblib.parallel_config("loky", idle_worker_timeout=_SECONDS_IDLE)
+        with limit, warnings.catch_warnings():
             # joblib renews a process whose memory has grown, between two jobs.
             warnings.filterwarnings("ignore", "A worker stopped while some jobs were given")
-            for number, outcomes in parallel(calls):
+            for number, outcomes in joblib.Parallel(workers, **options)(calls):
                 yield from zip(groups[number], outcomes, strict=True)
     except BrokenExecutor as error:
         check_for_interrupt()  # Ctrl-C ends the processes, too
@@ -223,6 +239,7 @@ def _by_hydra(plan: Plan, jobs: Sequence[Job], work: Work) -> Iterator[tuple[Job
     ]
     main_folder, name = plan.place or (str(composing.conf_folder()), "config")
     before, sys.argv = sys.argv, [sys.argv[0], *words]
+    os.environ["HYDRA_FULL_ERROR"] = "1"  # Hydra raises errors instead of printing them
     try:
         hydra.main(main_folder, name, version_base="1.3")(_stored_job)()
     except Exception as error:

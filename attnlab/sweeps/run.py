@@ -11,7 +11,7 @@ import logging
 import threading
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from dataclasses import replace
 from datetime import datetime, timezone
 from functools import partial
@@ -26,7 +26,7 @@ from attnlab.records.mlflow.settings import default_uri
 from attnlab.records.mlflow.tracker import Tracker
 from attnlab.records.run_directory import ListedRun, RunDirectory
 from attnlab.records.status import run_lock
-from attnlab.run.console import bars, number
+from attnlab.run.console import bars
 from attnlab.run.find_or_run import (
     COMPLETED,
     FAILED,
@@ -92,7 +92,13 @@ def sweep(words: Sequence[str], place: tuple[str, str] | None = None) -> Path:
         jobs, duplicates = plan.jobs()
     _require_same(plan)
     if plan.settings.dry_run:
-        _preview(plan, search, jobs, duplicates)
+        rows = _rows(plan, jobs, {})
+        print_table(rows, [])
+        todo = f"{sum(_is_to_run(row, plan) for row in rows)} of {len(rows)} jobs would run."
+        if search:
+            keys = ", ".join(search.space)
+            todo = f"{search.trials} trials would run, chosen by {search.sampler} over {keys}."
+        print(f"{todo} Sweep folder: {plan.folder}")
         return plan.folder
     folder, runs = plan.folder, str(plan.folder.parents[1])
     with explained(f"paths.runs: expected a folder that can be written, got {runs!r}"):
@@ -105,24 +111,18 @@ def sweep(words: Sequence[str], place: tuple[str, str] | None = None) -> Path:
 def _execute(plan: Plan, search: Search | None, jobs: Sequence[Job], duplicates: int) -> None:
     """Train what is missing, then print and store the table."""
     folder, total = plan.folder, search.trials if search else len(jobs)
+    if duplicates and logs.verbosity >= 0:
+        print(f"{duplicates} jobs left out: they have the same configuration as others.")
     rows = _rows(plan, jobs, {})
     todo = [job for job, row in zip(jobs, rows, strict=True) if _is_to_run(row, plan)]
     before, failed = (sum(row.state == state for row in rows) for state in (COMPLETED, FAILED))
     known = _read(folder)
-    is_complete = known.get("state") == "completed" and not todo and not search
     varying = dict(known.get("varying", {}))
     for key, values in plan.varying.items():
         varying[key] = list(dict.fromkeys([*varying.get(key, []), *values]))
-    _note(
-        folder,
-        kind=plan.kind,
-        command=list(plan.words),
-        fixed=plan.fixed,
-        varying=varying,
-        started=known.get("started") or _now(),
-    )
-    parents = [] if is_complete else _start_parents(plan, jobs)
-    _print_duplicates(duplicates)
+    entries = {"kind": plan.kind, "command": list(plan.words), "fixed": plan.fixed}
+    _note(folder, **entries, varying=varying, started=known.get("started") or _now())
+    parents = _start_parents(plan, jobs) if todo or search else []
     if rows:  # what is done is stored before anything else
         files.write_text(folder / "table.csv", csv_text(rows))
     stop: BaseException | None = None
@@ -135,21 +135,21 @@ def _execute(plan: Plan, search: Search | None, jobs: Sequence[Job], duplicates:
             )
         for row in [row for row in rows if row.state == FAILED][:_MOST_NAMED]:
             progress.say(row.outcome)
+        if search:
+            outcomes = _trials(search, work)
+        else:
+            outcomes = launch(plan, jobs, todo, work, progress.on_epoch, progress.say)
         try:
-            outcomes = (
-                _trials(search, work)
-                if search
-                else launch(plan, todo, work, progress.on_epoch, progress.say)
-            )
-            for job, outcome in outcomes:
-                row = row_of(job, _listed(outcome))
-                if outcome.state == FAILED:
-                    errors[job.digest] = outcome.error
-                    row = replace(row, state=FAILED, error=outcome.error)
-                progress.ended(row)
-                if outcome.state == FAILED and plan.settings.fail_fast:
-                    stop = SweepFailed("sweep.fail_fast=true stopped the sweep there")
-                    break
+            with closing(outcomes):
+                for job, outcome in outcomes:
+                    run = ListedRun.of(RunDirectory(outcome.folder)) if outcome.folder else None
+                    row = row_of(job, run)
+                    if outcome.state == FAILED:
+                        errors[job.digest] = outcome.error
+                        row = replace(row, state=FAILED, error=outcome.error)
+                    progress.ended(row)
+                    if outcome.state == FAILED and plan.settings.fail_fast:
+                        raise SweepFailed("sweep.fail_fast=true stopped the sweep there")
             wait_for_finishes()
         except (KeyboardInterrupt, SweepFailed) as error:
             stop = error
@@ -163,8 +163,11 @@ def _execute(plan: Plan, search: Search | None, jobs: Sequence[Job], duplicates:
             key=lambda row: (order.index(row.state), row.number not in best, row.number),
         )
     try:
-        if not is_complete:
-            _store(plan, search, rows, best, stop, parents)
+        files.write_text(folder / "table.csv", csv_text(rows))
+        if search:
+            search.save(folder)
+        if todo or search:
+            _end_parents(plan, rows, stop, parents)
     except OSError as error:  # the folders of the runs are complete
         log.warning("%s: the table can't be stored: %s", folder, error)
     counts = Counter(row.state for row in rows)
@@ -186,8 +189,10 @@ def _execute(plan: Plan, search: Search | None, jobs: Sequence[Job], duplicates:
 
 def _trials(search: Search, work: Work) -> Iterator[tuple[Job, Outcome]]:
     """Train the trials of a search, round after round."""
+    from attnlab.sweeps.search import Reporter
+
     for trials in search.rounds():
-        reports = [search.reporter(trial) for trial, _ in trials]
+        reports = [Reporter(search, trial) for trial, _ in trials]
         outcomes = train_group([job.config for _, job in trials], work, reports)
         for (trial, job), report, outcome in zip(trials, reports, outcomes, strict=True):
             if outcome.state == RUNNING:
@@ -230,10 +235,6 @@ class Progress:
         self._bars.update(self._bar, epoch=f"(epoch {int(row['epoch'])})")
 
 
-def _listed(outcome: Outcome) -> ListedRun | None:
-    return ListedRun.of(RunDirectory(outcome.folder)) if outcome.folder else None
-
-
 def _rows(plan: Plan, jobs: Iterable[Job], errors: Mapping[str, str | None]) -> list[TableRow]:
     """Return the row of each job as its folder has it; `errors` are of jobs that failed now."""
     runs = runs_by_digest(plan.folder.parents[1])
@@ -246,30 +247,9 @@ def _rows(plan: Plan, jobs: Iterable[Job], errors: Mapping[str, str | None]) -> 
     return rows
 
 
-def _preview(plan: Plan, search: Search | None, jobs: Sequence[Job], duplicates: int) -> None:
-    """Print what would run."""
-    if search:
-        print(
-            f"{search.trials} trials would run, chosen by {search.sampler} over "
-            f"{', '.join(search.space)}; completed ones are not trained again. Sweep folder: "
-            f"{plan.folder}"
-        )
-        return
-    rows = _rows(plan, jobs, {})
-    todo = [row for row in rows if _is_to_run(row, plan)]
-    print_table(rows, [])
-    _print_duplicates(duplicates)
-    print(f"{len(todo)} of {len(rows)} jobs would run. Sweep folder: {plan.folder}")
-
-
 def _is_to_run(row: TableRow, plan: Plan) -> bool:
     retried = row.state == FAILED and plan.settings.retry_failed
     return retried or row.state in (NOT_RUN, KILLED, PRUNED, RUNNING)
-
-
-def _print_duplicates(duplicates: int) -> None:
-    if duplicates and logs.verbosity >= 0:
-        print(f"{duplicates} jobs left out: they have the same configuration as others.")
 
 
 # The folder of a sweep: sweep.json, table.csv, sweep.log and environment.json.
@@ -290,16 +270,11 @@ def _note(folder: Path, **entries: Any) -> None:
 
 def _require_same(plan: Plan) -> None:
     """Raise `RequestError` if the folder is of another kind of sweep, or has other fixed values."""
-    before, name, kind = _read(plan.folder), plan.folder.name, plan.kind
-    if before.get("kind", kind) != kind:
-        raise RequestError(
-            f"sweep.name: {name} is a {before['kind']}, but this command is a {kind}: choose "
-            "another name."
-        )
-    earlier, fixed = before.get("fixed", {}), plan.fixed
-    varied = {*before.get("varying", {}), *plan.varying}
-    for key in sorted({*earlier, *fixed} - varied) if before else ():
-        old, new = earlier.get(key, "its default"), fixed.get(key, "its default")
+    before, name = _read(plan.folder), plan.folder.name
+    earlier = {"kind": before.get("kind"), **before.get("fixed", {})}
+    now, varied = {"kind": plan.kind, **plan.fixed}, {*before.get("varying", {}), *plan.varying}
+    for key in sorted({*earlier, *now} - varied) if before else ():
+        old, new = earlier.get(key, "its default"), now.get(key, "its default")
         if old != new:
             raise RequestError(
                 f"sweep.name: {name} was started with {key}={old}, but this command has {new}: "
@@ -328,35 +303,13 @@ def _note_parent(folder: Path, task: str, run_id: str) -> None:
     _note(folder, parents={**_read(folder).get("parents", {}), task: run_id})
 
 
-def _store(
-    plan: Plan,
-    search: Search | None,
-    rows: Sequence[TableRow],
-    best: Sequence[int],
-    stop: BaseException | None,
-    parents: Sequence[Tracker],
+def _end_parents(
+    plan: Plan, rows: Sequence[TableRow], stop: BaseException | None, parents: Sequence[Tracker]
 ) -> None:
-    """Write table.csv, the results in sweep.json and the figures of a search; end the parents."""
-    folder = plan.folder
-    files.write_text(folder / "table.csv", csv_text(rows))
-    if search:
-        search.save(folder)
-    results = {}
-    for task in dict.fromkeys(row.task for row in rows if row.task):
-        states = Counter(row.state for row in rows if row.task == task)
-        results[task] = {"jobs": ", ".join(f"{n} {state}" for state, n in states.items())}
-        for row in rows:
-            if row.task == task and row.number in best and row.results:
-                metrics = ", ".join(search.metrics) if search else "best_value"
-                results[task] |= {
-                    "by": "validation" if metrics == "best_value" else metrics,
-                    "best": words_of(row.varying) or str(row.path or ""),
-                    "monitored": f"{row.results['monitor']} {number(row.results['best'])}",
-                }
-                break
+    """Store how the sweep ended, and wait until MLflow has its runs."""
     failed = any(row.state == FAILED for row in rows)
     state = "killed" if stop else "failed" if failed else "completed"
-    _note(folder, results=results, state=state, ended=_now())
+    _note(plan.folder, state=state, ended=_now())
     for tracker in parents:
         tracker.ended(state)
 

@@ -91,16 +91,15 @@ class Search:
             )
         self.sampler = self.settings.sampler or ("tpe" if len(self.metrics) == 1 else "nsgaii")
         # Epochs have no other metric by which a run could be stopped.
-        self.pruner = self.settings.pruner if self.metrics == ["best_value"] else "none"
+        self.prunes = self.settings.pruner != "none" and self.metrics == ["best_value"]
         signs = [direction if name == "best_value" else "min" for name in self.metrics]
         directions = [{"min": "minimize", "max": "maximize"}[sign] for sign in signs]
         self.trials = self.settings.trials
         for words in self._extremes():
             plan.composer.check([*(axis.overrides[0] for axis in plan.axes), *words])
-        median = optuna.pruners.MedianPruner(
+        pruner = optuna.pruners.MedianPruner(
             self.settings.prune_after_trials, n_warmup_steps=self.settings.prune_after_epochs
         )
-        pruner = median if self.pruner == "median" else optuna.pruners.NopPruner()
         self._storage = InMemoryStorage()
         self.study = optuna.create_study(
             storage=self._storage, directions=directions, pruner=pruner
@@ -117,7 +116,7 @@ class Search:
             return 1
         if together != "auto":
             return together
-        is_independent = self.sampler == "random" and self.pruner == "none"
+        is_independent = self.sampler == "random" and not self.prunes
         return _INDEPENDENT_ROUND if is_independent else _ROUND
 
     def rounds(self) -> Iterator[list[tuple[Trial, Job]]]:
@@ -152,10 +151,6 @@ class Search:
             self.study.sampler = sampler(seed=seed, **options)
             return self.study.ask(self.space)
 
-    def reporter(self, trial: Trial) -> Reporter:
-        """Return the callback for the epochs of a trial's run."""
-        return Reporter(trial, self.monitor, self.pruner != "none")
-
     def tell(self, trial: Trial, report: Reporter, state: str, folder: Path | None) -> str | None:
         """Store the result of a trial, and the epochs of a run that was found; returns an error."""
         values, error = None, None
@@ -166,10 +161,8 @@ class Search:
         if folder and state == COMPLETED:
             metrics = RunDirectory(folder).read_metrics()
             values = [metrics.get(name) for name in self.metrics]
-            for name, value in zip(self.metrics, values, strict=True):
-                if value is None or not math.isfinite(value):
-                    error = f"search.metrics: expected a number for {name}, got {value}."
-            if error:
+            if any(value is None or not math.isfinite(value) for value in values):
+                error = f"search.metrics: expected numbers, got {values}."
                 state, values = FAILED, None
         with _quiet():
             self.study.tell(trial, values, _STATES[state])
@@ -239,8 +232,8 @@ class Search:
 class Reporter:
     """Reports the epochs of a trial's run to Optuna, and stops a run that is clearly worse."""
 
-    def __init__(self, trial: Trial, metric: str, prunes: bool):
-        self._trial, self._metric, self._prunes = trial, metric, prunes
+    def __init__(self, search: Search, trial: Trial):
+        self._trial, self._metric, self._prunes = trial, search.monitor, search.prunes
         self._epochs: set[int] = set()
 
     def __call__(self, row: Mapping[str, float]) -> None:
@@ -252,15 +245,14 @@ class Reporter:
             )
 
     def note(self, row: Mapping[str, float]) -> bool:
-        """Report a row of the history, if it is new and has a score; returns whether it has."""
-        epoch, value = int(row["epoch"]), row.get(self._metric, math.nan)
-        # A score may be missing in an epoch; an infinite loss is one.
-        if not self._prunes or not (self._metric.endswith("_loss") or math.isfinite(value)):
-            return False
-        if epoch not in self._epochs and self._metric in row:
+        """Report a row of the history, if it is new; returns whether it has a score."""
+        epoch, value = int(row["epoch"]), row.get(self._metric)
+        # An epoch may have no score; an infinite loss is one.
+        has_score = value is not None and (self._metric.endswith("_loss") or math.isfinite(value))
+        if self._prunes and has_score and epoch not in self._epochs:
             self._epochs.add(epoch)
             self._trial.report(float(value), epoch)
-        return self._metric in row
+        return self._prunes and has_score
 
 
 @contextmanager
