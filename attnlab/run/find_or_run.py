@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import lru_cache
 from pathlib import Path
 from typing import TypeVar
@@ -49,28 +49,40 @@ def run(
         Pruned, KeyboardInterrupt: as in `runner.run_in` and `resume`.
     """
     config.require_same_files()
-    locks = runs_folder(config) / ".locks"
-    with explained(f"paths.runs: expected a folder that can be written, got {str(locks.parent)!r}"):
-        locks.mkdir(parents=True, exist_ok=True)
+    runs = runs_folder(config)
+    path, is_new = runs / ".locks" / config.digest[:32], not runs.exists()
+    with explained(f"paths.runs: expected a folder that can be written, got {str(runs)!r}"):
+        path.parent.mkdir(parents=True, exist_ok=True)
     what = "task={task} attention={attention} seed={seed}".format(**config.names)
-    with only_here(FileLock(locks / config.digest[:32]), what, wait):
-        match = find_run(config)
-        if match is None or (match.state == FAILED and (sweep is None or sweep.retry_failed)):
-            if sweep is None:
-                return runner.run(config, finish)
-            return runner.run_in(runner.new_folder(config, sweep), config, sweep)
-        if match.state == COMPLETED:
-            if sweep is None:
-                if logs.verbosity >= 0:
-                    print("attnlab: this run was completed before", file=sys.stderr, flush=True)
-                console.print_result(match.run.read_metrics(), match.path)
-            return match.path
-        if match.state == FAILED:
-            raise RunFailed(str(match.status.get("error") or "it failed before"))
-        of_sweep = sweep and match.status.get("sweep") == sweep.name
-        if of_sweep and match.status.get("pruned"):
-            raise Pruned(str(match.status.get("error")).removeprefix("pruned: "))
-        return resume(match.run, {"trainer.devices": str(config.trainer.devices)}, sweep=sweep)
+    with only_here(FileLock(path), what, wait):
+        try:
+            return _run_alone(config, sweep, finish)
+        finally:
+            with suppress(OSError):
+                path.unlink()  # who waits for the deleted file locks a new one
+                if [*runs.iterdir()] == [path.parent]:  # the request was refused
+                    path.parent.rmdir()
+                    if is_new:
+                        runs.rmdir()
+
+
+def _run_alone(config: RunConfig, sweep: SweepMember | None, finish: bool) -> Path:
+    match = find_run(config)
+    if match is None or (match.state == FAILED and (sweep is None or sweep.retry_failed)):
+        if sweep is None:
+            return runner.run(config, finish)
+        return runner.run_in(runner.new_folder(config, sweep), config, sweep)
+    if match.state == COMPLETED:
+        if sweep is None:
+            if logs.verbosity >= 0:
+                print("attnlab: this run was completed before", file=sys.stderr, flush=True)
+            console.print_result(match.run.read_metrics(), match.path)
+        return match.path
+    if match.state == FAILED:
+        raise RunFailed(str(match.status.get("error") or "it failed before"))
+    if sweep and match.status.get("sweep") == sweep.name and match.status.get("pruned"):
+        raise Pruned(str(match.status.get("error")).removeprefix("pruned: "))
+    return resume(match.run, {"trainer.devices": str(config.trainer.devices)}, sweep=sweep)
 
 
 @contextmanager
