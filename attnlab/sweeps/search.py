@@ -140,15 +140,15 @@ class Search:
     def _ask(self, number: int) -> Trial:
         """Suggest a trial, by a sampler with a seed of its own."""
         seed = int(np.random.SeedSequence([self.settings.seed, number]).generate_state(1)[0])
-        generation = min(50, max(4, self.trials // 5))  # Optuna's 50 is all of most searches
-        startup = self.settings.startup_trials
-        sampler, options = {
-            "nsgaii": (optuna.samplers.NSGAIISampler, {"population_size": generation}),
-            "tpe": (optuna.samplers.TPESampler, dict(n_startup_trials=startup, constant_liar=True)),
-            "random": (optuna.samplers.RandomSampler, {}),
-        }[self.sampler]
+        samplers, startup = optuna.samplers, self.settings.startup_trials
         with _quiet():  # Optuna calls some arguments experimental
-            self.study.sampler = sampler(seed=seed, **options)
+            if self.sampler == "nsgaii":
+                self.study.sampler = samplers.NSGAIISampler(population_size=_ROUND, seed=seed)
+            elif self.sampler == "tpe":
+                options = {"n_startup_trials": startup, "constant_liar": True}
+                self.study.sampler = samplers.TPESampler(**options, seed=seed)
+            else:
+                self.study.sampler = samplers.RandomSampler(seed=seed)
             return self.study.ask(self.space)
 
     def tell(self, trial: Trial, report: Reporter, state: str, folder: Path | None) -> str | None:

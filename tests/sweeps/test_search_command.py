@@ -57,7 +57,7 @@ def test_a_search_continues_with_more_trials(here):
     assert len(here.run_folders()) == 3
     code, out, _ = here(*SEARCH, "search.trials=9", "sweep.dry_run=true")
     assert code == 0
-    assert out.startswith("9 trials would run, chosen by tpe over optimizer.learning_rate; ")
+    assert out.startswith("9 trials would run, chosen by tpe over optimizer.learning_rate. ")
 
 
 @pytest.mark.slow
