@@ -101,7 +101,7 @@ class Composer:
     """
 
     def __init__(self, place: tuple[str, str] | None = None):
-        self._place = place
+        self.place = place
         # By the words that choose options: the configuration without rules and classes, and these.
         self._bases: dict[tuple[str, ...], tuple[DictConfig, dict[str, Any]]] = {}
         self._overrides: dict[str, Override] = {}
@@ -113,7 +113,7 @@ class Composer:
         # Each set of keys has a copy, in which every job sets all of them.
         key = (*options, "", *(word.partition("=")[0] for word in values))
         if key not in self._bases:
-            self._bases[key] = _without_rules(config.compose(options, self._place))
+            self._bases[key] = _without_rules(config.compose(options, self.place))
         base, rules = self._bases[key]
         try:
             for word in values:
@@ -122,7 +122,7 @@ class Composer:
             document = config.plain(base)
         except (HydraException, OmegaConfBaseException, RequestError):
             return config.from_hydra(
-                config.compose(words, self._place)
+                config.compose(words, self.place)
             )  # Hydra's message names the word
         for group, entries in rules.items():
             document[group].update(entries)
@@ -200,9 +200,7 @@ class Plan:
     """A command with `-m`, parsed and checked."""
 
     axes: Sequence[Axis]
-    words: Sequence[str]  # the overrides as typed, without Hydra's own settings
-    hydra_words: Sequence[str]  # Hydra's own settings, as typed
-    place: tuple[str, str] | None  # of a saved configuration
+    words: Sequence[str]  # the overrides, as typed
     composer: Composer
     settings: SweepConfig  # the section `sweep`
     search: Mapping[str, Any]  # the section `search`
@@ -229,8 +227,7 @@ class Plan:
         add = "++" if place else ""  # a saved configuration has no section `sweep`
         own = [f"{add}{w}" if w.startswith("sweep.") else w for w in words if not is_hydras(w)]
         axes = composer.axes(own)
-        of_hydra = [word for word in words if is_hydras(word)]
-        first_words = [*of_hydra, *(axis.overrides[0] for axis in axes)]
+        first_words = [*filter(is_hydras, words), *(axis.overrides[0] for axis in axes)]
         composed = config.compose(first_words, place, with_hydra=True)
         launcher = composed.hydra.runtime.choices["hydra/launcher"], composed.hydra.launcher
         with open_dict(composed):
@@ -241,7 +238,7 @@ class Plan:
         if Path(name).name != name or name.startswith(".") or len(name.encode()) > _LONGEST_NAME:
             raise RequestError(f"sweep.name={name}: can't be the name of a folder.")
         folder = runs_folder(first) / "sweeps" / name
-        return cls(axes, own, of_hydra, place, composer, settings, search, first, folder, *launcher)
+        return cls(axes, words, composer, settings, search, first, folder, *launcher)
 
     @property
     def kind(self) -> str:

@@ -6,7 +6,7 @@ import os
 import pickle
 import sys
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import BrokenExecutor
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from attnlab.config import composing
-from attnlab.config.arguments import key_of, quoted
+from attnlab.config.arguments import is_hydras, key_of, quoted
 from attnlab.config.own_files import failure
 from attnlab.config.sections import RunConfig
 from attnlab.errors import Pruned, RequestError, RunBusy, RunFailed, SweepFailed, plain_text
@@ -26,6 +26,7 @@ from attnlab.run.find_or_run import COMPLETED, FAILED, PRUNED, RUNNING, find_run
 from attnlab.run.loop import OnEpoch, SweepMember
 from attnlab.run.runner import wait_for_finishes
 from attnlab.sweeps.grid import Job, Plan
+from attnlab.sweeps.table import Progress
 from attnlab.tasks.kinds import kind_of
 
 if TYPE_CHECKING:
@@ -58,22 +59,11 @@ class Work:
 
 
 def launch(
-    plan: Plan,
-    jobs: Sequence[Job],
-    todo: Sequence[Job],
-    work: Work,
-    on_epoch: OnEpoch,
-    say: Callable[[str], None],
+    plan: Plan, jobs: Sequence[Job], todo: Sequence[Job], work: Work, progress: Progress
 ) -> Iterator[tuple[Job, Outcome]]:
-    """Train jobs by the launcher of a plan, and yield each with its outcome as it returns.
+    """Train the jobs `todo` by the launcher of a plan; yield each with its outcome as it returns.
 
-    Args:
-        plan: The sweep.
-        jobs: All jobs. They make the groups, so that a killed sweep has the same groups again.
-        todo: The jobs to train.
-        work: What they share.
-        on_epoch: Gets the rows of the history of runs in this process.
-        say: Prints a line.
+    All `jobs` together make the groups, so that a killed sweep has the same groups again.
 
     Raises:
         SweepFailed: A process of joblib has died, or another launcher failed.
@@ -85,10 +75,10 @@ def launch(
         groups = _groups(jobs, todo)
         if len(groups) < len(todo):
             most = max(min(len(group), _at_a_time([j.config for j in group])) for group in groups)
-            say(f"{most} jobs at a time train together")
+            progress.say(f"{most} jobs at a time train together")
         for group in groups:
             check_for_interrupt()
-            reports = [on_epoch] * len(group)
+            reports = [progress.on_epoch] * len(group)
             outcomes = train_group([job.config for job in group], work, reports)
             yield from zip(group, outcomes, strict=True)
     elif plan.launcher == "joblib":
@@ -233,11 +223,11 @@ def _by_hydra(plan: Plan, jobs: Sequence[Job], work: Work) -> Iterator[tuple[Job
     path.write_bytes(pickle.dumps([(job.config, work) for job in jobs]))
     presets = [word for word in plan.words if key_of(word) == "experiment"]  # may set a launcher
     words = [
-        *("-m", *composing.settings_of_hydra(), *presets, *plan.hydra_words),
+        *("-m", *composing.settings_of_hydra(), *presets, *filter(is_hydras, plan.words)),
         f"hydra.sweep.dir={quoted(str(folder))}",
         f"+job={','.join(map(str, range(len(jobs))))}",
     ]
-    main_folder, name = plan.place or (str(composing.conf_folder()), "config")
+    main_folder, name = plan.composer.place or (str(composing.conf_folder()), "config")
     before, sys.argv = sys.argv, [sys.argv[0], *words]
     os.environ["HYDRA_FULL_ERROR"] = "1"  # Hydra raises errors instead of printing them
     try:

@@ -11,7 +11,7 @@ import logging
 import threading
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing
+from contextlib import closing
 from dataclasses import replace
 from datetime import datetime, timezone
 from functools import partial
@@ -21,12 +21,11 @@ from typing import TYPE_CHECKING, Any
 from attnlab.errors import RequestError, RunBusy, SweepFailed, explained
 from attnlab.records import files, logs
 from attnlab.records.environment import environment
-from attnlab.records.logs import logging_to, standard_error
+from attnlab.records.logs import logging_to
 from attnlab.records.mlflow.settings import default_uri
 from attnlab.records.mlflow.tracker import Tracker
 from attnlab.records.run_directory import ListedRun, RunDirectory
 from attnlab.records.status import run_lock
-from attnlab.run.console import bars
 from attnlab.run.find_or_run import (
     COMPLETED,
     FAILED,
@@ -41,13 +40,13 @@ from attnlab.sweeps.grid import Job, Plan, words_of
 from attnlab.sweeps.launch import Outcome, Work, launch, train_group
 from attnlab.sweeps.table import (
     NOT_RUN,
+    Progress,
     TableRow,
     best_rows,
     csv_text,
     print_table,
     row_of,
 )
-from attnlab.terminal import plain_console
 
 if TYPE_CHECKING:
     from attnlab.sweeps.search import Search
@@ -60,11 +59,6 @@ _COUNTED = {
     KILLED: "interrupted",
     RUNNING: "running in another process",
     NOT_RUN: NOT_RUN,
-}
-_UNDONE = {
-    KILLED: "were interrupted; the same command resumes them",
-    RUNNING: "are still running in another process; run the same command later for their results",
-    NOT_RUN: "were not run; the same command runs them",
 }
 _writing = threading.Lock()  # of sweep.json
 log = logging.getLogger("attnlab")
@@ -138,7 +132,7 @@ def _execute(plan: Plan, search: Search | None, jobs: Sequence[Job], duplicates:
         if search:
             outcomes = _trials(search, work)
         else:
-            outcomes = launch(plan, jobs, todo, work, progress.on_epoch, progress.say)
+            outcomes = launch(plan, jobs, todo, work, progress)
         try:
             with closing(outcomes):
                 for job, outcome in outcomes:
@@ -200,39 +194,6 @@ def _trials(search: Search, work: Work) -> Iterator[tuple[Job, Outcome]]:
             if error := search.tell(trial, report, outcome.state, outcome.folder):
                 outcome = Outcome(FAILED, outcome.folder, error)
             yield job, outcome
-
-
-class Progress:
-    """A line for each job that ends, and on a terminal a bar; both on standard error."""
-
-    def __init__(self, name: str, total: int, done: int):
-        self._total, self._done, self._end = total, done, ExitStack()
-        # A copy of file descriptor 2, which is redirected while TensorFlow is imported.
-        self._console = plain_console(self._end.enter_context(standard_error()))
-        self._bars = bars(self._console, "{task.completed}/{task.total} {task.fields[epoch]}")
-        self._bar = self._bars.add_task(name, total=total, completed=done, epoch="")
-
-    def __enter__(self) -> Progress:
-        self._end.enter_context(self._bars)
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._end.close()
-
-    def say(self, text: str, always: bool = False) -> None:
-        """Print a line; with -q only if `always`."""
-        if always or logs.verbosity >= 0:
-            self._console.print(f"attnlab: {text}", soft_wrap=True, markup=False)
-
-    def ended(self, row: TableRow) -> None:
-        """Report that a job has ended."""
-        self._done += row.state in (COMPLETED, FAILED, PRUNED)
-        self.say(f"{self._done}/{self._total}  {row.outcome}", always=row.state == FAILED)
-        self._bars.update(self._bar, completed=self._done, epoch="")
-
-    def on_epoch(self, row: Mapping[str, float]) -> None:
-        """Show the epoch of the run that has just finished one."""
-        self._bars.update(self._bar, epoch=f"(epoch {int(row['epoch'])})")
 
 
 def _rows(plan: Plan, jobs: Iterable[Job], errors: Mapping[str, str | None]) -> list[TableRow]:
@@ -322,13 +283,11 @@ def _raise(counts: Counter[str], total: int, stop: BaseException | None, retried
         )
     if failed := counts[FAILED]:
         advice = "" if retried else "; sweep.retry_failed=true runs them again"
-        advice = f", and {stop}" if stop else advice
-        raise SweepFailed(f"{failed} of {total} jobs failed{advice}")
+        raise SweepFailed(f"{failed} of {total} jobs failed{f', and {stop}' if stop else advice}")
     if stop is not None:
         raise stop
-    for state, what in _UNDONE.items():
-        if counts[state]:
-            raise SweepFailed(f"{counts[state]} of {total} jobs {what}")
+    if undone := total - counts[COMPLETED] - counts[PRUNED]:
+        raise SweepFailed(f"{undone} of {total} jobs are not done; the same command runs them")
 
 
 def _now() -> str:

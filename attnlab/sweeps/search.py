@@ -7,7 +7,6 @@ kill the same command asks again for the same trials, and finds their runs.
 
 from __future__ import annotations
 
-import itertools
 import logging
 import math
 import re
@@ -95,8 +94,10 @@ class Search:
         signs = [direction if name == "best_value" else "min" for name in self.metrics]
         directions = [{"min": "minimize", "max": "maximize"}[sign] for sign in signs]
         self.trials = self.settings.trials
-        for words in self._extremes():
-            plan.composer.check([*(axis.overrides[0] for axis in plan.axes), *words])
+        # Every end and every choice is composed once, which finds values that aren't allowed.
+        ends = {key: _ends(domain) for key, domain in self.space.items()}
+        for n in range(max(map(len, ends.values()))):
+            plan.trial(n, self._words({key: e[min(n, len(e) - 1)] for key, e in ends.items()}))
         pruner = optuna.pruners.MedianPruner(
             self.settings.prune_after_trials, n_warmup_steps=self.settings.prune_after_epochs
         )
@@ -212,21 +213,6 @@ class Search:
 
     def _words(self, values: Mapping[str, Any]) -> list[str]:
         return [f"{key}={_word(values[key], self.space[key])}" for key in self.space]
-
-    def _extremes(self) -> Iterator[list[str]]:
-        """Yield a few sets of overrides that together have every end and every choice.
-
-        Composing them before the first trial finds values that a setting doesn't allow. Options of
-        groups are combined in all ways; other settings vary one at a time.
-        """
-        ends = {key: _ends(domain) for key, domain in self.space.items()}
-        first = {key: values[0] for key, values in ends.items()}
-        groups = [key for key in ends if "." not in key]
-        for options in itertools.product(*(ends[key] for key in groups)):
-            yield self._words(first | dict(zip(groups, options, strict=True)))
-        for key in ends.keys() - set(groups):
-            for value in ends[key][1:]:
-                yield self._words(first | {key: value})
 
 
 class Reporter:

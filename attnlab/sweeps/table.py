@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -11,9 +12,10 @@ from rich.table import Table
 from rich.text import Text
 
 from attnlab.errors import RequestError
-from attnlab.records import files
+from attnlab.records import files, logs
+from attnlab.records.logs import standard_error
 from attnlab.records.run_directory import ListedRun, RunDirectory
-from attnlab.run.console import number
+from attnlab.run.console import bars, number
 from attnlab.run.find_or_run import COMPLETED, FAILED, KILLED, PRUNED, RUNNING
 from attnlab.sweeps.grid import Job
 from attnlab.tasks.kinds import kind_of
@@ -87,6 +89,39 @@ def best_rows(rows: Sequence[TableRow]) -> list[TableRow]:
             lower = kind_of(task).scoring.is_lower_better(scored[0].results["monitor"])
             best.append((min if lower else max)(scored, key=lambda row: row.results["best"]))
     return best
+
+
+class Progress:
+    """A line for each job that ends, and on a terminal a bar; both on standard error."""
+
+    def __init__(self, name: str, total: int, done: int):
+        self._total, self._done, self._end = total, done, ExitStack()
+        # A copy of file descriptor 2, which is redirected while TensorFlow is imported.
+        self._console = plain_console(self._end.enter_context(standard_error()))
+        self._bars = bars(self._console, "{task.completed}/{task.total} {task.fields[epoch]}")
+        self._bar = self._bars.add_task(name, total=total, completed=done, epoch="")
+
+    def __enter__(self) -> Progress:
+        self._end.enter_context(self._bars)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._end.close()
+
+    def say(self, text: str, always: bool = False) -> None:
+        """Print a line; with -q only if `always`."""
+        if always or logs.verbosity >= 0:
+            self._console.print(f"attnlab: {text}", soft_wrap=True, markup=False)
+
+    def ended(self, row: TableRow) -> None:
+        """Report that a job has ended."""
+        self._done += row.state in (COMPLETED, FAILED, PRUNED)
+        self.say(f"{self._done}/{self._total}  {row.outcome}", always=row.state == FAILED)
+        self._bars.update(self._bar, completed=self._done, epoch="")
+
+    def on_epoch(self, row: Mapping[str, float]) -> None:
+        """Show the epoch of the run that has just finished one."""
+        self._bars.update(self._bar, epoch=f"(epoch {int(row['epoch'])})")
 
 
 def csv_text(rows: Sequence[TableRow]) -> str:

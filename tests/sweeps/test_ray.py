@@ -100,7 +100,7 @@ def test_a_lost_node_costs_its_own_job_which_the_same_command_resumes(attnlab, c
         out, err = process.communicate(timeout=240)
     assert process.returncode == 1, err
     assert sorted(row["state"] for row in table(sweep_folder(attnlab))) == ["completed", "killed"]
-    assert err.endswith("1 of 2 jobs were interrupted; the same command resumes them\n")
+    assert err.endswith("1 of 2 jobs are not done; the same command runs them\n")
     folders = attnlab.run_folders()
     code, out, err = attnlab(*command)
     assert code == 0, err
