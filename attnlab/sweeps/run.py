@@ -118,7 +118,7 @@ def _execute(plan: Plan, search: Search | None, jobs: Sequence[Job], duplicates:
     _note(folder, **entries, varying=varying, started=known.get("started") or _now())
     parents = _start_parents(plan, jobs) if todo or search else []
     if rows:  # what is done is stored before anything else
-        files.write_text(folder / "table.csv", csv_text(rows))
+        _write_table(folder, rows)
     stop: BaseException | None = None
     errors: dict[str, str | None] = {}  # by digest
     with Progress(folder.name, total, len(jobs) - len(todo)) as progress:
@@ -157,7 +157,7 @@ def _execute(plan: Plan, search: Search | None, jobs: Sequence[Job], duplicates:
             key=lambda row: (order.index(row.state), row.number not in best, row.number),
         )
     try:
-        files.write_text(folder / "table.csv", csv_text(rows))
+        _write_table(folder, rows)
         if search:
             search.save(folder)
         if todo or search:
@@ -227,6 +227,13 @@ def _note(folder: Path, **entries: Any) -> None:
     with _writing:
         entries = {**_read(folder), **entries, "updated": _now()}
         files.write_json(folder / "sweep.json", entries)
+
+
+def _write_table(folder: Path, rows: Sequence[TableRow]) -> None:
+    """Write table.csv, unless it has these rows already."""
+    path, text = folder / "table.csv", csv_text(rows)
+    if not path.is_file() or path.read_bytes().decode() != text:
+        files.write_text(path, text)
 
 
 def _require_same(plan: Plan) -> None:
