@@ -99,7 +99,7 @@ CONFIGURATIONS = [
     ),
     (
         "task=digits model.positions=rope",
-        "one of none, learned, sinusoidal (images have two axes), got rope.",
+        "model.positions: there is no such key. ",
     ),
     ("task=language attention=multi_head attention.kv_heads=3", "(1, 2, 4), got 3."),
     (
