@@ -66,44 +66,20 @@ def trained_on(monkeypatch):
     return use
 
 
-def test_positional_encoding_from_the_command_line(attnlab):
-    outcome = attnlab("plot", "positional-encoding", "--length", "20", "--units", "16")
-    assert (outcome.code, outcome.err) == (0, "")
-    written = sorted(path.name for path in (attnlab.folder / "positional-encoding").iterdir())
-    assert written == sorted(path.rpartition("/")[2] for path in outcome.out.split())
-    assert len(written) == 4
-
-
 def test_positional_encoding_into_a_folder(tmp_path, capsys):
     folder = tmp_path / "new" / "figures"
-    plot("positional-encoding", "--dimensions", "0,1, 5", "--offset", 3, "--output", folder)
+    plot("positional-encoding", "--length", 20, "--units", 16, "--output", folder)
     assert capsys.readouterr().out.splitlines() == [
         str(folder / f"positional_{name}.png")
         for name in ("matrix", "waves", "circles", "distances")
     ]
 
 
-@pytest.mark.parametrize(
-    ("options", "sentence"),
-    [
-        (("--dimensions", "0,128"), "--dimensions: '0,128': give 1 to 12 numbers from 0 to 127"),
-        (("--dimensions", "a"), "--dimensions: 'a'"),
-        (("--dimensions", ""), "--dimensions: "),
-        (("--dimensions", "-1"), "--dimensions: '-1'"),
-        (("--dimensions", ",".join(map(str, range(13)))), "--dimensions: .*: give 1 to 12"),
-        (("--offset", "100"), "--offset=100: must be from 1 to 99, below --length."),
-        (("--output", "/proc/nowhere"), "--output: /proc/nowhere can't be written"),
-    ],
-)
-def test_wrong_options_of_positional_encoding(options, sentence):
-    with pytest.raises(RequestError, match=sentence):
-        plot("positional-encoding", *options)
-
-
-def test_ranges_are_checked_by_click():
-    for options in (("--units", "1"), ("--length", "1"), ("--offset", "0")):
-        with pytest.raises(click.BadParameter, match="not in the range"):
-            plot("positional-encoding", *options)
+def test_wrong_options_of_positional_encoding():
+    with pytest.raises(RequestError, match="--output: /proc/nowhere can't be written"):
+        plot("positional-encoding", "--output", "/proc/nowhere")
+    with pytest.raises(click.BadParameter, match="not in the range"):
+        plot("positional-encoding", "--units", "1")
 
 
 @pytest.mark.parametrize("words", [("{run}",), ("run", "{run}"), ("--output", "{out}", "{run}")])
@@ -119,12 +95,9 @@ def test_a_run_is_drawn_with_or_without_the_word(tmp_path, monkeypatch, capsys, 
     assert capsys.readouterr().out == f"{tmp_path / 'loss.png'}\n"
 
 
-def test_no_word_is_refused():
+def test_help_names_the_subcommands(capsys):
     with pytest.raises(click.MissingParameter):
         command("plot").main([], standalone_mode=False)
-
-
-def test_help_shows_all_three(capsys):
     command("plot").main(["--help"], prog_name="attnlab plot", standalone_mode=False)
     usage = capsys.readouterr().out
     for line in ("plot RUN [OPTIONS]", "plot positional-encoding ...", "plot embeddings ..."):
@@ -154,11 +127,6 @@ def test_a_run_of_another_task_has_no_embeddings(tmp_path, trained_on):
     with pytest.raises(RequestError, match="^RUN: expected a run of translation") as error:
         plot("embeddings", run.path)
     assert "is one of forecasting" in str(error.value)
-
-
-def test_a_missing_run_has_no_embeddings(tmp_path):
-    with pytest.raises(RequestError, match="RUN: latest: there are no runs in"):
-        plot("embeddings", "latest", runs=tmp_path)
 
 
 @pytest.mark.parametrize("model", ["rnn", "transformer"])

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any
 
 import click
 from click.shell_completion import CompletionItem
@@ -28,11 +27,14 @@ class _RunOrWord(click.Group):
     """A click group whose first word may also be a RUN; kinds of task add subcommands."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return [*super().list_commands(ctx), *_maps()]
+        maps = [kind.vocabulary_map.name for kind in kinds() if kind.vocabulary_map]
+        return [*super().list_commands(ctx), *maps]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        found = _maps().get(cmd_name)
-        return _map_command(*found) if found else super().get_command(ctx, cmd_name)
+        for kind in kinds():
+            if kind.vocabulary_map and kind.vocabulary_map.name == cmd_name:
+                return _map_command(kind, kind.vocabulary_map)
+        return super().get_command(ctx, cmd_name)
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
         runs = [CompletionItem(name) for name in complete_run(ctx, None, incomplete)]
@@ -49,12 +51,6 @@ class _RunOrWord(click.Group):
         for number, each in enumerate(("RUN [OPTIONS]", *words)):
             prefix = "Usage: " if number == 0 else "       "
             formatter.write_usage(ctx.command_path, each, prefix)
-
-
-def _maps() -> dict[str, tuple[Kind, VocabularyMap]]:
-    """Map the name of each subcommand to the vocabulary map that a kind declares."""
-    found = [(kind, kind.vocabulary_map) for kind in kinds()]
-    return {own.name: (kind, own) for kind, own in found if own}
 
 
 @click.group("plot", cls=_RunOrWord, add_help_option=True)
@@ -98,32 +94,20 @@ def _map_command(kind: Kind, declared: VocabularyMap) -> click.Command:
     @click.option("--epoch", default="best", help="Weights: an epoch's number, best or last.")
     @_output_option
     @runs_option
-    def draw(**given: Any) -> None:
-        _draw_map(kind, declared, **given)
+    def draw(run: str, words: int, epoch: str, output: Path | None, runs: str | None) -> None:
+        fits: Callable[[str], bool] = load(declared.fits) if declared.fits else lambda task: True
+        folder = find_trained(run, runs, kind, epoch, prefers=fits)
+        if not fits(task := folder.read_task()):
+            raise RequestError(f"RUN: {folder.path}: runs of {task} have no vocabulary.")
+        from attnlab.run.loading import TrainedRun
+        from attnlab.views.png.figure import save
+
+        figures = load(kind.views).vocabulary(TrainedRun.load(folder, epoch), words)
+        plots = output or folder.plots
+        with _writing(plots):
+            _say([save(figure, plots / name) for name, figure in figures.items()])
 
     return draw
-
-
-def _draw_map(
-    kind: Kind,
-    declared: VocabularyMap,
-    run: str,
-    words: int,
-    epoch: str,
-    output: Path | None,
-    runs: str | None,
-) -> None:
-    fits: Callable[[str], bool] = load(declared.fits) if declared.fits else lambda task: True
-    found = find_trained(run, runs, kind, epoch, prefers=fits)
-    if not fits(task := found.read_task()):
-        raise RequestError(f"RUN: {found.path}: runs of {task} have no vocabulary.")
-    from attnlab.run.loading import TrainedRun
-    from attnlab.views.png.figure import save
-
-    figures = load(kind.views).vocabulary(TrainedRun.load(found, epoch), words)
-    folder = output or found.plots
-    with _writing(folder):
-        _say([save(figure, folder / name) for name, figure in figures.items()])
 
 
 @command.command(
@@ -134,50 +118,23 @@ def _draw_map(
 @click.option("--length", default=100, type=click.IntRange(2, 2000), help="Number of positions.")
 @click.option("--units", default=128, type=click.IntRange(2, 4096), help="Width of the vectors.")
 @click.option(
-    "--dimensions",
-    metavar="I,J,...",
-    help="Draw the waves of these dimensions, counted from 0.  [default: a selection]",
-)
-@click.option(
-    "--offset",
-    type=click.IntRange(1),
-    help="Number of steps that the rotating circles show.  [default: 10, or half the length]",
-)
-@click.option(
     "--output",
     default="positional-encoding",
     type=click.Path(path_type=Path, file_okay=False),
     help="Folder for the figures.",
 )
-def positional_encoding(
-    length: int, units: int, dimensions: str | None, offset: int | None, output: Path
-) -> None:
+def positional_encoding(length: int, units: int, output: Path) -> None:
     """Draw the sinusoidal positional encoding: matrix, waves, rotating circles, distances.
 
     P(k, 2i) = sin(k / 10000^(2i/units)), P(k, 2i+1) = cos(k / 10000^(2i/units)).
     """
-    chosen = None if dimensions is None else _dimensions(dimensions, units)
-    steps = min(10, max(length // 2, 1)) if offset is None else offset
-    if steps >= length:
-        raise RequestError(f"--offset={steps}: must be from 1 to {length - 1}, below --length.")
     from attnlab.layers.sinusoids import sinusoidal
     from attnlab.views.png.figure import save
     from attnlab.views.positions import positional_figures
 
-    figures = positional_figures(sinusoidal(length, units), dimensions=chosen, offset=steps)
+    figures = positional_figures(sinusoidal(length, units))
     with _writing(output):
         _say([save(figure, output / name) for name, figure in figures.items()])
-
-
-def _dimensions(text: str, units: int) -> list[int]:
-    words = text.replace(",", " ").split()
-    numbers = [int(word) for word in words if word.isdecimal() and len(word) < 10]
-    if not 1 <= len(numbers) == len(words) <= 12 or max(numbers) >= units:
-        raise RequestError(
-            f"--dimensions: {text!r}: give 1 to 12 numbers from 0 to {units - 1}, separated by "
-            "commas."
-        )
-    return numbers
 
 
 def _writing(folder: Path) -> AbstractContextManager[None]:

@@ -31,33 +31,29 @@ def input_lines(name: str, together: int) -> Iterator[list[str]]:
     stream = cast(BufferedReader, sys.stdin.buffer)
     if stream.isatty():
         click.echo(f"attnlab: type a {noun} and press Enter; Ctrl-D ends.", err=True)
-    number = 0
-    for lines in _raw_lines(stream, together):
-        texts: list[str] = []
-        for number, line in enumerate(lines, number + 1):  # noqa: B020
-            try:
-                text = line.decode("utf-8-sig" if number == 1 else "utf-8")
-            except UnicodeDecodeError as error:
-                if texts:
-                    yield texts
-                raise RequestError(
-                    f"standard input, line {number}: not UTF-8: byte {error.start + 1} is "
-                    f"0x{line[error.start]:02x}."
-                ) from error
-            texts.append(text.removesuffix("\r"))
-        yield texts
-
-
-def _raw_lines(stream: BufferedReader, together: int) -> Iterator[list[bytes]]:
-    """Yield, after each read, its complete lines."""
-    begun: list[bytes] = []  # the line that has no end yet
+    number, unfinished = 0, b""
     while data := stream.read1(_READ):
-        first, *others = data.split(b"\n")
-        begun.append(first)
-        if others:
-            complete = [b"".join(begun), *others[:-1]]
-            begun = [others[-1]]
-            for place in range(0, len(complete), together):
-                yield complete[place : place + together]
-    if any(begun):
-        yield [b"".join(begun)]
+        *lines, unfinished = (unfinished + data).split(b"\n")
+        for start in range(0, len(lines), together):
+            batch = lines[start : start + together]
+            yield from _decoded(batch, number + 1)
+            number += len(batch)
+    if unfinished:
+        yield from _decoded([unfinished], number + 1)
+
+
+def _decoded(lines: list[bytes], first: int) -> Iterator[list[str]]:
+    """Yield lines as texts; `first` is the number of the first line."""
+    texts: list[str] = []
+    for number, line in enumerate(lines, first):
+        try:
+            text = line.decode("utf-8-sig" if number == 1 else "utf-8")
+        except UnicodeDecodeError as error:
+            if texts:
+                yield texts
+            raise RequestError(
+                f"standard input, line {number}: not UTF-8: byte {error.start + 1} is "
+                f"0x{line[error.start]:02x}."
+            ) from error
+        texts.append(text.removesuffix("\r"))
+    yield texts

@@ -24,22 +24,18 @@ from attnlab.views.records import (
 _CIRCLES = 6
 
 
-def positional_figures(
-    encoding: np.ndarray, *, dimensions: Sequence[int] | None = None, offset: int = 10
-) -> dict[str, Figure]:
+def positional_figures(encoding: np.ndarray) -> dict[str, Figure]:
     """Return the figures of an encoding by file name: positional_matrix.png and three others.
 
-    `encoding` is (length, units): sines in even columns, cosines in odd ones. `dimensions` are the
-    waves to show, see `default_dimensions`; `offset` the steps that the circles show.
+    `encoding` is (length, units): sines in even columns, cosines in odd ones.
     """
-    chosen = default_dimensions(encoding) if dimensions is None else dimensions
-    found = {
+    figures = {
         "matrix": matrix_figure(encoding),
-        "waves": waves_figure(encoding, chosen),
-        "circles": circles_figure(encoding, offset),
+        "waves": waves_figure(encoding, default_dimensions(encoding)),
+        "circles": circles_figure(encoding, min(10, max(len(encoding) // 2, 1))),
         "distances": distances_figure(encoding),
     }
-    return {f"positional_{name}.png": each for name, each in found.items()}
+    return {f"positional_{name}.png": drawing for name, drawing in figures.items()}
 
 
 def default_dimensions(encoding: np.ndarray) -> list[int]:

@@ -80,18 +80,15 @@ def test_distances_depend_only_on_the_steps_between():
 
 
 @pytest.mark.parametrize(
-    ("length", "units", "offset"),
+    ("length", "units"),
     [
-        (2, 2, 1),
-        (50, 512, 49),
-        *(
-            pytest.param(*sizes, marks=pytest.mark.slow)
-            for sizes in ((3, 3, 1), (7, 5, 3), (300, 6, 10))
-        ),
+        (2, 2),
+        (50, 512),
+        *(pytest.param(*sizes, marks=pytest.mark.slow) for sizes in ((3, 3), (7, 5), (300, 6))),
     ],
 )
-def test_every_size_is_drawn(tmp_path, length, units, offset):
-    figures = positional_figures(sinusoidal(length, units), offset=offset)
+def test_every_size_is_drawn(tmp_path, length, units):
+    figures = positional_figures(sinusoidal(length, units))
     files = [save(figure, tmp_path / "new" / name) for name, figure in figures.items()]
     names = ["matrix", "waves", "circles", "distances"]
     assert [path.name for path in files] == [f"positional_{name}.png" for name in names]
