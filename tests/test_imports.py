@@ -139,7 +139,7 @@ ONLY_IN = {
     "tf2onnx": {"export"},
     "sentencex": {"text"},
     "sklearn": {"tasks/answering", "tasks/classification", "tasks/translation", "text"},
-    "pandas": {"api", "tasks/data", "tasks/forecasting"},
+    "pandas": {"api", "compare", "tasks/data", "tasks/forecasting"},
     "matplotlib": {"views"},
     "jinja2": {"views"},
 }

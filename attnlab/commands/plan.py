@@ -52,10 +52,9 @@ def command(
     spread of differences, so each number comes with a range.
     """
     from attnlab.compare.grouping import Choice
-    from attnlab.compare.metrics import Amount
     from attnlab.compare.plan import Goal, plan, print_plans
 
-    goal = Goal(Amount.parse("--difference", difference), power, alpha)
+    goal = Goal(difference.strip(), power, alpha)
     chosen, _ = chosen_runs(filters, runs, everything)
     choice = Choice(keys(by, "--by"), keys(within, "--within"), **given)
     plans, left_out = plan(chosen.runs, choice, goal)

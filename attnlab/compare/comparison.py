@@ -8,15 +8,14 @@ from __future__ import annotations
 
 import statistics as plain
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from numpy.typing import ArrayLike
 
 from attnlab.compare.grouping import Choice, TaskGroups, choose
-from attnlab.compare.metrics import Quantity
 from attnlab.compare.runs import Group
-from attnlab.compare.sequential import Judged, judge, sequential_interval
+from attnlab.compare.sequential import ALPHA, Judged, in_words, judge, sequential_interval
 from attnlab.compare.statistics import (
     Difference,
     Interval,
@@ -30,8 +29,6 @@ from attnlab.records.run_directory import ListedRun
 from attnlab.tasks.declaration import ItemTest
 
 ENOUGH_SEEDS = 5
-LEVEL = 0.05
-_WIDE_SPAN = 30
 
 
 @dataclass(frozen=True)
@@ -69,43 +66,18 @@ class GroupResult:
 
 
 @dataclass(frozen=True)
-class Comparison:
-    """The comparison of one task's groups; for the first fields see `grouping.TaskGroups`."""
+class Comparison(TaskGroups):
+    """The comparison of one task's groups, which are in the order of the results."""
 
-    task: str
-    data: str | None
-    by: tuple[str, ...]
-    asked: int
-    metric: Quantity
-    units: str
-    geometric: bool  # whether means are geometric and differences ratios
     # the best group first; in the order of keys if the metric has no better direction
     results: tuple[GroupResult, ...]
-    reference: str | None  # label of the reference group; None if there is only one group
     baseline: str | None  # the baseline of the skill; None if runs have several or none
-    sequential: bool = False  # whether intervals and verdicts stay valid however often one looks
-    notes: list[str] = field(default_factory=list)  # how to read the results
-    warnings: list[str] = field(default_factory=list)  # reasons to doubt the results
-
-    @property
-    def name(self) -> str:
-        """The task's name, with `data` if there is any."""
-        return f"{self.task} {self.data}" if self.data else self.task
-
-    @property
-    def reference_group(self) -> Group | None:
-        """The group that the others are compared with; None if there is only one group."""
-        return next((group for group in self.groups if group.label == self.reference), None)
+    sequential: bool  # whether intervals and verdicts stay valid however often one looks
 
     @property
     def reference_name(self) -> str | None:
         """The reference group's name, for sentences."""
-        return self.reference_group.name if self.reference_group else None
-
-    @property
-    def groups(self) -> list[Group]:
-        """The groups in the order of the results."""
-        return [result.group for result in self.results]
+        return self.reference.name if self.reference else None
 
     @property
     def differences(self) -> list[GroupResult]:
@@ -115,7 +87,7 @@ class Comparison:
     @property
     def item_test(self) -> ItemTest | None:
         """The first test over test items, for its name and method, which all tests share."""
-        return next((each.item_test for each in self.results if each.item_test), None)
+        return next((result.item_test for result in self.results if result.item_test), None)
 
 
 class Comparisons(NamedTuple):
@@ -137,47 +109,31 @@ def compare(entries: Sequence[ListedRun], options: Options | None = None) -> Com
     """
     options = options or Options()
     tasks, left_out = choose(entries, options)
-    return Comparisons([_compare_task(each, options) for each in tasks], left_out)
+    return Comparisons([_compare_task(task, options) for task in tasks], left_out)
 
 
 def _compare_task(task: TaskGroups, options: Options) -> Comparison:
-    metric, reference, notes = task.metric, task.reference, [*task.notes]
-    results = [_result(group, metric, options) for group in task.groups]
-    if reference is not None:
-        results, missing = _against(results, reference, metric, options)
-        notes += missing
-    if _span_is_wide(task.groups) and not options.geometric and metric.direction < 0:
-        notes.append(
-            f"values of one group differ by more than a factor of {_WIDE_SPAN}: --geometric "
-            "averages their logarithms"
-        )
+    metric, notes = task.metric, task.notes
+    results = [_result(group, task, options) for group in task.groups]
+    if task.reference is not None:
+        results, missing = _compare_with_reference(results, task, task.reference, options)
+        notes = (*notes, *missing)
+    place = {group.key: number for number, group in enumerate(task.groups)}
+    results.sort(key=lambda r: (-metric.direction * r.interval.mean, place[r.group.key]))
     baselines = {metric.best_baseline(record.metrics) for record in task.records}
+    groups = tuple(result.group for result in results)
     return Comparison(
-        task=task.task,
-        data=task.data,
-        by=task.by,
-        asked=task.asked,
-        metric=metric,
-        units=task.units,
-        geometric=options.geometric,
-        sequential=options.sequential,
-        results=tuple(sorted(results, key=lambda each: -metric.direction * each.interval.mean)),
-        reference=reference.label if reference else None,
+        **{**vars(task), "groups": groups, "notes": notes},
+        results=tuple(results),
         baseline=baselines.pop() if len(baselines) == 1 and metric.is_test else None,
-        notes=notes,
-        warnings=[*task.warnings],
+        sequential=options.sequential,
     )
 
 
-def _span_is_wide(groups: Sequence[Group]) -> bool:
-    values = [group.values.values() for group in groups]
-    return any(0 < _WIDE_SPAN * min(each) < max(each) for each in values)
-
-
-def _result(group: Group, metric: Quantity, options: Options) -> GroupResult:
+def _result(group: Group, task: TaskGroups, options: Options) -> GroupResult:
     """Compute a group's results, without its difference to the reference."""
     interval_of = sequential_interval if options.sequential else mean_interval
-    values = list(group.values.values())
+    metric, values = task.metric, list(group.values.values())
     ends = sorted(values, reverse=metric.direction > 0)
     runs = list(group.runs.values())
     seconds = [run.history().get("seconds") for run in runs]
@@ -195,53 +151,51 @@ def _result(group: Group, metric: Quantity, options: Options) -> GroupResult:
 
 
 def _mean(values: Sequence[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return plain.fmean(known) if known and len(known) == len(values) else None
+    """Average values; None if one is missing."""
+    numbers = [value for value in values if value is not None]
+    return plain.fmean(numbers) if numbers and len(numbers) == len(values) else None
 
 
-def _against(
-    results: list[GroupResult], reference: Group, metric: Quantity, options: Options
+def _compare_with_reference(
+    results: list[GroupResult], task: TaskGroups, reference: Group, options: Options
 ) -> tuple[list[GroupResult], list[str]]:
     """Add the differences to the reference; also return notes on missing tests."""
-    others = [each for each in results if each.group is not reference]
-    groups = [each.group for each in others]
+    others = [result for result in results if result.group is not reference]
     pairs = []
-    for group in groups:
-        seeds = group.shared_seeds(reference)
-        own, base = ([side.values[seed] for seed in seeds] for side in (group, reference))
-        pairs.append((own, base))
-    if options.sequential:
-        higher_is_better = metric.direction > 0 if metric.direction else None
-        judged = judge(pairs, higher_is_better, options.geometric)
-    else:
-        judged = _judged_once(pairs, metric.direction, options.geometric)
-    tests, notes = item_tests(groups, reference, metric, options.bootstrap)
-    found = {}
-    for each, pair, (gain, p, words), test in zip(others, pairs, judged, tests, strict=True):
-        means = _means(pair, options.geometric)
-        found[each.group.key] = replace(
-            each, difference=gain, shared_means=means, p_corrected=p, item_test=test, verdict=words
+    for result in others:
+        seeds = result.group.shared_seeds(reference)
+        pairs.append(
+            tuple([side.values[seed] for seed in seeds] for side in (result.group, reference))
         )
-    return [found.get(each.group.key, each) for each in results], notes
+    judge_all = judge if options.sequential else judge_once
+    judged = judge_all(pairs, task.metric.direction, options.geometric)
+    tests, notes = item_tests([o.group for o in others], reference, task.metric, options.bootstrap)
+    compared = [
+        replace(
+            result,
+            difference=difference,
+            shared_means=tuple(mean_interval(side, options.geometric).mean for side in pair)
+            if pair[0]
+            else None,
+            p_corrected=p,
+            item_test=test,
+            verdict=verdict,
+        )
+        for result, pair, (difference, p, verdict), test in zip(
+            others, pairs, judged, tests, strict=True
+        )
+    ]
+    return [*compared, *(result for result in results if result.group is reference)], notes
 
 
-def _means(pair: tuple[list[float], list[float]], geometric: bool) -> tuple[float, float] | None:
-    """Return the means of both sides; None without pairs."""
-    own, base = pair
-    if not own:
-        return None
-    return mean_interval(own, geometric).mean, mean_interval(base, geometric).mean
-
-
-def _judged_once(
+def judge_once(
     pairs: Sequence[tuple[ArrayLike, ArrayLike]], direction: int, geometric: bool
 ) -> list[Judged]:
     """Judge comparisons by paired t tests, which assume a number of seeds fixed in advance."""
     differences = [paired_difference(*pair, geometric) for pair in pairs]
     corrected = holm([difference.p for difference in differences])
-    nothing = 1.0 if geometric else 0.0
     return [
-        Judged(difference, p, _verdict(difference, p, direction, nothing))
+        Judged(difference, p, _verdict(difference, p, direction, 1.0 if geometric else 0.0))
         for difference, p in zip(differences, corrected, strict=True)
     ]
 
@@ -254,9 +208,4 @@ def _verdict(difference: Difference, p: float | None, direction: int, nothing: f
         return "too few seeds"
     if p is None or difference.mean is None:
         return "identical" if difference.mean == nothing else "no spread"
-    if p >= LEVEL:
-        return "no evidence"
-    higher = difference.mean > nothing
-    if direction == 0:
-        return "higher" if higher else "lower"
-    return "better" if higher == (direction > 0) else "worse"
+    return "no evidence" if p >= ALPHA else in_words(difference.mean > nothing, direction)

@@ -6,65 +6,143 @@ People get the two tables of `tables`; CSV and JSON have all numbers with all di
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from attnlab.compare import text_tables
+from rich.console import Console
+from rich.text import Text
+
 from attnlab.compare.comparison import Comparison, Comparisons, GroupResult
-from attnlab.compare.footnotes import footnotes
-from attnlab.compare.tables import (
-    differences_table,
-    heading,
-    results_table,
-)
-from attnlab.compare.text_tables import (
-    Section,
-    print_left_out,
-    print_section,
-)
-from attnlab.terminal import plain_console
+from attnlab.compare.tables import differences_table, footnotes, heading, results_table
+from attnlab.terminal import WIDTH, plain_console, plain_table
+from attnlab.views.records import Table
 
-# Columns that are dropped on a narrow terminal, in this order.
-_LEFT_OUT_WHEN_NARROW = ("s/epoch", "parameters", "best", "lowest", "skill", "worst", "highest")
+_LEFT_OUT_WHEN_NARROW = {"best", "worst", "lowest", "highest", "parameters", "s/epoch"}
+_STYLES = {
+    **{"better": "bold green", "worse": "bold red"},
+    **dict.fromkeys(("too few seeds", "undecided"), "yellow"),
+}
 
 
-def print_comparisons(found: Comparisons, file: Any = None) -> None:
+def print_comparisons(comparisons: Comparisons, file: Any = None) -> None:
     """Print tables, notes and warnings."""
     console = plain_console(file)
-    for number, comparison in enumerate(found.tasks):
+    for number, comparison in enumerate(comparisons.tasks):
         if number:
             console.print()
-        print_section(console, _section(comparison), _LEFT_OUT_WHEN_NARROW)
-    print_left_out(console, found.left_out)
+        print_tables(console, heading(comparison), _tables(comparison))
+        print_notes(console, footnotes(comparison), comparison.warnings)
+    print_left_out(console, comparisons.left_out)
 
 
-def markdown(found: Comparisons) -> str:
-    """Write the tables as Markdown."""
-    return text_tables.markdown(map(_section, found.tasks), found.left_out)
+def print_tables(console: Console, title: str, tables: Sequence[Table]) -> None:
+    """Print tables below a title; without some columns on a narrow terminal."""
+    console.print(Text(title, style="bold"))
+    for table in tables:
+        words = table.header[: table.words]
+        names = [
+            name
+            for name in table.header
+            if console.width >= WIDTH or name not in _LEFT_OUT_WHEN_NARROW
+        ]
+        printed = plain_table(names, [*words, "verdict"], folded=words)
+        for row in table.rows:
+            cells = [c for name, c in zip(table.header, row, strict=True) if name in names]
+            printed.add_row(*(Text(cell, style=_STYLES.get(cell, "")) for cell in cells))
+        if table.title:
+            console.print(Text(table.title, style="bold"))
+        console.print(printed)
+        console.print()
 
 
-def latex(found: Comparisons) -> str:
-    """Write the tables as LaTeX."""
-    return text_tables.latex(map(_section, found.tasks), found.left_out)
+def print_notes(console: Console, notes: Iterable[str], warnings: Iterable[str]) -> None:
+    """Print what columns mean, and reasons to doubt them."""
+    for line in notes:
+        console.print(Text(line, style="dim"))
+    for warning in warnings:
+        console.print(Text(f"warning: {warning}", style="yellow"))
 
 
-def numbers(found: Comparisons) -> list[dict[str, Any]]:
+def print_left_out(console: Console, left_out: Iterable[str]) -> None:
+    """Print which runs are in no table."""
+    for text in left_out:
+        console.print(Text(f"left out: {text}", style="yellow"), soft_wrap=True)
+
+
+def _tables(comparison: Comparison) -> list[Table]:
+    differences = differences_table(comparison)
+    return [results_table(comparison), *([differences] if differences else [])]
+
+
+def _remarks(comparison: Comparison) -> list[str]:
+    return [*footnotes(comparison), *(f"warning: {text}" for text in comparison.warnings)]
+
+
+def markdown(comparisons: Comparisons) -> str:
+    """Write the tables as Markdown, with headings; notes and warnings are lists."""
+    parts = []
+    for comparison in comparisons.tasks:
+        parts.append(f"**{heading(comparison)}**")
+        for table in _tables(comparison):
+            parts += [table.title] if table.title else []
+            parts.append(markdown_table(table))
+        parts.append("\n".join(f"- {text}" for text in _remarks(comparison)))
+    parts += ["\n".join(f"- left out: {text}" for text in comparisons.left_out)]
+    return "\n\n".join(filter(None, parts)) + "\n"
+
+
+def markdown_table(table: Table) -> str:
+    """Write a table as Markdown; names of groups are code."""
+    rule = ["---" if n < table.words else "---:" for n, _ in enumerate(table.header)]
+    mark = "" if table.prose else "`"
+    rows = [
+        [*(f"{mark}{cell}{mark}" for cell in row[: table.words]), *row[table.words :]]
+        for row in table.rows
+    ]
+    lines = [[cell.replace("|", "\\|") for cell in row] for row in [table.header, rule, *rows]]
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
+
+
+def latex(comparisons: Comparisons) -> str:
+    """Write the tables for LaTeX's package booktabs; notes and warnings are comments."""
+    import pandas as pd
+
+    parts = []
+    for comparison in comparisons.tasks:
+        parts += [f"% {text}" for text in [heading(comparison), *_remarks(comparison)]]
+        for table in _tables(comparison):
+            columns = "l" * table.words + "r" * (len(table.header) - table.words)
+            frame = pd.DataFrame(table.rows, columns=pd.Index(table.header))
+            parts += [f"% {table.title}"] if table.title else []
+            parts.append(frame.to_latex(index=False, escape=True, column_format=columns).rstrip())
+    return "\n".join([*parts, *(f"% left out: {text}" for text in comparisons.left_out)]) + "\n"
+
+
+def numbers(comparisons: Comparisons) -> list[dict[str, Any]]:
     """Make a row for each group of each task, with all digits; None for a missing number."""
-    every = [
-        {**_numbers(each, row), "warnings": "; ".join(each.warnings)}
-        for each in found.tasks
-        for row in each.results
+    rows = [
+        {**_numbers(comparison, result), "warnings": "; ".join(comparison.warnings)}
+        for comparison in comparisons.tasks
+        for result in comparison.results
     ]
     # Columns that name groups come before the numbers, also those of only some tasks.
-    first = dict.fromkeys(name for row in every for name in [*row][: [*row].index("n")])
-    return [{**{name: row[name] for name in first if name in row}, **row} for row in every]
+    names = dict.fromkeys(name for row in rows for name in [*row][: [*row].index("n")])
+    return [{**{name: row[name] for name in names if name in row}, **row} for row in rows]
 
 
-def comma_separated(found: Comparisons) -> str:
+def comma_separated(comparisons: Comparisons) -> str:
     """Write a line for each group of each task, with all digits."""
-    return text_tables.comma_separated(numbers(found))
+    return csv_text(numbers(comparisons))
 
 
-def as_json(found: Comparisons) -> str:
+def csv_text(rows: Iterable[Mapping[str, Any]]) -> str:
+    """Write rows as CSV below a header with the names of all rows."""
+    import pandas as pd
+
+    return pd.DataFrame([*rows], dtype=object).to_csv(index=False)
+
+
+def as_json(comparisons: Comparisons) -> str:
     """Write everything as JSON, with all digits."""
     tasks = [
         {
@@ -74,41 +152,32 @@ def as_json(found: Comparisons) -> str:
             "direction": {1: "higher", -1: "lower", 0: None}[comparison.metric.direction],
             "units": comparison.units or None,
             "by": list(comparison.by),
-            "reference": comparison.reference,
+            "reference": comparison.reference.label if comparison.reference else None,
             "baseline": comparison.baseline,
             "geometric": comparison.geometric,
             "sequential": comparison.sequential,
             "groups": [
                 {
-                    **_numbers(comparison, each),
-                    "values": {str(seed): value for seed, value in each.group.values.items()},
-                    "runs": [str(run.run.path) for run in each.group.runs.values()],
+                    **_numbers(comparison, result),
+                    "values": {str(seed): value for seed, value in result.group.values.items()},
+                    "runs": [str(run.run.path) for run in result.group.runs.values()],
                 }
-                for each in comparison.results
+                for result in comparison.results
             ],
             "notes": footnotes(comparison),
-            "warnings": comparison.warnings,
+            "warnings": list(comparison.warnings),
         }
-        for comparison in found.tasks
+        for comparison in comparisons.tasks
     ]
-    return json.dumps({"tasks": tasks, "left_out": found.left_out}, indent=2, ensure_ascii=False)
-
-
-def _section(comparison: Comparison) -> Section:
-    differences = differences_table(comparison)
-    return Section(
-        heading(comparison),
-        [results_table(comparison), *([differences] if differences else [])],
-        footnotes(comparison),
-        comparison.warnings,
-    )
+    document = {"tasks": tasks, "left_out": comparisons.left_out}
+    return json.dumps(document, indent=2, ensure_ascii=False)
 
 
 def _numbers(comparison: Comparison, result: GroupResult) -> dict[str, Any]:
     """Return all numbers of a group by name; None for a missing number."""
     least, most = result.parameters or (None, None)
     shared, mean, low, high, p = result.difference or (None,) * 5
-    own, base = result.shared_means or (None, None)
+    shared_mean, reference_mean = result.shared_means or (None, None)
     test = result.item_test
     return {
         "task": comparison.task,
@@ -126,10 +195,10 @@ def _numbers(comparison: Comparison, result: GroupResult) -> dict[str, Any]:
         "parameters": most,
         "parameters_least": least,
         "seconds_per_epoch": result.seconds_per_epoch,
-        "reference": comparison.reference,
+        "reference": comparison.reference.label if comparison.reference else None,
         "shared_seeds": shared,
-        "shared_mean": own,
-        "shared_reference_mean": base,
+        "shared_mean": shared_mean,
+        "shared_reference_mean": reference_mean,
         "intervals": "sequential" if comparison.sequential else "t",
         "ratio" if comparison.geometric else "difference": mean,
         "difference_low": low,

@@ -103,57 +103,6 @@ class Quantity(NamedTuple):
         return {name: value for name, value in found.items() if value is not None}
 
 
-class Amount(NamedTuple):
-    """The size of a difference: in the metric's units, or as a share of the reference's mean."""
-
-    option: str  # the option that gave it, for messages
-    value: float  # above 0
-    is_share: bool  # whether the value is a share
-    text: str  # as the user wrote it
-
-    @classmethod
-    def parse(cls, option: str, given: str) -> Amount:
-        """Parse a number such as `0.5`, or a percentage such as `5%`.
-
-        Raises:
-            RequestError: The text is neither, or not above 0.
-        """
-        text = given.strip()
-        try:
-            value = float(text.removesuffix("%"))
-        except ValueError:
-            value = math.nan
-        if not 0 < value < math.inf:
-            raise RequestError(
-                f"{option}={given}: must be a number above 0 such as 0.5, or a percentage of the "
-                "reference's mean such as 5%."
-            )
-        is_share = text.endswith("%")
-        return cls(option, value / 100 if is_share else value, is_share, text)
-
-    def at(self, mean: float, geometric: bool) -> float:
-        """Return the size of a difference to a reference with this mean.
-
-        With `geometric` it is the logarithm of a ratio.
-
-        Raises:
-            RequestError: A share of a mean of 0, or a ratio in units, is undefined.
-        """
-        if geometric and not self.is_share:
-            raise RequestError(
-                f"{self.option}={self.text}: must be a percentage such as 5% with --geometric, "
-                "which compares ratios."
-            )
-        if self.is_share and not mean:
-            raise RequestError(
-                f"{self.option}={self.text}: must be a number in the metric's units, because the "
-                "reference's mean is 0."
-            )
-        if geometric:
-            return math.log1p(self.value)
-        return self.value * abs(mean) if self.is_share else self.value
-
-
 def reported_metric(metrics: Mapping[str, Any], kind: Kind | None) -> str:
     """Return the metric of a run's result, by metrics.json or else by the kind."""
     name = metrics.get("metric") or (kind.scoring.reported if kind else None)

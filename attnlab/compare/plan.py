@@ -20,20 +20,20 @@ from typing import NamedTuple
 import numpy as np
 from scipy import stats
 
-from attnlab.compare.comparison import ENOUGH_SEEDS, LEVEL
+from attnlab.compare.comparison import ENOUGH_SEEDS
+from attnlab.compare.formats import print_left_out, print_notes, print_tables
 from attnlab.compare.grouping import Choice, TaskGroups, choose
-from attnlab.compare.metrics import Amount
 from attnlab.compare.runs import Group
-from attnlab.compare.statistics import exp, mean_interval, paired_differences
-from attnlab.compare.tables import heading, naming
-from attnlab.compare.text_tables import Section, TextTable, print_left_out, print_section
+from attnlab.compare.sequential import ALPHA
+from attnlab.compare.statistics import mean_interval, paired_differences
+from attnlab.compare.tables import heading
 from attnlab.errors import RequestError
 from attnlab.records.run_directory import ListedRun
 from attnlab.terminal import NOTHING, duration, number_format, plain_console
+from attnlab.views.records import Table
 
 MOST_SEEDS = 10_000
-_LARGE = 1000.0  # above this noncentrality SciPy is slow or returns NaN
-_DROPPABLE = ("runs", "detects")  # columns, on a narrow terminal
+_LARGE = 30.0  # standard deviations; five pairs find any larger effect, for which SciPy has NaN
 
 
 @dataclass(frozen=True)
@@ -41,20 +41,52 @@ class Goal:
     """The difference that a comparison is to find, and with which error rates.
 
     Raises:
-        RequestError: The power isn't between alpha and 1, or alpha isn't between 0 and 1.
+        RequestError: The difference is neither a number above 0 nor a percentage, the power isn't
+            between alpha and 1, or alpha isn't between 0 and 1.
     """
 
-    difference: Amount  # size of the difference, in either direction
+    difference: str  # in the metric's units, or as a percentage of the reference's mean
     power: float = 0.8  # probability of finding it if it exists
-    alpha: float = LEVEL  # probability of finding one that doesn't exist
+    alpha: float = ALPHA  # probability of finding one that doesn't exist
 
     def __post_init__(self) -> None:
+        try:
+            is_valid = 0 < float(self.difference.removesuffix("%")) < math.inf
+        except ValueError:
+            is_valid = False
+        if not is_valid:
+            raise RequestError(
+                f"--difference={self.difference}: must be a number above 0 such as 0.5, or a "
+                "percentage of the reference's mean such as 5%."
+            )
         if not 0 < self.alpha < 1:
             raise RequestError(f"--alpha={self.alpha:g}: must be between 0 and 1.")
         if not self.alpha < self.power < 1:
             raise RequestError(
                 f"--power={self.power:g}: must be between --alpha ({self.alpha:g}) and 1."
             )
+
+    def size(self, mean: float, geometric: bool) -> float:
+        """Return the size of a difference to a reference with this mean.
+
+        With `geometric` it is the logarithm of a ratio.
+
+        Raises:
+            RequestError: A share of a mean of 0, or a ratio in units, is undefined.
+        """
+        is_share = self.difference.endswith("%")
+        value = float(self.difference.removesuffix("%")) / (100 if is_share else 1)
+        if geometric and not is_share:
+            raise RequestError(
+                f"--difference={self.difference}: must be a percentage such as 5% with "
+                "--geometric, which compares ratios."
+            )
+        if is_share and not mean:
+            raise RequestError(
+                f"--difference={self.difference}: must be a number in the metric's units, because "
+                "the reference's mean is 0."
+            )
+        return math.log1p(value) if geometric else value * abs(mean) if is_share else value
 
 
 class GroupPlan(NamedTuple):
@@ -66,46 +98,35 @@ class GroupPlan(NamedTuple):
     seeds: tuple[int | None, ...]  # needed with each of them; None if more than `MOST_SEEDS`
     missing: int  # runs of both sides, for the first of `seeds`
     seconds: float  # for the missing runs
-    detectable: float  # the smallest difference, or logarithm of a ratio, that n seeds find
 
 
-@dataclass(frozen=True)
-class TaskPlan:
+class TaskPlan(NamedTuple):
     """The plan of one task: its groups, and a row for each that shares two seeds."""
 
     groups: TaskGroups
     difference: float  # size of the difference, in units or as a logarithm
     level: float  # of each test: alpha / number of tests, the first step of Holm's correction
-    is_ratio: bool  # whether differences are logarithms of ratios
     rows: Sequence[GroupPlan]
 
 
-def power(effect: float, n: int, alpha: float = LEVEL) -> float:
+def power(effect: float, n: int, alpha: float = ALPHA) -> float:
     """Return the probability that the paired t test of n pairs, at least two, finds an effect d."""
     noncentrality, critical = abs(effect) * math.sqrt(n), stats.t.isf(alpha / 2, n - 1)
-    if noncentrality > _LARGE:  # then T is noncentrality * sigma / s, up to 0.1 %
-        return float(stats.chi2.cdf((n - 1) * (noncentrality / critical) ** 2, n - 1))
     # SciPy returns NaN for probabilities below 1e-13.
     below, missed = np.nan_to_num(stats.nct.cdf([-critical, critical], n - 1, noncentrality))
     return float(below + 1 - missed)
 
 
-def seeds_for(effect: float, wanted: float, alpha: float = LEVEL) -> int | None:
+def seeds_for(effect: float, wanted: float, alpha: float = ALPHA) -> int | None:
     """Return the smallest number of pairs, at least two, with this power; None: > `MOST_SEEDS`."""
     low, high = 1, MOST_SEEDS  # the power of `low` pairs is too small
+    effect = min(abs(effect), _LARGE)
     if power(effect, high, alpha) < wanted:
         return None
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (low, middle) if power(effect, middle, alpha) >= wanted else (middle, high)
     return high
-
-
-def detectable(n: int, wanted: float, alpha: float = LEVEL) -> float:
-    """Return the smallest effect d that n pairs, at least two, find with this power above alpha."""
-    from scipy.optimize import brentq
-
-    return float(brentq(lambda effect: power(effect, n, alpha) - wanted, 0.0, 1e9))
 
 
 def plan(
@@ -120,14 +141,14 @@ def plan(
     tasks, left_out = choose(entries, choice)
     plans = []
     for task in tasks:
-        rows, reference = list[GroupPlan](), task.reference
-        others = [group for group in task.groups if group is not reference]
-        level = goal.alpha / max(len(others), 1)
+        reference = task.reference
         if reference is None:
             left_out.append(f"{task.name}: {task.notes[-1]}")
             continue
-        mean = mean_interval(list(reference.values.values())).mean
-        difference = goal.difference.at(mean, choice.geometric)
+        others = [group for group in task.groups if group is not reference]
+        level = goal.alpha / len(others)
+        size = goal.size(mean_interval(list(reference.values.values())).mean, choice.geometric)
+        rows = []
         for group in others:
             shared = group.shared_seeds(reference)
             sides = ([side.values[seed] for seed in shared] for side in (group, reference))
@@ -135,28 +156,27 @@ def plan(
             if len(shared) < 2 or not np.ptp(differences):
                 why = "equal differences" if len(shared) > 1 else "fewer than two shared seeds"
                 left_out.append(f"{task.name} {group.name}: {why}, so nothing can be estimated")
-                continue
-            rows.append(_planned(group, reference, differences, difference, goal.power, level))
+            else:
+                rows.append(_plan_group(group, reference, differences, size, goal.power, level))
         if rows:
-            plans.append(TaskPlan(task, difference, level, choice.geometric, rows))
+            plans.append(TaskPlan(task, size, level, rows))
     if not plans:
         raise RequestError(f"--runs: needs two groups that share two seeds. {left_out[-1]}.")
     return plans, left_out
 
 
-def _planned(
+def _plan_group(
     group: Group,
     reference: Group,
     differences: np.ndarray,
-    difference: float,
+    size: float,
     wanted: float,
     level: float,
 ) -> GroupPlan:
     n, deviation = len(differences), float(differences.std(ddof=1))
     ends = (math.sqrt((n - 1) / stats.chi2.isf(tail, n - 1)) for tail in (0.025, 0.975))
     deviations = (deviation, *(deviation * end for end in ends))
-    # `compare` gives no verdict below ENOUGH_SEEDS.
-    numbers = [seeds_for(difference / each, wanted, level) for each in deviations]
+    numbers = [seeds_for(size / each, wanted, level) for each in deviations]
     seeds = tuple(number and max(number, ENOUGH_SEEDS) for number in numbers)
     missing, seconds = 0, 0.0
     for side in (group, reference):
@@ -166,59 +186,49 @@ def _planned(
             for run in side.runs.values()
         ]
         missing, seconds = missing + lacking, seconds + lacking * float(np.mean(times))
-    smallest = deviation * detectable(n, wanted, level)
-    return GroupPlan(group, n, deviations, seeds, missing, seconds, smallest)
+    return GroupPlan(group, n, deviations, seeds, missing, seconds)
 
 
 def print_plans(plans: Sequence[TaskPlan], left_out: Sequence[str], goal: Goal) -> None:
     """Print a table for each task, with notes and warnings."""
     console = plain_console()
     for task in plans:
-        notes = [*naming(task.groups).notes, *_notes(task, goal), *task.groups.notes]
-        section = Section(
-            heading(task.groups), [_table(task, goal)], notes, [*task.groups.warnings]
-        )
-        print_section(console, section, _DROPPABLE)
+        print_tables(console, heading(task.groups), [_table(task, goal)])
+        tests = round(goal.alpha / task.level)
+        split = f" / {tests} (the first step of Holm's correction)" if tests > 1 else ""
+        notes = [
+            "n: shared seeds; sd: standard deviation of their paired differences, with its "
+            "chi-square interval",
+            f"seeds: to find the difference with power {goal.power:g}; paired t test, two-sided, "
+            f"alpha {goal.alpha:g}{split}; in brackets: with the ends of the sd's interval; at "
+            f"least {ENOUGH_SEEDS}, because compare gives no verdict below that",
+            "runs: missing runs of both groups, and their time",
+        ]
+        print_notes(console, [*notes, *task.groups.notes], task.groups.warnings)
     print_left_out(console, left_out)
 
 
-def _table(task: TaskPlan, goal: Goal) -> TextTable:
-    names, is_ratio = naming(task.groups), task.is_ratio
-    header = [*names.columns, "n", "sd [95 %]", "seeds", "runs", "time", "detects"]
+def _table(task: TaskPlan, goal: Goal) -> Table:
+    by = task.groups.by
     rows = []
     for row in task.rows:
         write = number_format(row.deviations, digits=3)  # per row: spreads may differ a lot
         spread, low, high = map(write, row.deviations)
         seeds, fewest, most = (f">{MOST_SEEDS:,}" if n is None else f"{n:,}" for n in row.seeds)
-        smallest = exp(row.detectable) if is_ratio else row.detectable
+        is_open = row.seeds[0] is None
         rows.append(
             [
-                *names.names[row.group.key],
+                *row.group.cells,
                 str(row.n),
                 f"{spread} [{low}, {high}]",
                 f"{seeds} ({fewest} to {most})",
-                NOTHING if row.seeds[0] is None else f"{row.missing:,}",
-                NOTHING if row.seeds[0] is None else duration(row.seconds),
-                f"{smallest:.4g}",
+                NOTHING if is_open else f"{row.missing:,}",
+                NOTHING if is_open else duration(row.seconds),
             ]
         )
-    assert task.groups.reference is not None
-    size = f"{exp(task.difference) if is_ratio else task.difference:.4g}"
-    share = f" ({goal.difference.text})" if goal.difference.is_share else ""
-    what, reference = "ratio" if is_ratio else "difference", names.label(task.groups.reference)
-    title = f"to find a {what} of {size}{share} to {reference}"
-    return TextTable(title, len(names.columns), header, rows)
-
-
-def _notes(task: TaskPlan, goal: Goal) -> list[str]:
-    tests = round(goal.alpha / task.level)
-    split = f" / {tests} (the first step of Holm's correction)" if tests > 1 else ""
-    return [
-        "n: shared seeds; sd: standard deviation of their paired differences, with its chi-square "
-        "interval",
-        f"seeds: to find the difference with power {goal.power:g}; paired t test, two-sided, alpha "
-        f"{goal.alpha:g}{split}; in brackets: with the ends of the sd's interval; at least "
-        f"{ENOUGH_SEEDS}, because compare gives no verdict below that",
-        "runs: missing runs of both groups, and their time; detects: the smallest difference that "
-        "n seeds find with this power",
-    ]
+    is_ratio, reference = task.groups.geometric, task.groups.reference
+    size = f"{math.exp(task.difference) if is_ratio else task.difference:.4g}"
+    share = f" ({goal.difference})" if goal.difference.endswith("%") else ""
+    what = "ratio" if is_ratio else "difference"
+    title = f"to find a {what} of {size}{share} to {reference.name if reference else NOTHING}"
+    return Table(title, [*by, "n", "sd [95 %]", "seeds", "runs", "time"], rows, len(by))

@@ -43,13 +43,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from attnlab.compare.statistics import (
-    Difference,
-    Interval,
-    deviation,
-    exp_interval,
-    paired_differences,
-)
+from attnlab.compare.statistics import Difference, Interval, exp_interval, paired_differences
 
 ALPHA = 0.05
 EFFECT_VARIANCE = 1.0  # g
@@ -65,15 +59,13 @@ class Judged(NamedTuple):
 
 
 def judge(
-    pairs: Sequence[tuple[ArrayLike, ArrayLike]],
-    higher_is_better: bool | None,
-    geometric: bool = False,
+    pairs: Sequence[tuple[ArrayLike, ArrayLike]], direction: int, geometric: bool = False
 ) -> list[Judged]:
     """Judge several comparisons together.
 
     Args:
         pairs: For each comparison, values (n,) and those of the reference, in the same order.
-        higher_is_better: See `verdict`.
+        direction: 1 if higher is better, -1 if lower is better, 0 if neither.
         geometric: Judge logarithms, so that differences are ratios.
     """
     judged = []
@@ -82,16 +74,13 @@ def judge(
         if not len(differences):
             judged.append(Judged(Difference(0), None, "no shared seed"))
             continue
-        interval = sequential_interval(differences, ALPHA / len(pairs))
-        p = sequential_p(differences)
-        shown = exp_interval(interval) if geometric else interval
-        judged.append(
-            Judged(
-                Difference(*shown, p=p),
-                None if p is None else min(1.0, len(pairs) * p),
-                verdict(interval, higher_is_better),
-            )
+        interval, p = (
+            sequential_interval(differences, ALPHA / len(pairs)),
+            sequential_p(differences),
         )
+        corrected = None if p is None else min(1.0, len(pairs) * p)
+        ends = exp_interval(interval) if geometric else interval
+        judged.append(Judged(Difference(*ends, p), corrected, verdict(interval, direction)))
     return judged
 
 
@@ -110,10 +99,9 @@ def sequential_interval(
     numbers = np.log(values) if geometric else np.asarray(values, float)
     n, half = len(numbers), radius(len(numbers), alpha)
     mean = float(numbers.mean() if np.ptp(numbers) else numbers[0])
-    if math.isinf(half):
-        interval = Interval(n, mean)
-    else:
-        half *= deviation(numbers) if np.ptp(numbers) else 0.0
+    interval = Interval(n, mean)
+    if math.isfinite(half):
+        half *= float(numbers.std(ddof=1)) if np.ptp(numbers) else 0.0
         interval = Interval(n, mean, mean - half, mean + half)
     return exp_interval(interval) if geometric else interval
 
@@ -136,21 +124,20 @@ def sequential_p(differences: ArrayLike) -> float | None:
     n = len(numbers)
     if not np.ptp(numbers):
         return None
-    numbers = numbers / np.abs(numbers).max()  # so that squares neither overflow nor underflow
     r = 1 / (1 + n * EFFECT_VARIANCE)
     u = n * float(numbers.mean()) ** 2 / (float(numbers.var(ddof=1)) * (n - 1))
     log_e = (math.log(r) + n * (math.log1p(u) - math.log1p(r * u))) / 2
     return math.exp(min(0.0, -log_e))
 
 
-def verdict(interval: Interval, higher_is_better: bool | None = True) -> str:
+def verdict(interval: Interval, direction: int = 1) -> str:
     """Return the verdict of an interval of differences.
 
     With probability 1 - alpha, all verdicts of a comparison, over all looks, are true.
 
     Args:
         interval: An interval by `sequential_interval`.
-        higher_is_better: None if neither direction is better.
+        direction: 1 if higher is better, -1 if lower is better, 0 if neither.
 
     Returns:
         If it excludes 0, `better` or `worse`, or `higher` or `lower` without a better direction;
@@ -164,6 +151,11 @@ def verdict(interval: Interval, higher_is_better: bool | None = True) -> str:
         return "no spread" if mean else "identical"
     if low <= 0 <= high:
         return "undecided"
-    if higher_is_better is None:
-        return "higher" if low > 0 else "lower"
-    return "better" if (low > 0) == higher_is_better else "worse"
+    return in_words(low > 0, direction)
+
+
+def in_words(is_higher: bool, direction: int) -> str:
+    """Return whether a difference is better or worse, or without a direction, higher or lower."""
+    if not direction:
+        return "higher" if is_higher else "lower"
+    return "better" if is_higher == (direction > 0) else "worse"

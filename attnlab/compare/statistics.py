@@ -1,40 +1,32 @@
-"""The statistics of a comparison: intervals over seeds, paired tests, Holm's correction.
-
-Student's t comes from `scipy.special`, which imports much faster than `scipy.stats`; the tests
-check every result against `scipy.stats`.
-"""
+"""The statistics of a comparison: intervals over seeds, paired tests, Holm's correction."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import stdtr, stdtrit
+from scipy import stats
 
 from attnlab.compare.metrics import Quantity
 from attnlab.compare.runs import Group
 from attnlab.errors import RequestError
 from attnlab.tasks.declaration import ItemTest, NoItemTest, load
 
-LEVEL = 0.95
+CONFIDENCE = 0.95
 # A smaller spread, relative to the values, is a rounding error.
 _ROUNDING = 1e-12
 
 
 class Interval(NamedTuple):
-    """A mean and its 95 % interval.
+    """A mean and its 95 % interval, whose ends are None for a single value."""
 
-    The ends are None for a single value, and if they are too large for a float.
-    """
-
-    n: int  # how many values
-    mean: float  # their mean
-    low: float | None = None  # the lower end
-    high: float | None = None  # the upper end
+    n: int  # number of values
+    mean: float
+    low: float | None = None
+    high: float | None = None
 
 
 class Difference(NamedTuple):
@@ -43,37 +35,38 @@ class Difference(NamedTuple):
     n: int  # number of pairs
     # mean of variant - reference, or geometric mean of their ratio; None without pairs
     mean: float | None = None
-    low: float | None = None  # lower end of its 95 % interval; see `Interval`
-    high: float | None = None  # upper end
-    # two-sided p value of the paired t test; None if undefined: below two pairs, or if all
-    # differences are equal
+    low: float | None = None  # ends of its 95 % interval; None below two pairs
+    high: float | None = None
+    # two-sided p value of the paired t test; None below two pairs, or if all differences are equal
     p: float | None = None
 
 
 def mean_interval(values: ArrayLike, geometric: bool = False) -> Interval:
-    """Student's t interval of a mean: mean -+ t(0.975, n - 1) s / sqrt(n).
+    """Compute Student's t interval of a mean.
 
     Args:
         values: (n,), at least one.
         geometric: Compute mean and interval of the logarithms, and return their exponentials.
     """
-    numbers = _numbers(values, geometric)
-    n, mean = len(numbers), float(numbers.mean())
-    if n > 1 and not np.ptp(numbers):  # exactly, without the rounding of a sum
-        return Interval(n, *[float(np.asarray(values, float)[0])] * 3)
-    interval = Interval(n, mean)
-    if n > 1:
-        half = float(stdtrit(n - 1, (1 + LEVEL) / 2)) * deviation(numbers) / math.sqrt(n)
-        interval = Interval(n, mean, mean - half, mean + half)
+    interval, _ = _t_test(np.log(values) if geometric else np.asarray(values, float))
     return exp_interval(interval) if geometric else interval
+
+
+def _t_test(numbers: np.ndarray) -> tuple[Interval, float | None]:
+    """Return the interval of a mean, and the p value of the hypothesis that it is 0."""
+    n, mean = len(numbers), float(numbers.mean())
+    if n == 1:
+        return Interval(n, mean), None
+    if np.ptp(numbers) <= _ROUNDING * np.abs(numbers).max():
+        return Interval(n, *[float(numbers[0])] * 3), None
+    test = stats.ttest_1samp(numbers, 0)
+    return Interval(n, mean, *map(float, test.confidence_interval(CONFIDENCE))), float(test.pvalue)
 
 
 def exp_interval(interval: Interval) -> Interval:
     """Turn an interval of logarithms into one of the values themselves."""
-    n, mean, low, high = interval
-    if low is None or high is None or math.isinf(exp(high)):
-        return Interval(n, exp(mean))
-    return Interval(n, exp(mean), exp(low), exp(high))
+    n, *ends = interval
+    return Interval(n, *(None if end is None else float(np.exp(end)) for end in ends))
 
 
 def within(interval: Interval, bounds: tuple[float, float]) -> Interval:
@@ -88,12 +81,6 @@ def within(interval: Interval, bounds: tuple[float, float]) -> Interval:
     return Interval(n, mean, max(low, bounds[0]), min(high, bounds[1]))
 
 
-def exp(number: float) -> float:
-    """Return the exponential; infinite if it is too large for a float."""
-    with np.errstate(over="ignore"):
-        return float(np.exp(number))
-
-
 def paired_difference(
     values: ArrayLike, reference: ArrayLike, geometric: bool = False
 ) -> Difference:
@@ -105,55 +92,39 @@ def paired_difference(
         geometric: Test the logarithms, so that the difference is a ratio.
     """
     differences = paired_differences(values, reference, geometric)
-    n = len(differences)
-    if not n:
+    if not len(differences):
         return Difference(0)
-    interval = mean_interval(differences)
-    if geometric:
-        interval = exp_interval(interval)
-    if not np.ptp(differences):
-        return Difference(*interval)
-    statistic = differences.mean() / (deviation(differences) / math.sqrt(n))
-    return Difference(*interval, p=float(2 * stdtr(n - 1, -abs(statistic))))
+    interval, p = _t_test(differences)
+    return Difference(*(exp_interval(interval) if geometric else interval), p)
 
 
 def paired_differences(
     values: ArrayLike, reference: ArrayLike, geometric: bool = False
 ) -> np.ndarray:
-    """Return (n,) values - reference, or the differences of their logarithms, cleaned of rounding.
+    """Return (n,) values - reference, or the differences of their logarithms.
 
-    If the differences are 0 up to rounding, all are exactly 0; if they are equal up to rounding,
-    all are exactly equal.
+    If all differences are equal up to rounding, they become exactly equal: a test would find a
+    rounding error significant.
     """
-    own, base = _numbers(values, geometric), _numbers(reference, geometric)
-    differences = own - base
-    if len(own):
-        sizes = np.abs([own, base]).max()
-        rounding = _ROUNDING * (max(1.0, sizes) if geometric else sizes)
+    scale = np.log if geometric else np.asarray
+    variant, base = scale(np.asarray(values, float)), scale(np.asarray(reference, float))
+    differences = variant - base
+    if len(differences):
+        rounding = _ROUNDING * max(np.abs([variant, base]).max(), 1.0 if geometric else 0.0)
         if np.abs(differences).max() <= rounding:
-            return np.zeros(len(own))
+            return np.zeros(len(differences))
         if np.ptp(differences) <= rounding:
-            return np.full(len(own), differences[0])
+            return np.full(len(differences), differences[0])
     return differences
-
-
-def deviation(numbers: np.ndarray) -> float:
-    """Return the standard deviation of a sample (n,), also if squares would overflow float64."""
-    largest = float(np.abs(numbers).max())
-    return largest * float((numbers / largest).std(ddof=1)) if largest else 0.0
-
-
-def _numbers(values: ArrayLike, geometric: bool) -> np.ndarray:
-    return np.log(values) if geometric else np.asarray(values, float)
 
 
 def holm(p_values: Sequence[float | None]) -> list[float | None]:
     """Correct p values for several tests by Holm (1979, step-down Bonferroni); None: no test."""
-    known = sorted((p, place) for place, p in enumerate(p_values) if p is not None)
+    tests = sorted((p, place) for place, p in enumerate(p_values) if p is not None)
     corrected: list[float | None] = [None] * len(p_values)
     largest = 0.0
-    for rank, (p, place) in enumerate(known):
-        largest = max(largest, min(1.0, (len(known) - rank) * p))
+    for rank, (p, place) in enumerate(tests):
+        largest = max(largest, min(1.0, (len(tests) - rank) * p))
         corrected[place] = largest
     return corrected
 
@@ -173,21 +144,21 @@ def item_tests(
         A test or None for each group, and notes on why tests are missing.
     """
     tests: list[ItemTest | None] = [None] * len(groups)
-    way = metric.metric.item_test if metric.metric and metric.is_test else None
+    tester = metric.metric.item_test if metric.metric and metric.is_test else None
     pairs = {}
     for place, group in enumerate(groups):
         if seeds := group.shared_seeds(reference):
             runs = [group.runs[seed].run for seed in seeds]
             pairs[place] = runs, [reference.runs[seed].run for seed in seeds]
-    if way is None or not pairs:
+    if tester is None or not pairs:
         return tests, []
     try:
-        found = load(way)(metric.leaf, list(pairs.values()), always=bootstrap)
+        results = load(tester)(metric.leaf, list(pairs.values()), always=bootstrap)
     except NoItemTest as error:
         return tests, [str(error)]
     except RequestError as error:
         return tests, [f"no test over test items: {error}"]
-    corrected = holm([test.p if test else None for test in found])
-    for place, test, p in zip(pairs, found, corrected, strict=True):
+    corrected = holm([test.p if test else None for test in results])
+    for place, test, p in zip(pairs, results, corrected, strict=True):
         tests[place] = replace(test, p_holm=p) if test else None
     return tests, []

@@ -10,14 +10,13 @@ import numpy as np
 
 from attnlab.compare.comparison import Comparison, GroupResult
 from attnlab.compare.curves import baseline_values, curve_title
-from attnlab.compare.footnotes import footnotes
 from attnlab.compare.metrics import Quantity
 from attnlab.compare.runs import Group
 from attnlab.compare.shown import group_curves, means_chart
 from attnlab.compare.tables import (
     differences_table,
+    footnotes,
     heading,
-    naming,
     results_table,
     value_format,
 )
@@ -112,8 +111,7 @@ def results_records(comparison: Comparison, colours: Mapping[str, int]) -> list[
     parts += [_with_baselines(comparison), *_further_parts(comparison)]
     differences = differences_table(comparison)
     if differences is not None:
-        parts.append(Table(differences.title, differences.header, differences.rows,
-                           differences.words))  # fmt: skip
+        parts.append(differences)
     band = "Curves: mean over seeds; band: from the lowest to the highest seed."
     dots = "Dots: a seed each; bars: 95 % interval of their mean."
     several = any(each.interval.n > 1 for each in comparison.results)
@@ -188,16 +186,16 @@ def _further_parts(comparison: Comparison) -> list[Record]:
     names = dict.fromkeys(name for run in runs for name in run.metrics.get("extra") or {})
     if not names or not comparison.metric.is_test:
         return []
-    called, columns = naming(comparison), []
+    columns = []
     for name in names:
         quantity = comparison.metric._replace(path=f"extra.{name}.{comparison.metric.leaf}")
         means = [_mean_of(group, quantity) for group in comparison.groups]
         columns.append(in_one_format(means))
     cells = zip(*columns, strict=True)
     pairs = zip(comparison.groups, cells, strict=True)
-    rows = [[*called.names[group.key], *row] for group, row in pairs]
+    rows = [[*group.cells, *row] for group, row in pairs]
     title = f"{comparison.metric.path} on further parts, mean over seeds"
-    return [Table(title, [*called.columns, *names], rows, len(called.columns))]
+    return [Table(title, [*comparison.by, *names], rows, len(comparison.by))]
 
 
 def _mean_of(group: Group, quantity: Quantity) -> float | None:

@@ -6,9 +6,8 @@ import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
-from attnlab.compare.comparison import Comparison
 from attnlab.compare.curves import baseline_values
-from attnlab.compare.formats import markdown
+from attnlab.compare.formats import markdown, markdown_table
 from attnlab.config.arguments import quoted
 from attnlab.process import variable
 from attnlab.records.environment import TYPED
@@ -20,38 +19,33 @@ from attnlab.terminal import Write, distinct, number_format
 from attnlab.views.html.page import page_text
 from attnlab.views.records import Code, Section, Table, Text
 
-_PUBLISHED, _DIFFERENCES, _BASELINES, _MADE_BY = (
-    *("Compared with published numbers", "How the protocol differs", "Baselines", "Made by"),
-)
+_PUBLISHED, _MADE_BY = "Compared with published numbers", "Made by"
 _QUICK = "This is the quick form of the study: its few runs prove little."
-_HEADER = ["group", "published by", "metric", "published", "ours [95 %]", "n", "verdict"]
-_WORDS = 2  # columns at the left
-_BEATEN = "baselines that beat it"
 
 
-def report_md(found: Results, runs: str | None = None) -> str:
+def report_md(results: Results, runs: str | None = None) -> str:
     """Write the report in Markdown; `runs` is the folder of runs if it isn't the default."""
-    study = found.study
+    study, tasks = results.study, results.main.tasks
     parts = [f"# {study.name}", study.question, *([f"**{_QUICK}**"] if study.quick else [])]
-    parts.append(_listed(result_sentence(each) for each in found.main.tasks))
+    parts.append(_list(result_sentence(task) for task in tasks))
     parts += [f"Source: {study.source}"] if study.source else []
-    if found.cells:
-        header, *rows = _table(found)
-        parts.append(f"## {_PUBLISHED}")
-        if rows:
-            lines = [header, ["---"] * len(header), *rows]
-            cells = [[text.replace("|", "\\|") for text in row] for row in lines]
-            parts.append("\n".join(f"| {' | '.join(row)} |" for row in cells))
-        parts += [*_without_runs(found), *found.about_verdicts]
-    parts += [f"## {_DIFFERENCES}", _listed(study.differences)] if study.differences else []
-    parts += ["## All groups", markdown(found.main).rstrip("\n")]
-    parts += [f"## {_BASELINES}", _listed(map(_baselines, found.main.tasks))]
-    parts += [f"## {_MADE_BY}", "\n".join(f"    {line}" for line in _commands(found, runs))]
-    return "\n\n".join(parts) + "\n"
+    if results.cells:
+        parts += [f"## {_PUBLISHED}", *map(markdown_table, _tables(results)), *_notes(results)]
+    if study.differences:
+        parts += ["## How the protocol differs", _list(study.differences)]
+    parts += ["## All groups", markdown(results.main).rstrip("\n"), "## Baselines"]
+    baselines = []
+    for task in tasks:
+        values = baseline_values(task)
+        write = number_format(values.values())
+        text = ", ".join(f"{name} {write(value)}" for name, value in values.items())
+        baselines.append(f"{task.name}, {task.metric.path}: {text or 'none'}")
+    commands = "\n".join(f"    {line}" for line in _commands(results, runs))
+    return "\n\n".join([*parts, _list(baselines), f"## {_MADE_BY}", commands]) + "\n"
 
 
 def report_html(
-    found: Results,
+    results: Results,
     entries: Sequence[ListedRun],
     *,
     made: str,
@@ -63,90 +57,74 @@ def report_html(
 
     `runs` is the folder of runs if it isn't the default.
     """
-    study = found.study
-    page = runs_page(study.name, entries, found.options, made=made, about=about, announce=announce)
-    own = []
-    if found.cells:
-        header, *rows = _table(found)
-        words = header.index("metric")
-        tables = [Table("", header, rows, words=words, prose=True)] if rows else []
-        notes = [*_without_runs(found), *found.about_verdicts, *study.differences]
-        own.append(Section(_PUBLISHED, [*tables, *map(Text, notes)]))
-    source = [Text(f"Source: {study.source}", "note")] if study.source else []
-    made_by = Section(
-        _MADE_BY, [Code("commands", "\n".join(_commands(found, runs))), *source], True
+    study = results.study
+    page = runs_page(
+        study.name, entries, results.options, made=made, about=about, announce=announce
     )
-    first = [study.question, *([_QUICK] if study.quick else [])]
-    sections = [*own, *page.sections, made_by]
-    return page_text(page._replace(result=[*first, *page.result], sections=sections))
+    published = []
+    if results.cells:
+        notes = map(Text, [*_notes(results), *study.differences])
+        published.append(Section(_PUBLISHED, [*_tables(results), *notes]))
+    source = [Text(f"Source: {study.source}", "note")] if study.source else []
+    commands = Code("commands", "\n".join(_commands(results, runs)))
+    sections = [*published, *page.sections, Section(_MADE_BY, [commands, *source], folded=True)]
+    lead = [study.question, *([_QUICK] if study.quick else []), *page.result]
+    return page_text(page._replace(result=lead, sections=sections))
 
 
-def _listed(lines) -> str:
+def _list(lines) -> str:
     return "\n".join(f"- {line}" for line in lines)
 
 
-def _table(found: Results) -> list[list[str]]:
-    """A header, and a row per published number.
+def _tables(results: Results) -> list[Table]:
+    """Make a table with a row per published number; none without rows.
 
-    If a baseline beats a published number, a column names the baselines that do. Numbers without
-    runs are left out if only a part of the study was run.
+    Numbers without runs are left out if only a part of the study was run.
     """
-    cells = [cell for cell in found.cells if cell.result or not found.study.is_part]
-    beaten = [", ".join(cell.beaten_by) for cell in cells]
-    formats = _formats(cells)
-    header, rows = [*_HEADER], [_row(cell, formats[cell.published.metric]) for cell in cells]
-    if any(beaten):
-        for line, text in zip([header, *rows], [_BEATEN, *beaten], strict=True):
-            line.insert(_WORDS, text)
-    return [header, *rows]
+    cells = [cell for cell in results.cells if cell.result or not results.study.is_part]
+    if not cells:
+        return []
+    header = ["group", "published by", "baselines that beat it", "metric", "published",
+              "ours [95 %]", "n", "verdict"]  # fmt: skip
+    formats = {
+        metric: _format([cell for cell in cells if cell.published.metric == metric])
+        for metric in {cell.published.metric for cell in cells}
+    }
+    rows = []
+    for cell in cells:
+        number, ours, n = cell.published, "", ""
+        if cell.result is not None:
+            write, interval = formats[number.metric], cell.result.interval
+            mean, *ends = [write(value) for value in interval[1:] if value is not None]
+            ours, n = mean + (f" [{', '.join(ends)}]" if ends else ""), str(interval.n)
+        why = f": {number.why}" if number.why and cell.result else ""
+        by, beaten_by = f"{number.system}, {number.source}", ", ".join(cell.beaten_by)
+        rows.append([number.label, by, beaten_by, number.metric, f"{number.value:g}", ours, n,
+                     cell.verdict + why])  # fmt: skip
+    return [Table("", header, rows, words=3, prose=True)]
 
 
-def _without_runs(found: Results) -> list[str]:
-    """Say how many published numbers are left out."""
-    left_out = len(found.missing) if found.study.is_part else 0
-    return [f"{left_out} of {len(found.cells)} published numbers have no runs here."] * bool(
-        left_out
-    )
+def _format(cells: Sequence[Cell]) -> Write:
+    """Return a metric's number format; it never makes an end equal to a published number."""
+    intervals = [cell.result.interval[1:] if cell.result else () for cell in cells]
+    write = number_format(value for interval in intervals for value in interval)
+    for cell, interval in zip(cells, intervals, strict=True):
+        write = distinct(interval, cell.published.value, write)
+    return write
 
 
-def _formats(cells: Sequence[Cell]) -> dict[str, Write]:
-    """A number format per metric; it never makes an end equal to a published number."""
-    found = {}
-    for metric in dict.fromkeys(cell.published.metric for cell in cells):
-        own = [cell for cell in cells if cell.published.metric == metric]
-        intervals = [cell.result.interval[1:] if cell.result else () for cell in own]
-        write = number_format(value for interval in intervals for value in interval)
-        for cell, interval in zip(own, intervals, strict=True):
-            write = distinct(interval, cell.published.value, write)
-        found[metric] = write
-    return found
+def _notes(results: Results) -> list[str]:
+    """Say how many published numbers have no runs, and explain verdicts."""
+    left_out = len(results.missing) if results.study.is_part else 0
+    text = f"{left_out} of {len(results.cells)} published numbers have no runs here."
+    return [*([text] if left_out else []), *results.about_verdicts]
 
 
-def _row(cell: Cell, write: Write) -> list[str]:
-    """The row of a published number and ours."""
-    each, ours, n = cell.published, "", ""
-    if cell.result is not None:
-        seeds, *values = cell.result.interval
-        mean, *ends = [write(value) for value in values if value is not None]
-        ours, n = mean + (f" [{', '.join(ends)}]" if ends else ""), str(seeds)
-    why = f": {each.why}" if each.why and cell.result is not None else ""
-    by = f"{each.system}, {each.source}"
-    return [each.label, by, each.metric, f"{each.value:g}", ours, n, cell.verdict + why]
-
-
-def _baselines(comparison: Comparison) -> str:
-    found = baseline_values(comparison)
-    write = number_format(found.values())
-    values = ", ".join(f"{name} {write(value)}" for name, value in found.items())
-    return f"{comparison.name}, {comparison.metric.path}: {values or 'none'}"
-
-
-def _commands(found: Results, runs: str | None) -> list[str]:
-    """The command that the user typed, and the sweeps that it ran."""
-    commands = found.study.sweeps(Path(runs or "runs") / "sweeps").items()
+def _commands(results: Results, runs: str | None) -> list[str]:
+    """Return the command that the user typed, and the sweeps that it ran."""
     place = [f"paths.runs={quoted(runs)}"] if runs else []
     sweeps = [
         f"attnlab -m {shlex.join([*words, *place, f'sweep.name={name}'])}"
-        for name, words in commands
+        for name, words in results.study.sweeps(Path(runs or "runs") / "sweeps").items()
     ]
-    return [variable(TYPED) or f"attnlab study {found.study.name}", *sweeps]
+    return [variable(TYPED) or f"attnlab study {results.study.name}", *sweeps]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,10 +15,9 @@ from attnlab.compare.comparison import (
     compare,
 )
 from attnlab.compare.curves import baseline_values
-from attnlab.compare.formats import numbers
+from attnlab.compare.formats import csv_text, numbers
 from attnlab.compare.grouping import NoReference
 from attnlab.compare.statistics import Interval
-from attnlab.compare.text_tables import comma_separated
 from attnlab.config.options import in_prose
 from attnlab.errors import RequestError
 from attnlab.records.run_directory import ListedRun
@@ -52,9 +51,9 @@ class Cell:
         """The baselines that are better than the published number, the best one first."""
         if self.comparison is None or self.published.why:
             return []
-        way = self.comparison.metric.direction
+        sign = self.comparison.metric.direction
         values = baseline_values(self.comparison)
-        return [name for name, value in values.items() if way * value > way * self.published.value]
+        return [name for name, v in values.items() if sign * v > sign * self.published.value]
 
 
 @dataclass(frozen=True)
@@ -95,21 +94,6 @@ def verdict(published: float, ours: Interval, direction: int) -> str:
     return BETTER if (ours.mean - published) * direction > 0 else WORSE
 
 
-def options_of(study: Study) -> Options:
-    """The options with which the runs of a study are compared."""
-    by, within = (
-        tuple(key.strip() for key in (keys or "").split(",") if key.strip())
-        for keys in (study.by, study.within)
-    )
-    return Options(
-        by=by,
-        within=within,
-        metric=study.metric,
-        reference=study.reference,
-        geometric=study.geometric,
-    )
-
-
 def results(study: Study, entries: Sequence[ListedRun], is_part: bool = False) -> Results:
     """Compare a study's runs with each other and with published numbers.
 
@@ -119,74 +103,74 @@ def results(study: Study, entries: Sequence[ListedRun], is_part: bool = False) -
     Raises:
         RequestError: no run is completed, or a key, a metric or the reference is unknown.
     """
-    options, said = options_of(study), list[str]()
+    by, within = (
+        tuple(key.strip() for key in (keys or "").split(",") if key.strip())
+        for keys in (study.by, study.within)
+    )
+    options = Options(by, within, study.metric, study.reference, study.geometric)
+    remarks = list[str]()
     try:
         main = compare(entries, options)
     except NoReference:
         if not (is_part or study.is_part):
             raise
-        said.append(f"No run of the reference, {in_prose(str(options.reference))}, is completed.")
+        name = in_prose(str(options.reference))
+        remarks.append(f"No run of the reference, {name}, is completed.")
         options = replace(options, reference=None)
         main = compare(entries, options)
-    by_metric: dict[str, Comparisons] = {}
-    for each in study.published:
-        if each.metric not in by_metric:
-            by_metric[each.metric] = _compared(entries, replace(options, metric=each.metric))
-    said += [text for each in by_metric.values() if not each.tasks for text in each.left_out]
-    main = main._replace(left_out=[*main.left_out, *dict.fromkeys(said)])
+    by_metric: dict[str, list[Comparison]] = {}
+    for metric in dict.fromkeys(each.metric for each in study.published):
+        try:
+            by_metric[metric] = compare(entries, replace(options, metric=metric)).tasks
+        except RequestError as error:  # some tasks of the study may lack the metric
+            by_metric[metric] = []
+            remarks.append(str(error))
+    main = main._replace(left_out=[*main.left_out, *remarks])
     cells = [_cell(each, by_metric[each.metric]) for each in study.published]
     return Results(study, options, main, cells)
 
 
-def _compared(entries: Sequence[ListedRun], options: Options) -> Comparisons:
-    """Compare by another metric, which some tasks of the study may lack."""
-    try:
-        return compare(entries, options)
-    except RequestError as error:
-        return Comparisons([], [str(error)])
-
-
-def _cell(published: Published, found: Comparisons) -> Cell:
+def _cell(published: Published, comparisons: Sequence[Comparison]) -> Cell:
     """Find the group for a published number; there is none if no or several groups fit."""
-    fitting = []
-    for comparison in found.tasks:
-        for result in comparison.results:
-            runs = result.group.runs.values()
-            wanted = published.where.items()
-            if all(run.setting(key) == value for run in runs for key, value in wanted):
-                fitting.append(Cell(published, comparison, result))
+    fitting = [
+        Cell(published, comparison, result)
+        for comparison in comparisons
+        for result in comparison.results
+        if all(
+            run.setting(key) == value
+            for run in result.group.runs.values()
+            for key, value in published.where.items()
+        )
+    ]
     return fitting[0] if len(fitting) == 1 else Cell(published, is_several=len(fitting) > 1)
 
 
-def rows(found: Results) -> Iterator[dict[str, Any]]:
-    """The rows of table.csv: one per group, per baseline and per published number."""
-    for row in numbers(found.main):
-        yield {"study": found.study.title, "who": "ours", **row}
-    for comparison in found.main.tasks:
-        common = {"task": comparison.task, "data": comparison.data}
+def table_csv(study_results: Results) -> str:
+    """Write a row per group, per baseline and per published number, with all digits."""
+    return csv_text(_rows(study_results))
+
+
+def _rows(study_results: Results) -> Iterator[dict[str, Any]]:
+    title, main = {"study": study_results.study.title}, study_results.main
+    for row in numbers(main):
+        yield {**title, "who": "ours", **row}
+    for comparison in main.tasks:
+        place = {"task": comparison.task, "data": comparison.data}
         for name, value in baseline_values(comparison).items():
-            yield _row(found.study, "baseline", name, comparison.metric.path, value, common)
-    for cell in found.cells:
-        each = cell.published
-        row = _row(found.study, "published", each.system, each.metric, each.value, each.where)
-        interval = cell.result.interval if cell.result else None
-        yield row | {
-            "source": each.source,
+            metric = comparison.metric.path
+            yield {**title, "who": "baseline", "name": name, "metric": metric, "mean": value,
+                   **place}  # fmt: skip
+    for cell in study_results.cells:
+        number, interval = cell.published, cell.result.interval if cell.result else None
+        yield {
+            **title,
+            "who": "published",
+            "name": number.system,
+            "metric": number.metric,
+            "mean": number.value,
+            **number.where,
+            "source": number.source,
             "verdict": cell.verdict,
-            "why": each.why,
-            "ours_n": interval.n if interval else None,
-            "ours_mean": interval.mean if interval else None,
-            "ours_low": interval.low if interval else None,
-            "ours_high": interval.high if interval else None,
+            "why": number.why,
+            **{f"ours_{end}": getattr(interval, end, None) for end in Interval._fields},
         }
-
-
-def _row(
-    study: Study, who: str, name: str, metric: str, value: float, more: Mapping[str, Any]
-) -> dict[str, Any]:
-    return {"study": study.title, "who": who, "name": name, "metric": metric, "mean": value, **more}
-
-
-def table_csv(found: Results) -> str:
-    """The text of table.csv; numbers have all their digits."""
-    return comma_separated(list(rows(found)))

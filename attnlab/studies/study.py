@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,27 +23,32 @@ from attnlab.tasks.kinds import kinds
 _GROUP = "study"
 # Settings that don't change results.
 _IDLE = ("paths.", "tracking.", "sweep.", "hydra.", "hydra/", "trainer.together")
-_TEXT, _WORDS, _ENTRIES = Rule("str"), Rule("list"), Rule("list")
-_SEEDS, _MINUTES = Rule("int", min=2), Rule("float", above=0, optional=True)
-_OPTIONAL, _VALUE = Rule("str", optional=True), Rule("float")
-_RULES = {
-    "question": _TEXT,
-    "source": _OPTIONAL,
+_TEXT, _OPTIONAL, _LIST, _VALUE = (
+    Rule("str"),
+    Rule("str", optional=True),
+    Rule("list"),
+    Rule("float"),
+)
+_FORM = {
     "first": _OPTIONAL,
-    "runs": _WORDS,
-    "seeds": _SEEDS,
-    "minutes": _MINUTES,
-    "by": _TEXT,
-    "within": _OPTIONAL,
-    "metric": _OPTIONAL,
-    "reference": _OPTIONAL,
-    "geometric": Rule("bool"),
-    "published": _ENTRIES,
-    "differences": _WORDS,
+    "runs": _LIST,
+    "seeds": Rule("int", min=2),
+    "minutes": Rule("float", above=0, optional=True),
 }
-_QUICK = {"first": _OPTIONAL, "runs": _WORDS, "words": _WORDS, "seeds": _SEEDS, "minutes": _MINUTES}
-_PUBLISHED = {"metric": _TEXT, "system": _TEXT, "source": _TEXT, "why": _OPTIONAL}
-_SEVERAL = {"each": _TEXT, "values": Rule("mapping")}
+_RULES = {
+    **_FORM,
+    **dict.fromkeys(("question", "by"), _TEXT),
+    **dict.fromkeys(("source", "within", "metric", "reference"), _OPTIONAL),
+    "geometric": Rule("bool"),
+    "published": _LIST,
+    "differences": _LIST,
+}
+_QUICK = {**_FORM, "words": _LIST}
+_PUBLISHED = {
+    **{"where": Rule("mapping"), "metric": _TEXT, "system": _TEXT, "source": _TEXT},
+    "why": _OPTIONAL,
+}
+_SEVERAL = {**_PUBLISHED, "each": _TEXT, "values": Rule("mapping")}
 
 
 @dataclass(frozen=True)
@@ -107,25 +112,25 @@ class Study:
         return f"{self.name}{'-quick' if self.quick else ''}{digest}"
 
     def sweeps(self, folder: Path) -> dict[str, list[str]]:
-        """The name of each sweep, and what follows `attnlab -m`; the last word for a key counts.
+        """Return the name of each sweep, and what follows `attnlab -m`.
 
-        Of what is added, `first` gets what decides nothing: its task is another one.
+        The last word for a key counts. `first` is another task: it gets only those added settings
+        that don't change results.
 
         Args:
-            folder: of all sweeps.
+            folder: The folder of all sweeps.
         """
         seeds, name = f"seed=range({self.seeds})", f"{STUDY}{self.title}"
-        found = {}
+        sweeps = {}
         if self.first:
             idle = [word for word in self.added if _is_idle(word)]
-            found[f"{name}-first"] = [*shlex.split(self.first), seeds, *idle]
+            sweeps[f"{name}-first"] = [*shlex.split(self.first), seeds, *idle]
         place = quoted(str(folder / f"{name}-first"))
-        for number, grid in enumerate(self.runs, start=1):
-            own = [word.replace("{first}", place) for word in shlex.split(grid)]
-            words = [*own, seeds, *self.words, *self.added]
-            last = {word.partition("=")[0]: word for word in words}
-            found[f"{name}-{number}"] = list(last.values())
-        return found
+        for sweep, grid in zip(self.compared, self.runs, strict=True):
+            settings = [word.replace("{first}", place) for word in shlex.split(grid)]
+            words = [*settings, seeds, *self.words, *self.added]
+            sweeps[sweep] = list({word.partition("=")[0]: word for word in words}.values())
+        return sweeps
 
     @property
     def compared(self) -> list[str]:
@@ -138,7 +143,7 @@ def _is_idle(word: str) -> bool:
 
 
 def names() -> list[str]:
-    """The names of all studies."""
+    """Return the names of all studies."""
     return options(_GROUP)
 
 
@@ -150,60 +155,54 @@ def read(name: str, quick: bool = False) -> Study:
     """
     content = option_content(_GROUP, name, whole=True)
     if content is None:
-        known = names()
         raise RequestError(
-            f"NAME: expected a study, got {name!r}.{did_you_mean(name, known)} Valid: "
-            f"{', '.join(known)}."
+            f"NAME: expected a study, got {name!r}.{did_you_mean(name, names())} Valid: "
+            f"{', '.join(names())}."
         )
     content = dict(content)
     short = content.pop("quick", {})
     _check(name, content, _RULES, ("question", "runs", "by"))
     _check(f"{name}: quick", short, _QUICK, ())
-    published = [one for each in content.pop("published", []) for one in _published(name, each)]
+    published = [n for entry in content.pop("published", []) for n in _published(name, entry)]
     if quick:
         content |= {"minutes": None, "quick": True, **short}
-    for grid in (content.get("first") or "", *content["runs"]):
+    if not content["runs"]:
+        raise RequestError(f"study {name}: runs: expected at least one grid, got none.")
+    first = [content["first"]] if content.get("first") else []
+    for text in (*first, *content["runs"], *content.get("words", ())):
+        check_rule(f"study {name}: runs and words", text, _TEXT)
         try:
-            shlex.split(grid)
+            shlex.split(text)
         except ValueError as error:
-            raise RequestError(f"study {name}: expected quotes in pairs, got {grid}.") from error
+            raise RequestError(f"study {name}: expected quotes in pairs, got {text}.") from error
     return Study(name=name, published=published, **content)
 
 
-def _published(name: str, entry: Any) -> list[Published]:
-    """The numbers of an entry: its `value`, or those that a key's `values` have, one for `each`."""
-    where = entry.get("where") if isinstance(entry, Mapping) else None
-    if not isinstance(where, Mapping) or not where:
+def _published(name: str, entry: Any) -> Iterator[Published]:
+    """Yield the numbers of an entry: its `value`, or one of `values` for each value of a key."""
+    title = f"{name}: published"
+    is_several = isinstance(entry, Mapping) and "values" in entry
+    rules = _SEVERAL if is_several else {**_PUBLISHED, "value": _VALUE}
+    _check(title, entry, rules, [key for key in rules if key != "why"])
+    metric = entry["metric"]
+    metrics = [each.name for kind in kinds() for each in kind.scoring.metrics]
+    if metric.rpartition(".")[2] not in metrics:
         raise RequestError(
-            f"study {name}: published: expected entries with where: {{KEY: VALUE}}, metric, value, "
-            f"system and source, got {entry}."
+            f"study {title}: expected a metric of a task, got {metric!r}."
+            f"{did_you_mean(metric, metrics)}"
         )
-    rest = {key: value for key, value in entry.items() if key != "where"}
-    form: dict[str, Rule] = _SEVERAL if "values" in rest else {"value": _VALUE}
-    _check(
-        f"{name}: published", rest, {**_PUBLISHED, **form}, ("metric", *form, "system", "source")
-    )
-    metric = str(rest["metric"])
-    known = [each.name for kind in kinds() for each in kind.scoring.metrics]
-    if metric.rpartition(".")[2] not in known:
-        raise RequestError(
-            f"study {name}: published: expected a metric of a task, got {metric!r}."
-            f"{did_you_mean(metric, known)}"
-        )
-    where = {key: yaml_text(value) for key, value in where.items()}
-    if "value" in form:
-        return [Published(where=where, **rest)]
-    key, values = rest.pop("each"), rest.pop("values")
-    for own, value in values.items():
-        check_rule(f"study {name}: published: values: {own}", value, _VALUE)
-    return [
-        Published(where | {key: yaml_text(own)}, value=value, **rest)
-        for own, value in values.items()
-    ]
+    common = {key: entry.get(key) for key in ("metric", "system", "source", "why")}
+    where = {key: yaml_text(value) for key, value in entry["where"].items()}
+    if not is_several:
+        yield Published(where, value=entry["value"], **common)
+        return
+    for option, value in entry["values"].items():
+        check_rule(f"study {title}: values: {option}", value, _VALUE)
+        yield Published(where | {entry["each"]: yaml_text(option)}, value=value, **common)
 
 
 def _check(name: str, content: Any, rules: Mapping[str, Rule], needed: Sequence[str]) -> None:
-    """Hold the entries of a mapping against their rules."""
+    """Check the entries of a mapping by their rules."""
     if not isinstance(content, Mapping):
         raise RequestError(f"study {name}: expected KEY: VALUE, got {content!r}.")
     for key, value in content.items():
@@ -213,9 +212,5 @@ def _check(name: str, content: Any, rules: Mapping[str, Rule], needed: Sequence[
                 f"{did_you_mean(str(key), [*rules])}"
             )
         check_rule(f"study {name}: {key}", value, rules[key])
-        if key == "runs" and not value:
-            raise RequestError(f"study {name}: runs: expected at least one grid, got none.")
-        for text in value if rules[key] is _WORDS else ():
-            check_rule(f"study {name}: {key}", text, _TEXT)
     if missing := [key for key in needed if key not in content]:
         raise RequestError(f"study {name}: expected {missing[0]}, but it is missing.")

@@ -26,7 +26,7 @@ told({HEAVY} - {"rich"})
 main(["runs", "--where", "model.units=16", "--sort", "test"])
 main(["compare", "--format", "csv"])
 main(["plan", "--difference", "5%", "--format", "csv"])
-told({HEAVY} | {"scipy.stats"})
+told({HEAVY})
 import attnlab.compare.shown, attnlab.tasks.translation.scores
 told({HEAVY})
 """

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from compared_runs import BETTER, NONE, compared, only, write_group, write_run
 
-from attnlab.compare.footnotes import footnotes
-from attnlab.compare.tables import differences_table, results_table
+from attnlab.compare.tables import footnotes, results_table
 
 NO = "no attention"
 
@@ -40,7 +39,7 @@ def test_settings_that_only_one_option_has_are_not_named(tmp_path):
     transformer = {"attention.heads": 4, "model.name": "transformer", "model.layers": 2}
     write_group(tmp_path, "multi_head", BETTER, config=transformer)
     warning = "model.name differs: transformer (multi_head); rnn (no attention)"
-    assert only(tmp_path).warnings == [warning]
+    assert list(only(tmp_path).warnings) == [warning]
     write_run(tmp_path, "multi_head", 5, 1.0, config={**transformer, "attention.heads": 8})
     split, differs = only(tmp_path).warnings
     assert split.startswith("runs with the same attention differ in attention.heads, so they are")
@@ -61,7 +60,7 @@ def test_data_drawn_by_the_seed_dont_count_as_different(tmp_path):
     for attention in ("none", "pooling"):
         for seed in range(3):
             write_run(tmp_path, attention, seed, 1.0, status={"data_digest": str(seed) * 64})
-    assert only(tmp_path).warnings == []
+    assert not only(tmp_path).warnings
 
 
 def test_a_setting_that_some_runs_lack_counts_as_null(tmp_path):
@@ -87,14 +86,14 @@ def test_runs_with_different_horizons_are_compared_separately(tmp_path):
     assert (near.name, far.name) == ("sunspots horizon=1", "sunspots horizon=24")
     note = "runs that differ in task.horizon are compared separately; --by task.horizon groups them"
     for each in (near, far):
-        assert note in each.notes and each.reference == "none"
+        assert note in each.notes and each.reference.label == "none"
         assert [group.label for group in each.groups] == ["bahdanau", "none"]
     together = only(tmp_path, by=("attention", "task.horizon"))
     assert len(together.groups) == 4 and note not in together.notes
     within = compared(tmp_path, within=("task.horizon",)).tasks
     assert [each.name for each in within] == [near.name, far.name]
     near, far = compared(tmp_path, reference="attention=bahdanau,task.horizon=24").tasks
-    assert (near.reference, far.reference) == (None, "bahdanau")
+    assert (near.reference, far.reference.label) == (None, "bahdanau")
 
 
 def test_the_users_files_are_identified_by_content(tmp_path):
@@ -106,14 +105,14 @@ def test_the_users_files_are_identified_by_content(tmp_path):
                 place = 2 * (path == "b/one.csv") + seed
                 config = {"data.path": path}
                 write_run(tmp_path, attention, place, 1.0, config=config, status=status)
-    names = ["sunspots path=b/one.csv", "sunspots path=two.csv"]
+    names = ["sunspots path=one.csv (11111111)", "sunspots path=two.csv (22222222)"]
     assert [each.name for each in compared(tmp_path).tasks] == names
     assert [len(each.groups[0].runs) for each in compared(tmp_path).tasks] == [4, 2]
 
     changed = {"file_hashes": {"data.path": "3" * 64}}
     write_run(tmp_path, "none", 0, 1.0, config={"data.path": "two.csv"}, status=changed)
     found = [each.name for each in compared(tmp_path).tasks]
-    assert found[1:] == ["sunspots path=two.csv (222222)", "sunspots path=two.csv (333333)"]
+    assert found[1:] == [names[1], "sunspots path=two.csv (33333333)"]
 
 
 def test_the_place_of_a_download_doesnt_matter(tmp_path):
@@ -121,7 +120,7 @@ def test_the_place_of_a_download_doesnt_matter(tmp_path):
     write_run(tmp_path, "none", 0, 1.0, config={"data.path": "deu.txt"}, status=own)
     write_run(tmp_path, "none", 1, 1.0, config={"data.path": None})
     assert [list(group.runs) for group in only(tmp_path).groups] == [[0, 1]]
-    assert only(tmp_path).warnings == []
+    assert not only(tmp_path).warnings
 
 
 def test_a_sweep_over_a_setting_of_the_task_makes_groups(tmp_path):
@@ -130,35 +129,14 @@ def test_a_sweep_over_a_setting_of_the_task_makes_groups(tmp_path):
     assert [group.label for group in only(tmp_path).groups] == ["none / 24", "none / 36"]
 
 
-def test_groups_by_many_differing_settings_are_numbered(tmp_path):
-    sizes = {"model.units": 64, "model.extra": 5, "trainer.epochs": 60}
-    write_group(tmp_path, "none", NONE)
-    write_group(tmp_path, "none", BETTER, config=sizes)
-    write_group(tmp_path, "bahdanau", BETTER, config=sizes)
-    write_group(tmp_path, "pooling", BETTER, config={"model.extra": None})
-    comparison = only(tmp_path, reference="attention=none,model.units=16")
-    assert comparison.by == ("attention", "model.extra", "model.units", "trainer.epochs")
-    assert comparison.reference == "none / - / 16 / 30"
-    table, differences = results_table(comparison), differences_table(comparison)
-    assert table.header[:3] == ["attention", "settings", "n"] and table.words == 2
-    assert {tuple(row[:2]) for row in table.rows} == {
-        *[("none", "#1"), ("none", "#2"), ("bahdanau", "#1"), ("pooling", "#2")],
-    }
-    assert differences.title == "difference to no attention / #2 (below 0 is better)"
-    assert footnotes(comparison)[:2] == [
-        "#1: model.extra=5, model.units=64, trainer.epochs=60",
-        "#2: model.extra=null, model.units=16, trainer.epochs=30",
-    ]
-
-
 def test_a_readout_chosen_by_the_mechanism_gives_no_warning(tmp_path):
     """`none` can only read the state; any other difference in readouts was chosen by the user."""
     readouts = {"none": "state", "bahdanau": "concat", "pooling": "concat"}
     for attention, readout in readouts.items():
         write_run(tmp_path, attention, 0, 1.0, config={"model.readout": readout})
-    assert only(tmp_path).warnings == []
+    assert not only(tmp_path).warnings
     write_run(tmp_path, "luong_global", 0, 1.0, config={"model.readout": "attentional_state"})
-    assert only(tmp_path).warnings == [
+    assert list(only(tmp_path).warnings) == [
         "model.readout differs: concat (bahdanau, pooling); attentional_state (luong_global); "
         "state (no attention)"
     ]
@@ -167,7 +145,7 @@ def test_a_readout_chosen_by_the_mechanism_gives_no_warning(tmp_path):
 def test_runs_that_were_trained_longer_later_get_a_warning(tmp_path):
     write_group(tmp_path, "none", NONE)
     write_group(tmp_path, "bahdanau", BETTER, status={"earlier_epochs": [20]})
-    assert only(tmp_path).warnings == [
+    assert list(only(tmp_path).warnings) == [
         "runs were trained longer later, so earlier trainer.epochs differ: 20 (bahdanau); none "
         f"({NO})"
     ]
@@ -176,16 +154,15 @@ def test_runs_that_were_trained_longer_later_get_a_warning(tmp_path):
 def test_seconds_of_stacks_of_different_sizes_get_a_warning(tmp_path):
     write_group(tmp_path, "none", NONE)
     write_group(tmp_path, "bahdanau", BETTER, status={"together": 8})
-    assert only(tmp_path).warnings == [
-        "runs were trained in stacks of different sizes, so seconds can't be compared: stacks of 8 "
-        f"(bahdanau); single ({NO})"
+    assert list(only(tmp_path).warnings) == [
+        f"stacks have different sizes, so seconds can't be compared: 8 (bahdanau); 1 ({NO})"
     ]
 
 
 def test_machines_differ_by_their_processors(tmp_path):
     write_group(tmp_path, "none", NONE)
     write_group(tmp_path, "bahdanau", BETTER, environment={"processor_model": "Slide rule"})
-    assert only(tmp_path).warnings == [
+    assert list(only(tmp_path).warnings) == [
         "machines differ, so seconds can't be compared: Slide rule with 2 cores (bahdanau); "
         f"Abacus with 2 cores ({NO})"
     ]
@@ -205,14 +182,3 @@ def test_runs_that_differ_at_the_end_of_a_long_value_are_two_groups(tmp_path):
     write_group(tmp_path, "none", BETTER, config={"task.path": f"{path}2"})
     groups = only(tmp_path, by=("task.path",)).results
     assert {each.group.key for each in groups} == {(f"{path}1",), (f"{path}2",)}
-
-
-def test_digests_and_hashes_are_compared_whole(tmp_path):
-    for end, values in (("1", NONE), ("2", BETTER)):
-        hashes = {"file_hashes": {"task.path": "0" * 63 + end}}
-        status = {"data_digest": "d" * 63 + end, **hashes}
-        config = {"task.path": "sales.csv"}
-        write_group(tmp_path, "none", values, config=config, status=status)
-    found = only(tmp_path, by=("task.path",))
-    assert [len(each.group.runs) for each in found.results] == [len(NONE)] * 2
-    assert any("data_digest" in text for text in found.warnings)

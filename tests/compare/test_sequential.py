@@ -138,28 +138,28 @@ def test_geometric_intervals_are_of_logarithms():
 
 
 @pytest.mark.parametrize(
-    ("low", "high", "higher_is_better", "words"),
+    ("low", "high", "direction", "words"),
     [
-        (None, None, True, "undecided"),
-        (-1.0, 2.0, True, "undecided"),
-        (0.1, 2.0, False, "worse"),
-        (-2.0, -0.1, False, "better"),
-        (-2.0, -0.1, True, "worse"),
-        (-2.0, -0.1, None, "lower"),
-        (0.1, 2.0, None, "higher"),
-        (0.0, 2.0, True, "undecided"),
-        (0.1, 0.1, True, "no spread"),
+        (None, None, 1, "undecided"),
+        (-1.0, 2.0, 1, "undecided"),
+        (0.1, 2.0, -1, "worse"),
+        (-2.0, -0.1, -1, "better"),
+        (-2.0, -0.1, 1, "worse"),
+        (-2.0, -0.1, 0, "lower"),
+        (0.1, 2.0, 0, "higher"),
+        (0.0, 2.0, 1, "undecided"),
+        (0.1, 0.1, 1, "no spread"),
     ],
 )
-def test_a_verdict_is_read_off_the_interval(low, high, higher_is_better, words):
+def test_a_verdict_is_read_off_the_interval(low, high, direction, words):
     mean = 0.0 if low is None else (low + high) / 2
-    assert verdict(Interval(9, mean, low, high), higher_is_better) == words
+    assert verdict(Interval(9, mean, low, high), direction) == words
 
 
 def test_comparisons_share_alpha():
     zeros = np.zeros(7)
     pairs = [(SEVEN + 1, zeros), (zeros, SEVEN + 1), ([], [])]
-    first, second, third = judge(pairs, True)
+    first, second, third = judge(pairs, 1)
     expected = sequential_interval(SEVEN + 1, 0.05 / 3)
     assert first.difference[:4] == tuple(map(pytest.approx, expected))
     assert first.p == pytest.approx(3 * first.difference.p)
@@ -168,7 +168,7 @@ def test_comparisons_share_alpha():
 
 
 def test_ratios_are_judged_by_logarithms():
-    (found,) = judge([(np.exp(SEVEN), np.ones(7))], False, geometric=True)
+    (found,) = judge([(np.exp(SEVEN), np.ones(7))], -1, geometric=True)
     expected = sequential_interval(SEVEN)
     assert found.difference[1:4] == tuple(pytest.approx(math.exp(end)) for end in expected[1:])
     assert found.verdict == "worse"
@@ -176,5 +176,5 @@ def test_ratios_are_judged_by_logarithms():
 
 def test_differences_that_only_rounding_makes_are_none():
     values = np.array([0.1, 0.2, 0.3, 0.4, 0.5, 0.6])
-    (found,) = judge([(values + 0.7, values)], True)
+    (found,) = judge([(values + 0.7, values)], 1)
     assert (found.verdict, found.p) == ("no spread", None)

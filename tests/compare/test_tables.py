@@ -7,7 +7,7 @@ import io
 import json
 
 import pytest
-from compared_runs import BETTER, NONE, SAME, compared, only, write_group, write_run
+from compared_runs import BETTER, NONE, SAME, compared, only, write_group
 
 from attnlab.compare.formats import (
     as_json,
@@ -16,9 +16,7 @@ from attnlab.compare.formats import (
     markdown,
     print_comparisons,
 )
-from attnlab.compare.shown import comparison_figure
 from attnlab.compare.tables import differences_table, results_table
-from attnlab.views.png.figure import draw
 
 
 @pytest.fixture(scope="module")
@@ -63,51 +61,22 @@ def test_the_tables_fit_100_columns_and_are_complete(found, monkeypatch):
 
 @pytest.mark.parametrize("sequential", [False, True])
 @pytest.mark.parametrize(
-    ("task", "values", "end", "note"),
+    ("task", "values", "end"),
     [
-        ("sunspots", [0.1, 0.2, 0.1, 0.2, 3.0], 0, "0, the smallest possible value;"),
-        ("translate", [99.9, 99.8, 99.9, 99.8, 97.0], 100, "100, the largest possible value;"),
+        ("sunspots", [0.1, 0.2, 0.1, 0.2, 3.0], 0),
+        ("translate", [99.9, 99.8, 99.9, 99.8, 97.0], 100),
     ],
 )
 def test_no_interval_exceeds_the_bounds_of_its_metric(
-    tmp_path, monkeypatch, task, values, end, note, sequential
+    tmp_path, monkeypatch, task, values, end, sequential
 ):
     """Neither an RMSE below 0 nor a BLEU above 100; the footnote says where it was cut."""
     write_group(tmp_path, "none", values, task=task)
     found = compared(tmp_path, sequential=sequential)
     assert end in found.tasks[0].results[0].interval[2:]
     text = printed(found, monkeypatch, 200)
-    assert f"interval of their mean, cut at {note}" in text
+    assert "interval of their mean, cut at the bounds of the metric" in text
     assert json.loads(as_json(found))["tasks"][0]["groups"][0]["low" if end == 0 else "high"] == end
-
-
-def test_a_difference_of_few_shared_seeds_has_their_means(tmp_path, monkeypatch):
-    """The mean of bahdanau is lower, but not on the one seed that both groups have."""
-    for seed, value in ((0, 1.1), (1, 1.3), (2, 1.2)):
-        write_run(tmp_path, "none", seed, value)
-    for seed, value in ((2, 1.25), (3, 0.5), (4, 0.6)):
-        write_run(tmp_path, "bahdanau", seed, value)
-    found = compared(tmp_path)
-    means = "means over the shared seeds: bahdanau 1.250 and no attention 1.200 (seed 2)"
-    for text in (printed(found, monkeypatch, 80), markdown(found), latex(found)):
-        assert means in " ".join(text.split())
-        assert "1 of 5" in text
-    row = list(csv.DictReader(io.StringIO(comma_separated(found))))[0]
-    assert (row["shared_seeds"], row["shared_mean"], row["shared_reference_mean"]) == (
-        *("1", "1.25", "1.2"),
-    )
-
-
-@pytest.mark.parametrize("sequential", [False, True])
-def test_ratios_that_are_too_large_have_no_interval(tmp_path, sequential):
-    small, large = 1e-140, 1e140
-    write_group(tmp_path, "none", [small, large, small, large, 1.0], task="unheard_of")
-    write_group(tmp_path, "bahdanau", [large, small, large, small, large], task="unheard_of")
-    found = compared(tmp_path, geometric=True, sequential=sequential)
-    (result,) = found.tasks[0].differences
-    assert (result.difference.low, result.difference.high) == (None, None)
-    assert "Infinity" not in as_json(found)
-    assert draw(comparison_figure(found)).subfigs
 
 
 def test_80_columns_are_enough(found, monkeypatch):
@@ -115,7 +84,6 @@ def test_80_columns_are_enough(found, monkeypatch):
     assert max(len(line.rstrip()) for line in lines) <= 80
     assert not [line for line in lines if "…" in line]
     assert any(line.startswith("scaled_dot_product  5  -0.102 [") for line in lines)
-    assert "a wider terminal also shows s/epoch" in [line.strip() for line in lines]
 
 
 def test_small_differences_keep_their_digits_next_to_large_ones(tmp_path, monkeypatch):
@@ -162,24 +130,16 @@ def test_json_has_every_seed(found):
     assert (task["reference"], task["direction"]) == ("none", "lower")
     assert task["groups"][0]["values"] == {str(seed): value for seed, value in enumerate(BETTER)}
     assert len(task["groups"][0]["runs"]) == 5
-    assert task["warnings"] == found.tasks[0].warnings
+    assert task["warnings"] == [*found.tasks[0].warnings]
 
 
 def test_latex_escapes_names(found):
     text = latex(found)
     assert r"scaled\_dot\_product & 5 & 0.958" in text
     assert r"95 \% interval" in text
-    assert "[$-$0.118, $-$0.086]" in text
     tables = [line for line in text.splitlines() if line and not line.startswith("%")]
     assert [line for line in tables if "_" in line.replace(r"\_", "")] == []
     assert text.count(r"\begin{tabular}") == text.count(r"\bottomrule") == 2
-
-
-def test_a_list_at_the_start_of_a_row_is_escaped_for_latex(tmp_path):
-    for inputs in (["price"], ["price", 3]):
-        write_group(tmp_path, "none", NONE, config={"task.inputs": inputs})
-    text = latex(compared(tmp_path, by=("task.inputs",)))
-    assert "\n{}[" in text and "\n[" not in text
 
 
 def test_one_group_is_shown_without_a_comparison(tmp_path, monkeypatch):
@@ -213,7 +173,7 @@ def test_every_format_marks_sequential_intervals(looked_at, monkeypatch):
         assert "difference [sequential]" in text
         told = " ".join(text.split())
         assert "n: number of seeds; interval: 95 % sequential interval of their mean" in told
-        assert "at alpha 0.05 / 2 for 2 comparisons; they need 6 shared seeds" in told
+        assert "at alpha 0.05 / 2; they need 6 shared seeds" in told
         assert "Holm); valid for one look only" in told
         assert "paired t test" not in told
     (task,) = json.loads(as_json(looked_at))["tasks"]

@@ -6,8 +6,8 @@ from compared_runs import only, write_run, write_translations
 from sacrebleu.metrics import BLEU, CHRF
 from sacrebleu.significance import PairedTest
 
-from attnlab.compare.footnotes import footnotes
 from attnlab.compare.statistics import holm
+from attnlab.compare.tables import footnotes
 from attnlab.tasks.translation import scores
 from attnlab.tasks.translation.scores import paired_bootstrap
 
@@ -80,7 +80,7 @@ def test_sentences_are_resampled_with_the_seeds_of_both_sides(tmp_path):
 def test_the_bootstrap_runs_on_request_or_if_it_is_quick(tmp_path, monkeypatch):
     write_spoiled(tmp_path, {"none": [2], "bahdanau": [3]})
     without = only(tmp_path, bootstrap=False)
-    assert (without.item_test, without.notes) == (None, [])
+    assert (without.item_test, without.notes) == (None, ())
     monkeypatch.setattr(scores, "_AT_ONCE", 23)
     comparison = only(tmp_path)
     assert comparison.item_test is None
