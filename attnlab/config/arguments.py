@@ -1,35 +1,32 @@
-"""Hydra's part of a command line: flags with their values, and overrides.
-
-They are checked here, because Hydra's messages about wrong ones are long. Imports nothing heavy.
-"""
+"""The words of a command line: flags, and Hydra's overrides. Imports nothing heavy."""
 
 from __future__ import annotations
 
 import re
 from collections import deque
 from pathlib import Path
+from typing import NamedTuple
 
 from attnlab.errors import RequestError
 
-# Hydra's flags, and whether they take a value.
-FLAGS = {
-    **dict.fromkeys(["--hydra-help", "--resolve", "--run", "-r", "--multirun", "-m"], False),
-    **dict.fromkeys(["--shell-completion", "-sc", "--version", "--help", "-h"], False),
-    **dict.fromkeys(["--cfg", "-c", "--package", "-p", "--config-path", "-cp"], True),
-    **dict.fromkeys(["--config-name", "-cn", "--config-dir", "-cd"], True),
-    **{"--experimental-rerun": True, "--info": False, "-i": False},
+# The flags of a run and a sweep, and their short forms.
+_FLAGS = {
+    **{"--multirun": "--multirun", "-m": "--multirun", "--cfg": "--cfg", "-c": "--cfg"},
+    **{"--config-path": "--config-path", "-cp": "--config-path"},
 }
-_INFO = {"--info", "-i"}  # the value is optional
-_INFO_VALUES = ("all", "config", "defaults", "defaults-tree", "plugins", "searchpath")
-# Flags with a fixed set of values.
-_VALUES = {
-    **dict.fromkeys(["--cfg", "-c"], ("job", "hydra", "all")),
-    **dict.fromkeys(_INFO, _INFO_VALUES),
-}
-_CONFIG_PATH = {"--config-path", "-cp"}
-CONFIG_DIR = {"--config-dir", "-cd"}
+_CONFIG_DIR = ("--config-dir", "-cd")
 # How much a run or a sweep prints: see `attnlab.records.logs`.
 VERBOSITY = {"-q": -1, "--quiet": -1, "-v": 1, "--verbose": 1}
+FLAGS = (*_FLAGS, *_CONFIG_DIR, *VERBOSITY, "--help", "--version")
+
+
+class Arguments(NamedTuple):
+    """What the words of a run or a sweep request."""
+
+    overrides: list[str]
+    place: tuple[str, str] | None  # folder and name of a saved configuration
+    multirun: bool
+    shows: bool  # print the configuration instead of training
 
 
 def without_config_dirs(arguments: list[str]) -> list[str]:
@@ -40,72 +37,87 @@ def without_config_dirs(arguments: list[str]) -> list[str]:
     Raises:
         RequestError: its value isn't a folder of options.
     """
-    from attnlab.config.options import add_folder
-
     others: list[str] = []
     words = deque(arguments)
     while words:
         word = words.popleft()
-        flag, joined, value = word.partition("=")
         if word == "--":
             return [*others, word, *words]
-        if flag not in CONFIG_DIR:
+        flag = word.partition("=")[0]
+        if flag in _CONFIG_DIR:
+            _add_config_dir(flag, _value(word, words))
+        else:
             others.append(word)
-            continue
-        value = value if joined else words.popleft() if words else ""
-        if not value:
-            raise RequestError(f"{flag}: expected a value after it, got none.")
-        _check_config_dir(flag, Path(value).expanduser())
-        add_folder(value)
     return others
 
 
-def _check_config_dir(flag: str, folder: Path) -> None:
+def _value(word: str, words: deque[str]) -> str:
+    """Return the value of a flag: after its `=`, or the next word, which is removed."""
+    flag, joined, value = word.partition("=")
+    value = value if joined else words.popleft() if words else ""
+    if not value:
+        raise RequestError(f"{flag}: expected a value after it, got none.")
+    return value
+
+
+def _add_config_dir(flag: str, value: str) -> None:
+    from attnlab.config.options import add_folder
+    from attnlab.config.sections import GROUPS
+
+    folder = Path(value).expanduser()
     if not folder.is_dir():
         raise RequestError(f"{flag}: expected a folder, got {folder}.")
-    from attnlab.config.sections import OPTION_GROUPS
-
-    groups = (*OPTION_GROUPS, "data", "experiment", "search", "study")
     name = folder.resolve().name
-    if name in groups and not any((folder / group).is_dir() for group in groups):
+    if name in (*GROUPS, "study") and not any((folder / group).is_dir() for group in GROUPS):
         raise RequestError(
             f"{flag}: expected the folder that contains {name}/NAME.yaml, got the folder {name} "
             f"itself. Type: {flag} {folder.resolve().parent}"
         )
+    add_folder(value)
 
 
-def parted(arguments: list[str]) -> tuple[list[str], list[str]]:
-    """Split words into checked flags with their values, and overrides."""
-    flags: list[str] = []
+def read_arguments(arguments: list[str]) -> Arguments:
+    """Split the words of a run or a sweep into flags and overrides; raises `RequestError`."""
     overrides: list[str] = []
+    place, multirun, shows = None, False, False
     words = deque(without_config_dirs(arguments))
     while words:
         word = words.popleft()
-        flag, joined, value = word.partition("=")
+        flag = _FLAGS.get(word.partition("=")[0])
         if not word.startswith("-"):
             overrides.append(word)
-            continue
-        if flag not in FLAGS:
-            raise RequestError(_unknown_flag(flag))
-        if not joined:
-            value = _next_value(flag, words)
-        if FLAGS[flag] and not value:
-            raise RequestError(f"{flag}: expected a value after it, got none.")
-        if flag in _VALUES and value not in _VALUES[flag]:
-            raise RequestError(f"{flag}: expected one of {', '.join(_VALUES[flag])}, got {value}.")
-        if flag in _CONFIG_PATH:
-            flags += ["--config-path", *_config_location(value)]
+        elif flag == "--multirun":
+            multirun = True
+        elif flag == "--config-path":
+            place = _saved_configuration(_value(word, words))
+        elif flag == "--cfg":
+            if (value := _value(word, words)) != "job":
+                raise RequestError(f"{flag}: expected job, got {value}.")
+            shows = True
         else:
-            flags += [flag, value] if value else [flag]
-    return flags, overrides
+            from attnlab.config.rules import did_you_mean
+
+            hint = did_you_mean(word, [flag for flag in FLAGS if flag.startswith("--")])
+            raise RequestError(f"{word}: there is no such option.{hint} Valid: {', '.join(FLAGS)}.")
+    return Arguments(overrides, place, multirun, shows)
 
 
-def _next_value(flag: str, words: deque[str]) -> str:
-    """Remove and return the word after a flag if it is the flag's value; else return ""."""
-    if flag in _INFO:
-        is_value = bool(words) and "=" not in words[0] and not words[0].startswith(("-", "~"))
-        return words.popleft() if is_value else _INFO_VALUES[0]
-    return words.popleft() if FLAGS[flag] and words else ""
+def _saved_configuration(value: str) -> tuple[str, str]:
+    """Return folder and name of the file that `--config-path` names."""
+    from attnlab.config.options import read_yaml
+
+    path = Path(value).expanduser().absolute()
+    file = path / "config.yaml" if path.is_dir() else path
+    if not file.is_file():
+        raise RequestError(f"--config-path: expected a folder or a YAML file, got {value}.")
+    saved = read_yaml(file)
+    # With the keys `hydra` or `defaults` Hydra would load other files, or run code.
+    if not isinstance(saved.get("task"), dict) or {"hydra", "defaults"} & saved.keys():
+        raise RequestError(
+            f"--config-path: expected a run's config.yaml, which has a task, and neither hydra nor "
+            f"defaults, got {file}."
+        )
+    return str(file.parent), file.stem
 
 
 def is_hydras(override: str) -> bool:
@@ -132,33 +144,3 @@ def refuse_class(override: str) -> None:
             f"{override}: a class can't be set: {group}=NAME chooses it, by the file "
             f"{group}/NAME.yaml, which is shipped or in the folder of --config-dir."
         )
-
-
-def _unknown_flag(flag: str) -> str:
-    from attnlab.config.rules import did_you_mean
-
-    known = [known for known in (*FLAGS, *VERBOSITY) if known.startswith("--")]
-    hint = did_you_mean(flag, known)
-    return f"{flag}: there is no such option.{hint or ' attnlab --hydra-help lists them all.'}"
-
-
-def _config_location(given: str) -> list[str]:
-    """Return Hydra's arguments for a saved configuration."""
-    from attnlab.config.options import read_yaml
-
-    path = Path(given).expanduser().absolute()
-    file = path / "config.yaml" if path.is_dir() else path
-    if not file.is_file():
-        raise RequestError(f"--config-path: expected a folder or a YAML file, got {given}.")
-    saved = read_yaml(file)
-    if not isinstance(saved.get("task"), dict):
-        raise RequestError(
-            f"--config-path: expected the settings of a run, got {file}, which has no task."
-        )
-    for key in ("hydra", "defaults"):  # with them Hydra would load other files, or run code
-        if key in saved:
-            raise RequestError(
-                f"--config-path: expected the settings of a run, got {file} with the key {key}, "
-                "which no run saves."
-            )
-    return [str(file.parent), "--config-name", file.stem]

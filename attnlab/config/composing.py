@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import Any, cast
 
 import hydra
@@ -22,14 +22,13 @@ from hydra.errors import (
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException, ValidationError
 
-from attnlab.config.arguments import quoted, refuse_class
+from attnlab.config.arguments import key_of, quoted, refuse_class
 from attnlab.config.options import (
     conf_folder,
     how_found,
     option_content,
     options,
     own_folders,
-    read_yaml,
 )
 from attnlab.config.parsing import (
     PLAIN,
@@ -39,19 +38,17 @@ from attnlab.config.parsing import (
     parse_section,
     without_auto,
 )
-from attnlab.config.rules import Rule, did_you_mean, read_rule, similar_key
+from attnlab.config.rules import did_you_mean, similar_key
 from attnlab.config.sections import (
     GROUPS,
     OPTION_GROUPS,
-    SECTIONS,
-    SEED_RULE,
     PathsConfig,
     RunConfig,
-    SearchConfig,
     SweepConfig,
     TrackingConfig,
     TrainerConfig,
 )
+from attnlab.config.settings import settings
 from attnlab.errors import RequestError
 from attnlab.process import variable
 
@@ -68,9 +65,7 @@ HYDRA_SETTINGS = (
 _OF_AN_EXTRA = {"submitit_slurm": "slurm", "submitit_local": "slurm", "ray": "ray"}
 # Groups of a command that aren't part of a run's configuration.
 _OTHER_GROUPS = ("experiment", "search", "sweep")
-_NO_SETTINGS = ("rules", "defaults", "_target_")
 _QUOTES = "A text with spaces, umlauts or signs needs quotes: 'KEY=\"VALUE\"'."
-_ALL_SECTIONS = {**SECTIONS, "sweep": SweepConfig, "search": SearchConfig}
 
 
 @dataclass
@@ -105,10 +100,10 @@ def _variable(name: str, otherwise: str) -> str:
 
 def settings_of_hydra() -> list[str]:
     """Return Hydra's own settings for every command, with the folders of the user's options."""
-    return [*HYDRA_SETTINGS, search_path()]
+    return [*HYDRA_SETTINGS, _search_path()]
 
 
-def search_path() -> str:
+def _search_path() -> str:
     """Return Hydra's setting for the folders of the user's options."""
     urls = ",".join(quoted(f"file://{path}") for path in own_folders() if path.is_dir())
     return f"hydra.searchpath=[{urls}]"
@@ -131,7 +126,7 @@ def compose(
         refuse_class(override)
     register_schema()
     folder, name = place or (str(conf_folder()), "config")
-    words = [*settings_of_hydra(), *overrides]
+    words = [_search_path(), *overrides]
     try:
         with initialize_config_dir(folder, version_base="1.3"):
             return hydra.compose(name, words, return_hydra_config=with_hydra)
@@ -179,11 +174,12 @@ def _drop_settings_of_the_task(
                 del own[key]
 
 
-def without_rules(text: str) -> str:
+def as_yaml(cfg: DictConfig) -> str:
     """Return a configuration as YAML without rules and classes, which are not for users."""
-    document = yaml.safe_load(text)
-    if not isinstance(document, dict):  # `--package` may show a single value
-        return text
+    try:
+        document = cast("dict[str, Any]", OmegaConf.to_container(cfg, resolve=True))
+    except OmegaConfBaseException as error:
+        raise RequestError(explain(error)) from error
     for group in document.values():
         for key in ("rules", "_target_"):
             if isinstance(group, dict):
@@ -220,7 +216,11 @@ def _pop_rules(group: str, document: dict[str, Any]) -> Mapping[str, Any]:
         return {}
     name = settings.get("name")
     composed = {key: settings.pop(key) for key in ("rules", "_target_") if key in settings}
-    content = option_content(*_file_of(group, name, document)) or {}
+    folder, file = group, name
+    if group == "model":
+        task, attention = (document.get(key, {}).get("name") for key in ("task", "attention"))
+        folder, file = "model/settings", model_settings(task, attention, name)
+    content = option_content(folder, file) or {}
     changed = any(composed[key] != content.get(key) for key in composed)
     if not content or changed:
         raise RequestError(
@@ -231,48 +231,35 @@ def _pop_rules(group: str, document: dict[str, Any]) -> Mapping[str, Any]:
     return content.get("rules", {})
 
 
-def _file_of(group: str, name: Any, document: Mapping[str, Any]) -> tuple[str, str]:
-    """Return folder and name of the file with an option's settings."""
-    if group != "model":
-        return group, name
-    task, attention = (document.get(key, {}).get("name") for key in ("task", "attention"))
-    return "model/settings", model_settings(task, attention, name)
-
-
-def _main_file() -> dict[str, Any]:
-    """Return the cached content of conf/config.yaml; callers must not change it."""
-    return read_yaml(conf_folder() / "config.yaml")
-
-
 def explain(error: Exception, overrides: Iterable[str] = ()) -> str:
     """Return an error of Hydra or OmegaConf as one sentence: the key, expected, given.
 
     Other errors keep Hydra's own words.
     """
     text, overrides = str(error), list(overrides)
-    if isinstance(error, MissingConfigException):
-        return _explain_missing_option(error)
-    if match := re.search(r"Could not override '([^']+)'", text):
-        return _explain_unknown_key(match.group(1), overrides)
+    if isinstance(error, MissingConfigException) and error.options:
+        return _explain_missing_option(error.missing_cfg_file or "", error.options)
+    if match := re.search(r"Could not override '([^'@]+)", text):
+        return _explain_unknown_key(match[1])
     cause = error if isinstance(error, ValidationError) else error.__cause__
-    if isinstance(cause, ValidationError):
-        return _explain_type(cause, overrides)
+    if isinstance(cause, ValidationError) and (match := re.search(r"full_key: (\S+)", str(cause))):
+        value = next((o.partition("=")[2] for o in overrides if key_of(o) == match[1]), None)
+        for setting in settings():
+            if setting.key == match[1]:
+                return f"{match[1]}: expected {setting.expected}, got {value}."
     if isinstance(error, OverrideParseException):
         return f"{error.override}: expected KEY=VALUE. {_QUOTES}"
     if "Ambiguous value for argument" in text:
         return f"{text.splitlines()[0]}: expected one value, several with -m. {_QUOTES}"
-    for key, _, name in (word.lstrip("+").partition("=") for word in overrides):
-        if key in GROUPS and "Config group override must be" in text:
-            return f"{key}: expected one of {', '.join(options(key))}, got {name}."
-    return " ".join(line.strip() for line in text.splitlines() if line.strip())
+    for override in overrides:
+        if (key := key_of(override)) in GROUPS and "Config group override must be" in text:
+            valid = ", ".join(options(key))
+            return f"{key}: expected one of {valid}, got {override.partition('=')[2]}."
+    return " ".join(text.split())
 
 
-def _explain_missing_option(error: MissingConfigException) -> str:
-    missing = error.missing_cfg_file or ""
-    group, _, name = str(missing).rpartition("/")
-    valid = [option for option in error.options or [] if option]
-    if not group or not valid:
-        return f"There is no configuration file {missing!r}."
+def _explain_missing_option(path: str, valid: list[str]) -> str:
+    group, _, name = path.rpartition("/")
     if group == "model/settings":  # a file per kind and model, such as `language_rnn`
         kind, _, name = name.rpartition("_")
         valid = [each.removeprefix(f"{kind}_") for each in valid if each.startswith(f"{kind}_")]
@@ -280,82 +267,15 @@ def _explain_missing_option(error: MissingConfigException) -> str:
     hint = did_you_mean(name, valid)
     if name in _OF_AN_EXTRA:
         hint = f" It comes with pip install 'attnlab[{_OF_AN_EXTRA[name]}]'."
-    own = f" {how_found()}" if group in GROUPS else ""
-    return f"{group}={name}: there is no such option.{hint} Valid: {', '.join(valid)}.{own}"
+    where = f" {how_found()}" if group in GROUPS else ""
+    return f"{group}={name}: there is no such option.{hint} Valid: {', '.join(valid)}.{where}"
 
 
-def _explain_unknown_key(key: str, overrides: list[str]) -> str:
-    key, known = key.split("@")[0], known_keys(overrides)
+def _explain_unknown_key(key: str) -> str:
     if key == "data":
-        tasks = ",".join(task for task in options("task") if "data" in _options_of("task", task))
-        return f"data: goes with task={tasks}; the other tasks bring their own data."
-    section, _, name = key.rpartition(".")
-    files = (
-        {}
-        if section == "model"
-        else {each: option_content(section, each) for each in options(section)}
-    )
-    owners = [each for each, content in files.items() if name in (content or {}).get("rules", {})]
-    hint = f" It is a setting of {section}={','.join(owners)}." if owners else ""
-    siblings = sorted(p.rpartition(".")[2] for p in known if p.rpartition(".")[0] == section)
-    valid = f" {section} has: {', '.join(siblings)}." if section and siblings else ""
-    hint = hint or similar_key(key, known if section else [*known, *GROUPS])
-    return f"{key}: there is no such key.{hint}{valid}"
-
-
-def _explain_type(error: ValidationError, overrides: list[str]) -> str:
-    match = re.search(r"full_key: (\S+)", str(error))
-    key = match.group(1) if match else "the configuration"
-    value = next((o.partition("=")[2] for o in overrides if o.lstrip("+").startswith(key)), None)
-    if rule := known_rules(()).get(key):
-        return f"{key}: expected {rule.expected()}, got {value}."
-    return f"{key}: {str(error).splitlines()[0]}"
-
-
-def known_keys(overrides: Iterable[str]) -> list[str]:
-    """Return the dotted path of every setting, for the options that `overrides` choose."""
-    return list(known_rules(overrides))
-
-
-def known_rules(overrides: Iterable[str]) -> dict[str, Rule]:
-    """Return every setting of `known_keys` with its rule, empty if it has none."""
-    chosen = _chosen(overrides)
-    rules = {"seed": SEED_RULE}
-    for name, cls in _ALL_SECTIONS.items():
-        rules |= {f"{name}.{f.name}": f.metadata.get("rule", Rule()) for f in fields(cls)}
-    for group, name in chosen.items():
-        folder = group
-        if group == "model":
-            folder = "model/settings"
-            name = model_settings(chosen["task"], chosen["attention"], name)
-        content = option_content(folder, name) or {}
-        own = {key: content.get("rules", {}).get(key, {}) for key in content}
-        rules |= {
-            f"{group}.{key}": read_rule(f"{group}.{key}", rule)
-            for key, rule in own.items()
-            if key not in _NO_SETTINGS
-        }
-    return rules
-
-
-def _options_of(group: str, name: str) -> dict[str, str]:
-    """Return the options that a task or an experiment chooses, by group."""
-    content = option_content(group, name, whole=True) or {}
-    entries = [entry for entry in content.get("defaults", []) if isinstance(entry, dict)]
-    pairs = [pair for entry in entries for pair in entry.items()]
-    return {key.removeprefix("override ").removeprefix("/"): name for key, name in pairs}
-
-
-def _chosen(overrides: Iterable[str]) -> dict[str, str]:
-    """Return the option of each group: chosen by these overrides, or the default."""
-    defaults = _main_file()["defaults"]
-    pairs = [pair for entry in defaults if isinstance(entry, dict) for pair in entry.items()]
-    chosen = {group: name for group, name in pairs if name and group in OPTION_GROUPS}
-    wanted = dict(override.lstrip("+").split("=", 1) for override in overrides if "=" in override)
-    preset = wanted.get("experiment")
-    own = _options_of("experiment", preset) if preset in options("experiment") else {}
-    chosen |= _options_of("task", wanted.get("task", own.get("task", chosen["task"]))) | own
-    for group in chosen:
-        if wanted.get(group) in options(group):
-            chosen[group] = wanted[group]
-    return chosen
+        return "data: this task has no choice of data; attnlab data list has those that do."
+    owners = [setting.option for setting in settings() if setting.key == key]
+    if owners:
+        return f"{key}: there is no such key. It is a setting of {', '.join(owners)}."
+    hint = similar_key(key, [*dict.fromkeys(setting.key for setting in settings()), *GROUPS])
+    return f"{key}: there is no such key.{hint}"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import itertools
 import math
 import os
 import time
@@ -12,9 +11,8 @@ from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
-_MOST_FILES = 100_000  # of a folder
 _BYTES_AT_A_TIME = 2**20
-_SECONDS_KNOWN = 1.0
+_SECONDS_CURRENT = 1.0
 _of_folders: dict[str, tuple[float, str | None]] = {}  # time of the last call, and the hash
 
 
@@ -33,11 +31,15 @@ def file_hash(path: str) -> str | None:
         if (place / "status.json").is_file():
             place = place / "weights"
         if place.is_dir():
-            lines = [f"{name}\0{size}\0{time}" for name, size, time in _files(place)]
+            lines = []
+            for path in _files(place):
+                with suppress(OSError):  # removed, or a broken link
+                    status, name = path.stat(), path.relative_to(place)
+                    lines.append(f"{name}\0{status.st_size}\0{status.st_mtime_ns}")
             return hashlib.sha256("\n".join(lines).encode("utf-8", "surrogateescape")).hexdigest()
         if place.is_file():  # a pipe can be read only once
-            found = place.stat()
-            return _of_content(place.absolute(), found.st_size, found.st_mtime_ns)
+            status = place.stat()
+            return _of_content(place.absolute(), status.st_size, status.st_mtime_ns)
     return None
 
 
@@ -52,26 +54,17 @@ def recent_hash(path: str) -> str | None:
     The points of a grid are composed one after another, and hashing a folder is slow.
     """
     if not os.path.isdir(os.path.expanduser(path)):
-        return file_hash(path)  # read once anyway
-    path, now = os.path.abspath(os.path.expanduser(path)), time.monotonic()
-    asked, found = _of_folders.get(path, (-math.inf, None))
-    if now - asked > _SECONDS_KNOWN:
-        found = file_hash(path)
-    _of_folders[path] = time.monotonic(), found
-    return found
+        return file_hash(path)
+    path, now = absolute(path), time.monotonic()
+    last, value = _of_folders.get(path, (-math.inf, None))
+    if now - last > _SECONDS_CURRENT:
+        value = file_hash(path)
+    _of_folders[path] = time.monotonic(), value
+    return value
 
 
-def _files(folder: Path) -> Iterator[tuple[str, int, int]]:
-    """Yield relative name, size and modification time of each file, in a fixed order."""
-    found = _walk(folder)
-    for path in itertools.islice(found, _MOST_FILES):
-        with suppress(OSError):  # removed, or a broken link
-            status = path.stat()
-            yield str(path.relative_to(folder)), status.st_size, status.st_mtime_ns
-
-
-def _walk(folder: Path) -> Iterator[Path]:
-    """Yield the files below a folder, following links and visiting each folder once."""
+def _files(folder: Path) -> Iterator[Path]:
+    """Yield the files below a folder in a fixed order; links are followed, each folder once."""
     seen = set()
     for parent, folders, names in os.walk(folder, followlinks=True):
         status = os.stat(parent)

@@ -9,16 +9,12 @@ from typing import NamedTuple
 
 from attnlab.errors import RequestError
 
-_TERM = re.compile(r"\*\*(.+?)\*\*")
-_PARTS = ("test ", "val ", "train ")  # splits, with which names of metrics may start
-
 
 class Entry(NamedTuple):
     """One term, or several with a common explanation."""
 
-    term: str  # as the glossary has it: `MSE, MAE`
-    names: frozenset[str]  # the terms one by one, as `_plain` writes them
-    others: frozenset[str]  # other words in code marks: baselines, columns, files
+    terms: frozenset[str]
+    mentions: frozenset[str]  # other words in code marks: baselines, columns, files
     text: str  # the explanation with the term, without markup
 
 
@@ -28,26 +24,24 @@ def entries() -> list[Entry]:
     package = Path(__file__).resolve().parents[1]
     for path in (package / "glossary.md", package.parent / "docs/reference/glossary.md"):
         if path.is_file():
-            paragraphs = path.read_text(encoding="utf-8").split("\n\n")
-            return [entry for paragraph in paragraphs for entry in _entries(paragraph)]
+            text = path.read_text(encoding="utf-8")
+            parts = (part for each in text.split("\n\n") for part in _split_terms(each))
+            return [_entry(*part) for part in parts]
     raise RequestError(f"{package}: its glossary is missing: install attnlab again.")
 
 
-def _entries(paragraph: str) -> list[Entry]:
-    """Read the entries of a paragraph, each from its term to the next one."""
-    found = [*_TERM.finditer(paragraph)]
-    ends = [match.start() for match in found[1:]] + [len(paragraph)]
-    return [
-        _entry(match[1], paragraph[match.start() : end])
-        for match, end in zip(found, ends, strict=False)
-    ]
+def _split_terms(paragraph: str) -> list[tuple[str, str]]:
+    """Return the terms of a paragraph, each with the text from it to the next one."""
+    _, *pieces = re.split(r"\*\*(.+?)\*\*", paragraph)
+    return [(term, term + text) for term, text in zip(pieces[::2], pieces[1::2], strict=True)]
 
 
 def _entry(term: str, text: str) -> Entry:
     plain = re.sub(r"\[([^]]+)\]\([^)]+\)", r"\1", text).replace("*", "")
-    coded = frozenset(map(_plain, re.findall(r"`([^`]+)`", text)))
-    names = frozenset(map(_plain, re.split(r", |; | and ", term)))
-    return Entry(term, names, coded, " ".join(plain.split()))
+    mentions = frozenset(map(_plain, re.findall(r"`([^`]+)`", text)))
+    return Entry(
+        frozenset(map(_plain, re.split(r", |; | and ", term))), mentions, " ".join(plain.split())
+    )
 
 
 def _plain(word: str) -> str:
@@ -57,22 +51,19 @@ def _plain(word: str) -> str:
 
 def terms() -> list[str]:
     """List the terms, one by one."""
-    return sorted({name for entry in entries() for name in entry.names})
+    return sorted({term for entry in entries() for term in entry.terms})
 
 
 def explained(word: str) -> list[str]:
     """Explain a metric or a column in lines; empty if the glossary does not have the word.
 
-    Terms have priority over words that are only mentioned in code marks. If neither is found, the
-    word is searched without the name of the split: `val_loss` is a loss.
+    Terms have priority over mentions. Then the word is searched without the name of the split:
+    `val_loss` is a loss.
     """
     plain = _plain(word)
-    for asked in (plain, *(plain.removeprefix(part) for part in _PARTS if plain.startswith(part))):
-        known = entries()
-        for found in (
-            [entry for entry in known if asked in entry.names],
-            [entry for entry in known if asked in entry.others],
-        ):
-            if found:
-                return [f"    {entry.text}" for entry in found]
+    for name in (plain, re.sub(r"^(test|val|train) ", "", plain)):
+        matches = [entry for entry in entries() if name in entry.terms]
+        matches = matches or [entry for entry in entries() if name in entry.mentions]
+        if matches:
+            return [f"    {entry.text}" for entry in matches]
     return []

@@ -45,14 +45,14 @@ Everywhere:  --config-dir FOLDER finds your FOLDER/attention/NAME.yaml
 attnlab explain                    every setting
 attnlab explain KEY                what it means, its range and its default
 attnlab --cfg job [KEY=VALUE ...]  the whole configuration of a run
-attnlab --hydra-help               Hydra's own flags
 eval "$(attnlab -sc install=bash)" completes with TAB in bash
 """
 
 
 def overview(verbs: Mapping[str, str]) -> str:
     """Return the first screen; `verbs` have one line of help each."""
-    wants = {want: words.split() for want, words in _WANTS.items()}
+    present = {*verbs, "train"}
+    wants = {want: [w for w in words.split() if w in present] for want, words in _WANTS.items()}
     listed = {word for words in wants.values() for word in words}
     wants["Predict"] = [*(verb for verb in verbs if verb not in listed), *wants["Predict"]]
     commands = [_paragraph(want, words) for want, words in wants.items()]

@@ -1,9 +1,8 @@
 """The options of each group: YAML files, found by name, which name the option's class.
 
-An option is `<folder>/<group>/<name>.yaml` in the shipped `conf`, in a folder of the user
-(`--config-dir`, `$ATTNLAB_CONFIG_DIR`), or in the folder of an installed package with an entry
-point of the group `attnlab.config`. Only these files name classes. A run folder can't, because it
-may come from somebody else.
+An option is `<folder>/<group>/<name>.yaml` in the shipped `conf` or in a folder of the user
+(`--config-dir`, `$ATTNLAB_CONFIG_DIR`). Only these files name classes. A run folder can't, because
+it may come from somebody else.
 """
 
 from __future__ import annotations
@@ -13,7 +12,6 @@ import itertools
 import os
 import sys
 from functools import cache
-from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +22,7 @@ from attnlab.errors import RequestError
 from attnlab.process import variable
 
 CONFIG_DIR = "ATTNLAB_CONFIG_DIR"
-_ENTRY_POINTS = "attnlab.config"
+_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # the first is faster
 
 
 @cache
@@ -45,9 +43,9 @@ def add_folder(folder: str) -> None:
 
 
 def own_folders() -> list[Path]:
-    """Return the user's folders of YAML files, and those of installed packages."""
-    given = (variable(CONFIG_DIR) or "").split(os.pathsep)
-    return [Path(text).expanduser().absolute() for text in given if text.strip()] + _installed()
+    """Return the user's folders of YAML files."""
+    texts = (variable(CONFIG_DIR) or "").split(os.pathsep)
+    return [Path(text).expanduser().absolute() for text in texts if text.strip()]
 
 
 def how_found() -> str:
@@ -55,21 +53,6 @@ def how_found() -> str:
     missing = [str(folder) for folder in own_folders() if not folder.is_dir()]
     but = f", but {missing[0]} is not a folder" if missing else ""
     return f"Options of your own are found by --config-dir FOLDER or ${CONFIG_DIR}{but}."
-
-
-@cache
-def _installed() -> list[Path]:
-    """Return the folder `conf` of each package that an entry point names."""
-    found = []
-    for point in entry_points(group=_ENTRY_POINTS):
-        try:
-            package = importlib.import_module(point.value)
-        except ImportError as error:
-            raise RequestError(
-                f"{point.value}: an installed package's {_ENTRY_POINTS} can't be imported: {error}."
-            ) from error
-        found += [Path(place) / "conf" for place in package.__path__]
-    return found
 
 
 def in_prose(attention: str) -> str:
@@ -81,6 +64,11 @@ def options(group: str) -> list[str]:
     """Return the names of a group's options."""
     folders = [conf_folder(), *own_folders()]
     return sorted({path.stem for folder in folders for path in (folder / group).glob("*.yaml")})
+
+
+def section_rules(section: str) -> dict[str, Any]:
+    """Return the rules of `seed`, or of a section such as `trainer`, by setting."""
+    return read_yaml(conf_folder() / "rules.yaml")[section]
 
 
 def option_content(group: str, name: Any, whole: bool = False) -> dict[str, Any] | None:
@@ -113,10 +101,11 @@ def option_description(group: str, name: str) -> list[str]:
 def _option_file(group: str, name: Any) -> Path | None:
     if not isinstance(name, str) or not name or Path(name).name != name:
         return None
-    paths = (folder / group / f"{name}.yaml" for folder in (conf_folder(), *own_folders()))
-    return next(
-        (path for path in paths if os.path.isfile(path)), None
-    )  # raises no error for long names
+    for folder in (conf_folder(), *own_folders()):
+        path = folder / group / f"{name}.yaml"
+        if os.path.isfile(path):  # raises no error for long names
+            return path
+    return None
 
 
 def read_yaml(path: Path) -> dict[str, Any]:
@@ -131,7 +120,7 @@ def read_yaml(path: Path) -> dict[str, Any]:
 @cache
 def _read(path: Path, changed: int) -> dict[str, Any]:
     try:
-        content = yaml.safe_load(path.read_text("utf-8")) or {}
+        content = yaml.load(path.read_text("utf-8"), Loader=_LOADER) or {}
     except (OSError, ValueError, yaml.YAMLError) as error:
         raise RequestError(f"{path}: can't be read: {' '.join(str(error).split())}.") from error
     if not isinstance(content, dict):
@@ -172,10 +161,5 @@ def follows(attention: Any, key: str, value: Any) -> bool:
 
     For example, `none` has no context to read, so `model.readout` is `state`.
     """
-    rule = _rule_of(attention, key)
+    rule = (option_content("attention", attention) or {}).get("rules", {}).get(key, {})
     return "auto" in rule and rule.get("choices") == [value]
-
-
-def _rule_of(attention: Any, key: str) -> dict[str, Any]:
-    """Return a mechanism's rule for a setting of another group; empty if it has none."""
-    return (option_content("attention", attention) or {}).get("rules", {}).get(key, {})

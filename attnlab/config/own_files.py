@@ -7,7 +7,6 @@ code is the mechanisms, tasks and corpora of a `--config-dir`.
 from __future__ import annotations
 
 import os
-import re
 import traceback
 from collections.abc import Mapping
 from dataclasses import replace
@@ -87,24 +86,7 @@ def failure(error: BaseException) -> str:
     """
     text = plain_text(error)
     words = f"{type(error).__name__}: {text}" if text else type(error).__name__
-    frame = _own_frame(error)
-    if frame is None:
-        return words
-    return f"{frame.filename}, line {frame.lineno}, in {frame.name}: {words}{_advice(text, frame)}"
-
-
-def _own_frame(error: BaseException) -> traceback.FrameSummary | None:
-    """Return the innermost frame of an error in the user's own files; None if there is none."""
-    folders = own_folders()
-    for frame in reversed(traceback.extract_tb(error.__traceback__)):
-        if any(folder in Path(frame.filename).parents for folder in folders):
-            return frame
-    return None
-
-
-def _advice(text: str, frame: traceback.FrameSummary) -> str:
-    """Return advice about a weight that is used but was never created; else nothing."""
-    found = re.match(r"'(\w+)' object has no attribute '(\w+)'", text)
-    if found and f"class {found[1]}" in Path(frame.filename).read_text(encoding="utf-8"):
-        return f"; if {found[2]} is a weight, build(query_shape, memory_shape) must create it"
-    return ""
+    for frame in reversed(traceback.extract_tb(error.__traceback__)):  # the innermost first
+        if any(folder in Path(frame.filename).parents for folder in own_folders()):
+            return f"{frame.filename}, line {frame.lineno}, in {frame.name}: {words}"
+    return words

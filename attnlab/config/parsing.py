@@ -7,7 +7,6 @@ the machine stay `auto` in the configuration: `trainer.jit` and `trainer.togethe
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import os
 from collections.abc import Iterable, Mapping
@@ -15,9 +14,9 @@ from contextlib import suppress
 from typing import Any
 
 from attnlab.config.file_hashes import absolute, recent_hash
-from attnlab.config.options import option_class, options
+from attnlab.config.options import option_class, options, section_rules
 from attnlab.config.rules import Rule, check_rule, did_you_mean, lookup, read_rule
-from attnlab.config.sections import OPTION_GROUPS, SECTIONS, SEED_RULE, RunConfig
+from attnlab.config.sections import OPTION_GROUPS, SECTIONS, RunConfig
 from attnlab.errors import RequestError
 
 # The model settings of kinds without files of their own.
@@ -85,7 +84,7 @@ def parse(
     known = [*OPTION_GROUPS, *SECTIONS, "data", "seed"]
     for key in document:
         _check_known(key, known, "")
-    check_rule("seed", document.get("seed"), SEED_RULE)
+    check_rule("seed", document.get("seed"), read_rule("seed", section_rules("seed")))
     groups = [*OPTION_GROUPS, *(["data"] if "data" in document else [])]
     for group in groups:
         _check_group(group, document, rules)
@@ -93,10 +92,15 @@ def parse(
         parse_section(name, cls, document)
     if uri := (document.get("tracking") or {}).get("uri"):
         document["tracking"] = {**document["tracking"], "uri": absolute_uri(_without_user(uri))}
-    paths = _own_paths(document, rules)
+    paths = {
+        key: path
+        for key in (f"{g}.{key}" for g in rules for key in rules[g] if rules[g][key].get("hashed"))
+        if (path := lookup(document, key)) and os.path.exists(absolute(path))
+    }
+    hashes = {key: recent_hash(path) for key, path in paths.items()}
     return RunConfig(
         document,
-        file_hashes=_file_hashes(paths),
+        file_hashes={key: value for key, value in hashes.items() if value},
         files={key: absolute(path) for key, path in paths.items()},
     )
 
@@ -109,23 +113,6 @@ def _without_user(uri: str) -> str:
             "run: set MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD instead."
         )
     return uri
-
-
-def _own_paths(
-    document: Mapping[str, Any], rules: Mapping[str, Mapping[str, Mapping[str, Any]]]
-) -> dict[str, str]:
-    """Return the paths of existing files and folders of the user, by setting."""
-    keys = [
-        f"{g}.{key}" for g, own in rules.items() for key, rule in own.items() if rule.get("hashed")
-    ]
-    paths = {key: lookup(document, key) for key in keys}
-    return {key: path for key, path in paths.items() if path and os.path.exists(absolute(path))}
-
-
-def _file_hashes(paths: Mapping[str, str]) -> dict[str, str]:
-    """Return the hashes of files and folders by setting, without those that have no hash."""
-    found = {key: recent_hash(path) for key, path in paths.items()}
-    return {key: value for key, value in found.items() if value}
 
 
 def absolute_uri(uri: str) -> str:
@@ -235,11 +222,11 @@ def _combined(
 
 def parse_section(name: str, cls: type, document: Mapping[str, Any]) -> Any:
     """Return a section of a configuration as an object of its class; raises `RequestError`."""
-    values = document.get(name, {})
-    known = {f.name: f for f in dataclasses.fields(cls) if "rule" in f.metadata}
+    values, rules = document.get(name, {}), section_rules(name)
     for key in values:
-        _check_known(key, list(known), f"{name}.")
+        _check_known(key, list(rules), f"{name}.")
     section = cls(**values)
-    for key, spec in known.items():
-        check_rule(f"{name}.{key}", getattr(section, key), spec.metadata["rule"], document)
+    for key, rule in rules.items():
+        path = f"{name}.{key}"
+        check_rule(path, getattr(section, key), read_rule(path, rule), document)
     return section

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from operator import gt, lt
 from typing import Any
 
@@ -68,43 +68,26 @@ class Rule:
         return f"{words}, or null" if self.optional else words
 
 
-_NUMBER, _TEXT, _LIST = Rule("float"), Rule("str"), Rule("list")
-# The keys of a rule in a YAML file, and the rules for their values.
-_PARTS = {
-    "type": Rule(choices=[*_TYPES]),
-    **dict.fromkeys(["min", "max", "above", "below"], _NUMBER),
-    **dict.fromkeys(["choices", "words"], _LIST),
-    **dict.fromkeys(["optional", "hashed"], Rule("bool")),
-    **dict.fromkeys(
-        ["divides", "at_most", "at_least", "excludes", "requires", "why", "help"], _TEXT
-    ),
-    "auto": Rule(optional=True),
-}
+# Rules by the identity of their mapping, which is stored, too, so that its id isn't reused.
+_rules: dict[int, tuple[Mapping[str, Any], Rule]] = {}
 
 
-def read_rule(key: str, given: Mapping[str, Any]) -> Rule:
+def read_rule(key: str, mapping: Mapping[str, Any]) -> Rule:
     """Return the rule in a mapping of a YAML file, cached by the mapping's identity.
 
     Raises:
-        RequestError: the mapping is not a valid rule.
+        RequestError: the mapping is not a rule.
     """
-    known = _known_rules.get(id(given))
-    if known is None or known[0] is not given:
-        _known_rules[id(given)] = known = given, _new_rule(key, given)
-    return known[1]
-
-
-# The mapping is stored, too, so that its id isn't reused.
-_known_rules: dict[int, tuple[Mapping[str, Any], Rule]] = {}
-
-
-def _new_rule(key: str, given: Mapping[str, Any]) -> Rule:
-    for name, value in given.items():
-        if name not in _PARTS:
-            hint = did_you_mean(str(name), list(_PARTS))
-            raise RequestError(f"{key}: its rule has the unknown key {name}.{hint}")
-        check_rule(f"{key}: in its rule, {name}", value, _PARTS[name])
-    return Rule(**given)
+    if id(mapping) not in _rules:
+        names = [field.name for field in fields(Rule)]
+        for name in mapping:
+            if name not in names:
+                hint = did_you_mean(str(name), names)
+                raise RequestError(f"{key}: its rule has the unknown key {name}.{hint}")
+        rule = Rule(**mapping)
+        check_rule(f"{key}: in its rule, type", rule.type, Rule(choices=[*_TYPES, None]))
+        _rules[id(mapping)] = mapping, rule
+    return _rules[id(mapping)][1]
 
 
 def check_rule(key: str, value: Any, rule: Rule, config: Mapping[str, Any] | None = None) -> None:

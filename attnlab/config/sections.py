@@ -1,9 +1,9 @@
 """The configuration of a run: typed sections, options, and the digest of what decides the result.
 
-The sections that every run has are dataclasses, whose fields have a rule with the valid range. The
-groups with a YAML file per option (`attention`, `task`, `model`, `optimizer`, `schedule`, `data`)
-are `Option`s: a name and settings, whose rules are in the same file. `attnlab.config.parsing`
-checks both.
+The sections that every run has are dataclasses, whose rules are in conf/rules.yaml. The groups with
+a YAML file per option (`attention`, `task`, `model`, `optimizer`, `schedule`, `data`) are
+`Option`s: a name and settings, whose rules are in the same file. `attnlab.config.parsing` checks
+both.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from functools import cached_property
 from typing import Any, TypeVar
 
 from attnlab.config.file_hashes import absolute, file_hash
-from attnlab.config.rules import Rule, lookup
+from attnlab.config.rules import lookup
 from attnlab.errors import RequestError
 
 Section = TypeVar("Section")
@@ -25,79 +25,21 @@ OPTION_GROUPS = ("task", "attention", "model", "optimizer", "schedule")
 GROUPS = (*OPTION_GROUPS, "data", "experiment", "search")  # all that choose a file of conf
 
 
-def ruled(default: Any, help: str | None = None, **rule: Any) -> Any:
-    """Return a dataclass field with a default and a `Rule`."""
-    return field(default=default, metadata={"rule": Rule(help=help, **rule)})
-
-
 @dataclass
 class TrainerConfig:
     """Epochs, batches, early stopping and compilation of training."""
 
-    epochs: int = ruled(30, "passes over the training data", type="int", min=1)
-    batch_size: int = ruled(
-        32,
-        "windows or sentences per gradient step; with batch_by=tokens the tokens of the longer "
-        "side, including padding",
-        type="int",
-        min=1,
-    )
-    batch_by: str = ruled("items", "what batch_size counts", choices=["items", "tokens"])
-    accumulate: int = ruled(
-        1,
-        "batches of batch_size whose gradients a step adds, one after another: equal to a batch as "
-        "many times as large, in the memory of one",
-        type="int",
-        min=1,
-    )
-    patience: int | None = ruled(
-        None,
-        "early stopping: epochs with a score but no better monitored value; null: never stop",
-        type="int",
-        min=1,
-        optional=True,
-    )
-    min_delta: float = ruled(
-        0.0, "the smallest improvement that counts as better", type="float", min=0
-    )
-    checkpoint_every_seconds: float | None = ruled(
-        300.0,
-        "seconds of training within an epoch after which a checkpoint is saved; null: only at the "
-        "end of an epoch; results don't depend on it",
-        type="float",
-        min=0,
-        optional=True,
-    )
-    devices: Any = ruled(
-        1,
-        "devices that each compute a part of every batch: GPUs, or, without a GPU, virtual devices "
-        "on the CPU, for tests; auto: all GPUs; results don't depend on it, up to rounding",
-        type="int",
-        min=1,
-        words=["auto"],
-    )
-    precision: str = ruled(
-        "float32",
-        "of the computation, with weights in float32; mixed_bfloat16 for GPUs that support it, "
-        "mixed_float16 with a dynamic scale of the loss for older ones",
-        choices=["float32", "mixed_bfloat16", "mixed_float16"],
-    )
-    jit: Any = ruled(
-        "auto",
-        "train with XLA; false: with TensorFlow's graph; auto: the faster of the two for the model "
-        "and the processor (on a GPU XLA); the run stores the choice, and resume uses it again",
-        type="bool",
-        words=["auto"],
-    )
-    together: Any = ruled(
-        "auto",
-        "jobs of a sweep that a process trains at a time, jobs of equal shapes stacked in one "
-        "compiled program; auto: 32 forecasters (8 or 16 in a search), 8 of other kinds; a grid's "
-        "translators each get a process, one per processor; never: one at a time",
-        type="int",
-        min=1,
-        words=["auto", "never"],
-    )
+    epochs: int = 30
+    batch_size: int = 32
+    batch_by: str = "items"
+    accumulate: int = 1
+    patience: int | None = None
+    min_delta: float = 0.0
+    checkpoint_every_seconds: float | None = 300.0
+    devices: Any = 1
+    precision: str = "float32"
+    jit: Any = "auto"
+    together: Any = "auto"
 
     def __post_init__(self) -> None:
         if self.devices != 1:  # a run with several devices trains alone
@@ -124,31 +66,18 @@ def decides_result(key: str) -> bool:
 class TrackingConfig:
     """Which store MLflow uses, and what is logged."""
 
-    enabled: bool = ruled(True, "log the run to MLflow", type="bool")
-    uri: str | None = ruled(
-        None,
-        "tracking server or store; null: $MLFLOW_TRACKING_URI, else an SQLite file in paths.runs",
-        type="str",
-        optional=True,
-    )
-    weights: str = ruled(
-        "best",
-        "epochs whose weights become artifacts; the run folder always has all",
-        choices=["all", "best", "none"],
-    )
-    timeout: float = ruled(
-        30.0, "seconds to wait for MLflow at the end of a run", type="float", above=0
-    )
+    enabled: bool = True
+    uri: str | None = None
+    weights: str = "best"
+    timeout: float = 30.0
 
 
 @dataclass
 class PathsConfig:
     """The folders of runs and of downloads."""
 
-    runs: str = ruled("./runs", "folder of run folders; also $ATTNLAB_RUNS", type="str")
-    data: str = ruled(
-        "~/.cache/attnlab", "cache of downloaded data; also $ATTNLAB_DATA", type="str"
-    )
+    runs: str = "./runs"
+    data: str = "~/.cache/attnlab"
 
     def __post_init__(self) -> None:
         """Refuse URLs: Python would read `s3://...` as a folder named `s3:`."""
@@ -164,44 +93,25 @@ class PathsConfig:
 class SweepConfig:
     """How a sweep runs its jobs; not part of a run's configuration."""
 
-    name: str | None = ruled(
-        None,
-        "name of its folder in paths.runs/sweeps; null: made from the command",
-        type="str",
-        optional=True,
-    )
-    retry_failed: bool = ruled(
-        False, "run failed jobs again; otherwise only count them", type="bool"
-    )
-    dry_run: bool = ruled(False, "list the jobs without running them", type="bool")
-    fail_fast: bool = ruled(False, "stop at the first job that fails", type="bool")
+    name: str | None = None
+    retry_failed: bool = False
+    dry_run: bool = False
+    fail_fast: bool = False
 
 
 @dataclass(frozen=True)
 class SearchConfig:
     """What a search tries, and how; settings without a type are checked with the search space."""
 
-    space: Any = ruled(None, "settings with ranges or choices: {model.units: {int: [4, 64]}}")
-    sampler: str = ruled(
-        None,
-        "algorithm that suggests values; null: tpe, with several metrics nsgaii",
-        choices=["tpe", "random", "nsgaii"],
-        optional=True,
-    )
-    trials: int = ruled(20, "number of runs", type="int", min=1)
-    seed: int = ruled(0, "seed of the sampler", type="int", min=0, max=2**31 - 1)
-    metrics: Any = ruled("best_value", "one of best_value, parameters and seconds, or a list")
-    pruner: str = ruled(
-        "median",
-        "algorithm that stops bad runs early, by validation values per epoch; only in a search for "
-        "best_value alone",
-        choices=["none", "median"],
-    )
-    startup_trials: int = ruled(10, "runs with random values at the start", type="int", min=1)
-    prune_after_trials: int = ruled(
-        5, "runs that median never stops, at the start", type="int", min=1
-    )
-    prune_after_epochs: int = ruled(5, "epochs before a run may be stopped", type="int", min=1)
+    space: Any = None
+    sampler: str | None = None
+    trials: int = 20
+    seed: int = 0
+    metrics: Any = "best_value"
+    pruner: str = "median"
+    startup_trials: int = 10
+    prune_after_trials: int = 5
+    prune_after_epochs: int = 5
 
 
 @dataclass(frozen=True)
@@ -343,7 +253,4 @@ class RunConfig:
         return hashlib.sha256(json.dumps(decisive, sort_keys=True).encode()).hexdigest()
 
 
-SEED_RULE = Rule(
-    type="int", min=0, max=2**31 - 1, help="seed of weights, data order, dropout and generated data"
-)
 SECTIONS = {"trainer": TrainerConfig, "tracking": TrackingConfig, "paths": PathsConfig}

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from attnlab.config import glossary
-from attnlab.config.options import option_content, option_description, options
+from attnlab.config.options import option_content, option_description, options, section_rules
 from attnlab.config.rules import read_rule, similar_key
-from attnlab.config.sections import OPTION_GROUPS, SECTIONS, SEED_RULE, SearchConfig, SweepConfig
+from attnlab.config.sections import OPTION_GROUPS, SECTIONS, SearchConfig, SweepConfig
 from attnlab.errors import RequestError
 
 GROUPS = (*OPTION_GROUPS, "data")
-_PRESETS = ("experiment", "search")
+_LISTED = (*GROUPS, "experiment", "search")  # a word that lists options
 _FILES = {"model": "model/settings"}
 # OmegaConf's spelling of the value of another setting, the first one with a default.
 _DEFAULTED = re.compile(r"\$\{oc\.select:([\w.]+),(\w+)\}")
@@ -34,38 +33,36 @@ class Setting(NamedTuple):
 
 def settings() -> list[Setting]:
     """Return all settings: those of every run, then those of each option."""
-    found = [Setting("seed", "", SEED_RULE.help or "", SEED_RULE.expected(), "0")]
+    tasks = {name: option_content("task", name, whole=True) or {} for name in options("task")}
+    seed = read_rule("seed", section_rules("seed"))
+    found = [Setting("seed", "", seed.help or "", seed.expected(), "0")]
     for section, cls in {**SECTIONS, "sweep": SweepConfig, "search": SearchConfig}.items():
-        for field in dataclasses.fields(cls):
-            key, rule = f"{section}.{field.name}", field.metadata["rule"]
-            default = _defaults(section, field.name, field.default)
-            found.append(Setting(key, "", rule.help, rule.expected(), default))
+        for name, mapping in section_rules(section).items():
+            rule = read_rule(f"{section}.{name}", mapping)
+            default = _defaults(section, name, getattr(cls, name), tasks)
+            words = rule.help or "", rule.expected(), default
+            found.append(Setting(f"{section}.{name}", "", *words))
     for group in GROUPS:
         for name in options(_FILES.get(group, group)):
-            found += _of_option(group, name)
+            content = option_content(_FILES.get(group, group), name) or {}
+            kind, _, architecture = name.rpartition("_")
+            option = f"{group}={name}" if group != "model" else f"model={architecture} ({kind})"
+            for key in (key for key in content if key in content.get("rules", {})):
+                rule = read_rule(f"{group}.{key}", content["rules"][key])
+                default = _defaults(group, key, content[key], tasks if group != "task" else {})
+                words = rule.help or "", rule.expected(), default
+                found.append(Setting(f"{group}.{key}", option, *words))
     return found
 
 
-def _of_option(group: str, name: str) -> Iterator[Setting]:
-    content = option_content(_FILES.get(group, group), name) or {}
-    kind, _, architecture = name.rpartition("_")
-    option = f"{group}={name}" if group != "model" else f"model={architecture} ({kind})"
-    for key, value in content.items():
-        if key in content.get("rules", {}) and key != "name":
-            rule = read_rule(f"{group}.{key}", content["rules"][key])
-            default = _defaults(group, key, value)
-            yield Setting(f"{group}.{key}", option, rule.help or "", rule.expected(), default)
-
-
-def _defaults(section: str, name: str, default: Any) -> str:
+def _defaults(section: str, name: str, default: Any, tasks: Mapping[str, Any]) -> str:
     """Return a default, and the defaults of tasks: `30; 40 with task=series,sunspots`."""
-    found: dict[str, list[str]] = {}
-    for task in options("task") if section != "task" else ():
-        own: Mapping[str, Any] = option_content("task", task, whole=True) or {}
-        value = own.get(section, {}).get(name, default)
+    by_value: dict[str, list[str]] = {}
+    for task, content in tasks.items():
+        value = content.get(section, {}).get(name, default)
         if value != default:
-            found.setdefault(_text(value), []).append(task)
-    others = (f"{value} with task={','.join(tasks)}" for value, tasks in found.items())
+            by_value.setdefault(_text(value), []).append(task)
+    others = (f"{value} with task={','.join(names)}" for value, names in by_value.items())
     return "; ".join([_text(default), *others])
 
 
@@ -85,43 +82,29 @@ def explained(word: str) -> list[str]:
     """
     if not word:
         raise RequestError("KEY: expected a setting such as trainer.epochs, got an empty word.")
-    if word in (*GROUPS, *_PRESETS):
-        return [line for name in options(word) for line in _described(word, name)]
     group, _, chosen = word.partition("=")
-    option = _described(group, chosen) if chosen and chosen in options(group) else []
-    known = settings()
-    found = [each for each in known if word in _names(each)]
-    meaning = glossary.explained(word)
-    if not (found or meaning or option):
-        keys = list(dict.fromkeys(setting.key for setting in known))
+    names = [name for name in options(group) if chosen in ("", name)] if group in _LISTED else []
+    lines = []
+    for name in names:
+        description = (f"    {text}" for text in option_description(group, name))
+        lines += [f"{group}={name}", *description]
+    all_settings = settings() if word not in _LISTED else []
+    for setting in all_settings:
+        section, _, name = setting.key.partition(".")
+        if word in (setting.key, name, setting.option.partition(" ")[0] or section):
+            option = f"  ({setting.option})" if setting.option else ""
+            values = f"{setting.expected}; default {setting.default}"
+            lines += [f"{setting.key}{option}", f"    {setting.meaning}", f"    {values}"]
+    if meaning := glossary.explained(word) if word not in _LISTED else []:
+        lines += [f"{word}, in results", *meaning]
+    if not lines:
+        keys = dict.fromkeys(setting.key for setting in all_settings)
         hint = similar_key(word, [*keys, *GROUPS, *glossary.terms()])
         raise RequestError(
             f"{word}: there is no such setting, metric or column.{hint} attnlab explain lists all "
             "settings."
         )
-    lines = option + [line for setting in found for line in _lines(setting)]
-    return lines + ([f"{word}, in results", *meaning] if meaning else [])
-
-
-def _described(group: str, name: str) -> list[str]:
-    """Return an option and its description in lines."""
-    return [f"{group}={name}", *(f"    {text}" for text in option_description(group, name))]
-
-
-def _names(setting: Setting) -> tuple[str, ...]:
-    """Return what `explained` knows a setting by."""
-    section, _, name = setting.key.partition(".")
-    option = setting.option.partition(" ")[0]
-    return setting.key, name, option or section
-
-
-def _lines(setting: Setting) -> list[str]:
-    option = f"  ({setting.option})" if setting.option else ""
-    return [
-        f"{setting.key}{option}",
-        f"    {setting.meaning}",
-        f"    {setting.expected}; default {setting.default}",
-    ]
+    return lines
 
 
 def markdown() -> str:

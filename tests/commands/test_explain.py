@@ -89,8 +89,8 @@ def test_an_unknown_setting_is_answered_with_the_nearest(word, said):
 def test_settings_of_searches_are_explained(capsys):
     assert main(["explain", "search.trials"]) == 0
     meaning, expected = capsys.readouterr().out.splitlines()[1:]
-    assert meaning.startswith("    total number of runs")
-    assert expected == "    a whole number at least 1, or null; default null"
+    assert meaning == "    number of runs"
+    assert expected == "    a whole number at least 1; default 20"
 
 
 @pytest.mark.parametrize(

@@ -64,7 +64,6 @@ def test_a_wrong_request(refused, words, sentences):
 
 def test_a_corpus_for_a_task_that_brings_its_own_data(refused):
     line = refused("data=tatoeba", task="fib")
-    tasks = "answer,classify,digits,images,language,masked_words,translate"
-    assert line.startswith(f"attnlab: data: goes with task={tasks}; the other tasks bring")
+    assert line.startswith("attnlab: data: this task has no choice of data")
     line = refused("trainer.batch_by=tokens", task="fib")
     assert "trainer.batch_by=tokens: windows have no tokens. Valid: items." in line
