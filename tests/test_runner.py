@@ -79,7 +79,7 @@ def test_a_run_folder_has_all_that_users_rely_on(config, folder):
     figures = ["plots/attention.png", "plots/forecast.png", "plots/loss.png"]
     files = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
     assert files == {
-        *("status.json", "config.yaml", "history.csv", "metrics.json", "predictions.csv"),
+        *(".lock", "status.json", "config.yaml", "history.csv", "metrics.json", "predictions.csv"),
         *("environment.json", "run.log", "served.json", "attention.npz", "assets/scaler.json"),
         "checkpoint/step_000000015.ckpt",
         *weights,
