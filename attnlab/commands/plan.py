@@ -9,6 +9,8 @@ import click
 from attnlab.commands.options import choice_options, chosen_runs, keys, runs_option
 from attnlab.compare.selection import Filters
 
+_SHARE = click.FloatRange(0, 1, min_open=True, max_open=True)
+
 
 @click.command("plan")
 @click.option(
@@ -20,14 +22,14 @@ from attnlab.compare.selection import Filters
 )
 @click.option(
     "--power",
-    type=float,
+    type=_SHARE,
     default=0.8,
     show_default=True,
     help="Probability of finding the difference if it exists.",
 )
 @click.option(
     "--alpha",
-    type=float,
+    type=_SHARE,
     default=0.05,
     show_default=True,
     help="Probability of finding a difference that doesn't exist.",

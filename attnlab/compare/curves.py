@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import math
+import statistics
 from collections.abc import Mapping, Sequence
-
-import numpy as np
+from typing import TYPE_CHECKING
 
 from attnlab.compare.comparison import Comparison
 from attnlab.compare.metrics import part_of
 from attnlab.tasks.declaration import Kind
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 _PARTS = {"train_": "training", "val_": "validation"}
 
@@ -35,17 +39,18 @@ def curve_title(column: str, kind: Kind | None) -> str:
     return f"{_PARTS[prefix]} {metric.label if metric else _words(column.removeprefix(prefix))}"
 
 
-def by_epoch(curves: list[list[float]]) -> np.ndarray:
-    """Stack curves into (epochs, seeds), as long as half of the seeds last; gaps are NaN."""
-    if not curves:
-        return np.empty((0, 0))
-    lengths = sorted((len(curve) for curve in curves), reverse=True)
-    epochs = lengths[(len(curves) - 1) // 2]
-    table = np.full((epochs, len(curves)), np.nan)
-    for number, curve in enumerate(curves):
-        table[: len(curve), number] = curve[:epochs]
-    table[~np.isfinite(table)] = np.nan  # BLEU isn't scored in every epoch
-    return table
+def by_epoch(curves: list[list[float]]) -> pd.DataFrame:
+    """Make a table with a row per epoch and a column per seed, as long as half of the seeds last.
+
+    Missing and infinite values are NaN: BLEU isn't scored in every epoch.
+    """
+    import pandas as pd
+
+    lengths = sorted(map(len, curves), reverse=True)
+    table = pd.DataFrame({seed: pd.Series(curve, dtype=float) for seed, curve in enumerate(curves)})
+    return table[: lengths[(len(curves) - 1) // 2] if curves else 0].replace(
+        [math.inf, -math.inf], math.nan
+    )
 
 
 def baseline_values(comparison: Comparison) -> dict[str, float]:
@@ -61,7 +66,7 @@ def baseline_values(comparison: Comparison) -> dict[str, float]:
         values = [(table.get(name) or {}).get(leaf) for table in tables]
         known = [float(value) for value in values if isinstance(value, int | float)]
         if len(known) == len(values):
-            found[name] = float(np.mean(known))
+            found[name] = statistics.fmean(known)
     way = -comparison.metric.direction
     return dict(sorted(found.items(), key=lambda item: way * item[1]))
 

@@ -41,8 +41,7 @@ class Goal:
     """The difference that a comparison is to find, and with which error rates.
 
     Raises:
-        RequestError: The difference is neither a number above 0 nor a percentage, the power isn't
-            between alpha and 1, or alpha isn't between 0 and 1.
+        RequestError: The difference is neither a number above 0 nor a percentage.
     """
 
     difference: str  # in the metric's units, or as a percentage of the reference's mean
@@ -58,12 +57,6 @@ class Goal:
             raise RequestError(
                 f"--difference={self.difference}: must be a number above 0 such as 0.5, or a "
                 "percentage of the reference's mean such as 5%."
-            )
-        if not 0 < self.alpha < 1:
-            raise RequestError(f"--alpha={self.alpha:g}: must be between 0 and 1.")
-        if not self.alpha < self.power < 1:
-            raise RequestError(
-                f"--power={self.power:g}: must be between --alpha ({self.alpha:g}) and 1."
             )
 
     def size(self, mean: float, geometric: bool) -> float:

@@ -24,7 +24,6 @@ STATES = ("completed", "running", "failed", "killed", "pruned", "damaged")
 _NOT_DONE = ("failed", "killed")
 _SECONDS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400, "w": 604_800}
 _MOST_NAMED = 8
-_MOST_TASKS_NAMED = 4
 _ALL = "attnlab compare --all takes them, too"
 
 
@@ -64,7 +63,7 @@ class Filters:
             found = runs_of_sweep(found, self.sweep)
         if not conditions or not found:
             return found
-        settings = [_known_settings(entry.run) for entry in found]
+        settings = [_settings_or_none(entry.run) for entry in found]
         check_keys("--where", conditions, settings)
         return [
             entry
@@ -111,23 +110,23 @@ class Filters:
 
 def none_fits(filters: Filters, entries: Sequence[ListedRun]) -> str:
     """Explain in a sentence which filter no run satisfies, and which values runs have."""
-    statuses = [entry.status for entry in entries]
-    tasks, attentions = (_values(s[key] for s in statuses) for key in ("task", "attention"))
-    asked: list[tuple[str, str, Sequence[str], list[str]]] = [
-        ("--task", "task", filters.tasks, tasks),
-        ("--attention", "attention", filters.attentions, attentions),
+    options: list[tuple[str, str, Sequence[str], list[str]]] = [
+        *(
+            (f"--{key}", key, names, sorted({str(entry.status[key]) for entry in entries}))
+            for key, names in (("task", filters.tasks), ("attention", filters.attentions))
+        ),
         ("--sweep", "sweep", [filters.sweep] if filters.sweep else [], sweep_names(entries)),
     ]
-    settings = [_known_settings(entry.run) for entry in entries] if filters.where else []
     for key, text in filters.conditions.items():
-        values = _values(setting(own, key) for own in settings)
-        fits = any(_means(text, value) for value in values)
-        asked.append(("--where", key, [] if fits else [text], values))
-    for option, key, given, known in asked:
-        unknown = next((name for name in given if name not in known), None)
-        if unknown is not None:
-            hint = did_you_mean(unknown, known) or _listing(known)
-            return f"{option}: none of the {len(entries)} runs has {key} {unknown}.{hint}"
+        values = {setting(_settings_or_none(entry.run), key) for entry in entries} - {None}
+        if not any(_means(text, value) for value in values):
+            options.append(("--where", key, [text], sorted(map(str, values))))
+    for option, key, names, values in options:
+        for name in names:
+            if name not in values:
+                some = f" They have {', '.join(values[:_MOST_NAMED])}." if values else ""
+                hint = did_you_mean(name, values) or some
+                return f"{option}: none of the {len(entries)} runs has {key} {name}.{hint}"
     return f"None of the {len(entries)} runs satisfies all filters."
 
 
@@ -163,7 +162,7 @@ def check_keys(option: str, keys: Iterable[str], runs: Iterable[Mapping[str, str
         raise RequestError(f"{option}: no run has the config key {key!r}.{hint}")
 
 
-def _known_settings(run: RunDirectory) -> Mapping[str, str]:
+def _settings_or_none(run: RunDirectory) -> Mapping[str, str]:
     """Read a run's settings; empty if its config can't be read."""
     try:
         return read_settings(run)
@@ -188,24 +187,14 @@ def _same(text: str, value: str) -> bool:
         return text == value or (value in ("null", "true", "false") and text.lower() == value)
 
 
-def _values(values: Iterable[Any]) -> list[str]:
-    return sorted({str(value) for value in values if value})
-
-
-def _listing(names: Sequence[str]) -> str:
-    more = f", ... ({len(names)})" if len(names) > _MOST_NAMED else ""
-    return f" They have {', '.join(names[:_MOST_NAMED])}{more}." if names else ""
-
-
-def _moment(text: str) -> float:
+def _moment(text: Any) -> float:
     """Parse `--since` into seconds since 1970."""
-    text = str(text)  # in Python, the caller may pass any type
-    age = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([smhdw])", text.strip())
-    now = datetime.now(timezone.utc).timestamp()
+    text = str(text).strip()  # in Python, the caller may pass any type
+    age = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([smhdw])", text)
     if age:
-        return now - float(age[1]) * _SECONDS[age[2]]
+        return datetime.now(timezone.utc).timestamp() - float(age[1]) * _SECONDS[age[2]]
     try:
-        return datetime.fromisoformat(text.strip()).timestamp()
+        return datetime.fromisoformat(text).timestamp()
     except (ValueError, OverflowError) as error:
         raise RequestError(
             f"--since={text}: must be an age such as 90m, 12h, 2d or 1w, or a date such as "
@@ -239,40 +228,31 @@ def choose_runs(listed: Sequence[ListedRun], filters: Filters) -> Chosen:
     if not filters:
         return _newest(listed)
     fitting = filters.apply(listed)
-    own = _without_studies(fitting)
-    if filters.sweep is not None or not own or len(own) == len(fitting):
+    others = _without_studies(fitting)
+    if filters.sweep is not None or not others or len(others) == len(fitting):
         return Chosen(fitting, [])
-    return Chosen(own, [f"{_count(len(fitting) - len(own))} of studies ({_ALL})"])
+    return Chosen(others, [f"{_count(len(fitting) - len(others))} of studies ({_ALL})"])
 
 
 def _newest(listed: Sequence[ListedRun]) -> Chosen:
     """Choose the runs of the newest sweep, or of the newest single run's task."""
-    own = _without_studies(listed)
-    sweeps = newest_first(listed)
-    for sweep in sorted(sweeps, key=is_of_study):  # the order of equals stays
+    # Sorting is stable: sweeps of studies come last, otherwise the newest one first.
+    for sweep in sorted(newest_first(listed), key=is_of_study):
         if sweep is None:
-            task = next(run.status["task"] for run in reversed(own) if not run.status.get("sweep"))
-            found = [run for run in own if run.status["task"] == task]
-            which = f"task {task}, the task of the newest run"
+            single = [run for run in listed if not run.status.get("sweep")]
+            task = single[-1].status["task"]
+            runs = [run for run in _without_studies(listed) if run.status["task"] == task]
+            description = f"task {task}, the task of the newest run"
         else:
-            found = runs_of_sweep(listed, sweep)
-            which = f"sweep {sweep}, the newest sweep"
-        if any(shown_state(run.status) == "completed" for run in found):
-            return Chosen(found, _left_out(listed, found, which))
+            runs = runs_of_sweep(listed, sweep)
+            description = f"sweep {sweep}, the newest sweep"
+        if any(shown_state(run.status) == "completed" for run in runs):
+            more = len(listed) - len(runs)
+            sentence = (
+                f"{_count(more)} outside {description} ({_ALL}; or choose with --task, --sweep)"
+            )
+            return Chosen(runs, [sentence] if more else [])
     return Chosen([*listed], [])
-
-
-def _left_out(listed: Sequence[ListedRun], found: Sequence[ListedRun], which: str) -> list[str]:
-    if len(found) == len(listed):
-        return []
-    others = [run for run in listed if run not in found]
-    own = _without_studies(others)
-    tasks = dict.fromkeys(str(run.status["task"]) for run in reversed(own))
-    options = [f"--task {task}" for task in [*tasks][:_MOST_TASKS_NAMED]]
-    words = " or ".join([*options, "--sweep NAME"] if options else ["--sweep NAME"])
-    studies = len(others) - len(own)
-    of_studies = f", {studies} of them of studies" if studies else ""
-    return [f"{_count(len(others))} outside {which}{of_studies} ({_ALL}; or choose with {words})"]
 
 
 def _without_studies(runs: Sequence[ListedRun]) -> list[ListedRun]:

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import math
 import textwrap
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
-
-import numpy as np
 
 from attnlab.compare.comparison import Comparison, Comparisons, GroupResult
 from attnlab.compare.curves import (
@@ -110,33 +108,20 @@ def curves_chart(
         label: by_epoch([history[column] for history in seeds if column in history])
         for label, seeds in histories.items()
     }
-    epochs = max(len(table) for table in tables.values())
-    curves = [
-        _curve(label, table, epochs, colours[label])
-        for label, table in tables.items()
-        if table.size
-    ]
+    epochs = range(1, max(map(len, tables.values())) + 1)
+    curves = []
+    for label, table in tables.items():
+        if not table.empty:
+            table = table.reindex(range(len(epochs)))
+            ends = [table.min(axis=1), table.max(axis=1)] if table.shape[1] > 1 else []
+            mean, *ends = [
+                [None if math.isnan(value) else value for value in column.tolist()]
+                for column in (table.mean(axis=1), *ends)
+            ]
+            curves.append(Curve(label, mean, colours[label], *ends))
     title = curve_title(column, kind)
     logarithmic = kind is not None and kind.scoring.is_lower_better(column)
-    return Curves(
-        title, "epoch", title, list(range(1, epochs + 1)), curves, logarithmic=logarithmic
-    )
-
-
-def _curve(label: str, table: np.ndarray, epochs: int, colour: int) -> Curve:
-    known = ~np.isnan(table)
-    count = known.sum(axis=1)
-    total = np.where(known, table, 0.0).sum(axis=1)
-    mean = np.divide(total, count, out=np.full(len(table), np.nan), where=count > 0)
-    low = np.where(known, table, np.inf).min(axis=1)
-    high = np.where(known, table, -np.inf).max(axis=1)
-    columns = [_padded(values, epochs) for values in (mean, low, high)]
-    return Curve(label, columns[0], colour, *(columns[1:] if table.shape[1] > 1 else ()))
-
-
-def _padded(values: Sequence[float] | np.ndarray, length: int) -> list[float | None]:
-    found = [float(value) if math.isfinite(value) else None for value in values]
-    return [*found, *[None] * (length - len(found))]
+    return Curves(title, "epoch", title, [*epochs], curves, logarithmic=logarithmic)
 
 
 def means_chart(

@@ -32,8 +32,8 @@ def test_without_filters_the_newest_sweep_is_compared(day):
     seeds, (left_out,) = chosen(day)
     assert seeds == {4}
     assert left_out == (
-        "5 runs outside sweep second, the newest sweep, 2 of them of studies (attnlab compare "
-        "--all takes them, too; or choose with --task fib or --task sunspots or --sweep NAME)"
+        "5 runs outside sweep second, the newest sweep (attnlab compare --all takes them, too; or "
+        "choose with --task, --sweep)"
     )
 
 

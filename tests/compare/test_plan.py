@@ -106,8 +106,6 @@ def test_groups_that_say_nothing_about_the_spread_are_left_out(two_groups):
         ({"difference": "0"}, r"--difference=0: must be a number above 0 such as 0\.5"),
         ({"difference": "nan%"}, "--difference=.*: must be a number above 0"),
         ({"geometric": True}, "--difference=.*: must be a percentage such as 5% with --geometric"),
-        ({"power": 0.04}, "--power=0.04: must"),
-        ({"alpha": 0.0}, "--alpha=0: must be between 0 and 1"),
         ({"metric": "rmsee"}, r"--metric: expected one of .* Did you mean rmse\?"),
         ({"reference": "luong"}, "--reference: no group is 'luong'. Groups: bahdanau, none."),
     ],
