@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -73,7 +73,8 @@ class TrainedRun:
         try:
             return cls._load(config, run.assets, paths, name, precision)
         except WeightsDamaged as error:
-            others = f"; {_others(run, numbers[0])}" if len(numbers) == 1 else ""
+            saved = spans([n for n in run.weights_epochs() if n not in numbers])
+            others = f"; other weights for --epoch: {saved}" if saved else ""
             raise RequestError(f"{str(error).rstrip('.')}{others}.") from error
 
     @classmethod
@@ -149,80 +150,38 @@ def choose_epochs(run: RunDirectory, epoch: str, average: int | None = None) -> 
         raise RequestError(f"RUN: {str(run.path)!r} has no saved weights.")
     if epoch == "average":
         epoch, average = "last", average or _DEFAULT_AVERAGE
-    trained = [*range(1, max(run.status.read().get("epoch", 0), saved[-1]) + 1)]
-    if average is None or average == 1:
-        return [choose_epoch(run, epoch)]
+    trained, count = max(run.status.read().get("epoch", 0), saved[-1]), average or 1
     if epoch == "best":
-        chosen = _best_epochs(run, trained, average)
+        chosen = _best_epochs(run, count)
     else:
-        last = _number(run, epoch, trained)
-        if average > last:
-            which = "that were trained" if epoch == "last" else f"up to {last}"
+        last = trained if epoch == "last" else int(epoch) if epoch.isdecimal() else 0
+        if not 1 <= last <= trained:
             raise RequestError(
-                f"--average: expected at most {last}, the number of epochs {which}, got {average}."
+                f"--epoch: expected best, last or one of the saved epochs {spans(saved)}, "
+                f"got {epoch}."
             )
-        chosen = trained[last - average : last]
-    for number in chosen:
-        which = f"one of the {average} {'best' if epoch == 'best' else 'to average'}"
-        _require_saved(number, which, saved, run)
+        if count > last:
+            raise RequestError(
+                f"--average: expected at most {last}, the number of epochs, got {count}."
+            )
+        chosen = [*range(last - count + 1, last + 1)]
+    _require_saved(run, chosen)
     return chosen
-
-
-def choose_epoch(run: RunDirectory, epoch: str) -> int:
-    """Return the epoch that `best`, `last` or a number means; see `choose_epochs`."""
-    saved = run.weights_epochs()
-    trained = [*range(1, max([run.status.read().get("epoch", 0), *saved]) + 1)]
-    number = _number(run, epoch, trained)
-    _require_saved(number, f"the {epoch}" if epoch in ("best", "last") else "", saved, run)
-    return number
 
 
 def require_best_saved(run: RunDirectory, metrics: Mapping[str, Any]) -> None:
     """Raise `RequestError` if a completed run has lost its best weights."""
     if (best := metrics.get("best_epoch")) is not None:
-        _require_saved(best, "the best", run.weights_epochs(), run)
+        _require_saved(run, [best])
 
 
-def _number(run: RunDirectory, epoch: str, trained: Sequence[int]) -> int:
-    """Return the number of a trained epoch; raises `RequestError`."""
-    if epoch == "last" and trained:
-        return trained[-1]
-    if epoch == "best":
-        run.status.require_completed(_OR_LAST)
-        number = _read_metrics(run).get("best_epoch")
-    else:
-        number = int(epoch) if epoch.isdecimal() else None
-    if number is None or number not in trained:
-        saved = spans(run.weights_epochs())
+def _require_saved(run: RunDirectory, epochs: Iterable[int]) -> None:
+    saved = run.weights_epochs()
+    if missing := sorted({*epochs} - {*saved}):
         raise RequestError(
-            f"--epoch: expected best, last or one of the saved epochs {saved}, got {epoch}."
+            f"{run.path}: the weights of epoch {missing[0]} are missing. "
+            f"Saved epochs: {spans(saved) or 'none'}."
         )
-    return number
-
-
-def _read_metrics(run: RunDirectory) -> dict[str, Any]:
-    try:
-        return run.read_metrics()
-    except RequestError as error:
-        raise RequestError(f"{str(error).rstrip('.')}{_OR_LAST}.") from error
-
-
-def _require_saved(number: int, which: str, saved: Sequence[int], run: RunDirectory) -> None:
-    if number in saved:
-        return
-    words = f"epoch {number} ({which})" if which else f"epoch {number}"
-    raise RequestError(f"{run.path}: weights of {words} are missing: {_others(run, number)}.")
-
-
-def _others(run: RunDirectory, without: int) -> str:
-    """Name the epochs that can replace one whose weights are missing or damaged."""
-    saved = [number for number in run.weights_epochs() if number != without]
-    if not saved:
-        return "no other epoch has weights; train the run again"
-    if len(saved) == 1:
-        return f"use --epoch {saved[0]}"
-    last = "last, or" if saved[-1] > without else "with"
-    return f"use --epoch {last} any of {spans(saved)}"
 
 
 def spans(numbers: Sequence[int]) -> str:
@@ -237,27 +196,33 @@ def spans(numbers: Sequence[int]) -> str:
     return ", ".join(joined)
 
 
-def _best_epochs(run: RunDirectory, trained: Sequence[int], count: int) -> list[int]:
+def _best_epochs(run: RunDirectory, count: int) -> list[int]:
     """Return the epochs with the best monitored values, in chronological order."""
     run.status.require_completed(_OR_LAST)
-    monitor, history = _read_metrics(run).get("monitor"), run.history.read()
+    try:
+        metrics, history = run.read_metrics(), run.history.read()
+    except RequestError as error:
+        raise RequestError(f"{str(error).rstrip('.')}{_OR_LAST}.") from error
+    monitor, best = metrics.get("monitor"), metrics.get("best_epoch")
+    if count == 1 and best is not None:
+        return [best]
     if monitor not in history:
         raise RequestError(
             "--epoch=best: the run has no validation data, so only last is possible."
         )
     kind = kind_of(run.read_config()["task"]["name"])
     sign = 1.0 if kind.scoring.is_lower_better(monitor) else -1.0
-    values = dict(zip(history["epoch"], history[monitor], strict=True))
-    known = [number for number in trained if not math.isnan(values.get(number, math.nan))]
-    if count > len(known):
-        raise RequestError(f"--average={count}: only {len(known)} epochs have a validation score.")
-    losses = history.get("val_loss", [math.nan] * len(history["epoch"]))
-    loss = dict(zip(history["epoch"], losses, strict=True))
-
-    def rank(number: int) -> tuple[float, float]:  # the same order as `Monitor.best_epoch`
-        return sign * values[number], math.inf if math.isnan(loss[number]) else loss[number]
-
-    return sorted(sorted(known, key=rank)[:count])
+    losses = history.get("val_loss", [math.inf] * len(history["epoch"]))
+    rows = zip(history["epoch"], history[monitor], losses, strict=True)
+    # The same order as `Monitor.best_epoch`: of equal values, the smaller loss, then the earlier.
+    ranked = sorted(
+        (sign * value, math.inf if math.isnan(loss) else loss, number)
+        for number, value, loss in rows
+        if not math.isnan(value)
+    )
+    if count > len(ranked):
+        raise RequestError(f"--average={count}: only {len(ranked)} epochs have a validation score.")
+    return sorted(int(number) for *_, number in ranked[:count])
 
 
 class ServedModel:
