@@ -170,10 +170,14 @@ CONFIGURATIONS = [
     ("forecast", "Missing argument 'RUN'."),
     ("forecast latest --stps 3", "Did you mean '--steps'?"),
     ("forecast latest --steps 0", "--steps", "0"),
-    ("evaluate latest", "latest: there are no runs in ", "--runs FOLDER or ATTNLAB_RUNS=FOLDER"),
+    (
+        "evaluate latest",
+        "there is none among the 0 runs in ",
+        "--runs FOLDER or ATTNLAB_RUNS=FOLDER",
+    ),
     (
         "translate seed=1",
-        "RUN: seed=1 is a setting, not a run. To train a run: attnlab task=translate seed=1",
+        "RUN: seed=1 is a setting, not a run. To train a run: attnlab task=NAME seed=1",
     ),
     ("report NOSWEEP", "there is no run and no sweep 'NOSWEEP' among the 0 runs in "),
     ("report " + "x" * 300, "among the 0 runs in "),

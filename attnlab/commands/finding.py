@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
 import click
 
 from attnlab.commands.options import runs_folder
-from attnlab.config.options import options
 from attnlab.errors import RequestError
 from attnlab.records.run_directory import (
     OTHER_FOLDER,
@@ -27,16 +25,6 @@ from attnlab.tasks.kinds import kind_of, known_kind
 def kind_of_run(run: RunDirectory) -> Kind:
     """Return the kind of a run's task; raises `RequestError` if it isn't installed here."""
     return kind_of(run.read_task())
-
-
-def _require_kind(run: RunDirectory, kind: Kind) -> None:
-    """Raise `RequestError` if a run is not of this kind."""
-    own = kind_of_run(run)
-    if own.name != kind.name:
-        raise RequestError(
-            f"RUN: expected a run of {kind.name}, but {run.path} is one of {own.name}: use "
-            f"attnlab {own.predictions.command}."
-        )
 
 
 class Usable(NamedTuple):
@@ -81,31 +69,21 @@ def find(run: str, runs: str | Path | None, *usable: Usable) -> RunDirectory:
     folder = runs_folder(runs)
     if run != "latest":
         if "=" in run and not (folder / run).exists() and not Path(run).exists():
-            raise RequestError(_a_setting(run))
+            raise RequestError(
+                f"RUN: {run} is a setting, not a run. To train a run: attnlab task=NAME {run}"
+            )
         return find_run(run, folder)
     listed = list_runs(folder)
-    if not listed:
-        raise RequestError(
-            f"RUN: latest: there are no runs in {str(folder)!r}. Train one, for example with "
-            f"attnlab task=fib. Another folder of runs: {OTHER_FOLDER}."
-        )
-    for each in usable or (ANY,):
-        if found := next(filter(each.fits, reversed(listed)), None):
-            click.echo(f"attnlab: latest is {found.run.name}", err=True)
-            return RunDirectory.open(found.run.path)
-    wanted = " or ".join(dict.fromkeys(each.what for each in usable))
+    for choice in usable or (ANY,):
+        if entry := next(filter(choice.fits, reversed(listed)), None):
+            click.echo(f"attnlab: latest is {entry.run.name}", err=True)
+            return RunDirectory.open(entry.run.path)
+    what = " or ".join(dict.fromkeys(choice.what for choice in usable or (ANY,)))
     raise RequestError(
-        f"RUN: latest: expected {wanted} in {str(folder)!r}, which has {_counted(listed)}. Another "
-        f"folder of runs: {OTHER_FOLDER}."
+        f"RUN: latest: expected {what}, but there is none among the {len(listed)} runs in "
+        f"{str(folder)!r}. Train one, for example with attnlab task=fib. Another folder of runs: "
+        f"{OTHER_FOLDER}."
     )
-
-
-def _a_setting(word: str) -> str:
-    """Return the message for a setting in place of a run, as in `attnlab translate seed=1`."""
-    context = click.get_current_context(silent=True)
-    verb = str(context.info_name).split()[-1] if context else ""
-    task = f"task={verb} " if verb in options("task") else ""
-    return f"RUN: {word} is a setting, not a run. To train a run: attnlab {task}{word}"
 
 
 def find_trained(
@@ -132,8 +110,8 @@ def find_trained(
     needs_best = (epoch or ("last" if average else "best")) == "best"
 
     def fits(entry: ListedRun) -> bool:
-        own = known_kind(entry.status["task"])
-        is_of_kind = own is not None and (kind is None or own.name == kind.name)
+        run_kind = known_kind(entry.status["task"])
+        is_of_kind = run_kind is not None and (kind is None or run_kind.name == kind.name)
         return is_of_kind and _has_weights(entry) and (_is_completed(entry) or not needs_best)
 
     def is_preferred(entry: ListedRun) -> bool:
@@ -141,24 +119,10 @@ def find_trained(
 
     of = f" of {kind.name}" if kind else ""
     what = f"{COMPLETED.what if needs_best else 'a run'}{of} with saved weights"
-    found = find(run, runs, Usable(what, is_preferred), Usable(what, fits))
-    if kind:
-        _require_kind(found, kind)
-    return found
-
-
-def _counted(listed: Sequence[ListedRun]) -> str:
-    """Count runs in words: `2 completed runs of forecasting, 1 failed run of translation`."""
-    kinds = [known_kind(entry.status["task"]) for entry in listed]
-    counts = Counter(
-        (
-            shown_state(entry.status),
-            kind.name if kind else entry.status["task"],
-            "" if entry.run.weights_epochs() else " without weights",
+    folder = find(run, runs, Usable(what, is_preferred), Usable(what, fits))
+    if kind and (run_kind := kind_of_run(folder)).name != kind.name:
+        raise RequestError(
+            f"RUN: expected a run of {kind.name}, but {folder.path} is one of {run_kind.name}: use "
+            f"attnlab {run_kind.predictions.command}."
         )
-        for entry, kind in zip(listed, kinds, strict=True)
-    )
-    return ", ".join(
-        f"{count} {state} run{'s' * (count > 1)} of {name}{weights}"
-        for (state, name, weights), count in counts.items()
-    )
+    return folder
