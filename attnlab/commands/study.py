@@ -62,7 +62,7 @@ def command(
     A study is a grid of runs over seeds, their comparison, and published numbers. Runs that are
     completed already are not trained again; if a study is killed or interrupted, the same command
     continues it. KEY=VALUE applies to all runs of the study. The report is in runs/studies/NAME:
-    report.html, report.md, table.csv.
+    report.html, table.csv, comparison.png.
     """
     if name is None:
         return _list()
@@ -137,7 +137,7 @@ def _entries(study: Study, runs: str | None) -> list[ListedRun]:
 def _report(study: Study, entries: Sequence[ListedRun], runs: str | None, is_part: bool) -> Results:
     from attnlab.compare.shown import comparison_figure
     from attnlab.report.results import result_sentence
-    from attnlab.studies.page import report_html, report_md
+    from attnlab.studies.page import study_page
     from attnlab.studies.results import results, table_csv
     from attnlab.views.png.figure import save
 
@@ -145,11 +145,10 @@ def _report(study: Study, entries: Sequence[ListedRun], runs: str | None, is_par
     folder: Path = runs_folder(runs) / "studies" / study.title
     made = f"{datetime.now().astimezone():%Y-%m-%d %H:%M %Z}"
     about = f"attnlab {__version__}, {len(entries)} runs of study {study.title}"
-    page = report_html(found, entries, made=made, about=about, announce=_tell, runs=runs)
+    page = study_page(found, entries, made=made, about=about, announce=_tell, runs=runs)
     with explained(f"--runs: expected a folder that can be written, got {str(folder)!r}"):
         folder.mkdir(parents=True, exist_ok=True)
         files.write_text(folder / "table.csv", table_csv(found))
-        files.write_text(folder / "report.md", report_md(found, runs))
         files.write_text(folder / "report.html", page)
         save(comparison_figure(found.main), folder / "comparison.png")
     for comparison in found.main.tasks:

@@ -85,20 +85,16 @@ def markdown(comparisons: Comparisons) -> str:
         parts.append(f"**{heading(comparison)}**")
         for table in _tables(comparison):
             parts += [table.title] if table.title else []
-            parts.append(markdown_table(table))
+            parts.append(_markdown_table(table))
         parts.append("\n".join(f"- {text}" for text in _remarks(comparison)))
     parts += ["\n".join(f"- left out: {text}" for text in comparisons.left_out)]
     return "\n\n".join(filter(None, parts)) + "\n"
 
 
-def markdown_table(table: Table) -> str:
+def _markdown_table(table: Table) -> str:
     """Write a table as Markdown; names of groups are code."""
     rule = ["---" if n < table.words else "---:" for n, _ in enumerate(table.header)]
-    mark = "" if table.prose else "`"
-    rows = [
-        [*(f"{mark}{cell}{mark}" for cell in row[: table.words]), *row[table.words :]]
-        for row in table.rows
-    ]
+    rows = [[*(f"`{cell}`" for cell in r[: table.words]), *r[table.words :]] for r in table.rows]
     lines = [[cell.replace("|", "\\|") for cell in row] for row in [table.header, rule, *rows]]
     return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
 

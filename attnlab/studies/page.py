@@ -1,4 +1,4 @@
-"""A study's report: in Markdown, and as a page of HTML."""
+"""A study's report: the page of its runs, with a section on published numbers."""
 
 from __future__ import annotations
 
@@ -6,45 +6,20 @@ import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
-from attnlab.compare.curves import baseline_values
-from attnlab.compare.formats import markdown, markdown_table
 from attnlab.config.arguments import quoted
 from attnlab.process import variable
 from attnlab.records.environment import TYPED
 from attnlab.records.run_directory import ListedRun
 from attnlab.report.content import Announce, runs_page
-from attnlab.report.results import result_sentence
 from attnlab.studies.results import Cell, Results
 from attnlab.terminal import Write, distinct, number_format
 from attnlab.views.html.page import page_text
 from attnlab.views.records import Code, Section, Table, Text
 
-_PUBLISHED, _MADE_BY = "Compared with published numbers", "Made by"
 _QUICK = "This is the quick form of the study: its few runs prove little."
 
 
-def report_md(results: Results, runs: str | None = None) -> str:
-    """Write the report in Markdown; `runs` is the folder of runs if it isn't the default."""
-    study, tasks = results.study, results.main.tasks
-    parts = [f"# {study.name}", study.question, *([f"**{_QUICK}**"] if study.quick else [])]
-    parts.append(_list(result_sentence(task) for task in tasks))
-    parts += [f"Source: {study.source}"] if study.source else []
-    if results.cells:
-        parts += [f"## {_PUBLISHED}", *map(markdown_table, _tables(results)), *_notes(results)]
-    if study.differences:
-        parts += ["## How the protocol differs", _list(study.differences)]
-    parts += ["## All groups", markdown(results.main).rstrip("\n"), "## Baselines"]
-    baselines = []
-    for task in tasks:
-        values = baseline_values(task)
-        write = number_format(values.values())
-        text = ", ".join(f"{name} {write(value)}" for name, value in values.items())
-        baselines.append(f"{task.name}, {task.metric.path}: {text or 'none'}")
-    commands = "\n".join(f"    {line}" for line in _commands(results, runs))
-    return "\n\n".join([*parts, _list(baselines), f"## {_MADE_BY}", commands]) + "\n"
-
-
-def report_html(
+def study_page(
     results: Results,
     entries: Sequence[ListedRun],
     *,
@@ -64,19 +39,17 @@ def report_html(
     published = []
     if results.cells:
         notes = map(Text, [*_notes(results), *study.differences])
-        published.append(Section(_PUBLISHED, [*_tables(results), *notes]))
+        published.append(
+            Section("Compared with published numbers", [*published_tables(results), *notes])
+        )
     source = [Text(f"Source: {study.source}", "note")] if study.source else []
     commands = Code("commands", "\n".join(_commands(results, runs)))
-    sections = [*published, *page.sections, Section(_MADE_BY, [commands, *source], folded=True)]
+    sections = [*published, *page.sections, Section("Made by", [commands, *source], folded=True)]
     lead = [study.question, *([_QUICK] if study.quick else []), *page.result]
     return page_text(page._replace(result=lead, sections=sections))
 
 
-def _list(lines) -> str:
-    return "\n".join(f"- {line}" for line in lines)
-
-
-def _tables(results: Results) -> list[Table]:
+def published_tables(results: Results) -> list[Table]:
     """Make a table with a row per published number; none without rows.
 
     Numbers without runs are left out if only a part of the study was run.

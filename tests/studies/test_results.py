@@ -13,7 +13,7 @@ from scipy import stats
 from attnlab.compare.curves import baseline_values
 from attnlab.compare.statistics import Interval, mean_interval
 from attnlab.records.run_directory import list_runs
-from attnlab.studies.page import report_html, report_md
+from attnlab.studies.page import published_tables, study_page
 from attnlab.studies.results import results, table_csv, verdict
 from attnlab.studies.study import Published, Study
 
@@ -106,20 +106,13 @@ def test_cells_are_compared_with_runs_of_their_own_table(tmp_path):
     assert float(ours["horizon=6", "none"]["mean"]) == pytest.approx(3 * sum(NONE) / 5)
 
 
-def test_the_report_describes_all_results(found):
-    text = report_md(found)
-    assert "| attention=bahdanau | theirs, a paper |  | rmse | 2 | 0.958 [0.8" in text
-    assert "not comparable: other windows" in text
-    assert "attnlab -m task=sunspots" in text
-
-
 def test_a_result_different_from_a_published_number_is_written_differently(three_groups):
     low = mean_interval(BETTER).low
     published = round(low, 3)
     numbers = [number("bahdanau", published)]
     study = Study("mine", "Is it so?", ["task=sunspots"], "attention", published=numbers)
-    text = report_md(results(study, list_runs(three_groups)))
-    assert published != low and f"| {published:g} |" in text and f"[{published:.3f}," not in text
+    (table,) = published_tables(results(study, list_runs(three_groups)))
+    assert f"{published:g}" in table.rows[0] and f"[{published:.3f}," not in table.rows[0][5]
 
 
 def test_baselines_that_beat_published_numbers_are_named(tmp_path):
@@ -131,8 +124,10 @@ def test_baselines_that_beat_published_numbers_are_named(tmp_path):
     )
     found = results(study, list_runs(tmp_path))
     assert found.cells[0].beaten_by == ["linear", "persistence"]
-    assert "| published by | baselines that beat it | metric |" in report_md(found)
-    assert "| theirs, a paper | linear, persistence | rmse | 1.05 |" in report_md(found)
+    (table,) = published_tables(found)
+    assert table.rows[0][:5] == [
+        *("attention=none", "theirs, a paper", "linear, persistence", "rmse", "1.05")
+    ]
 
 
 def test_baselines_are_those_of_the_part_that_is_compared(tmp_path):
@@ -145,16 +140,10 @@ def test_baselines_are_those_of_the_part_that_is_compared(tmp_path):
 
 def test_the_page_has_published_numbers_and_commands(found, three_groups):
     told = {"made": "today", "about": "a test", "announce": lambda text: None}
-    text = report_html(found, list_runs(three_groups), **told)
+    text = study_page(found, list_runs(three_groups), **told, runs="my runs")
     assert "Compared with published numbers" in text and "not comparable: other windows" in text
     assert text.index("Is it so?") < text.index("Compared with published numbers")
-    assert "attnlab -m task=sunspots" in text
-
-
-def test_commands_name_the_folder_of_runs_that_was_given(found):
-    assert "runs=" not in report_md(found)
-    commands = [line for line in report_md(found, "my runs").splitlines() if "sweep.name=" in line]
-    assert commands == [line for line in commands if "paths.runs=" in line and "my runs" in line]
+    assert "attnlab -m task=sunspots" in text and "paths.runs=" in text
 
 
 def test_few_seeds_are_enough_for_some_verdicts_with_a_reason(tmp_path):
@@ -165,7 +154,7 @@ def test_few_seeds_are_enough_for_some_verdicts_with_a_reason(tmp_path):
     found = results(study, list_runs(tmp_path))
     assert [cell.verdict for cell in found.cells] == ["too few seeds", "worse"]
     (why,) = found.about_verdicts
-    assert "fewer than 5 seeds is so wide" in why and why in report_md(found)
+    assert "fewer than 5 seeds is so wide" in why
 
 
 def test_published_numbers_without_a_counterpart_are_reported(three_groups):
@@ -177,4 +166,3 @@ def test_published_numbers_without_a_counterpart_are_reported(three_groups):
     told = found.main.left_out
     assert told[0] == "No run of the reference, dot, is completed."
     assert told[1].startswith("--metric: expected one of ") and "mase.of.nothing" in told[1]
-    assert told[0] in report_md(found)
