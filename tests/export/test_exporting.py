@@ -9,7 +9,6 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-import tensorflow as tf
 from command_line import CommandsHere, assert_refused
 
 from attnlab.errors import RequestError, RunFailed
@@ -197,27 +196,15 @@ def test_wrong_requests(trained, tmp_path):
     assert {*tmp_path.rglob("*")} == before and (tmp_path / "full/file").read_text() == "mine"
 
 
-@pytest.mark.parametrize(
-    ("part", "message"),
-    [
-        ("outputs", "the exported model differs from attnlab's own: "),
-        ("write", "can't be written (No space left on device"),
-    ],
-)
-def test_a_failed_export_leaves_nothing_behind(trained, tmp_path, monkeypatch, part, message):
+def test_a_failed_export_leaves_nothing_behind(trained, tmp_path, monkeypatch):
     from attnlab.export import saved_model
 
-    def full(*_, **__):
-        raise tf.errors.ResourceExhaustedError(None, None, "No space left on device")
-
-    if part == "outputs":
-        monkeypatch.setattr(saved_model, "outputs", lambda *_: {"forecast": np.zeros((1, 1))})
-    else:
-        monkeypatch.setattr(tf.saved_model, "save", full)
+    monkeypatch.setattr(saved_model, "outputs", lambda *_: {"forecast": np.zeros((1, 1))})
     here, out = CommandsHere(trained.attnlab.folder), tmp_path / "made/by/export/out"
     (tmp_path / "made").mkdir()
     done = here("export", trained.folder, "--format", "saved_model", "--out", out)
-    assert done.code in (1, 2) and done.out == "" and message in done.err
+    assert (done.code, done.out) == (1, "")
+    assert "the exported model differs from attnlab's own: " in done.err
     assert len(done.err.splitlines()) == 1 and [*tmp_path.rglob("*")] == [tmp_path / "made"]
 
 
