@@ -38,15 +38,11 @@ def command(name: str) -> int:
         makes = (functools.partial(cls, **each) for each in made)
         checks.append((check, [functools.partial(check, make) for make in makes]))
     said: set[str] = set()
-    failed = sum(_has_failed(_rule(check), calls, said) for check, calls in checks)
+    failed = sum(
+        _has_failed(str(check.__doc__).partition("\n")[0], calls, said) for check, calls in checks
+    )
     click.echo(f"{name} satisfies {len(checks) - failed} of {len(checks)} rules of the contract")
     return 1 if failed else 0
-
-
-def _rule(check: Callable[..., Any]) -> str:
-    """Return the first line of a check's docstring or, under `python -OO`, its name."""
-    name = check.__name__.removeprefix("check_").replace("_", " ")
-    return (check.__doc__ or name).partition("\n")[0]
 
 
 def _has_failed(rule: str, calls: Sequence[Callable[[], Any]], said: set[str]) -> bool:
