@@ -61,14 +61,14 @@ def baseline_values(comparison: Comparison) -> dict[str, float]:
     runs = [record for group in comparison.groups for record in group.runs.values()]
     parts = [part_of(run.metrics, comparison.metric.path) for run in runs]
     leaf, tables = comparison.metric.leaf, [part.get("baselines") or {} for part in parts]
-    found = {}
+    averages = {}
     for name in tables[0]:
         values = [(table.get(name) or {}).get(leaf) for table in tables]
-        known = [float(value) for value in values if isinstance(value, int | float)]
-        if len(known) == len(values):
-            found[name] = statistics.fmean(known)
+        numbers = [float(value) for value in values if isinstance(value, int | float)]
+        if len(numbers) == len(values):
+            averages[name] = statistics.fmean(numbers)
     way = -comparison.metric.direction
-    return dict(sorted(found.items(), key=lambda item: way * item[1]))
+    return dict(sorted(averages.items(), key=lambda item: way * item[1]))
 
 
 def _words(name: str) -> str:

@@ -8,14 +8,10 @@ from typing import Any, NamedTuple
 
 from attnlab.config.rules import did_you_mean, lookup
 from attnlab.errors import RequestError
-from attnlab.tasks.declaration import POSITIVE, UNBOUNDED, Kind, Metric
+from attnlab.tasks.declaration import UNBOUNDED, Kind, Metric
 
 # Entries that every run's metrics.json has, and which way is better.
 _OF_EVERY_RUN = {"skill": 1, "seconds": -1, "parameters": -1, "epochs": -1}
-_BOUNDS_OF_EVERY_RUN = {
-    "skill": (-math.inf, 1.0),
-    **dict.fromkeys(("seconds", "parameters", "epochs"), POSITIVE),
-}
 # Parts of metrics.json that are not results of the run.
 _NO_RESULTS = {"baselines", "skills", "signatures", "notes", "seed", "beam"}
 _TEST = "test"
@@ -54,9 +50,7 @@ class Quantity(NamedTuple):
     @property
     def bounds(self) -> tuple[float, float]:
         """The smallest and the largest possible value."""
-        if self.metric:
-            return self.metric.bounds
-        return _BOUNDS_OF_EVERY_RUN.get(self.leaf, UNBOUNDED)
+        return self.metric.bounds if self.metric else UNBOUNDED
 
     @property
     def leaf(self) -> str:
@@ -96,11 +90,9 @@ class Quantity(NamedTuple):
 
     def _of_baselines(self, part: Mapping[str, Any]) -> dict[str, float]:
         """Return the metric's value of each baseline that has it."""
-        found = {
-            name: _plain(values.get(self.leaf))
-            for name, values in (part.get("baselines") or {}).items()
-        }
-        return {name: value for name, value in found.items() if value is not None}
+        baselines = part.get("baselines") or {}
+        values = {name: _plain(metrics.get(self.leaf)) for name, metrics in baselines.items()}
+        return {name: value for name, value in values.items() if value is not None}
 
 
 def reported_metric(metrics: Mapping[str, Any], kind: Kind | None) -> str:

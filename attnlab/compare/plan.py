@@ -169,7 +169,7 @@ def _plan_group(
     n, deviation = len(differences), float(differences.std(ddof=1))
     ends = (math.sqrt((n - 1) / stats.chi2.isf(tail, n - 1)) for tail in (0.025, 0.975))
     deviations = (deviation, *(deviation * end for end in ends))
-    numbers = [seeds_for(size / each, wanted, level) for each in deviations]
+    numbers = [seeds_for(size / spread, wanted, level) for spread in deviations]
     seeds = tuple(number and max(number, ENOUGH_SEEDS) for number in numbers)
     missing, seconds = 0, 0.0
     for side in (group, reference):

@@ -58,17 +58,17 @@ class Filters:
                 raise RequestError(
                     f"--state: there is no state {state!r}.{hint} States: {', '.join(STATES)}."
                 )
-        found = [entry for entry in entries if self._fits(entry.status)]
+        matches = [entry for entry in entries if self._fits(entry.status)]
         if self.sweep is not None:
-            found = runs_of_sweep(found, self.sweep)
-        if not conditions or not found:
-            return found
-        settings = [_settings_or_none(entry.run) for entry in found]
+            matches = runs_of_sweep(matches, self.sweep)
+        if not conditions or not matches:
+            return matches
+        settings = [_settings_or_none(entry.run) for entry in matches]
         check_keys("--where", conditions, settings)
         return [
             entry
-            for entry, own in zip(found, settings, strict=True)
-            if all(_means(text, setting(own, key)) for key, text in conditions.items())
+            for entry, run_settings in zip(matches, settings, strict=True)
+            if all(_means(text, setting(run_settings, key)) for key, text in conditions.items())
         ]
 
     @functools.cached_property
@@ -78,20 +78,20 @@ class Filters:
         Raises:
             RequestError: A word is not `KEY=VALUE`, or two have the same key.
         """
-        found: dict[str, str] = {}
+        conditions: dict[str, str] = {}
         for text in self.where:
             key, _, value = (part.strip() for part in text.partition("="))
             if not key or not value:
                 raise RequestError(
                     f"--where: expected KEY=VALUE such as model.cell=gru, got {text!r}."
                 )
-            if key in found:
+            if key in conditions:
                 raise RequestError(
                     f"--where: {key} is given twice. Separate several values by commas: "
-                    f"{key}={found[key]},{value}."
+                    f"{key}={conditions[key]},{value}."
                 )
-            found[key] = value
-        return found
+            conditions[key] = value
+        return conditions
 
     def _fits(self, status: Mapping[str, Any]) -> bool:
         states = {*self.states, *(_NOT_DONE if self.failed else ())}
@@ -183,7 +183,7 @@ def _same(text: str, value: str) -> bool:
     try:
         return float(text) == float(value)
     except ValueError:
-        text, value = (re.sub(r"[\s'\"]", "", each) for each in (text, value))
+        text, value = (re.sub(r"[\s'\"]", "", word) for word in (text, value))
         return text == value or (value in ("null", "true", "false") and text.lower() == value)
 
 

@@ -39,14 +39,14 @@ def colours_of(comparison: Comparison) -> dict[str, int]:
     return {label: n for n, label in enumerate(sorted(g.name for g in comparison.groups))}
 
 
-def comparison_figure(found: Comparisons) -> Figure:
+def comparison_figure(comparisons: Comparisons) -> Figure:
     """Describe four panels per task.
 
     The upper two are learning curves: the mean over seeds, in a band from the lowest to the highest
     seed, up to the epoch that half of the seeds reached. The lower two are each group's mean with
     its 95 % interval and a dot per seed, and the paired differences to the reference.
     """
-    tasks = found.tasks
+    tasks = comparisons.tasks
     title = heading(tasks[0]) if len(tasks) == 1 else f"Compared by {', '.join(tasks[0].by)}"
     sequential = ", sequential: hold at every look" if tasks[0].sequential else ""
     subtitle = (
@@ -65,9 +65,8 @@ def _grids(comparison: Comparison, title: str) -> list[Grid]:
     lines = "\n".join(warnings).count("\n") + 1 if warnings else 0
     below = _ROOM + max(len(comparison.results), 3) * _ROW_HEIGHT + lines * _WARNING_LINE
     # The legend of the grid names the groups, the title says what a chart is of.
-    curves = [
-        replace(each, y_label="", legend="none") for each in group_curves(comparison, colours)
-    ]
+    charts = group_curves(comparison, colours)
+    curves = [replace(chart, y_label="", legend="none") for chart in charts]
     differences, best = differences_chart(comparison, colours), comparison.baseline
     means = means_chart(
         comparison,
@@ -136,12 +135,12 @@ def means_chart(
     """Each group's mean with its 95 % interval and a dot per seed, and some baselines."""
     rows = [
         IntervalRow(
-            each.group.name,
-            colours[each.group.name],
-            *each.interval[1:4],
-            list(each.group.values.values()),
+            result.group.name,
+            colours[result.group.name],
+            *result.interval[1:4],
+            list(result.group.values.values()),
         )
-        for each in comparison.results[:most]
+        for result in comparison.results[:most]
     ]
     return Intervals(title, label, rows, [*lines], comparison.metric.direction < 1)
 
@@ -150,12 +149,12 @@ def differences_chart(comparison: Comparison, colours: Mapping[str, int]) -> Int
     """The paired differences to the reference; None if no group has one."""
     rows = [
         IntervalRow(
-            each.group.name,
-            colours[each.group.name],
-            *(each.difference[1:4] if each.difference else (None, None, None)),
-            note=_judged(each),
+            result.group.name,
+            colours[result.group.name],
+            *(result.difference[1:4] if result.difference else (None, None, None)),
+            note=_judged(result),
         )
-        for each in comparison.results
+        for result in comparison.results
     ]
     if all(row.mean is None for row in rows):
         return None
