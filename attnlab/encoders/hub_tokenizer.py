@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from attnlab.encoders.preset_forms import KERAS_HUB, Form
 from attnlab.errors import RequestError
 from attnlab.text.token_cutters import SPECIAL_TOKENS, Vocabulary
 from attnlab.text.tokenizers import Tokenizer
@@ -33,21 +32,17 @@ def order(tokenizer: Tokenizer) -> np.ndarray:
     return np.concatenate([special, others]).astype(np.int32)
 
 
-def read_tokenizer(files: Sequence[Path], class_name: str, form: Form) -> Tokenizer:
+def read_tokenizer(files: Sequence[Path], class_name: str) -> Tokenizer:
     """Read the tokenizer of a preset.
 
     Args:
-        files: those of `Form.of_tokenizer`.
+        files: the settings, then the vocabulary, and the merges of byte-level BPE.
         class_name: the class of keras-hub's tokenizer.
-        form: the form of the files.
 
     Raises:
         RequestError: a file is damaged, or is that of another tokenizer.
     """
-    if form is KERAS_HUB:
-        config = _settings(files[0], class_name)
-    else:
-        config = _settings_of_transformers(files[0])
+    config = _settings(files[0], class_name)
     if class_name == "RobertaTokenizer":
         return _roberta(files[1], files[2], config)
     return _wordpiece(files[1], config)
@@ -64,25 +59,6 @@ def _settings(path: Path, class_name: str) -> Mapping[str, Any]:
     if not config.get("split", True):
         raise RequestError(f'model.path: expected "split": true in {path}, got false.')
     return config
-
-
-def _settings_of_transformers(path: Path) -> Mapping[str, Any]:
-    """Read the settings by keras-hub's names, with the defaults of Transformers.
-
-    `kind` is `Tokenizer.kind` for word pieces, which Transformers splits as BERT does.
-    """
-    try:
-        content = dict(json.loads(path.read_bytes()))
-    except (OSError, ValueError, TypeError) as error:
-        raise _damaged(path, "the settings of a tokenizer of Transformers", error) from error
-    lowercase, strip_accents = content.get("do_lower_case", True), content.get("strip_accents")
-    return {
-        "kind": "bert_wordpiece",
-        "lowercase": lowercase,
-        "strip_accents": lowercase if strip_accents is None else strip_accents,
-        "split_on_cjk": content.get("tokenize_chinese_chars", True),
-        "add_prefix_space": content.get("add_prefix_space", False),
-    }
 
 
 def _wordpiece(path: Path, config: Mapping[str, Any]) -> Tokenizer:
@@ -102,8 +78,9 @@ def _wordpiece(path: Path, config: Mapping[str, Any]) -> Tokenizer:
     )
     vocabulary = Vocabulary(_reordered(names, special), [])
     lowercase = bool(config.get("lowercase"))
-    kind = str(config.get("kind", "wordpiece"))
-    return _made(path, lambda: Tokenizer(kind, vocabulary, lowercase=lowercase, manner=manner))
+    return _made(
+        path, lambda: Tokenizer("wordpiece", vocabulary, lowercase=lowercase, manner=manner)
+    )
 
 
 def _roberta(vocabulary_path: Path, merges_path: Path, config: Mapping[str, Any]) -> Tokenizer:

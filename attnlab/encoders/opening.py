@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from attnlab.config.options import option_content
-from attnlab.encoders.hub_preset import PresetFiles, preset_attention
+from attnlab.encoders.hub_preset import preset_attention
 from attnlab.encoders.run_source import RunSource, is_of_runs, latest_refused
 from attnlab.encoders.source import Source
 from attnlab.errors import RequestError
@@ -104,7 +104,7 @@ def _attention(path: str, seed: int | None) -> Mapping[str, Any]:
     """Return the attention of the encoder at a path, from its description, without TensorFlow."""
     if is_of_runs(Path(path).expanduser()):
         return open_source(path, seed).attention
-    return preset_attention(PresetFiles(path))
+    return preset_attention(path)
 
 
 def as_the_encoder(document: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from attnlab.text.token_cutters import SPECIAL_TOKENS, Vocabulary, cutter, pattern
 from attnlab.text.tokenizers import END, PAD, START, UNKNOWN, Tokenizer
-from attnlab.text.trained_cutters import TRAINED_KINDS, bert_cutter, gpt2_cutter
+from attnlab.text.trained_cutters import TRAINED_KINDS, gpt2_cutter
 from attnlab.text.unknown import UNKNOWN_TEXT
 from attnlab.text.words import all_unspaced
 
@@ -97,10 +97,8 @@ def _model(tokenizer: Tokenizer, vocabulary: Vocabulary, clean: str | None) -> A
     """Return the library's tokenizer without the preparation of texts."""
     from tokenizers import Regex, models, pre_tokenizers
 
-    if tokenizer.manner is not None and tokenizer.kind in TRAINED_KINDS:
-        if tokenizer.kind == "gpt2_bpe":
-            return gpt2_cutter(vocabulary, tokenizer.manner)
-        return bert_cutter(vocabulary, tokenizer.manner, lowercase=tokenizer.lowercase)
+    if tokenizer.manner is not None:  # `gpt2_bpe`
+        return gpt2_cutter(vocabulary, tokenizer.manner)
     made = cutter(tokenizer.kind, vocabulary)
     if tokenizer.kind == "word":  # saved as they are, words have one id each
         ids = {token: number for number, token in enumerate(vocabulary.tokens)}
@@ -158,9 +156,7 @@ def _decoder(tokenizer: Tokenizer, clean: str | None) -> Any:
     steps: list[Any] = [
         decoders.Replace(SPECIAL_TOKENS[token], text) for token, text in texts.items()
     ]
-    if tokenizer.kind == "bert_wordpiece":
-        steps.append(decoders.WordPiece(tokenizer.manner.suffix))  # type: ignore[union-attr]
-    elif tokenizer.kind in ("word", "char"):
+    if tokenizer.kind in ("word", "char"):
         steps.append(decoders.Fuse())
     else:
         steps.append(decoders.ByteLevel())

@@ -26,10 +26,8 @@ from attnlab.text.token_cutters import (
 )
 from attnlab.text.trained_cutters import (
     TRAINED_KINDS,
-    WORD_PIECES,
     Manner,
     WordPieceCutter,
-    bert_cutter,
     gpt2_cutter,
 )
 from attnlab.text.unknown import UNKNOWN_TEXT
@@ -52,15 +50,15 @@ class Tokenizer:
     `bpe` merges bytes inside words (Sennrich et al. 2016, arXiv:1508.07909, on bytes instead of
     characters as in Radford et al. 2019), so every text is decoded exactly.
 
-    `bert_wordpiece`, `wordpiece` and `gpt2_bpe` have the vocabularies of presets, which are never
-    fitted here: that of BERT, applied as in BERT or as in keras-hub, and that of RoBERTa. Word
-    pieces are decoded as words and marks with single spaces.
+    `wordpiece` and `gpt2_bpe` have the vocabularies of keras-hub's presets, which are never fitted
+    here: those of BERT and of RoBERTa. Word pieces are decoded as words and marks with single
+    spaces.
 
     Ids are PAD 0, UNKNOWN 1, START 2, END 3, then the tokens. No text is encoded as PAD, START or
     END.
 
     Attributes:
-        kind: `word`, `char`, `bpe`, `bytes`, `wordpiece`, `bert_wordpiece` or `gpt2_bpe`.
+        kind: `word`, `char`, `bpe`, `bytes`, `wordpiece` or `gpt2_bpe`.
         lowercase: whether texts are lower-cased first.
         vocabulary: tokens and merges.
         manner: further settings of a preset's vocabulary; None for other kinds.
@@ -202,7 +200,7 @@ class Tokenizer:
         then pieces in the order of their merges, and WordPiece has all characters first.
         """
         first = len(SPECIAL_TOKENS) + (BYTES if self.kind == "bpe" else 0)
-        if self.kind in WORD_PIECES:
+        if self.kind == "wordpiece":
             first += _characters(self.vocabulary.tokens[first:])
         if first + 2 >= self.size:  # nothing was merged
             first = len(SPECIAL_TOKENS)
@@ -244,7 +242,7 @@ class Tokenizer:
         """The UTF-8 text of each token; empty for PAD, START and END."""
         tokens = self.vocabulary.tokens[len(SPECIAL_TOKENS) :]
         unknown = UNKNOWN_TEXT if self.kind == "char" else f" {UNKNOWN_TEXT}"
-        if self.manner and self.kind in WORD_PIECES:
+        if self.manner and self.kind == "wordpiece":
             tokens = [_joined(token, self.manner.suffix) for token in tokens]
         known = map(bytes_of if self.kind in _OF_BYTES else str.encode, tokens)
         return [b"", unknown.encode(), b"", b"", *known]
@@ -283,8 +281,6 @@ def _cutter(kind: str, vocabulary: Vocabulary, lowercase: bool, manner: Manner |
         return cutter(kind, vocabulary)
     if kind == "wordpiece":
         return WordPieceCutter(vocabulary, manner, lowercase=lowercase)
-    if kind == "bert_wordpiece":
-        return bert_cutter(vocabulary, manner, lowercase=lowercase)
     return gpt2_cutter(vocabulary, manner)
 
 

@@ -18,8 +18,7 @@ from attnlab.text.token_cutters import SPECIAL_TOKENS, Vocabulary
 if TYPE_CHECKING:
     import tokenizers
 
-WORD_PIECES = ("wordpiece", "bert_wordpiece")
-TRAINED_KINDS = (*WORD_PIECES, "gpt2_bpe")
+TRAINED_KINDS = ("wordpiece", "gpt2_bpe")
 _UNKNOWN = SPECIAL_TOKENS[1]
 # As in keras-hub: ASCII characters other than letters and digits are marks; only ASCII white space
 # is removed, and all control and format characters.
@@ -44,9 +43,9 @@ class Manner(NamedTuple):
 
     Attributes:
         special: the preset's ids of PAD, UNKNOWN, START and END.
-        strip_accents: whether accents are removed (`WORD_PIECES`).
-        split_on_cjk: whether each Chinese character is a word (`WORD_PIECES`).
-        suffix: the mark in front of a piece that continues a word (`WORD_PIECES`).
+        strip_accents: whether accents are removed (`wordpiece`).
+        split_on_cjk: whether each Chinese character is a word (`wordpiece`).
+        suffix: the mark in front of a piece that continues a word (`wordpiece`).
         prefix_space: whether a space is put in front of a text (`gpt2_bpe`).
     """
 
@@ -79,27 +78,6 @@ def gpt2_cutter(vocabulary: Vocabulary, manner: Manner) -> tokenizers.Tokenizer:
     ids = _numbers(vocabulary.tokens)
     result = tokenizers.Tokenizer(models.BPE(ids, vocabulary.merges, unk_token=_UNKNOWN))
     result.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=manner.prefix_space)
-    return result
-
-
-def bert_cutter(vocabulary: Vocabulary, manner: Manner, *, lowercase: bool) -> tokenizers.Tokenizer:
-    """Return BERT's WordPiece: words and marks, each split into its longest known pieces.
-
-    Source: Devlin et al. 2019.
-    """
-    import tokenizers
-    from tokenizers import models, normalizers, pre_tokenizers
-
-    pieces = models.WordPiece(
-        _numbers(vocabulary.tokens), unk_token=_UNKNOWN, continuing_subword_prefix=manner.suffix
-    )
-    result = tokenizers.Tokenizer(pieces)
-    result.normalizer = normalizers.BertNormalizer(
-        handle_chinese_chars=manner.split_on_cjk,
-        strip_accents=manner.strip_accents,
-        lowercase=lowercase,
-    )
-    result.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
     return result
 
 

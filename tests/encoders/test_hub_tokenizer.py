@@ -9,8 +9,8 @@ from hub_presets import CORPUS, WORDS, byte_pairs, write_tokenizer
 from hypothesis import given
 from hypothesis import strategies as st
 
+from attnlab.encoders.hub_preset import tokenizer_files
 from attnlab.encoders.hub_tokenizer import order, read_tokenizer
-from attnlab.encoders.preset_forms import KERAS_HUB
 from attnlab.errors import RequestError
 from attnlab.text.tokenizers import END, PAD, START, UNKNOWN, Tokenizer
 from attnlab.text.words import split_words
@@ -27,8 +27,8 @@ any_text = st.text(
 
 def tokenizer_of(folder, class_name, **settings):
     write_tokenizer(folder, class_name, **settings)
-    files = [folder / name for name in KERAS_HUB.of_tokenizer(class_name)]
-    return read_tokenizer(files, class_name, KERAS_HUB)
+    files = [folder / name for name in tokenizer_files(class_name)]
+    return read_tokenizer(files, class_name)
 
 
 @pytest.fixture(scope="module")
@@ -174,8 +174,8 @@ def test_the_last_of_repeated_tokens_is_used(tmp_path):
     write_tokenizer(tmp_path, "BertTokenizer")
     path = tmp_path / "assets" / "tokenizer" / "vocabulary.txt"
     path.write_text(path.read_text(encoding="utf-8") + "fox\n", encoding="utf-8")
-    files = [tmp_path / name for name in KERAS_HUB.of_tokenizer("BertTokenizer")]
-    tokenizer = read_tokenizer(files, "BertTokenizer", KERAS_HUB)
+    files = [tmp_path / name for name in tokenizer_files("BertTokenizer")]
+    tokenizer = read_tokenizer(files, "BertTokenizer")
     (ids,) = tokenizer.encode(["fox"])
     assert order(tokenizer)[ids].tolist() == [len(WORDS)]
 
@@ -186,8 +186,8 @@ def test_roberta_without_an_unknown_token_uses_the_mask(tmp_path):
     assets = tmp_path / "assets" / "tokenizer"
     (assets / "vocabulary.json").write_text(json.dumps(vocabulary))
     (assets / "merges.txt").write_text("#version: 0.2\na b\n")
-    files = [tmp_path / name for name in KERAS_HUB.of_tokenizer("RobertaTokenizer")]
-    tokenizer = read_tokenizer(files, "RobertaTokenizer", KERAS_HUB)
+    files = [tmp_path / name for name in tokenizer_files("RobertaTokenizer")]
+    tokenizer = read_tokenizer(files, "RobertaTokenizer")
     assert order(tokenizer).tolist() == [1, 3, 0, 2, 4, 5, 6]
     assert tokenizer.encode(["abx"]) == [[6, UNKNOWN]]
 
@@ -212,9 +212,9 @@ def test_roberta_without_an_unknown_token_uses_the_mask(tmp_path):
 def test_a_damaged_preset_is_refused(tmp_path, name, content, words):
     write_tokenizer(tmp_path, "RobertaTokenizer")
     (tmp_path / name).write_text(content, encoding="utf-8")
-    files = [tmp_path / file for file in KERAS_HUB.of_tokenizer("RobertaTokenizer")]
+    files = [tmp_path / file for file in tokenizer_files("RobertaTokenizer")]
     with pytest.raises(RequestError, match=words):
-        read_tokenizer(files, "RobertaTokenizer", KERAS_HUB)
+        read_tokenizer(files, "RobertaTokenizer")
 
 
 def test_a_tokenizer_that_expects_words_is_refused(tmp_path):

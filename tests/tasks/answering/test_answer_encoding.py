@@ -58,11 +58,10 @@ def test_tokens_follow_the_words_of_any_text(text):
         assert all(word in own for word, own in zip(words, held, strict=True))
 
 
-@pytest.mark.parametrize("kind", ["bert_wordpiece", "wordpiece"])
-def test_a_piece_of_several_one_character_words_has_the_span_of_all(kind):
+def test_a_piece_of_several_one_character_words_has_the_span_of_all():
     tokens = [*SPECIAL_TOKENS, "わ", "##たし", "##は", "ab"]
     manner = Manner((0, 1, 2, 3))
-    tokenizer = Tokenizer(kind, Vocabulary(tokens, []), lowercase=True, manner=manner)
+    tokenizer = Tokenizer("wordpiece", Vocabulary(tokens, []), lowercase=True, manner=manner)
     cut = cut_text(tokenizer, "ab わたしは")
     assert cut.spans == [(0, 2), (3, 4), (4, 6), (6, 7)]
     assert tokenizer.word_numbers("ab わたしは") == [0, 1, 2, 4]
