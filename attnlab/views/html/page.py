@@ -16,7 +16,7 @@ from markupsafe import Markup
 
 from attnlab.views.html.axes import MOST_DIGITS, digits_of, short_number
 from attnlab.views.html.moving import moving, spoken
-from attnlab.views.html.svg import curves_svg, intervals_svg, style_of
+from attnlab.views.html.svg import curves_svg, intervals_image, style_of
 from attnlab.views.records import Curves, Intervals, Page, Record, Table
 from attnlab.views.scales import near_lines
 
@@ -36,7 +36,10 @@ def page_text(page: Page) -> str:
     style, script = (_file(name) for name in ("page.css", "page.js"))
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     # Only this script runs, even if a text of a run should become markup.
-    policy = f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'"
+    policy = (
+        "default-src 'none'; img-src data:; style-src 'unsafe-inline'; "
+        f"script-src 'sha256-{digest}'"
+    )
     numbers = count(1)
     return _template().render(
         page=page,
@@ -54,7 +57,7 @@ def _template() -> jinja2.Template:
     environment.tests["chart"] = _is_narrow_chart
     environment.globals |= {
         "chart": _chart,
-        "intervals_svg": intervals_svg,
+        "intervals_image": intervals_image,
         "json": _json,
         "kind": lambda record: type(record).__name__,
         "moving": moving,

@@ -2,26 +2,27 @@
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from html import escape
+from io import BytesIO
 
 import numpy as np
 from markupsafe import Markup
+from matplotlib import rc_context
+from matplotlib.figure import Figure
 
 from attnlab.views.html.axes import Scale, is_known, scale, time_ticks
-from attnlab.views.records import Curve, Curves, IntervalRow, Intervals, Strip, Values
-from attnlab.views.scales import (
-    is_logarithmic,
-    look,
-    near_lines,
-    values_of_curves,
-    values_of_intervals,
-)
+from attnlab.views.png.intervals import draw_intervals
+from attnlab.views.png.style import without_formulas
+from attnlab.views.records import Curve, Curves, Intervals, Strip, Values
+from attnlab.views.scales import look, values_of_curves
 
 _WIDTH, _WIDE, _HEIGHT, _WIDE_HEIGHT = 420, 1080, 264, 300
 _TOP, _RIGHT, _BOTTOM = 14, 16, 48
 _CHARACTER = 7.6  # pixels
-_ROW, _LINE = 48, 15  # of an interval chart: a group, a baseline's name
+_INTERVALS_WIDTH, _ROW = 4.4, 0.46  # inches of an interval chart, and of a group in it
 STRIP = (300, 92)  # pixels of a strip
 _STRIP_TOP = 8
 
@@ -67,26 +68,16 @@ def curves_svg(chart: Curves) -> tuple[Markup, Scale]:
     return Markup(tag("svg", "".join(parts), **size, tabindex=0)), x
 
 
-def intervals_svg(chart: Intervals) -> Markup:
-    """Draw each group's name, its mean and interval below, and then a dot per value."""
-    height = _TOP + len(chart.rows) * _ROW
-    shown, _ = near_lines(chart)
-    both = [*values_of_intervals(chart), *(value for _, value in shown)]
-    x = scale(both, _RIGHT, _WIDTH - _RIGHT, is_logarithmic(chart))
-    parts, names = [], []
-    for number, (name, value) in enumerate(shown):
-        place, below = x.at(value), height + 37 + _LINE * number
-        ends = {"x1": _n(place), "x2": _n(place), "y1": str(_TOP), "y2": str(below - 12)}
-        parts.append(tag("line", **ends, class_="base"))
-        side = "" if place < 60 else "end" if place > _WIDTH - 60 else "mid"
-        names.append(tag("text", escape(name), x=_n(place), y=below, class_=f"{side} basename"))
-    parts += [_tick_below(x.at(value), text, height, _TOP) for value, text in x.ticks(70)] + names
-    parts += [_interval(x, _TOP + n * _ROW, row) for n, row in enumerate(chart.rows)]
-    height += 44 + _LINE * len(shown)
-    label = tag("text", escape(chart.label), x=_WIDTH // 2, y=height - 5, class_="mid")
-    size = {"viewBox": f"0 0 {_WIDTH} {height}", "role": "img", "class_": "intervals"}
-    size["aria_label"] = f"{chart.title}: {chart.label}"
-    return Markup(tag("svg", "".join([*parts, label]), **size))
+def intervals_image(chart: Intervals) -> Markup:
+    """Draw means and intervals with matplotlib: an image of its own, whose text is no markup."""
+    height = 0.8 + _ROW * max(2, len(chart.rows))
+    figure = Figure(figsize=(_INTERVALS_WIDTH, height), layout="constrained")
+    draw_intervals(figure.add_subplot(), replace(chart, title=""))
+    file = BytesIO()
+    with rc_context({"svg.hashsalt": "attnlab"}):  # equal charts have equal bytes
+        without_formulas(figure).savefig(file, format="svg", metadata={"Date": None})
+    source = f"data:image/svg+xml;base64,{base64.b64encode(file.getvalue()).decode()}"
+    return Markup('<img alt="{}: {}" src="{}">').format(chart.title, chart.label, source)
 
 
 def strip_svg(strip: Strip, weights: np.ndarray, most: float) -> Markup:
@@ -138,9 +129,8 @@ def _grid_lines(
         yield tag("text", text, x=_n(left - 7), y=_n(y.at(value) + 4), class_="end")
 
 
-def _tick_below(place: float, text: str, bottom: float, top: float | None = None) -> str:
-    upper = bottom if top is None else top
-    line = tag("line", x1=_n(place), x2=_n(place), y1=_n(upper), y2=_n(bottom + 4), class_="grid")
+def _tick_below(place: float, text: str, bottom: float) -> str:
+    line = tag("line", x1=_n(place), x2=_n(place), y1=_n(bottom), y2=_n(bottom + 4), class_="grid")
     return line + tag("text", escape(text), x=_n(place), y=_n(bottom + 19), class_="mid")
 
 
@@ -189,24 +179,6 @@ def _runs(xs: Sequence[float] | np.ndarray, ys: Values) -> Iterator[list[tuple[f
 
 def _line(points: Sequence[tuple[float, float]]) -> str:
     return "M" + "L".join(f"{x:.1f} {y:.1f}" for x, y in points)
-
-
-def _interval(x: Scale, top: float, row: IntervalRow) -> str:
-    middle = _n(top + 27)
-    parts = [tag("text", escape(_short(row.label)), x=_RIGHT, y=_n(top + 13), class_="name")]
-    if row.mean is None:
-        return parts[0]
-    if row.low is not None and row.high is not None:
-        ends = {"x1": _n(x.at(row.low)), "x2": _n(x.at(row.high)), "y1": middle, "y2": middle}
-        parts.append(tag("line", **ends, class_="interval"))
-    dots = [x.at(value) for value in row.values] if len(row.values) > 1 else []
-    parts += [tag("circle", cx=_n(at), cy=_n(top + 38), r=2.6, class_="seed") for at in dots]
-    parts.append(tag("circle", cx=_n(x.at(row.mean)), cy=middle, r=6, class_="mean"))
-    return tag("g", "".join(parts), class_=style_of(row.colour))
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= 50 else f"{text[:49]}…"
 
 
 def _n(value: float) -> str:
