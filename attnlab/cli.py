@@ -215,7 +215,7 @@ def _check_overrides(overrides: list[str], *, saved: bool, multirun: bool) -> No
         refuse_class(override)
         key = key_of(override).replace("hydra/", "hydra.")
         if key.startswith(("hydra.run.", "hydra.sweep.", "hydra.job.", "hydra.output_subdir")):
-            raise RequestError(f"{override}: use paths.runs=FOLDER; Hydra makes no folders.")
+            raise RequestError(f"{override}: use paths.runs=FOLDER. Hydra makes no folders.")
         if key in ("hydra.sweeper", "hydra.mode"):
             raise RequestError(f"{override}: can't be changed: -m runs attnlab's own sweeps.")
         if saved and key in ("experiment", "search"):

@@ -17,170 +17,74 @@ from sweep_examples import wait_for
 COMPLAINT = "attnlab: "
 
 
+# A row per cause: the words, and parts of the sentence.
 CONFIGURATIONS = [
-    # A group's option, with the nearest one.
+    # An option or a key that doesn't exist.
     ("attention=bahdanu", "Did you mean bahdanau?"),
-    ("task=fbi", "Did you mean fib?"),
-    ("model=transformr", "Did you mean transformer?"),
-    ("optimizer=adm", "Did you mean adam?"),
-    ("schedule=cosin", "Did you mean cosine?"),
     ("experiment=book_fibb", "Did you mean book_fib?"),
-    (
-        "task=null",
-        "task: expected one of answer, classify, digits, ett, fib, fib_random, images, ",
-        "images, language, masked_words, series, ",
-    ),
-    # A key, with the nearest one.
+    ("-m task=fib,fbi", "Did you mean fib?"),
+    ("task=null", "task: expected one of answer, classify, digits, "),
     ("tsk=fib", "tsk: there is no such key. Did you mean task?"),
-    ("trainer.epocs=3", "trainer.epocs: there is no such key. Did you mean trainer.epochs?"),
     ("task=sunspots task.histry=3", "Did you mean task.history?"),
-    ("attention=luong_local attention.windw=3", "Did you mean attention.window?"),
-    ("optimizer.learning_rat=1", "Did you mean optimizer.learning_rate?"),
-    ("+attention.width=3", "attention.width: there is no such key."),
-    # A type.
-    ("trainer.epochs=many", "trainer.epochs: expected a whole number", "got many"),
-    ("trainer.epochs=2.5", "trainer.epochs: expected a whole number", "got 2.5"),
-    ("model.units=wide", "model.units: expected a whole number at least 1, got wide."),
-    ("model.bidirectional=both", "model.bidirectional: expected true or false, got both."),
-    ("tracking.enabled=maybe", "tracking.enabled: expected true or false, got maybe."),
-    ("seed=lucky", "seed: expected a whole number at least 0", "got lucky."),
-    ("model.cell=lst", "one of simple, gru, lstm, got lst. Did you mean lstm?"),
-    # A range.
-    ("trainer.epochs=0", "trainer.epochs: expected a whole number at least 1, got 0."),
-    ("optimizer.learning_rate=inf", "a number above 0 and at most 3e+38, got inf."),
-    ("optimizer.learning_rate=1e300", "at most 3e+38, got 1e+300."),
-    # A key of another library; a command as of another shell.
     ("lr=0.01", "lr: there is no such key. Did you mean optimizer.learning_rate?"),
-    ("epochs=3", "epochs: there is no such key. Did you mean trainer.epochs?"),
-    ("sunspots bahdanau", "sunspots: there is no such command.", "Settings are KEY=VALUE."),
-    ("eval latest", "eval: there is no such command. Did you mean evaluate?"),
-    ("-m attention=none, bahdanau", "attention=none,: expected KEY=VALUE."),
-    ("seed=0,1", "expected one value, several with -m."),
-    ("model.units=0", "model.units: expected a whole number at least 1, got 0."),
-    ("trainer.batch_size=-1", "trainer.batch_size: expected a whole number at least 1, got -1."),
-    ("attention=luong_local attention.window=0", "attention.window: ", "at least 1, got 0."),
-    ("attention=multi_head attention.kv_heads=3", "attention.kv_heads: ", "(1, 2, 4), got 3."),
+    ("+attention.width=3", "attention.width: there is no such key."),
+    ("model=transformer model.at_once=1", "model.at_once: there is no such key."),
+    # A type or a range.
+    ("trainer.epochs=many", "trainer.epochs: expected a whole number at least 1, got many."),
+    ("trainer.epochs=2.5", "trainer.epochs: expected a whole number at least 1, got 2.5."),
+    ("tracking.enabled=maybe", "tracking.enabled: expected true or false, got maybe."),
+    ("model.units=wide", "model.units: expected a whole number at least 1, got wide."),
+    ("model.cell=lst", "one of simple, gru, lstm, got lst. Did you mean lstm?"),
+    ("optimizer.learning_rate=inf", "a number above 0 and at most 3e+38, got inf."),
+    ("seed=-1", "seed: expected a whole number at least 0", "got -1."),
+    # Settings that can't be combined.
+    ("attention=multi_head attention.heads=5", "attention.heads: expected a divisor", "got 5."),
     ("attention=multi_head attention.window=3 model=rnn", "attention.window: needs model.name="),
-    (
-        "attention=multi_head attention.sink=true attention.normalizer=sigmoid",
-        "attention.sink: needs attention.normalizer=softmax",
-    ),
-    (
-        "optimizer.learning_rate=0",
-        "learning_rate: expected a number above 0 and at most 3e+38, got 0.",
-    ),
-    ("model.dropout=1", "model.dropout: expected a number at least 0 and below 1, got 1."),
     (
         "optimizer=adadelta optimizer.clip_value=1",
         "optimizer.clip_value: expected null with optimizer.clip_norm=1.0, got 1.",
     ),
-    ("seed=-1", "seed: expected a whole number at least 0", "got -1."),
-    # What cannot be combined.
-    ("attention=multi_head attention.heads=5", "attention.heads: expected a divisor", "got 5."),
     ("attention=pooling model=transformer", "can't be combined with model.name=transformer: "),
+    ("attention=none model=transformer", "Valid: rnn, embeddings."),
     (
         "model=transformer attention=bahdanau model.positions=rope",
         "model.positions=rope: BahdanauAttention can't have rotary positions: ",
-        "Choose another model.positions, such as sinusoidal, or another attention.",
     ),
     (
-        "model=transformer attention=multi_head model.units=20 model.positions=rope",
-        "model.positions=rope turns pairs of numbers: the width of a head must be even, got 5: ",
-        "change model.units or attention.heads",
+        "task=translate attention=delta",
+        "attention=delta can't be combined with task.name=translate: it reads a sequence's ",
     ),
-    (
-        "model=transformer attention=luong_global attention.score=location "
-        "model.short_convolution=4",
-        "model.short_convolution=4: score=location can't have a short convolution: it has no keys",
-    ),
-    (
-        "model=transformer model.short_convolution=1",
-        "short_convolution must be 0 or at least 2, got 1",
-    ),
-    (
-        "task=digits model.positions=rope",
-        "model.positions: there is no such key. ",
-    ),
-    ("task=language attention=multi_head attention.kv_heads=3", "(1, 2, 4), got 3."),
-    (
-        "task=language model=rnn attention=multi_head attention.window=3",
-        "attention.window: needs model.name=transformer or vit (it counts the steps of one ",
-    ),
-    (
-        "task=translate model=transformer attention=multi_head attention.window=3",
-        "attention.window=3 counts the steps of one sequence: it can't be a decoder's attention to",
-    ),
-    *(
-        (
-            f"task=translate model={model} attention={name}",
-            f"attention={name} can't be combined with task.name=translate: it reads a sequence's ",
-        )
-        for name in ("forgetting", "delta", "gated_delta")
-        for model in ("rnn", "transformer")
-    ),
-    ("attention=none model=transformer", "Valid: rnn, embeddings."),
     ("attention.name=pooling", "attention.name=pooling: the name can't be changed without"),
-    (
-        "task.validation=0 trainer.patience=1",
-        "trainer.patience=1 needs validation data",
-    ),
+    ("task.validation=0 trainer.patience=1", "trainer.patience=1 needs validation data"),
     ("task.validation=0 schedule=plateau", "schedule=plateau needs validation data"),
-    # A decoder of forecasts.
-    ("model.at_once=0", "model.at_once: expected a whole number at least 1, or null, got 0."),
     ("task=sunspots model.at_once=25", "model.at_once: expected at most task.history=24, got 25."),
-    (
-        "task=sunspots task.horizon=3 model.at_once=5",
-        "task.horizon: expected at least model.at_once=5, got 3.",
-    ),
-    (
-        "attention=pooling model.at_once=1",
-        "attention=pooling can't be combined with model.at_once=1: it has no query",
-        "Valid: null.",
-    ),
-    (
-        "-m model.at_once=1 attention.dropout=0,0.1",
-        "model.at_once: expected null with attention.dropout=0.1, got 1.",
-    ),
-    ("model=transformer model.at_once=1", "model.at_once: there is no such key."),
-    # Windows longer than the series.
+    ("-m model.at_once=1 attention.dropout=0,0.1", "model.at_once: expected null with attention."),
     ("task=sunspots task.history=3000", "task.history=3000 and task.horizon=1: expected a window"),
-    ("task=fib task.history=1300", "task.history: expected a whole number from 2 to", "got 1300"),
-    # Words that Hydra can't parse.
-    ("trian", "trian: there is no such command. Did you mean train?"),
-    ("--multirn task=fib", "--multirn: there is no such option. Did you mean --multirun?"),
-    ("--config-path nowhere", "--config-path: expected a folder or a YAML file, got nowhere."),
-    ("--config-path ~nobody_at_all/x", "a path starts with ~ and the name of a user"),
-    ("task=fib paths.runs='~nobody_at_all'", "a path starts with ~ and the name of a user"),
+    # Words that aren't a command line.
+    ("sunspots bahdanau", "sunspots: there is no such command.", "Settings are KEY=VALUE."),
+    ("eval latest", "eval: there is no such command. Did you mean evaluate?"),
+    ("seed=0,1", "expected one value, several with -m."),
     ("model.units=[", "model.units=[: expected KEY=VALUE."),
-    ("-m task=fib,fbi", "Did you mean fib?"),
-    (
-        "tracking.uri=http://me:secret@host",
-        "tracking.uri: must not contain a user name or password",
-    ),
+    ("--multirn task=fib", "--multirn: there is no such option. Did you mean --multirun?"),
+    ("--cfg hydra task=fib", "--cfg: expected job, got hydra."),
+    ("--config-path nowhere", "--config-path: expected a folder or a YAML file, got nowhere."),
+    ("task=fib paths.runs='~nobody_at_all'", "a path starts with ~ and the name of a user"),
+    ("tracking.uri=http://me:secret@host", "must not contain a user name or password"),
     ("-m hydra/sweeper=basic seed=0,1", "hydra/sweeper=basic: can't be changed"),
     ("hydra.run.dir=here", "hydra.run.dir=here: use paths.runs=FOLDER. "),
-    ("-m hydra.sweep.dir=here seed=0,1", "hydra.sweep.dir=here: use paths.runs=FOLDER. "),
-    ("hydra.job.chdir=true", "hydra.job.chdir=true: use paths.runs=FOLDER. "),
     ("hydra/launcher=joblib", "hydra/launcher=joblib: this setting is for sweeps. Add -m."),
-    ("hydra.launcher.n_jobs=2", "hydra.launcher.n_jobs=2: this setting is for sweeps. Add -m."),
-    # Verbs.
+    # Commands.
     ("runs --limit none", "--limit"),
-    ("runs --runs ~nobody_at_all", "--runs: expected a folder, got ~nobody_at_all: "),
     ("runs --runs nowhere", "--runs: expected an existing folder, got 'nowhere'."),
     ("forecast", "Missing argument 'RUN'."),
     ("forecast latest --stps 3", "Did you mean '--steps'?"),
-    ("forecast latest --steps 0", "--steps", "0"),
     (
         "evaluate latest",
         "there is none among the 0 runs in ",
         "--runs FOLDER or ATTNLAB_RUNS=FOLDER",
     ),
-    (
-        "translate seed=1",
-        "RUN: seed=1 is a setting, not a run. To train a run: attnlab task=NAME seed=1",
-    ),
+    ("translate seed=1", "To train a run: attnlab task=NAME seed=1"),
     ("report NOSWEEP", "there is no run and no sweep 'NOSWEEP' among the 0 runs in "),
-    ("report " + "x" * 300, "among the 0 runs in "),
 ]
 
 
@@ -214,22 +118,11 @@ def test_a_run_that_fails_ends_with_1(here, no_figures):
 
 CSV_FILES = {
     "empty": (b"", "expected rows, got an empty file"),
-    "header_alone": (b"v\n", "expected rows of numbers, got only a header"),
     "binary": (b"\x89PNG\r\n\x1a\n\x00\x01", "expected UTF-8 text, got the byte 0x89 in line 1"),
-    "no_such_column": (
-        b"month,rain\n1,2\n2,3\n",
-        "expected one column that no other setting uses, got 'v'; by position and name: 1 'month'",
-    ),
     "text": (
         b"v\n1\n2\nmuch\n4\n",
         "line 4: expected a number with a decimal point in column 'v', got 'much'",
     ),
-    "nan": (b"v\n1\nnan\n3\n", "line 3: expected a number with a decimal point"),
-    "infinity": (
-        b"v\ninf\n2\n3\n",
-        "line 2: expected a number with a decimal point in column 'v', got 'inf'",
-    ),
-    "one_row": (b"v\n1\n", "task.history=24 and task.horizon=1: expected a window"),
     "short": (b"v\n" + b"1\n2\n" * 11, "task.history=24 and task.horizon=1: expected a window"),
 }
 
@@ -286,16 +179,7 @@ def overwritten(name: str):
 
 DAMAGE = [
     ("evaluate", unfinished, "RUN: ", "is not completed but killed (epoch 1)"),
-    ("evaluate", unfinished, "RUN: ", "continues it, or use its newest weights with --epoch last."),
-    ("forecast", unfinished, "RUN: ", "is not completed but killed (epoch 1)"),
-    ("plot", unfinished, "RUN: ", "is not completed but killed (epoch 1)"),
     ("evaluate", spoiled("status.json", "{"), "status.json: damaged"),
-    ("forecast", spoiled("status.json", "[]"), "status.json: damaged"),
-    (
-        "plot",
-        spoiled("status.json", '{"format": 2, "state": "fine"}'),
-        "expected one of running, completed",
-    ),
     (
         "evaluate",
         spoiled("status.json", '{"format": 2, "state": "completed", "epoch": "two"}'),
@@ -303,19 +187,12 @@ DAMAGE = [
     ),
     ("evaluate", spoiled("status.json"), "has no status.json"),
     ("evaluate", spoiled("config.yaml", "task: 3"), "task: expected "),
-    ("evaluate", spoiled("config.yaml"), "config.yaml: damaged or missing"),
     ("forecast", spoiled("config.yaml", "a: [b"), "config.yaml: damaged or missing"),
-    (
-        "forecast",
-        spoiled("config.yaml", "{seed: 0, task: {}}"),
-        "task: expected a name",
-    ),
     ("evaluate", spoiled("metrics.json", "{"), "metrics.json: damaged"),
     ("evaluate", spoiled("weights/*"), "has no saved weights"),
     ("forecast", spoiled("assets/scaler.json", "{}"), "scaler.json: damaged or missing: "),
     ("plot", spoiled("history.csv", "epoch,loss\n1\n"), "history.csv: damaged"),
     ("plot", spoiled("predictions.csv"), "predictions.csv: damaged or missing"),
-    ("forecast", spoiled("weights/*", "HDF"), "weights.h5: can't read this run's weights: "),
     ("forecast", overwritten("weights/*"), "weights.h5: can't read this run's weights: "),
 ]
 

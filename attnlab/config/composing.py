@@ -52,15 +52,6 @@ from attnlab.config.settings import settings
 from attnlab.errors import RequestError
 from attnlab.process import variable
 
-HYDRA_SETTINGS = (
-    "hydra.run.dir=.",
-    "hydra.sweep.subdir=.",
-    "hydra.output_subdir=null",
-    "hydra.job.chdir=false",
-    "hydra/job_logging=none",
-    "hydra/hydra_logging=none",
-)
-
 # Launchers that need an extra of this package.
 _OF_AN_EXTRA = {"submitit_slurm": "slurm", "submitit_local": "slurm", "ray": "ray"}
 # Groups of a command that aren't part of a run's configuration.
@@ -90,17 +81,18 @@ def register_schema() -> None:
     """Register the typed sections and the functions that conf/config.yaml uses with Hydra."""
     ConfigStore.instance().store(name="schema", node=Schema, provider="attnlab")
     OmegaConf.register_new_resolver("model_settings", model_settings, replace=True)
-    OmegaConf.register_new_resolver("variable", _variable, replace=True)
-
-
-def _variable(name: str, otherwise: str) -> str:
-    """Return an environment variable, or `otherwise` if it is unset or empty."""
-    return variable(name) or otherwise
+    # Unlike `oc.env`, an empty variable counts as unset.
+    resolver = lambda name, default: variable(name) or default  # noqa: E731
+    OmegaConf.register_new_resolver("variable", resolver, replace=True)
 
 
 def settings_of_hydra() -> list[str]:
-    """Return Hydra's own settings for every command, with the folders of the user's options."""
-    return [*HYDRA_SETTINGS, _search_path()]
+    """Return the settings with which Hydra starts a launcher and makes no folders of its own."""
+    return [
+        *("hydra.run.dir=.", "hydra.sweep.subdir=.", "hydra.output_subdir=null"),
+        *("hydra.job.chdir=false", "hydra/job_logging=none", "hydra/hydra_logging=none"),
+        _search_path(),
+    ]
 
 
 def _search_path() -> str:
@@ -176,10 +168,7 @@ def _drop_settings_of_the_task(
 
 def as_yaml(cfg: DictConfig) -> str:
     """Return a configuration as YAML without rules and classes, which are not for users."""
-    try:
-        document = cast("dict[str, Any]", OmegaConf.to_container(cfg, resolve=True))
-    except OmegaConfBaseException as error:
-        raise RequestError(explain(error)) from error
+    document = plain(cfg, needs_all=False)
     for group in document.values():
         for key in ("rules", "_target_"):
             if isinstance(group, dict):
@@ -197,10 +186,10 @@ def sweep_from_hydra(cfg: DictConfig) -> tuple[SweepConfig, dict[str, Any]]:
     return parse_section("sweep", SweepConfig, found), found["search"]
 
 
-def plain(cfg: DictConfig) -> dict[str, Any]:
+def plain(cfg: DictConfig, *, needs_all: bool = True) -> dict[str, Any]:
     """Return a configuration as nested mappings with resolved references."""
     try:
-        document = OmegaConf.to_container(cfg, resolve=True, throw_on_missing=True)
+        document = OmegaConf.to_container(cfg, resolve=True, throw_on_missing=needs_all)
     except OmegaConfBaseException as error:
         raise RequestError(explain(error)) from error
     return cast("dict[str, Any]", document)

@@ -9,13 +9,12 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Mapping
-from contextlib import suppress
+from collections.abc import Mapping
 from typing import Any
 
 from attnlab.config.file_hashes import absolute, recent_hash
 from attnlab.config.options import option_class, options, section_rules
-from attnlab.config.rules import Rule, check_rule, did_you_mean, lookup, read_rule
+from attnlab.config.rules import check_rule, did_you_mean, lookup, read_rule
 from attnlab.config.sections import OPTION_GROUPS, SECTIONS, RunConfig
 from attnlab.errors import RequestError
 
@@ -91,7 +90,12 @@ def parse(
     for name, cls in SECTIONS.items():
         parse_section(name, cls, document)
     if uri := (document.get("tracking") or {}).get("uri"):
-        document["tracking"] = {**document["tracking"], "uri": absolute_uri(_without_user(uri))}
+        if "@" in uri.partition("://")[2].partition("/")[0]:
+            raise RequestError(
+                "tracking.uri: must not contain a user name or password, because it is saved with "
+                "the run: set MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD instead."
+            )
+        document["tracking"] = {**document["tracking"], "uri": absolute_uri(uri)}
     paths = {
         key: path
         for key in (f"{g}.{key}" for g in rules for key in rules[g] if rules[g][key].get("hashed"))
@@ -103,16 +107,6 @@ def parse(
         file_hashes={key: value for key, value in hashes.items() if value},
         files={key: absolute(path) for key, path in paths.items()},
     )
-
-
-def _without_user(uri: str) -> str:
-    """Return the URI; raise `RequestError` if it has a user name or a password."""
-    if "@" in uri.partition("://")[2].partition("/")[0]:
-        raise RequestError(
-            "tracking.uri: must not contain a user name or password, because it is saved with the "
-            "run: set MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD instead."
-        )
-    return uri
 
 
 def absolute_uri(uri: str) -> str:
@@ -128,27 +122,16 @@ def changed(config: RunConfig, changes: Mapping[str, str]) -> RunConfig:
     `changes` are dotted keys and their values as YAML.
 
     Raises:
-        RequestError: there is no such key, or a setting other than `trainer.epochs` and
-            `trainer.devices` gets another value.
+        RequestError: another key, or a wrong value.
     """
-    allowed = {}
-    for key, text in changes.items():
-        new, old = read_value(key, text), lookup(config.document, key)
-        if key in ("trainer.epochs", "trainer.devices"):
-            allowed[key] = new
-            continue
-        if isinstance(old, float) and isinstance(new, str):  # YAML reads 1e-3 as text
-            with suppress(ValueError):
-                new = float(new)
-        if old is None and not _has(config.document, key):
-            raise RequestError(f"{key}: the run's configuration has no such key.")
-        old = old.get("name") if isinstance(old, Mapping) else old
-        if new != old:
+    allowed = ("trainer.epochs", "trainer.devices")
+    for key in changes:
+        if key not in allowed:
             raise RequestError(
-                f"{key}={yaml_text(new)}: the run started with {key}={yaml_text(old)}. Only "
-                "trainer.epochs and trainer.devices may change when a run is resumed."
+                f"{key}: only {' and '.join(allowed)} may change when a run is resumed."
             )
-    return parse(config.with_values(allowed).document, {})
+    values = {key: read_value(key, text) for key, text in changes.items()}
+    return parse(config.with_values(values).document, {})
 
 
 def _has(document: Mapping[str, Any], key: str) -> bool:
@@ -182,10 +165,19 @@ def _check_group(group: str, document: Mapping[str, Any], all_rules: Mapping[str
         if "." in key and rule.choices is not None:
             if not _has(document, key):  # the setting didn't exist when the run was made
                 continue
-            if lookup(document, path) not in rule.choices:
+            if (value := lookup(document, path)) not in rule.choices:
                 others = [own[key].get("choices") for own in all_rules.values() if key in own]
-                raise _combined(f"{group}={settings['name']}", path, document, rule, others)
-        elif lookup(document, path) not in _of_others(path, all_rules):
+                valid = [v for v in rule.choices if all(v in own for own in others if own)]
+                reason = f": {rule.why}" if rule.why else ""
+                hint = f" Valid: {', '.join(map(yaml_text, valid))}." if valid else ""
+                raise RequestError(
+                    f"{group}={settings['name']} can't be combined with {path}={value}{reason}."
+                    f"{hint}"
+                )
+            continue
+        # An option of another group, such as a mechanism, may have a value for `auto`.
+        autos = [own[path]["auto"] for own in all_rules.values() if "auto" in own.get(path, {})]
+        if lookup(document, path) not in autos:
             check_rule(path, lookup(document, path), rule, document)
     # After the combinations: another group's option may have set a key of this one.
     if rules:
@@ -193,31 +185,10 @@ def _check_group(group: str, document: Mapping[str, Any], all_rules: Mapping[str
             _check_known(key, ["name", *rules], f"{group}.")
 
 
-def _of_others(path: str, all_rules: Mapping[str, Any]) -> list[Any]:
-    """Return the values that options of other groups, such as a mechanism, have for `auto`."""
-    rules = [own[path] for own in all_rules.values() if path in own]
-    return [rule["auto"] for rule in rules if "auto" in rule]
-
-
 def _check_known(key: str, known: list[str], prefix: str) -> None:
     if key not in known:
         hint = did_you_mean(key, known, prefix)
         raise RequestError(f"{prefix}{key}: there is no such key.{hint}")
-
-
-def _combined(
-    option: str, path: str, document: Mapping[str, Any], rule: Rule, others: Iterable[Any]
-) -> RequestError:
-    """Return the error for an option that excludes a setting's value.
-
-    `others` are the choices that the other options allow for the setting.
-    """
-    reason = f": {rule.why}" if rule.why else ""
-    left = [each for each in rule.choices or () if all(each in own for own in others if own)]
-    valid = f" Valid: {', '.join(map(yaml_text, left))}." if left else ""
-    return RequestError(
-        f"{option} can't be combined with {path}={lookup(document, path)}{reason}.{valid}"
-    )
 
 
 def parse_section(name: str, cls: type, document: Mapping[str, Any]) -> Any:

@@ -218,21 +218,21 @@ class RunConfig:
 
         `paths`, `tracking`, the frequency of checkpoints, stacking and the number of devices don't.
         """
-        return self._digest(self.beyond_settings)
+        decisive = {key: part for key, part in self.document.items() if decides_result(key)}
+        trainer = self.document.get("trainer", {})
+        own = {name: value for name, value in trainer.items() if decides_result(f"trainer.{name}")}
+        if own.get("accumulate") == 1:  # runs of earlier versions don't have it
+            del own["accumulate"]
+        decisive |= {"trainer": own, **self.beyond_settings}
+        return hashlib.sha256(json.dumps(decisive, sort_keys=True).encode()).hexdigest()
 
     @property
     def beyond_settings(self) -> dict[str, Any]:
         """What decides the result in addition to settings, as entries of status.json."""
-        found = {
-            "file_hashes": dict(self.file_hashes),
-            "earlier_epochs": list(self.earlier_epochs),
-        }
-        return {key: value for key, value in found.items() if value}
-
-    @property
-    def digest_of_settings(self) -> str:
-        """SHA-256 of the settings without file hashes, so it stays when files change."""
-        return self._digest({})
+        hashes, epochs = dict(self.file_hashes), list(self.earlier_epochs)
+        return ({"file_hashes": hashes} if hashes else {}) | (
+            {"earlier_epochs": epochs} if epochs else {}
+        )
 
     def require_same_files(self) -> None:
         """Raise `RequestError` if a file of the user has changed since the command started."""
@@ -242,15 +242,6 @@ class RunConfig:
                     f"{key}: {lookup(self.document, key)} has changed since the command started: "
                     "run the command again to use the new file."
                 )
-
-    def _digest(self, more: Mapping[str, Any]) -> str:
-        decisive = {key: part for key, part in self.document.items() if decides_result(key)}
-        trainer = self.document.get("trainer", {})
-        own = {name: value for name, value in trainer.items() if decides_result(f"trainer.{name}")}
-        if own.get("accumulate") == 1:  # runs of earlier versions don't have it
-            del own["accumulate"]
-        decisive |= {"trainer": own, **more}
-        return hashlib.sha256(json.dumps(decisive, sort_keys=True).encode()).hexdigest()
 
 
 SECTIONS = {"trainer": TrainerConfig, "tracking": TrackingConfig, "paths": PathsConfig}

@@ -7,7 +7,7 @@ import pytest
 from attnlab.config.composing import conf_folder, options
 from attnlab.config.parsing import parse
 from attnlab.config.rules import Rule, check_rule, did_you_mean, lookup
-from attnlab.config.sections import OPTION_GROUPS, Option
+from attnlab.config.sections import OPTION_GROUPS
 from attnlab.errors import RequestError
 
 
@@ -94,11 +94,6 @@ def test_a_setting_can_require_values_of_another_one():
         check_rule("a", 1, rule, {"b": {"c": "z"}})
 
 
-def test_an_unknown_field_of_a_rule_is_an_error_in_the_file():
-    with pytest.raises(TypeError, match="minimum"):
-        Rule(**{"minimum": 1})
-
-
 def test_lookup_and_did_you_mean():
     assert lookup({"a": {"b": 0}}, "a.b") == 0
     assert lookup({"a": 7}, "a.b") is None
@@ -173,10 +168,6 @@ def test_the_digest_covers_exactly_what_determines_the_result():
     assert parse(elsewhere, {}).digest == config.digest
     assert parse(document(seed=1), {}).digest != config.digest
     assert parse(document(model={"name": "rnn", "units": 7}), {}).digest != config.digest
-
-
-def test_an_option_separates_its_name_from_its_settings():
-    assert Option.from_mapping({"name": "x", "units": 3}) == Option("x", {"units": 3})
 
 
 def test_the_groups_are_the_folders_of_conf():
