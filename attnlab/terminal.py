@@ -143,12 +143,8 @@ def duration(seconds: float | None) -> str:
         return NOTHING
     fits = ((name, size) for name, size in _UNITS if seconds < _MOST_OF_A_UNIT * size)
     name, size = next(fits, _UNITS[-1])
-    return f"{rounded(seconds / size, 2)} {name}"
-
-
-def rounded(value: float, digits: int) -> str:
-    """Write a number with this many digits, large ones as whole numbers; never as 1e5."""
-    return f"{value:,.0f}" if value >= 10**digits - 0.5 else f"{value:.{digits}g}"
+    value = seconds / size
+    return f"{value:,.0f} {name}" if value >= 99.5 else f"{value:.2g} {name}"
 
 
 def p_text(p: float | None) -> str:

@@ -200,11 +200,11 @@ def _pop_rules(group: str, document: dict[str, Any]) -> Mapping[str, Any]:
 
     Raises `RequestError` if the name was changed without the other settings of the option.
     """
-    settings = document.get(group)
-    if not isinstance(settings, dict):
+    option = document.get(group)
+    if not isinstance(option, dict):
         return {}
-    name = settings.get("name")
-    composed = {key: settings.pop(key) for key in ("rules", "_target_") if key in settings}
+    name = option.get("name")
+    composed = {key: option.pop(key) for key in ("rules", "_target_") if key in option}
     folder, file = group, name
     if group == "model":
         task, attention = (document.get(key, {}).get("name") for key in ("task", "attention"))
