@@ -1,4 +1,4 @@
-"""Options are found by name: in conf, in folders of the user's, in installed packages."""
+"""Options are found by name: in conf, and in folders of the user."""
 
 from __future__ import annotations
 
