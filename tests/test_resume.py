@@ -250,16 +250,14 @@ def test_a_finished_run_is_shown_and_not_changed(config, whole, capsys):
 @pytest.mark.parametrize(
     ("change", "text"),
     [
-        ("seed=1", "seed=1: the run started with seed=0"),
-        ("optimizer=sgd", "optimizer=sgd: the run started with optimizer=adam"),
-        ("trainer.patience=3", "trainer.patience=3: the run started with trainer.patience=null"),
+        ("optimizer=sgd", "optimizer: only trainer.epochs and trainer.devices may change"),
+        ("trainer.patience=3", "trainer.patience: only trainer.epochs and trainer.devices may"),
         ("trainer.epochs=2", "trainer.epochs=2: must be at least 4"),
         ("trainer.epochs=many", "trainer.epochs: expected a whole number .* got many"),
-        ("trainer.epoch=5", "trainer.epoch: the run's configuration has no such key"),
         ("seed", "seed: expected trainer.epochs=N"),
     ],
 )
-def test_any_other_change_is_refused_with_key_old_and_new_value(whole, change, text, capsys):
+def test_any_other_change_is_refused(whole, change, text, capsys):
     before = (whole / "status.json").read_bytes()
     assert main(["resume", str(whole), change]) == 2
     assert re.search(text, capsys.readouterr().err)
@@ -336,14 +334,6 @@ def test_a_result_of_fewer_epochs_is_not_that_of_a_run_trained_longer(compose, m
     resume(folder)
     assert folder.read_metrics()["epochs"] == 2
     assert_same_run(folder.path, run(compose(*settings, "trainer.epochs=2")))
-
-
-def test_an_equal_value_is_not_a_change(whole):
-    assert (
-        main(["resume", str(whole), "seed=0", "attention=bahdanau", "trainer.patience=null"])
-        == 0
-        == main(["resume", str(whole), "optimizer.learning_rate=3e-3"])
-    )
 
 
 def test_a_run_that_another_process_writes_is_refused(whole, capsys):
