@@ -70,7 +70,7 @@ def curves_svg(chart: Curves) -> tuple[Markup, Scale]:
 
 def intervals_image(chart: Intervals) -> Markup:
     """Draw means and intervals with matplotlib: an image of its own, whose text is no markup."""
-    height = 0.8 + _ROW * max(2, len(chart.rows))
+    height = 0.8 + _ROW * max(2, len(chart.rows)) + 0.14 * len(chart.lines)
     figure = Figure(figsize=(_INTERVALS_WIDTH, height), layout="constrained")
     draw_intervals(figure.add_subplot(), replace(chart, title=""))
     file = BytesIO()

@@ -14,6 +14,7 @@ from attnlab.views.records import IntervalRow, Intervals
 from attnlab.views.scales import is_logarithmic, near_lines, values_of_intervals
 
 _MOST_TICKS, _LABEL_WIDTH = 6, 24
+_NAME = 10  # points, the height of a name above the axes
 
 
 def draw_intervals(axes: Axes, record: Intervals) -> None:
@@ -28,7 +29,7 @@ def draw_intervals(axes: Axes, record: Intervals) -> None:
         use_log_scale(axes, values, "x")
     else:
         axes.xaxis.set_major_locator(MaxNLocator(_MOST_TICKS))
-    axes.set_title(record.title, fontsize=10, loc="left", pad=16 if near else 6)
+    axes.set_title(record.title, fontsize=10, loc="left", pad=6 + _NAME * len(near))
     axes.set_xlabel(record.label, fontsize=9)
     axes.set_ylim(-0.6, len(rows) - 0.4)
     if record.limits:
@@ -56,10 +57,11 @@ def _draw_row(axes: Axes, place: int, row: IntervalRow) -> None:
 def _draw_lines(axes: Axes, record: Intervals, near: list[tuple[str, float]]) -> None:
     if record.zero is not None:
         axes.axvline(record.zero, color=BLACK, linewidth=1.2, zorder=1)
-    above: dict[str, Any] = {"transform": axes.get_xaxis_transform(), "va": "bottom"}
-    for name, value in near:
+    above: dict[str, Any] = {"xycoords": axes.get_xaxis_transform(), "va": "bottom"}
+    above |= {"textcoords": "offset points", "ha": "center", "fontsize": 8, "color": "#666666"}
+    for number, (name, value) in enumerate(near):  # a line of text per name: none overlap
         axes.axvline(value, color=LIGHT, linewidth=1.2, linestyle="--", zorder=0)
-        axes.text(value, 1, name, fontsize=8, color="#666666", ha="center", **above)
+        axes.annotate(name, (value, 1), (0, 1 + _NAME * number), **above)
 
 
 def _draw_names(axes: Axes, record: Intervals, rows: list[IntervalRow]) -> None:
