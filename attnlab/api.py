@@ -1,8 +1,8 @@
 """The functions of `import attnlab`, which work in the caller's process.
 
 A run sets the random seed of Python, NumPy and Keras, clears Keras's session and makes TensorFlow
-deterministic, as in `attnlab` itself. Its figures, and its copy in MLflow, are made by other
-processes.
+deterministic, as in `attnlab` itself. Its figures, and its copy in MLflow, are made by another
+process.
 """
 
 from __future__ import annotations
@@ -97,10 +97,7 @@ class Result:
 
     @property
     def figures(self) -> dict[str, Picture]:
-        """The run's figures by name, such as `loss`; waits until they are drawn."""
-        from attnlab.run.runner import wait_for_finishes
-
-        wait_for_finishes()
+        """The run's figures by name, such as `loss`."""
         return {path.stem: Picture(path.read_bytes()) for path in self._run.plots.glob("*.png")}
 
     @property
@@ -141,7 +138,7 @@ class Result:
 
         changes = {} if epochs is None else {"trainer.epochs": str(epochs)}
         with _working(["resume", str(self.folder), *(f"{k}={v}" for k, v in changes.items())]):
-            return Result(resume(RunDirectory.open(self.folder), changes, finish=False))
+            return Result(resume(RunDirectory.open(self.folder), changes, quiet=True))
 
 
 class Comparison:
@@ -213,7 +210,7 @@ def run(*words: str, **settings: Any) -> Result:
                 "the command line has flags."
             )
     with _working(typed):
-        return Result(find_or_run(from_hydra(compose(overrides)), finish=False))
+        return Result(find_or_run(from_hydra(compose(overrides)), quiet=True))
 
 
 def sweep(*words: str, **settings: Any) -> pd.DataFrame:

@@ -26,7 +26,7 @@ from attnlab.errors import RequestError, RunFailed, SweepFailed, explained
 from attnlab.process import set_up, variable
 from attnlab.records import logs
 from attnlab.records.environment import TYPED
-from attnlab.run.command import listen_for_interrupts, profiled
+from attnlab.run.command import listen_for_interrupts
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig
@@ -54,7 +54,6 @@ def run() -> NoReturn:
     os._exit(code)
 
 
-@profiled()
 def main(arguments: list[str] | None = None) -> int:
     """Run one command, by default that of this process.
 

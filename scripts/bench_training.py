@@ -155,12 +155,11 @@ def bench_whole() -> None:
 _BARE = """
 import sys
 from attnlab import cli
-from attnlab.run import figures, runner
+from attnlab.run import runner
 from attnlab.run.building import import_tensorflow
 import_tensorflow()
 from attnlab.training import weights_file
-figures.start = runner.wait_for_finishes = lambda: None
-runner._finish_in_background = lambda recorder: None
+runner.start_following = lambda folder: None
 weights_file.WeightsFiles.next = lambda files, values, scratch: b""
 sys.exit(cli.main(sys.argv[1:]))
 """

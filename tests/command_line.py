@@ -101,26 +101,12 @@ class CommandsHere(CommandLine):
         return Outcome(code, out.getvalue(), without_latest(err.getvalue()))
 
 
-class Undrawn:
-    """Replaces `attnlab.run.figures.Drawing`, and draws nothing."""
-
-    warning = None
-
-    def __init__(self, folder, then):
-        then()
-
-    def wait(self):
-        return None
-
-
 @contextlib.contextmanager
 def undrawn():
-    """Draw nothing at the end of runs in this process, because it takes longer than training."""
-    from attnlab.run import figures
-
+    """Draw nothing, and copy nothing to MLflow, after runs in this process: it takes seconds."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(figures, "start", lambda: None)
-        patch.setattr("attnlab.run.runner.Drawing", Undrawn)
+        for module in ("runner", "resume"):
+            patch.setattr(f"attnlab.run.{module}.start_following", lambda folder: None)
         yield
 
 

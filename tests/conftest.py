@@ -26,6 +26,7 @@ from command_line import (
     some_pairs,
     undrawn,
 )
+from filelock import FileLock
 from hypothesis import settings
 
 from attnlab.training.tensorflow_internals import vectorize_short_loops
@@ -206,15 +207,12 @@ def of_all_workers(tmp_path_factory) -> Path:
 @pytest.fixture(scope="session")
 def empty_store(of_all_workers) -> Path:
     """An empty MLflow store, which tests copy because creating one takes seconds."""
-    from attnlab.records.mlflow.settings import store_uri
-    from attnlab.records.mlflow.store import create_store
-    from attnlab.records.status import flocked
+    from attnlab.records.mlflow import connect, store_uri
 
-    folder = of_all_workers
-    with flocked(folder), warnings.catch_warnings():
+    with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        create_store(store_uri(folder), folder / "artifacts")
-    return folder / "mlflow.db"
+        connect(store_uri(of_all_workers), of_all_workers)
+    return of_all_workers / "mlflow.db"
 
 
 def trained_once(
@@ -224,11 +222,9 @@ def trained_once(
 
     All others wait for it. No test changes the run.
     """
-    from attnlab.records.status import flocked
-
     folder.mkdir(exist_ok=True)
     ended = folder.with_suffix(".json")
-    with flocked(folder):
+    with FileLock(folder.with_suffix(".lock")):
         attnlab = CommandLine(folder, None if ended.exists() else store)
         if not ended.exists():
             for name, content in files.items():

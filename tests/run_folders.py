@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import sqlite3
-from collections.abc import Iterator, Mapping
-from contextlib import closing, contextmanager
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from command_line import CommandLine
 
-from attnlab.cli import main
-from attnlab.records.mlflow.settings import store_uri
-from attnlab.records.mlflow.store import Store
+from attnlab.records.mlflow import connect, copy, store_uri
 from attnlab.records.run_directory import RunDirectory
 from attnlab.records.status import run_lock
 
@@ -83,25 +79,19 @@ def write_metrics(run: RunDirectory, best_epoch: int = 2) -> None:
 
 def in_mlflow(runs: Path, experiment: str = "fib") -> dict[str, Any]:
     """MLflow's runs by the name of their folder."""
-    client = Store(store_uri(runs)).client
+    client = connect(store_uri(runs), runs)
     found = client.get_experiment_by_name(experiment)
     runs_there = client.search_runs([found.experiment_id]) if found else []
     return {Path(run.data.tags["attnlab.folder"]).name: run for run in runs_there}
 
 
 def three_logged(folder: Path, store: Path) -> CommandLine:
-    """A command line with three runs that sync logged into a copy of a store, the last failed."""
+    """A command line with three runs in a copy of a store, the last one failed."""
     attnlab = CommandLine(folder, store)
+    client = connect(store_uri(attnlab.runs), attnlab.runs)
     make_run(attnlab.runs, "fib", "none", 0)
     make_run(attnlab.runs, "fib", "pooling", 1)
     make_run(attnlab.runs, "fib", "bahdanau", 2, "failed", error="RunFailed: it was nan")
-    assert main(["runs", "sync", "--runs", str(attnlab.runs)]) == 0
+    for path in attnlab.run_folders():
+        copy(path, client)
     return attnlab
-
-
-@contextmanager
-def locked(path: Path) -> Iterator[None]:
-    """Lock a database, as if another process wrote to it, during the block."""
-    with closing(sqlite3.connect(path, isolation_level=None)) as holder:
-        holder.execute("BEGIN EXCLUSIVE")
-        yield

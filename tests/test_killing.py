@@ -118,7 +118,7 @@ def chain(
 
 
 def wait_for_helpers(folder: Path) -> None:
-    """Wait for processes that draw and log for a killed process."""
+    """Wait for processes that follow the run of a killed process."""
     end = time.monotonic() + 60
     while _processes_in(folder) and time.monotonic() < end:
         time.sleep(0.05)

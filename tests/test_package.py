@@ -63,27 +63,6 @@ def test_the_wheel_has_code_configuration_data_and_licence(wheel):
     assert tops == {"attnlab", next(top for top in tops if top.endswith(".dist-info"))}
 
 
-def test_the_requirements_of_a_logged_model_are_enough_to_load_it(tmp_path):
-    """In an environment without this package, as `mlflow models serve` makes one."""
-    words = ("task=fib", "task.count=61", "model.units=3", "trainer.epochs=1")
-    words += ("trainer.jit=false", "model.cell=simple")
-    run(sys.executable, "-m", "attnlab", *words, f"paths.runs={tmp_path}/runs", cwd=ROOT)
-    (model,) = tmp_path.glob("runs/artifacts/fib/models/*/artifacts")
-    folder = tmp_path / "environment"
-    venv.create(folder, with_pip=True)
-    python, needed = folder / "bin" / "python", (model / "requirements.txt").read_text()
-    (line,) = [line for line in needed.splitlines() if line.startswith("wheels/")]
-    assert "tensorflow==" in needed and "keras==" in needed
-    run(python, "-m", "pip", "install", "--no-deps", "--no-index", line, cwd=model)
-    places = json.dumps([*sysconfig.get_paths().values()])
-    code = (
-        f"import json, sys; sys.path += {places}; import mlflow, numpy, attnlab; "
-        f"assert {str(folder)!r} in attnlab.__file__, attnlab.__file__; "
-        f"print(mlflow.pyfunc.load_model({str(model)!r}).predict(numpy.ones((2, 20))).shape)"
-    )
-    assert run(python, "-c", code, cwd=tmp_path).endswith("(2, 1)\n")
-
-
 def test_the_installed_command_trains_from_any_folder(environment, tmp_path):
     attnlab = environment / "bin" / "attnlab"
     out = run(

@@ -6,7 +6,6 @@ import itertools
 import json
 import re
 import shutil
-import time
 from contextlib import suppress
 from pathlib import Path
 
@@ -17,7 +16,6 @@ from same_runs import assert_same_run
 
 from attnlab.cli import main
 from attnlab.errors import Pruned, RequestError, RunFailed
-from attnlab.records.mlflow.tracker import Tracker
 from attnlab.records.run_directory import RunDirectory
 from attnlab.records.status import hold
 from attnlab.run.building import import_tensorflow
@@ -179,7 +177,7 @@ def test_a_run_that_was_killed_while_it_prepared_is_stacked_as_a_new_one(
 
 def test_rewinding_a_run_resets_its_epoch(config, folder):
     assert folder.status.read()["epoch"] == 2
-    Recorder(config, folder, Tracker(None, folder.path)).rewind([])
+    Recorder(config, folder).rewind([])
     assert folder.status.read()["epoch"] == 0
 
 
@@ -346,24 +344,6 @@ def test_a_run_outside_of_a_runs_folder_is_refused(folder, monkeypatch):
     monkeypatch.setattr(Path, "absolute", lambda path: Path("/runs/copy"))
     with pytest.raises(RequestError, match="a run folder must be inside FOLDER/TASK/"):
         RunDirectory.open(folder.path)
-
-
-@pytest.mark.slow
-def test_a_running_tracked_run_is_refused_at_once(attnlab, capsys):
-    long = ("trainer.epochs=999", "trainer.jit=false", "trainer.batch_size=1", "model.units=64")
-    with attnlab.start("task=fib", *long) as process:
-        try:
-            status: dict = {}
-            while not status.get("mlflow_run_id"):
-                assert process.poll() is None
-                time.sleep(0.1)
-                for folder in attnlab.run_folders():
-                    status = json.loads((folder / "status.json").read_text())
-            assert main(["resume", str(folder)]) == 2
-            assert process.poll() is None
-        finally:
-            process.kill()
-    assert f"process {process.pid}" in capsys.readouterr().err
 
 
 def test_a_run_whose_data_have_changed_is_not_resumed(compose, tmp_path):

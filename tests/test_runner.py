@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import yaml
-from command_line import Undrawn, some_pairs
+from command_line import some_pairs
 from mechanisms import mechanisms_for
 from same_runs import weights
 
@@ -69,7 +69,7 @@ def folder(config) -> Path:
 
 @pytest.fixture
 def no_figures(monkeypatch):
-    monkeypatch.setattr("attnlab.run.runner.Drawing", Undrawn)
+    monkeypatch.setattr("attnlab.run.runner.start_following", lambda folder: None)
 
 
 def test_a_run_folder_has_all_that_users_rely_on(config, folder):

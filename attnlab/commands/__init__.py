@@ -29,7 +29,6 @@ _VERBS = {
     "explain": "what a setting, a metric or a column means",
     "check-mechanism": "whether your own mechanism satisfies the contract",
     "env": "versions and machine, as text for a bug report",
-    "serve": "MLflow's model server for a run, on this machine",
     "ui": "open the MLflow UI on this project's store",
 }
 

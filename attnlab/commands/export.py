@@ -10,8 +10,6 @@ from attnlab.commands.finding import find_trained
 from attnlab.commands.options import epoch_options, run_argument, runs_option
 from attnlab.errors import RequestError
 from attnlab.export.formats import FORMATS, require_packages
-from attnlab.records.mlflow.settings import own_uri
-from attnlab.records.run_directory import RunDirectory
 
 
 @click.command("export")
@@ -29,11 +27,6 @@ from attnlab.records.run_directory import RunDirectory
     type=click.Path(path_type=Path),
     help="Folder to write.  [default: export_FORMAT in the run folder]",
 )
-@click.option(
-    "--register",
-    metavar="NAME",
-    help="Register the model of the best epoch under this name in MLflow, in the run's own store.",
-)
 @runs_option
 def command(
     run: str,
@@ -41,7 +34,6 @@ def command(
     epoch: str | None,
     average: int | None,
     out: Path | None,
-    register: str | None,
     runs: str | None,
 ) -> None:
     """Write the model of RUN into a folder that works without attnlab.
@@ -52,38 +44,19 @@ def command(
     the exported model are compared with attnlab's own on 100 test items, so the data of RUN must
     be there.
     """
-    if form is None and register is None:
+    if form is None:
         raise RequestError(f"--format: expected one of {', '.join(FORMATS)}, got none.")
-    if register is not None and (epoch is not None or average is not None):
-        raise RequestError("--register: takes the best epoch, so leave out --epoch and --average.")
-    if form is None and out is not None:
-        raise RequestError("--out: needs --format.")
-    if form is not None:
-        require_packages(form)
+    require_packages(form)
     folder = find_trained(run, runs, None, epoch, average)
-    if form is not None:
-        from attnlab.export.exporting import PRECISION, export, require_exportable
+    from attnlab.export.exporting import PRECISION, export, require_exportable
 
-        out = out.expanduser() if out else folder.path / f"export_{form}"
-        require_exportable(folder, out)
-        from attnlab.run.loading import TrainedRun
+    out = out.expanduser() if out else folder.path / f"export_{form}"
+    require_exportable(folder, out)
+    from attnlab.run.loading import TrainedRun
 
-        trained = TrainedRun.load(folder, epoch, average, precision=PRECISION)
-        if not trained.load_data(folder):
-            click.echo(
-                "attnlab: warning: the data has changed since this run was trained", err=True
-            )
-        for line in export(folder, trained, form, out):
-            click.echo(line)
-        click.echo(f"exported: {out}")
-    if register is not None:
-        _register(folder, register)
-
-
-def _register(folder: RunDirectory, name: str) -> None:
-    from attnlab.records.mlflow.registry import register
-    from attnlab.records.mlflow.store import Store
-
-    store = Store(own_uri(folder.path, folder.read_config()), folder.path.parents[2] / "artifacts")
-    version = register(folder, store, name)
-    click.echo(f"registered: models:/{name}/{version}")
+    trained = TrainedRun.load(folder, epoch, average, precision=PRECISION)
+    if not trained.load_data(folder):
+        click.echo("attnlab: warning: the data has changed since this run was trained", err=True)
+    for line in export(folder, trained, form, out):
+        click.echo(line)
+    click.echo(f"exported: {out}")

@@ -20,7 +20,6 @@ from attnlab.config.options import in_prose
 from attnlab.config.rules import did_you_mean
 from attnlab.errors import RequestError, explained
 from attnlab.records import files
-from attnlab.records.mlflow.settings import own_uri
 from attnlab.records.run_directory import (
     OTHER_FOLDER,
     REPORT,
@@ -93,7 +92,7 @@ def command(
         with explained(writable):
             files.write_text(path, text)
     if chosen.single and path == chosen.place.absolute():
-        _send(chosen.entries)
+        _send(path.parent, [entry.run for entry in chosen.entries])
     click.echo(f"report: {path} ({path.stat().st_size / 1000:,.0f} kB)")
 
 
@@ -189,24 +188,10 @@ def _varied(sweep: Path, run: RunDirectory) -> list[str]:
     return [key for key in own if setting(settings, key) is not None]
 
 
-def _send(entries: Sequence[ListedRun]) -> None:
-    """Log the page to MLflow; if MLflow can't be reached, print a warning."""
-    from attnlab.records.mlflow.folder_copy import sync_run
+def _send(folder: Path, runs: Sequence[RunDirectory]) -> None:
+    """Copy the page in the folder of a run or a sweep to MLflow; a problem is a warning."""
+    from attnlab.run.follow import complete, complete_sweep
 
-    sent: set[str] = set()  # a sweep has one run in MLflow for each task
-    for entry in entries:
-        task = str(entry.status["task"])
-        try:
-            config = entry.run.read_config()
-            tracked = (config.get("tracking") or {}).get("enabled", True)
-            if task in sent or not tracked or entry.run.status.state() == "running":
-                continue
-            from attnlab.records.mlflow.store import Store
-
-            sent.add(task)
-            sync_run(
-                entry.run,
-                Store(own_uri(entry.run.path, config), entry.run.path.parents[2] / "artifacts"),
-            )
-        except RequestError as error:
-            click.echo(f"attnlab: warning: the page is not in MLflow: {error}", err=True)
+    is_sweep = folder.parent.name == "sweeps"
+    for problem in complete_sweep(folder, runs) if is_sweep else complete(runs[0]):
+        click.echo(f"attnlab: warning: {problem}", err=True)

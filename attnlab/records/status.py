@@ -2,32 +2,20 @@
 
 from __future__ import annotations
 
-import os
-import socket
-import subprocess
 import threading
-import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from attnlab.errors import RequestError, RunBusy
-from attnlab.process import variable
 from attnlab.records import files
 
 if TYPE_CHECKING:
     from filelock import FileLock
 
 _PATIENCE_SECONDS = 1.0
-_SLURM = "SLURM_JOB_ID"
-_RUNNING = "RUNNING,COMPLETING,SUSPENDED,STOPPED"
-_PATIENCE = 20.0  # seconds for Slurm's answer
-_ANSWER_HOLDS = 10.0  # seconds, so that a list of runs asks Slurm once
-_asked: tuple[float, set[str] | None] | None = None
-_launcher: dict[str, Any] | None = None  # the process with which this one ends
-_IDENTITY = ("host", "pid", "pid_started")
 
 
 def run_lock(folder: Path) -> FileLock:
@@ -79,116 +67,6 @@ def hold(folder: Path, seconds: float = _PATIENCE_SECONDS) -> Iterator[None]:
         lock.release()
 
 
-@contextmanager
-def flocked(folder: Path) -> Iterator[None]:
-    """Wait for the kernel's lock on a folder and hold it; it ends with the process.
-
-    Does nothing if the system or the file system has no such locks.
-    """
-    try:
-        import fcntl
-    except ImportError:  # Windows
-        yield
-        return
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        with suppress(OSError):
-            fcntl.flock(handle, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(handle)
-
-
-def this_process() -> dict[str, Any]:
-    """Return what identifies this process for `is_running`: host, pid, and on Linux its start.
-
-    Within a Slurm job also the job's number, so that other hosts can ask Slurm about it. In a
-    worker that ends with its launcher also the launcher.
-    """
-    pid = os.getpid()
-    job = variable(_SLURM)
-    known = {"host": socket.gethostname(), "pid": pid, "pid_started": _start(pid)}
-    known |= {"slurm_job": job} if job else {}
-    return known | ({"launcher": _launcher} if _launcher else {})
-
-
-def _owner(path: Path) -> dict[str, Any]:
-    """Return the owner in a lock.json; {} if the file is missing or damaged."""
-    with suppress(RequestError):
-        return files.read_json(path)
-    return {}
-
-
-def _is_same(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
-    """Return whether two records of `this_process` are of the same process."""
-    return all(one.get(key) == other.get(key) for key in _IDENTITY)
-
-
-def end_with_launcher(launcher: Mapping[str, Any]) -> None:
-    """Record that this process ends with its launcher, which may be on another host."""
-    global _launcher
-    _launcher = dict(launcher)
-
-
-def is_running(owner: Mapping[str, Any], *, anew: bool = False) -> bool:
-    """Return whether the process recorded by `this_process` is alive, as far as this host can tell.
-
-    A process on another host lives as long as the launcher that it ends with. Without one it counts
-    as alive, unless it was in a Slurm job that has ended. With `anew` a recent answer of Slurm is
-    not reused. The start time distinguishes the process from a later one with the same pid.
-    """
-    pid = owner.get("pid")
-    if not isinstance(pid, int) or os.name == "nt":
-        return True
-    if owner.get("host") != socket.gethostname():
-        if isinstance(launcher := owner.get("launcher"), Mapping):
-            return launcher == _launcher or is_running(launcher, anew=anew)
-        return _is_queued(owner.get("slurm_job"), anew)
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return owner.get("pid_started") in (None, _start(pid))
-
-
-def _is_queued(job: object, anew: bool) -> bool:
-    """Return whether a Slurm job still runs; True if that can't be known."""
-    if not isinstance(job, str) or not job.isdigit():
-        return True
-    if job == variable(_SLURM):
-        return False  # Slurm requeued and restarted the job that this process is in
-    running = _running_jobs(anew)
-    return running is None or job in running
-
-
-def _running_jobs(anew: bool) -> set[str] | None:
-    """Return the numbers of all running Slurm jobs, cached for a moment; None if unknown."""
-    global _asked
-    if anew or _asked is None or time.monotonic() - _asked[0] > _ANSWER_HOLDS:
-        command = ["squeue", "--noheader", "--format=%A", f"--states={_RUNNING}"]
-        try:
-            done = subprocess.run(command, capture_output=True, encoding="utf-8", timeout=_PATIENCE)
-            answer = None if done.returncode else set(done.stdout.split())
-        except (OSError, subprocess.SubprocessError):
-            answer = None
-        _asked = (time.monotonic(), answer)
-    return _asked[1]
-
-
-def _start(pid: int) -> str | None:
-    """Return when a process started, in kernel ticks since boot; None if unknown.
-
-    None also for a zombie, which has ended but whose exit status nobody has read.
-    """
-    try:
-        fields = Path(f"/proc/{pid}/stat").read_text("utf-8", "replace").rpartition(")")[2].split()
-    except OSError:
-        return None
-    return fields[19] if len(fields) > 19 and fields[0] != "Z" else None
-
-
 FORMAT = 2  # of a run folder; see docs/reference/run-folder.md
 STATES = ("running", "completed", "failed", "killed")
 _ADVICE = {
@@ -221,10 +99,6 @@ class Status:
                 status = {}
             if state is not None:
                 status["state"] = state
-            if state == "running":
-                for key in ("slurm_job", "launcher"):  # of an earlier process
-                    status.pop(key, None)
-                status.update(this_process())
             status.update(changes, updated=datetime.now(timezone.utc).isoformat())
             files.write_json(self._path, {"format": FORMAT, **status})
 
@@ -252,6 +126,13 @@ class Status:
             status["state"] = "killed"
         return status
 
+    def changed(self) -> int:
+        """Return when the file was written, in nanoseconds; 0 if it is missing."""
+        try:
+            return self._path.stat().st_mtime_ns
+        except OSError:
+            return 0
+
     def state(self) -> str:
         """Return the run's state."""
         return self.read()["state"]
@@ -265,26 +146,6 @@ class Status:
                 f"RUN: {str(self._path.parent)!r} is not completed but {state} (epoch "
                 f"{status.get('epoch', 0)}): {_ADVICE[state]}{otherwise}."
             )
-
-
-def write_ended(
-    folder: Path, listed: Mapping[str, Any], state: str = "killed", **entries: Any
-) -> None:
-    """Record in status.json that a run's process has ended.
-
-    If another process has taken or removed the run since it was listed, nothing changes.
-
-    Args:
-        folder: the run's folder.
-        listed: the run's status, from which the caller concluded that the process has ended.
-        state: the new state.
-        entries: further entries of status.json.
-    """
-    with suppress(RequestError), hold(folder, 0):
-        status = Status(folder / "status.json")
-        now = status.read()
-        if _is_same(now, listed) and now["state"] == listed["state"]:
-            status.write(state, **entries)
 
 
 def shown_state(status: Mapping[str, Any]) -> str:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 from attnlab.config.options import option_class
 from attnlab.config.sections import Option, RunConfig
 from attnlab.errors import RequestError
-from attnlab.run.command import spent
 from attnlab.tasks.base import Learner, Task
 from attnlab.tasks.declaration import load
 from attnlab.tasks.kinds import kind_of
@@ -82,7 +81,6 @@ def make_model(config: RunConfig, task: Task) -> keras.Model:
         keras.config.set_dtype_policy(before)
 
 
-@spent("building")
 def make_learner(config: RunConfig, task: Task) -> Learner:
     """Return the learner of the task's kind with a new model; the task's data are loaded."""
     return load(task.kind.models.learner)(config, task, make_model(config, task))
@@ -115,9 +113,8 @@ def start_afresh(seed: int) -> None:
     forget_gradients()
 
 
-@spent("imports")
 def import_tensorflow() -> None:
-    """Import TensorFlow without its notices; the time counts as the phase `imports`."""
+    """Import TensorFlow without its notices."""
     tensorflow_internals.import_tensorflow()
 
 

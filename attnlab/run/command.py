@@ -1,23 +1,17 @@
-"""A command while it works: whether it was interrupted, and how many seconds each phase took.
+"""Whether a command was interrupted.
 
 Python loses a `KeyboardInterrupt` that is raised inside a callback from C, such as a weak
 reference's, and TensorFlow has many of those. So the signal is stored as well, and long work calls
-`check_for_interrupt` from time to time. `ATTNLAB_PROFILE=1` prints the seconds.
+`check_for_interrupt` from time to time.
 """
 
 from __future__ import annotations
 
 import signal
-import sys
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
-
-from greenlet import getcurrent
-
-from attnlab.process import variable
 
 _asked = threading.Event()
 
@@ -57,56 +51,3 @@ def check_for_interrupt() -> None:
 def _interrupt(number: int, frame: FrameType | None) -> None:
     _asked.set()
     raise KeyboardInterrupt
-
-
-_OTHER = "other"
-_seconds: dict[str, float] = {}
-_phases = [_OTHER]  # phases in progress, the innermost last
-_since = time.perf_counter()  # when the innermost phase started or resumed
-
-
-@contextmanager
-def spent(phase: str = _OTHER) -> Iterator[None]:
-    """Add the seconds of the body, or of a decorated function, to a phase.
-
-    Seconds of a nested phase count only for the nested one. Threads other than the main one and
-    stacked runs are not counted, because their phases overlap.
-    """
-    overlaps = threading.current_thread() is not threading.main_thread()
-    if overlaps or getcurrent().parent is not None:
-        yield
-        return
-    _count_seconds()
-    _phases.append(phase)
-    try:
-        yield
-    finally:
-        _count_seconds()
-        _phases.pop()
-
-
-@contextmanager
-def profiled() -> Iterator[None]:
-    """Print the body's seconds by phase on standard error if `ATTNLAB_PROFILE` is 1."""
-    _count_seconds()
-    _seconds.clear()
-    try:
-        yield
-    finally:
-        _count_seconds()
-        if variable("ATTNLAB_PROFILE") == "1":
-            _print_phases()
-
-
-def _count_seconds() -> None:
-    global _since
-    now = time.perf_counter()
-    _seconds[_phases[-1]] = _seconds.get(_phases[-1], 0.0) + now - _since
-    _since = now
-
-
-def _print_phases() -> None:
-    total = sum(_seconds.values())
-    found = sorted(_seconds.items(), key=lambda each: (each[0] == _OTHER, -each[1]))
-    for phase, seconds in [*found, ("in all", total)]:
-        print(f"attnlab: {phase:<14}{seconds:8.2f} s{seconds / total:7.1%}", file=sys.stderr)

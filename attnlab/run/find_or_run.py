@@ -29,7 +29,7 @@ _ORDER = (COMPLETED, RUNNING, KILLED, FAILED)
 
 
 def run(
-    config: RunConfig, sweep: SweepMember | None = None, *, wait: bool = True, finish: bool = True
+    config: RunConfig, sweep: SweepMember | None = None, *, wait: bool = True, quiet: bool = False
 ) -> Path:
     """Return the folder of a configuration's completed run, after training what is missing of it.
 
@@ -40,7 +40,7 @@ def run(
         config: The configuration.
         sweep: The sweep that the run belongs to; None prints the result.
         wait: Whether to wait for another process; otherwise `RunBusy` is raised.
-        finish: As in `runner.run`.
+        quiet: As in `runner.run`.
 
     Raises:
         RunBusy: another process works on the run.
@@ -56,7 +56,7 @@ def run(
     what = "task={task} attention={attention} seed={seed}".format(**config.names)
     with only_here(FileLock(path), what, wait):
         try:
-            return _run_alone(config, sweep, finish)
+            return _run_alone(config, sweep, quiet)
         finally:
             with suppress(OSError):
                 path.unlink()  # who waits for the deleted file locks a new one
@@ -66,14 +66,14 @@ def run(
                         runs.rmdir()
 
 
-def _run_alone(config: RunConfig, sweep: SweepMember | None, finish: bool) -> Path:
+def _run_alone(config: RunConfig, sweep: SweepMember | None, quiet: bool) -> Path:
     match = find_run(config)
     if match is None or (match.state == FAILED and (sweep is None or sweep.retry_failed)):
         if sweep is None:
-            return runner.run(config, finish)
+            return runner.run(config, quiet)
         return runner.run_in(runner.new_folder(config, sweep), config, sweep)
     if match.state == COMPLETED:
-        if sweep is None:
+        if sweep is None and not quiet:
             if logs.verbosity >= 0:
                 print("attnlab: this run was completed before", file=sys.stderr, flush=True)
             console.print_result(match.run.read_metrics(), match.path)

@@ -16,9 +16,8 @@ from attnlab.errors import CannotResume, RequestError, RunFailed
 from attnlab.records.checkpoints import Checkpoint, Checkpoints
 from attnlab.records.logs import in_words
 from attnlab.records.run_directory import RunDirectory
-from attnlab.run import figures
 from attnlab.run.building import make_learner, start_afresh
-from attnlab.run.command import check_for_interrupt, spent
+from attnlab.run.command import check_for_interrupt
 from attnlab.run.console import Screen, about_losses
 from attnlab.run.loading import load_weights
 from attnlab.run.memory import memory_errors_explained
@@ -119,7 +118,6 @@ class Session:
             self._restore(learner, checkpoint)
         self.screen.say(about_losses(self.config.document))
         self.screen.training(self.config.trainer.epochs, len(done), self.task.kind.scoring.bars)
-        figures.start()
         self._train(learner)
         assign(learner.model.variables, self._best_values)
         self.screen.working(0, None, "scoring the test part")
@@ -205,10 +203,7 @@ class Session:
             own_rates = rates[done : done + chunk.steps]
             first = state.steps_taken + done
             place = epoch, state.chunks_done
-            with (
-                spent("training" if first else "first steps"),
-                memory_errors_explained(self.config, self.task, place),
-            ):
+            with memory_errors_explained(self.config, self.task, place):
                 losses = learner.train(chunk, own_rates, first)
             if first == 0:
                 took = time.perf_counter() - self._epoch_started
@@ -226,7 +221,7 @@ class Session:
         values, sizes = map(np.concatenate, (state.losses, state.sizes))
         loss = np.average(values.astype(np.float64), weights=sizes)
         row = {"epoch": epoch, "seconds": 0.0, "learning_rate": float(rates[-1])}
-        with spent("validating"), memory_errors_explained(self.config, self.task):
+        with memory_errors_explained(self.config, self.task):
             row |= {"train_loss": float(loss), **learner.validate(epoch)}
         row["seconds"] = round(self._seconds_in_epoch(), 6)
         return row
@@ -250,7 +245,6 @@ class Session:
 
     # Checkpoints
 
-    @spent("saving")
     def _save_checkpoint(self, learner: Learner) -> None:
         """Save everything that the next step depends on, at most once per step."""
         state, started = self.state, time.perf_counter()
@@ -299,7 +293,6 @@ class Session:
 
     # The result
 
-    @spent("evaluating")
     def _evaluate(self, learner: Learner) -> tuple[dict[str, Any], Report]:
         """Return the content of metrics.json, and the report on the test split."""
         config, report = self.config, learner.report()

@@ -1,4 +1,4 @@
-"""Write the files of a run's folder; MLflow gets a copy of them."""
+"""Write the files of a run's folder."""
 
 from __future__ import annotations
 
@@ -16,9 +16,7 @@ from attnlab.errors import RequestError
 from attnlab.records import files
 from attnlab.records.environment import environment
 from attnlab.records.logs import in_words
-from attnlab.records.mlflow.tracker import Tracker
 from attnlab.records.run_directory import RunDirectory
-from attnlab.run.command import spent
 from attnlab.tasks.attention import FILE as ATTENTION
 from attnlab.tasks.attention import (
     Arrays,
@@ -37,16 +35,15 @@ _disk = ThreadPoolExecutor(8, "disk")  # each run writes one epoch at a time
 
 
 class Recorder:
-    """Writes a run's folder, and notifies the MLflow tracker of each change."""
+    """Writes a run's folder."""
 
-    def __init__(self, config: RunConfig, folder: RunDirectory, tracker: Tracker) -> None:
-        self.config, self.folder, self.tracker = config, folder, tracker
+    def __init__(self, config: RunConfig, folder: RunDirectory) -> None:
+        self.config, self.folder = config, folder
         self._write_failed = False
         self._writing: Future[None] | None = None  # writes the last epoch
         self._weights_files: WeightsFiles | None = None
         self._attention: dict[int, Arrays] = {}  # epoch -> what the learner's examples were
 
-    @spent("saving")
     def write_request(self, task: Task, data: TaskData) -> None:
         """Write configuration, environment and the task's assets, before training starts."""
         log.info("configuration %s", self.config.digest)
@@ -69,7 +66,6 @@ class Recorder:
                 kind = str(array.dtype) if array.dtype.kind in "fi" else "object"
                 example[name] = {"values": array.tolist(), "dtype": kind}
             self.folder.write_json("served.json", example)
-        self.tracker.changed()
 
     def rewind(self, history: Sequence[Mapping[str, float]]) -> None:
         """Remove later epochs, and incomplete files, from the folder."""
@@ -82,7 +78,6 @@ class Recorder:
                 epochs = recorded.by_epoch.items()
                 self._attention = {epoch: own for epoch, own in epochs if epoch <= len(history)}
 
-    @spent("saving")
     def write_epoch(self, learner: Learner, row: Mapping[str, float]) -> None:
         """Write an epoch's weights, history row and attention, while the next epoch trains."""
         from attnlab.training.weights_file import WeightsFiles
@@ -97,7 +92,6 @@ class Recorder:
         inside = copy_context().run  # so that its log records go to this run's log
         self._writing = _disk.submit(inside, self._write_epoch, epoch, content, row)
 
-    @spent("evaluating")
     def _record_attention(self, learner: Learner, epoch: int) -> None:
         if (examples := learner.examples()) is not None:
             self._attention = dict(sorted({**self._attention, epoch: examples}.items()))
@@ -113,9 +107,7 @@ class Recorder:
         if epoch in self._attention:
             with self._writes(ATTENTION):
                 write_attention(self.folder, Recorded(self._attention, epoch))
-        self.tracker.changed()
 
-    @spent("saving")
     def write_results(self, learner: Learner, metrics: dict[str, Any], report: Report) -> None:
         """Write metrics, predictions and attention; the learner's model has the best weights."""
         with self.writing("the result"):  # before the large files
@@ -127,19 +119,11 @@ class Recorder:
         if self._attention:
             with self.writing(ATTENTION):
                 write_attention(self.folder, Recorded(self._attention, metrics["best_epoch"]))
-        self.tracker.changed(urgent=True)  # MLflow copies while figures are drawn
 
-    @spent("saving")
     def write_state(self, state: str, error: str | None = None, **entries: Any) -> None:
         """Write the final state."""
         with self.writing("status.json"):
             self.folder.status.write(state, error=error, **entries)
-
-    def close(self, state: str, error: str | None = None, **entries: Any) -> None:
-        """Write the final state to the folder, and wait until MLflow has it."""
-        self.write_state(state, error, **entries)
-        with spent("tracking"):
-            self.tracker.ended(state)
 
     @contextmanager
     def writing(self, what: str) -> Iterator[None]:

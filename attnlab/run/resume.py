@@ -18,9 +18,10 @@ from attnlab.records.status import hold
 from attnlab.run import console
 from attnlab.run.building import check_devices, make_task
 from attnlab.run.console import screen
+from attnlab.run.follow import start_following
 from attnlab.run.loading import require_best_saved, require_readable
 from attnlab.run.loop import Session, SweepMember
-from attnlab.run.runner import execute_session, finish_run, require_stored, stored_metrics
+from attnlab.run.runner import execute_session, finish, require_stored, stored_metrics
 from attnlab.training.schedules import Monitor, depends_on_length
 
 
@@ -29,12 +30,12 @@ def resume(
     changes: Mapping[str, str] | None = None,
     *,
     sweep: SweepMember | None = None,
-    finish: bool = True,
+    quiet: bool = False,
 ) -> Path:
     """Continue a run, to the same bits as an uninterrupted run; returns its folder.
 
-    A completed run doesn't change, unless `changes` set a larger `trainer.epochs`. `finish` is that
-    of `runner.run`; nothing is printed for a run of a sweep.
+    A completed run doesn't change, unless `changes` set a larger `trainer.epochs`. Nothing is
+    printed if it is `quiet`, and for a run of a sweep.
 
     Raises:
         RunBusy: another process writes the run.
@@ -55,6 +56,7 @@ def resume(
             _require_whole(config, folder)
         if completed and config.trainer.epochs > epochs:
             _require_not_stopped(config, folder)
+        follower = None if sweep else start_following(folder.path)
         try:
             metrics = metrics or _go_on(config, folder, sweep, started)
         except CannotResume as error:
@@ -67,9 +69,10 @@ def resume(
             trained = folder.status.read().get("epoch", 0)
             way_out = f"attnlab resume {folder.word} trainer.epochs={trained}"
             raise RunFailed(f"{error} {way_out} restores the result it had before.") from error
-    if finish and sweep is None:
-        console.print_result(metrics, folder.path)
-        finish_run(folder)
+    if sweep is None:
+        if not quiet:
+            console.print_result(metrics, folder.path)
+        finish(folder, follower, config.tracking.timeout)
     require_stored(folder)
     return folder.path
 

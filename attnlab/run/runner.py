@@ -2,31 +2,25 @@
 
 from __future__ import annotations
 
-import atexit
 import logging
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from subprocess import Popen
 from typing import Any
-
-from rich.console import Console
 
 from attnlab.config.own_files import failure
 from attnlab.config.sections import RunConfig
 from attnlab.errors import Pruned, RequestError, RunFailed
-from attnlab.records import logs
 from attnlab.records.environment import differences, environment
 from attnlab.records.logs import logging_to
-from attnlab.records.mlflow.settings import own_uri
-from attnlab.records.mlflow.tracker import Tracker
 from attnlab.records.run_directory import RunDirectory
 from attnlab.records.status import hold
 from attnlab.run import console
 from attnlab.run.building import check_devices, check_model, make_task
-from attnlab.run.command import spent
 from attnlab.run.console import Screen, screen
-from attnlab.run.figures import Drawing
+from attnlab.run.follow import start_following, wait_for
 from attnlab.run.loop import Session, SweepMember
 from attnlab.run.memory import refuse_what_does_not_fit
 from attnlab.run.recorder import Recorder
@@ -35,11 +29,11 @@ from attnlab.tasks.base import Task, TaskData
 log = logging.getLogger("attnlab")
 
 
-def run(config: RunConfig, finish: bool = True) -> Path:
-    """Train, evaluate and report one run; returns its folder.
+def run(config: RunConfig, quiet: bool = False) -> Path:
+    """Train and evaluate one run, with its figures and its copy in MLflow.
 
-    With `finish` its result is printed, and its figures and its copy in MLflow are complete when
-    this returns. Without, they are complete after `wait_for_finishes`.
+    Returns:
+        The run's folder. Unless `quiet`, its result is printed.
 
     Raises:
         RequestError: the settings don't fit the data, or the runs folder can't be written; nothing
@@ -52,12 +46,19 @@ def run(config: RunConfig, finish: bool = True) -> Path:
         task, data = prepared(config, shown)
         folder = new_folder(config)
         with hold(folder.path):
+            follower = start_following(folder.path)
             metrics = execute_session(Session(config, task, data, folder, started, shown))
-    if finish:
+    if not quiet:
         console.print_result(metrics, folder.path)
-        finish_run(folder)
-    require_stored(folder)
+    finish(folder, follower, config.tracking.timeout)
     return folder.path
+
+
+def finish(folder: RunDirectory, follower: Popen[bytes] | None, timeout: float) -> None:
+    """Wait for the figures and MLflow's copy of a completed run; raises as `require_stored`."""
+    with logging_to(folder.path / "run.log"), _interruption_explained(folder):
+        wait_for(follower, timeout)
+    require_stored(folder)
 
 
 def new_folder(config: RunConfig, sweep: SweepMember | None = None) -> RunDirectory:
@@ -85,7 +86,6 @@ def run_in(folder: RunDirectory, config: RunConfig, sweep: SweepMember) -> Path:
     return folder.path
 
 
-@spent("preparing")
 def prepared(config: RunConfig, shown: Screen) -> tuple[Task, TaskData]:
     """Return the task and its data; refuse settings that don't fit before a folder is made."""
     task = make_task(config)
@@ -125,27 +125,14 @@ def execute_session(session: Session) -> dict[str, Any]:
                 "from that of an uninterrupted run",
                 "; ".join(found),
             )
-        tracker = Tracker(
-            own_uri(folder.path, config.document) if config.tracking.enabled else None,
-            folder.path,
-            timeout=config.tracking.timeout,
-            on_run_id=lambda run_id: folder.status.write(mlflow_run_id=run_id),
-        )
-        recorder = Recorder(config, folder, tracker)
+        recorder = Recorder(config, folder)
         try:
-            with _closing(recorder.close):
+            with _closing(recorder.write_state):
                 metrics = session.execute(recorder)
         finally:
             recorder.settle()
         recorder.write_state("completed")
-    _finish_in_background(recorder)
     return metrics
-
-
-def finish_run(folder: RunDirectory) -> None:
-    """Wait until the runs of this process have their figures, and MLflow has all."""
-    with _interruption_explained(folder):
-        wait_for_finishes()
 
 
 def require_stored(folder: RunDirectory) -> None:
@@ -196,55 +183,3 @@ def _closing(close: Callable[..., None]) -> Iterator[None]:
         log.info("the run failed", exc_info=True)
         close("failed", error=failure(error))
         raise
-
-
-# How many runs may wait for figures and MLflow; a store that does not answer can't pile up more.
-_MOST = 16
-_unfinished: list[Finish] = []
-
-
-class Finish:
-    """What a completed run still gets: its figures, and the rest of its copy in MLflow.
-
-    Helper processes make both, while this process continues with the next run.
-    """
-
-    def __init__(self, recorder: Recorder) -> None:
-        self._recorder, self._tracker = recorder, recorder.tracker
-        # MLflow gets the figures, too, so its copy ends after them.
-        self._drawing = Drawing(recorder.folder.path, lambda: self._tracker.end("completed"))
-
-    def wait(self) -> None:
-        """Wait until both are done; a problem becomes a warning in the run's log."""
-        with logs.logging_to(self._recorder.folder.path / "run.log"):
-            with spent("figures"), self._recorder.writing("the figures"):
-                if problem := self._drawing.wait():
-                    raise RequestError(problem)
-            if self._drawing.warning:
-                log.warning("warning: %s", self._drawing.warning)
-            with spent("tracking"):
-                self._tracker.ended("completed")
-
-
-def _finish_in_background(recorder: Recorder) -> None:
-    """Start to finish a run; wait for the oldest unfinished one if there are many."""
-    _unfinished.append(Finish(recorder))
-    if len(_unfinished) > _MOST:
-        _unfinished.pop(0).wait()
-
-
-def wait_for_finishes() -> None:
-    """Wait until all runs of this process have their figures and their copies in MLflow.
-
-    After an interruption the helper processes finish the rest alone.
-    """
-    finishes = _unfinished.copy()
-    _unfinished.clear()
-    with logs.standard_error() as stream:
-        quiet = logs.verbosity != 0 or not stream.isatty()
-        with Console(file=stream, quiet=quiet).status("drawing, and sending to MLflow"):
-            for finish in finishes:
-                finish.wait()
-
-
-atexit.register(wait_for_finishes)

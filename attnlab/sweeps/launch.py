@@ -24,7 +24,6 @@ from attnlab.records.environment import processors
 from attnlab.run.command import check_for_interrupt, listen_for_interrupts
 from attnlab.run.find_or_run import COMPLETED, FAILED, PRUNED, RUNNING, find_run, run, together
 from attnlab.run.loop import OnEpoch, SweepMember
-from attnlab.run.runner import wait_for_finishes
 from attnlab.sweeps.grid import Job, Plan
 from attnlab.sweeps.table import Progress
 from attnlab.tasks.kinds import kind_of
@@ -173,7 +172,6 @@ def train_elsewhere(
     # Several processes share a GPU; by default the first would take all of its memory.
     os.environ.setdefault("TF_FORCE_GPU_ALLOW_GROWTH", "true")
     outcomes = train_group(configs, work)
-    wait_for_finishes()
     return number, outcomes
 
 

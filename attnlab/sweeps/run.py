@@ -14,16 +14,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
 from datetime import datetime, timezone
-from functools import partial
 from pathlib import Path
+from subprocess import Popen
 from typing import TYPE_CHECKING, Any
 
 from attnlab.errors import RequestError, RunBusy, SweepFailed, explained
 from attnlab.records import files, logs
 from attnlab.records.environment import environment
 from attnlab.records.logs import logging_to
-from attnlab.records.mlflow.settings import default_uri
-from attnlab.records.mlflow.tracker import Tracker
 from attnlab.records.run_directory import ListedRun, RunDirectory
 from attnlab.records.status import run_lock
 from attnlab.run.find_or_run import (
@@ -35,7 +33,7 @@ from attnlab.run.find_or_run import (
     only_here,
     runs_by_digest,
 )
-from attnlab.run.runner import wait_for_finishes
+from attnlab.run.follow import start_following, wait_for
 from attnlab.sweeps.grid import Job, Plan, words_of
 from attnlab.sweeps.launch import Outcome, Work, launch, train_group
 from attnlab.sweeps.table import (
@@ -97,13 +95,24 @@ def sweep(words: Sequence[str], place: tuple[str, str] | None = None) -> Path:
     folder, runs = plan.folder, str(plan.folder.parents[1])
     with explained(f"paths.runs: expected a folder that can be written, got {runs!r}"):
         folder.mkdir(parents=True, exist_ok=True)
-    with only_here(run_lock(folder), f"the sweep {folder.name}"), logging_to(folder / "sweep.log"):
-        _execute(plan, search, jobs, duplicates)
+    with logging_to(folder / "sweep.log"):
+        with only_here(run_lock(folder), f"the sweep {folder.name}"):
+            follower, end = _execute(plan, search, jobs, duplicates)
+        if not isinstance(end, KeyboardInterrupt):
+            wait_for(follower, plan.first.tracking.timeout)
+    if end is not None:
+        raise end
     return folder
 
 
-def _execute(plan: Plan, search: Search | None, jobs: Sequence[Job], duplicates: int) -> None:
-    """Train what is missing, then print and store the table."""
+def _execute(
+    plan: Plan, search: Search | None, jobs: Sequence[Job], duplicates: int
+) -> tuple[Popen[bytes] | None, BaseException | None]:
+    """Train what is missing, then print and store the table.
+
+    Returns:
+        The process that follows the sweep, and an error unless all jobs are completed.
+    """
     folder, total = plan.folder, search.trials if search else len(jobs)
     if duplicates and logs.verbosity >= 0:
         print(f"{duplicates} jobs left out: they have the same configuration as others.")
@@ -116,7 +125,10 @@ def _execute(plan: Plan, search: Search | None, jobs: Sequence[Job], duplicates:
         varying[key] = list(dict.fromkeys([*varying.get(key, []), *values]))
     entries = {"kind": plan.kind, "command": list(plan.words), "fixed": plan.fixed}
     _note(folder, **entries, varying=varying, started=known.get("started") or _now())
-    parents = _start_parents(plan, jobs) if todo or search else []
+    follower = None
+    if todo or search:
+        files.write_json(folder / "environment.json", environment())
+        follower = start_following(folder)
     if rows:  # what is done is stored before anything else
         _write_table(folder, rows)
     stop: BaseException | None = None
@@ -144,7 +156,6 @@ def _execute(plan: Plan, search: Search | None, jobs: Sequence[Job], duplicates:
                     progress.ended(row)
                     if outcome.state == FAILED and plan.settings.fail_fast:
                         raise SweepFailed("sweep.fail_fast=true stopped the sweep there")
-            wait_for_finishes()
         except (KeyboardInterrupt, SweepFailed) as error:
             stop = error
     rows = _rows(plan, search.jobs if search else jobs, errors)
@@ -161,7 +172,9 @@ def _execute(plan: Plan, search: Search | None, jobs: Sequence[Job], duplicates:
         if search:
             search.save(folder)
         if todo or search:
-            _end_parents(plan, rows, stop, parents)
+            failed_now = any(row.state == FAILED for row in rows)
+            state = "killed" if stop else "failed" if failed_now else "completed"
+            _note(folder, state=state, ended=_now())
     except OSError as error:  # the folders of the runs are complete
         log.warning("%s: the table can't be stored: %s", folder, error)
     counts = Counter(row.state for row in rows)
@@ -178,7 +191,7 @@ def _execute(plan: Plan, search: Search | None, jobs: Sequence[Job], duplicates:
         earlier = f" ({before} of them earlier)" if before else ""
         print(f"sweep {folder.name}: {', '.join(parts)}{earlier}")
         print(f"sweep folder: {folder}", flush=True)
-    _raise(counts, total, stop, plan.settings.retry_failed)
+    return follower, _problem(counts, total, stop, plan.settings.retry_failed)
 
 
 def _trials(search: Search, work: Work) -> Iterator[tuple[Job, Outcome]]:
@@ -250,51 +263,21 @@ def _require_same(plan: Plan) -> None:
             )
 
 
-def _start_parents(plan: Plan, jobs: Sequence[Job]) -> list[Tracker]:
-    """Start the sweep's own MLflow runs: one per task, the parent of the runs of its jobs."""
-    folder = plan.folder
-    files.write_json(folder / "environment.json", environment())
-    _note(folder, state=None, ended=None)
-    configs = {config.task.name: config for config in (plan.first, *(job.config for job in jobs))}
-    trackers = []
-    for task, config in configs.items():
-        if config.tracking.enabled:
-            uri = config.tracking.uri or default_uri(folder.parents[1])
-            note = partial(_note_parent, folder, task)
-            options: dict[str, Any] = {"timeout": config.tracking.timeout, "on_run_id": note}
-            trackers.append(Tracker(uri, folder, task=task, **options))
-            trackers[-1].wait_run_id(config.tracking.timeout)
-    return trackers
-
-
-def _note_parent(folder: Path, task: str, run_id: str) -> None:
-    _note(folder, parents={**_read(folder).get("parents", {}), task: run_id})
-
-
-def _end_parents(
-    plan: Plan, rows: Sequence[TableRow], stop: BaseException | None, parents: Sequence[Tracker]
-) -> None:
-    """Store how the sweep ended, and wait until MLflow has its runs."""
-    failed = any(row.state == FAILED for row in rows)
-    state = "killed" if stop else "failed" if failed else "completed"
-    _note(plan.folder, state=state, ended=_now())
-    for tracker in parents:
-        tracker.ended(state)
-
-
-def _raise(counts: Counter[str], total: int, stop: BaseException | None, retried: bool) -> None:
-    """Raise an error that describes how the sweep ended, unless all jobs are completed."""
+def _problem(
+    counts: Counter[str], total: int, stop: BaseException | None, retried: bool
+) -> BaseException | None:
+    """Return an error that describes how the sweep ended, unless all jobs are completed."""
     if isinstance(stop, KeyboardInterrupt):
-        raise KeyboardInterrupt(
-            f"{counts[COMPLETED]} of {total} jobs are done; the same command runs the others"
-        )
+        done = f"{counts[COMPLETED]} of {total} jobs are done"
+        return KeyboardInterrupt(f"{done}; the same command runs the others")
     if failed := counts[FAILED]:
         advice = "" if retried else "; sweep.retry_failed=true runs them again"
-        raise SweepFailed(f"{failed} of {total} jobs failed{f', and {stop}' if stop else advice}")
+        return SweepFailed(f"{failed} of {total} jobs failed{f', and {stop}' if stop else advice}")
     if stop is not None:
-        raise stop
+        return stop
     if undone := total - counts[COMPLETED] - counts[PRUNED]:
-        raise SweepFailed(f"{undone} of {total} jobs are not done; the same command runs them")
+        return SweepFailed(f"{undone} of {total} jobs are not done; the same command runs them")
+    return None
 
 
 def _now() -> str:

@@ -12,8 +12,7 @@ from compared_runs import BETTER, NONE, write_run
 from run_folders import make_run
 
 from attnlab.cli import main
-from attnlab.records.mlflow.settings import store_uri
-from attnlab.records.mlflow.store import Store
+from attnlab.records.mlflow import connect, copy, store_uri
 
 
 @pytest.fixture
@@ -128,14 +127,16 @@ def test_mlflow_gets_the_page_of_a_run_and_of_its_sweep(tmp_path, monkeypatch, e
     folder.mkdir(parents=True)
     moments = {name: "2026-05-01T00:00:00+00:00" for name in ("started", "updated", "ended")}
     (folder / "sweep.json").write_text(json.dumps({**moments, "state": "completed"}))
+    (run.plots / "loss.png").write_bytes(b"png")
+    client = connect(store_uri(tmp_path), tmp_path)
+    copy(run.path, client)
     assert main(["report", "latest"]) == main(["report", "both"]) == 0
     assert "warning" not in capsys.readouterr().err
-    store = Store(store_uri(tmp_path))
-    (experiment,) = [e for e in store.client.search_experiments() if e.name == "fib"]
-    found = store.client.search_runs([experiment.experiment_id])
+    (experiment,) = [e for e in client.search_experiments() if e.name == "fib"]
+    found = client.search_runs([experiment.experiment_id])
     assert {Path(each.data.tags["attnlab.folder"]) for each in found} == {run.path, folder}
     for each in found:
-        assert "report.html" in {f.path for f in store.client.list_artifacts(each.info.run_id)}
+        assert "report.html" in {f.path for f in client.list_artifacts(each.info.run_id)}
 
 
 def test_an_mlflow_that_does_not_answer_is_only_a_warning(printed, tmp_path):
@@ -143,7 +144,7 @@ def test_an_mlflow_that_does_not_answer_is_only_a_warning(printed, tmp_path):
     run = write_run(tmp_path, "pooling", 0, 1.0, config=tracking)
     code, out, err = printed(run.path)
     assert code == 0 and out.startswith("report: ")
-    assert "warning: the page is not in MLflow" in err and "127.0.0.1:9" in err
+    assert "warning: MLflow's copy of " in err and "127.0.0.1:9" in err
 
 
 def test_a_page_that_fails_leaves_no_new_folders(printed, tmp_path, monkeypatch):

@@ -1,4 +1,4 @@
-"""`attnlab ui`: what it refuses, the server that it starts, and how it ends."""
+"""`attnlab ui`: what it refuses, and that the command itself is the server."""
 
 from __future__ import annotations
 
@@ -9,74 +9,52 @@ import subprocess
 import sys
 import time
 import urllib.request
-from pathlib import Path
 
 import pytest
 
-from attnlab.cli import main
-from attnlab.commands import servers, ui
-from attnlab.commands.servers import check_port
-from attnlab.commands.ui import check_store
-from attnlab.errors import RequestError
+
+def free_port():
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        return free.getsockname()[1]
 
 
-def test_ui_needs_a_store(tmp_path):
-    with pytest.raises(RequestError, match=r"mlflow\.db' does not exist\. Train a run first"):
-        check_store(f"sqlite:///{tmp_path}/mlflow.db", tmp_path)
-    (tmp_path / "mlflow.db").write_text("")
-    check_store(f"sqlite:///{tmp_path}/mlflow.db", tmp_path)
+def test_ui_needs_a_store(here, tmp_path):
+    done = here("ui")
+    assert done.code == 2 and "mlflow.db' does not exist. Train a run first" in done.err
 
 
-def test_ui_refuses_a_remote_server():
-    with pytest.raises(RequestError, match="is a server: open it in a browser"):
-        check_store("https://mlflow.example", Path())
+def test_ui_refuses_a_remote_server(here, monkeypatch):
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", "https://mlflow.example")
+    done = here("ui")
+    assert done.code == 2 and "is a server: open it in a browser" in done.err
 
 
-def test_ui_reports_a_port_in_use():
+def test_ui_reports_a_port_in_use_and_an_unknown_host(here, empty_store):
+    here.runs.mkdir()
+    shutil.copy(empty_store, here.runs / "mlflow.db")
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        with pytest.raises(RequestError, match=rf"--port={port}: can't be used on "):
-            check_port("127.0.0.1", port)
-    check_port("127.0.0.1", port)
-    with pytest.raises(RequestError, match="--host=no"):
-        check_port("nowhere.invalid", port)
-
-
-@pytest.mark.parametrize(("ended", "code"), [("exit()", 0), ("exit(3)", 1), ("1 / 0", 1)])
-def test_ui_returns_its_servers_exit_code(tmp_path, monkeypatch, capfd, ended, code):
-    """The server's exit code is the command's exit code."""
-    (tmp_path / "mlflow.db").write_text("")
-    monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
-    monkeypatch.setattr(ui, "server_command", lambda *_: [sys.executable, "-c", ended])
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
-    assert main(["ui", "--runs", str(tmp_path), "--port", str(port)]) == code
-    assert f"MLflow UI at http://127.0.0.1:{port}" in capfd.readouterr().out
-
-
-def test_ui_and_its_servers_dont_import_from_the_working_folder(tmp_path, monkeypatch):
-    """Uvicorn looks for modules in the working folder, even if Python doesn't."""
-    (tmp_path / "random.py").write_text("raise SystemExit(3)")
-    monkeypatch.chdir(tmp_path)
-    assert servers.run_server([sys.executable, "-m", "random"]) == 0
+        assert f"--port={port}: can't be used on " in here("ui", "--port", port).err
+    assert "--host=nowhere.invalid: unknown host" in here("ui", "--host", "nowhere.invalid").err
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not hasattr(signal, "SIGHUP"), reason="sends POSIX signals")
-def test_ui_serves_and_ends_quietly(tmp_path, empty_store):
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+def test_ui_serves_until_it_is_stopped_and_leaves_no_server(tmp_path, empty_store, number):
     shutil.copy(empty_store, tmp_path / "mlflow.db")
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
+    (tmp_path / "random.py").write_text("raise SystemExit(3)")  # in the working folder
+    port = free_port()
     words = [sys.executable, "-m", "attnlab", "ui", "--port", str(port), "--runs", str(tmp_path)]
-    server = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    server = subprocess.Popen(
+        words, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
     try:
         assert answers(f"http://127.0.0.1:{port}/health") == b"OK"
     finally:
-        server.send_signal(signal.SIGINT)
+        server.send_signal(number)
         out, err = server.communicate(timeout=60)
-    assert server.returncode == 0
-    assert f"http://127.0.0.1:{port}" in out
-    assert "Traceback" not in err
+    assert f"http://127.0.0.1:{port}" in out and "Traceback" not in err
+    socket.create_server(("127.0.0.1", port)).close()
 
 
 def answers(address):

@@ -12,7 +12,7 @@ from attnlab.config.composing import compose, from_hydra
 from attnlab.config.options import own_folders
 from attnlab.config.sections import PathsConfig
 from attnlab.process import variable
-from attnlab.records.mlflow.settings import default_uri
+from attnlab.records.mlflow import default_uri
 from attnlab.records.run_directory import default_runs_folder
 
 ROOT = Path(__file__).parents[2]

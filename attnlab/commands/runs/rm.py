@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
@@ -16,9 +15,6 @@ from attnlab.compare.selection import Filters, none_fits
 from attnlab.errors import RequestError
 from attnlab.records.run_directory import ListedRun, RunDirectory, list_runs
 from attnlab.records.status import shown_state
-
-if TYPE_CHECKING:
-    from attnlab.records.mlflow.store import Store
 
 
 @click.command("rm")
@@ -35,36 +31,34 @@ def remove(
     RUN is a run folder, an MLflow run id or its first characters, or "latest". Instead of RUN,
     filters may choose the runs: attnlab runs rm --failed. A running run is not removed.
 
-    From an SQLite store a run is deleted for good. An MLflow server still has it among its deleted
-    runs until mlflow gc runs there.
+    MLflow still has its copy among its deleted runs until `mlflow gc` runs.
     """
-    from attnlab.records.removal import finish_removals, remove_run
+    from attnlab.records.removal import remove_run
 
     if not yes and not sys.stdin.isatty():
         raise RequestError("--yes: give it, because there is no terminal on which to ask.")
-    folder = runs_folder(runs).absolute()
-    finish_removals(folder)
-    chosen = _chosen(names, filters, folder)
+    chosen = _chosen(names, filters, runs_folder(runs).absolute())
     if not chosen:
         return
     print_rows([row(entry) for entry in chosen])
     paths = [entry.run.path for entry in chosen]
     if links := [str(path) for path in paths if path.is_symlink()]:
         raise RequestError(f"RUN: {links[0]} is a link. Name the run's own folder.")
-    copies = [None if keep_mlflow else _copy(path) for path in paths]
-    in_mlflow = sum(copy is not None for copy in copies)
-    where = f" and {in_mlflow} of them in MLflow" if in_mlflow else ""
-    if in_mlflow == len(paths):
-        where = f" and what MLflow has of {'them' if in_mlflow > 1 else 'it'}"
-    if not yes and not click.confirm(f"Remove {_count(paths)} ({_size(paths)}){where}?"):
+    if not yes and not click.confirm(f"Remove {_count(paths)} ({_size(paths)})?"):
         click.echo("Nothing was removed.")
         return
-    kept = [path for path in paths if not remove_run(path, keep_mlflow)]
+    in_mlflow = 0
+    for number, path in enumerate(paths):
+        try:
+            in_mlflow += remove_run(path, keep_mlflow)
+        except RequestError as error:
+            raise RequestError(
+                f"{str(error).rstrip('.')}. {number} of {len(paths)} runs were removed. "
+                "--keep-mlflow removes only folders."
+            ) from error
     click.echo(f"Removed {_count(paths)}.")
-    if kept:
-        click.echo(
-            "The MLflow server has the copies among its deleted runs until mlflow gc runs there."
-        )
+    if in_mlflow:
+        click.echo("MLflow has the copies among its deleted runs; mlflow gc removes them for good.")
 
 
 def chosen_runs(names: Sequence[str], folder: Path) -> list[ListedRun]:
@@ -101,19 +95,6 @@ def _chosen(names: Sequence[str], filters: Filters, folder: Path) -> list[Listed
     elif len(chosen) < len(found):
         click.echo(f"{len(found) - len(chosen)} running: not removed.")
     return chosen
-
-
-def _copy(path: Path) -> tuple[Store, str] | None:
-    """Find MLflow's copy of a run, before anything is removed."""
-    from attnlab.records.removal import mlflow_copy
-
-    try:
-        return mlflow_copy(path)
-    except RequestError as error:
-        raise RequestError(
-            f"{str(error).rstrip('.')}. Nothing was removed. With --keep-mlflow, only folders are "
-            "removed."
-        ) from error
 
 
 def _count(paths: Sequence[Path]) -> str:

@@ -1,1 +1,0 @@
-"""Copies run folders to MLflow."""

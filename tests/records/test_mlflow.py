@@ -1,0 +1,238 @@
+"""MLflow gets all that a run folder has, once, whenever and however often it is copied."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+from run_folders import add_epoch, make_run, write_metrics
+
+from attnlab.errors import RequestError
+from attnlab.records import mlflow
+from attnlab.records.files import read_json, write_json
+from attnlab.records.mlflow import (
+    connect,
+    copy,
+    copy_sweep,
+    default_uri,
+    newest_page,
+    parameters,
+    sqlite_path,
+    store_uri,
+)
+from attnlab.records.removal import remove_run
+
+pytestmark = pytest.mark.filterwarnings("ignore")  # MLflow's own
+BEST = {"tracking": {"enabled": True, "uri": None, "weights": "best"}}
+
+
+@pytest.fixture
+def runs(tmp_path, empty_store):
+    folder = tmp_path / "runs with 'quotes\" and spaces"
+    folder.mkdir()
+    shutil.copy(empty_store, folder / "mlflow.db")
+    return folder
+
+
+@pytest.fixture
+def client(runs):
+    return connect(store_uri(runs), runs)
+
+
+def steps(client, run_id, key):
+    return [metric.step for metric in client.get_metric_history(run_id, key)]
+
+
+def names(client, run_id):
+    parts = (None, "plots", "weights")
+    found = [entry for part in parts for entry in client.list_artifacts(run_id, part)]
+    return [entry.path for entry in found if not entry.is_dir]
+
+
+def models(client, run):
+    query = f"source_run_id = '{run.info.run_id}'"
+    return client.search_logged_models([run.info.experiment_id], query)
+
+
+def all_runs(client):
+    return client.search_runs([place.experiment_id for place in client.search_experiments()])
+
+
+def test_a_run_is_copied_while_it_trains_and_when_it_has_ended(runs, client):
+    run = make_run(runs, state="running", config=BEST)
+    run_id = copy(run.path, client)
+    live = client.get_run(run_id)
+    assert (live.info.status, live.info.run_name) == ("RUNNING", "fib-none-s0")
+    assert {
+        "task.name": "fib",
+        "seed": "0",
+        "trainer.epochs": "2",
+    }.items() <= live.data.params.items()
+    assert steps(client, run_id, "val_loss") == [1, 2]
+    for epoch in range(3, 401):  # more metrics than fit into one call
+        add_epoch(run, epoch)
+    assert copy(run.path, client) == run_id
+    assert steps(client, run_id, "val_loss") == list(range(1, 401))
+    assert names(client, run_id) == []
+
+    (run.plots / "loss.png").write_bytes(b"png")
+    write_metrics(run, best_epoch=7)
+    array = {"values": [[0.5]], "dtype": "float64"}
+    run.write_json("served.json", {"input": array, "output": array})
+    run.status.write("completed")
+    run.lock.release()
+    for _ in range(2):  # the second time nothing is sent
+        assert copy(run.path, client) == run_id
+        done = client.get_run(run_id)
+        assert done.info.status == "FINISHED"
+        assert done.info.start_time <= done.info.end_time
+        assert (steps(client, run_id, "test_rmse"), done.data.metrics["test_rmse"]) == ([7], 0.25)
+        assert names(client, run_id) == [
+            *("config.yaml", "history.csv", "metrics.json"),
+            *("plots/loss.png", "weights/epoch_007.weights.h5"),
+        ]
+        (model,) = models(client, done)
+        assert model.status.value == "READY" and model.tags["attnlab.epoch"] == "7"
+        assert {"val_loss", "test_rmse"} <= {metric.key for metric in model.metrics}
+        assert read_json(run.path / "status.json")["mlflow_run_id"] == run_id
+    (place,) = client.search_experiments(filter_string="name = 'fib'")
+    for column in ("attention.name", "seed", "test_rmse"):
+        assert column in place.tags[f"mlflow.sharedViewState.{mlflow.VIEW}"]
+    assert place.artifact_location == (runs / "artifacts" / "fib").as_uri()
+    assert newest_page(client).startswith(f"/#/experiments/{place.experiment_id}/runs?")
+
+
+@pytest.mark.parametrize(("state", "status"), [("failed", "FAILED"), ("killed", "KILLED")])
+def test_a_run_without_a_result_has_its_state_and_its_epochs(runs, client, state, status):
+    run = make_run(runs, state=state, error="why")
+    run_id = copy(run.path, client)
+    assert client.get_run(run_id).info.status == status
+    assert (
+        steps(client, run_id, "val_loss") == [1, 2] and models(client, client.get_run(run_id)) == []
+    )
+
+
+def test_a_run_that_is_trained_longer_has_its_new_result_and_one_model(runs, client):
+    run = make_run(runs, config=BEST)
+    run_id = copy(run.path, client)
+    run.status.write("running")
+    with mlflow.hold(run.path):
+        add_epoch(run, 3)
+        copy(run.path, client)
+        assert client.get_run(run_id).info.status == "RUNNING"
+        write_metrics(run, best_epoch=3)
+        run.status.write("completed")
+    assert copy(run.path, client) == run_id
+    assert steps(client, run_id, "test_rmse") == [2, 3]
+    (model,) = models(client, client.get_run(run_id))
+    assert model.tags["attnlab.epoch"] == "3"
+
+
+def test_a_folder_has_one_mlflow_run_if_its_id_was_not_written(runs, client):
+    run = make_run(runs)
+    first = copy(run.path, client)
+    status = read_json(run.path / "status.json")
+    for run_id in (None, "0" * 32):
+        write_json(run.path / "status.json", {**status, "mlflow_run_id": run_id})
+        assert copy(run.path, client) == first
+    client.delete_run(first)
+    assert copy(run.path, client) == first
+    assert len(all_runs(client)) == 1
+
+
+def test_moved_folders_have_their_run_and_copied_ones_a_new_run(runs, client):
+    run = make_run(runs)
+    first = copy(run.path, client)
+    moved = run.path.rename(run.path.with_name("moved"))
+    assert copy(moved, client) == first
+    assert copy(Path(shutil.copytree(moved, moved.with_name("copied"))), client) != first
+    assert client.get_run(first).data.tags["attnlab.folder"] == str(moved)
+
+
+def test_an_incomplete_model_is_logged_again(runs, client, monkeypatch):
+    monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
+    run = make_run(runs, config=BEST)
+    run_id = copy(run.path, client)
+    assert default_uri(runs) == store_uri(runs)  # MLflow's own setting is as it was
+    assert "MLFLOW_TRACKING_URI" not in os.environ
+    (model,) = models(client, client.get_run(run_id))
+    client.delete_logged_model(model.model_id)
+    place = client.get_run(run_id).info.experiment_id
+    client.create_logged_model(place, "model", run_id, {"attnlab.epoch": "2"})  # as by a kill
+    copy(run.path, client)
+    (model,) = models(client, client.get_run(run_id))
+    assert model.status.value == "READY"
+
+
+def test_runs_of_a_sweep_are_children_of_its_run(runs, client):
+    folder = runs / "sweeps" / "grid"
+    folder.mkdir(parents=True)
+    write_json(folder / "sweep.json", {"varying": {"seed": ["0", "1"]}})
+    (folder / "table.csv").write_text("a\n1\n")
+    children = [copy(make_run(runs, seed=seed, sweep="grid").path, client) for seed in (0, 1)]
+    parents = {client.get_run(child).data.tags["mlflow.parentRunId"] for child in children}
+    (parent,) = parents
+    for state, status in (("running", "RUNNING"), ("completed", "FINISHED")):
+        copy_sweep(folder, state, client)
+        logged = client.get_run(parent)
+        assert (logged.info.run_name, logged.info.status) == ("grid", status)
+    assert logged.data.params == {"varies": "seed", "seed": "0, 1"}
+    assert names(client, parent) == ["table.csv"]
+
+
+def test_a_removed_run_is_among_mlflows_deleted_runs(runs, client):
+    run, damaged = make_run(runs), make_run(runs, seed=1)
+    run_id, other = copy(run.path, client), copy(damaged.path, client)
+    assert remove_run(run.path) and not run.path.exists()
+    (damaged.path / "status.json").unlink()
+    assert remove_run(damaged.path)
+    for each in (run_id, other):
+        assert client.get_run(each).info.lifecycle_stage == "deleted"
+    assert not list(runs.glob("fib/none/.*"))
+
+
+def test_an_mlflow_that_fails_is_one_sentence_without_a_password(tmp_path, monkeypatch):
+    monkeypatch.setenv("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "0")
+    for uri in ("http://me:secret@127.0.0.1:9", "nonsense://x", "sqlite:////dev/null/mlflow.db"):
+        with pytest.raises(RequestError, match="^MLflow: ") as failure:
+            connect(uri, tmp_path)
+        assert "secret" not in str(failure.value) and "\n" not in str(failure.value)
+    (tmp_path / "mlflow.db").write_text("no database")
+    with pytest.raises(RequestError, match="file is not a database"):
+        connect(store_uri(tmp_path), tmp_path)
+    assert (tmp_path / "mlflow.db").read_text() == "no database"
+
+
+def test_a_damaged_folder_is_named(runs, client):
+    run = make_run(runs)
+    (run.path / "config.yaml").write_text("task: 1")
+    with pytest.raises(RequestError, match="a file of it is damaged"):
+        copy(run.path, client)
+
+
+@pytest.mark.parametrize("name", ["a?b", "a%20b", "a#b", "a b", "ä"])
+def test_a_store_is_in_its_runs_folder_with_any_name(tmp_path, name):
+    from sqlalchemy.engine import make_url
+
+    uri = store_uri(tmp_path / name)
+    assert make_url(uri).database == str(tmp_path / name / "mlflow.db")
+    assert sqlite_path(uri) == tmp_path / name / "mlflow.db"
+
+
+def test_the_default_uri_is_the_environments_or_the_runs_folders(tmp_path, monkeypatch):
+    monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
+    assert default_uri(tmp_path) == f"sqlite:///{tmp_path}/mlflow.db"
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", "http://server")
+    assert default_uri(tmp_path) == "http://server"
+
+
+def test_parameters_are_flat_and_not_longer_than_mlflow_allows():
+    document = {
+        "task": {"name": "fib", "rules": {}},
+        "paths": {"runs": "x"},
+        "a": {"b": "c" * 9000},
+    }
+    assert parameters(document) == {"task.name": "fib", "a.b": "c" * 6000}
+    assert os.sep not in "".join(parameters(document))
