@@ -109,7 +109,7 @@ def test_a_deleted_working_folder_is_reported(attnlab, tmp_path):
     assert err.startswith(f"{COMPLAINT}working folder: it does not exist any more")
 
 
-def test_a_run_that_fails_ends_with_1(here, no_figures):
+def test_a_run_that_fails_ends_with_1(here):
     failing = (*TINY_FIB, "trainer.epochs=2", "optimizer.learning_rate=1e38", "model.anchor=false")
     code, out, err = here(*failing, "tracking.enabled=false")
     assert (code, out) == (1, "")

@@ -164,9 +164,8 @@ def _compare_with_reference(
     pairs = []
     for result in others:
         seeds = result.group.shared_seeds(reference)
-        pairs.append(
-            tuple([side.values[seed] for seed in seeds] for side in (result.group, reference))
-        )
+        own, base = ([side.values[s] for s in seeds] for side in (result.group, reference))
+        pairs.append((own, base))
     judge_all = judge if options.sequential else judge_once
     judged = judge_all(pairs, task.metric.direction, options.geometric)
     tests, notes = item_tests([o.group for o in others], reference, task.metric, options.bootstrap)
@@ -174,9 +173,7 @@ def _compare_with_reference(
         replace(
             result,
             difference=difference,
-            shared_means=tuple(mean_interval(side, options.geometric).mean for side in pair)
-            if pair[0]
-            else None,
+            shared_means=_means(*pair, options.geometric) if pair[0] else None,
             p_corrected=p,
             item_test=test,
             verdict=verdict,
@@ -209,3 +206,7 @@ def _verdict(difference: Difference, p: float | None, direction: int, nothing: f
     if p is None or difference.mean is None:
         return "identical" if difference.mean == nothing else "no spread"
     return "no evidence" if p >= ALPHA else in_words(difference.mean > nothing, direction)
+
+
+def _means(own: list[float], base: list[float], geometric: bool) -> tuple[float, float]:
+    return mean_interval(own, geometric).mean, mean_interval(base, geometric).mean

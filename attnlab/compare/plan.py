@@ -144,8 +144,8 @@ def plan(
         rows = []
         for group in others:
             shared = group.shared_seeds(reference)
-            sides = ([side.values[seed] for seed in shared] for side in (group, reference))
-            differences = paired_differences(*sides, choice.geometric)
+            own, base = ([side.values[s] for s in shared] for side in (group, reference))
+            differences = paired_differences(own, base, choice.geometric)
             if len(shared) < 2 or not np.ptp(differences):
                 why = "equal differences" if len(shared) > 1 else "fewer than two shared seeds"
                 left_out.append(f"{task.name} {group.name}: {why}, so nothing can be estimated")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -205,8 +206,12 @@ def doubts(groups: Sequence[Group], by: Sequence[str]) -> list[str]:
     from `none`, are not named.
     """
     records = [run for group in groups for run in group.runs.values()]
+
+    def value(run: RunRecord, key: str) -> str:
+        return run.settings.get(key, "null")
+
     sentences = [
-        f"{key} differs: {_counts(groups, lambda run, key=key: run.settings.get(key, 'null'))}"
+        f"{key} differs: {_counts(groups, partial(value, key=key))}"
         for key in _differing_settings(records, by)
     ]
 
@@ -220,10 +225,13 @@ def doubts(groups: Sequence[Group], by: Sequence[str]) -> list[str]:
             sentences.append(f"the data differ (data_digest): {counts}")
             break
     surroundings = {record.run.path: _surroundings(record) for record in records}
+
+    def surrounding(run: RunRecord, text: str) -> str:
+        return surroundings[run.run.path][text]
+
     for text in next(iter(surroundings.values()), {}):
         if len({values[text] for values in surroundings.values()}) > 1:
-            counts = _counts(groups, lambda run, text=text: surroundings[run.run.path][text])
-            sentences.append(f"{text}: {counts}")
+            sentences.append(f"{text}: {_counts(groups, partial(surrounding, text=text))}")
     return sentences
 
 

@@ -118,9 +118,9 @@ def none_fits(filters: Filters, entries: Sequence[ListedRun]) -> str:
         ("--sweep", "sweep", [filters.sweep] if filters.sweep else [], sweep_names(entries)),
     ]
     for key, text in filters.conditions.items():
-        values = {setting(_settings_or_none(entry.run), key) for entry in entries} - {None}
-        if not any(_means(text, value) for value in values):
-            options.append(("--where", key, [text], sorted(map(str, values))))
+        there = {setting(_settings_or_none(entry.run), key) for entry in entries} - {None}
+        if not any(_means(text, value) for value in there):
+            options.append(("--where", key, [text], sorted(map(str, there))))
     for option, key, names, values in options:
         for name in names:
             if name not in values:

@@ -113,11 +113,12 @@ def curves_chart(
         if not table.empty:
             table = table.reindex(range(len(epochs)))
             ends = [table.min(axis=1), table.max(axis=1)] if table.shape[1] > 1 else []
-            mean, *ends = [
+            mean, *band = [
                 [None if math.isnan(value) else value for value in column.tolist()]
                 for column in (table.mean(axis=1), *ends)
             ]
-            curves.append(Curve(label, mean, colours[label], *ends))
+            low, high = band or (None, None)
+            curves.append(Curve(label, mean, colours[label], low, high))
     title = curve_title(column, kind)
     logarithmic = kind is not None and kind.scoring.is_lower_better(column)
     return Curves(title, "epoch", title, [*epochs], curves, logarithmic=logarithmic)

@@ -65,8 +65,9 @@ def _t_test(numbers: np.ndarray) -> tuple[Interval, float | None]:
 
 def exp_interval(interval: Interval) -> Interval:
     """Turn an interval of logarithms into one of the values themselves."""
-    n, *ends = interval
-    return Interval(n, *(None if end is None else float(np.exp(end)) for end in ends))
+    n, mean, *ends = interval
+    low, high = (None if end is None else float(np.exp(end)) for end in ends)
+    return Interval(n, float(np.exp(mean)), low, high)
 
 
 def within(interval: Interval, bounds: tuple[float, float]) -> Interval:

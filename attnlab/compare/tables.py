@@ -40,14 +40,14 @@ def results_table(comparison: Comparison) -> Table:
     rows = []
     for result in results:
         n, mean_value, low, high = result.interval
-        bounded = low is not None and high is not None
+        ends_text = NOTHING if low is None or high is None else f"{write(low)} to {write(high)}"
         sizes = dict.fromkeys(result.parameters or ())
         rows.append(
             [
                 *result.group.cells,
                 str(n),
                 write(mean_value),
-                f"{write(low)} to {write(high)}" if bounded else NOTHING,
+                ends_text,
                 write(result.best),
                 write(result.worst),
                 _cell(result.skill, write_skill),
@@ -85,13 +85,13 @@ def differences_table(comparison: Comparison) -> Table | None:
     rows = []
     for result in comparison.differences:
         n, mean, low, high, _ = result.difference or (0, None, None, None, None)
-        bounded = low is not None and high is not None
+        bounds = "" if low is None or high is None else f" [{write(low)}, {write(high)}]"
         seeds = len(_all_seeds(result, comparison))
         rows.append(
             [
                 *result.group.cells,
                 str(n) if n == seeds else f"{n} of {seeds}",
-                _cell(mean, write) + (f" [{write(low)}, {write(high)}]" if bounded else ""),
+                _cell(mean, write) + bounds,
                 p_text(result.p_corrected),
                 *([p_text(result.item_test.p_holm if result.item_test else None)] if test else []),
                 result.verdict,

@@ -208,7 +208,7 @@ def _pop_rules(group: str, document: dict[str, Any]) -> Mapping[str, Any]:
     folder, file = group, name
     if group == "model":
         task, attention = (document.get(key, {}).get("name") for key in ("task", "attention"))
-        folder, file = "model/settings", model_settings(task, attention, name)
+        folder, file = "model/settings", model_settings(task, attention, str(name))
     content = option_content(folder, file) or {}
     changed = any(composed[key] != content.get(key) for key in composed)
     if not content or changed:
@@ -227,7 +227,7 @@ def explain(error: Exception, overrides: Iterable[str] = ()) -> str:
     """
     text, overrides = str(error), list(overrides)
     if isinstance(error, MissingConfigException) and error.options:
-        return _explain_missing_option(error.missing_cfg_file or "", error.options)
+        return _explain_missing_option(error.missing_cfg_file or "", [*error.options])
     if match := re.search(r"Could not override '([^'@]+)", text):
         return _explain_unknown_key(match[1])
     cause = error if isinstance(error, ValidationError) else error.__cause__

@@ -32,9 +32,9 @@ def file_hash(path: str) -> str | None:
             place = place / "weights"
         if place.is_dir():
             lines = []
-            for path in _files(place):
+            for file in _files(place):
                 with suppress(OSError):  # removed, or a broken link
-                    status, name = path.stat(), path.relative_to(place)
+                    status, name = file.stat(), file.relative_to(place)
                     lines.append(f"{name}\0{status.st_size}\0{status.st_mtime_ns}")
             return hashlib.sha256("\n".join(lines).encode("utf-8", "surrogateescape")).hexdigest()
         if place.is_file():  # a pipe can be read only once

@@ -433,15 +433,12 @@ def _add_model(copied: Run, run: RunDirectory, epoch: int, client: MlflowClient)
     signature = None
     with suppress(RequestError):  # older runs have no example
         parts = [files.read_json(run.path / "served.json")[part] for part in ("input", "output")]
-        signature = infer_signature(
-            *(
-                part["values"]
-                if part["dtype"] == "object"
-                else np.array(part["values"], part["dtype"])
-                for part in parts
-            )
+        inputs, outputs = (
+            part["values"] if part["dtype"] == "object" else np.array(part["values"], part["dtype"])
+            for part in parts
         )
-    before = variable("MLFLOW_TRACKING_URI")  # which the next line sets
+        signature = infer_signature(inputs, outputs)
+    before: Any = variable("MLFLOW_TRACKING_URI")  # which the next line sets
     mlflow.set_tracking_uri(client.tracking_uri)
     mlflow.set_experiment(experiment_id=place)
     with TemporaryDirectory(prefix="attnlab-") as scratch, ExitStack() as end:

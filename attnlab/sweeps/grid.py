@@ -157,7 +157,8 @@ def _without_rules(composed: DictConfig) -> tuple[DictConfig, dict[str, Any]]:
             settings = composed[group]
             if isinstance(settings, DictConfig):
                 apart = [key for key in ("rules", "_target_") if key in settings]
-                rules[group] = {key: OmegaConf.to_container(settings)[key] for key in apart}
+                content: Any = OmegaConf.to_container(settings)
+                rules[group] = {key: content[key] for key in apart}
                 for key in apart:
                     del settings[key]
     return composed, {group: entries for group, entries in rules.items() if entries}

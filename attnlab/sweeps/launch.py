@@ -6,7 +6,7 @@ import os
 import pickle
 import sys
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from concurrent.futures import BrokenExecutor
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -59,7 +59,7 @@ class Work:
 
 def launch(
     plan: Plan, jobs: Sequence[Job], todo: Sequence[Job], work: Work, progress: Progress
-) -> Iterator[tuple[Job, Outcome]]:
+) -> Generator[tuple[Job, Outcome]]:
     """Train the jobs `todo` by the launcher of a plan; yield each with its outcome as it returns.
 
     All `jobs` together make the groups, so that a killed sweep has the same groups again.
@@ -177,7 +177,7 @@ def train_elsewhere(
 
 def _by_joblib(
     jobs: Sequence[Job], todo: Sequence[Job], work: Work, processes: int
-) -> Iterator[tuple[Job, Outcome]]:
+) -> Generator[tuple[Job, Outcome]]:
     import joblib
     from joblib.externals.loky import get_reusable_executor
 
@@ -210,7 +210,7 @@ def _by_joblib(
         get_reusable_executor().shutdown(wait=True, kill_workers=True)
 
 
-def _by_hydra(plan: Plan, jobs: Sequence[Job], work: Work) -> Iterator[tuple[Job, Outcome]]:
+def _by_hydra(plan: Plan, jobs: Sequence[Job], work: Work) -> Generator[tuple[Job, Outcome]]:
     """Let Hydra's own sweeper call `_stored_job` with the number of each job, by any launcher."""
     import hydra
 

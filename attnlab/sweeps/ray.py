@@ -85,12 +85,13 @@ def _cluster(settings: DictConfig) -> Iterator[None]:
         host, _, port = address.rpartition(":")
         if host:  # Ray itself would wait for minutes
             socket.create_connection((host, int(port)), _SECONDS_TO_ANSWER).close()
+        local: dict[str, Any] = {"num_cpus": processors(), "include_dashboard": False}
         ray.init(
             address,
             log_to_driver=False,
             configure_logging=False,
             runtime_env={"env_vars": {k: v for k, v in os.environ.items() if k.startswith(_SENT)}},
-            **{"num_cpus": processors(), "include_dashboard": False} if address == "local" else {},
+            **(local if address == "local" else {}),
         )
     except (OSError, RuntimeError, ValueError, OverflowError) as error:
         reason = " ".join(str(error).split())[:200] or type(error).__name__

@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
 from datetime import datetime, timezone
@@ -194,7 +194,7 @@ def _execute(
     return follower, _problem(counts, total, stop, plan.settings.retry_failed)
 
 
-def _trials(search: Search, work: Work) -> Iterator[tuple[Job, Outcome]]:
+def _trials(search: Search, work: Work) -> Generator[tuple[Job, Outcome]]:
     """Train the trials of a search, round after round."""
     from attnlab.sweeps.search import Reporter
 

@@ -92,7 +92,7 @@ class Search:
         # Epochs have no other metric by which a run could be stopped.
         self.prunes = self.settings.pruner != "none" and self.metrics == ["best_value"]
         signs = [direction if name == "best_value" else "min" for name in self.metrics]
-        directions = [{"min": "minimize", "max": "maximize"}[sign] for sign in signs]
+        directions: Any = [{"min": "minimize", "max": "maximize"}[sign] for sign in signs]
         self.trials = self.settings.trials
         # Every end and every choice is composed once, which finds values that aren't allowed.
         ends = {key: _ends(domain) for key, domain in self.space.items()}
@@ -146,15 +146,17 @@ class Search:
             if self.sampler == "nsgaii":
                 self.study.sampler = samplers.NSGAIISampler(population_size=_ROUND, seed=seed)
             elif self.sampler == "tpe":
-                options = {"n_startup_trials": startup, "constant_liar": True}
-                self.study.sampler = samplers.TPESampler(**options, seed=seed)
+                self.study.sampler = samplers.TPESampler(
+                    n_startup_trials=startup, constant_liar=True, seed=seed
+                )
             else:
                 self.study.sampler = samplers.RandomSampler(seed=seed)
             return self.study.ask(self.space)
 
     def tell(self, trial: Trial, report: Reporter, state: str, folder: Path | None) -> str | None:
         """Store the result of a trial, and the epochs of a run that was found; returns an error."""
-        values, error = None, None
+        values: Any = None
+        error = None
         if folder and state in (COMPLETED, PRUNED):
             history = RunDirectory(folder).history.read()
             for row in zip(*history.values(), strict=True):
@@ -193,10 +195,15 @@ class Search:
                 return
             from optuna.visualization import matplotlib as plots
 
+            from attnlab.views.png.style import same_style
+
             (folder / "plots").mkdir(exist_ok=True)
-            drawn = {}
+            drawn: dict[str, Any] = {}
             for number, name in enumerate(self.metrics):
-                values = {"target": lambda trial, n=number: trial.values[n], "target_name": name}
+                values: dict[str, Any] = {
+                    "target": lambda trial, n=number: trial.values[n],
+                    "target_name": name,
+                }
                 drawn[f"history_{name}"] = partial(plots.plot_optimization_history, **values)
                 drawn[f"importance_{name}"] = partial(plots.plot_param_importances, **values)
             if len(self.metrics) > 1:
@@ -204,7 +211,8 @@ class Search:
                 drawn["pareto_front"] = front
             for name, draw in drawn.items():
                 try:
-                    figure = draw(self.study).figure
+                    with same_style():  # which Optuna changes
+                        figure = draw(self.study).figure
                 except (ValueError, RuntimeError) as error:  # such as equal values of all trials
                     log.info("%s is not drawn: %s", name, error)
                     continue
@@ -234,11 +242,12 @@ class Reporter:
         """Report a row of the history, if it is new; returns whether it has a score."""
         epoch, value = int(row["epoch"]), row.get(self._metric)
         # An epoch may have no score; an infinite loss is one.
-        has_score = value is not None and (self._metric.endswith("_loss") or math.isfinite(value))
-        if self._prunes and has_score and epoch not in self._epochs:
+        if value is None or not (self._metric.endswith("_loss") or math.isfinite(value)):
+            return False
+        if self._prunes and epoch not in self._epochs:
             self._epochs.add(epoch)
             self._trial.report(float(value), epoch)
-        return self._prunes and has_score
+        return self._prunes
 
 
 @contextmanager
@@ -284,7 +293,11 @@ def _specs(node: Any, prefix: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
 
 
 def _distribution(key: str, spec: Mapping[str, Any]) -> BaseDistribution:
-    kinds = {"interval": FloatDistribution, "int": IntDistribution, "choice": None}
+    kinds: dict[str, Any] = {
+        "interval": FloatDistribution,
+        "int": IntDistribution,
+        "choice": CategoricalDistribution,
+    }
     names = [name for name in kinds if name in spec]
     values = spec[names[0]] if len(names) == 1 else None
     options = {name: spec[name] for name in ("log", "step") if name in spec}

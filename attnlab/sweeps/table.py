@@ -56,7 +56,7 @@ class TableRow:
 
 def row_of(job: Job, run: ListedRun | None) -> TableRow:
     """Return the row of a job, given its run; None: it has none."""
-    row = {"varying": job.varying, "label": job.label}
+    row: dict[str, Any] = {"varying": job.varying, "label": job.label}
     if run is None:
         return TableRow(job.number, job.config.task.name, **row)
     state, error = run.state, run.status.get("error")

@@ -40,9 +40,9 @@ def sync(
     from attnlab.run import follow as following
 
     if follow is not None:  # started by `run.follow.start_following`
-        problems = following.follow(follow)
-        click.echo("\n".join(problems), nl=bool(problems))
-        return _WRONG if problems else None
+        lines = following.follow(follow)
+        click.echo("\n".join(lines), nl=bool(lines))
+        return _WRONG if lines else None
     folder = runs_folder(runs).absolute()
     if names and filters:
         raise RequestError("RUN: name runs, or give filters that choose runs, not both.")
@@ -52,10 +52,12 @@ def sync(
     for name in sorted(sweeps):
         sweep = folder / "sweeps" / name
         problems[sweep] = following.complete_sweep(sweep, following.runs_of_sweep(sweep), uri=uri)
-    failed = [path for path, texts in problems.items() if texts]
-    for path in failed:
-        for text in problems[path]:
+    failed = set()
+    for path, texts in problems.items():
+        for text in texts:
             click.echo(f"attnlab: {text}", err=True)
+            if not text.startswith("warning: "):  # of a font, although everything is there
+                failed.add(path)
     if chosen:
         click.echo(f"{len(problems) - len(failed)} of {len(problems)} are complete in MLflow.")
     return _WRONG if failed else None

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
+from matplotlib import rc_context
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
@@ -113,3 +115,8 @@ def write(figure: Figure, path: Path) -> Path:
     with replacing(path) as temporary:
         figure.savefig(temporary, dpi=DOTS_PER_INCH)
     return path
+
+
+def same_style() -> AbstractContextManager[None]:
+    """Undo changes of matplotlib's settings at the end of the body."""
+    return rc_context()
