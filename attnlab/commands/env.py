@@ -27,7 +27,7 @@ def command() -> None:
     """Print versions and machine as text, to paste into a bug report.
 
     The text has the versions of attnlab, Python and the libraries, the operating system, processor,
-    cores, memory and GPUs. It has no name of a user or computer, and no path.
+    cores and GPUs. It has no name of a user or computer, and no path.
     """
     for name, value in _facts(environment()).items():
         click.echo(f"{name:<12} {value}")
@@ -46,17 +46,9 @@ def _facts(found: Mapping[str, Any]) -> dict[str, Any]:
         "system": found["platform"],
         "processor": f"{found['processor_model'] or 'unknown'} ({found['processor']})",
         "cores": found["cpus"],
-        "memory": _memory(),
         "GPUs": _gpus(),
         "threads": " ".join(f"{k}={v}" for k, v in found["threads"].items()) or "not set",
     }
-
-
-def _memory() -> str:
-    from attnlab.run.memory import memory
-
-    there = memory()
-    return "unknown" if there is None else f"{there / 2**30:.1f} GiB"
 
 
 def _gpus() -> str:

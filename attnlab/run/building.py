@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -86,13 +88,23 @@ def make_learner(config: RunConfig, task: Task) -> Learner:
     return load(task.kind.models.learner)(config, task, make_model(config, task))
 
 
-def counted_model(config: RunConfig, task: Task) -> keras.Model:
-    """The model without its weights' values, which take no memory: for its shapes."""
-    import_tensorflow()
-    from attnlab.training.keras_internals import shapes_alone
+@contextmanager
+def memory_errors_explained(config: RunConfig) -> Iterator[None]:
+    """Turn TensorFlow's error about memory in the body into a `RequestError`."""
+    try:
+        yield
+    except RequestError:
+        raise
+    except Exception as error:
+        from tensorflow.errors import ResourceExhaustedError
 
-    with shapes_alone():
-        return make_model(config, task)
+        if not isinstance(error, ResourceExhaustedError):
+            raise
+        raise RequestError(
+            f"trainer.batch_size={config.trainer.batch_size}: the device is out of memory: use a "
+            "smaller batch, with a larger trainer.accumulate for the same result, or a smaller "
+            "model."
+        ) from error
 
 
 def start_afresh(seed: int) -> None:

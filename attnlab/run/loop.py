@@ -20,7 +20,6 @@ from attnlab.run.building import make_learner, start_afresh
 from attnlab.run.command import check_for_interrupt
 from attnlab.run.console import Screen, about_losses
 from attnlab.run.loading import load_weights
-from attnlab.run.memory import memory_errors_explained
 from attnlab.run.recorder import Recorder
 from attnlab.tasks.base import Learner, Report, Task, TaskData, assign
 from attnlab.training.schedules import Monitor, learning_rates
@@ -202,9 +201,7 @@ class Session:
             done = state.steps_in_epoch
             own_rates = rates[done : done + chunk.steps]
             first = state.steps_taken + done
-            place = epoch, state.chunks_done
-            with memory_errors_explained(self.config, self.task, place):
-                losses = learner.train(chunk, own_rates, first)
+            losses = learner.train(chunk, own_rates, first)
             if first == 0:
                 took = time.perf_counter() - self._epoch_started
                 log.debug("the first %d steps took %.2f s with compilation", chunk.steps, took)
@@ -221,8 +218,7 @@ class Session:
         values, sizes = map(np.concatenate, (state.losses, state.sizes))
         loss = np.average(values.astype(np.float64), weights=sizes)
         row = {"epoch": epoch, "seconds": 0.0, "learning_rate": float(rates[-1])}
-        with memory_errors_explained(self.config, self.task):
-            row |= {"train_loss": float(loss), **learner.validate(epoch)}
+        row |= {"train_loss": float(loss), **learner.validate(epoch)}
         row["seconds"] = round(self._seconds_in_epoch(), 6)
         return row
 

@@ -18,11 +18,10 @@ from attnlab.records.logs import logging_to
 from attnlab.records.run_directory import RunDirectory
 from attnlab.records.status import hold
 from attnlab.run import console
-from attnlab.run.building import check_devices, check_model, make_task
+from attnlab.run.building import check_devices, check_model, make_task, memory_errors_explained
 from attnlab.run.console import Screen, screen
 from attnlab.run.follow import start_following, wait_for
 from attnlab.run.loop import Session, SweepMember
-from attnlab.run.memory import refuse_what_does_not_fit
 from attnlab.run.recorder import Recorder
 from attnlab.tasks.base import Task, TaskData
 
@@ -94,7 +93,6 @@ def prepared(config: RunConfig, shown: Screen) -> tuple[Task, TaskData]:
     data = task.load(config.seed, shown.working)
     _require_validation(config, data)
     config.require_same_files()  # the files just read have the hashes in the digest
-    refuse_what_does_not_fit(config, task, data)
     return task, data
 
 
@@ -127,7 +125,7 @@ def execute_session(session: Session) -> dict[str, Any]:
             )
         recorder = Recorder(config, folder)
         try:
-            with _closing(recorder.write_state):
+            with _closing(recorder.write_state), memory_errors_explained(config):
                 metrics = session.execute(recorder)
         finally:
             recorder.settle()

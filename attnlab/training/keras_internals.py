@@ -37,11 +37,6 @@ def dropouts(model: keras.Model) -> list:
     return [layer for layer in layers if layer.rate]
 
 
-def layers_with_scores(model: keras.Model) -> list:
-    """Return a model's attention layers that have a score for each query and memory step."""
-    return [layer for layer in model._flatten_layers() if getattr(layer, "takes_bias", False)]
-
-
 @contextmanager
 def dropout_rates(layers: Sequence[Any], rates: Sequence[Any]) -> Iterator[None]:
     """Replace the rates of dropout layers while the body runs."""

@@ -29,7 +29,6 @@ def test_it_prints_versions_and_the_machine(capsys):
         assert found[name][0].isdecimal(), name
     assert platform.system() in found["system"]
     assert int(found["cores"]) >= 1
-    assert float(found["memory"].removesuffix(" GiB")) > 0
     assert {"processor", "GPUs"} <= {*found}
 
 

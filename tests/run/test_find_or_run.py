@@ -113,7 +113,7 @@ def test_settings_that_do_not_fit_their_data_leave_a_failed_run(config, monkeypa
     def refuse(*_):
         raise RequestError("task.history: expected less")
 
-    monkeypatch.setattr(runner, "refuse_what_does_not_fit", refuse)
+    monkeypatch.setattr(runner, "_require_validation", refuse)
     with pytest.raises(RequestError, match="task.history: expected less"):
         run(config, SWEEP)
     entry = find_or_run.find_run(config)
