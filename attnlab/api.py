@@ -22,14 +22,14 @@ from attnlab.commands.compare import compared
 from attnlab.commands.finding import ANY, WITH_WEIGHTS, find
 from attnlab.commands.options import listed_runs
 from attnlab.commands.runs.table import row
-from attnlab.compare.selection import Filters
+from attnlab.comparison.selection import Filters
 from attnlab.config.arguments import key_of, quoted, without_config_dirs
 from attnlab.config.parsing import yaml_text
 from attnlab.errors import RequestError
 from attnlab.records.environment import TYPED
 from attnlab.records.run_directory import RunDirectory
 from attnlab.records.status import shown_state
-from attnlab.run.command import interrupts
+from attnlab.runner.command import interrupts
 from attnlab.tasks.kinds import known_kind
 from attnlab.terminal import is_notebook
 
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     import keras
     import pandas as pd
 
-    from attnlab.compare.comparison import Comparisons
+    from attnlab.comparison.comparison import Comparisons
 
 _FILTERS = ("task", "attention", "where", "state", "failed", "sweep", "since")
 Names = str | Iterable[str]
@@ -65,7 +65,7 @@ class Result:
         self.folder = self._run.path
 
     def __repr__(self) -> str:
-        from attnlab.run.console import print_result
+        from attnlab.runner.console import print_result
 
         state = shown_state(self._run.status.read())
         if state != "completed":
@@ -103,7 +103,7 @@ class Result:
     @property
     def model(self) -> keras.Model:
         """The Keras model with the weights of the best epoch."""
-        from attnlab.run.loading import TrainedRun
+        from attnlab.runner.loading import TrainedRun
 
         return TrainedRun.load(self._run).model
 
@@ -116,7 +116,7 @@ class Result:
             epoch: which weights to use: a number, `best`, `last`, or `average` of the last epochs.
             **settings: `steps` to forecast, or the `beam` of a translation.
         """
-        from attnlab.run.loading import TrainedRun
+        from attnlab.runner.loading import TrainedRun
 
         trained = TrainedRun.load(self._run, str(epoch))
         kind = trained.task.kind.predictions
@@ -134,7 +134,7 @@ class Result:
             RunFailed: the run failed.
             KeyboardInterrupt: interrupted; the same call continues the run.
         """
-        from attnlab.run.resume import resume
+        from attnlab.runner.resume import resume
 
         changes = {} if epochs is None else {"trainer.epochs": str(epochs)}
         with _working(["resume", str(self.folder), *(f"{k}={v}" for k, v in changes.items())]):
@@ -149,7 +149,7 @@ class Comparison:
     """
 
     def __init__(self, comparisons: Comparisons) -> None:
-        from attnlab.compare import formats
+        from attnlab.comparison import formats
 
         self._comparisons, self._formats = comparisons, formats
         by_task = [warning for each in comparisons.tasks for warning in each.warnings]
@@ -171,7 +171,7 @@ class Comparison:
     @cached_property
     def figure(self) -> Picture:
         """Learning curves, means with intervals, and differences to the reference."""
-        from attnlab.compare.shown import comparison_figure
+        from attnlab.comparison.shown import comparison_figure
         from attnlab.views.png.figure import draw
 
         png = io.BytesIO()
@@ -199,7 +199,7 @@ def run(*words: str, **settings: Any) -> Result:
         >>> result.metrics["test"]["rmse"], result.predict(steps=12)
     """
     from attnlab.config.composing import compose, from_hydra
-    from attnlab.run.find_or_run import run as find_or_run
+    from attnlab.runner.find_or_run import run as find_or_run
 
     typed = _words(words, settings)
     overrides = without_config_dirs(typed)

@@ -26,7 +26,7 @@ from attnlab.errors import RequestError, RunFailed, SweepFailed, explained
 from attnlab.process import set_up, variable
 from attnlab.records import logs
 from attnlab.records.environment import TYPED
-from attnlab.run.command import listen_for_interrupts
+from attnlab.runner.command import listen_for_interrupts
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig
@@ -202,7 +202,7 @@ def train(arguments: list[str], job: Callable[[DictConfig], int] | None = None) 
     if job:
         return job(composed)
     config = composing.from_hydra(composed)
-    from attnlab.run.find_or_run import run as find_or_run
+    from attnlab.runner.find_or_run import run as find_or_run
 
     find_or_run(config)
     return DONE

@@ -32,7 +32,7 @@ class Pair:
     def __init__(self, overrides: list[str]) -> None:
         import keras
 
-        from attnlab.run.building import make_learner, make_model, make_task, start_afresh
+        from attnlab.runner.building import make_learner, make_model, make_task, start_afresh
         from attnlab.training.optimizers import make_optimizer
 
         config = checked(overrides)
@@ -155,8 +155,8 @@ def bench_whole() -> None:
 _BARE = """
 import sys
 from attnlab import cli
-from attnlab.run import runner
-from attnlab.run.building import import_tensorflow
+from attnlab.runner import runner
+from attnlab.runner.building import import_tensorflow
 import_tensorflow()
 from attnlab.training import weights_file
 runner.start_following = lambda folder: None

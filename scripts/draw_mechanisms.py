@@ -111,7 +111,7 @@ def draw_zeros(run, path: Path) -> None:
     import numpy as np
 
     from attnlab.attention import NoAttention
-    from attnlab.run.loading import TrainedRun
+    from attnlab.runner.loading import TrainedRun
     from attnlab.tasks.translation.shown import maps_figure
     from attnlab.views.png.figure import save
 

@@ -106,7 +106,7 @@ def undrawn():
     """Draw nothing, and copy nothing to MLflow, after runs in this process: it takes seconds."""
     with pytest.MonkeyPatch.context() as patch:
         for module in ("runner", "resume"):
-            patch.setattr(f"attnlab.run.{module}.start_following", lambda folder: None)
+            patch.setattr(f"attnlab.runner.{module}.start_following", lambda folder: None)
         yield
 
 

@@ -10,9 +10,9 @@ from unittest.mock import patch
 
 import numpy as np
 
-from attnlab.compare.comparison import Comparison, Comparisons, Options, compare
-from attnlab.compare.selection import Filters
-from attnlab.compare.shown import colours_of
+from attnlab.comparison.comparison import Comparison, Comparisons, Options, compare
+from attnlab.comparison.selection import Filters
+from attnlab.comparison.shown import colours_of
 from attnlab.records.run_directory import RunDirectory, list_runs
 from attnlab.report.reported_run import reported_runs
 from attnlab.tasks.base import ReportedRun

@@ -21,8 +21,8 @@ from attnlab.cli import main
 from attnlab.commands import verbs
 from attnlab.config.options import options
 from attnlab.config.sections import RunConfig
-from attnlab.run.building import import_tensorflow
-from attnlab.run.console import Screen, bars
+from attnlab.runner.building import import_tensorflow
+from attnlab.runner.console import Screen, bars
 from attnlab.terminal import plain_console
 
 ROOT = Path(__file__).parents[1]
@@ -153,7 +153,7 @@ def test_a_run_completes_even_if_nobody_reads_its_result(monkeypatch):
     with os.fdopen(write, "w") as gone, monkeypatch.context() as patch:
         checked = RunConfig({})
         patch.setattr("attnlab.config.composing.from_hydra", lambda cfg: checked)
-        patch.setattr("attnlab.run.find_or_run.run", _broken)
+        patch.setattr("attnlab.runner.find_or_run.run", _broken)
         patch.setattr(sys, "stdout", gone)
         assert main(["task=fib"]) == 0
 

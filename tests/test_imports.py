@@ -44,41 +44,50 @@ OF_A_KIND = {
 BELOW = {
     "__main__": {"cli"},
     "api": {
-        *("cli", "commands", "compare", "config", "records", "run", "sweeps", "tasks.kinds"),
+        *("cli", "commands", "comparison", "config", "records", "runner", "sweeps", "tasks.kinds"),
         *("terminal", "views"),
     },
-    "cli": {"commands", "config", "records", "run", "sweeps", "text"},
+    "cli": {"commands", "config", "records", "runner", "sweeps", "text"},
     "commands": {
         *(
             "attention",
-            "compare",
+            "comparison",
             "config",
             "encoders",
             "export",
             "layers",
             "records",
             "report",
-            "run",
+            "runner",
         ),
         *("studies", "tasks.data", "tasks.predictor", "terminal", "text", *KIND),
         *("views", "views.records"),
     },
-    "sweeps": {"config", "records", "run", "terminal", "views", "views.records", *KIND},
-    "run": {
+    "sweeps": {"config", "records", "runner", "terminal", "views", "views.records", *KIND},
+    "runner": {
         *("config", "records", "tasks.attention", "terminal", "training"),
         *("views", "views.records", *KIND),
     },
     **{kind: {"attention", *OF_A_KIND} for kind in KINDS},
-    "export": {"attention", "layers", "records", "run", "tasks.exported", "text", *KIND},
+    "export": {"attention", "layers", "records", "runner", "tasks.exported", "text", *KIND},
     "report": {
-        *("attention", "compare", "config", "records", "run", "tasks.shown", "terminal", "text"),
+        *(
+            "attention",
+            "comparison",
+            "config",
+            "records",
+            "runner",
+            "tasks.shown",
+            "terminal",
+            "text",
+        ),
         *("views.records", *KIND),
     },
     "studies": {
-        *("compare", "config", "records", "report", "tasks.kinds", "terminal"),
+        *("comparison", "config", "records", "report", "tasks.kinds", "terminal"),
         *("views", "views.records"),
     },
-    "compare": {"config", "records", "terminal", "views.records", *KIND},
+    "comparison": {"config", "records", "terminal", "views.records", *KIND},
     "views": {"records", "views.records"},
     "views.records": set(),
     "terminal": set(),
@@ -119,7 +128,7 @@ TENSOR_ROOMS = {
     "export",
     "layers",
     "training",
-    "run",
+    "runner",
     "tasks.in_memory",
     *KINDS,
 }
@@ -128,7 +137,7 @@ ONLY_IN = {
     "keras": TENSOR_ROOMS,
     "keras_hub": {"encoders"},
     "click": {"cli", "commands"},
-    "rich": {"commands", "compare", "run", "sweeps", "terminal"},
+    "rich": {"commands", "comparison", "runner", "sweeps", "terminal"},
     "hydra": {"cli", "config", "sweeps"},
     "omegaconf": {"cli", "config", "sweeps"},
     "optuna": {"sweeps"},
@@ -139,7 +148,7 @@ ONLY_IN = {
     "tf2onnx": {"export"},
     "sentencex": {"text"},
     "sklearn": {"tasks/answering", "tasks/classification", "tasks/translation", "text"},
-    "pandas": {"api", "compare", "tasks/data", "tasks/forecasting"},
+    "pandas": {"api", "comparison", "tasks/data", "tasks/forecasting"},
     "matplotlib": {"views"},
     "jinja2": {"views"},
 }
@@ -298,7 +307,7 @@ def test_help_typos_and_runs_answer_at_once():
 def test_a_configuration_is_checked_and_data_are_read_without_tensorflow():
     light = {
         "commands",
-        "compare",
+        "comparison",
         "config",
         "records",
         "report",
@@ -308,8 +317,8 @@ def test_a_configuration_is_checked_and_data_are_read_without_tensorflow():
         "tasks.predictor",
         "views.records",
     }
-    modules = [m for m in FILES if room(m) in light and not place(m).startswith("compare/")]
-    modules += ["attnlab.run.runner", "attnlab.run.loading", "attnlab.run.console"]
+    modules = [m for m in FILES if room(m) in light and not place(m).startswith("comparison/")]
+    modules += ["attnlab.runner.runner", "attnlab.runner.loading", "attnlab.runner.console"]
     modules += [f"attnlab.tasks.{kind}.task" for kind in KINDS]
     code = "; ".join(f"import {module}" for module in modules)
     assert loaded_by(code) <= {"scipy"}

@@ -6,7 +6,7 @@ import weakref
 
 import pytest
 
-from attnlab.run import command
+from attnlab.runner import command
 
 
 @pytest.fixture(autouse=True)

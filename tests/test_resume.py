@@ -18,11 +18,11 @@ from attnlab.cli import main
 from attnlab.errors import Pruned, RequestError, RunFailed
 from attnlab.records.run_directory import RunDirectory
 from attnlab.records.status import hold
-from attnlab.run.building import import_tensorflow
-from attnlab.run.loop import Session
-from attnlab.run.recorder import Recorder
-from attnlab.run.resume import resume
-from attnlab.run.runner import SweepMember, new_folder, run, run_in
+from attnlab.runner.building import import_tensorflow
+from attnlab.runner.loop import Session
+from attnlab.runner.recorder import Recorder
+from attnlab.runner.resume import resume
+from attnlab.runner.runner import SweepMember, new_folder, run, run_in
 from attnlab.tasks.forecasting.learner import ForecastLearner
 from attnlab.tasks.forecasting.models.recurrent import RecurrentForecaster
 from attnlab.tasks.translation.learner import TranslationLearner
@@ -164,7 +164,7 @@ def test_a_run_that_was_killed_while_it_prepared_is_stacked_as_a_new_one(
     compose, folder, monkeypatch
 ):
     asked = []
-    monkeypatch.setattr("attnlab.run.loop.width_of", lambda most: asked.append(most) or 1)
+    monkeypatch.setattr("attnlab.runner.loop.width_of", lambda most: asked.append(most) or 1)
     resume(folder)
     assert asked == []
     config = compose(*SMALL, "trainer.epochs=1")

@@ -27,7 +27,7 @@ RUNS = {
 def validation_losses(words: tuple[str, ...]) -> list[float]:
     """`val_loss` after the first steps of each of two epochs."""
     from attnlab.config.composing import compose, from_hydra
-    from attnlab.run.building import make_learner, make_task, start_afresh
+    from attnlab.runner.building import make_learner, make_task, start_afresh
 
     config = from_hydra(compose([*words, *SMALL]))
     task = make_task(config)

@@ -18,10 +18,10 @@ from attnlab.commands.options import (
     save_figure,
     show,
 )
-from attnlab.compare.selection import Filters
+from attnlab.comparison.selection import Filters
 
 if TYPE_CHECKING:
-    from attnlab.compare.comparison import Comparisons
+    from attnlab.comparison.comparison import Comparisons
 
 
 @click.command("compare")
@@ -60,12 +60,12 @@ def command(filters: Filters, form: str, plot: Path | None, runs: str | None, **
     """
     check_figure(plot, "--plot")
     comparisons = compared(filters, runs, **given)
-    from attnlab.compare import formats
+    from attnlab.comparison import formats
 
     warnings = (each.warnings for each in comparisons.tasks)
     show(comparisons, form, formats, formats.print_comparisons, warnings)
     if plot:
-        from attnlab.compare.shown import comparison_figure
+        from attnlab.comparison.shown import comparison_figure
 
         save_figure(comparison_figure(comparisons), plot, "--plot")
 
@@ -92,7 +92,7 @@ def compared(
         RequestError: There are no such runs, or no such key, metric or reference.
     """
     chosen, _ = chosen_runs(filters, runs, everything)
-    from attnlab.compare.comparison import Options, compare
+    from attnlab.comparison.comparison import Options, compare
 
     found = compare(chosen.runs, Options(keys(by, "--by"), keys(within, "--within"), **options))
     return found._replace(left_out=[*found.left_out, *chosen.left_out])

@@ -69,7 +69,7 @@ def fetch_command(name: str, settings: tuple[str, ...], data: str | None) -> Non
 
     SETTING=VALUE is a setting of NAME; in a run it is data.SETTING or task.SETTING.
     """
-    from attnlab.run.console import screen
+    from attnlab.runner.console import screen
 
     corpus, cache = make_data_set(name, settings), _cache(data)
     if not corpus.published:

@@ -21,7 +21,7 @@ def command(words: tuple[str, ...], form: str) -> None:
     may end the run before.
     """
     from attnlab.config.composing import compose, from_hydra
-    from attnlab.run.estimating import estimate
+    from attnlab.runner.estimating import estimate
 
     result = estimate(from_hydra(compose(words)))
     if form == "json":

@@ -66,8 +66,8 @@ def command(
     scored = part or (" and ".join(files) if files else "test")
     paths = files and [existing_file(path, "--files") for path in files]
     settings = _settings(folder, {"--files": paths, "--beam": beam, **others})
-    from attnlab.run import console
-    from attnlab.run.loading import TrainedRun
+    from attnlab.runner import console
+    from attnlab.runner.loading import TrainedRun
 
     trained = TrainedRun.load(folder, epoch, average, files_now)
     if not files and not trained.load_data(folder):

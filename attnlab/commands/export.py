@@ -52,7 +52,7 @@ def command(
 
     out = out.expanduser() if out else folder.path / f"export_{form}"
     require_exportable(folder, out)
-    from attnlab.run.loading import TrainedRun
+    from attnlab.runner.loading import TrainedRun
 
     trained = TrainedRun.load(folder, epoch, average, precision=PRECISION)
     if not trained.load_data(folder):

@@ -25,7 +25,7 @@ from attnlab.terminal import plain_console, plain_table
 
 if TYPE_CHECKING:
     from attnlab.records.run_directory import RunDirectory
-    from attnlab.run.loading import TrainedRun
+    from attnlab.runner.loading import TrainedRun
 
 
 @click.command("heads")
@@ -85,7 +85,7 @@ def command(
     folder = find_trained(run, runs, None, "last" if epochs else epoch, average)
     numbers = _numbers(folder, epochs) if epochs else []
     from attnlab.report.heads import LEFT, head_cells, head_rows, heads_figure
-    from attnlab.run.loading import TrainedRun
+    from attnlab.runner.loading import TrainedRun
 
     trained = TrainedRun.load(folder, "last" if epochs else epoch, average)
     if not trained.load_data(folder):
@@ -113,7 +113,7 @@ def command(
 
 def _numbers(run: RunDirectory, text: str) -> Sequence[int]:
     """Return the epochs that --epochs means."""
-    from attnlab.run.loading import spans
+    from attnlab.runner.loading import spans
 
     saved = run.weights_epochs()
     words = text.replace(" ", "").split(",")
@@ -131,7 +131,7 @@ def _by_epoch(
 ) -> Iterator[dict[str, Any]]:
     """Yield the rows of each epoch; the model gets its weights."""
     from attnlab.report.heads import head_rows
-    from attnlab.run.loading import load_weights
+    from attnlab.runner.loading import load_weights
 
     for epoch in epochs:
         load_weights(trained.model, [run.weights_path(epoch)], f"the weights of epoch {epoch}")

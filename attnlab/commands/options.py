@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 from click.core import ParameterSource
 
-from attnlab.compare.selection import STATES, Chosen, Filters, choose_runs, none_fits
+from attnlab.comparison.selection import STATES, Chosen, Filters, choose_runs, none_fits
 from attnlab.errors import RequestError, explained
 from attnlab.records.run_directory import (
     ListedRun,

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from attnlab.commands.options import choice_options, chosen_runs, keys, runs_option
-from attnlab.compare.selection import Filters
+from attnlab.comparison.selection import Filters
 
 _SHARE = click.FloatRange(0, 1, min_open=True, max_open=True)
 
@@ -53,8 +53,8 @@ def command(
     test (noncentral t; Colas, Sigaud and Oudeyer 2018). Few seeds give only a rough estimate of the
     spread of differences, so each number comes with a range.
     """
-    from attnlab.compare.grouping import Choice
-    from attnlab.compare.plan import Goal, plan, print_plans
+    from attnlab.comparison.grouping import Choice
+    from attnlab.comparison.plan import Goal, plan, print_plans
 
     goal = Goal(difference.strip(), power, alpha)
     chosen, _ = chosen_runs(filters, runs, everything)

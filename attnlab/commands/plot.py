@@ -72,7 +72,7 @@ def run_figures(run: str, output: Path | None, runs: str | None) -> None:
     """
     found = find(run, runs, COMPLETED)
     found.status.require_completed()
-    from attnlab.run.figures import draw_run
+    from attnlab.runner.figures import draw_run
 
     with _writing(output or found.plots):
         drawn = draw_run(found, output)
@@ -99,7 +99,7 @@ def _map_command(kind: Kind, declared: VocabularyMap) -> click.Command:
         folder = find_trained(run, runs, kind, epoch, prefers=fits)
         if not fits(task := folder.read_task()):
             raise RequestError(f"RUN: {folder.path}: runs of {task} have no vocabulary.")
-        from attnlab.run.loading import TrainedRun
+        from attnlab.runner.loading import TrainedRun
         from attnlab.views.png.figure import save
 
         figures = load(kind.views).vocabulary(TrainedRun.load(folder, epoch), words)

@@ -117,7 +117,7 @@ def _run(
     folder = find_trained(run, runs, kind, epoch, average)
     predictor = declared(Request(folder, _report, words, files), **settings)
     chunks = _chunks(predictor, drawn=figure is not None)
-    from attnlab.run.loading import TrainedRun
+    from attnlab.runner.loading import TrainedRun
 
     predictor.use(TrainedRun.load(folder, epoch, average))
     results = chain.from_iterable(map(predictor.predict, chunks))

@@ -15,7 +15,7 @@ import click
 from attnlab import __version__
 from attnlab.commands.finding import COMPLETED, find
 from attnlab.commands.options import complete_run, keys, runs_folder, runs_option
-from attnlab.compare.selection import read_settings, setting
+from attnlab.comparison.selection import read_settings, setting
 from attnlab.config.options import in_prose
 from attnlab.config.rules import did_you_mean
 from attnlab.errors import RequestError, explained
@@ -97,7 +97,7 @@ def command(
 
 
 def _text(chosen: _Chosen, by: str | None, metric: str | None) -> str:
-    from attnlab.compare.comparison import Options
+    from attnlab.comparison.comparison import Options
     from attnlab.report.content import runs_page
     from attnlab.views.html.page import page_text
 
@@ -190,7 +190,7 @@ def _varied(sweep: Path, run: RunDirectory) -> list[str]:
 
 def _send(folder: Path, runs: Sequence[RunDirectory]) -> None:
     """Copy the page in the folder of a run or a sweep to MLflow; a problem is a warning."""
-    from attnlab.run.follow import complete, complete_sweep
+    from attnlab.runner.follow import complete, complete_sweep
 
     is_sweep = folder.parent.name == "sweeps"
     for problem in complete_sweep(folder, runs) if is_sweep else complete(runs[0]):

@@ -27,6 +27,6 @@ def command(run: str, changes: tuple[str, ...], runs: str | None) -> None:
     """
     wanted = key_values(changes, "trainer.epochs=N")
     folder = find(run, runs, *((LONGER,) if wanted else (INTERRUPTED, COMPLETED)))
-    from attnlab.run.resume import resume
+    from attnlab.runner.resume import resume
 
     resume(folder, wanted)

@@ -135,7 +135,7 @@ def _entries(study: Study, runs: str | None) -> list[ListedRun]:
 
 
 def _report(study: Study, entries: Sequence[ListedRun], runs: str | None, is_part: bool) -> Results:
-    from attnlab.compare.shown import comparison_figure
+    from attnlab.comparison.shown import comparison_figure
     from attnlab.report.results import result_sentence
     from attnlab.studies.page import study_page
     from attnlab.studies.results import results, table_csv

@@ -76,7 +76,7 @@ def _encoder(given: str, runs: str | None) -> Encoder:
 
             if not is_handle(given):
                 raise RequestError(str(error).replace("RUN:", "--encoder:", 1)) from error
-    from attnlab.run.building import import_tensorflow
+    from attnlab.runner.building import import_tensorflow
 
     import_tensorflow()
     from attnlab.encoders.opening import open_source

@@ -18,7 +18,7 @@ from attnlab.errors import RequestError, RunFailed, explained
 from attnlab.export.formats import FORMATS
 from attnlab.records.files import new_parents, write_text
 from attnlab.records.run_directory import RunDirectory
-from attnlab.run.loading import TrainedRun
+from attnlab.runner.loading import TrainedRun
 from attnlab.tasks.declaration import load
 from attnlab.tasks.exported import Arrays, Exported
 from attnlab.tasks.kinds import kind_of

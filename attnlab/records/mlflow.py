@@ -416,7 +416,7 @@ def _add_files(copied: Run, root: Path, paths: Sequence[Path], client: MlflowCli
 
 
 def _add_model(copied: Run, run: RunDirectory, epoch: int, client: MlflowClient) -> None:
-    """Log the weights of an epoch as a model that `attnlab.run.loading` loads, unless it is there.
+    """Log the weights of an epoch as a model for `attnlab.runner.loading`, unless it is there.
 
     An incomplete model, or that of another epoch, is deleted.
     """
@@ -454,7 +454,7 @@ def _add_model(copied: Run, run: RunDirectory, epoch: int, client: MlflowClient)
             run_id=run_id,
             step=epoch,
             tags={epoch_tag: epoch},
-            loader_module="attnlab.run.loading",
+            loader_module="attnlab.runner.loading",
             data_path=str(data),
             signature=signature,
             pip_requirements=[

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from attnlab.compare.comparison import Comparison, Comparisons, Options, compare
-from attnlab.compare.grouping import NothingToCompare
-from attnlab.compare.shown import colours_of, curves_chart
+from attnlab.comparison.comparison import Comparison, Comparisons, Options, compare
+from attnlab.comparison.grouping import NothingToCompare
+from attnlab.comparison.shown import colours_of, curves_chart
 from attnlab.config.options import in_prose
 from attnlab.errors import RequestError
 from attnlab.records.run_directory import ListedRun

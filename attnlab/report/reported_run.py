@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from attnlab.compare.comparison import Comparison, GroupResult
-from attnlab.compare.runs import RunRecord
+from attnlab.comparison.comparison import Comparison, GroupResult
+from attnlab.comparison.runs import RunRecord
 from attnlab.tasks.base import ReportedRun
 
 # Bytes of all maps on a page, before base64 makes them larger by a third.

@@ -8,12 +8,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from attnlab.compare.comparison import Comparison, GroupResult
-from attnlab.compare.curves import baseline_values, curve_title
-from attnlab.compare.metrics import Quantity
-from attnlab.compare.runs import Group
-from attnlab.compare.shown import group_curves, means_chart
-from attnlab.compare.tables import (
+from attnlab.comparison.comparison import Comparison, GroupResult
+from attnlab.comparison.curves import baseline_values, curve_title
+from attnlab.comparison.metrics import Quantity
+from attnlab.comparison.runs import Group
+from attnlab.comparison.shown import group_curves, means_chart
+from attnlab.comparison.tables import (
     differences_table,
     footnotes,
     heading,

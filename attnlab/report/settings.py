@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from attnlab.compare.metrics import reported_metric
-from attnlab.compare.selection import read_settings
+from attnlab.comparison.metrics import reported_metric
+from attnlab.comparison.selection import read_settings
 from attnlab.errors import RequestError
 from attnlab.records.files import flatten
 from attnlab.records.run_directory import ListedRun

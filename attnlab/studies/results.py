@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from attnlab.compare.comparison import (
+from attnlab.comparison.comparison import (
     ENOUGH_SEEDS,
     Comparison,
     Comparisons,
@@ -14,10 +14,10 @@ from attnlab.compare.comparison import (
     Options,
     compare,
 )
-from attnlab.compare.curves import baseline_values
-from attnlab.compare.formats import csv_text, numbers
-from attnlab.compare.grouping import NoReference
-from attnlab.compare.statistics import Interval
+from attnlab.comparison.curves import baseline_values
+from attnlab.comparison.formats import csv_text, numbers
+from attnlab.comparison.grouping import NoReference
+from attnlab.comparison.statistics import Interval
 from attnlab.config.options import in_prose
 from attnlab.errors import RequestError
 from attnlab.records.run_directory import ListedRun

@@ -21,9 +21,9 @@ from attnlab.config.sections import RunConfig
 from attnlab.errors import Pruned, RequestError, RunBusy, RunFailed, SweepFailed, plain_text
 from attnlab.process import set_up
 from attnlab.records.environment import processors
-from attnlab.run.command import check_for_interrupt, listen_for_interrupts
-from attnlab.run.find_or_run import COMPLETED, FAILED, PRUNED, RUNNING, find_run, run, together
-from attnlab.run.loop import OnEpoch, SweepMember
+from attnlab.runner.command import check_for_interrupt, listen_for_interrupts
+from attnlab.runner.find_or_run import COMPLETED, FAILED, PRUNED, RUNNING, find_run, run, together
+from attnlab.runner.loop import OnEpoch, SweepMember
 from attnlab.sweeps.grid import Job, Plan
 from attnlab.sweeps.table import Progress
 from attnlab.tasks.kinds import kind_of

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from attnlab.errors import RequestError
 from attnlab.process import variable
 from attnlab.records.environment import processors
-from attnlab.run.command import check_for_interrupt, listen_for_interrupts
+from attnlab.runner.command import check_for_interrupt, listen_for_interrupts
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig

@@ -24,7 +24,7 @@ from attnlab.records.environment import environment
 from attnlab.records.logs import logging_to
 from attnlab.records.run_directory import ListedRun, RunDirectory
 from attnlab.records.status import run_lock
-from attnlab.run.find_or_run import (
+from attnlab.runner.find_or_run import (
     COMPLETED,
     FAILED,
     KILLED,
@@ -33,7 +33,7 @@ from attnlab.run.find_or_run import (
     only_here,
     runs_by_digest,
 )
-from attnlab.run.follow import start_following, wait_for
+from attnlab.runner.follow import start_following, wait_for
 from attnlab.sweeps.grid import Job, Plan, words_of
 from attnlab.sweeps.launch import Outcome, Work, launch, train_group
 from attnlab.sweeps.table import (

@@ -35,8 +35,8 @@ from attnlab.config.sections import SearchConfig, decides_result
 from attnlab.errors import Pruned, RequestError
 from attnlab.records import files
 from attnlab.records.run_directory import RunDirectory
-from attnlab.run.building import make_task
-from attnlab.run.find_or_run import COMPLETED, FAILED, PRUNED
+from attnlab.runner.building import make_task
+from attnlab.runner.find_or_run import COMPLETED, FAILED, PRUNED
 from attnlab.sweeps.grid import Job, Plan
 from attnlab.sweeps.table import TableRow
 from attnlab.tasks.kinds import kind_of

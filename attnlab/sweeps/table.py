@@ -15,8 +15,8 @@ from attnlab.errors import RequestError
 from attnlab.records import files, logs
 from attnlab.records.logs import standard_error
 from attnlab.records.run_directory import ListedRun, RunDirectory
-from attnlab.run.console import bars, number
-from attnlab.run.find_or_run import COMPLETED, FAILED, KILLED, PRUNED, RUNNING
+from attnlab.runner.console import bars, number
+from attnlab.runner.find_or_run import COMPLETED, FAILED, KILLED, PRUNED, RUNNING
 from attnlab.sweeps.grid import Job
 from attnlab.tasks.kinds import kind_of
 from attnlab.terminal import in_one_format, plain_console, plain_table

@@ -126,14 +126,14 @@ def test_a_wrong_request_is_one_sentence(three_groups, words, text):
 
 
 def test_a_figure_that_cannot_be_written_is_named(three_groups, tmp_path, monkeypatch):
-    monkeypatch.setattr("attnlab.compare.shown.comparison_figure", lambda found: EMPTY)
+    monkeypatch.setattr("attnlab.comparison.shown.comparison_figure", lambda found: EMPTY)
     (tmp_path / "file").write_text("")
     with pytest.raises(RequestError, match="--plot: .* can't be written"):
         invoke(three_groups, "--plot", tmp_path / "file" / "x.png")
 
 
 def test_the_figure_is_drawn_and_named(three_groups, tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr("attnlab.compare.shown.comparison_figure", lambda found: EMPTY)
+    monkeypatch.setattr("attnlab.comparison.shown.comparison_figure", lambda found: EMPTY)
     path = tmp_path / "new" / "figure.png"
     out, err = streams(three_groups, capsys, "--plot", path, "--format", "md")
     assert path.read_bytes().startswith(b"\x89PNG")

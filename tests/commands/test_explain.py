@@ -8,7 +8,7 @@ import pytest
 from compared_runs import BETTER, NONE, only, write_group
 
 from attnlab.cli import main
-from attnlab.compare.tables import differences_table, results_table
+from attnlab.comparison.tables import differences_table, results_table
 from attnlab.config import glossary, settings
 from attnlab.config.options import CONFIG_DIR
 from attnlab.errors import RequestError

@@ -10,7 +10,7 @@ import pytest
 
 from attnlab.commands import predict
 from attnlab.errors import RequestError
-from attnlab.run import loading
+from attnlab.runner import loading
 from attnlab.tasks.predictor import Inputs, Predictor, Setting
 
 

@@ -27,7 +27,7 @@ main(["runs", "--where", "model.units=16", "--sort", "test"])
 main(["compare", "--format", "csv"])
 main(["plan", "--difference", "5%", "--format", "csv"])
 told({HEAVY})
-import attnlab.compare.shown, attnlab.tasks.translation.scores
+import attnlab.comparison.shown, attnlab.tasks.translation.scores
 told({HEAVY})
 """
 

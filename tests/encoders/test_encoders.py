@@ -17,7 +17,7 @@ from attnlab.encoders.tuning import begin
 from attnlab.encoders.vectors import mean_vectors, vectors_by
 from attnlab.errors import RequestError
 from attnlab.records.run_directory import RunDirectory
-from attnlab.run.loading import TrainedRun
+from attnlab.runner.loading import TrainedRun
 from attnlab.tasks.answering.models import PretrainedReader
 from attnlab.tasks.classification.models import PretrainedClassifier
 from attnlab.training.keras_internals import OptimizerFunction

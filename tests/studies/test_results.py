@@ -10,8 +10,8 @@ import pytest
 from compared_runs import BETTER, NONE, SAME, only, write_group, write_run
 from scipy import stats
 
-from attnlab.compare.curves import baseline_values
-from attnlab.compare.statistics import Interval, mean_interval
+from attnlab.comparison.curves import baseline_values
+from attnlab.comparison.statistics import Interval, mean_interval
 from attnlab.records.run_directory import list_runs
 from attnlab.studies.page import published_tables, study_page
 from attnlab.studies.results import results, table_csv, verdict

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from attnlab.run.building import import_tensorflow
+from attnlab.runner.building import import_tensorflow
 from attnlab.training.batches import BatchPlan
 from attnlab.training.stacking import StackScheduler, submit, width_of
 

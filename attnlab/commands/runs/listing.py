@@ -24,7 +24,7 @@ from attnlab.commands.runs.table import (
     print_rows,
     row,
 )
-from attnlab.compare.selection import Filters, none_fits
+from attnlab.comparison.selection import Filters, none_fits
 from attnlab.errors import RequestError
 from attnlab.terminal import plain_console
 

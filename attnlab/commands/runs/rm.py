@@ -11,7 +11,7 @@ import click
 from attnlab.commands.finding import find
 from attnlab.commands.options import complete_run, filter_options, runs_folder, runs_option
 from attnlab.commands.runs.table import print_rows, row
-from attnlab.compare.selection import Filters, none_fits
+from attnlab.comparison.selection import Filters, none_fits
 from attnlab.errors import RequestError
 from attnlab.records.run_directory import ListedRun, RunDirectory, list_runs
 from attnlab.records.status import shown_state

@@ -8,7 +8,7 @@ import click
 
 from attnlab.commands.finding import find
 from attnlab.commands.options import complete_run, filter_options, runs_folder, runs_option
-from attnlab.compare.selection import Filters, none_fits
+from attnlab.comparison.selection import Filters, none_fits
 from attnlab.errors import RequestError
 from attnlab.records.run_directory import ListedRun, RunDirectory, list_runs
 
@@ -37,7 +37,7 @@ def sync(
     Each run goes to its own store: its tracking.uri, else $MLFLOW_TRACKING_URI, else mlflow.db in
     the runs folder. A missing mlflow.db is created.
     """
-    from attnlab.run import follow as following
+    from attnlab.runner import follow as following
 
     if follow is not None:  # started by `run.follow.start_following`
         lines = following.follow(follow)

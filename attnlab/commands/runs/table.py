@@ -10,7 +10,7 @@ from typing import Any
 
 from rich.text import Text
 
-from attnlab.compare.metrics import check_metric, reported_metric
+from attnlab.comparison.metrics import check_metric, reported_metric
 from attnlab.errors import RequestError
 from attnlab.records.run_directory import ListedRun, RunDirectory
 from attnlab.records.status import shown_state

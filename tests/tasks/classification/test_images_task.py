@@ -13,8 +13,8 @@ from same_runs import assert_same_run
 
 from attnlab.errors import RequestError
 from attnlab.records.run_directory import RunDirectory
-from attnlab.run.resume import resume
-from attnlab.run.runner import SweepMember, new_folder, run, run_in
+from attnlab.runner.resume import resume
+from attnlab.runner.runner import SweepMember, new_folder, run, run_in
 from attnlab.tasks.attention import read_attention
 from attnlab.tasks.classification import shown
 from attnlab.tasks.classification.image_corpora import Digits

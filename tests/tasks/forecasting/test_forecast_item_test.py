@@ -7,7 +7,7 @@ import pytest
 from compared_runs import only, write_forecast, write_run
 from scipy import stats
 
-from attnlab.compare.selection import Filters
+from attnlab.comparison.selection import Filters
 from attnlab.tasks.forecasting.item_test import diebold_mariano
 
 

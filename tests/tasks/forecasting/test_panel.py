@@ -9,7 +9,7 @@ import pytest
 from compared_runs import only, write_run
 from scipy import stats
 
-from attnlab.compare.selection import Filters
+from attnlab.comparison.selection import Filters
 from attnlab.errors import RequestError
 from attnlab.tasks.forecasting.series import Series
 

@@ -10,9 +10,9 @@ from compared_runs import on_page
 
 from attnlab.cli import main
 from attnlab.records.run_directory import RunDirectory
-from attnlab.run.building import import_tensorflow
-from attnlab.run.loading import ServedModel, TrainedRun
-from attnlab.run.runner import run
+from attnlab.runner.building import import_tensorflow
+from attnlab.runner.loading import ServedModel, TrainedRun
+from attnlab.runner.runner import run
 from attnlab.tasks.forecasting.shown import attention_records, forecast_records
 from attnlab.views.records import Tabs
 

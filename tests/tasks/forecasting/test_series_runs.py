@@ -11,9 +11,9 @@ import pytest
 
 from attnlab.cli import main
 from attnlab.records.run_directory import RunDirectory
-from attnlab.run.building import import_tensorflow, make_learner
-from attnlab.run.loading import ServedModel, TrainedRun
-from attnlab.run.runner import run
+from attnlab.runner.building import import_tensorflow, make_learner
+from attnlab.runner.loading import ServedModel, TrainedRun
+from attnlab.runner.runner import run
 
 import_tensorflow()
 

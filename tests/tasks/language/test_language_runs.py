@@ -15,7 +15,7 @@ from same_runs import assert_same_run
 
 from attnlab.config.composing import compose, from_hydra
 from attnlab.records.run_directory import RunDirectory
-from attnlab.run.loading import TrainedRun
+from attnlab.runner.loading import TrainedRun
 from attnlab.tasks.declaration import NoItemTest
 from attnlab.tasks.language.generated import Reversal
 from attnlab.tasks.language.learner import LanguageLearner

@@ -13,7 +13,7 @@ from compared_runs import on_page
 from same_runs import assert_same_run
 
 from attnlab.records.run_directory import RunDirectory
-from attnlab.run.loading import TrainedRun
+from attnlab.runner.loading import TrainedRun
 from attnlab.tasks.language.learner import MaskedWordLearner
 from attnlab.tasks.language.report import words_test
 from attnlab.tasks.language.shown import attention_records, figures

@@ -10,7 +10,7 @@ import pytest
 from command_line import Outcome, without_latest
 
 from attnlab.cli import main
-from attnlab.run import loading
+from attnlab.runner import loading
 from attnlab.tasks.translation.task import Translate
 from attnlab.text.tokenizers import Tokenizer
 

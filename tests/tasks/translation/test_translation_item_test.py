@@ -6,8 +6,8 @@ from compared_runs import only, write_run, write_translations
 from sacrebleu.metrics import BLEU, CHRF
 from sacrebleu.significance import PairedTest
 
-from attnlab.compare.statistics import holm
-from attnlab.compare.tables import footnotes
+from attnlab.comparison.statistics import holm
+from attnlab.comparison.tables import footnotes
 from attnlab.tasks.translation import scores
 from attnlab.tasks.translation.scores import paired_bootstrap
 

@@ -1,0 +1,193 @@
+"""The process that draws the figures of a run or a sweep, and copies it to MLflow.
+
+`attnlab runs sync --follow FOLDER` looks at a folder until no process works on it. It is a process
+of its own, so that training doesn't wait for its imports, and so that it finishes its work if the
+training process is killed.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import subprocess
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from attnlab.errors import RequestError
+from attnlab.process import child_environment, python_command, variable
+from attnlab.records.mlflow import (
+    QUIET_ENVIRONMENT,
+    connect,
+    copy,
+    copy_sweep,
+    import_ahead,
+    own_uri,
+)
+from attnlab.records.run_directory import RunDirectory, list_runs
+from attnlab.records.status import is_alive
+from attnlab.runner.figures import draw_run
+from attnlab.tasks.declaration import load
+from attnlab.tasks.kinds import kind_of
+
+_SECONDS_BETWEEN_LOOKS = 0.1
+# MLflow gets an epoch after this many times as long as the last copy took, at most some seconds.
+_PAUSES_PER_COPY, _LONGEST_PAUSE = 10, 5.0
+_LATER = "attnlab runs sync completes both"
+_started: list[subprocess.Popen[bytes]] = []  # else Python warns about those that still run
+log = logging.getLogger("attnlab")
+
+
+def start_following(folder: Path) -> subprocess.Popen[bytes] | None:
+    """Start the process for the folder of a run or a sweep; returns None if that fails.
+
+    The caller holds the folder's lock, see `records.status.hold`: when it is released, the process
+    does the rest and ends. A sweep's process follows all runs that name the sweep in their status.
+    """
+    try:
+        process = subprocess.Popen(
+            python_command("attnlab", "runs", "sync", "--follow", str(folder)),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=None if variable("ATTNLAB_DEBUG") == "1" else subprocess.DEVNULL,
+            env={**QUIET_ENVIRONMENT, **child_environment()},
+            start_new_session=True,  # so that Ctrl-C in the terminal doesn't reach it
+        )
+    except OSError as error:
+        log.warning("there are no figures, and MLflow has no copy (%s); %s", error, _LATER)
+        return None
+    _started.append(process)
+    return process
+
+
+def wait_for(process: subprocess.Popen[bytes] | None, timeout: float) -> None:
+    """Wait until figures and MLflow's copy are complete; a problem is a warning.
+
+    After `timeout` seconds the process continues alone.
+    """
+    if process is None:
+        return
+    try:
+        problems = process.communicate(timeout=timeout)[0].decode()
+    except subprocess.TimeoutExpired:
+        log.warning(
+            "figures and MLflow's copy are not complete after %g s; another process continues, and "
+            "%s if it can't",
+            timeout,
+            _LATER,
+        )
+        return
+    if process.returncode and not problems:
+        problems = f"figures and MLflow's copy are incomplete, because their process died; {_LATER}"
+    for problem in problems.splitlines():
+        log.warning("%s", problem)
+
+
+def follow(folder: Path) -> list[str]:
+    """Draw and copy what is new in the folder of a run or a sweep until no process works on it.
+
+    Returns the problems that remain, as sentences.
+    """
+    if hasattr(os, "nice"):
+        os.nice(10)  # training has priority
+    is_sweep = folder.parent.name == "sweeps"
+    seen: dict[Path, tuple[bool, int]] = {}  # whether a run was alive, and when its status changed
+    problems: dict[Path, list[str]] = {}
+    due, parents = 0.0, False
+    while True:
+        ended = not is_alive(folder)
+        if ended or time.monotonic() >= due:
+            started = time.monotonic()
+            runs = runs_of_sweep(folder) if is_sweep else [RunDirectory(folder)]
+            for run in runs:
+                alive, changed = is_alive(run.path), run.status.changed()
+                ended = ended and not alive
+                if seen.get(run.path) != (alive, changed) or problems.get(run.path):
+                    problems[run.path] = complete(run)
+                    # The copy writes the MLflow id into the status of a run that has ended.
+                    seen[run.path] = alive, changed if alive else run.status.changed()
+            if is_sweep and runs and (ended or not parents):
+                problems[folder], parents = complete_sweep(folder, runs, ended), True
+            took = time.monotonic() - started
+            due = time.monotonic() + min(_PAUSES_PER_COPY * took, _LONGEST_PAUSE)
+        if ended:
+            return list(dict.fromkeys(text for texts in problems.values() for text in texts))
+        time.sleep(_SECONDS_BETWEEN_LOOKS)
+
+
+def complete(run: RunDirectory, uri: str | None = None) -> list[str]:
+    """Draw the figures of a completed run if they are missing, and copy the run to MLflow.
+
+    Args:
+        run: The run; it may be in progress.
+        uri: The store; None for the run's own, unless the run has tracking.enabled=false.
+
+    Returns:
+        What failed, as sentences.
+    """
+    problems = []
+    try:
+        config, state = run.read_config(), run.status.state()
+    except RequestError as error:
+        return [f"MLflow has no copy: {error}"]
+    if state == "completed":
+        try:
+            problems += _draw_missing(run)
+        except Exception as error:  # of a kind's own code, too
+            problems.append(f"{run.path}: the figures could not be drawn ({error})")
+    if uri or (config.get("tracking") or {}).get("enabled", True):
+        try:
+            store = uri or own_uri(run.path, config)
+            copy(run.path, connect(store, run.path.parents[2]))
+            if state == "running":  # while there is time
+                import_ahead()
+                load(kind_of(run.read_task()).views)
+        except RequestError as error:
+            problems.append(f"MLflow's copy of {run.path.name} is incomplete ({error}); {_LATER}")
+    return problems
+
+
+def _draw_missing(run: RunDirectory) -> list[str]:
+    """Draw the figures unless there are some of the current result; returns a warning on fonts."""
+    drawn = [path.stat().st_mtime_ns for path in run.plots.glob("[!.]*.png")]
+    if drawn and max(drawn) >= (run.path / "metrics.json").stat().st_mtime_ns:
+        return []
+    draw_run(run)
+    from attnlab.views.png.labels import font_warning
+
+    warning = font_warning()
+    return [f"warning: {warning}"] if warning else []
+
+
+def runs_of_sweep(folder: Path) -> list[RunDirectory]:
+    """Return the runs that a sweep trained."""
+    listed = list_runs(folder.parents[1])
+    return [entry.run for entry in listed if entry.status.get("sweep") == folder.name]
+
+
+def complete_sweep(
+    folder: Path, runs: Sequence[RunDirectory], ended: bool = True, uri: str | None = None
+) -> list[str]:
+    """Bring the MLflow runs of a sweep, the parents of `runs`, up to date.
+
+    Args:
+        folder: The sweep's folder.
+        runs: The runs that it trained.
+        ended: Whether no process works on the sweep.
+        uri: The store; None for the runs' own.
+
+    Returns:
+        What failed, as sentences.
+    """
+    states, uris = {run.status.state() for run in runs}, {uri} if uri else set()
+    state = next((name for name in ("failed", "killed") if name in states), "completed")
+    try:
+        for run in () if uri else runs:
+            config = run.read_config()
+            if (config.get("tracking") or {}).get("enabled", True):
+                uris.add(own_uri(run.path, config))
+        for store in uris:
+            copy_sweep(folder, state if ended else "running", connect(store, folder.parents[1]))
+    except RequestError as error:
+        return [f"MLflow's copy of sweep {folder.name} is incomplete ({error}); {_LATER}"]
+    return []

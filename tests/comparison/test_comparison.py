@@ -1,0 +1,317 @@
+"""Groups, references, differences and messages of a comparison; tests over test windows."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from compared_runs import BETTER, NONE, SAME, compared, only, write_forecast, write_group, write_run
+from scipy import stats
+
+from attnlab.comparison.selection import Filters
+from attnlab.comparison.sequential import sequential_interval
+from attnlab.comparison.shown import comparison_figure
+from attnlab.comparison.tables import heading, results_table
+from attnlab.errors import RequestError
+from attnlab.views.png.figure import draw
+
+
+def rows(comparison):
+    return {row.group.label: row for row in comparison.results}
+
+
+def test_groups_are_averaged_over_seeds(three_groups):
+    comparison = only(three_groups)
+    assert [row.group.label for row in comparison.results] == ["bahdanau", "pooling", "none"]
+    row = rows(comparison)["bahdanau"]
+    expected = stats.t.interval(0.95, 4, np.mean(BETTER), stats.sem(BETTER))
+    assert (row.interval.low, row.interval.high) == pytest.approx(expected)
+    assert (row.interval.n, row.interval.mean) == (5, pytest.approx(np.mean(BETTER)))
+    assert (row.best, row.worst) == (0.86, 1.08)
+    assert row.skill == pytest.approx(1 - np.mean(BETTER) / 2)
+    assert row.parameters == (1000, 1000)
+    assert row.seconds_per_epoch == 0.5  # the median: compiling takes the first one's 9 seconds
+    assert not comparison.warnings
+
+
+def test_the_paired_test_is_corrected_over_the_table(three_groups):
+    found = rows(only(three_groups))
+    raw = [stats.ttest_rel(values, NONE).pvalue for values in (BETTER, SAME)]
+    assert found["bahdanau"].difference.p == pytest.approx(raw[0])
+    assert found["bahdanau"].p_corrected == pytest.approx(2 * raw[0])
+    assert found["pooling"].p_corrected == pytest.approx(raw[1])
+    assert (found["bahdanau"].verdict, found["pooling"].verdict) == ("better", "no evidence")
+    assert (found["none"].verdict, found["none"].difference) == ("", None)
+
+
+def test_higher_is_better_for_bleu(tmp_path):
+    write_group(tmp_path, "none", [20, 22, 19, 21, 24], task="translate")
+    write_group(tmp_path, "bahdanau", [30, 33, 28, 31, 34], task="translate")
+    comparison = only(tmp_path, bootstrap=False)
+    assert comparison.metric.direction == 1
+    assert [row.group.label for row in comparison.results] == ["bahdanau", "none"]
+    row = rows(comparison)["bahdanau"]
+    assert (row.best, row.worst, row.verdict) == (34, 28, "better")
+    other_way = rows(only(tmp_path, bootstrap=False, reference="bahdanau"))["none"]
+    assert other_way.verdict == "worse"
+
+
+def test_few_seeds_are_not_judged(tmp_path):
+    write_group(tmp_path, "none", NONE)
+    write_group(tmp_path, "bahdanau", BETTER[:4])
+    write_group(tmp_path, "pooling", SAME[:1])
+    found = rows(only(tmp_path))
+    assert found["bahdanau"].verdict == found["pooling"].verdict == "too few seeds"
+    assert found["bahdanau"].difference.n == 4
+    assert found["bahdanau"].difference.p < 0.01
+    assert found["pooling"].interval.low is None
+    assert (found["pooling"].difference.low, found["pooling"].p_corrected) == (None, None)
+
+
+def test_pairs_are_the_shared_seeds(tmp_path):
+    write_group(tmp_path, "none", NONE)
+    for seed, value in zip((3, 4, 5), (0.5, 0.6, 0.7), strict=True):
+        write_run(tmp_path, "bahdanau", seed, value)
+    for seed in (7, 8):
+        write_run(tmp_path, "pooling", seed, 1.0)
+    found = rows(only(tmp_path))
+    assert found["bahdanau"].interval.n == 3
+    assert found["bahdanau"].difference.n == 2
+    assert found["bahdanau"].difference.mean == pytest.approx((0.5 - 1.05 + 0.6 - 1.2) / 2)
+    assert found["pooling"].verdict == "no shared seed"
+
+
+def test_the_newest_run_of_a_seed_counts(runs):
+    write_run(runs, "none", 0, 3.0)
+    comparison = only(runs)
+    assert rows(comparison)["none"].worst == 3.0
+    assert comparison.notes == ("left out 1 older run of the same group and seed",)
+
+
+def test_a_newer_run_replaces_only_runs_of_equal_settings(runs):
+    """Fixed: a newer run of one epoch replaced a run of thirty."""
+    before = rows(only(runs))["none"]
+    write_run(runs, "none", 0, 9.0, config={"trainer.epochs": 1})
+    comparison = only(runs)
+    assert comparison.by == ("attention", "trainer.epochs")
+    found = rows(comparison)
+    assert found["none / 30"].group.values == before.group.values
+    assert found["none / 1"].group.values == {0: 9.0}
+    assert comparison.reference.label == "none / 30"
+    assert only(runs, reference="none").reference.label == "none / 30"
+    assert only(runs, reference="trainer.epochs=1").reference.label == "none / 1"
+
+
+def test_runs_of_different_corpora_are_separate(tmp_path):
+    for corpus in ("builtin", "tatoeba"):
+        for attention in ("none", "bahdanau"):
+            status = {"data": {"name": corpus}}
+            write_run(tmp_path, attention, 0, 30.0, task="translate", status=status)
+    found = compared(tmp_path).tasks
+    assert [(each.task, each.data, len(each.groups)) for each in found] == [
+        ("translate", "builtin", 2),
+        ("translate", "tatoeba", 2),
+    ]
+    assert [each.name for each in found] == ["translate builtin", "translate tatoeba"]
+    assert [heading(each).split(":")[0] for each in found] == [
+        "translate (builtin)",
+        "translate (tatoeba)",
+    ]
+
+
+def test_the_choice_of_reference_ignores_results(tmp_path):
+    write_group(tmp_path, "pooling", BETTER[:2])
+    write_group(tmp_path, "luong_global", SAME[:3])
+    assert only(tmp_path).reference.label == "luong_global"
+    write_group(tmp_path, "none", NONE[:1])
+    assert only(tmp_path).reference.label == "none"
+    assert only(tmp_path, reference="pooling").reference.label == "pooling"
+    assert only(tmp_path, reference="attention=pooling").reference.label == "pooling"
+
+
+def test_groups_by_several_keys(tmp_path):
+    for cell in ("gru", "lstm"):
+        write_group(tmp_path, "luong_global", NONE,
+                    config={"attention.score": "dot", "model.cell": cell})  # fmt: skip
+    write_group(tmp_path, "bahdanau", SAME)
+    comparison = only(tmp_path, by=("attention.score", "model.cell"), reference="dot, lstm")
+    assert sorted(rows(comparison)) == ["- / gru", "dot / gru", "dot / lstm"]
+    assert comparison.reference.label == "dot / lstm"
+    assert rows(comparison)["dot / gru"].verdict == "identical"
+
+
+def test_numbers_are_ordered_as_numbers(tmp_path):
+    for units in (16, 128, 8):
+        write_group(tmp_path, "none", NONE, config={"model.units": units})
+    groups = [g.label for g in only(tmp_path, by=("model.units",)).groups]
+    assert groups == ["8", "16", "128"]
+
+
+def test_geometric_means_and_ratios(tmp_path):
+    write_group(tmp_path, "none", [1e-5, 1e-4, 1e-3, 1e-5, 1e-4])
+    write_group(tmp_path, "bahdanau", [2e-5, 2.1e-4, 2e-3, 1.9e-5, 2e-4])
+    row = rows(only(tmp_path, geometric=True))["bahdanau"]
+    assert row.interval.mean == pytest.approx(stats.gmean([2e-5, 2.1e-4, 2e-3, 1.9e-5, 2e-4]))
+    assert row.difference.mean == pytest.approx(2, rel=0.01)
+    assert row.difference.low > 1.8
+    assert row.verdict == "worse"
+    write_run(tmp_path, "none", 5, 0.0)
+    with pytest.raises(RequestError, match="--geometric: needs values above 0, but rmse is 0"):
+        only(tmp_path, geometric=True)
+
+
+def test_without_a_best_baseline_none_is_named(tmp_path):
+    write_group(tmp_path, "none", NONE, metrics={"best_baseline": None, "skill": None})
+    assert only(tmp_path).baseline is None
+
+
+def test_the_best_baseline_is_that_by_the_metric_which_is_compared(tmp_path):
+    baselines = {"persistence": {"rmse": 2.0, "mae": 1.5}, "mean": {"rmse": 3.0, "mae": 1.25}}
+    baselines["rule"] = {"rmse": 0.1, "mae": 0.1}
+    known = {"baselines": baselines, "oracles": ["rule"]}
+    write_group(tmp_path, "none", [1.0, 1.0], metrics=known)
+    found = only(tmp_path, metric="mae")
+    assert found.baseline == "mean"
+    assert found.results[0].skill == pytest.approx(1 - 1 / 1.25)
+    assert only(tmp_path).baseline == "persistence"
+
+
+def test_each_task_has_its_table_and_metric(runs):
+    write_group(runs, "none", [20, 21], task="translate")
+    found = compared(runs)
+    assert [(each.task, each.metric.path) for each in found.tasks] == [
+        *(("sunspots", "rmse"), ("translate", "bleu")),
+    ]
+    assert found.tasks[1].reference is None
+    found = compared(runs, metric="chrf")
+    assert [each.task for each in found.tasks] == ["translate"]
+    assert found.left_out == ["sunspots: no run has a finite chrf"]
+
+
+def test_a_metric_may_be_a_path(runs):
+    for seed, value in enumerate((3.0, 4.0)):
+        extra = {"longer": {"test": {"rmse": value}, "skill": 0.25}}
+        write_run(runs, "bahdanau", seed, 1.0, metrics={"extra": extra})
+        write_run(runs, "none", seed, 1.0, metrics={"extra": extra, "alignment": {"coverage": 7}})
+    comparison = only(runs, metric="extra.longer.rmse")
+    row = rows(comparison)["bahdanau"]
+    assert (row.interval.n, row.interval.mean, row.skill) == (2, 3.5, 0.25)
+    assert comparison.metric.direction == -1
+    assert row.item_test is None
+    assert only(runs, metric="alignment.coverage").metric.direction == 0
+
+
+def test_an_unknown_task_is_compared_without_better_and_worse(tmp_path):
+    write_group(tmp_path, "none", NONE, task="unheard_of")
+    write_group(tmp_path, "bahdanau", BETTER, task="unheard_of")
+    comparison = only(tmp_path)
+    row = rows(comparison)["bahdanau"]
+    assert (comparison.metric.path, comparison.metric.direction) == ("rmse", 0)
+    assert (row.verdict, row.item_test, row.skill) == ("lower", None, 1 - np.mean(BETTER) / 2)
+    assert results_table(comparison).header[4:6] == ["lowest", "highest"]
+    assert draw(comparison_figure(compared(tmp_path))).subfigs
+
+
+def test_runs_that_are_not_completed_are_counted(runs):
+    write_run(runs, "none", 5, None, state="failed")
+    write_run(runs, "none", 6, None, state="killed", status={"pruned": True})
+    write_run(runs, "none", 7, None, state="killed")
+    damaged = write_run(runs, "none", 8, 1.0).path / "metrics.json"
+    damaged.write_text("{")
+    missing = write_run(runs, "none", 9, 1.0).path / "config.yaml"
+    missing.unlink()
+    states, *files = compared(runs).left_out
+    assert states == "not completed: 1 failed, 1 pruned, 1 killed"
+    assert files[0].startswith(f"{damaged}: damaged")
+    assert files[1].startswith(f"{missing}: damaged or missing")
+    assert rows(only(runs))["none"].interval.n == 5
+
+
+def test_a_pruned_run_that_was_completed_later_is_compared(runs):
+    write_run(runs, "none", 5, 1.0, status={"pruned": True})
+    found = compared(runs)
+    assert (found.left_out, rows(found.tasks[0])["none"].interval.n) == ([], 6)
+
+
+def test_a_run_without_a_finite_result_is_named(runs):
+    run = write_run(runs, "none", 5, None)
+    comparison = only(runs)
+    assert comparison.warnings == (f"left out 1 without a finite rmse: {run.name}",)
+    assert rows(comparison)["none"].interval.n == 5
+    write_run(runs, "none", 5, 1.0)
+    assert only(runs).warnings == comparison.warnings
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ({"by": ("atention",)}, r"--by: .* key 'atention'\. Did you mean attention\?"),
+        ({"by": ("model",), "metric": "rmsee"}, r"--metric: .*'rmsee'\. Did you mean rmse\?"),
+        (
+            {"by": ("trainer",)},
+            r"--by: trainer is a section. Name a setting such as trainer\.epochs",
+        ),
+        ({"by": ("seed",)}, "--by: leave out seed"),
+        (
+            {"reference": "pool"},
+            r"--reference: no group is 'pool'\. Groups: .*\. Did you mean pooling\?",
+        ),
+    ],
+    ids=str,
+)
+def test_a_wrong_option_names_the_nearest(three_groups, options, text):
+    with pytest.raises(RequestError, match=text):
+        compared(three_groups, **options)
+
+
+def test_without_results_there_is_nothing_to_compare(tmp_path):
+    write_run(tmp_path, "none", 0, None, state="failed")
+    with pytest.raises(RequestError, match="no run is completed; there are 1 failed"):
+        compared(tmp_path)
+    write_run(tmp_path, "none", 0, None)
+    with pytest.raises(RequestError, match="--metric: sunspots: no run has a finite"):
+        compared(tmp_path)
+
+
+# Tests over test items
+
+
+def test_item_tests_use_the_seeds_of_both_sides(tmp_path):
+    """A seed of only one side changes nothing, even if it is a thousand times worse."""
+    write_group(tmp_path, "none", NONE)
+    write_group(tmp_path, "bahdanau", BETTER[:3])
+    selected = Filters(where=("attention=none,bahdanau", "seed=0,1,2"))
+    before = rows(only(tmp_path, selected))["bahdanau"].item_test
+    write_run(tmp_path, "bahdanau", 7, 900.0)
+    write_run(tmp_path, "pooling", 8, 1.0)
+    found = rows(only(tmp_path))
+    after = found["bahdanau"].item_test
+    assert (after.statistic, after.p) == (before.statistic, before.p)
+    assert found["pooling"].item_test is None
+
+
+def test_other_test_items_are_not_tested(tmp_path):
+    write_group(tmp_path, "none", NONE)
+    write_group(tmp_path, "pooling", SAME)
+    run = write_run(tmp_path, "pooling", 0, 1.0)
+    write_forecast(run, np.ones(7))
+    comparison = only(tmp_path)
+    assert rows(comparison)["pooling"].item_test is None
+    assert f"no test over test items: {run.name} has other test items than the others" in (
+        comparison.notes
+    )
+    (run.path / "predictions.csv").write_text("index,step\n")
+    assert any("predictions.csv: damaged" in text for text in only(tmp_path).notes)
+
+
+def test_sequential_intervals_hold_for_all_groups_together(three_groups):
+    comparison = only(three_groups, sequential=True)
+    found = rows(comparison)["bahdanau"]
+    # 0.05 / 2 takes more than five seeds; a group's own interval, which is compared with none, not
+    assert found.difference == (5, pytest.approx(-0.102), None, None, found.difference.p)
+    assert found.p_corrected == 2 * found.difference.p
+    assert found.verdict == "undecided"
+    assert (found.interval.low, found.interval.high) == sequential_interval(BETTER)[2:]
+    alone = rows(only(three_groups, Filters(attentions=("none", "bahdanau")), sequential=True))
+    assert alone["bahdanau"].verdict == "better"
+    assert alone["bahdanau"].difference.p == found.difference.p
+    assert -0.2 < alone["bahdanau"].difference.low < -0.118  # the end of the t interval

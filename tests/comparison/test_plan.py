@@ -1,0 +1,133 @@
+"""The number of seeds that a difference needs: power by G*Power and simulation, runs by hand."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from compared_runs import BETTER, NONE, write_group, write_run
+from scipy import stats
+
+from attnlab.comparison.grouping import Choice
+from attnlab.comparison.plan import MOST_SEEDS, Goal, plan, power, seeds_for
+from attnlab.errors import RequestError
+from attnlab.records.run_directory import list_runs
+
+
+@pytest.fixture
+def two_groups(tmp_path):
+    """Synthetic runs of five seeds for none and bahdanau; tests may add runs."""
+    write_group(tmp_path, "none", NONE)
+    write_group(tmp_path, "bahdanau", BETTER)
+    return tmp_path
+
+
+def plans(runs, difference="0.02", *, power=0.8, alpha=0.05, **choice):
+    goal = Goal(difference, power, alpha)
+    return plan(list_runs(runs), Choice(**choice), goal)
+
+
+def rows(runs, *words, **options):
+    ((task,), _) = plans(runs, *words, **options)
+    return {row.group.label: row for row in task.rows}
+
+
+def test_the_power_is_that_of_the_manual_of_gpower():
+    """The manual's example of matched pairs (Cohen 1969, page 48): 50 pairs, dz 0.421637."""
+    assert power(0.421637, 50) == pytest.approx(0.832114, abs=1e-6)
+
+
+@pytest.mark.parametrize(("effect", "seeds"), [(0.2, 199), (0.5, 34), (0.8, 15)])
+def test_cohens_small_medium_and_large_effects_need_as_many_pairs_as_in_gpower(effect, seeds):
+    assert seeds_for(effect, 0.8) == seeds
+
+
+def test_simulated_tests_find_the_effect_as_often_as_computed():
+    differences = np.random.default_rng(0).normal(0.9, 1, (20_000, 7))
+    found = stats.ttest_1samp(differences, 0, axis=1).pvalue < 0.05
+    assert found.mean() == pytest.approx(power(0.9, 7), abs=0.01)
+
+
+def test_two_seeds_find_huge_effects_and_no_number_finds_tiny_ones():
+    assert seeds_for(1e6, 0.8) == 2
+    assert seeds_for(0.02, 0.8) is None
+    assert MOST_SEEDS / 2 < seeds_for(0.03, 0.8) < MOST_SEEDS
+
+
+def test_the_seeds_follow_from_the_paired_differences(two_groups):
+    row = rows(two_groups)["bahdanau"]
+    deviation = np.std(np.subtract(BETTER, NONE), ddof=1)
+    low, high = stats.chi2.ppf([0.025, 0.975], 4)
+    assert row.deviations == pytest.approx(deviation * np.sqrt([1, 4 / high, 4 / low]))
+    assert row.seeds[1] <= row.seeds[0] <= row.seeds[2]
+    for seeds, end in zip(row.seeds, row.deviations, strict=True):
+        assert power(0.02 / end, seeds) >= 0.8
+        assert seeds == 5 or power(0.02 / end, seeds - 1) < 0.8
+
+
+def test_no_fewer_seeds_than_a_comparison_judges(two_groups):
+    row = rows(two_groups, "100")["bahdanau"]
+    assert (row.seeds, row.missing) == ((5, 5, 5), 0)
+
+
+def test_several_tests_share_alpha(three_groups):
+    ((task,), _) = plans(three_groups, alpha=0.04)
+    assert task.level == 0.02
+    for row in task.rows:
+        assert power(0.02 / row.deviations[0], row.seeds[0], 0.02) >= 0.8
+
+
+def test_percentages_are_relative_to_the_references_mean(two_groups):
+    for geometric, size in ((False, 0.05 * np.mean(NONE)), (True, np.log(1.05))):
+        ((task,), _) = plans(two_groups, "5%", geometric=geometric)
+        assert task.difference == pytest.approx(size)
+
+
+def test_existing_runs_are_not_counted_again_and_those_of_a_stack_share_its_time(tmp_path):
+    stacked = {"together": 5}
+    write_group(tmp_path, "none", [*NONE, 1.0, 1.1], metrics={"seconds": 10})
+    write_group(tmp_path, "bahdanau", BETTER, metrics={"seconds": 100}, status=stacked)
+    row = rows(tmp_path, "0.015")["bahdanau"]
+    assert (row.seeds[0], row.missing) == (9, 4 + 2)
+    assert row.seconds == 4 * 100 / 5 + 2 * 10
+
+
+def test_groups_that_say_nothing_about_the_spread_are_left_out(two_groups):
+    write_run(two_groups, "pooling", 0, 1.0)
+    write_group(two_groups, "luong_global", np.add(NONE, 0.5))
+    ((task,), left_out) = plans(two_groups)
+    assert [row.group.label for row in task.rows] == ["bahdanau"]
+    assert any("pooling: fewer than two shared seeds" in text for text in left_out)
+    assert any("luong_global: equal differences" in text for text in left_out)
+
+
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        ({"difference": "0"}, r"--difference=0: must be a number above 0 such as 0\.5"),
+        ({"difference": "nan%"}, "--difference=.*: must be a number above 0"),
+        ({"geometric": True}, "--difference=.*: must be a percentage such as 5% with --geometric"),
+        ({"metric": "rmsee"}, r"--metric: expected one of .* Did you mean rmse\?"),
+        ({"reference": "luong"}, "--reference: no group is 'luong'. Groups: bahdanau, none."),
+    ],
+    ids=str,
+)
+def test_a_wrong_goal_gets_one_sentence(two_groups, words, text):
+    with pytest.raises(RequestError, match=text) as caught:
+        plans(two_groups, **words)
+    assert "\n" not in str(caught.value)
+
+
+def test_two_groups_with_two_shared_seeds_are_needed(tmp_path):
+    write_group(tmp_path, "none", NONE)
+    with pytest.raises(RequestError, match="two groups that share two seeds. .* one group"):
+        plans(tmp_path)
+    write_run(tmp_path, "bahdanau", 0, 1.0)
+    with pytest.raises(RequestError, match="bahdanau: fewer than two shared seeds"):
+        plans(tmp_path)
+
+
+def test_a_share_of_nothing_is_refused(tmp_path):
+    write_group(tmp_path, "none", [-1.0, 1.0], metrics={"extra": {"gain": 0.0}})
+    write_group(tmp_path, "bahdanau", [-1.0, 1.5])
+    with pytest.raises(RequestError, match="because the reference's mean is 0"):
+        plans(tmp_path, "5%")

@@ -1,0 +1,106 @@
+"""Filters of runs, for all commands that have them, and the message if no run matches."""
+
+from __future__ import annotations
+
+import pytest
+
+from attnlab.comparison.selection import Filters, check_keys, none_fits, read_settings
+from attnlab.errors import RequestError
+from attnlab.records.run_directory import RunDirectory, list_runs
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    config = {
+        "attention": {"name": "luong_local", "window": None},
+        "trainer": {"learning_rate": 1e-3, "jit": True},
+        "data": {"languages": ["de", "en"], "name": "New York"},
+        "tracking": {"enabled": False},
+        "seed": 3,
+    }
+    runs = tmp_path_factory.mktemp("runs")
+    return RunDirectory.create(runs, "fib", "luong_local", 3, config, sweep="grid")
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (["attention=luong_local"], True),
+        (["attention.name=luong_global, luong_local"], True),
+        (["attention=luong"], False),
+        (["attention.window=Null"], True),
+        (["trainer.jit=True", "seed=3.0"], True),
+        (["trainer.jit=1"], False),
+        (["trainer.learning_rate=0.001"], True),
+        (["trainer.learning_rate=1e-3", "seed=0,1,2"], False),
+        (["data.languages=[de,en]"], True),
+        (["data=New York"], True),
+        (["tracking.enabled=false"], True),
+        (["trainer.epochs=null"], False),
+    ],
+    ids=str,
+)
+def test_conditions_select_settings(run, words, expected):
+    entries = list_runs(run.path.parents[2])
+    try:
+        found = Filters(where=tuple(words)).apply(entries)
+    except RequestError as error:
+        found = []
+        assert "no run has the config key" in str(error)
+    assert bool(found) == expected
+
+
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        (["seed"], "expected KEY=VALUE such as model.cell=gru, got 'seed'"),
+        (["seed= "], "expected KEY=VALUE .* got 'seed= '"),
+        (["seed=0", "seed=1"], "seed is given twice.*: seed=0,1"),
+    ],
+    ids=str,
+)
+def test_an_invalid_condition_is_refused(words, text):
+    with pytest.raises(RequestError, match=f"--where: {text}"):
+        Filters(where=tuple(words)).apply([])
+
+
+@pytest.mark.parametrize(
+    ("key", "text"),
+    [
+        ("trainer", "trainer is a section. Name a setting such as trainer.learning_rate."),
+        ("atention", "no run has the config key 'atention'. Did you mean attention?"),
+        ("x", "key 'x'. A run's config.yaml has the keys."),
+    ],
+)
+def test_a_key_that_no_run_has_is_refused(run, key, text):
+    settings = read_settings(run)
+    check_keys("--by", ["attention", "attention.name", "seed"], [settings])
+    with pytest.raises(RequestError) as caught:
+        check_keys("--by", [key], [{}, settings])
+    assert text in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("filters", "sentence"),
+    [
+        ({"tasks": ("fbi",)}, "--task: none of the 1 runs has task fbi. Did you mean fib?"),
+        (
+            {"attentions": ("none",)},
+            "--attention: none of the 1 runs has attention none. They have luong_local.",
+        ),
+        ({"sweep": "gird"}, "--sweep: none of the 1 runs has sweep gird. Did you mean grid?"),
+        (
+            {"where": ("trainer.jit=true", "seed=0,1")},
+            "--where: none of the 1 runs has seed 0,1. They have 3.",
+        ),
+        (
+            {"where": ("seed=3",), "states": ("completed",)},
+            "None of the 1 runs satisfies all filters.",
+        ),
+    ],
+    ids=str,
+)
+def test_a_value_that_no_run_has_is_named(run, filters, sentence):
+    entries = list_runs(run.path.parents[2])
+    assert Filters(**filters).apply(entries) == []
+    assert none_fits(Filters(**filters), entries) == sentence

@@ -1,0 +1,180 @@
+"""Sequential intervals, compared with scipy.stats, numeric integration and simulations."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import integrate, stats
+
+from attnlab.comparison.comparison import ENOUGH_SEEDS
+from attnlab.comparison.sequential import (
+    first_bounded,
+    judge,
+    radius,
+    sequential_interval,
+    sequential_p,
+    verdict,
+)
+from attnlab.comparison.statistics import Interval
+
+SEVEN = np.array([0.31, 0.29, 0.42, 0.35, 0.27, -0.05, 0.4])
+LOOKS = range(2, 65)
+# Differences of mean 0 -> how often one of 64 looks leaves 0 out: of the sequential interval, and
+# of the t interval. The docstring has these numbers.
+RATES = {
+    "normal": (0.026, 0.36),
+    "Laplace": (0.016, 0.31),
+    "t of 3 degrees": (0.015, 0.31),
+    "uniform": (0.040, 0.39),
+    "two values": (0.086, 0.63),
+    "exponential": (0.12, 0.47),
+    "lognormal": (0.23, 0.56),
+}
+
+
+def drawn(name, rng, shape):
+    return {
+        "normal": lambda: rng.normal(size=shape),
+        "Laplace": lambda: rng.laplace(size=shape),
+        "t of 3 degrees": lambda: rng.standard_t(3, shape),
+        "uniform": lambda: rng.uniform(-1, 1, shape),
+        "two values": lambda: rng.choice([-1.0, 1.0], shape) + rng.normal(0, 1e-6, shape),
+        "exponential": lambda: rng.exponential(size=shape) - 1,
+        "lognormal": lambda: rng.lognormal(size=shape) - math.exp(0.5),
+    }[name]()
+
+
+def t_radius(n):
+    return stats.t.ppf(0.975, n - 1) / math.sqrt(n)
+
+
+def missed(differences, half_width):
+    """(trials,) whether the interval of the first n excludes 0 for any n."""
+    found = np.zeros(len(differences), bool)
+    for n in LOOKS:
+        part = differences[:, :n]
+        found |= np.abs(part.mean(axis=1)) > half_width(n) * part.std(axis=1, ddof=1)
+    return found
+
+
+@pytest.mark.parametrize("name", RATES)
+def test_looking_after_each_seed_has_the_promised_error_rate(name):
+    differences = drawn(name, np.random.default_rng(1), (4000, 64))
+    sequential, once = RATES[name]
+    assert missed(differences, radius).mean() == pytest.approx(sequential, abs=0.015)
+    assert missed(differences, t_radius).mean() == pytest.approx(once, abs=0.025)
+    if name in ("normal", "Laplace", "t of 3 degrees", "uniform"):
+        assert missed(differences, radius).mean() < 0.05
+
+
+def test_several_comparisons_together_miss_rarely():
+    """Four groups compared with one reference, so that their differences are correlated."""
+    runs = np.random.default_rng(2).normal(size=(5, 2000, 64))
+    split = [missed(own - runs[0], lambda n: radius(n, 0.05 / 4)) for own in runs[1:]]
+    assert np.any(split, axis=0).mean() < 0.05
+    whole = [missed(own - runs[0], radius) for own in runs[1:]]
+    assert np.any(whole, axis=0).mean() > 0.05
+
+
+def test_the_radius_is_half_the_interval():
+    found = sequential_interval(SEVEN)
+    half = radius(7) * np.std(SEVEN, ddof=1)
+    assert found == (7, *map(pytest.approx, (SEVEN.mean(), SEVEN.mean() - half, found.mean + half)))
+    assert radius(7) > t_radius(7)
+
+
+@pytest.mark.parametrize("shift", [-0.6, -0.3, 0.0, 0.2])
+@pytest.mark.parametrize("n", [2, 5, 7])
+def test_p_is_the_ratio_of_likelihoods_by_numeric_integration(n, shift):
+    """Of the t statistic: central, to noncentral with standard normal effects."""
+    differences = SEVEN[:n] + shift
+    statistic = stats.ttest_1samp(differences, 0).statistic
+
+    def likelihood(effect):
+        density = stats.nct.pdf(statistic, n - 1, effect * math.sqrt(n))
+        return density * stats.norm.pdf(effect)
+
+    mixed, _ = integrate.quad(likelihood, -8, 8, points=[0], limit=200)
+    expected = min(1.0, stats.t.pdf(statistic, n - 1) / mixed)
+    assert sequential_p(differences) == pytest.approx(expected, rel=1e-6)
+
+
+@settings(max_examples=40)
+@given(st.integers(5, 40), st.integers(0, 99), st.sampled_from([0.05, 0.2]))
+def test_the_ends_are_where_p_is_alpha(n, seed, alpha):
+    values = np.random.default_rng(seed).normal(3, 2, n)
+    _, _, low, high = sequential_interval(values, alpha)
+    assert sequential_p(values - low) == pytest.approx(alpha)
+    assert sequential_p(values - high) == pytest.approx(alpha)
+
+
+def test_there_are_no_ends_with_too_few_seeds_for_a_verdict():
+    assert first_bounded() == ENOUGH_SEEDS
+    assert [math.isinf(radius(n)) for n in (1, 2, 3, 4, 5)] == [True] * 4 + [False]
+    assert sequential_interval(SEVEN[:4]) == (4, pytest.approx(SEVEN[:4].mean()), None, None)
+    assert sequential_interval([0.5]) == (1, 0.5, None, None)
+    assert first_bounded(0.05 / 6) == 6 and first_bounded(0.05 / 7) == 7
+
+
+def test_p_is_large_for_few_values_and_at_most_1():
+    assert sequential_p([0.3, 0.30001]) > 0.05
+    assert sequential_p([1.0, -1.0, 0.5]) == 1.0
+    assert sequential_p([0.2] * 9) is None
+
+
+def test_equal_values_have_an_interval_without_width():
+    assert sequential_interval([0.1] * 4) == (4, 0.1, None, None)
+    assert sequential_interval([0.1] * 5) == (5, 0.1, 0.1, 0.1)
+
+
+def test_geometric_intervals_are_of_logarithms():
+    values = np.exp(SEVEN)
+    expected = [math.exp(end) for end in sequential_interval(SEVEN)[1:]]
+    assert sequential_interval(values, geometric=True) == (7, *map(pytest.approx, expected))
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "direction", "words"),
+    [
+        (None, None, 1, "undecided"),
+        (-1.0, 2.0, 1, "undecided"),
+        (0.1, 2.0, -1, "worse"),
+        (-2.0, -0.1, -1, "better"),
+        (-2.0, -0.1, 1, "worse"),
+        (-2.0, -0.1, 0, "lower"),
+        (0.1, 2.0, 0, "higher"),
+        (0.0, 2.0, 1, "undecided"),
+        (0.1, 0.1, 1, "no spread"),
+    ],
+)
+def test_a_verdict_is_read_off_the_interval(low, high, direction, words):
+    mean = 0.0 if low is None else (low + high) / 2
+    assert verdict(Interval(9, mean, low, high), direction) == words
+
+
+def test_comparisons_share_alpha():
+    zeros = np.zeros(7)
+    pairs = [(SEVEN + 1, zeros), (zeros, SEVEN + 1), ([], [])]
+    first, second, third = judge(pairs, 1)
+    expected = sequential_interval(SEVEN + 1, 0.05 / 3)
+    assert first.difference[:4] == tuple(map(pytest.approx, expected))
+    assert first.p == pytest.approx(3 * first.difference.p)
+    assert (first.verdict, second.verdict) == ("better", "worse")
+    assert third == ((0, None, None, None, None), None, "no shared seed")
+
+
+def test_ratios_are_judged_by_logarithms():
+    (found,) = judge([(np.exp(SEVEN), np.ones(7))], -1, geometric=True)
+    expected = sequential_interval(SEVEN)
+    assert found.difference[1:4] == tuple(pytest.approx(math.exp(end)) for end in expected[1:])
+    assert found.verdict == "worse"
+
+
+def test_differences_that_only_rounding_makes_are_none():
+    values = np.array([0.1, 0.2, 0.3, 0.4, 0.5, 0.6])
+    (found,) = judge([(values + 0.7, values)], 1)
+    assert (found.verdict, found.p) == ("no spread", None)

@@ -1,0 +1,104 @@
+"""The figure of a comparison."""
+
+from __future__ import annotations
+
+import pytest
+from compared_runs import BETTER, NONE, SAME, compared, write_group
+from matplotlib.figure import Figure
+
+import attnlab
+from attnlab.comparison import shown
+from attnlab.views.png.figure import draw
+
+
+def comparison_figure(found):
+    return draw(shown.comparison_figure(found))
+
+
+@pytest.fixture(scope="module")
+def figure(three_groups):
+    return comparison_figure(compared(three_groups))
+
+
+def texts(figure: Figure):
+    return [text.get_text() for text in figure.findobj(lambda it: hasattr(it, "get_text"))]
+
+
+def panels(figure):
+    return figure.axes
+
+
+def test_the_figure_has_curves_means_and_differences(figure):
+    curves, _, means, differences = panels(figure)
+    assert curves.get_title("left") == "validation loss"
+    assert len(curves.lines) == 3
+    assert list(curves.lines[0].get_xdata()) == [1, 2, 3]
+    assert len(curves.collections) == 3  # bands
+    assert means.get_title("left") == "test rmse: mean"
+    labels = [label.get_text() for label in means.get_yticklabels()]
+    assert labels == ["no attention", "pooling", "bahdanau"]
+    seeds = [line for line in means.lines if len(line.get_xdata()) == 5]
+    assert [tuple(line.get_xdata()) for line in seeds] == [NONE, SAME, BETTER]
+    assert differences.get_title("left") == "difference to no attention, paired by seed"
+    assert "left of the line is better" in texts(figure)
+    assert any(text.startswith("better, p ") for text in texts(figure))
+    assert "reference" in texts(figure)
+
+
+def test_groups_have_the_same_style_in_all_panels(figure):
+    curves, _, means, differences = panels(figure)
+
+    def colours(axes):
+        return {line.get_color() for line in axes.lines}
+
+    assert len(colours(curves)) == 3
+    assert colours(curves) <= colours(means)
+    assert len(colours(curves) & colours(differences)) == 2
+
+
+def test_only_results_of_the_test_part_are_called_so(tmp_path):
+    """Fixed: `test` was above every metric."""
+    extra = {"longer": {"test": {"rmse": 3.0}}}
+    for name in ("none", "pooling"):
+        write_group(tmp_path, name, NONE[:2], metrics={"extra": extra})
+    *_, means, _ = panels(comparison_figure(compared(tmp_path, metric="extra.longer.rmse")))
+    assert means.get_title("left") == "extra.longer.rmse: mean"
+
+
+def test_curves_end_where_half_of_the_seeds_do(runs):
+    found = compared(runs)
+    run = next(iter(found.tasks[0].groups[0].runs.values())).run
+    for epoch in range(4, 9):
+        run.history.append({"epoch": epoch, "seconds": 1.0, "val_loss": 0.1})
+    curves, *_ = panels(comparison_figure(found))
+    assert max(line.get_xdata()[-1] for line in curves.lines) == 3
+
+
+def test_no_text_covers_another_also_on_logarithmic_axes(tmp_path, legible_texts):
+    names = ("none", "bahdanau", "scaled_dot_product", "luong_global", "pooling", "multi_head")
+    for number, name in enumerate(names):
+        config = {"model.cell": "bidirectional_gru"}
+        values = [value * (1 + 0.01 * number**2) for value in NONE[:3]]
+        write_group(tmp_path, name, values, task="translate", config=config)
+    for name in names[:2]:
+        write_group(tmp_path, name, [1e-4, 1e-3, 1e-2, 0.1, 3.0])
+    found = compared(tmp_path, by=("attention", "model.cell"), geometric=True)
+    figure = comparison_figure(found)
+    _, _, means, _ = panels(figure)[:4]
+    assert means.get_xscale() == "log"
+    texts = legible_texts(figure)
+    assert {"0.001", "0.1", "persistence"} <= {*texts} and len(texts) > 50
+
+
+def test_settings_are_not_drawn_as_formulas(tmp_path):
+    for cell in ("cost_$ per_$", "gru"):
+        write_group(tmp_path, "none", NONE[:2], config={"model.cell": cell})
+    assert attnlab.compare("model.cell", runs_folder=tmp_path).figure.png[1:4] == b"PNG"
+
+
+def test_a_sequential_figure_is_labelled(three_groups):
+    figure = comparison_figure(compared(three_groups, sequential=True))
+    assert any("95 % intervals, sequential: hold at every look" in text for text in texts(figure))
+    *_, differences = panels(figure)
+    assert differences.get_title("left") == "difference to no attention, paired by seed, sequential"
+    assert "left of the line is better" in texts(figure)

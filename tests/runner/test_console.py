@@ -1,0 +1,74 @@
+"""The final output of a run."""
+
+from __future__ import annotations
+
+import io
+import math
+import re
+
+import pytest
+
+from attnlab.runner.console import print_result, print_table
+
+
+@pytest.mark.parametrize(
+    ("rmse", "skill", "said"),
+    [
+        (
+            0.75,
+            0.25,
+            "The error of no attention is 25.0% below that of persistence, the best baseline",
+        ),
+        (1.5, -0.5, "The error of no attention is 50.0% above that of persistence"),
+        (0.5, None, "persistence makes practically no error"),
+        (math.nan, None, "The result of no attention is not finite"),
+        (None, None, "The result of no attention is not finite"),
+    ],
+)
+def test_a_sentence_reports_the_result(capsys, rmse, skill, said):
+    about = {"task": "fib", "attention": "none", "seed": 0, "units": "values", "metric": "rmse"}
+    scores = {"test": {"rmse": rmse}, "baselines": {"persistence": {"rmse": 1.0}}}
+    skills = {"best_baseline": "persistence", "skill": skill, "skills": {"persistence": skill}}
+    print_table({**about, **scores, **skills}, "test")
+    assert capsys.readouterr().out.splitlines()[-1].startswith(said)
+
+
+def test_a_further_part_is_explained(capsys, tmp_path):
+    about = {"task": "translate", "attention": "bahdanau", "model": "rnn", "seed": 0}
+    scores = {
+        "metric": "bleu",
+        "test": {"bleu": 90.0},
+        "baselines": {"copied_source": {"bleu": 1.0}},
+    }
+    skills = {"best_baseline": "copied_source", "skill": 0.9, "skills": {"copied_source": 0.9}}
+    sizes = {
+        "best_epoch": 1,
+        "epochs": 2,
+        "parameters": 3,
+        "seconds": 4.0,
+        "units": "points of 100",
+    }
+    extra = {part: {"test": {"bleu": 65.5}} for part in ("compositions", "mine")}
+    print_result({**about, **scores, **skills, **sizes, "extra": extra}, tmp_path)
+    lines = capsys.readouterr().out.splitlines()
+    longer = "sentences with more clauses, adjectives or owners than any in train"
+    assert f"compositions ({longer}): bleu 65.5" in lines
+    assert "mine (a further part of the test data): bleu 65.5" in lines
+
+
+@pytest.mark.parametrize(("terminal", "missing"), [(120, ""), (40, "mase"), (32, "mae, mase")])
+def test_columns_without_room_are_left_out_with_a_note(monkeypatch, terminal, missing):
+    monkeypatch.setenv("COLUMNS", str(terminal))
+    file = io.StringIO()
+    file.isatty = lambda: True
+    scores = {"mae": 0.001234, "rmse": 0.002345, "mase": 1.234}
+    about = {"task": "fib", "attention": "none", "seed": 0, "units": "values", "metric": "rmse"}
+    skills = {"best_baseline": "persistence", "skill": 0.5, "skills": {"persistence": 0.5}}
+    print_table(
+        {**about, **skills, "test": scores, "baselines": {"persistence": scores}}, "t", file
+    )
+    shown = re.sub(r"\x1b\[[\d;]*m", "", file.getvalue())
+    assert ("left out" in shown) is bool(missing)
+    if missing:
+        assert f"columns left out of this narrow terminal: {missing}" in shown
+    assert "rmse" in shown and "0.002345" in shown and "0.5" in shown

@@ -1,0 +1,183 @@
+"""Find the run of a configuration among several, or start one."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from attnlab.config.parsing import parse
+from attnlab.errors import CannotResume, Pruned, RequestError, RunBusy, RunFailed
+from attnlab.records.run_directory import RunDirectory
+from attnlab.runner import find_or_run, resume, runner
+from attnlab.runner.find_or_run import find_run, only_here, run, runs_by_digest
+from attnlab.runner.runner import SweepMember
+
+SWEEP = SweepMember("mine")
+
+
+@pytest.fixture(scope="module")
+def composed(compose):
+    return compose("task=fib", "attention=none", "task.count=61", "task.history=5")
+
+
+@pytest.fixture
+def config(composed, tmp_path):
+    document = {**composed.document, "paths": {"runs": str(tmp_path), "data": "data"}}
+    return parse(document, {})
+
+
+@pytest.fixture
+def make(tmp_path, config):
+    """Make a run of the configuration, in some state."""
+
+    def make(state: str, **entries) -> RunDirectory:
+        run = RunDirectory.create(
+            tmp_path, "fib", "none", 0, config.document, config_hash=config.digest
+        )
+        if state == "completed":
+            run.write_json("metrics.json", {})
+        run.status.write(state, **entries)
+        return run
+
+    return make
+
+
+@pytest.fixture
+def trained(monkeypatch):
+    """Record which runs would be trained and resumed, without training them."""
+    calls = []
+    monkeypatch.setattr(
+        runner, "run_in", lambda folder, *_: calls.append(("new", folder.path)) or folder.path
+    )
+    monkeypatch.setattr(
+        find_or_run,
+        "resume",
+        lambda folder, changes, sweep: calls.append(("on", folder.path)) or folder.path,
+    )
+    return calls
+
+
+def found(config, runs):
+    match = find_run(config)
+    listed = runs_by_digest(runs).get(config.digest)
+    assert (match and match.path) == (listed and listed.path)
+    return (match.state, match.path) if match else None
+
+
+def test_a_completed_run_counts_before_any_other(tmp_path, config, make, trained):
+    done = make("completed").path
+    make("failed", error="no")
+    make("running")
+    assert found(config, tmp_path) == ("completed", done)
+    assert (run(config, SWEEP), trained) == (done, [])
+
+
+def test_the_newest_killed_run_is_resumed(tmp_path, config, make, trained):
+    make("killed")
+    newest = make("running").path
+    assert found(config, tmp_path) == ("killed", newest)
+    assert run(config, SWEEP) == newest
+    assert trained == [("on", newest)]
+
+
+def test_a_pruned_run_stays_pruned_in_its_search_and_is_resumed_elsewhere(make, config, trained):
+    folder = make("killed", sweep="mine", pruned=True, error="pruned: after epoch 2").path
+    with pytest.raises(Pruned, match="^after epoch 2$"):
+        run(config, SweepMember("mine", on_epoch=print))
+    assert trained == []
+    run(config, SweepMember("another", on_epoch=print))
+    assert trained == [("on", folder)]
+
+
+def test_a_failed_run_is_retried_only_on_request(config, make, trained):
+    make("failed", error="RunFailed: epoch 2")
+    with pytest.raises(RunFailed, match="epoch 2"):
+        run(config, SWEEP)
+    assert trained == []
+    run(config, SweepMember("mine", retry_failed=True))
+    assert [what for what, _ in trained] == ["new"]
+
+
+@pytest.mark.parametrize("damage", [lambda m: m.unlink(), None])
+def test_a_damaged_or_different_run_is_not_found(tmp_path, config, make, compose, damage):
+    if damage:
+        damage(make("completed").path / "metrics.json")
+        assert found(config, tmp_path) is None
+    else:
+        make("completed")
+        assert found(compose("task=fib", "attention=none", "seed=1"), tmp_path) is None
+
+
+def test_settings_that_do_not_fit_their_data_leave_a_failed_run(config, monkeypatch):
+    def refuse(*_):
+        raise RequestError("task.history: expected less")
+
+    monkeypatch.setattr(runner, "_require_validation", refuse)
+    with pytest.raises(RequestError, match="task.history: expected less"):
+        run(config, SWEEP)
+    entry = find_or_run.find_run(config)
+    assert (entry.state, entry.status["sweep"]) == ("failed", "mine")
+    assert entry.status["error"] == "RequestError: task.history: expected less"
+    assert (entry.path / "config.yaml").is_file()
+    with pytest.raises(RunFailed, match="task.history: expected less"):
+        run(config, SWEEP)
+    # A run of its own refuses before it leaves anything.
+    with pytest.raises(RequestError):
+        runner.run(config)
+    assert len([*find_or_run.runs_folder(config).glob("*/*/*")]) == 1
+
+
+def test_a_killed_run_that_cannot_be_resumed_can_be_restarted(config, make, trained, monkeypatch):
+    def refuse(*_, **__):
+        raise CannotResume("data: they have changed since.")
+
+    make("killed")
+    with monkeypatch.context() as patch:
+        patch.setattr(find_or_run, "resume", resume.resume)
+        patch.setattr(resume, "_go_on", refuse)
+        with pytest.raises(RequestError, match="they have changed since"):
+            run(config, SWEEP)
+    assert find_or_run.find_run(config).state == "failed"
+    run(config, SweepMember("mine", retry_failed=True))
+    assert [what for what, _ in trained] == ["new"]
+
+
+@pytest.mark.parametrize("error", [RunBusy("another process"), RequestError("a disk is away")])
+def test_a_temporary_error_doesnt_fail_a_killed_run(config, make, monkeypatch, error):
+    def refuse(*_, **__):
+        raise error
+
+    make("killed")
+    monkeypatch.setattr(find_or_run, "resume", refuse)
+    with pytest.raises(type(error)):
+        run(config, SWEEP)
+    assert find_or_run.find_run(config).state == "killed"
+
+
+def test_a_file_that_changed_during_the_command_is_reported(compose, tmp_path):
+    """Fixed: later jobs of a sweep failed with a bare KeyError, or trained new data as the old."""
+    path = tmp_path / "my.csv"
+    path.write_text("v\n" + "\n".join(map(str, range(99))))
+    config = compose("task=series", "attention=none", "task.column=v", f"task.path={path}")
+    config.require_same_files()
+    path.write_text("v\n" + "\n".join(map(str, range(1, 100))))
+    again = compose("task=series", "attention=none", "task.column=v", f"task.path={path}")
+    assert again.digest != config.digest
+    with pytest.raises(RequestError, match="task.path: .* has changed since the command started"):
+        run(config, SWEEP)
+
+
+def test_a_second_process_waits_for_the_first_or_is_refused(config, make, tmp_path):
+    from filelock import FileLock
+
+    done = make("completed").path
+    with only_here(FileLock(tmp_path / ".locks" / config.digest[:32]), "this"):
+        with pytest.raises(RunBusy, match="another process is running task=fib attention=none"):
+            run(config, SWEEP, wait=False)
+    assert run(config, SWEEP, wait=False) == done
+
+
+def test_a_damaged_run_is_ignored(tmp_path, config, make):
+    (make("completed").path / "status.json").write_text(json.dumps([]))
+    assert found(config, tmp_path) is None

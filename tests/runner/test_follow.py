@@ -1,0 +1,166 @@
+"""A process follows a run: it outlives it, and nothing is lost if it is killed itself."""
+
+from __future__ import annotations
+
+import logging
+import shutil
+import signal
+import sqlite3
+import time
+from contextlib import closing, contextmanager
+
+import pytest
+from command_line import ROOT
+from run_folders import add_epoch, in_mlflow, make_run
+
+from attnlab.records.mlflow import connect, store_uri
+from attnlab.records.run_directory import RunDirectory
+from attnlab.records.status import run_lock
+from attnlab.runner.follow import complete, start_following, wait_for
+
+pytestmark = pytest.mark.filterwarnings("ignore")  # MLflow's own, when it reads back here
+
+
+@pytest.fixture
+def runs(tmp_path, empty_store, monkeypatch):
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    shutil.copy(empty_store, tmp_path / "mlflow.db")
+    return tmp_path
+
+
+@pytest.fixture
+def started():
+    """Start processes that follow folders, and kill those that are left."""
+    processes = []
+
+    def start(folder):
+        processes.append(start_following(folder))
+        return processes[-1]
+
+    yield start
+    for process in processes:
+        process.kill()
+        process.communicate()
+
+
+def until(condition):
+    for _ in range(1200):
+        if condition():
+            return
+        time.sleep(0.05)
+    raise AssertionError("waited in vain")
+
+
+def epochs(runs, seed=0):
+    client = connect(store_uri(runs), runs)
+    found = [r for r in in_mlflow(runs).values() if r.data.params.get("seed") == str(seed)]
+    points = [client.get_metric_history(run.info.run_id, "val_loss") for run in found]
+    return [point.step for some in points for point in some]
+
+
+def state(runs, experiment="fib"):
+    return [run.info.status for run in in_mlflow(runs, experiment).values()]
+
+
+def test_epochs_appear_while_a_run_trains_and_its_end_is_copied(runs, started, caplog):
+    run = make_run(runs, state="running")
+    process = started(run.path)
+    until(lambda: epochs(runs) == [1, 2])
+    add_epoch(run, 3)
+    until(lambda: epochs(runs) == [1, 2, 3])
+    assert state(runs) == ["RUNNING"]
+    run.status.write("failed", error="why")
+    run.lock.release()
+    wait_for(process, 60)
+    assert state(runs) == ["FAILED"] and caplog.records == []
+    assert len(RunDirectory(run.path).status.read()["mlflow_run_id"]) == 32
+
+
+@pytest.mark.slow
+def test_two_processes_and_a_killed_one_make_one_mlflow_run(runs, started, caplog):
+    run = make_run(runs, state="running")
+    first, second = started(run.path), started(run.path)
+    until(lambda: epochs(runs) == [1, 2])
+    first.send_signal(signal.SIGKILL)
+    wait_for(first, 60)
+    (record,) = caplog.records
+    assert "their process died; attnlab runs sync completes both" in record.message
+    run.lock.release()  # as by a kill of the run
+    wait_for(second, 60)
+    assert state(runs) == ["KILLED"]
+
+
+@pytest.mark.slow
+def test_a_sweep_is_followed_as_a_whole(runs, started):
+    folder = runs / "sweeps" / "grid"
+    folder.mkdir(parents=True)
+    lock = run_lock(folder)
+    lock.acquire()
+    process = started(folder)
+    make_run(runs, seed=0, state="failed", sweep="grid")
+    until(lambda: epochs(runs, 0) == [1, 2])
+    late = make_run(runs, seed=1, state="running", sweep="grid")
+    until(lambda: epochs(runs, 1) == [1, 2])
+    make_run(runs, seed=2, state="failed")  # of no sweep
+    lock.release()
+    time.sleep(1)
+    assert process.poll() is None  # a run of the sweep is still in progress
+    late.status.write("failed")
+    late.lock.release()
+    wait_for(process, 60)
+    there = in_mlflow(runs)
+    assert {run.info.run_name: run.info.status for run in there.values()} == {
+        "grid": "FAILED", "fib-none-s0": "FAILED", "fib-none-s1": "FAILED"
+    }  # fmt: skip
+    parent = there["grid"].info.run_id
+    assert sum(run.data.tags.get("mlflow.parentRunId") == parent for run in there.values()) == 2
+
+
+@contextmanager
+def trouble(database, kind):
+    """A store that is locked, can't be written, or is missing with its server."""
+    if kind == "locked":
+        with closing(sqlite3.connect(database, isolation_level=None)) as holder:
+            holder.execute("BEGIN EXCLUSIVE")
+            yield
+    elif kind == "server":
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("MLFLOW_TRACKING_URI", "http://127.0.0.1:9")
+            yield
+    else:
+        content = database.read_bytes()
+        database.write_bytes(content[:5000])
+        yield
+        database.write_bytes(content)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["server", "damaged", "locked"])
+def test_a_store_in_trouble_is_one_warning_and_sync_completes_it(runs, started, caplog, kind):
+    run = make_run(runs, state="running")
+    with trouble(runs / "mlflow.db", kind):
+        process = started(run.path)
+        add_epoch(run, 3)
+        run.status.write("failed")
+        run.lock.release()
+        wait_for(process, 5 if kind == "locked" else 60)
+    (record,) = caplog.records
+    assert record.levelno == logging.WARNING and "attnlab runs sync" in record.message
+    if kind == "locked":
+        process.wait(60)  # it continues alone
+    assert complete(RunDirectory(run.path)) == []
+    assert epochs(runs) == [1, 2, 3] and state(runs) == ["FAILED"]
+
+
+def test_figures_that_cannot_be_drawn_are_a_sentence_and_the_copy_is_made(runs):
+    run = make_run(runs)
+    (problem,) = complete(run)
+    assert "the figures could not be drawn" in problem
+    assert state(runs) == ["FINISHED"]
+
+
+def test_a_process_that_cannot_start_is_one_warning(tmp_path, monkeypatch, caplog):
+    monkeypatch.setattr("sys.executable", str(tmp_path / "gone"))
+    wait_for(start_following(tmp_path), 1)
+    (record,) = caplog.records
+    assert "attnlab runs sync completes both" in record.message
