@@ -58,6 +58,7 @@ class MaskedWords(CorpusTask, TextTask):
     monitor = ("val_loss", "min")
     width: int  # tokens of a row, S
 
+    corpus: Text
     _file = "masked_words.json"
 
     def __init__(
@@ -105,7 +106,7 @@ class MaskedWords(CorpusTask, TextTask):
             if (chosen.targets == PADDING).all():
                 what = f"words of the vocabulary in {name}"
                 raise RequestError(f"data={self.corpus.name}: expected {what}, got none.")
-        counts = sum(part.counts(self.mask) for part in rows.values())
+        counts = np.sum([part.counts(self.mask) for part in rows.values()], axis=0)
         if missing := counts[UNKNOWN]:
             self.corpus.note(
                 f"{missing:,} of {counts.sum():,} tokens are unknown; none is predicted."

@@ -66,8 +66,8 @@ def recorded_examples(
         for linked, number in zip(arrays["links"], numbers, strict=True):
             gold = parse_links(links[number])
             columns = tokenizers[0].word_numbers(source_texts[number])[:width]
-            rows = tokenizers[1].word_numbers(reference_texts[number])[:height]
-            for (row, word), (column, other) in product(enumerate(rows), enumerate(columns)):
+            words = tokenizers[1].word_numbers(reference_texts[number])[:height]
+            for (row, word), (column, other) in product(enumerate(words), enumerate(columns)):
                 linked[row, column] = (other, word) in gold
     return arrays
 

@@ -107,7 +107,8 @@ class ParallelCorpus(Corpus):
                 f"data.path: expected {name}.{languages[0]} and {name}.{languages[1]}, plain or "
                 f"with .gz, in {folder}; one or both are missing."
             )
-        return AlignedFiles(*paths)
+        source, target = paths
+        return AlignedFiles(source, target)
 
     @property
     def held_out(self) -> dict[str, float]:

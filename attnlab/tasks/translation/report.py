@@ -51,12 +51,12 @@ def report(
         scores = score(texts, references, language)
         rules[name] = {metric: scores[metric] for metric in NAMES}
     # The error is the distance of BLEU from 100.
-    errors = {name: 100.0 - scores["bleu"] for name, scores in rules.items()}
+    errors = {name: 100.0 - (scores["bleu"] or 0.0) for name, scores in rules.items()}
     best, against = skills(100.0 - metrics["bleu"], errors)
     notes = [*part.notes, *_limits(model, part, rows)]
     if "nearest_pair" not in rules:
         notes.append("The baseline nearest_pair is missing, because it needs the training part.")
-    texts = {"source": sources, "reference": references, "hypothesis": hypotheses}
+    columns = {"source": sources, "reference": references, "hypothesis": hypotheses}
     sentences = sentence_scores(hypotheses, references, language)
     if (rates := alignment(task.tokenizers, model, part)) is not None:
         details["alignment"] = rates
@@ -68,7 +68,7 @@ def report(
         notes=notes,
         predictions={
             "index": rows,
-            **{name: np.array(column, object) for name, column in texts.items()},
+            **{name: np.array(column, object) for name, column in columns.items()},
             **{f"sentence_{name}": np.round(column, 4) for name, column in sentences.items()},
         },
         units="points of 100 (loss in nats per token)",
@@ -89,7 +89,7 @@ def _limits(model: keras.Model, part: TokenizedPart, rows: np.ndarray) -> list[s
         ("references count in loss, perplexity and accuracy", references, model.max_positions),
     ):
         cut = int((lengths > most).sum()) if most else 0
-        if cut:  # END of a source, or START of a reference, is one of the tokens
+        if most and cut:  # END of a source, or START of a reference, is one of the tokens
             notes.append(
                 f"Only the first {most - 1} tokens of {cut} of {count} {what}, because the model's "
                 "attention weights or learned positions end there."

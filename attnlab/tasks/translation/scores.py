@@ -153,7 +153,8 @@ def paired_bootstrap(
     systems: Any = [("reference", reference), ("system", system)]
     signatures, scores = PairedTest(systems, {name: metric}, [[*targets]], test_type="bs")()
     ((key, signature),) = signatures.items()
-    first, second = scores[key]
+    results: Any = scores[key]
+    first, second = results
     # sacreBLEU counts the resamples with a larger difference; with equal scores there may be none,
     # although p is 1.
     p = 1.0 if first.score == second.score else float(second.p_value)

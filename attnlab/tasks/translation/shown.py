@@ -82,10 +82,10 @@ def recorded_sentences(arrays: Mapping[str, np.ndarray]) -> list[Sentence]:
             padded = arrays[side][row]  # with "" at the end; a label may be empty, too
             count = max(np.flatnonzero(padded != ""), default=-1) + 1
             labels.append([*map(str, padded[:count])])
-        source, target, _ = labels
+        source, target, reference = labels
         links = np.argwhere(arrays["links"][row]).tolist() if "links" in arrays else []
         cross = cross[:, :, : len(target), : len(source)]
-        sentences.append(Sentence(cross, *labels, [*map(tuple, links)]))
+        sentences.append(Sentence(cross, source, target, reference, [(a, b) for a, b in links]))
     return sentences
 
 
