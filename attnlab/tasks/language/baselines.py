@@ -146,11 +146,11 @@ class Neighbours:
 
         with np.errstate(divide="ignore"):
             scores = np.log(self.shares)[None] + np.zeros((len(lefts), 1))
-        beside = self.counts / max(self.counts.sum(), 1)
+        neighbour_shares = self.counts / max(self.counts.sum(), 1)
         for numbers, pairs in zip((lefts, rights), self.pairs, strict=True):
             words = numbers < self.words
             counts = pairs[numbers[words]].toarray()
-            counts += _ADDED * beside[numbers[words], None]
+            counts += _ADDED * neighbour_shares[numbers[words], None]
             scores[words] += np.log(np.maximum(counts, 1e-12) / (self.counts + _ADDED))
         return log_softmax(scores, axis=1)
 

@@ -56,6 +56,7 @@ class MaskedWords(CorpusTask, TextTask):
     name = "masked_words"
     served = ("The keys to the cabinet [MASK] old.", "The keys to the cabinet are old.")
     monitor = ("val_loss", "min")
+    corpus: Text
     width: int  # tokens of a row, S
 
     corpus: Text

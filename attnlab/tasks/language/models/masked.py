@@ -28,7 +28,7 @@ class MaskedWordModel(InMemoryModel):
     Each training step chooses 15 % of a row's words, at least one: 80 % of them are masked, 10 %
     are replaced by a random word, 10 % stay. The result is then `Guesses` for these words. Unknown
     words are never chosen. The logits are `E norm(gelu(W x + b)) + c` with the encoder's embeddings
-    E (V + 1, W), of which the last one is the mask's, and its vectors x.
+    E (V + 1, W), whose last row is the mask's, and its vectors x.
 
     Source: Devlin et al. 2019 (arXiv 1810.04805), section 3.1 and appendix A.1, and its code.
     Differences: words are chosen at every step, and no sentence is predicted to follow another

@@ -69,7 +69,7 @@ class TextVocabulary:
         return len(self.ids)
 
     def encode(self, text: str) -> list[int]:
-        """Return the tokens of a prompt, of which the vocabulary must have all.
+        """Return the tokens of a prompt; the vocabulary must have all of them.
 
         An empty prompt is a line break, or the first token if there is none.
         """
