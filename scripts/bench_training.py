@@ -155,11 +155,11 @@ def bench_whole() -> None:
 _BARE = """
 import sys
 from attnlab import cli
-from attnlab.runner import runner
+from attnlab.runner import train
 from attnlab.runner.building import import_tensorflow
 import_tensorflow()
 from attnlab.training import weights_file
-runner.start_following = lambda folder: None
+train.start_following = lambda folder: None
 weights_file.WeightsFiles.next = lambda files, values, scratch: b""
 sys.exit(cli.main(sys.argv[1:]))
 """

@@ -318,7 +318,7 @@ def test_a_configuration_is_checked_and_data_are_read_without_tensorflow():
         "views.records",
     }
     modules = [m for m in FILES if room(m) in light and not place(m).startswith("comparison/")]
-    modules += ["attnlab.runner.runner", "attnlab.runner.loading", "attnlab.runner.console"]
+    modules += ["attnlab.runner.train", "attnlab.runner.loading", "attnlab.runner.console"]
     modules += [f"attnlab.tasks.{kind}.task" for kind in KINDS]
     code = "; ".join(f"import {module}" for module in modules)
     assert loaded_by(code) <= {"scipy"}

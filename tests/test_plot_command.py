@@ -87,7 +87,7 @@ def test_a_run_is_drawn_with_or_without_the_word(tmp_path, monkeypatch, capsys, 
     run = make_run(tmp_path / "runs", "sunspots")
     asked = []
     monkeypatch.setattr(
-        "attnlab.runner.figures.draw_run",
+        "attnlab.runner.follow.draw_run",
         lambda found, output: asked.append((found.path, output)) or [tmp_path / "loss.png"],
     )
     plot(*(word.format(run=run.path, out=tmp_path / "out") for word in words))

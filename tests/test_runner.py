@@ -21,7 +21,7 @@ from attnlab.config.sections import RunConfig
 from attnlab.records.run_directory import RunDirectory
 from attnlab.runner.building import import_tensorflow
 from attnlab.runner.loading import TrainedRun
-from attnlab.runner.runner import run
+from attnlab.runner.train import run
 from attnlab.tasks.attention import read_attention
 from attnlab.tasks.kinds import kind_of
 
@@ -69,7 +69,7 @@ def folder(config) -> Path:
 
 @pytest.fixture
 def no_figures(monkeypatch):
-    monkeypatch.setattr("attnlab.runner.runner.start_following", lambda folder: None)
+    monkeypatch.setattr("attnlab.runner.train.start_following", lambda folder: None)
 
 
 def test_a_run_folder_has_all_that_users_rely_on(config, folder):

@@ -90,8 +90,8 @@ _EPOCH = (
         "--average",
         type=click.IntRange(min=1),
         metavar="K",
-        help="Average the weights of K epochs: the last K up to --epoch, or the best K with "
-        "--epoch best.  [default with --epoch average: 5]",
+        help="Average the weights of the last K epochs up to --epoch.  "
+        "[default with --epoch average: 5]",
     ),
 )
 

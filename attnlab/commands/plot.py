@@ -72,7 +72,7 @@ def run_figures(run: str, output: Path | None, runs: str | None) -> None:
     """
     found = find(run, runs, COMPLETED)
     found.status.require_completed()
-    from attnlab.runner.figures import draw_run
+    from attnlab.runner.follow import draw_run
 
     with _writing(output or found.plots):
         drawn = draw_run(found, output)

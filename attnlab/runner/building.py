@@ -14,7 +14,7 @@ from attnlab.errors import RequestError
 from attnlab.tasks.base import Learner, Task
 from attnlab.tasks.declaration import load
 from attnlab.tasks.kinds import kind_of
-from attnlab.training import tensorflow_internals
+from attnlab.training.tensorflow_internals import forget_gradients, import_tensorflow
 
 if TYPE_CHECKING:
     import keras
@@ -61,12 +61,18 @@ def check_devices(config: RunConfig, *, resumed: bool = False) -> None:
     Raises:
         RequestError: it hasn't, or the settings don't fit several devices.
     """
-    if config.trainer.devices != 1:
-        import_tensorflow()
-        from attnlab.training import devices
+    trainer = config.trainer
+    if trainer.devices == 1:
+        return
+    if trainer.jit is True and not resumed:
+        raise RequestError(
+            f"trainer.devices={trainer.devices}: XLA computes on one device: leave "
+            "trainer.jit=true out, or use trainer.devices=1."
+        )
+    import_tensorflow()
+    from attnlab.training.devices import devices_for
 
-        check = devices.devices_for if resumed else devices.check_devices
-        check(config.trainer)
+    devices_for(trainer)
 
 
 def make_model(config: RunConfig, task: Task) -> keras.Model:
@@ -117,17 +123,10 @@ def start_afresh(seed: int) -> None:
     import keras
     import tensorflow as tf
 
-    from attnlab.training.tensorflow_internals import forget_gradients
-
     keras.utils.clear_session(free_memory=False)
     keras.utils.set_random_seed(seed)
     tf.config.experimental.enable_op_determinism()
     forget_gradients()
-
-
-def import_tensorflow() -> None:
-    """Import TensorFlow without its notices."""
-    tensorflow_internals.import_tensorflow()
 
 
 def _construct(group: str, option: Option, **parts: Any) -> Any:

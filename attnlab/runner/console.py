@@ -14,7 +14,7 @@ from typing import Any
 from rich.console import Console
 from rich.padding import Padding
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
-from rich.table import Column, Table
+from rich.table import Column
 
 from attnlab.config.options import in_prose
 from attnlab.records import logs
@@ -59,63 +59,52 @@ def print_table(metrics: Mapping[str, Any], part: str, file: Any = None) -> None
 
     The column `skill` is 1 - (error of the run) / (error of the row's baseline).
     """
-    console = plain_console(file)
-    own = in_prose(metrics["attention"])
-    name = f"{metrics['task']} / {own} / seed {metrics['seed']}"
-    console.print(f"{name}: {part}, in {metrics['units']}", soft_wrap=True)
-    kind = kind_of(metrics["task"])
-    known = {metric.name: metric for metric in kind.scoring.metrics}
-    columns = [name for name in metrics["test"] if name not in known or known[name].in_tables]
-    rows = [(metrics["attention"], metrics["test"]), *metrics["baselines"].items()]
-    metric, sign = metrics["metric"], 1 if kind.scoring.is_lower_better(metrics["metric"]) else -1
+    console, kind = plain_console(file), kind_of(metrics["task"])
+    attention, metric = metrics["attention"], metrics["metric"]
+    title = f"{metrics['task']} / {in_prose(attention)} / seed {metrics['seed']}"
+    console.print(f"{title}: {part}, in {metrics['units']}", soft_wrap=True)
+    hidden = {measure.name for measure in kind.scoring.metrics if not measure.in_tables}
+    columns = [name for name in metrics["test"] if name not in hidden]
+    sign = 1 if kind.scoring.is_lower_better(metric) else -1
 
-    def rank(row: Sequence[Any]) -> float:
+    def rank(row: tuple[str, Mapping[str, Any]]) -> float:
         value = row[1].get(metric)
-        return math.inf if value is None or value != value else sign * value
+        return math.inf if value is None or math.isnan(value) else sign * value
 
-    def table(columns: Sequence[str]) -> Table:
-        found, ranked = (
-            plain_table([kind.predictions.item, *columns, "skill"], [kind.predictions.item]),
-            sorted(rows, key=rank),
-        )
-        cells = [in_one_format([row[1].get(column) for row in ranked]) for column in columns]
-        skills = in_one_format([metrics["skills"].get(row[0]) for row in ranked])
-        for row, *numbers, skill in zip(ranked, *cells, skills, strict=True):
-            own = row is rows[0]
-            found.add_row(row[0], *numbers, "" if own else skill, style="bold" if own else "")
-        return found
-
-    droppable = [column for column in columns if column != metric]
-    missing: list[str] = []
-    while droppable and width(table(columns), console) > console.width:
-        missing.insert(0, droppable.pop())
-        columns.remove(missing[0])
-    console.print(Padding(table(columns), (1, 0), expand=False))
-    if missing:
-        text = f"columns left out of this narrow terminal: {', '.join(missing)}"
-        console.print(text, soft_wrap=True)
-    console.print(_verdict(metrics), soft_wrap=not console.is_terminal)
+    result = (attention, metrics["test"])
+    rows = sorted([result, *metrics["baselines"].items()], key=rank)
+    cells = [in_one_format([scores.get(column) for _, scores in rows]) for column in columns]
+    skills = in_one_format([metrics["skills"].get(name) for name, _ in rows])
+    table = plain_table([kind.predictions.item, *columns, "skill"], [kind.predictions.item])
+    for row, *numbers, skill in zip(rows, *cells, skills, strict=True):
+        is_run = row is result
+        table.add_row(row[0], *numbers, "" if is_run else skill, style="bold" if is_run else "")
+    console.width = max(console.width, width(table, console))
+    console.print(Padding(table, (1, 0), expand=False))
+    console.print(_verdict(metrics), soft_wrap=True)
 
 
 def print_notes(notes: Iterable[str], file: Any = None) -> None:
     """Print each note on a line."""
     console = plain_console(file)
     for note in notes:
-        console.print(f"note: {note}", soft_wrap=not console.is_terminal)
+        console.print(f"note: {note}", soft_wrap=True)
 
 
 def _verdict(metrics: Mapping[str, Any]) -> str:
     """Return the result in one sentence."""
-    own, best, skill = in_prose(metrics["attention"]), metrics["best_baseline"], metrics["skill"]
+    name, best, skill = in_prose(metrics["attention"]), metrics["best_baseline"], metrics["skill"]
     result = metrics["test"].get(metrics["metric"])
     if result is None or not math.isfinite(result):
-        return f"The result of {own} is not finite: a smaller optimizer.learning_rate may help."
+        return f"The result of {name} is not finite: a smaller optimizer.learning_rate may help."
     if skill is None:
         return f"{best} makes practically no error, so no model can do better."
     share = f"{abs(skill):.1%}"
     if skill >= 0:
-        return f"The error of {own} is {share} below that of {best}, the best baseline (skill)."
-    return f"The error of {own} is {share} above that of {best}, the best baseline (skill below 0)."
+        return f"The error of {name} is {share} below that of {best}, the best baseline (skill)."
+    return (
+        f"The error of {name} is {share} above that of {best}, the best baseline (skill below 0)."
+    )
 
 
 def number(value: float | None, form: str = ".4g") -> str:
@@ -133,29 +122,27 @@ _COMPILING = "tracing and compiling"
 class Screen:
     """Shows the progress of a run.
 
-    On a terminal each activity has a line with a progress bar, which stays. Otherwise, and with
-    `-v`, activities from training on are printed as lines of text, epochs at most once a second;
-    run.log has every epoch. If `quiet`, only long activities are printed.
+    On a terminal each activity has a line with a progress bar, which stays. Otherwise activities
+    from training on are printed as lines of text, epochs at most once a second; run.log has every
+    epoch. If `quiet`, nothing is printed.
     """
 
     def __init__(self, progress: Progress, quiet: bool) -> None:
         self._progress, self._quiet = progress, quiet
         self._entries: dict[str, TaskID] = {}
-        self._printed, self._newest_printed = time.monotonic(), -math.inf  # times of the last lines
-        self._newest = self._text = (
-            ""  # the epoch that is not printed yet; the text next to its bar
-        )
+        self._printed = 0.0  # when the last line was printed
+        self._newest = self._text = ""  # the epoch that is not printed yet; the text at its bar
         self._epochs = self._done = 0
-        self._shown: Sequence[str] = ()
+        self._columns: Sequence[str] = ()
 
     def working(self, done: int, total: int | None, what: str) -> None:
         """Show the current activity and its progress; see `tasks.declaration.Progress`."""
-        far = f"{done / total:.0%}" if total else f"{done:,}" if done else ""
+        share = f"{done / total:.0%}" if total else f"{done:,}" if done else ""
         if what not in self._entries:
             self._begin(what, total)
-        elif not (self._quiet and self._epochs) and self._is_due(_REPORT_EVERY):
-            self._print(f"{what}: {far}")
-        self._progress.update(self._entries[what], completed=done, total=total, text=far)
+        elif time.monotonic() - self._printed >= _REPORT_EVERY:
+            self._print(f"{what}: {share}")
+        self._progress.update(self._entries[what], completed=done, total=total, text=share)
 
     def say(self, lines: Sequence[str]) -> None:
         """Print lines above the bars, and log them."""
@@ -164,9 +151,9 @@ class Screen:
             if not self._quiet and logs.verbosity == 0:
                 self._progress.console.print(f"attnlab: {line}", soft_wrap=True, markup=False)
 
-    def training(self, epochs: int, done: int, shown: Sequence[str]) -> None:
-        """Start to show epochs, `done` of them finished; `shown` are columns of the history."""
-        self._epochs, self._done, self._shown = epochs, done, shown
+    def training(self, epochs: int, done: int, columns: Sequence[str]) -> None:
+        """Start to show epochs, `done` of them finished, with columns of the history."""
+        self._epochs, self._done, self._columns = epochs, done, columns
         self._begin(_COMPILING, epochs)
         self.within(0.0, _COMPILING)
 
@@ -179,14 +166,18 @@ class Screen:
 
     def advance(self, row: Mapping[str, float]) -> None:
         """Show that an epoch is finished, given its row of the history."""
-        known = {name: row[name] for name in self._shown if not math.isnan(row.get(name, math.nan))}
-        results = [f"{name.replace('_loss', '')} {value:.3g}" for name, value in known.items()]
+        values = {name: row.get(name, math.nan) for name in self._columns}
+        results = [
+            f"{name.replace('_loss', '')} {value:.3g}"
+            for name, value in values.items()
+            if not math.isnan(value)
+        ]
         self._done += 1
         self.within(0.0, " ".join(results).replace("val_", ""))
         line = f"epoch {self._done}/{self._epochs}: {', '.join(results).replace('_', ' ')}"
         self._newest = f"{line}, {row['seconds']:.2g} s"
         log.info(self._newest)
-        if time.monotonic() - self._newest_printed >= _EPOCHS_EVERY:
+        if self._done == 1 or time.monotonic() - self._printed >= _EPOCHS_EVERY:
             self._print_newest()
 
     def end(self) -> None:
@@ -200,34 +191,20 @@ class Screen:
     def _begin(self, what: str, total: int | None) -> None:
         self.end()
         self._entries[what] = self._progress.add_task(what, total=total, text="")
-        if self._epochs and not self._quiet:
+        if self._epochs:
             self._print(what)
 
     def _print_newest(self) -> None:
         """Print the newest epoch; not with `-v`, which shows the log."""
-        if self._newest and not self._quiet and logs.verbosity == 0:
+        if self._newest and logs.verbosity == 0:
             self._print(self._newest)
-            self._newest, self._newest_printed = "", time.monotonic()
-
-    def _is_due(self, seconds: float) -> bool:
-        return time.monotonic() - self._printed >= seconds
+            self._newest = ""
 
     def _print(self, text: str) -> None:
         self._printed = time.monotonic()
-        if self._progress.disable and logs.verbosity >= 0:
+        if self._progress.disable and not self._quiet and logs.verbosity >= 0:
             with suppress(BrokenPipeError):  # the reader is gone
                 print(f"attnlab: {text}", file=sys.stderr, flush=True)
-
-
-def about_losses(document: Mapping[str, Any]) -> list[str]:
-    """Return a line that explains why train loss may exceed val loss, if a setting causes it."""
-    task, *others = (document.get(key) or {} for key in ("task", "model", "attention"))
-    reasons = ["dropout"] * any(section.get("dropout") for section in others)
-    reasons += ["label smoothing"] * bool(task.get("label_smoothing"))
-    if not reasons:
-        return []
-    which = " and ".join(reasons)
-    return [f"the train loss includes {which}, the val loss does not: train may be larger"]
 
 
 @contextmanager

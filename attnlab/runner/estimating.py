@@ -11,7 +11,7 @@ import numpy as np
 from attnlab.config.sections import RunConfig
 from attnlab.runner.building import make_learner, memory_errors_explained, start_afresh
 from attnlab.runner.console import screen
-from attnlab.runner.runner import prepared
+from attnlab.runner.train import prepared
 
 _FEW = 2  # steps of the first measurement
 _AIM = 2.0  # seconds that the measured steps should take
@@ -39,7 +39,7 @@ def estimate(config: RunConfig) -> Estimate:
     """Measure some steps of a run, and a validation; nothing is stored.
 
     Raises:
-        RequestError: as `runner.run` before and during the first epoch.
+        RequestError: as `train.run` before and during the first epoch.
     """
     started, epochs = time.perf_counter(), config.trainer.epochs
     with screen() as shown, memory_errors_explained(config):
@@ -47,32 +47,30 @@ def estimate(config: RunConfig) -> Estimate:
         start_afresh(config.seed)
         learner = make_learner(config, task)
         chunks = learner.chunks(1)
-        built = time.perf_counter() - started
         shown.working(0, None, "measuring")
 
-        def train(steps: int) -> tuple[float, float]:
-            """Return the seconds of a step, and those of compiling: a first call compiles."""
+        def seconds_per_step(steps: int) -> float:
             chunk = chunks[0].first(steps)
             rates = np.zeros(chunk.steps, np.float32)
-            first, again = (_took(lambda: learner.train(chunk, rates, 0)) for _ in range(2))
-            return again / chunk.steps, max(first - again, 0.0)
+            learner.train(chunk, rates, 0)  # compiles
+            return _seconds(lambda: learner.train(chunk, rates, 0)) / chunk.steps
 
-        step, compiling = train(_FEW)
+        step = seconds_per_step(_FEW)
+        validation = _seconds(lambda: learner.validate(epochs))
+        preparing = time.perf_counter() - started
         if _FEW * step < _AIM:  # a call has a cost of its own, so many fast steps are measured
-            step, _ = train(int(_AIM / step))
-        first = validation = _took(lambda: learner.validate(epochs))
-        if first < _COMPILING:
-            validation = _took(lambda: learner.validate(epochs))
-        preparing = built + compiling + max(first - validation, 0.0)
+            step = seconds_per_step(int(_AIM / step))
+        if validation < _COMPILING:
+            validation = _seconds(lambda: learner.validate(epochs))
         every = config.task.settings.get("score_every", 1)
         if every > 1 and epochs > 1:  # only some epochs are scored, the last one among them
             share = -(-epochs // every) / epochs
-            validation = share * validation + (1 - share) * _took(lambda: learner.validate(1))
+            validation = share * validation + (1 - share) * _seconds(lambda: learner.validate(1))
     sizes = learner.model.count_params(), epochs, sum(chunk.steps for chunk in chunks)
     return Estimate(*sizes, step, validation, preparing)
 
 
-def _took(work: Callable[[], Any]) -> float:
+def _seconds(work: Callable[[], Any]) -> float:
     started = time.perf_counter()
     work()
     return time.perf_counter() - started

@@ -16,10 +16,9 @@ from attnlab.config.sections import RunConfig
 from attnlab.errors import Pruned, RunBusy, RunFailed, explained
 from attnlab.records import logs
 from attnlab.records.run_directory import ListedRun, RunDirectory, list_runs
-from attnlab.runner import console, runner
+from attnlab.runner import console, resume, train
 from attnlab.runner.building import import_tensorflow
-from attnlab.runner.loop import SweepMember
-from attnlab.runner.resume import resume
+from attnlab.runner.train import SweepMember
 
 Result = TypeVar("Result")
 COMPLETED, RUNNING, KILLED, FAILED = "completed", "running", "killed", "failed"
@@ -40,13 +39,13 @@ def run(
         config: The configuration.
         sweep: The sweep that the run belongs to; None prints the result.
         wait: Whether to wait for another process; otherwise `RunBusy` is raised.
-        quiet: As in `runner.run`.
+        quiet: As in `train.run`.
 
     Raises:
         RunBusy: another process works on the run.
         RunFailed: the run failed, now or earlier.
-        RequestError: a data file has changed since the command started, and as in `runner.run_in`.
-        Pruned, KeyboardInterrupt: as in `runner.run_in` and `resume`.
+        RequestError: a data file has changed since the command started, and as in `train.run`.
+        Pruned, KeyboardInterrupt: as in `train.run` and `resume`.
     """
     config.require_same_files()
     runs = runs_folder(config)
@@ -69,9 +68,7 @@ def run(
 def _run_alone(config: RunConfig, sweep: SweepMember | None, quiet: bool) -> Path:
     match = find_run(config)
     if match is None or (match.state == FAILED and (sweep is None or sweep.retry_failed)):
-        if sweep is None:
-            return runner.run(config, quiet)
-        return runner.run_in(runner.new_folder(config, sweep), config, sweep)
+        return train.run(config, sweep, quiet)
     if match.state == COMPLETED:
         if sweep is None and not quiet:
             if logs.verbosity >= 0:
@@ -82,7 +79,8 @@ def _run_alone(config: RunConfig, sweep: SweepMember | None, quiet: bool) -> Pat
         raise RunFailed(str(match.status.get("error") or "it failed before"))
     if sweep and match.status.get("sweep") == sweep.name and match.status.get("pruned"):
         raise Pruned(str(match.status.get("error")).removeprefix("pruned: "))
-    return resume(match.run, {"trainer.devices": str(config.trainer.devices)}, sweep=sweep)
+    devices = {"trainer.devices": str(config.trainer.devices)}
+    return resume.resume(match.run, devices, sweep=sweep, quiet=quiet)
 
 
 @contextmanager

@@ -26,7 +26,6 @@ from attnlab.records.mlflow import (
 )
 from attnlab.records.run_directory import RunDirectory, list_runs
 from attnlab.records.status import is_alive
-from attnlab.runner.figures import draw_run
 from attnlab.tasks.declaration import load
 from attnlab.tasks.kinds import kind_of
 
@@ -70,13 +69,10 @@ def wait_for(process: subprocess.Popen[bytes] | None, timeout: float) -> None:
     try:
         problems = process.communicate(timeout=timeout)[0].decode()
     except subprocess.TimeoutExpired:
-        log.warning(
-            "figures and MLflow's copy are not complete after %g s; another process continues, and "
-            "%s if it can't",
-            timeout,
-            _LATER,
+        problems = (
+            f"figures and MLflow's copy are not complete after {timeout:g} s; another process "
+            f"continues, and {_LATER} if it can't"
         )
-        return
     if process.returncode and not problems:
         problems = f"figures and MLflow's copy are incomplete, because their process died; {_LATER}"
     for problem in problems.splitlines():
@@ -93,26 +89,25 @@ def follow(folder: Path) -> list[str]:
     is_sweep = folder.parent.name == "sweeps"
     seen: dict[Path, tuple[bool, int]] = {}  # whether a run was alive, and when its status changed
     problems: dict[Path, list[str]] = {}
-    due, parents = 0.0, False
     while True:
-        ended = not is_alive(folder)
-        if ended or time.monotonic() >= due:
-            started = time.monotonic()
-            runs = runs_of_sweep(folder) if is_sweep else [RunDirectory(folder)]
-            for run in runs:
-                alive, changed = is_alive(run.path), run.status.changed()
-                ended = ended and not alive
-                if seen.get(run.path) != (alive, changed) or problems.get(run.path):
-                    problems[run.path] = complete(run)
-                    # The copy writes the MLflow id into the status of a run that has ended.
-                    seen[run.path] = alive, changed if alive else run.status.changed()
-            if is_sweep and runs and (ended or not parents):
-                problems[folder], parents = complete_sweep(folder, runs, ended), True
-            took = time.monotonic() - started
-            due = time.monotonic() + min(_PAUSES_PER_COPY * took, _LONGEST_PAUSE)
+        started, ended = time.monotonic(), not is_alive(folder)
+        runs = runs_in(folder) if is_sweep else [RunDirectory(folder)]
+        for run in runs:
+            alive, changed = is_alive(run.path), run.status.changed()
+            ended = ended and not alive
+            if seen.get(run.path) != (alive, changed) or problems.get(run.path):
+                problems[run.path] = complete(run)
+                # The copy writes the MLflow id into the status of a run that has ended.
+                seen[run.path] = alive, changed if alive else run.status.changed()
+        if is_sweep and runs and (ended or folder not in problems):
+            problems[folder] = complete_sweep(folder, runs, ended)
         if ended:
             return list(dict.fromkeys(text for texts in problems.values() for text in texts))
+        took = time.monotonic() - started
+        due = time.monotonic() + min(_PAUSES_PER_COPY * took, _LONGEST_PAUSE)
         time.sleep(_SECONDS_BETWEEN_LOOKS)
+        while time.monotonic() < due and is_alive(folder):
+            time.sleep(_SECONDS_BETWEEN_LOOKS)
 
 
 def complete(run: RunDirectory, uri: str | None = None) -> list[str]:
@@ -137,14 +132,31 @@ def complete(run: RunDirectory, uri: str | None = None) -> list[str]:
             problems.append(f"{run.path}: the figures could not be drawn ({error})")
     if uri or (config.get("tracking") or {}).get("enabled", True):
         try:
-            store = uri or own_uri(run.path, config)
-            copy(run.path, connect(store, run.path.parents[2]))
+            copy(run.path, connect(uri or own_uri(run.path, config), run.path.parents[2]))
             if state == "running":  # while there is time
                 import_ahead()
                 load(kind_of(run.read_task()).views)
         except RequestError as error:
             problems.append(f"MLflow's copy of {run.path.name} is incomplete ({error}); {_LATER}")
     return problems
+
+
+def draw_run(run: RunDirectory, output: Path | None = None) -> list[Path]:
+    """Draw a run's figures into a folder, its `plots` if none is named; returns the files.
+
+    Raises:
+        RequestError: A file of the run is missing or damaged.
+        OSError: A figure can't be written.
+    """
+    from attnlab.views.png.figure import save
+
+    output = run.plots if output is None else Path(output)
+    metrics = run.read_metrics()
+    try:
+        figures = load(kind_of(metrics["task"]).views).figures(run, metrics)
+    except (KeyError, IndexError) as error:
+        raise RequestError(f"RUN: {str(run.path)!r} is damaged: no {error} in it") from error
+    return [save(figure, output / name) for name, figure in figures.items()]
 
 
 def _draw_missing(run: RunDirectory) -> list[str]:
@@ -159,10 +171,10 @@ def _draw_missing(run: RunDirectory) -> list[str]:
     return [f"warning: {warning}"] if warning else []
 
 
-def runs_of_sweep(folder: Path) -> list[RunDirectory]:
-    """Return the runs that a sweep trained."""
-    listed = list_runs(folder.parents[1])
-    return [entry.run for entry in listed if entry.status.get("sweep") == folder.name]
+def runs_in(sweep: Path) -> list[RunDirectory]:
+    """Return the runs that the sweep with this folder trained."""
+    listed = list_runs(sweep.parents[1])
+    return [entry.run for entry in listed if entry.status.get("sweep") == sweep.name]
 
 
 def complete_sweep(

@@ -83,42 +83,43 @@ class Recorder:
         from attnlab.training.weights_file import WeightsFiles
 
         epoch, content = int(row["epoch"]), None
-        with self.writing(f"the weights of epoch {epoch}"):
-            scratch = files.temporary(self.folder.weights_path(epoch))
+        path = self.folder.weights_path(epoch)
+        with self.writing(path.name):
             self._weights_files = self._weights_files or WeightsFiles(learner.model)
-            content = self._weights_files.next(learner.values(), scratch)
+            content = self._weights_files.next(learner.values(), files.temporary(path))
         if epoch in epochs_to_record(self.config.trainer.epochs):
             self._record_attention(learner, epoch)
-        inside = copy_context().run  # so that its log records go to this run's log
-        self._writing = _disk.submit(inside, self._write_epoch, epoch, content, row)
 
-    def _record_attention(self, learner: Learner, epoch: int) -> None:
-        if (examples := learner.examples()) is not None:
-            self._attention = dict(sorted({**self._attention, epoch: examples}.items()))
+        def write() -> None:
+            if content is not None:
+                with self._errors_reported(path.name), files.replacing(path) as temporary:
+                    temporary.write_bytes(content)
+            with self._errors_reported("history.csv"):
+                self.folder.history.append(row)
+                self.folder.status.write(epoch=epoch)
+            if epoch in self._attention:
+                with self._errors_reported(ATTENTION):
+                    write_attention(self.folder, Recorded(self._attention, epoch))
 
-    def _write_epoch(self, epoch: int, content: bytes | None, row: Mapping[str, float]) -> None:
-        path = self.folder.weights_path(epoch)
-        if content is not None:
-            with self._writes(path.name), files.replacing(path) as temporary:
-                temporary.write_bytes(content)
-        with self._writes("history.csv"):
-            self.folder.history.append(row)
-            self.folder.status.write(epoch=epoch)
-        if epoch in self._attention:
-            with self._writes(ATTENTION):
-                write_attention(self.folder, Recorded(self._attention, epoch))
+        # In a copy of this context, so that log records go to this run's log.
+        self._writing = _disk.submit(copy_context().run, write)
 
     def write_results(self, learner: Learner, metrics: dict[str, Any], report: Report) -> None:
         """Write metrics, predictions and attention; the learner's model has the best weights."""
+        best = metrics["best_epoch"]
         with self.writing("the result"):  # before the large files
             self.folder.write_json("metrics.json", metrics)
         with self.writing("the predictions"):
             self.folder.write_predictions(report.predictions)
-        if metrics["best_epoch"] not in self._attention:
-            self._record_attention(learner, metrics["best_epoch"])
+        if best not in self._attention:
+            self._record_attention(learner, best)
         if self._attention:
             with self.writing(ATTENTION):
-                write_attention(self.folder, Recorded(self._attention, metrics["best_epoch"]))
+                write_attention(self.folder, Recorded(self._attention, best))
+
+    def _record_attention(self, learner: Learner, epoch: int) -> None:
+        if (examples := learner.examples()) is not None:
+            self._attention = dict(sorted({**self._attention, epoch: examples}.items()))
 
     def write_state(self, state: str, error: str | None = None, **entries: Any) -> None:
         """Write the final state."""
@@ -129,7 +130,7 @@ class Recorder:
     def writing(self, what: str) -> Iterator[None]:
         """Turn errors of writing into one warning, so that a full disk doesn't end the run."""
         self.settle()
-        with self._writes(what):
+        with self._errors_reported(what):
             yield
 
     def settle(self) -> None:
@@ -139,10 +140,10 @@ class Recorder:
             writing.result()
 
     @contextmanager
-    def _writes(self, what: str) -> Iterator[None]:
+    def _errors_reported(self, what: str) -> Iterator[None]:
         try:
             yield
-        except (OSError, RequestError) as error:  # a figure may need a file that is missing
+        except (OSError, RequestError) as error:
             if not self._write_failed:
                 log.warning(
                     "%s: could not write %s (%s); the run continues, its folder is incomplete",

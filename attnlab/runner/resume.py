@@ -15,13 +15,11 @@ from attnlab.errors import CannotResume, RequestError, RunFailed
 from attnlab.records.checkpoints import Checkpoints
 from attnlab.records.run_directory import REPORT, RunDirectory
 from attnlab.records.status import hold
-from attnlab.runner import console
 from attnlab.runner.building import check_devices, make_task
 from attnlab.runner.console import screen
 from attnlab.runner.follow import start_following
-from attnlab.runner.loading import require_best_saved, require_readable
-from attnlab.runner.loop import Session, SweepMember
-from attnlab.runner.runner import execute_session, finish, require_stored, stored_metrics
+from attnlab.runner.loading import require_saved
+from attnlab.runner.train import SweepMember, finish, status_entries, stored_metrics, train
 from attnlab.training.schedules import Monitor, depends_on_length
 
 
@@ -41,24 +39,22 @@ def resume(
         RunBusy: another process writes the run.
         RequestError: its data have changed, `changes` contain another setting than
             `trainer.epochs` and `trainer.devices`, or a required file is missing or damaged.
-        RunFailed, Pruned, KeyboardInterrupt: as in `run_in`.
+        RunFailed, Pruned, KeyboardInterrupt: as in `train.run`.
     """
     started = time.perf_counter()
     with hold(folder.path):
         before, status = parse(folder.read_config(), {}), folder.status.read()
         config, epochs = _changed(before, changes or {}, folder), before.trainer.epochs
-        metrics, completed = None, status["state"] == "completed"
+        completed, metrics = status["state"] == "completed", None
         if completed and config.trainer.epochs == epochs:
             metrics = stored_metrics(folder)
-            if metrics is not None and sweep is None:
-                require_best_saved(folder, metrics)
         if completed and metrics is None:
-            _require_whole(config, folder)
-        if completed and config.trainer.epochs > epochs:
-            _require_not_stopped(config, folder)
+            _require_continuable(config, folder, longer=config.trainer.epochs > epochs)
+        if metrics is not None and sweep is None:
+            require_saved(folder, [metrics["best_epoch"]])
         follower = None if sweep else start_following(folder.path)
         try:
-            metrics = metrics or _go_on(config, folder, sweep, started)
+            metrics = metrics or _continue(config, folder, sweep, started)
         except CannotResume as error:
             if sweep is not None:  # `sweep.retry_failed` trains it again
                 folder.status.write("failed", error=f"RequestError: {error}")
@@ -69,28 +65,34 @@ def resume(
             trained = folder.status.read().get("epoch", 0)
             way_out = f"attnlab resume {folder.word} trainer.epochs={trained}"
             raise RunFailed(f"{error} {way_out} restores the result it had before.") from error
-    if sweep is None:
-        if not quiet:
-            console.print_result(metrics, folder.path)
-        finish(folder, follower, config.tracking.timeout)
-    require_stored(folder)
+    finish(config, folder, metrics, follower, quiet or sweep is not None)
     return folder.path
 
 
 def _changed(before: RunConfig, changes: Mapping[str, str], folder: RunDirectory) -> RunConfig:
     """Return a run's configuration with changed settings and the current places of its files."""
-    status, epochs = folder.status.read(), before.trainer.epochs
+    status, runs = folder.status.read(), str(folder.path.parents[2])
     files, others = own_files.parted(changes, status)
-    config = own_files.located(_in_its_place(changed(before, others), folder), status, files)
-    _check_epochs(config.trainer.epochs, epochs, status.get("epoch", 0))
+    config = changed(before, others)
+    if Path(config.paths.runs).expanduser().absolute() != Path(runs):  # it was moved
+        config = config.with_values({"paths.runs": runs})
+    config = own_files.located(config, status, files)
+    epochs, trained = config.trainer.epochs, status.get("epoch", 0)
+    if epochs < before.trainer.epochs and epochs < trained:
+        raise RequestError(
+            f"trainer.epochs={epochs}: must be at least {trained}, the epochs trained so far."
+        )
     earlier = status.get("earlier_epochs", [])
-    if config.trainer.epochs != epochs and _may_differ(config, folder):
-        earlier = [*earlier, epochs]
-    known = status.get("file_hashes", {})
-    return replace(config, file_hashes=known, earlier_epochs=earlier)
+    if epochs != before.trainer.epochs and Checkpoints(folder.checkpoint).newest() is not None:
+        # A run with all epochs from the start may have other learning rates. Also, the last epoch
+        # is always scored, so the earlier last epoch has a score which the other run skips.
+        skips = config.task.settings.get("score_every", 1) > 1
+        if skips or depends_on_length(config.schedule.name, config.schedule.settings):
+            earlier = [*earlier, before.trainer.epochs]
+    return replace(config, file_hashes=status.get("file_hashes", {}), earlier_epochs=earlier)
 
 
-def _go_on(
+def _continue(
     config: RunConfig, folder: RunDirectory, sweep: SweepMember | None, started: float
 ) -> dict[str, Any]:
     with screen(quiet=sweep is not None) as shown:
@@ -101,66 +103,28 @@ def _go_on(
         own_files.require_same(config, folder.status.read(), data.digest)
         folder.make_folders()
         (folder.path / REPORT).unlink(missing_ok=True)  # it shows the earlier result
-        member: dict[str, Any] = {"sweep": sweep.name} if sweep else {}
-        member |= {"files": dict(config.files)} if config.files else {}
-        member |= config.beyond_settings
-        folder.status.write("running", error=None, pruned=False, **member)
-        session = Session(config, task, data, folder, started, shown, sweep, resumed=True)
-        return execute_session(session)
+        entries = status_entries(config, sweep)
+        folder.status.write("running", error=None, pruned=False, **entries)
+        return train(config, task, data, folder, shown, started=started, sweep=sweep, resumed=True)
 
 
-def _in_its_place(config: RunConfig, folder: RunDirectory) -> RunConfig:
-    """Return the configuration with `paths.runs` set to where the run is now."""
-    runs = str(folder.path.parents[2])
-    if Path(config.paths.runs).expanduser().absolute() == Path(runs):
-        return config
-    return config.with_values({"paths.runs": runs})
+def _require_continuable(config: RunConfig, folder: RunDirectory, longer: bool) -> None:
+    """Refuse to continue a completed run that lacks a file, before any of its files is removed.
 
-
-def _check_epochs(wanted: int, before: int, trained: int) -> None:
-    """Raise `RequestError` if the run already has more epochs than requested."""
-    if wanted < before and wanted < trained:
-        raise RequestError(
-            f"trainer.epochs={wanted}: must be at least {trained}, the epochs trained so far."
-        )
-
-
-def _may_differ(config: RunConfig, folder: RunDirectory) -> bool:
-    """Whether a run that is trained longer may differ from one with all epochs from the start.
-
-    Its learning rates may differ. Also, the last epoch is always scored, so the earlier last epoch
-    has a score which the other run skips.
+    Also refuse more epochs for a run that early stopping ended.
     """
-    if Checkpoints(folder.checkpoint).newest() is None:
-        return False
-    skips = config.task.settings.get("score_every", 1) > 1
-    return skips or depends_on_length(config.schedule.name, config.schedule.settings)
-
-
-def _require_whole(config: RunConfig, folder: RunDirectory) -> None:
-    """Refuse to resume a completed run that lacks a file, before any of its files is removed."""
     if Checkpoints(folder.checkpoint).newest() is None:
         raise RequestError(
             f"{folder.checkpoint}: the run has no intact checkpoint to continue from: train it "
             "again with more trainer.epochs."
         )
-    monitor, values, losses = _monitored(config, folder)
+    monitor = Monitor(*make_task(config).monitor, config.trainer.min_delta)
+    history = folder.history.read()
+    values, losses = history.get(monitor.metric, []), history.get("val_loss", [])
     best = monitor.best_epoch(values, losses) or folder.status.read().get("epoch", 0)
-    require_readable(folder.weights_path(best), "the best weights so far")
-
-
-def _require_not_stopped(config: RunConfig, folder: RunDirectory) -> None:
-    """Refuse more epochs for a run that early stopping ended."""
-    monitor, values, losses = _monitored(config, folder)
-    if monitor.should_stop(values, config.trainer.patience, losses):
+    require_saved(folder, [best])
+    if longer and monitor.should_stop(values, config.trainer.patience, losses):
         raise RequestError(
             f"trainer.epochs: more epochs change nothing, because {folder.path} stopped early "
             f"after epoch {len(values)} (trainer.patience={config.trainer.patience})."
         )
-
-
-def _monitored(config: RunConfig, folder: RunDirectory) -> tuple[Monitor, list[float], list[float]]:
-    """Return the monitor, and the monitored value and the validation loss per epoch."""
-    monitor = Monitor(*make_task(config).monitor, config.trainer.min_delta)
-    history = folder.history.read()
-    return monitor, history.get(monitor.metric, []), history.get("val_loss", [])

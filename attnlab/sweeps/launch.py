@@ -23,7 +23,7 @@ from attnlab.process import set_up
 from attnlab.records.environment import processors
 from attnlab.runner.command import check_for_interrupt, listen_for_interrupts
 from attnlab.runner.find_or_run import COMPLETED, FAILED, PRUNED, RUNNING, find_run, run, together
-from attnlab.runner.loop import OnEpoch, SweepMember
+from attnlab.runner.train import OnEpoch, SweepMember
 from attnlab.sweeps.grid import Job, Plan
 from attnlab.sweeps.table import Progress
 from attnlab.tasks.kinds import kind_of

@@ -31,73 +31,41 @@ class Devices(NamedTuple):
 
 
 def devices_for(trainer: TrainerConfig) -> Devices:
-    """Return the devices of a run; TensorFlow can't have computed before with fewer processors.
+    """Return the devices of a run: GPUs, or shares of the processors of a machine without one.
 
     Raises:
         RequestError: there are fewer devices, or they can't share a batch equally.
     """
-    number = _number(trainer)
-    return Devices() if number == 1 else _mirrored(number, _gpus() > 0)
-
-
-def check_devices(trainer: TrainerConfig) -> None:
-    """Raise the errors of `devices_for`, and one if the user wants XLA on several devices.
-
-    `devices_for` allows XLA, because a resumed run may have trained with it on one device.
-    """
-    number = _number(trainer)
-    if number > 1 and trainer.jit is True:
-        raise RequestError(
-            f"trainer.devices={number}: XLA computes on one device: leave trainer.jit=true out, or "
-            "use trainer.devices=1."
-        )
-    devices_for(trainer)
-
-
-def _number(trainer: TrainerConfig) -> int:
-    """Return the number of devices; raises the errors of `devices_for`."""
     if trainer.devices == 1:
-        return 1
-    gpus = _gpus()
+        return Devices()
+    gpus = len(tf.config.list_physical_devices("GPU"))
     number = max(gpus, 1) if trainer.devices == "auto" else trainer.devices
     if number > (gpus or processors()):
-        has = f"{gpus} GPUs" if gpus else f"no GPU, and {processors()} processors"
-        raise RequestError(f"trainer.devices={number}: this machine has {has}.")
+        available = f"{gpus} GPUs" if gpus else f"no GPU, and {processors()} processors"
+        raise RequestError(f"trainer.devices={number}: this machine has {available}.")
     if trainer.batch_by == "items" and trainer.batch_size % number:
         raise RequestError(
             f"trainer.batch_size={trainer.batch_size}: {number} devices take equal shares of a "
             f"batch: use a multiple of {number}."
         )
-    return number
-
-
-def _gpus() -> int:
-    return len(tf.config.list_physical_devices("GPU"))
+    return Devices() if number == 1 else _mirrored(number, "gpu" if gpus else "cpu")
 
 
 @cache
-def _mirrored(number: int, gpus: bool) -> Devices:
-    """Return devices of this machine: GPUs, or shares of its processors."""
-    if not gpus:
-        _require_processors(number)
-    kind = "gpu" if gpus else "cpu"
+def _mirrored(number: int, kind: str) -> Devices:
+    (cpu,) = tf.config.list_physical_devices("CPU")
+    shares = tf.config.get_logical_device_configuration(cpu) or [None]
+    if kind == "cpu" and len(shares) < number:
+        try:
+            shares = [tf.config.LogicalDeviceConfiguration()] * number
+            tf.config.set_logical_device_configuration(cpu, shares)
+        except RuntimeError:
+            raise RequestError(
+                f"trainer.devices={number}: this process already computes with fewer devices: "
+                "start the run in a new process."
+            ) from None
     names = [f"/{kind}:{at}" for at in range(number)]
     return Devices(number, tf.distribute.MirroredStrategy(names))
-
-
-def _require_processors(number: int) -> None:
-    (cpu,) = tf.config.list_physical_devices("CPU")
-    known = tf.config.get_logical_device_configuration(cpu) or [None]
-    if len(known) >= number:
-        return
-    parts = [tf.config.LogicalDeviceConfiguration()] * number
-    try:
-        tf.config.set_logical_device_configuration(cpu, parts)
-    except RuntimeError:
-        raise RequestError(
-            f"trainer.devices={number}: this process already computes with fewer devices: start "
-            "the run in a new process."
-        ) from None
 
 
 class Copies:
@@ -105,14 +73,16 @@ class Copies:
 
     def __init__(self, strategy: tf.distribute.Strategy, like: Sequence[Any]) -> None:
         self.strategy = strategy
-        own = {
+        options = {
             "trainable": False,
             # Each device assigns its own copy; all get the same values.
             "synchronization": tf.VariableSynchronization.ON_READ,
             "aggregation": tf.VariableAggregation.ONLY_FIRST_REPLICA,
         }
         with strategy.scope():
-            self.variables = [tf.Variable(tf.zeros(each.shape, each.dtype), **own) for each in like]
+            self.variables = [
+                tf.Variable(tf.zeros(each.shape, each.dtype), **options) for each in like
+            ]
 
     def fill(self, values: Sequence[Any]) -> None:
         """Assign values to every copy."""

@@ -9,9 +9,9 @@ import pytest
 from attnlab.config.parsing import parse
 from attnlab.errors import CannotResume, Pruned, RequestError, RunBusy, RunFailed
 from attnlab.records.run_directory import RunDirectory
-from attnlab.runner import find_or_run, resume, runner
+from attnlab.runner import resume, train
 from attnlab.runner.find_or_run import find_run, only_here, run, runs_by_digest
-from attnlab.runner.runner import SweepMember
+from attnlab.runner.train import SweepMember
 
 SWEEP = SweepMember("mine")
 
@@ -47,14 +47,16 @@ def make(tmp_path, config):
 def trained(monkeypatch):
     """Record which runs would be trained and resumed, without training them."""
     calls = []
-    monkeypatch.setattr(
-        runner, "run_in", lambda folder, *_: calls.append(("new", folder.path)) or folder.path
-    )
-    monkeypatch.setattr(
-        find_or_run,
-        "resume",
-        lambda folder, changes, sweep: calls.append(("on", folder.path)) or folder.path,
-    )
+
+    def start(config, sweep, quiet):
+        calls.append("new")
+
+    def go_on(folder, changes, **options):
+        calls.append(folder.path)
+        return folder.path
+
+    monkeypatch.setattr(train, "run", start)
+    monkeypatch.setattr(resume, "resume", go_on)
     return calls
 
 
@@ -78,7 +80,7 @@ def test_the_newest_killed_run_is_resumed(tmp_path, config, make, trained):
     newest = make("running").path
     assert found(config, tmp_path) == ("killed", newest)
     assert run(config, SWEEP) == newest
-    assert trained == [("on", newest)]
+    assert trained == [newest]
 
 
 def test_a_pruned_run_stays_pruned_in_its_search_and_is_resumed_elsewhere(make, config, trained):
@@ -87,7 +89,7 @@ def test_a_pruned_run_stays_pruned_in_its_search_and_is_resumed_elsewhere(make, 
         run(config, SweepMember("mine", on_epoch=print))
     assert trained == []
     run(config, SweepMember("another", on_epoch=print))
-    assert trained == [("on", folder)]
+    assert trained == [folder]
 
 
 def test_a_failed_run_is_retried_only_on_request(config, make, trained):
@@ -96,7 +98,7 @@ def test_a_failed_run_is_retried_only_on_request(config, make, trained):
         run(config, SWEEP)
     assert trained == []
     run(config, SweepMember("mine", retry_failed=True))
-    assert [what for what, _ in trained] == ["new"]
+    assert trained == ["new"]
 
 
 @pytest.mark.parametrize("damage", [lambda m: m.unlink(), None])
@@ -109,50 +111,38 @@ def test_a_damaged_or_different_run_is_not_found(tmp_path, config, make, compose
         assert found(compose("task=fib", "attention=none", "seed=1"), tmp_path) is None
 
 
-def test_settings_that_do_not_fit_their_data_leave_a_failed_run(config, monkeypatch):
+def test_settings_that_do_not_fit_their_data_leave_a_failed_run_in_a_sweep_only(composed, tmp_path):
+    document = {**composed.document, "paths": {"runs": str(tmp_path), "data": "data"}}
+    document["task"] = {**document["task"], "validation": 0}
+    config = parse({**document, "schedule": {"name": "plateau"}}, {})
+    with pytest.raises(RequestError, match="schedule=plateau needs validation data"):
+        run(config)
+    assert [*tmp_path.glob("*/*/*")] == []
+    with pytest.raises(RequestError, match="schedule=plateau needs validation data"):
+        run(config, SWEEP)
+    match = find_run(config)
+    assert (match.state, match.status["sweep"]) == ("failed", "mine")
+    assert match.status["error"].startswith("RequestError: schedule=plateau needs validation data")
+    with pytest.raises(RunFailed, match="schedule=plateau needs"):
+        run(config, SWEEP)
+
+
+@pytest.mark.parametrize(
+    ("error", "state"),
+    [
+        (CannotResume("data: they have changed."), "failed"),
+        (RequestError("a disk is away"), "killed"),
+    ],
+)
+def test_only_a_run_that_cannot_be_resumed_fails(config, make, monkeypatch, error, state):
     def refuse(*_):
-        raise RequestError("task.history: expected less")
-
-    monkeypatch.setattr(runner, "_require_validation", refuse)
-    with pytest.raises(RequestError, match="task.history: expected less"):
-        run(config, SWEEP)
-    entry = find_or_run.find_run(config)
-    assert (entry.state, entry.status["sweep"]) == ("failed", "mine")
-    assert entry.status["error"] == "RequestError: task.history: expected less"
-    assert (entry.path / "config.yaml").is_file()
-    with pytest.raises(RunFailed, match="task.history: expected less"):
-        run(config, SWEEP)
-    # A run of its own refuses before it leaves anything.
-    with pytest.raises(RequestError):
-        runner.run(config)
-    assert len([*find_or_run.runs_folder(config).glob("*/*/*")]) == 1
-
-
-def test_a_killed_run_that_cannot_be_resumed_can_be_restarted(config, make, trained, monkeypatch):
-    def refuse(*_, **__):
-        raise CannotResume("data: they have changed since.")
-
-    make("killed")
-    with monkeypatch.context() as patch:
-        patch.setattr(find_or_run, "resume", resume.resume)
-        patch.setattr(resume, "_go_on", refuse)
-        with pytest.raises(RequestError, match="they have changed since"):
-            run(config, SWEEP)
-    assert find_or_run.find_run(config).state == "failed"
-    run(config, SweepMember("mine", retry_failed=True))
-    assert [what for what, _ in trained] == ["new"]
-
-
-@pytest.mark.parametrize("error", [RunBusy("another process"), RequestError("a disk is away")])
-def test_a_temporary_error_doesnt_fail_a_killed_run(config, make, monkeypatch, error):
-    def refuse(*_, **__):
         raise error
 
     make("killed")
-    monkeypatch.setattr(find_or_run, "resume", refuse)
+    monkeypatch.setattr(resume, "_continue", refuse)
     with pytest.raises(type(error)):
         run(config, SWEEP)
-    assert find_or_run.find_run(config).state == "killed"
+    assert find_run(config).state == state
 
 
 def test_a_file_that_changed_during_the_command_is_reported(compose, tmp_path):
@@ -160,7 +150,6 @@ def test_a_file_that_changed_during_the_command_is_reported(compose, tmp_path):
     path = tmp_path / "my.csv"
     path.write_text("v\n" + "\n".join(map(str, range(99))))
     config = compose("task=series", "attention=none", "task.column=v", f"task.path={path}")
-    config.require_same_files()
     path.write_text("v\n" + "\n".join(map(str, range(1, 100))))
     again = compose("task=series", "attention=none", "task.column=v", f"task.path={path}")
     assert again.digest != config.digest

@@ -6,45 +6,38 @@ import pytest
 
 from attnlab.errors import RequestError
 from attnlab.records.run_directory import RunDirectory
-from attnlab.runner.loading import choose_epochs, require_best_saved, spans
+from attnlab.runner.loading import choose_epochs, load_weights, spans
 
 
 @pytest.fixture
 def run(tmp_path):
-    """Four epochs of a translator, of which two were scored."""
+    """Four epochs of a translator."""
     run = RunDirectory.create(tmp_path, "translate", "none", 0, {"task": {"name": "translate"}})
-    for epoch, bleu in enumerate([float("nan"), 3.0, float("nan"), 2.0], 1):
+    for epoch in range(1, 5):
         run.weights_path(epoch).write_bytes(b"")
-        run.history.append({"epoch": epoch, "val_bleu": bleu})
-    run.write_json("metrics.json", {"monitor": "val_bleu", "best_epoch": 2})
+    run.write_json("metrics.json", {"best_epoch": 2})
     run.status.write("completed", epoch=4)
     return run
 
 
-def test_the_smallest_loss_decides_between_equal_epochs(tmp_path):
-    run = RunDirectory.create(tmp_path, "translate", "none", 0, {"task": {"name": "translate"}})
-    for epoch, loss in enumerate([4.0, 3.0, 2.0, 3.0], 1):
-        run.weights_path(epoch).write_bytes(b"")
-        run.history.append({"epoch": epoch, "val_bleu": 0.0, "val_loss": loss})
-    run.write_json("metrics.json", {"monitor": "val_bleu", "best_epoch": 3})
-    run.status.write("completed", epoch=4)
-    assert choose_epochs(run, "best") == [3] and choose_epochs(run, "best", 2) == [2, 3]
-
-
-def test_the_best_epochs_are_those_that_were_scored(run):
-    assert choose_epochs(run, "best", 2) == [2, 4]
-    assert choose_epochs(run, "last", 3) == [2, 3, 4]
-    with pytest.raises(RequestError, match="--average=3: only 2 epochs have a validation score"):
-        choose_epochs(run, "best", 3)
+def test_the_last_epochs_are_averaged(run):
+    assert choose_epochs(run, "best") == [2]
+    assert choose_epochs(run, "last", 3) == choose_epochs(run, "4", 3) == [2, 3, 4]
+    assert choose_epochs(run, "average", 4) == [1, 2, 3, 4]
+    for words in (("5",), ("x",), ("0",)):
+        with pytest.raises(RequestError, match="--epoch: expected best, last or one of"):
+            choose_epochs(run, *words)
+    with pytest.raises(RequestError, match="--average: expected at most 4, the number of epochs"):
+        choose_epochs(run, "average")
+    with pytest.raises(RequestError, match="--average: averages the last epochs"):
+        choose_epochs(run, "best", 2)
 
 
 def test_missing_weights_are_named_with_the_saved_epochs(run):
     run.weights_path(2).unlink()
-    for words in (("best",), ("2",), ("last", 3), ("best", 2)):
+    for words in (("best",), ("2",), ("last", 3)):
         with pytest.raises(RequestError, match=r"of epoch 2 are missing. Saved epochs: 1, 3 to 4"):
             choose_epochs(run, *words)
-    with pytest.raises(RequestError, match="of epoch 2 are missing"):
-        require_best_saved(run, run.read_metrics())
     assert choose_epochs(run, "last") == [4] and choose_epochs(run, "last", 2) == [3, 4]
     run.weights_path(4).unlink()
     with pytest.raises(RequestError, match="of epoch 4 are missing"):
@@ -59,3 +52,24 @@ def test_without_metrics_the_last_weights_can_be_used(run):
 
 def test_spans():
     assert spans([]) == "" and spans([3]) == "3" and spans([1, 3, 4, 5, 9]) == "1, 3 to 5, 9"
+
+
+def test_weights_are_averaged_in_float64(tmp_path):
+    """Vaswani et al. 2017, section 6.1; exact for values whose float32 sum would round."""
+    import keras
+    import numpy as np
+
+    model = keras.Sequential([keras.Input((2,)), keras.layers.Dense(3)])
+    paths = [tmp_path / f"{number}.weights.h5" for number in range(7)]
+    values = np.random.default_rng(7).normal(size=(7, 2, 3)).astype(np.float32)
+    for path, kernel in zip(paths, values, strict=True):
+        model.set_weights([kernel, np.zeros(3, np.float32)])
+        model.save_weights(path)
+    load_weights(model, paths, "weights")
+    mean = values.mean(axis=0, dtype=np.float64).astype(np.float32)
+    np.testing.assert_array_equal(model.get_weights()[0], mean)
+    load_weights(model, paths[:1], "weights")
+    np.testing.assert_array_equal(model.get_weights()[0], values[0])
+    paths[3].write_bytes(b"HDF")
+    with pytest.raises(RequestError, match="3.weights.h5: can't read weights: "):
+        load_weights(model, paths, "weights")

@@ -10,8 +10,7 @@ import pytest
 from rich.console import Console
 
 from attnlab.records import logs
-from attnlab.runner import console as module
-from attnlab.runner.console import Screen, about_losses, bars, screen
+from attnlab.runner.console import Screen, bars, screen
 
 SHOWN = ("train_loss", "val_loss", "val_bleu")
 BLEU = {"val_bleu": 98.91}
@@ -48,30 +47,6 @@ def test_the_first_and_the_last_epoch_have_a_line(capsys):
     assert then == "attnlab: scoring the test part"
 
 
-def test_slow_epochs_have_a_line_each(capsys, monkeypatch):
-    monkeypatch.setattr(module, "_EPOCHS_EVERY", 0.0)
-    with screen() as shown:
-        trained(shown, 4)
-    assert capsys.readouterr().err.count("attnlab: epoch ") == 4
-
-
-@pytest.mark.parametrize(
-    ("document", "reasons"),
-    [
-        (
-            {"task": {"label_smoothing": 0.1}, "model": {"dropout": 0.1}},
-            "dropout and label smoothing",
-        ),
-        ({"attention": {"dropout": 0.2}}, "dropout"),
-        ({"task": {"label_smoothing": 0.1}}, "label smoothing"),
-    ],
-)
-def test_why_the_train_loss_may_be_the_larger_one(document, reasons):
-    end = ", the val loss does not: train may be larger"
-    assert about_losses(document) == [f"the train loss includes {reasons}{end}"]
-    assert about_losses({"task": {"label_smoothing": 0.0}, "model": {"dropout": 0.0}}) == []
-
-
 @pytest.mark.parametrize("verbosity", [-1, 0])
 def test_jobs_of_a_sweep_and_quiet_runs_show_nothing(capsys, monkeypatch, verbosity):
     monkeypatch.setattr(logs, "verbosity", verbosity)
@@ -81,15 +56,6 @@ def test_jobs_of_a_sweep_and_quiet_runs_show_nothing(capsys, monkeypatch, verbos
     assert capsys.readouterr().err == ""
 
 
-def test_the_log_has_every_epoch(tmp_path, monkeypatch):
-    with logs.logging_to(tmp_path / "run.log"), screen(quiet=True) as shown:
-        trained(shown, 3)
-    lines = (tmp_path / "run.log").read_text().splitlines()
-    assert [line.partition(" INFO attnlab: ")[2][:10] for line in lines] == [
-        *("epoch 1/3:", "epoch 2/3:", "epoch 3/3:")
-    ]
-
-
 def test_with_v_the_log_is_shown_once(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(logs, "verbosity", 1)
     monkeypatch.setattr(logging.getLogger(), "handlers", [])
@@ -97,7 +63,9 @@ def test_with_v_the_log_is_shown_once(tmp_path, monkeypatch, capsys):
         trained(shown, 2)
         logging.getLogger("attnlab.records").debug("MLflow: it has all")
     said = capsys.readouterr().err
-    assert said.count("epoch 1/2") == said.count("epoch 2/2") == 1
+    log = (tmp_path / "run.log").read_text()
+    for text in (said, log):
+        assert text.count("epoch 1/2") == text.count("epoch 2/2") == 1
     assert said.endswith("attnlab: MLflow: it has all\n")
 
 
@@ -126,24 +94,12 @@ def test_a_terminal_of_80_columns_has_room_for_the_time_left(terminal):
     shown.advance(row(999, val_loss=1.2345e-5, **BLEU))
     shown.working(2, 5, "scoring the test part")
     lines = drawn()
+    assert lines[0].endswith("0:00")  # preparing has ended
     assert len(lines) == 3 and max(map(len, lines)) <= 80
     assert lines[1].startswith("epoch 999/1000")
     assert "train 1.23e-05 val 1.23e-05 bleu 98.9" in lines[1]
     assert re.search(r" \d\d:\d\d$", lines[1])
     assert "40%" in lines[2]
-
-
-def test_finished_phases_stay_on_the_screen(terminal):
-    shown, drawn = terminal
-    shown.working(0, 9, "reading")
-    shown.training(5, 0, SHOWN)
-    shown.advance(row(1))
-    shown.working(0, None, "drawing")
-    shown.end()
-    reading, epochs, drawing = drawn()
-    assert "0%" not in reading and reading.endswith("0:00")
-    assert "epoch 1/5" in epochs and epochs.endswith(":--")  # stopped early
-    assert drawing.endswith("0:00")
 
 
 def test_numbers_for_a_log_are_plain_words():

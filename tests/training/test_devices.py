@@ -15,8 +15,9 @@ from same_runs import weights
 
 from attnlab.config.sections import TrainerConfig
 from attnlab.errors import RequestError
+from attnlab.runner.building import check_devices
 from attnlab.training import devices
-from attnlab.training.devices import check_devices, devices_for
+from attnlab.training.devices import devices_for
 
 KINDS = ("forecaster", "recurrent_translator", "transformer_translator", "classifier", "language")
 SMALL = (
@@ -38,12 +39,18 @@ def processors(monkeypatch):
     [
         ({"devices": 5}, "trainer.devices=5: this machine has no GPU, and 4 processors."),
         ({"devices": 3}, "trainer.batch_size=32: 3 devices take equal shares of a batch"),
-        ({"devices": 2, "jit": True}, "XLA computes on one device: leave trainer.jit=true out"),
     ],
 )
 def test_refused_devices(settings, message):
     with pytest.raises(RequestError, match=message):
-        check_devices(TrainerConfig(**settings))
+        devices_for(TrainerConfig(**settings))
+
+
+def test_xla_on_several_devices_is_refused_except_in_a_resumed_run(compose):
+    config = compose("trainer.devices=auto", "trainer.jit=true")
+    with pytest.raises(RequestError, match="XLA computes on one device: leave trainer.jit=true"):
+        check_devices(config)
+    check_devices(config, resumed=True)
 
 
 @pytest.mark.usefixtures("processors")

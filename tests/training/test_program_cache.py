@@ -15,7 +15,7 @@ from command_line import CONF, ROOT, some_pairs
 from same_runs import weights
 
 from attnlab.runner.building import import_tensorflow
-from attnlab.runner.runner import run
+from attnlab.runner.train import run
 from attnlab.training import program_cache
 
 import_tensorflow()
@@ -200,7 +200,7 @@ from pathlib import Path
 from command_line import undrawn
 from hydra import compose, initialize_config_dir
 from attnlab.config import composing as config
-from attnlab.runner.runner import run
+from attnlab.runner.train import run
 
 config.register_schema()
 conf, runs, *words = sys.argv[1:]

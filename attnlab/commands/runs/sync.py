@@ -39,7 +39,7 @@ def sync(
     """
     from attnlab.runner import follow as following
 
-    if follow is not None:  # started by `run.follow.start_following`
+    if follow is not None:  # started by `runner.follow.start_following`
         lines = following.follow(follow)
         click.echo("\n".join(lines), nl=bool(lines))
         return _WRONG if lines else None
@@ -51,7 +51,7 @@ def sync(
     sweeps = {str(sweep) for run in chosen if (sweep := ListedRun.of(run).status.get("sweep"))}
     for name in sorted(sweeps):
         sweep = folder / "sweeps" / name
-        problems[sweep] = following.complete_sweep(sweep, following.runs_of_sweep(sweep), uri=uri)
+        problems[sweep] = following.complete_sweep(sweep, following.runs_in(sweep), uri=uri)
     failed = set()
     for path, texts in problems.items():
         for text in texts:

@@ -20,7 +20,7 @@ from question_runs import (
 )
 from scipy.stats import binomtest
 
-from attnlab.runner.figures import draw_run
+from attnlab.runner.follow import draw_run
 from attnlab.tasks.answering.baselines import baselines, longest_new_run
 from attnlab.tasks.answering.kind import KIND
 from attnlab.tasks.answering.report import (

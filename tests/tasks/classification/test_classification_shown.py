@@ -8,7 +8,7 @@ from compared_runs import column, on_page
 from drawn import drawn
 from labelled import CLASSES, answers, attention, labelled, some_texts, write_classifier
 
-from attnlab.runner.figures import draw_run
+from attnlab.runner.follow import draw_run
 from attnlab.tasks.classification import shown
 from attnlab.tasks.classification.shown import (
     attention_figure,

@@ -12,7 +12,7 @@ from attnlab.cli import main
 from attnlab.records.run_directory import RunDirectory
 from attnlab.runner.building import import_tensorflow
 from attnlab.runner.loading import ServedModel, TrainedRun
-from attnlab.runner.runner import run
+from attnlab.runner.train import run
 from attnlab.tasks.forecasting.shown import attention_records, forecast_records
 from attnlab.views.records import Tabs
 

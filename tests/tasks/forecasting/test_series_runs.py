@@ -13,7 +13,7 @@ from attnlab.cli import main
 from attnlab.records.run_directory import RunDirectory
 from attnlab.runner.building import import_tensorflow, make_learner
 from attnlab.runner.loading import ServedModel, TrainedRun
-from attnlab.runner.runner import run
+from attnlab.runner.train import run
 
 import_tensorflow()
 

@@ -13,7 +13,7 @@ from matplotlib.image import imread
 
 from attnlab.errors import RequestError
 from attnlab.records.run_directory import RunDirectory
-from attnlab.runner.figures import draw_run
+from attnlab.runner.follow import draw_run
 from attnlab.tasks.attention import Recorded, read_attention, write_attention
 from attnlab.tasks.forecasting import shown
 from attnlab.tasks.forecasting.data.time_series import TimeSeries

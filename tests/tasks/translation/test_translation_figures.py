@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from attnlab.records.run_directory import RunDirectory
-from attnlab.runner.figures import draw_run
+from attnlab.runner.follow import draw_run
 from attnlab.tasks.attention import Recorded, write_attention
 from attnlab.tasks.translation import shown
 from attnlab.views.png.figure import draw
