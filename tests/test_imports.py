@@ -148,7 +148,7 @@ ONLY_IN = {
     "tf2onnx": {"export"},
     "sentencex": {"text"},
     "sklearn": {"tasks/answering", "tasks/classification", "tasks/translation", "text"},
-    "pandas": {"api", "comparison", "tasks/data", "tasks/forecasting"},
+    "pandas": {"api", "comparison", "studies", "tasks/data", "tasks/forecasting"},
     "matplotlib": {"views"},
     "jinja2": {"views"},
 }
@@ -321,4 +321,4 @@ def test_a_configuration_is_checked_and_data_are_read_without_tensorflow():
     modules += ["attnlab.runner.train", "attnlab.runner.loading", "attnlab.runner.console"]
     modules += [f"attnlab.tasks.{kind}.task" for kind in KINDS]
     code = "; ".join(f"import {module}" for module in modules)
-    assert loaded_by(code) <= {"scipy"}
+    assert loaded_by(code) <= {"scipy", "pandas"}

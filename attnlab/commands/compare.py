@@ -86,7 +86,7 @@ def compared(
         by: Keys by which runs are grouped, separated by commas.
         within: Keys, likewise; each of their values gets a comparison of its own.
         everything: Choose by the filters alone.
-        **options: The other fields of `compare.comparison.Options`.
+        **options: The other fields of `comparison.comparison.Options`.
 
     Raises:
         RequestError: There are no such runs, or no such key, metric or reference.

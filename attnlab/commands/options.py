@@ -218,7 +218,7 @@ FORMATS = ("table", "md", "csv", "latex", "json")
 def choice_options(function: _Command) -> _Command:
     """Add options that choose and group runs to a click command.
 
-    It gets `filters`, `everything` and the fields of `compare.grouping.Choice` as arguments.
+    It gets `filters`, `everything` and the fields of `comparison.comparison.Options` as arguments.
     """
     for option in reversed(_CHOICE):
         function = option(function)
@@ -269,7 +269,7 @@ def show(
 ) -> None:
     """Print `found` in the format of --format: by `as_table`, or by a function of `formats`.
 
-    A CSV has no place for `warnings` and for the runs left out: they go to standard error.
+    CSV and JSON have no place for `warnings` and for the runs left out: they go to standard error.
     """
     if form == "table":
         return as_table(found)
@@ -280,7 +280,7 @@ def show(
         "json": formats.as_json,
     }
     click.echo(write[form](found).rstrip("\n"))
-    if form == "csv":
+    if form in ("csv", "json"):
         left_out = (f"left out: {text}" for text in found.left_out)
         for text in [*chain.from_iterable(warnings), *left_out]:
             click.echo(f"attnlab: {text}", err=True)

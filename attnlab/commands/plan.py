@@ -53,11 +53,11 @@ def command(
     test (noncentral t; Colas, Sigaud and Oudeyer 2018). Few seeds give only a rough estimate of the
     spread of differences, so each number comes with a range.
     """
-    from attnlab.comparison.grouping import Choice
+    from attnlab.comparison.comparison import Options
     from attnlab.comparison.plan import Goal, plan, print_plans
 
     goal = Goal(difference.strip(), power, alpha)
     chosen, _ = chosen_runs(filters, runs, everything)
-    choice = Choice(keys(by, "--by"), keys(within, "--within"), **given)
-    plans, left_out = plan(chosen.runs, choice, goal)
+    options = Options(keys(by, "--by"), keys(within, "--within"), **given)
+    plans, left_out = plan(chosen.runs, options, goal)
     print_plans(plans, [*left_out, *chosen.left_out], goal)

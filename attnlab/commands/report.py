@@ -32,7 +32,7 @@ from attnlab.records.sweep_runs import runs_of_sweep, sweep_names
 
 _ENDINGS = (".html", ".htm")
 # These settings make no groups: seeds are averaged, and different tasks or data are compared
-# separately; see `compare.grouping`.
+# separately; see `comparison.comparison`.
 _APART = ("seed", "task", "data")
 _MOST_NAMED = 3  # tasks in the name of a file
 

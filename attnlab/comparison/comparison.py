@@ -7,34 +7,62 @@ in other settings, data, versions or machines.
 from __future__ import annotations
 
 import statistics as plain
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from numpy.typing import ArrayLike
+import numpy as np
+import pandas as pd
 
-from attnlab.comparison.grouping import Choice, TaskGroups, choose
-from attnlab.comparison.runs import Group
-from attnlab.comparison.sequential import ALPHA, Judged, in_words, judge, sequential_interval
+from attnlab.comparison.metrics import Quantity, check_metric
+from attnlab.comparison.runs import (
+    Group,
+    NothingToCompare,
+    RunRecord,
+    differing_settings,
+    doubts,
+    make_groups,
+    read_runs,
+    split,
+)
+from attnlab.comparison.selection import check_keys
+from attnlab.comparison.sequential import judge, sequential_interval
 from attnlab.comparison.statistics import (
     Difference,
     Interval,
-    holm,
     item_tests,
+    judge_once,
     mean_interval,
-    paired_difference,
     within,
 )
+from attnlab.config.options import in_prose
+from attnlab.config.rules import did_you_mean
+from attnlab.errors import RequestError
 from attnlab.records.run_directory import ListedRun
 from attnlab.tasks.declaration import ItemTest
+from attnlab.tasks.kinds import known_kind
 
-ENOUGH_SEEDS = 5
+_MOST_NAMED = 5
+# Sections of the configuration that define the problem, not how it is learned.
+_QUESTION = ("task", "data")
+
+
+class NoReference(RequestError):
+    """No group is the reference that the user named."""
 
 
 @dataclass(frozen=True)
-class Options(Choice):
-    """How runs are compared."""
+class Options:
+    """How runs are grouped and compared, and which group is the reference."""
 
+    # config keys by which runs are grouped; `attention` means `attention.name`
+    by: tuple[str, ...] = ("attention",)
+    within: tuple[str, ...] = ()  # config keys; each of their values gets a comparison of its own
+    metric: str | None = None  # see `Quantity.path`; None for the metric that the task reports
+    # the reference group, as its values or `key=value,...`; None for the group without attention,
+    # or else the one with most seeds
+    reference: str | None = None
+    geometric: bool = False  # average logarithms: means are geometric and differences are ratios
     # whether to run slow tests over test items, such as the paired bootstrap of translations; None
     # to run them if they take only seconds
     bootstrap: bool | None = None
@@ -42,7 +70,7 @@ class Options(Choice):
     sequential: bool = False
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class GroupResult:
     """The results of a group."""
 
@@ -56,8 +84,6 @@ class GroupResult:
     seconds_per_epoch: float | None  # mean over seeds of the run's median epoch
     # difference to the reference, or with `geometric` the ratio; None for the reference itself
     difference: Difference | None = None
-    # means of the group and of the reference over the shared seeds; None without shared seeds
-    shared_means: tuple[float, float] | None = None
     # the paired test's p value, corrected for the number of tests: Holm, or Bonferroni (sequential)
     p_corrected: float | None = None
     # the test over test items on the shared seeds; None if there is none
@@ -65,14 +91,43 @@ class GroupResult:
     verdict: str = ""  # better, worse, ...; empty for the reference
 
 
-@dataclass(frozen=True)
-class Comparison(TaskGroups):
-    """The comparison of one task's groups, which are in the order of the results."""
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """The comparison of the groups of one task on one data set."""
 
+    task: str  # its name
+    # the name of the data, values of the keys `within`, and of settings of task and data that
+    # differ; None if there are no other groups of the task
+    data: str | None
+    # the keys by which runs are grouped: those that the user named, then other settings in which
+    # runs with equal values of these differ
+    by: tuple[str, ...]
+    metric: Quantity  # what is compared
+    units: str  # of the metric; empty if it has none
+    geometric: bool  # whether means are geometric and differences ratios
+    sequential: bool  # whether intervals and verdicts stay valid however often one looks
     # the best group first; in the order of keys if the metric has no better direction
     results: tuple[GroupResult, ...]
+    # None if there is one group, or if the group that the user named is one of another task
+    reference: Group | None
     baseline: str | None  # the baseline of the skill; None if runs have several or none
-    sequential: bool  # whether intervals and verdicts stay valid however often one looks
+    notes: tuple[str, ...]  # how to read the results
+    warnings: tuple[str, ...]  # reasons to doubt the results
+
+    @property
+    def name(self) -> str:
+        """The task's name, with `data` if there is any."""
+        return f"{self.task} {self.data}" if self.data else self.task
+
+    @property
+    def groups(self) -> tuple[Group, ...]:
+        """The groups in the order of the results."""
+        return tuple(result.group for result in self.results)
+
+    @property
+    def records(self) -> list[RunRecord]:
+        """The runs of all groups."""
+        return [record for group in self.groups for record in group.runs.values()]
 
     @property
     def reference_name(self) -> str | None:
@@ -108,34 +163,152 @@ def compare(entries: Sequence[ListedRun], options: Options | None = None) -> Com
         RequestError: No run is completed, or a key, a metric or the reference is unknown.
     """
     options = options or Options()
-    tasks, left_out = choose(entries, options)
-    return Comparisons([_compare_task(task, options) for task in tasks], left_out)
+    table, left_out = read_runs(entries)
+    for option, keys in (("--by", options.by), ("--within", options.within)):
+        check_keys(option, keys, [record.settings for record in table["RUN"]])
+        if "seed" in keys:
+            raise RequestError(f"{option}: leave out seed: groups are averaged over seeds.")
+    if options.metric:
+        check_metric(options.metric, [record.metrics for record in table["RUN"]])
+    tasks = []
+    for task, names, apart, runs in _questions(table, options):
+        metric = Quantity.of(options.metric, runs["RUN"].iloc[-1].metrics, known_kind(task))
+        runs = runs.assign(VALUE=[metric.value(run.metrics) for run in runs["RUN"]])
+        runs = runs.astype({"VALUE": float})
+        if np.isfinite(runs["VALUE"]).any():
+            tasks.append(_compare_task(task, ", ".join(names), apart, runs, metric, options))
+        else:
+            left_out.append(f"{' '.join([task, *names])}: no run has a finite {metric.path}")
+    if not tasks:
+        raise NothingToCompare(f"--metric: {left_out[-1]}.")
+    labels = sorted({group.label for task in tasks for group in task.groups})
+    if options.reference and len(labels) > 1 and not any(task.reference for task in tasks):
+        raise NoReference(
+            f"--reference: no group is {options.reference!r}. Groups: {', '.join(labels)}."
+            f"{did_you_mean(options.reference, labels)}"
+        )
+    return Comparisons(tasks, left_out)
 
 
-def _compare_task(task: TaskGroups, options: Options) -> Comparison:
-    metric, notes = task.metric, task.notes
-    results = [_result(group, task, options) for group in task.groups]
-    if task.reference is not None:
-        results, missing = _compare_with_reference(results, task, task.reference, options)
-        notes = (*notes, *missing)
-    place = {group.key: number for number, group in enumerate(task.groups)}
-    results.sort(key=lambda r: (-metric.direction * r.interval.mean, place[r.group.key]))
-    baselines = {metric.best_baseline(record.metrics) for record in task.records}
-    groups = tuple(result.group for result in results)
+def _questions(
+    table: pd.DataFrame, options: Options
+) -> Iterator[tuple[str, list[str], list[str], pd.DataFrame]]:
+    """Divide runs by task, data, the keys `within`, and other settings of task and data.
+
+    Errors on different data, or of different horizons, can't be compared. Such settings therefore
+    separate runs that agree in all requested keys. If every part would then be a single group, as
+    after a sweep over such a setting, the setting makes groups instead.
+
+    Yields:
+        The task; names of the data, if the task has several, and of settings as `key=value`;
+        settings that separate the runs though not requested; and the runs.
+    """
+    several = table.groupby("TASK")["DATA"].nunique() > 1
+    for (task, data), runs in table.groupby(["TASK", "DATA"]):
+        keys = [*options.by, *options.within]
+        splitting = differing_settings(runs, keys, in_groups=True)
+        apart = [key for key in splitting if key.partition(".")[0] in _QUESTION]
+        by = [*options.by, *(key for key in splitting if key not in apart)]
+        if all(len(split(part, by)) == 1 for _, part in split(runs, [*options.within, *apart])):
+            apart = []
+        within = [*options.within, *apart]
+        for values, part in split(runs, within):
+            pairs = zip(within, values, strict=True)
+            names = [f"{key.rpartition('.')[2]}={value}" for key, value in pairs]
+            yield task, [*([data] if several[task] else []), *names], apart, part
+
+
+def _compare_task(
+    task: str,
+    data: str,
+    apart: Sequence[str],
+    runs: pd.DataFrame,
+    metric: Quantity,
+    options: Options,
+) -> Comparison:
+    """Group the runs of one question and compare the groups; see `_questions`."""
+    usable = runs[np.isfinite(runs["VALUE"])]
+    if options.geometric and (least := usable["VALUE"].min()) <= 0:
+        raise RequestError(
+            f"--geometric: needs values above 0, but {metric.path} is {least:g} in a run."
+        )
+    splitting = differing_settings(usable, options.by, in_groups=True)
+    by = (*options.by, *splitting)
+    groups = make_groups(usable, by)
+    reference = _reference(groups, options.reference) if len(groups) > 1 else None
+    results, missing_tests = [_result(group, metric, options) for group in groups], list[str]()
+    if reference is not None:
+        results, missing_tests = _compare_with(reference, results, metric, options)
+    results.sort(key=lambda result: -metric.direction * result.interval.mean)
+    notes, warnings = [], []
+    if older := len(usable) - sum(len(group.rows) for group in groups):
+        number = "1 older run" if older == 1 else f"{older} older runs"
+        notes.append(f"left out {number} of the same group and seed")
+    if apart:
+        notes.append(
+            f"runs that differ in {', '.join(apart)} are compared separately; "
+            f"--by {','.join(apart)} groups them"
+        )
+    if len(groups) == 1:
+        notes.append("there is only one group, so there is nothing to compare it with")
+    elif reference is None:
+        notes.append(f"no group is {in_prose(str(options.reference))}, so there is no reference")
+    unusable = [run.run.name for run in runs["RUN"].drop(usable.index)]
+    if unusable:
+        names = ", ".join(unusable[:_MOST_NAMED]) + ", ..." * (len(unusable) > _MOST_NAMED)
+        warnings.append(f"left out {len(unusable)} without a finite {metric.path}: {names}")
+    if splitting:
+        warnings.append(
+            f"runs with the same {', '.join(options.by)} differ in {', '.join(splitting)}, so they "
+            "are in different groups: see --by and --where"
+        )
+    metrics = [run.metrics for run in usable["RUN"]]
+    baselines = {metric.best_baseline(entries) for entries in metrics}
+    has_units = metric.metric is not None and metric.metric.in_units
     return Comparison(
-        **{**vars(task), "groups": groups, "notes": notes},
-        results=tuple(results),
-        baseline=baselines.pop() if len(baselines) == 1 and metric.is_test else None,
+        task=task,
+        data=data or None,
+        by=by,
+        metric=metric,
+        units=str(metrics[-1].get("units", "")) if has_units else "",
+        geometric=options.geometric,
         sequential=options.sequential,
+        results=tuple(results),
+        reference=reference,
+        baseline=baselines.pop() if len(baselines) == 1 and metric.is_test else None,
+        notes=(*notes, *missing_tests),
+        warnings=(*warnings, *doubts(groups, by)),
     )
 
 
-def _result(group: Group, task: TaskGroups, options: Options) -> GroupResult:
+def _reference(groups: list[Group], text: str | None) -> Group | None:
+    """Choose the reference group; None if the group that the user named is one of another task.
+
+    The choice doesn't look at results: with the best group as the reference, tests would be biased.
+    """
+    if text is not None:
+        candidates = [group for group in groups if _is_meant(group, text)]
+    else:
+        candidates = [g for g in groups if (g.rows["attention.name"] == "none").all()] or groups
+    return max(candidates, key=lambda group: len(group.rows), default=None)
+
+
+def _is_meant(group: Group, text: str) -> bool:
+    """Whether a text has the first values of a group's key, or is `key=value,...`."""
+    words = [word.strip() for word in text.replace("/", ",").split(",")]
+    if all("=" in word for word in words):
+        run = group.rows["RUN"].iloc[0]
+        return all(run.setting(key) == value for key, _, value in (w.partition("=") for w in words))
+    key = [part.strip() for part in group.label.replace("/", ",").split(",")]
+    return words == key[: len(words)]
+
+
+def _result(group: Group, metric: Quantity, options: Options) -> GroupResult:
     """Compute a group's results, without its difference to the reference."""
     interval_of = sequential_interval if options.sequential else mean_interval
-    metric, values = task.metric, list(group.values.values())
-    ends = sorted(values, reverse=metric.direction > 0)
-    runs = list(group.runs.values())
+    values = group.rows["VALUE"]
+    ends = sorted(values.tolist(), reverse=metric.direction > 0)
+    runs = group.runs.values()
     seconds = [run.history().get("seconds") for run in runs]
     sizes = [size for run in runs if isinstance(size := run.metrics.get("parameters"), int)]
     return GroupResult(
@@ -156,57 +329,23 @@ def _mean(values: Sequence[float | None]) -> float | None:
     return plain.fmean(numbers) if numbers and len(numbers) == len(values) else None
 
 
-def _compare_with_reference(
-    results: list[GroupResult], task: TaskGroups, reference: Group, options: Options
+def _compare_with(
+    reference: Group, results: list[GroupResult], metric: Quantity, options: Options
 ) -> tuple[list[GroupResult], list[str]]:
     """Add the differences to the reference; also return notes on missing tests."""
-    others = [result for result in results if result.group is not reference]
-    pairs = []
-    for result in others:
-        seeds = result.group.shared_seeds(reference)
-        own, base = ([side.values[s] for s in seeds] for side in (result.group, reference))
-        pairs.append((own, base))
+    others = [result.group for result in results if result.group is not reference]
+    pairs = [group.pairs(reference) for group in others]
     judge_all = judge if options.sequential else judge_once
-    judged = judge_all(pairs, task.metric.direction, options.geometric)
-    tests, notes = item_tests([o.group for o in others], reference, task.metric, options.bootstrap)
-    compared = [
-        replace(
-            result,
-            difference=difference,
-            shared_means=_means(*pair, options.geometric) if pair[0] else None,
-            p_corrected=p,
-            item_test=test,
-            verdict=verdict,
+    judged = judge_all(pairs, metric.direction, options.geometric)
+    tests, notes = item_tests(others, reference, metric, options.bootstrap)
+    by_key = {
+        group.key: (*judgement, test)
+        for group, judgement, test in zip(others, judged, tests, strict=True)
+    }
+    compared = []
+    for result in results:
+        difference, p, verdict, test = by_key.get(result.group.key, (None, None, "", None))
+        compared.append(
+            replace(result, difference=difference, p_corrected=p, verdict=verdict, item_test=test)
         )
-        for result, pair, (difference, p, verdict), test in zip(
-            others, pairs, judged, tests, strict=True
-        )
-    ]
-    return [*compared, *(result for result in results if result.group is reference)], notes
-
-
-def judge_once(
-    pairs: Sequence[tuple[ArrayLike, ArrayLike]], direction: int, geometric: bool
-) -> list[Judged]:
-    """Judge comparisons by paired t tests, which assume a number of seeds fixed in advance."""
-    differences = [paired_difference(*pair, geometric) for pair in pairs]
-    corrected = holm([difference.p for difference in differences])
-    return [
-        Judged(difference, p, _verdict(difference, p, direction, 1.0 if geometric else 0.0))
-        for difference, p in zip(differences, corrected, strict=True)
-    ]
-
-
-def _verdict(difference: Difference, p: float | None, direction: int, nothing: float) -> str:
-    """Return the verdict; below five seeds there is none, because a single run can decide."""
-    if difference.n == 0:
-        return "no shared seed"
-    if difference.n < ENOUGH_SEEDS:
-        return "too few seeds"
-    if p is None or difference.mean is None:
-        return "identical" if difference.mean == nothing else "no spread"
-    return "no evidence" if p >= ALPHA else in_words(difference.mean > nothing, direction)
-
-
-def _means(own: list[float], base: list[float], geometric: bool) -> tuple[float, float]:
-    return mean_interval(own, geometric).mean, mean_interval(base, geometric).mean
+    return compared, notes

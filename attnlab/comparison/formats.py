@@ -6,9 +6,10 @@ People get the two tables of `tables`; CSV and JSON have all numbers with all di
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
+import pandas as pd
 from rich.console import Console
 from rich.text import Text
 
@@ -32,22 +33,20 @@ def print_comparisons(comparisons: Comparisons, file: Any = None) -> None:
             console.print()
         print_tables(console, heading(comparison), _tables(comparison))
         print_notes(console, footnotes(comparison), comparison.warnings)
-    print_left_out(console, comparisons.left_out)
+    print_notes(console, left_out=comparisons.left_out)
 
 
 def print_tables(console: Console, title: str, tables: Sequence[Table]) -> None:
     """Print tables below a title; without some columns on a narrow terminal."""
     console.print(Text(title, style="bold"))
+    hidden = _LEFT_OUT_WHEN_NARROW if console.width < WIDTH else set()
     for table in tables:
         words = table.header[: table.words]
-        names = [
-            name
-            for name in table.header
-            if console.width >= WIDTH or name not in _LEFT_OUT_WHEN_NARROW
-        ]
+        places = [place for place, name in enumerate(table.header) if name not in hidden]
+        names = [table.header[place] for place in places]
         printed = plain_table(names, [*words, "verdict"], folded=words)
         for row in table.rows:
-            cells = [c for name, c in zip(table.header, row, strict=True) if name in names]
+            cells = [row[place] for place in places]
             printed.add_row(*(Text(cell, style=_STYLES.get(cell, "")) for cell in cells))
         if table.title:
             console.print(Text(table.title, style="bold"))
@@ -55,16 +54,17 @@ def print_tables(console: Console, title: str, tables: Sequence[Table]) -> None:
         console.print()
 
 
-def print_notes(console: Console, notes: Iterable[str], warnings: Iterable[str]) -> None:
-    """Print what columns mean, and reasons to doubt them."""
+def print_notes(
+    console: Console,
+    notes: Iterable[str] = (),
+    warnings: Iterable[str] = (),
+    left_out: Iterable[str] = (),
+) -> None:
+    """Print what columns mean, reasons to doubt them, and which runs are in no table."""
     for line in notes:
         console.print(Text(line, style="dim"))
     for warning in warnings:
         console.print(Text(f"warning: {warning}", style="yellow"))
-
-
-def print_left_out(console: Console, left_out: Iterable[str]) -> None:
-    """Print which runs are in no table."""
     for text in left_out:
         console.print(Text(f"left out: {text}", style="yellow"), soft_wrap=True)
 
@@ -84,8 +84,7 @@ def markdown(comparisons: Comparisons) -> str:
     for comparison in comparisons.tasks:
         parts.append(f"**{heading(comparison)}**")
         for table in _tables(comparison):
-            parts += [table.title] if table.title else []
-            parts.append(_markdown_table(table))
+            parts += [table.title, _markdown_table(table)]
         parts.append("\n".join(f"- {text}" for text in _remarks(comparison)))
     parts += ["\n".join(f"- left out: {text}" for text in comparisons.left_out)]
     return "\n\n".join(filter(None, parts)) + "\n"
@@ -101,8 +100,6 @@ def _markdown_table(table: Table) -> str:
 
 def latex(comparisons: Comparisons) -> str:
     """Write the tables for LaTeX's package booktabs; notes and warnings are comments."""
-    import pandas as pd
-
     parts = []
     for comparison in comparisons.tasks:
         parts += [f"% {text}" for text in [heading(comparison), *_remarks(comparison)]]
@@ -114,87 +111,55 @@ def latex(comparisons: Comparisons) -> str:
     return "\n".join([*parts, *(f"% left out: {text}" for text in comparisons.left_out)]) + "\n"
 
 
-def numbers(comparisons: Comparisons) -> list[dict[str, Any]]:
-    """Make a row for each group of each task, with all digits; None for a missing number."""
-    rows = [
-        {**_numbers(comparison, result), "warnings": "; ".join(comparison.warnings)}
-        for comparison in comparisons.tasks
-        for result in comparison.results
-    ]
-    # Columns that name groups come before the numbers, also those of only some tasks.
-    names = dict.fromkeys(name for row in rows for name in [*row][: [*row].index("n")])
-    return [{**{name: row[name] for name in names if name in row}, **row} for row in rows]
-
-
 def comma_separated(comparisons: Comparisons) -> str:
     """Write a line for each group of each task, with all digits."""
-    return csv_text(numbers(comparisons))
-
-
-def csv_text(rows: Iterable[Mapping[str, Any]]) -> str:
-    """Write rows as CSV below a header with the names of all rows."""
-    import pandas as pd
-
-    return pd.DataFrame([*rows], dtype=object).to_csv(index=False)
+    return pd.DataFrame(numbers(comparisons), dtype=object).to_csv(index=False)
 
 
 def as_json(comparisons: Comparisons) -> str:
-    """Write everything as JSON, with all digits."""
-    tasks = [
-        {
-            "task": comparison.task,
-            "data": comparison.data,
-            "metric": comparison.metric.path,
-            "direction": {1: "higher", -1: "lower", 0: None}[comparison.metric.direction],
-            "units": comparison.units or None,
-            "by": list(comparison.by),
-            "reference": comparison.reference.label if comparison.reference else None,
-            "baseline": comparison.baseline,
-            "geometric": comparison.geometric,
-            "sequential": comparison.sequential,
-            "groups": [
-                {
-                    **_numbers(comparison, result),
-                    "values": {str(seed): value for seed, value in result.group.values.items()},
-                    "runs": [str(run.run.path) for run in result.group.runs.values()],
-                }
-                for result in comparison.results
-            ],
-            "notes": footnotes(comparison),
-            "warnings": list(comparison.warnings),
-        }
-        for comparison in comparisons.tasks
+    """Write a list with the numbers of each group and the values of its seeds, with all digits."""
+    results = [result for comparison in comparisons.tasks for result in comparison.results]
+    rows = [
+        {**row, "values": result.group.values}
+        for row, result in zip(numbers(comparisons), results, strict=True)
     ]
-    document = {"tasks": tasks, "left_out": comparisons.left_out}
-    return json.dumps(document, indent=2, ensure_ascii=False)
+    return json.dumps(rows, indent=2, ensure_ascii=False)
 
 
-def _numbers(comparison: Comparison, result: GroupResult) -> dict[str, Any]:
-    """Return all numbers of a group by name; None for a missing number."""
-    least, most = result.parameters or (None, None)
+def numbers(comparisons: Comparisons) -> list[dict[str, Any]]:
+    """Make a row for each group of each task, with all digits; None for a missing number."""
+    columns = {_column(key): None for comparison in comparisons.tasks for key in comparison.by}
+    return [
+        _numbers(comparison, result, columns)
+        for comparison in comparisons.tasks
+        for result in comparison.results
+    ]
+
+
+def _column(key: str) -> str:
+    """Name the column of a config key, unlike those of the task and its data."""
+    return f"{key}.name" if key in ("task", "data") else key
+
+
+def _numbers(
+    comparison: Comparison, result: GroupResult, columns: dict[str, None]
+) -> dict[str, Any]:
     shared, mean, low, high, p = result.difference or (None,) * 5
-    shared_mean, reference_mean = result.shared_means or (None, None)
     test = result.item_test
     return {
         "task": comparison.task,
         "data": comparison.data,
         "metric": comparison.metric.path,
-        # The keys `task` and `data` must not replace the entries above.
-        **{
-            f"{key}.name" if key in ("task", "data") else key: value
-            for key, value in zip(comparison.by, result.group.key, strict=True)
-        },
+        **columns,
+        **dict(zip(map(_column, comparison.by), result.group.key, strict=True)),
         **result.interval._asdict(),
         "best": result.best,
         "worst": result.worst,
         "skill": result.skill,
-        "parameters": most,
-        "parameters_least": least,
+        "parameters": result.parameters[1] if result.parameters else None,
         "seconds_per_epoch": result.seconds_per_epoch,
         "reference": comparison.reference.label if comparison.reference else None,
         "shared_seeds": shared,
-        "shared_mean": shared_mean,
-        "shared_reference_mean": reference_mean,
         "intervals": "sequential" if comparison.sequential else "t",
         "ratio" if comparison.geometric else "difference": mean,
         "difference_low": low,
@@ -205,4 +170,5 @@ def _numbers(comparison: Comparison, result: GroupResult) -> dict[str, Any]:
         "items": test.items if test else None,
         **{f"item_{name}": getattr(test, name, None) for name in ("statistic", "p", "p_holm")},
         "verdict": result.verdict or None,
+        "warnings": "; ".join(comparison.warnings),
     }

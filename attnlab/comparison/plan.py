@@ -14,18 +14,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 from scipy import stats
 
-from attnlab.comparison.comparison import ENOUGH_SEEDS
-from attnlab.comparison.formats import print_left_out, print_notes, print_tables
-from attnlab.comparison.grouping import Choice, TaskGroups, choose
+from attnlab.comparison.comparison import Comparison, Options, compare
+from attnlab.comparison.formats import print_notes, print_tables
 from attnlab.comparison.runs import Group
-from attnlab.comparison.sequential import ALPHA
-from attnlab.comparison.statistics import mean_interval, paired_differences
+from attnlab.comparison.statistics import ALPHA, ENOUGH_SEEDS, mean_interval, paired_differences
 from attnlab.comparison.tables import heading
 from attnlab.errors import RequestError
 from attnlab.records.run_directory import ListedRun
@@ -36,28 +34,12 @@ MOST_SEEDS = 10_000
 _LARGE = 30.0  # standard deviations; five pairs find any larger effect, for which SciPy has NaN
 
 
-@dataclass(frozen=True)
-class Goal:
-    """The difference that a comparison is to find, and with which error rates.
-
-    Raises:
-        RequestError: The difference is neither a number above 0 nor a percentage.
-    """
+class Goal(NamedTuple):
+    """The difference that a comparison is to find, and with which error rates."""
 
     difference: str  # in the metric's units, or as a percentage of the reference's mean
     power: float = 0.8  # probability of finding it if it exists
     alpha: float = ALPHA  # probability of finding one that doesn't exist
-
-    def __post_init__(self) -> None:
-        try:
-            is_valid = 0 < float(self.difference.removesuffix("%")) < math.inf
-        except ValueError:
-            is_valid = False
-        if not is_valid:
-            raise RequestError(
-                f"--difference={self.difference}: must be a number above 0 such as 0.5, or a "
-                "percentage of the reference's mean such as 5%."
-            )
 
     def size(self, mean: float, geometric: bool) -> float:
         """Return the size of a difference to a reference with this mean.
@@ -65,21 +47,21 @@ class Goal:
         With `geometric` it is the logarithm of a ratio.
 
         Raises:
-            RequestError: A share of a mean of 0, or a ratio in units, is undefined.
+            RequestError: The difference is neither a number above 0 nor a percentage.
         """
         is_share = self.difference.endswith("%")
-        value = float(self.difference.removesuffix("%")) / (100 if is_share else 1)
-        if geometric and not is_share:
+        try:
+            value = float(self.difference.removesuffix("%"))
+        except ValueError:
+            value = math.nan
+        if not 0 < value < math.inf or (geometric and not is_share):
             raise RequestError(
-                f"--difference={self.difference}: must be a percentage such as 5% with "
-                "--geometric, which compares ratios."
+                f"--difference={self.difference}: must be a percentage of the reference's mean "
+                "such as 5%, or, without --geometric, a number above 0 such as 0.5."
             )
-        if is_share and not mean:
-            raise RequestError(
-                f"--difference={self.difference}: must be a number in the metric's units, because "
-                "the reference's mean is 0."
-            )
-        return math.log1p(value) if geometric else value * abs(mean) if is_share else value
+        if not is_share:
+            return value
+        return math.log1p(value / 100) if geometric else value / 100 * abs(mean)
 
 
 class GroupPlan(NamedTuple):
@@ -94,9 +76,9 @@ class GroupPlan(NamedTuple):
 
 
 class TaskPlan(NamedTuple):
-    """The plan of one task: its groups, and a row for each that shares two seeds."""
+    """The plan of one task: a row for each group that shares two seeds with the reference."""
 
-    groups: TaskGroups
+    comparison: Comparison
     difference: float  # size of the difference, in units or as a logarithm
     level: float  # of each test: alpha / number of tests, the first step of Holm's correction
     rows: Sequence[GroupPlan]
@@ -123,15 +105,15 @@ def seeds_for(effect: float, wanted: float, alpha: float = ALPHA) -> int | None:
 
 
 def plan(
-    entries: Sequence[ListedRun], choice: Choice, goal: Goal
+    entries: Sequence[ListedRun], options: Options, goal: Goal
 ) -> tuple[list[TaskPlan], list[str]]:
     """Plan a comparison for each task; also describe the runs and groups left out.
 
     Raises:
-        RequestError: See `grouping.choose`; or no two groups share two seeds whose differences
-            differ; or the goal doesn't fit the metric.
+        RequestError: See `compare`; or no two groups share two seeds whose differences differ; or
+            the goal doesn't fit the metric.
     """
-    tasks, left_out = choose(entries, choice)
+    tasks, left_out = compare(entries, replace(options, bootstrap=False))
     plans = []
     for task in tasks:
         reference = task.reference
@@ -140,17 +122,26 @@ def plan(
             continue
         others = [group for group in task.groups if group is not reference]
         level = goal.alpha / len(others)
-        size = goal.size(mean_interval(list(reference.values.values())).mean, choice.geometric)
-        rows = []
+        mean = mean_interval(reference.rows["VALUE"]).mean
+        size, rows = goal.size(mean, options.geometric), []
         for group in others:
-            shared = group.shared_seeds(reference)
-            own, base = ([side.values[s] for s in shared] for side in (group, reference))
-            differences = paired_differences(own, base, choice.geometric)
-            if len(shared) < 2 or not np.ptp(differences):
-                why = "equal differences" if len(shared) > 1 else "fewer than two shared seeds"
+            differences = paired_differences(*group.pairs(reference), options.geometric)
+            n = len(differences)
+            if n < 2 or not np.ptp(differences):
+                why = "equal differences" if n > 1 else "fewer than two shared seeds"
                 left_out.append(f"{task.name} {group.name}: {why}, so nothing can be estimated")
-            else:
-                rows.append(_plan_group(group, reference, differences, size, goal.power, level))
+                continue
+            ends = [math.sqrt((n - 1) / stats.chi2.isf(tail, n - 1)) for tail in (0.025, 0.975)]
+            deviations = tuple(float(differences.std(ddof=1)) * end for end in (1.0, *ends))
+            numbers = [seeds_for(size / spread, goal.power, level) for spread in deviations]
+            seeds = tuple(number and max(number, ENOUGH_SEEDS) for number in numbers)
+            missing, seconds = 0, 0.0
+            for side in (group, reference):
+                runs = side.runs.values()
+                lacking = max(0, (seeds[0] or MOST_SEEDS) - len(runs))
+                times = [r.metrics.get("seconds", 0.0) / r.status.get("together", 1) for r in runs]
+                missing, seconds = missing + lacking, seconds + lacking * float(np.mean(times))
+            rows.append(GroupPlan(group, n, deviations, seeds, missing, seconds))
         if rows:
             plans.append(TaskPlan(task, size, level, rows))
     if not plans:
@@ -158,35 +149,11 @@ def plan(
     return plans, left_out
 
 
-def _plan_group(
-    group: Group,
-    reference: Group,
-    differences: np.ndarray,
-    size: float,
-    wanted: float,
-    level: float,
-) -> GroupPlan:
-    n, deviation = len(differences), float(differences.std(ddof=1))
-    ends = (math.sqrt((n - 1) / stats.chi2.isf(tail, n - 1)) for tail in (0.025, 0.975))
-    deviations = (deviation, *(deviation * end for end in ends))
-    numbers = [seeds_for(size / spread, wanted, level) for spread in deviations]
-    seeds = tuple(number and max(number, ENOUGH_SEEDS) for number in numbers)
-    missing, seconds = 0, 0.0
-    for side in (group, reference):
-        lacking = max(0, (seeds[0] or MOST_SEEDS) - len(side.runs))
-        times = [
-            run.metrics.get("seconds", 0.0) / run.status.get("together", 1)
-            for run in side.runs.values()
-        ]
-        missing, seconds = missing + lacking, seconds + lacking * float(np.mean(times))
-    return GroupPlan(group, n, deviations, seeds, missing, seconds)
-
-
 def print_plans(plans: Sequence[TaskPlan], left_out: Sequence[str], goal: Goal) -> None:
     """Print a table for each task, with notes and warnings."""
     console = plain_console()
     for task in plans:
-        print_tables(console, heading(task.groups), [_table(task, goal)])
+        print_tables(console, heading(task.comparison), [_table(task, goal)])
         tests = round(goal.alpha / task.level)
         split = f" / {tests} (the first step of Holm's correction)" if tests > 1 else ""
         notes = [
@@ -197,12 +164,12 @@ def print_plans(plans: Sequence[TaskPlan], left_out: Sequence[str], goal: Goal) 
             f"least {ENOUGH_SEEDS}, because compare gives no verdict below that",
             "runs: missing runs of both groups, and their time",
         ]
-        print_notes(console, [*notes, *task.groups.notes], task.groups.warnings)
-    print_left_out(console, left_out)
+        print_notes(console, notes, task.comparison.warnings)
+    print_notes(console, [], [], left_out)
 
 
 def _table(task: TaskPlan, goal: Goal) -> Table:
-    by = task.groups.by
+    by = task.comparison.by
     rows = []
     for row in task.rows:
         write = number_format(row.deviations, digits=3)  # per row: spreads may differ a lot
@@ -219,9 +186,9 @@ def _table(task: TaskPlan, goal: Goal) -> Table:
                 NOTHING if is_open else duration(row.seconds),
             ]
         )
-    is_ratio, reference = task.groups.geometric, task.groups.reference
+    is_ratio = task.comparison.geometric
     size = f"{math.exp(task.difference) if is_ratio else task.difference:.4g}"
     share = f" ({goal.difference})" if goal.difference.endswith("%") else ""
     what = "ratio" if is_ratio else "difference"
-    title = f"to find a {what} of {size}{share} to {reference.name if reference else NOTHING}"
+    title = f"to find a {what} of {size}{share} to {task.comparison.reference_name}"
     return Table(title, [*by, "n", "sd [95 %]", "seeds", "runs", "time"], rows, len(by))

@@ -1,15 +1,20 @@
-"""Completed runs, read from their folders, put into groups, and checked for other differences."""
+"""Completed runs as a table, groups of them, and settings in which runs differ.
+
+The table has a row per run, the oldest first, and a column per config key with values as text; a
+missing value is `null`. Other columns have names in capitals: RUN, a `RunRecord`, TASK, DATA and
+SEED, and in groups VALUE, the compared number.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-from attnlab.comparison.metrics import Quantity
+import pandas as pd
+
 from attnlab.comparison.selection import read_settings, setting
 from attnlab.config.options import follows, in_prose
 from attnlab.config.sections import decides_result
@@ -17,20 +22,22 @@ from attnlab.errors import RequestError
 from attnlab.records.run_directory import ListedRun, RunDirectory
 from attnlab.records.status import shown_state
 
+_COLUMNS = ("RUN", "TASK", "DATA", "SEED", "VALUE", "GROUP")
 # Settings that make no difference between groups: the seed, and the address of a download.
 _IDLE = ("seed", "data.url")
-# Makes a difference only for the user's own files: a download is the same in any place.
-_OWN_OR_DOWNLOADED = "data.path"
 # Packages of environment.json that results can depend on.
 _PACKAGES = ("attnlab", "tensorflow", "keras", "numpy", "tokenizers", "sacrebleu")
 _MECHANISM = ("attention", "attention.name")  # keys whose values are mechanisms
 _SHOWN_DIGITS = 8  # shown digits of a hash
-
-# The values of the compared settings in a group; None if its newest run lacks a setting.
-Key = tuple[str | None, ...]
+_MOST_NAMED = 5
 
 
-class RunRecord(NamedTuple):
+class NothingToCompare(RequestError):
+    """No run is completed, or none has a finite value."""
+
+
+@dataclass(frozen=True, eq=False)
+class RunRecord:
     """The files of a completed run's folder."""
 
     run: RunDirectory  # its folder
@@ -38,16 +45,6 @@ class RunRecord(NamedTuple):
     # the leaves of config.yaml by dotted key, as text; files of the user by name and hash
     settings: Mapping[str, str]
     metrics: Mapping[str, Any]  # metrics.json
-
-    @property
-    def task(self) -> str:
-        """The task's name."""
-        return str(self.status["task"])
-
-    @property
-    def data(self) -> str:
-        """The name of its data; results on different data can't be compared."""
-        return str((self.status.get("data") or {}).get("name", ""))
 
     @property
     def seed(self) -> int:
@@ -66,29 +63,40 @@ class RunRecord(NamedTuple):
             return {}
 
 
-class Completed(NamedTuple):
-    """The completed ones among some runs, and the number of others."""
+def read_runs(entries: Iterable[ListedRun]) -> tuple[pd.DataFrame, list[str]]:
+    """Read completed runs into a table; also describe the other runs in sentences.
 
-    records: list[RunRecord]  # in the order of the runs
-    states: Counter[str]  # number of other runs in each state
-    damaged: list[str]  # error messages of completed runs that can't be read
-
-
-def read_completed(entries: Iterable[ListedRun]) -> Completed:
-    """Read the files of completed runs."""
-    completed = Completed([], Counter(), [])
+    Raises:
+        NothingToCompare: No run is completed.
+    """
+    records, damaged, states = list[RunRecord](), list[str](), Counter[str]()
     for run, status in entries:
         state = shown_state(status)
-        if state == "damaged":
-            completed.damaged.append(str(status["error"]))
-        elif state != "completed":
-            completed.states[state] += 1
-        else:
-            try:
-                completed.records.append(_read(run, status))
-            except RequestError as error:
-                completed.damaged.append(str(error))
-    return completed
+        try:
+            if state == "damaged":
+                raise RequestError(str(status["error"]))
+            if state == "completed":
+                records.append(_read(run, status))
+            else:
+                states[state] += 1
+        except RequestError as error:
+            damaged.append(str(error))
+    counts = ", ".join(f"{count} {state}" for state, count in states.items())
+    if not records:
+        others = ", ".join(filter(None, [counts, *damaged[:1]])) or "none"
+        raise NothingToCompare(f"--runs: no run is completed; there are {others}.")
+    left_out = [f"not completed: {counts}"] if counts else []
+    left_out += damaged[:_MOST_NAMED]
+    if len(damaged) > _MOST_NAMED:
+        left_out.append(f"... and {len(damaged) - _MOST_NAMED} other damaged runs")
+    table = pd.DataFrame([record.settings for record in records]).fillna("null")
+    data = [(record.status.get("data") or {}).get("name", "") for record in records]
+    return table.assign(
+        RUN=records,
+        TASK=[str(record.status["task"]) for record in records],
+        DATA=[str(name) for name in data],
+        SEED=[record.seed for record in records],
+    ), left_out
 
 
 def _read(run: RunDirectory, status: Mapping[str, Any]) -> RunRecord:
@@ -103,14 +111,24 @@ def _read(run: RunDirectory, status: Mapping[str, Any]) -> RunRecord:
     return RunRecord(run, status, settings, metrics)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Group:
     """Runs with the same values of the compared settings, one run per seed."""
 
-    key: Key
+    # the values of the compared settings; None if the newest run lacks a setting
+    key: tuple[str | None, ...]
     by: tuple[str, ...]  # the compared settings
-    runs: Mapping[int, RunRecord]  # the newest run of each seed, in the order of seeds
-    values: Mapping[int, float]  # the compared quantity of each seed
+    rows: pd.DataFrame  # of the table, by seed: the newest run of each seed
+
+    @property
+    def runs(self) -> dict[int, RunRecord]:
+        """The run of each seed."""
+        return self.rows["RUN"].to_dict()
+
+    @property
+    def values(self) -> dict[int, float]:
+        """The compared number of each seed."""
+        return self.rows["VALUE"].to_dict()
 
     @property
     def cells(self) -> list[str]:
@@ -128,39 +146,21 @@ class Group:
         pairs = zip(self.by, self.cells, strict=True)
         return " / ".join(in_prose(value) if key in _MECHANISM else value for key, value in pairs)
 
-    def shared_seeds(self, other: Group) -> list[int]:
-        """Return the seeds that both groups have."""
-        return [seed for seed in self.runs if seed in other.runs]
+    def pairs(self, reference: Group) -> tuple[pd.Series, pd.Series]:
+        """Return the values of both groups for the seeds that both have."""
+        return self.rows["VALUE"].align(reference.rows["VALUE"], join="inner")
 
 
-def grouped(
-    records: list[RunRecord], metric: Quantity, by: tuple[str, ...]
-) -> tuple[list[Group], int]:
-    """Group runs, with the newest run of each seed; also count the older runs left out."""
-    by_key = _by_key(records, by)
-    groups = []
-    for key in in_order(by_key):
-        runs = dict(sorted({record.seed: record for record in by_key[key]}.items()))
-        values = {seed: metric.value(run.metrics) or 0.0 for seed, run in runs.items()}
-        groups.append(Group(key, by, runs, values))
-    return groups, len(records) - sum(len(group.runs) for group in groups)
+def split(table: pd.DataFrame, keys: Sequence[str]) -> list[tuple[tuple, pd.DataFrame]]:
+    """Divide a table by config keys; numbers come first, then words."""
+    if not keys:
+        return [((), table)]
+    columns = [table[key] if key in table else table[f"{key}.name"] for key in keys]
+    return sorted(table.groupby(columns, sort=False), key=lambda part: _order(part[0]))
 
 
-def _by_key(records: Iterable[RunRecord], by: Sequence[str]) -> dict[Key, list[RunRecord]]:
-    """Group the runs that agree in these settings, by the values that the last of them has."""
-    parts: dict[Key, list[RunRecord]] = {}
-    for record in records:
-        parts.setdefault(values_of(record, by), []).append(record)
-    return {tuple(map(runs[-1].setting, by)): runs for runs in parts.values()}
-
-
-def values_of(run: RunRecord, keys: Iterable[str]) -> tuple[str, ...]:
-    """Return the values of config keys; a missing one is null."""
-    return tuple("null" if value is None else value for value in map(run.setting, keys))
-
-
-def in_order(keys: Iterable[Key]) -> list[Key]:
-    """Sort keys: numbers first, then words, then missing values."""
+def _order(values: Iterable[str | None]) -> list[tuple[int, float, str]]:
+    """Return a key to sort by: numbers first, then words, then missing values."""
 
     def order(value: str | None) -> tuple[int, float, str]:
         try:
@@ -168,71 +168,65 @@ def in_order(keys: Iterable[Key]) -> list[Key]:
         except ValueError:
             return 1, 0.0, str(value)
 
-    return sorted(keys, key=lambda key: [order(value) for value in key])
+    return [order(value) for value in values]
 
 
-def splitting_settings(records: Iterable[RunRecord], by: Sequence[str]) -> list[str]:
-    """List the settings in which runs differ although they agree in all compared settings.
+def make_groups(table: pd.DataFrame, by: tuple[str, ...]) -> list[Group]:
+    """Group runs, with the newest run of each seed."""
+    groups = []
+    for _, rows in split(table, by):
+        key = tuple(rows["RUN"].iloc[-1].setting(name) for name in by)
+        newest = rows.drop_duplicates("SEED", keep="last").set_index("SEED").sort_index()
+        groups.append(Group(key, by, newest))
+    return sorted(groups, key=lambda group: _order(group.key))
 
-    Only settings that can change results count.
+
+def differing_settings(
+    table: pd.DataFrame, by: Sequence[str], *, in_groups: bool = False
+) -> list[str]:
+    """List the settings, besides the keys `by`, that can change results and in which runs differ.
+
+    A setting that only some options have, such as `attention.window`, counts only if runs with the
+    same option differ in it. Settings that follow from the mechanism, as `model.readout` does from
+    `none`, don't count, nor does the place of a downloaded file.
+
+    Args:
+        table: Runs of one task.
+        by: Config keys.
+        in_groups: List only settings in which runs differ that agree in all keys `by`.
     """
-    parts = _by_key(records, by).values()
-    return sorted({key for runs in parts for key in _differing_settings(runs, by)})
 
+    def is_implied(run: RunRecord, key: str) -> bool:
+        is_download = key == "data.path" and key not in run.status.get("file_hashes", {})
+        return is_download or follows(
+            run.settings.get("attention.name"), key, run.settings.get(key)
+        )
 
-def _differing_settings(records: Sequence[RunRecord], by: Sequence[str]) -> Iterator[str]:
-    compared = {*by, *(f"{key}.name" for key in by), *_IDLE}
-    for key in sorted({key for run in records for key in run.settings} - compared):
-        if not decides_result(key):
+    differing = []
+    ignored = {*by, *(f"{key}.name" for key in by), *_IDLE, *_COLUMNS}
+    for key in sorted({*table.columns} - ignored):
+        if not decides_result(key) or table[key].nunique() == 1:
             continue
-        section = key.partition(".")[0]
-        by_option: dict[str | None, set[str]] = {}
-        for run in records:
-            if key == _OWN_OR_DOWNLOADED and key not in run.status.get("file_hashes", {}):
-                continue
-            if follows(run.settings.get("attention.name"), key, run.settings.get(key)):
-                continue
-            option = None if key.endswith(".name") else run.settings.get(f"{section}.name")
-            by_option.setdefault(option, set()).add(run.settings.get(key, "null"))
-        if any(len(values) > 1 for values in by_option.values()):
-            yield key
+        chosen = table[[not is_implied(run, key) for run in table["RUN"]]]
+        option = f"{key.partition('.')[0]}.name"
+        agreeing = [option] if option in table and not key.endswith(".name") else []
+        parts = split(chosen, [*agreeing, *(by if in_groups else ())])
+        if any(part[key].nunique() > 1 for _, part in parts):
+            differing.append(key)
+    return differing
 
 
 def doubts(groups: Sequence[Group], by: Sequence[str]) -> list[str]:
-    """Describe in sentences in what else the runs differ, besides the compared settings.
-
-    A setting that only some options have, such as `attention.window`, is named only if runs with
-    the same option differ in it. Settings that follow from the mechanism, as `model.readout` does
-    from `none`, are not named.
-    """
-    records = [run for group in groups for run in group.runs.values()]
-
-    def value(run: RunRecord, key: str) -> str:
-        return run.settings.get(key, "null")
-
-    sentences = [
-        f"{key} differs: {_counts(groups, partial(value, key=key))}"
-        for key in _differing_settings(records, by)
-    ]
-
-    def digest(run: RunRecord) -> str:
-        return str(run.status.get("data_digest"))
-
+    """Describe in sentences in what else the runs differ, besides the compared settings."""
+    table = pd.concat([group.rows.assign(GROUP=group.name) for group in groups])
+    columns = {f"{key} differs": table[key] for key in differing_settings(table, by)}
     # Data may depend on the seed, so only runs with the same seed are compared.
-    for seed in {seed for group in groups for seed in group.runs}:
-        if len({digest(group.runs[seed]) for group in groups if seed in group.runs}) > 1:
-            counts = _counts(groups, lambda run: digest(run)[:_SHOWN_DIGITS])
-            sentences.append(f"the data differ (data_digest): {counts}")
-            break
-    surroundings = {record.run.path: _surroundings(record) for record in records}
-
-    def surrounding(run: RunRecord, text: str) -> str:
-        return surroundings[run.run.path][text]
-
-    for text in next(iter(surroundings.values()), {}):
-        if len({values[text] for values in surroundings.values()}) > 1:
-            sentences.append(f"{text}: {_counts(groups, partial(surrounding, text=text))}")
-    return sentences
+    digests = pd.Series([str(run.status.get("data_digest")) for run in table["RUN"]], table.index)
+    if (digests.groupby(level="SEED").nunique() > 1).any():
+        columns["the data differ (data_digest)"] = digests.str[:_SHOWN_DIGITS]
+    surroundings = pd.DataFrame([_surroundings(run) for run in table["RUN"]], table.index)
+    columns |= {text: column for text, column in surroundings.items() if column.nunique() > 1}
+    return [f"{text}: {_counts(table['GROUP'], column)}" for text, column in columns.items()]
 
 
 def _surroundings(run: RunRecord) -> dict[str, str]:
@@ -252,19 +246,14 @@ def _surroundings(run: RunRecord) -> dict[str, str]:
     }
 
 
-def _counts(groups: Sequence[Group], value: Callable[[RunRecord], str]) -> str:
+def _counts(groups: pd.Series, values: pd.Series) -> str:
     """Write which groups have which value: `30 (no attention, pooling); 60 (2 of 5 bahdanau)`."""
-    counts: dict[str, Counter[str]] = {}
-    for group in groups:
-        for run in group.runs.values():
-            counts.setdefault(value(run), Counter())[group.name] += 1
-    sizes = {group.name: len(group.runs) for group in groups}
-    parts = []
-    for text, names in counts.items():
+    sizes, parts = Counter(groups), []
+    for value in values.unique():
         labels = [
             name if number == sizes[name] else f"{number} of {sizes[name]} {name}"
-            for name, number in names.items()
+            for name, number in Counter(groups[values == value]).items()
         ]
         more = f" and {len(labels) - 2} more" if len(labels) > 3 else ""
-        parts.append(f"{text} ({', '.join(labels[: 2 if more else 3])}{more})")
+        parts.append(f"{value} ({', '.join(labels[: 2 if more else 3])}{more})")
     return "; ".join(parts)

@@ -38,30 +38,27 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from attnlab.comparison.statistics import Difference, Interval, exp_interval, paired_differences
+from attnlab.comparison.statistics import (
+    ALPHA,
+    Difference,
+    Interval,
+    Judged,
+    exp_interval,
+    in_words,
+    paired_differences,
+)
 
-ALPHA = 0.05
 EFFECT_VARIANCE = 1.0  # g
-
-
-class Judged(NamedTuple):
-    """The result of a comparison after the seeds so far."""
-
-    # its interval is valid at every look and for all comparisons together; its p is uncorrected
-    difference: Difference
-    p: float | None  # corrected: times the number of comparisons
-    verdict: str  # see `verdict`, or `no shared seed`
 
 
 def judge(
     pairs: Sequence[tuple[ArrayLike, ArrayLike]], direction: int, geometric: bool = False
 ) -> list[Judged]:
-    """Judge several comparisons together.
+    """Judge several comparisons; their intervals are valid together, at every look.
 
     Args:
         pairs: For each comparison, values (n,) and those of the reference, in the same order.
@@ -152,10 +149,3 @@ def verdict(interval: Interval, direction: int = 1) -> str:
     if low <= 0 <= high:
         return "undecided"
     return in_words(low > 0, direction)
-
-
-def in_words(is_higher: bool, direction: int) -> str:
-    """Return whether a difference is better or worse, or without a direction, higher or lower."""
-    if not direction:
-        return "higher" if is_higher else "lower"
-    return "better" if is_higher == (direction > 0) else "worse"

@@ -15,7 +15,8 @@ from attnlab.comparison.runs import Group
 from attnlab.errors import RequestError
 from attnlab.tasks.declaration import ItemTest, NoItemTest, load
 
-CONFIDENCE = 0.95
+ALPHA = 0.05
+ENOUGH_SEEDS = 5
 # A smaller spread, relative to the values, is a rounding error.
 _ROUNDING = 1e-12
 
@@ -41,6 +42,14 @@ class Difference(NamedTuple):
     p: float | None = None
 
 
+class Judged(NamedTuple):
+    """The result of one of several comparisons."""
+
+    difference: Difference  # its p is uncorrected
+    p: float | None  # corrected for the number of comparisons
+    verdict: str  # `better`, `worse`, `no shared seed`, ...
+
+
 def mean_interval(values: ArrayLike, geometric: bool = False) -> Interval:
     """Compute Student's t interval of a mean.
 
@@ -48,7 +57,7 @@ def mean_interval(values: ArrayLike, geometric: bool = False) -> Interval:
         values: (n,), at least one.
         geometric: Compute mean and interval of the logarithms, and return their exponentials.
     """
-    interval, _ = _t_test(np.log(values) if geometric else np.asarray(values, float))
+    interval, _ = _t_test(np.asarray(np.log(values) if geometric else values, float))
     return exp_interval(interval) if geometric else interval
 
 
@@ -60,7 +69,8 @@ def _t_test(numbers: np.ndarray) -> tuple[Interval, float | None]:
     if np.ptp(numbers) <= _ROUNDING * np.abs(numbers).max():
         return Interval(n, *[float(numbers[0])] * 3), None
     test = stats.ttest_1samp(numbers, 0)
-    return Interval(n, mean, *map(float, test.confidence_interval(CONFIDENCE))), float(test.pvalue)
+    low, high = test.confidence_interval(1 - ALPHA)
+    return Interval(n, mean, float(low), float(high)), float(test.pvalue)
 
 
 def exp_interval(interval: Interval) -> Interval:
@@ -130,27 +140,56 @@ def holm(p_values: Sequence[float | None]) -> list[float | None]:
     return corrected
 
 
+def judge_once(
+    pairs: Sequence[tuple[ArrayLike, ArrayLike]], direction: int, geometric: bool
+) -> list[Judged]:
+    """Judge comparisons by paired t tests, which assume a number of seeds fixed in advance.
+
+    See `sequential.judge` for the arguments. Below five seeds there is no verdict, because a single
+    run can decide.
+    """
+    differences = [paired_difference(*pair, geometric) for pair in pairs]
+    corrected = holm([difference.p for difference in differences])
+    nothing = 1.0 if geometric else 0.0
+    judged = []
+    for difference, p in zip(differences, corrected, strict=True):
+        if difference.mean is None:
+            verdict = "no shared seed"
+        elif difference.n < ENOUGH_SEEDS:
+            verdict = "too few seeds"
+        elif p is None:
+            verdict = "identical" if difference.mean == nothing else "no spread"
+        elif p >= ALPHA:
+            verdict = "no evidence"
+        else:
+            verdict = in_words(difference.mean > nothing, direction)
+        judged.append(Judged(difference, p, verdict))
+    return judged
+
+
+def in_words(is_higher: bool, direction: int) -> str:
+    """Return whether a difference is better or worse, or without a direction, higher or lower."""
+    if not direction:
+        return "higher" if is_higher else "lower"
+    return "better" if is_higher == (direction > 0) else "worse"
+
+
 def item_tests(
     groups: Sequence[Group], reference: Group, metric: Quantity, bootstrap: bool | None
 ) -> tuple[list[ItemTest | None], list[str]]:
     """Test over test items whether groups differ from a reference, by the test of the metric.
 
-    Args:
-        groups: The groups.
-        reference: The reference group.
-        metric: The metric, whose declaration names the test.
-        bootstrap: See `always` of `ItemTester`.
-
-    Returns:
-        A test or None for each group, and notes on why tests are missing.
+    Returns a test or None for each group, and notes on why tests are missing. `bootstrap` is
+    `always` of `ItemTester`.
     """
     tests: list[ItemTest | None] = [None] * len(groups)
     tester = metric.metric.item_test if metric.metric and metric.is_test else None
     pairs = {}
     for place, group in enumerate(groups):
-        if seeds := group.shared_seeds(reference):
-            runs = [group.runs[seed].run for seed in seeds]
-            pairs[place] = runs, [reference.runs[seed].run for seed in seeds]
+        seeds = group.rows.index.intersection(reference.rows.index)
+        if len(seeds):
+            sides = [[run.run for run in side.rows["RUN"][seeds]] for side in (group, reference)]
+            pairs[place] = sides[0], sides[1]
     if tester is None or not pairs:
         return tests, []
     try:

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from attnlab.comparison.comparison import ENOUGH_SEEDS, Comparison, GroupResult
-from attnlab.comparison.grouping import TaskGroups
-from attnlab.comparison.sequential import ALPHA, first_bounded
+from attnlab.comparison.comparison import Comparison, GroupResult
+from attnlab.comparison.sequential import first_bounded
+from attnlab.comparison.statistics import ALPHA, ENOUGH_SEEDS
 from attnlab.terminal import NOTHING, distinct, number_format, p_text
 from attnlab.views.records import Table
 
@@ -17,7 +17,7 @@ _DIRECTIONS = {1: "higher is better", -1: "lower is better", 0: "as a plain numb
 _LARGE_SKILL = 100.0  # if a skill is this large, skills are written with three digits
 
 
-def heading(task: TaskGroups) -> str:
+def heading(task: Comparison) -> str:
     """Return the heading of a task's tables: task, data, metric, units, which way is better."""
     metric = task.metric
     units = f" in {task.units}" if task.units else ""

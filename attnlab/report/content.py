@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from attnlab.comparison.comparison import Comparison, Comparisons, Options, compare
-from attnlab.comparison.grouping import NothingToCompare
+from attnlab.comparison.runs import NothingToCompare
 from attnlab.comparison.shown import colours_of, curves_chart
 from attnlab.config.options import in_prose
 from attnlab.errors import RequestError

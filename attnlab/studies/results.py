@@ -6,18 +6,19 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import pandas as pd
+
 from attnlab.comparison.comparison import (
-    ENOUGH_SEEDS,
     Comparison,
     Comparisons,
     GroupResult,
+    NoReference,
     Options,
     compare,
 )
 from attnlab.comparison.curves import baseline_values
-from attnlab.comparison.formats import csv_text, numbers
-from attnlab.comparison.grouping import NoReference
-from attnlab.comparison.statistics import Interval
+from attnlab.comparison.formats import numbers
+from attnlab.comparison.statistics import ENOUGH_SEEDS, Interval
 from attnlab.config.options import in_prose
 from attnlab.errors import RequestError
 from attnlab.records.run_directory import ListedRun
@@ -147,7 +148,7 @@ def _cell(published: Published, comparisons: Sequence[Comparison]) -> Cell:
 
 def table_csv(study_results: Results) -> str:
     """Write a row per group, per baseline and per published number, with all digits."""
-    return csv_text(_rows(study_results))
+    return pd.DataFrame([*_rows(study_results)], dtype=object).to_csv(index=False)
 
 
 def _rows(study_results: Results) -> Iterator[dict[str, Any]]:

@@ -82,7 +82,7 @@ class Study:
     by: str  # keys that make the groups, separated by commas
     seeds: int = 5
     first: str | None = None  # a grid that is trained first; not a group in the comparison
-    within: str | None = None  # keys separated by commas; see `compare.grouping.Choice`
+    within: str | None = None  # keys separated by commas; see `comparison.comparison.Options`
     source: str | None = None  # the paper or book that the question comes from
     minutes: float | None = None  # how long it took on 2 cores; None: not measured
     metric: str | None = None  # None: the task's own

@@ -43,12 +43,17 @@ def test_options_reach_the_comparison(runs):
         *("--attention", "none", "--attention", "bahdanau"),
         *("--geometric", "--format", "json"),
     )
-    (task,) = json.loads(shown.output)["tasks"]
-    assert (task["task"], task["metric"], task["geometric"]) == ("sunspots", "mae", True)
-    assert (task["by"], task["reference"]) == (["attention", "model.cell"], "bahdanau / gru")
-    assert [group["n"] for group in task["groups"]] == [2, 2]
-    swept = json.loads(invoke(runs, "--sweep", "mine", "--format", "json").output)
-    assert [each["task"] for each in swept["tasks"]] == ["fib"]
+    rows = json.loads(shown.output)
+    assert [(row["attention"], row["model.cell"], row["n"]) for row in rows] == [
+        *(("bahdanau", "gru", 2), ("none", "gru", 2))
+    ]
+    for row in rows:
+        assert (row["task"], row["metric"], row["reference"]) == (
+            *("sunspots", "mae", "bahdanau / gru"),
+        )
+        assert "ratio" in row
+    (swept,) = json.loads(invoke(runs, "--sweep", "mine", "--format", "json").output)
+    assert swept["task"] == "fib"
 
 
 def test_filters_select_more_than_the_newest_sweep(runs):
@@ -57,15 +62,14 @@ def test_filters_select_more_than_the_newest_sweep(runs):
     assert shown.output.startswith("fib: ") and "sunspots: " not in shown.output
     assert "left out: 15 runs outside sweep mine, the newest sweep (attnlab compare" in shown.output
     every = json.loads(invoke(runs, "--all", "--format", "json").output)
-    assert [task["task"] for task in every["tasks"]] == ["fib", "sunspots"]
-    assert every["left_out"] == []
+    assert {row["task"] for row in every} == {"fib", "sunspots"}
 
 
 def test_a_sequential_comparison_can_be_requested(three_groups):
     words = ["--sequential", "--attention", "none", "--attention", "pooling"]
-    (task,) = json.loads(invoke(three_groups, *words, "--format", "json").output)["tasks"]
-    (pooling,) = [group for group in task["groups"] if group["attention"] == "pooling"]
-    assert (task["sequential"], pooling["verdict"]) == (True, "undecided")
+    rows = json.loads(invoke(three_groups, *words, "--format", "json").output)
+    verdicts = {row["attention"]: (row["intervals"], row["verdict"]) for row in rows}
+    assert verdicts["pooling"] == ("sequential", "undecided")
 
 
 def test_runs_are_compared_only_with_runs_of_equal_settings(tmp_path):
@@ -73,13 +77,12 @@ def test_runs_are_compared_only_with_runs_of_equal_settings(tmp_path):
         for seed in range(2):
             write_run(tmp_path, "none", seed, horizon / 6, config={"task.horizon": horizon})
             write_run(tmp_path, "bahdanau", seed, horizon / 12, config={"task.horizon": horizon})
-    found = invoke(tmp_path, "--within", "task.horizon", "--format", "json").output
-    tasks = json.loads(found)["tasks"]
-    assert [task["data"] for task in tasks] == ["horizon=6", "horizon=12"]
-    for task, mean in zip(tasks, (1.0, 2.0), strict=True):
-        assert {group["attention"] for group in task["groups"]} == {"none", "bahdanau"}
-        assert task["reference"] == "none" and task["groups"][1]["mean"] == mean
-        assert not task["warnings"]
+    rows = json.loads(invoke(tmp_path, "--within", "task.horizon", "--format", "json").output)
+    assert [(row["data"], row["attention"], row["mean"]) for row in rows] == [
+        *(("horizon=6", "bahdanau", 0.5), ("horizon=6", "none", 1.0)),
+        *(("horizon=12", "bahdanau", 1.0), ("horizon=12", "none", 2.0)),
+    ]
+    assert {(row["reference"], row["warnings"]) for row in rows} == {("none", "")}
     shown = invoke(tmp_path, "--within", "task.horizon").output
     assert "sunspots (horizon=6): test rmse" in shown
 
@@ -147,6 +150,9 @@ def test_a_group_may_have_the_name_of_a_column(tmp_path):
             config = {"data.name": f"d{keys}", "data.keys": keys}
             write_run(tmp_path, attention, 0, 1.0, config=config)
     words = "--by", "data,attention", "--within", "data.keys", "--format", "json"
-    tasks = json.loads(invoke(tmp_path, *words).output)["tasks"]
-    found = [(row["data"], row["data.name"]) for each in tasks for row in each["groups"]]
-    assert sorted(set(found)) == [("keys=16", "d16"), ("keys=4", "d4")]
+    rows = json.loads(invoke(tmp_path, *words).output)
+    names = {(row["data"], row["data.name"]) for row in rows}
+    assert sorted(names) == [
+        ("keys=16", "d16"),
+        ("keys=4", "d4"),
+    ]

@@ -10,7 +10,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import integrate, stats
 
-from attnlab.comparison.comparison import ENOUGH_SEEDS
 from attnlab.comparison.sequential import (
     first_bounded,
     judge,
@@ -19,7 +18,7 @@ from attnlab.comparison.sequential import (
     sequential_p,
     verdict,
 )
-from attnlab.comparison.statistics import Interval
+from attnlab.comparison.statistics import ENOUGH_SEEDS, Interval
 
 SEVEN = np.array([0.31, 0.29, 0.42, 0.35, 0.27, -0.05, 0.4])
 LOOKS = range(2, 65)
