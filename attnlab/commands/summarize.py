@@ -20,7 +20,7 @@ from attnlab.text.reading import read_text
 from attnlab.text.unknown import cut_warning, unknown_warning
 
 if TYPE_CHECKING:
-    from attnlab.encoders.source import Source
+    from attnlab.encoders.opening import Source
     from attnlab.text.summary import Chosen, Encoder
 
 
@@ -33,8 +33,7 @@ if TYPE_CHECKING:
 @click.option(
     "--encoder",
     metavar="RUN|PRESET",
-    help="Make the vectors with the encoder of a run, of a keras-hub preset or of a Transformers "
-    "checkpoint, instead of TF-IDF.",
+    help="Make the vectors with the encoder of a run or of a keras-hub preset, instead of TF-IDF.",
 )
 @click.option(
     "--scores", is_flag=True, help="Print before each sentence its distance to its centre."
@@ -67,15 +66,15 @@ def command(
 def _encoder(given: str, runs: str | None) -> Encoder:
     """Return the encoder of a run, at its best epoch, or of a preset given by folder or handle."""
     path = Path(given).expanduser()
-    # Unlike `Path.is_dir`, `os.path.isdir` accepts very long names.
-    if not ("://" in given or (os.path.isdir(path) and not (path / "status.json").is_file())):
+    if os.path.isdir(path):  # unlike `Path.is_dir`, it accepts very long names
+        is_preset = not (path / "status.json").is_file()
+    else:
+        is_preset = "_" in given or "://" in given
+    if not is_preset:
         try:
             given = str(find_trained(given, runs, None, "best", prefers=_encodes).path)
         except RequestError as error:
-            from attnlab.encoders.hub_preset import is_handle
-
-            if not is_handle(given):
-                raise RequestError(str(error).replace("RUN:", "--encoder:", 1)) from error
+            raise RequestError(str(error).replace("RUN:", "--encoder:", 1)) from error
     from attnlab.runner.building import import_tensorflow
 
     import_tensorflow()
@@ -91,10 +90,10 @@ def _encoder(given: str, runs: str | None) -> Encoder:
 
 def _vectors(source: Source, vectors: Encoder, sentences: Sequence[str]) -> Any:
     """Make vectors of sentences; warns about unknown words and cut sentences."""
-    texts, most = [*map(normalized, sentences)], (source.most or 2) - 2
+    texts, most = [*map(normalized, sentences)], source.max_length - 2
     unknown = unknown_warning(chain.from_iterable(map(source.tokenizer.unknown, texts)), set())
     lengths = map(len, source.tokenizer.encode(texts))
-    cut = [text for text, length in zip(texts, lengths, strict=True) if 0 < most < length]
+    cut = [text for text, length in zip(texts, lengths, strict=True) if length > most]
     for warning in (unknown, cut_warning("sentence", most, cut[0]) if cut else None):
         if warning:
             click.echo(f"attnlab: warning: {warning}", err=True)

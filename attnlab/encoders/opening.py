@@ -1,4 +1,8 @@
-"""Open a pretrained encoder by its path: a run of this project, or a preset of keras-hub."""
+"""Open a pretrained encoder by its path: a run of this project, or a preset of keras-hub.
+
+All encoders read rows (B, S) of ids of this project's tokenizers: START, a text, END, optionally a
+second text and END, then PAD. A preset's encoder converts them to the preset's ids.
+"""
 
 from __future__ import annotations
 
@@ -6,21 +10,25 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from attnlab.config.options import option_content
-from attnlab.encoders.hub_preset import preset_attention
-from attnlab.encoders.run_source import RunSource, is_of_runs, latest_refused
-from attnlab.encoders.source import Source
+from attnlab.encoders.runs import RunSource, is_run
 from attnlab.errors import RequestError
 from attnlab.records.files import write_json
-from attnlab.text.tokenizers import UNKNOWN, Tokenizer
+from attnlab.text.tokenizers import UNKNOWN
+
+if TYPE_CHECKING:
+    from attnlab.encoders.presets import PresetSource
+
+# A source has `path`, `attention` (name and settings), `tokenizer`, and `max_length`, the most
+# tokens of a row; `make` creates the layer, `fill` assigns its pretrained weights.
+Source: TypeAlias = "RunSource | PresetSource"
 
 # The values of `optimizer.learning_rate=auto`. At ten times its rate a preset forgets its language;
 # Devlin et al. 2019 (appendix A.3) tried 2e-5 to 5e-5.
 _RATE_OF_OUTPUT, _RATE_OF_RUNS, _RATE_OF_PRESETS = 0.005, 0.0005, 0.00005
 _FILE = "encoder.json"
-_MODEL = "pretrained"
 
 
 def open_source(path: str | None, seed: int | None = None) -> Source:
@@ -39,43 +47,41 @@ def open_source(path: str | None, seed: int | None = None) -> Source:
         raise RequestError(
             "model.path: expected a run of task=masked_words, or a preset of keras-hub, got null."
         )
-    if is_of_runs(Path(path).expanduser()):
-        return RunSource.open(path, seed)
-    if path == "latest":
-        raise RequestError(latest_refused())
-    if "/" in path and "://" not in path and not Path(path).expanduser().exists():
-        raise RequestError(
-            "model.path: expected the folder of a run of task=masked_words or of a preset, got "
-            f"{path}, which doesn't exist."
-        )
-    from attnlab.encoders.hub import HubSource
+    return RunSource.open(path, seed) if is_run(path) else _preset_source()(path)
 
-    return HubSource.open(path)
+
+def _preset_source() -> type[PresetSource]:
+    from attnlab.training.tensorflow_internals import import_tensorflow
+
+    import_tensorflow()
+    from attnlab.encoders.presets import PresetSource
+
+    return PresetSource
 
 
 def save_source(folder: Path, source: Source) -> None:
-    """Write the description of an encoder, without its tokenizer and its weights."""
-    write_json(folder / _FILE, source.describe())
+    """Write an encoder and its tokenizer, without the weights."""
+    write_json(folder / _FILE, source.save(folder))
 
 
-def saved_source(folder: Path, tokenizer: Tokenizer) -> Source | None:
+def saved_source(folder: Path) -> Source | None:
     """Read what `save_source` wrote; None if it wrote nothing.
 
     Raises:
-        RequestError: the file is damaged.
+        RequestError: a file is damaged, or from a version of this project whose presets had a
+            tokenizer of another kind.
     """
     path = folder / _FILE
     if not path.is_file():
         return None
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-        if content["kind"] == RunSource.kind:
-            return RunSource(content, tokenizer)
-        from attnlab.encoders.hub import HubSource
-
-        return HubSource.described(content, tokenizer)
+        content = json.loads(path.read_bytes())
+        sources = {"run": lambda: RunSource, "preset": _preset_source}
+        return sources[content["kind"]]().read(folder, content)
     except (OSError, KeyError, TypeError, ValueError) as error:
-        raise RequestError(f"{path}: damaged: can't be read as an encoder: {error!r}.") from error
+        raise RequestError(
+            f"{path}: can't be read as an encoder, repeat the run: {error!r}."
+        ) from error
 
 
 def require_known(rows: Iterable[Sequence[int]], source: Source) -> None:
@@ -88,26 +94,22 @@ def require_known(rows: Iterable[Sequence[int]], source: Source) -> None:
     Raises:
         RequestError: more than half of the tokens are unknown.
     """
-    total = unknown = 0
-    for row in rows:
-        total += len(row)
-        unknown += sum(token == UNKNOWN for token in row)
-    if 2 * unknown > total:
+    tokens = [token for row in rows for token in row]
+    unknown = tokens.count(UNKNOWN)
+    if 2 * unknown > len(tokens):
         raise RequestError(
             "model.path: expected an encoder that knows the words of the texts, got "
-            f"{source.path}, which doesn't know {unknown / total:.0%} of them."
+            f"{source.path}, which doesn't know {unknown / len(tokens):.0%} of them."
         )
 
 
 @lru_cache
 def _attention(path: str, seed: int | None) -> Mapping[str, Any]:
-    """Return the attention of the encoder at a path, from its description, without TensorFlow."""
-    if is_of_runs(Path(path).expanduser()):
-        return open_source(path, seed).attention
-    return preset_attention(path)
+    """Return the attention of the encoder at a path."""
+    return open_source(path, seed).attention
 
 
-def as_the_encoder(document: Mapping[str, Any]) -> Mapping[str, Any]:
+def with_encoder_settings(document: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return a configuration with the settings that follow from its encoder, if it has one.
 
     With `model=pretrained`, `attention` becomes the encoder's own, and
@@ -118,42 +120,27 @@ def as_the_encoder(document: Mapping[str, Any]) -> Mapping[str, Any]:
         RequestError: the configuration has another mechanism, other settings of it, or another
             `task.encoder`.
     """
-    model, given = document.get("model", {}), document.get("attention", {})
-    if not isinstance(model, Mapping) or model.get("name") != _MODEL:
+    model, attention = document.get("model", {}), document.get("attention", {})
+    if model.get("name") != "pretrained":
         return document
-    document, path = _with_rate(document, model), model.get("path")
-    if not path:
+    path = str(model.get("path"))
+    if document.get("optimizer", {}).get("learning_rate") == "auto":
+        rate = _RATE_OF_RUNS if is_run(path) else _RATE_OF_PRESETS
+        rate = _RATE_OF_OUTPUT if model.get("frozen") else rate
+        document = {**document, "optimizer": {**document["optimizer"], "learning_rate": rate}}
+    if not model.get("path"):
         return document
-    cutter = document.get("task", {}).get("encoder")
-    if cutter != path:
-        raise RequestError(
-            f"task.encoder: expected {path}, equal to model.path, got "
-            f"{'null' if cutter is None else cutter}."
-        )
+    if document["task"].get("encoder") != path:
+        raise RequestError(f"task.encoder: expected {path}, equal to model.path.")
     try:
-        own = _attention(str(path), document.get("seed"))
+        expected = _attention(path, document.get("seed"))
     except RequestError:
         return document
-    if given.get("name") != own["name"]:
-        raise RequestError(
-            f"attention: expected {own['name']}, which the encoder at {path} has, got "
-            f"{given.get('name')}."
-        )
-    defaults = option_content("attention", own["name"]) or {}
-    for key, value in given.items():
-        if key in own and value not in (own[key], defaults.get(key)):
+    defaults = {**(option_content("attention", expected["name"]) or {}), "name": expected["name"]}
+    for key, value in attention.items():
+        if key in expected and value not in (expected[key], defaults.get(key)):
             raise RequestError(
-                f"attention.{key}: expected {own[key]}, which the encoder at {path} has, got "
+                f"attention.{key}: expected {expected[key]}, which the encoder at {path} has, got "
                 f"{value}."
             )
-    return {**document, "attention": {**given, **own}}
-
-
-def _with_rate(document: Mapping[str, Any], model: Mapping[str, Any]) -> Mapping[str, Any]:
-    optimizer = document.get("optimizer")
-    if not isinstance(optimizer, Mapping) or optimizer.get("learning_rate") != "auto":
-        return document
-    is_a_run = is_of_runs(Path(str(model.get("path"))).expanduser())
-    tuned = _RATE_OF_RUNS if is_a_run else _RATE_OF_PRESETS
-    rate = _RATE_OF_OUTPUT if model.get("frozen") else tuned
-    return {**document, "optimizer": {**optimizer, "learning_rate": rate}}
+    return {**document, "attention": {**attention, **expected}}

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from typing import Any
 
-from attnlab.encoders.source import Encoder, Source
+from attnlab.encoders.opening import Source
 from attnlab.training.keras_internals import shapes_are_all
 
 
@@ -18,6 +18,10 @@ class FineTuned:
       0, and the layers after the encoder have the full rate (Howard and Ruder 2018, arXiv
       1801.06146, section 3.2; Clark et al. 2020, arXiv 2003.10555, appendix B). 1: equal rates.
 
+    A model creates `encoder`, a layer of `source.make()`: it maps rows (B, S) to an `Encoding`, and
+    has `width`, `embedding` (None if it can't be read), and `depths`: the number of the layer of
+    each of its variables, by path, 0 for the embeddings.
+
     Args:
         source: the source of the encoder.
         start: `trained` or `drawn`, see above.
@@ -26,7 +30,7 @@ class FineTuned:
         **kwargs: those of the model.
     """
 
-    encoder: Encoder  # created by the model
+    encoder: Any
 
     def __init__(
         self,
@@ -47,28 +51,15 @@ class FineTuned:
         self.encoder.trainable = not self.frozen
 
     @property
-    def depths(self) -> Mapping[str, int]:
-        """The number of the layer of each of the encoder's variables, by path; see `Encoder`."""
-        return self.encoder.depths
-
-    def take_trained(self) -> None:
-        """Assign the pretrained weights to the encoder.
-
-        Raises:
-            RequestError: they can't be read.
-        """
-        self.source.fill(self.encoder)
-
-    @property
     def rate_factors(self) -> list[float]:
         """The factor of the learning rate of each trainable variable."""
-        depths = self.depths
+        depths = self.encoder.depths
         last = max(depths.values())
         powers = [last + 1 - depths.get(each.path, last + 1) for each in self.trainable_variables]
         return [self.layer_decay**power for power in powers]
 
 
-def begin(model: object) -> None:
+def fill_encoder(model: object) -> None:
     """Assign the pretrained weights to the encoder of a model, if it has one with `start=trained`.
 
     Does nothing while only the shapes of models matter.
@@ -77,4 +68,4 @@ def begin(model: object) -> None:
         RequestError: they can't be read.
     """
     if isinstance(model, FineTuned) and model.start == "trained" and not shapes_are_all():
-        model.take_trained()
+        model.source.fill(model.encoder)

@@ -3,36 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
-from attnlab.encoders.source import Encoder, Source
+from attnlab.encoders.opening import Source
 from attnlab.text.cleaning import normalized
-from attnlab.text.tokenizers import END, PAD, START, UNKNOWN, Tokenizer
+from attnlab.text.tokenizers import END, PAD, START, UNKNOWN, pad_rows
 
 _TOGETHER = 64  # texts per batch
 
 
-def mean_vectors(
-    encoder: Encoder, tokenizer: Tokenizer, most: int | None, texts: Sequence[str]
-) -> np.ndarray:
+def mean_vectors(source: Source, encoder: Any, texts: Sequence[str]) -> np.ndarray:
     """Return a vector of each text, (N, W): the mean of the encoder's vectors of its tokens.
 
-    START and END are left out. Texts of more than `most` - 2 tokens are cut at the end.
+    START and END are left out. Texts longer than the encoder's rows are cut at the end.
     """
-    limit = None if most is None else most - 2
-    found = []
-    for start in range(0, len(texts), _TOGETHER):
-        cut = tokenizer.encode([normalized(text) for text in texts[start : start + _TOGETHER]])
-        rows = [(row or [UNKNOWN])[:limit] for row in cut]
-        width = max(map(len, rows)) + 2
-        tokens = np.full((len(rows), width), PAD, np.int32)
-        for line, row in zip(tokens, rows, strict=True):
-            line[: len(row) + 2] = [START, *row, END]
-        vectors = np.asarray(encoder(tokens, training=False).vectors, np.float64)
-        words = ~np.isin(tokens, (PAD, START, END))[..., None]
-        found.append((vectors * words).sum(axis=1) / words.sum(axis=1))
-    return np.concatenate(found)
+    tokens = source.tokenizer.encode([normalized(text) for text in texts])
+    framed = [[START, *(row or [UNKNOWN])[: source.max_length - 2], END] for row in tokens]
+    vectors = []
+    for start in range(0, len(framed), _TOGETHER):
+        rows = pad_rows(framed[start : start + _TOGETHER])
+        encoded = np.asarray(encoder(rows, training=False).vectors, np.float64)
+        words = ~np.isin(rows, (PAD, START, END))[..., None]
+        vectors.append((encoded * words).sum(axis=1) / words.sum(axis=1))
+    return np.concatenate(vectors)
 
 
 def vectors_by(source: Source) -> Callable[[Sequence[str]], np.ndarray]:
@@ -42,6 +37,6 @@ def vectors_by(source: Source) -> Callable[[Sequence[str]], np.ndarray]:
         RequestError: its weights can't be read.
     """
     encoder = source.make()
-    encoder.build((None, source.most or 8))
+    encoder.build((None, source.max_length))
     source.fill(encoder)
-    return lambda texts: mean_vectors(encoder, source.tokenizer, source.most, texts)
+    return lambda texts: mean_vectors(source, encoder, texts)

@@ -71,7 +71,7 @@ class TextEncoder(EncoderStack, keras.layers.Layer):
 
     @property
     def depths(self) -> dict[str, int]:
-        """See `attnlab.encoders.source.Encoder`."""
+        """See `attnlab.encoders.tuning.FineTuned`."""
         found = {variable.path: 0 for variable in self.variables}
         for number, layer in enumerate(self.encoder, 1):
             found |= {variable.path: number for variable in layer.variables}

@@ -61,6 +61,6 @@ def with_the_encoders_attention(document: Mapping[str, Any]) -> Mapping[str, Any
     """Return a configuration with the attention of its pretrained encoder, if it has one."""
     if document.get("model", {}).get("name") != "pretrained":
         return document
-    from attnlab.encoders.opening import as_the_encoder
+    from attnlab.encoders.opening import with_encoder_settings
 
-    return as_the_encoder(document)
+    return with_encoder_settings(document)

@@ -18,7 +18,7 @@ from attnlab.text.tokenizers import PAD, Tokenizer
 if TYPE_CHECKING:
     from attnlab.attention.base import Attention
     from attnlab.config.sections import Option
-    from attnlab.encoders.source import Source
+    from attnlab.encoders.opening import Source
 
 _TOKENIZER = "tokenizer.json"
 
@@ -29,7 +29,7 @@ class TextTask(Task):
     _file: ClassVar[str]  # name of the JSON file of `save_text`
     text: Mapping[str, Any]  # the settings of tokenization, as they are saved
     encoder: str | None = None  # path of a pretrained encoder whose tokenizer is used
-    tokenizer: Tokenizer  # set by `find_tokenizer` and `read_text`
+    tokenizer: Any  # a `Tokenizer` or a `PresetTokenizer`, set by `find_tokenizer` and `read_text`
     source: Source | None = None  # the pretrained encoder, if there is one
     _is_saved = False  # whether the weights come from a saved run
 
@@ -64,7 +64,7 @@ class TextTask(Task):
 
         Before the data are loaded the vocabulary has 8 tokens. See `build_model`.
         """
-        from attnlab.encoders.tuning import begin
+        from attnlab.encoders.tuning import fill_encoder
 
         built = build_model(
             self.kind.models.classes,
@@ -77,7 +77,7 @@ class TextTask(Task):
             **sizes,
         )
         if not self._is_saved:
-            begin(built)
+            fill_encoder(built)
         return built
 
     def unknown(self, text: str) -> list[str]:
@@ -98,10 +98,11 @@ class TextTask(Task):
 
     def save_text(self, folder: Path, **sizes: Any) -> None:
         """Write the tokenizer, the settings of tokenization, the encoder's identity, and sizes."""
-        self.tokenizer.save(folder / _TOKENIZER)
         write_json(folder / self._file, {"text": self.text, **sizes})
         if self.source:
             save_source(folder, self.source)
+        else:
+            self.tokenizer.save(folder / _TOKENIZER)
 
     def read_text(self, folder: Path, sizes: Callable[[Mapping[str, Any]], Found]) -> Found:
         """Read what `save_text` wrote; `sizes` extracts the sizes from the JSON content."""
@@ -110,6 +111,7 @@ class TextTask(Task):
             return content["text"], sizes(content)
 
         found = read_assets(folder / self._file, read, expected=self.text)
-        self.tokenizer = Tokenizer.load(folder / _TOKENIZER)
-        self.source, self._is_saved = saved_source(folder, self.tokenizer), True
+        self.source, self._is_saved = saved_source(folder), True
+        saved = self.source.tokenizer if self.source else Tokenizer.load(folder / _TOKENIZER)
+        self.tokenizer = saved
         return found

@@ -8,19 +8,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from attnlab.text.token_cutters import SPECIAL_TOKENS, Vocabulary, cutter, pattern
 from attnlab.text.tokenizers import END, PAD, START, UNKNOWN, Tokenizer
-from attnlab.text.trained_cutters import TRAINED_KINDS, gpt2_cutter
 from attnlab.text.unknown import UNKNOWN_TEXT
 from attnlab.text.words import all_unspaced
 
 if TYPE_CHECKING:
     import tokenizers
-
-# White space of Python's `str.split`, which the library's \s doesn't have in full.
-_SPACE = r"\s\x1c-\x1f\x85"
-# Python's rule for Σ at the end of a word: after a cased letter and not before one; characters such
-# as accents and apostrophes don't count.
-_CASED, _IGNORED = r"[\p{Cased}&&[^\p{Case_Ignorable}]]", r"\p{Case_Ignorable}*"
-_FINAL_SIGMA = rf"{_CASED}{_IGNORED}\KΣ(?!{_IGNORED}{_CASED})"
 
 
 class Portable(NamedTuple):
@@ -54,7 +46,10 @@ def portable(
     most: int | None = None,
     width: int | None = None,
 ) -> Portable | None:
-    """Return a tokenizer with the same tokens; None if the library has no such tokenizer.
+    """Return a tokenizer with the same tokens; None for a preset's, which keras-hub has.
+
+    The library lower-cases a Greek Σ at the end of a word to σ, Python to ς; and it doesn't treat
+    U+001C to U+001F as white space.
 
     Args:
         tokenizer: of this package.
@@ -65,7 +60,7 @@ def portable(
         most: most tokens of a text, START and END included; the rest is cut off.
         width: to which texts are padded with PAD.
     """
-    if tokenizer.kind == "wordpiece":
+    if tokenizer.kind == "preset":
         return None
     from tokenizers import processors
 
@@ -80,7 +75,7 @@ def portable(
         if clean is None:
             others["\n"] = END
     made = _model(tokenizer, Vocabulary([*tokens, *others], tokenizer.vocabulary.merges), clean)
-    made.normalizer = _normalizer(tokenizer, clean, lowercase, made.normalizer)
+    made.normalizer = _normalizer(tokenizer, clean, lowercase)
     made.decoder = _decoder(tokenizer, clean)
     if any(frame):
         special = [(SPECIAL_TOKENS[token], token) for token in (START, END)]
@@ -97,8 +92,6 @@ def _model(tokenizer: Tokenizer, vocabulary: Vocabulary, clean: str | None) -> A
     """Return the library's tokenizer without the preparation of texts."""
     from tokenizers import Regex, models, pre_tokenizers
 
-    if tokenizer.manner is not None:  # `gpt2_bpe`
-        return gpt2_cutter(vocabulary, tokenizer.manner)
     made = cutter(tokenizer.kind, vocabulary)
     if tokenizer.kind == "word":  # saved as they are, words have one id each
         ids = {token: number for number, token in enumerate(vocabulary.tokens)}
@@ -109,41 +102,30 @@ def _model(tokenizer: Tokenizer, vocabulary: Vocabulary, clean: str | None) -> A
     return made
 
 
-def _normalizer(tokenizer: Tokenizer, clean: str | None, lowercase: bool, own: Any) -> Any:
+def _normalizer(tokenizer: Tokenizer, clean: str | None, lowercase: bool) -> Any:
     """Return the preparation of a text: its cleaning, lower case, the space in front."""
     from tokenizers import Regex, normalizers
 
-    lower = [normalizers.Replace(Regex(_FINAL_SIGMA), "ς"), normalizers.Lowercase()]
-    steps: list[Any] = _book() if clean == "book" else [*lower * lowercase] + [normalizers.NFC()]
-    if clean is None:
-        steps = []
-    else:
-        steps += [normalizers.Replace(Regex(f"[{_SPACE}]+"), " "), normalizers.Strip()]
-    if own is not None:
-        steps.append(own)
-    if tokenizer.kind not in TRAINED_KINDS:
-        steps += lower * tokenizer.lowercase
-        if clean is None and tokenizer.kind == "word":
-            gaps = normalizers.Replace(Regex(r"(?:[^\S\n]|[\x1c-\x1f\x85])+"), " ")
-            steps += [gaps, normalizers.Replace(Regex(r"^ | $"), "")]
-        if clean is None and tokenizer.kind == "word":
-            steps.append(normalizers.Replace(Regex(rf"^(?=[^{all_unspaced()}\n])"), " "))
-        elif tokenizer.kind in ("word", "bpe") and clean is not None:
-            without = normalizers.Replace(Regex(rf"^ (?=[{all_unspaced()}])"), "")
-            steps += [normalizers.Prepend(" "), without]
+    def replace(expression: str, text: str) -> Any:
+        return normalizers.Replace(Regex(expression), text)
+
+    lower = normalizers.Lowercase()
+    steps: list[Any] = []
+    if clean == "book":
+        marks = "".join(f"\\{mark}" for mark in string.punctuation)
+        plain, letters = rf"[^\x00-\x7f]|[{marks}]", r"(?<!\S)[a-z]*[^a-z\s]\S*"
+        steps = [normalizers.NFD(), replace(plain, ""), lower, replace(letters, "")]
+    elif clean is not None:
+        steps = [*[lower] * lowercase, normalizers.NFC()]
+    if clean is not None:
+        steps += [replace(r"\s+", " "), normalizers.Strip()]
+    steps += [lower] * tokenizer.lowercase
+    if clean is None and tokenizer.kind == "word":
+        steps += [replace(r"[^\S\n]+", " "), replace(r"^ | $", "")]
+        steps.append(replace(rf"^(?=[^{all_unspaced()}\n])", " "))
+    elif clean is not None and tokenizer.kind != "char":
+        steps += [normalizers.Prepend(" "), replace(rf"^ (?=[{all_unspaced()}])", "")]
     return normalizers.Sequence(steps)
-
-
-def _book() -> list[Any]:
-    """Return `cleaning.book_cleaning` in steps of the library."""
-    from tokenizers import Regex, normalizers
-
-    marks = "".join(f"\\{each}" for each in string.punctuation)
-    unseen = r"[\x00-\x08\x0e-\x1b\x7f]"
-    removed = rf"[^\x00-\x7f]|[{marks}]", unseen, r"(?<!\S)[a-z]*[^a-z\s]\S*"
-    plain, *others = [normalizers.Replace(Regex(each), "") for each in removed]
-    spaces = normalizers.Replace(Regex(r"[\x1c-\x1f]"), " ")
-    return [normalizers.NFD(), plain, spaces, normalizers.Lowercase(), *others]
 
 
 def _decoder(tokenizer: Tokenizer, clean: str | None) -> Any:

@@ -8,8 +8,8 @@ from pathlib import Path, PurePath
 
 from attnlab.errors import RequestError, explained
 
-LONGEST_TEXT = 1_000_000  # bytes
-STANDARD_INPUT = Path("-")
+_LONGEST_TEXT = 1_000_000  # bytes
+_STANDARD_INPUT = Path("-")
 _NAMES = {"utf-8": "UTF-8", "utf-8-sig": "UTF-8", "utf-16": "UTF-16"}
 # Files and folders that file managers, file systems and Python create.
 _OF_SYSTEMS = frozenset(
@@ -18,49 +18,29 @@ _OF_SYSTEMS = frozenset(
 _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
-def encoding_of(raw: bytes) -> str:
-    """Return the encoding that the byte order mark of a text indicates; UTF-8 without one."""
-    if raw[:2] in _UTF16:
-        return "utf-16"
-    return "utf-8-sig" if raw.startswith(codecs.BOM_UTF8) else "utf-8"
-
-
-def decoded(
-    raw: bytes, where: str, encoding: str | None = None, key: str = "", first_line: int = 1
-) -> str:
+def decoded(raw: bytes, where: str, encoding: str | None = None, first_line: int = 1) -> str:
     """Decode bytes: by `encoding`, or as UTF-8, or as UTF-16 with a byte order mark.
 
-    `key` is the setting of the encoding, for messages, and `first_line` the number of the bytes'
-    first line.
+    `first_line` is the number of the bytes' first line, for messages.
 
     Raises:
         RequestError: the bytes aren't such a text; the message starts with `where`.
     """
-    codec = encoding or encoding_of(raw)
+    if encoding is None:
+        marked = "utf-8-sig" if raw.startswith(codecs.BOM_UTF8) else "utf-8"
+        encoding = "utf-16" if raw[:2] in _UTF16 else marked
     try:
-        text = raw.decode(codec)
+        text = raw.decode(encoding)
     except UnicodeDecodeError as error:
         line = first_line + raw[: error.start].count(b"\n")
-        hint = f"; {key} names another encoding" if key else "; save it as UTF-8"
-        name, byte = encoding or _NAMES[codec], raw[error.start]
+        name = _NAMES.get(encoding, encoding)
         raise RequestError(
-            f"{where}: expected {name} text, got the byte 0x{byte:02x} in line {line}{hint}."
+            f"{where}: expected {name} text, got the byte 0x{raw[error.start]:02x} in line {line}."
         ) from error
-    except (LookupError, UnicodeError) as error:
-        raise RequestError(f"{where}: can't be decoded by {key or codec}: {error}.") from error
     text = text.removeprefix("\ufeff")  # the mark, if `encoding` doesn't remove it
     if "\0" in text:
         raise RequestError(f"{where}: expected text, got a zero byte.")
     return text
-
-
-def is_utf8(name: str) -> bool:
-    """Whether a file name is UTF-8; Python shows other bytes as lone surrogates."""
-    try:
-        name.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def printable(name: str) -> str:
@@ -78,15 +58,10 @@ def is_hidden(path: PurePath) -> bool:
 
 def check_utf8(text: str, where: str) -> None:
     """Raise `RequestError` unless a text, such as a command-line argument, is UTF-8."""
-    if not is_utf8(text):
-        raise RequestError(f"{where}: expected UTF-8, got {text!a}.")
-
-
-def too_long(where: str, size: int) -> RequestError:
-    """Return the error for a text of too many bytes or characters."""
-    return RequestError(
-        f"{where}: expected a text of at most {LONGEST_TEXT:,} bytes, got {size:,}."
-    )
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:  # Python shows other bytes as lone surrogates
+        raise RequestError(f"{where}: expected UTF-8, got {text!a}.") from error
 
 
 def read_text(path: Path, argument: str) -> str:
@@ -99,21 +74,17 @@ def read_text(path: Path, argument: str) -> str:
     Raises:
         RequestError: the file can't be read, isn't text, is empty, or has over 1,000,000 bytes.
     """
-    where = f"{argument}: {path}" if path != STANDARD_INPUT else f"{argument}: standard input"
+    where = f"{argument}: {path}" if path != _STANDARD_INPUT else f"{argument}: standard input"
     with explained(f"{where} can't be read"):
-        if path == STANDARD_INPUT and sys.stdin is None:
-            raise RequestError(f"{where}: expected a text, but it is closed.")
-        if path == STANDARD_INPUT:
-            raw = sys.stdin.buffer.read(LONGEST_TEXT + 1)
-        elif path.is_dir():
-            raise RequestError(f"{where}: expected a file, got a folder.")
+        if path == _STANDARD_INPUT:
+            raw = sys.stdin.buffer.read(_LONGEST_TEXT + 1) if sys.stdin else b""
         else:
-            size = path.stat().st_size
-            raw = path.read_bytes() if size <= LONGEST_TEXT else b""
-            if size > LONGEST_TEXT:
-                raise too_long(where, size)
-    if len(raw) > LONGEST_TEXT:
-        raise too_long(where, len(raw))
+            with open(path, "rb") as file:
+                raw = file.read(_LONGEST_TEXT + 1)
+    if len(raw) > _LONGEST_TEXT:
+        raise RequestError(
+            f"{where}: expected a text of at most {_LONGEST_TEXT:,} bytes, got more."
+        )
     text = decoded(raw, where)
     if not text.strip():
         raise RequestError(f"{where}: expected a text, got an empty one.")

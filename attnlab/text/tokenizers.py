@@ -1,4 +1,4 @@
-"""Convert between texts and token ids: words, characters, bytes, BPE, presets' vocabularies."""
+"""Convert between texts and token ids: words, characters, byte pairs."""
 
 from __future__ import annotations
 
@@ -24,19 +24,12 @@ from attnlab.text.token_cutters import (
     cutter,
     learned,
 )
-from attnlab.text.trained_cutters import (
-    TRAINED_KINDS,
-    Manner,
-    WordPieceCutter,
-    gpt2_cutter,
-)
 from attnlab.text.unknown import UNKNOWN_TEXT
 from attnlab.text.words import is_unspaced, split_words, word_spans
 
 PAD, UNKNOWN, START, END = 0, 1, 2, 3
-_LABELS = {PAD: "<pad>", UNKNOWN: UNKNOWN_TEXT, START: "<start>", END: "<end>"}
+LABELS = {PAD: "<pad>", UNKNOWN: UNKNOWN_TEXT, START: "<start>", END: "<end>"}
 _SURROGATES = re.compile("[\ud800-\udfff]")
-_OF_BYTES = ("bpe", "gpt2_bpe")
 _FORMAT = 1
 _TOGETHER = 1 << 10  # texts that are encoded in one call: its result takes much memory
 
@@ -50,30 +43,18 @@ class Tokenizer:
     `bpe` merges bytes inside words (Sennrich et al. 2016, arXiv:1508.07909, on bytes instead of
     characters as in Radford et al. 2019), so every text is decoded exactly.
 
-    `wordpiece` and `gpt2_bpe` have the vocabularies of keras-hub's presets, which are never fitted
-    here: those of BERT and of RoBERTa. Word pieces are decoded as words and marks with single
-    spaces.
-
     Ids are PAD 0, UNKNOWN 1, START 2, END 3, then the tokens. No text is encoded as PAD, START or
     END.
 
     Attributes:
-        kind: `word`, `char`, `bpe`, `bytes`, `wordpiece` or `gpt2_bpe`.
+        kind: `word`, `char` or `bpe`.
         lowercase: whether texts are lower-cased first.
         vocabulary: tokens and merges.
-        manner: further settings of a preset's vocabulary; None for other kinds.
     """
 
-    def __init__(
-        self,
-        kind: str,
-        vocabulary: Vocabulary,
-        *,
-        lowercase: bool = False,
-        manner: Manner | None = None,
-    ) -> None:
+    def __init__(self, kind: str, vocabulary: Vocabulary, *, lowercase: bool = False) -> None:
         self.kind, self.vocabulary, self.lowercase = kind, vocabulary, lowercase
-        self.manner, self._cutter = manner, _cutter(kind, vocabulary, lowercase, manner)
+        self._cutter = cutter(kind, vocabulary)
 
     @classmethod
     def fit(
@@ -164,44 +145,36 @@ class Tokenizer:
             first = content[:8].decode("utf-8", "replace")[:1]
             goes_on = len(split_words(before + first)) == 1 and not first.isspace()
             marked = bool(before) and goes_on and self.kind not in ("word", "char")
-            labels.append(_LABELS.get(token) or "·" * marked + _readable(content))
-            before = content.decode("utf-8", "replace")[-1:].strip() * (token not in _LABELS)
+            labels.append(LABELS.get(token) or "·" * marked + _readable(content))
+            before = content.decode("utf-8", "replace")[-1:].strip() * (token not in LABELS)
         return labels
 
-    def word_numbers(self, text: str) -> list[int]:
-        """Return each token's word, as its number in `split_words(text)`.
+    def encode_words(self, text: str) -> tuple[list[int], list[int]]:
+        """Return the ids of a text, and the number in `split_words(text)` of each id's word.
 
-        Tokens are those of `encode([text])[0]`. A token of white space belongs to the word before
-        it.
-        """
-        return [first for first, _ in self.words_of_tokens(text)]
-
-    def words_of_tokens(self, text: str) -> list[tuple[int, int]]:
-        """Return the numbers of the first and the last word of each token.
-
-        Tokens are those of `encode([text])[0]`. The numbers differ only if a piece in a preset's
-        vocabulary consists of several characters that are words of their own.
+        A token of white space belongs to the word before it.
         """
         prepared = _prepared(text, self.kind, self.lowercase)
         starts = [start for start, _ in word_spans(prepared)]
+        encoded = self._cutter.encode(prepared)
         numbers = []
-        for start, end in self._cutter.encode(prepared).offsets:
+        for start, end in encoded.offsets:
             while start < end - 1 and prepared[start].isspace():
                 start += 1
-            first = max(bisect(starts, start) - 1, 0)
-            last = bisect(starts, end - 1) - 1 if self.kind in TRAINED_KINDS else first
-            numbers.append((first, max(first, last)))
-        return numbers
+            numbers.append(max(bisect(starts, start) - 1, 0))
+        return encoded.ids, numbers
+
+    def word_numbers(self, text: str) -> list[int]:
+        """Return each token's word, as its number in `split_words(text)`."""
+        return self.encode_words(text)[1]
 
     def most_frequent(self, most: int) -> range:
         """Return the ids of the most frequent words in the training texts, at most `most`.
 
         After the special tokens a vocabulary is ordered by frequency. But BPE has all bytes first,
-        then pieces in the order of their merges, and WordPiece has all characters first.
+        then pieces in the order of their merges.
         """
         first = len(SPECIAL_TOKENS) + (BYTES if self.kind == "bpe" else 0)
-        if self.kind == "wordpiece":
-            first += _characters(self.vocabulary.tokens[first:])
         if first + 2 >= self.size:  # nothing was merged
             first = len(SPECIAL_TOKENS)
         return range(first, min(first + most, self.size))
@@ -212,8 +185,6 @@ class Tokenizer:
             **{"format": _FORMAT, "kind": self.kind, "lowercase": self.lowercase},
             **self.vocabulary._asdict(),
         }
-        if self.manner is not None:
-            content["manner"] = self.manner._asdict()
         write_text(path, json.dumps(content, ensure_ascii=False))
 
     @classmethod
@@ -225,26 +196,25 @@ class Tokenizer:
         """
         try:
             content = json.loads(path.read_bytes())
-            vocabulary, kind = _checked(content), content["kind"]
-            manner = Manner.read(content["manner"]) if kind in TRAINED_KINDS else None
-            return cls(kind, vocabulary, lowercase=bool(content["lowercase"]), manner=manner)
-        except OSError as error:
-            reason = error.strerror or type(error).__name__
-            raise RequestError(f"{path}: can't be read: {reason}.") from error
+            if content["format"] != _FORMAT:
+                raise ValueError(f"format {content['format']!r}")
+            tokens, kind = [*map(str, content["tokens"])], content["kind"]
+            check_size(kind, len(tokens))
+            special = tuple(tokens[: len(SPECIAL_TOKENS)])
+            if special != SPECIAL_TOKENS or len({*tokens}) < len(tokens):
+                raise ValueError("a vocabulary with missing or repeated tokens")
+            vocabulary = Vocabulary(tokens, [(left, right) for left, right in content["merges"]])
+            return cls(kind, vocabulary, lowercase=bool(content["lowercase"]))
         except Exception as error:  # the library raises bare ones
             reason = f"{type(error).__name__}: {error}"
-            raise RequestError(
-                f"{path}: damaged: can't be read as a tokenizer: {reason}."
-            ) from error
+            raise RequestError(f"{path}: can't be read as a tokenizer: {reason}.") from error
 
     @cached_property
     def _contents(self) -> list[bytes]:
         """The UTF-8 text of each token; empty for PAD, START and END."""
         tokens = self.vocabulary.tokens[len(SPECIAL_TOKENS) :]
         unknown = UNKNOWN_TEXT if self.kind == "char" else f" {UNKNOWN_TEXT}"
-        if self.manner and self.kind == "wordpiece":
-            tokens = [_joined(token, self.manner.suffix) for token in tokens]
-        known = map(bytes_of if self.kind in _OF_BYTES else str.encode, tokens)
+        known = map(bytes_of if self.kind == "bpe" else str.encode, tokens)
         return [b"", unknown.encode(), b"", b"", *known]
 
     def _text(self, row: Sequence[int] | np.ndarray, copied: Sequence[str]) -> str:
@@ -266,33 +236,12 @@ def _prepared(text: str, kind: str, lowercase: bool) -> str:
     """
     if not text.isascii():
         text = _SURROGATES.sub("\ufffd", text)
-    if kind in TRAINED_KINDS:
-        return text
     if lowercase:
         text = text.lower()
     if kind == "word":
         text = " ".join(text.split())
     has_space = text and kind != "char" and not is_unspaced(text[0])
     return f" {text}" if has_space else text
-
-
-def _cutter(kind: str, vocabulary: Vocabulary, lowercase: bool, manner: Manner | None) -> Any:
-    if manner is None:
-        return cutter(kind, vocabulary)
-    if kind == "wordpiece":
-        return WordPieceCutter(vocabulary, manner, lowercase=lowercase)
-    return gpt2_cutter(vocabulary, manner)
-
-
-def _joined(token: str, suffix: str) -> str:
-    """Return the text of a piece, with a space in front unless it continues a word."""
-    goes_on = token.startswith(suffix) and len(token) > len(suffix)
-    return token[len(suffix) :] if goes_on else f" {token}"
-
-
-def _characters(tokens: Iterable[str]) -> int:
-    """Count the tokens before the first word of more than one character."""
-    return sum(1 for _ in takewhile(lambda token: len(token) < 2 or not token.isalpha(), tokens))
 
 
 def _plain(row: Sequence[int] | np.ndarray) -> list[int]:
@@ -306,18 +255,6 @@ def _readable(content: bytes) -> str:
         return "".join(f"<{byte:02X}>" for byte in content.strip())
     shown = text.strip(" ") or "␣"
     return "".join(char if char.isprintable() else ascii(char)[1:-1] for char in shown)
-
-
-def _checked(content: Any) -> Vocabulary:
-    """Return the vocabulary in a file's content; raise any exception if it is damaged."""
-    if content["format"] != _FORMAT:
-        raise ValueError(f"format {content['format']!r}")
-    if content["kind"] not in TRAINED_KINDS:
-        check_size(content["kind"], len(content["tokens"]))
-    tokens = [str(token) for token in content["tokens"]]
-    if tuple(tokens[: len(SPECIAL_TOKENS)]) != SPECIAL_TOKENS or len({*tokens}) < len(tokens):
-        raise ValueError("a vocabulary with missing or repeated tokens")
-    return Vocabulary(tokens, [(left, right) for left, right in content["merges"]])
 
 
 def pad_rows(rows: Sequence[Any], count: int = 0, width: int = 0) -> np.ndarray:

@@ -17,10 +17,10 @@ _LONGEST_SHOWN = 60  # characters of a text in a warning
 def nearest(word: str, known: Collection[str], most: int = 3) -> list[str]:
     """Return the known words most like a word, the best first; case makes no difference."""
     spelled: dict[str, str] = {}
-    for each in known:
-        spelled.setdefault(each.lower(), each)
-    found = difflib.get_close_matches(word.lower(), [*spelled], n=most, cutoff=_SIMILAR)
-    return [spelled[each] for each in found]
+    for spelling in known:
+        spelled.setdefault(spelling.lower(), spelling)
+    matches = difflib.get_close_matches(word.lower(), [*spelled], n=most, cutoff=_SIMILAR)
+    return [spelled[match] for match in matches]
 
 
 def unknown_warning(
@@ -37,9 +37,12 @@ def unknown_warning(
     if not new:
         return None
     warned.update(new)
-    shown = ", ".join(_with_nearest(word, known) for word in new[:_MOST_NAMED])
-    shown += ", ..." * (len(new) > _MOST_NAMED)
-    return f"not in the model's vocabulary, and read as unknown: {shown}"
+    shown = []
+    for word in new[:_MOST_NAMED]:
+        similar = nearest(word, known, 1)
+        shown.append(f"{word} (nearest known word: {similar[0]})" if similar else word)
+    more = ", ..." * (len(new) > _MOST_NAMED)
+    return f"not in the model's vocabulary, and read as unknown: {', '.join(shown)}{more}"
 
 
 def cut_warning(noun: str, most: int, text: str) -> str:
@@ -55,8 +58,3 @@ def unknown_column(words: Iterable[str]) -> str:
     """Return the last column of a line of output, with its unknown words; "" without any."""
     named = ", ".join(dict.fromkeys(words))
     return f"\tunknown: {named}" if named else ""
-
-
-def _with_nearest(word: str, known: Collection[str]) -> str:
-    found = nearest(word, known, 1)
-    return f"{word} (nearest known word: {found[0]})" if found else word

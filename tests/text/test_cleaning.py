@@ -1,4 +1,4 @@
-"""Cleaning: Unicode and spaces always, the book's way on request."""
+"""Cleaning: Unicode and spaces always, the book's way on request; texts that count as equal."""
 
 import pickle
 
@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from attnlab.text.cleaning import book_cleaning, cleaner, normalized
+from attnlab.text.cleaning import book_cleaning, cleaner, normalized, text_key
 from attnlab.text.words import split_words
 
 
@@ -40,6 +40,34 @@ def test_cleaning_twice_is_cleaning_once(text, clean, lowercase):
 @example("\U0001d15e")  # a half note, which is taken apart: a symbol and what combines with it
 def test_normalizing_keeps_the_number_of_words(text):
     assert len(split_words(normalized(text))) == len(split_words(text))
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [("Tür", "Tu\u0308r"), (" a  b\n", "a\u00a0b"), ("が", "か\u3099"), ("", " ")],
+)
+def test_texts_that_differ_in_composition_and_white_space_are_one(one, other):
+    assert text_key(one) == text_key(other)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("Go.", "Go!"),
+        ("CC(=O)O", "CCOO"),  # SMILES
+        ("मीना", "मन"),  # vowel signs are no letters
+        ("café", "cafe"),
+        ("a b", "ab"),
+    ],
+)
+def test_other_texts_are_different(one, other):
+    assert text_key(one, ignore_case=True) != text_key(other, ignore_case=True)
+
+
+def test_case_counts_unless_the_task_ignores_it():
+    assert text_key("c1ccccc1O") != text_key("C1CCCCC1O")
+    assert text_key("c1ccccc1O", ignore_case=True) == text_key("C1CCCCC1O", ignore_case=True)
+    assert text_key("İ x", ignore_case=True) == text_key("i\u0307 x", ignore_case=True)
 
 
 @pytest.mark.realdata

@@ -62,16 +62,6 @@ def test_a_frame_and_a_length():
     assert rows == [[2, the, dog, 3, 0, 0], [2, the, dog, the, 3, 0]]
 
 
-def test_texts_are_prepared_as_in_python():
-    odd = ["ΟΔΟΣ ΣΑΣ", "ΑΣ' Α'Σ. ΑΣ'Α", "Α\u0301Σ\u0301 1Σ ΑΣ1", "İΣ ſΣ", "ΣΣ Σ" * 100_000]
-    odd += [f"ab{mark}cd ef{mark} {mark}gh" for mark in "\x00\t\x1c\x85\xa0\u2028.-'_ß\u0301"]
-    for clean in ("none", "book"):
-        made = portable(Tokenizer.fit(["a"], kind="char"), clean=clean, lowercase=True)
-        for text in odd:
-            expected = cleaner(clean, True)(text)
-            assert made.made.normalizer.normalize_str(text) == expected, ascii(text[:20])
-
-
 @pytest.mark.parametrize("kind", ["word", "bpe"])
 def test_no_space_is_put_in_front_of_any_letter_of_scripts_without_spaces(kind):
     odd = [each for each in "\u0e33\u0eb3\uff9e\uff9fกー日" if is_unspaced(each)]

@@ -20,7 +20,6 @@ from attnlab.text.reading import decoded, read_text
         ("Größe\n".encode("utf-8-sig"), None),
         ("Größe\n".encode("utf-8-sig"), "utf-8"),
         ("Größe\n".encode("utf-16"), None),
-        ("Größe\n".encode("latin-1"), "latin-1"),
     ],
 )
 def test_usual_encodings_are_found(raw, encoding):
@@ -30,11 +29,8 @@ def test_usual_encodings_are_found(raw, encoding):
 @pytest.mark.parametrize(
     ("raw", "message"),
     [
-        (b"a\nb\xe9", "here: expected UTF-8 text, got the byte 0xe9 in line 2; save it as UTF-8."),
-        (
-            b"\xff\xfea\0b",
-            "here: expected UTF-16 text, got the byte 0x62 in line 1; save it as UTF-8.",
-        ),
+        (b"a\nb\xe9", "here: expected UTF-8 text, got the byte 0xe9 in line 2."),
+        (b"\xff\xfea\0b", "here: expected UTF-16 text, got the byte 0x62 in line 1."),
         (b"a\0b", "here: expected text, got a zero byte."),
     ],
 )
@@ -52,12 +48,7 @@ def test_a_text_is_read_unchanged(tmp_path, monkeypatch):
     assert read_text(Path("-"), "FILE") == "From a pipe."
 
 
-def test_a_text_that_is_too_long_is_refused_before_it_is_read(tmp_path, monkeypatch):
-    path = tmp_path / "a.txt"
-    with path.open("wb") as file:
-        file.truncate(10**9)
-    with pytest.raises(RequestError, match="FILE: .*a.txt: expected a text of at most 1,000,000 b"):
-        read_text(path, "FILE")
+def test_a_text_that_is_too_long_is_refused(monkeypatch):
     many = io.BytesIO(b"a" * 1_000_001)
     monkeypatch.setattr(reading.sys, "stdin", SimpleNamespace(buffer=many))
     with pytest.raises(RequestError, match="FILE: standard input: expected a text of at most"):

@@ -6,10 +6,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tokenizers import trainers
 
 from attnlab.errors import RequestError
-from attnlab.text.token_cutters import SPECIAL_TOKENS, Vocabulary, cutter, learned
 from attnlab.text.tokenizers import END, PAD, START, UNKNOWN, Tokenizer
 from attnlab.text.words import split_words
 
@@ -56,7 +54,6 @@ def test_characters_that_are_words_are_decoded_without_spaces(kind, text, words)
     assert back(tokenizer, text) == text
     numbers = tokenizer.word_numbers(text)
     assert sorted({*numbers}) == [*range(len(words))] and split_words(text) == words
-    assert tokenizer.words_of_tokens(text) == [(number, number) for number in numbers]
     if kind != "char":  # no token crosses a character that is a word
         parts = tokenizer.decode([[token] for token in tokenizer.encode([text])[0]])
         assert kind == "bpe" or [part.strip() for part in parts] == words
@@ -185,7 +182,6 @@ def test_a_saved_tokenizer_is_the_same(kind, tmp_path):
     [
         lambda content: content.pop("tokens"),
         lambda content: content.update(format=99),
-        lambda content: content.update(merges=[["no", "token"]]),
         lambda content: content["tokens"].append(content["tokens"][-1]),
     ],
 )
@@ -194,7 +190,7 @@ def test_a_damaged_file_is_refused_and_named(damage, tmp_path):
     content = json.loads((tmp_path / "tokenizer.json").read_text(encoding="utf-8"))
     damage(content)
     (tmp_path / "tokenizer.json").write_text(json.dumps(content))
-    with pytest.raises(RequestError, match=r"tokenizer\.json: damaged"):
+    with pytest.raises(RequestError, match=r"tokenizer\.json: can't be read"):
         Tokenizer.load(tmp_path / "tokenizer.json")
 
 
@@ -203,11 +199,7 @@ def test_a_damaged_file_is_refused_and_named(damage, tmp_path):
     [
         ("bpe", 259, r"task\.vocabulary: expected at least 260 .*256 bytes.*, got 259"),
         ("word", 4, r"task\.vocabulary: expected at least 5 .*, got 4"),
-        (
-            "sentence",
-            None,
-            r"task\.tokenizer: expected one of word, char, bpe, got 'sentence'",
-        ),
+        ("sentence", None, r"task\.tokenizer: expected one of word, char, bpe, got 'sentence'"),
     ],
 )
 def test_impossible_settings_are_refused(kind, size, words):
@@ -215,28 +207,11 @@ def test_impossible_settings_are_refused(kind, size, words):
         Tokenizer.fit(SENTENCES, kind=kind, size=size)
 
 
-@pytest.mark.parametrize("kind", ["word", "char", "bpe"])
+@every_kind
 def test_the_most_frequent_words_come_first(kind):
-    tokenizer = Tokenizer.fit(
-        ["Der Hund sieht den Hund.", "Der Hund schläft."], kind=kind, size=280
-    )
+    lines = ["Der Hund sieht den Hund.", "Der Hund schläft."]
+    tokenizer = Tokenizer.fit(lines, kind=kind, size=280)
     first = 260 if kind == "bpe" else 4  # special tokens, and the bytes of BPE
     assert tokenizer.most_frequent(4) == range(first, first + 4)
     if kind == "word":
         assert tokenizer.pieces(tokenizer.most_frequent(1)) == ["Hund"]
-
-
-def test_characters_are_ordered_as_the_library_orders_words():
-    texts = [*SENTENCES, "\n 😀é́", "zz"]
-    for size, min_count in ((400, 1), (20, 1), (400, 4)):
-        found = learned(texts, kind="char", size=size, min_count=min_count)
-        trained = cutter("char", Vocabulary([*SPECIAL_TOKENS], []))
-        trainer = trainers.WordLevelTrainer(
-            vocab_size=size,
-            min_frequency=min_count,
-            special_tokens=[*SPECIAL_TOKENS],
-            show_progress=False,
-        )
-        trained.train_from_iterator(texts, trainer)
-        numbers = trained.get_vocab()
-        assert found.tokens == sorted(numbers, key=numbers.__getitem__)

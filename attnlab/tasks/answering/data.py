@@ -61,18 +61,10 @@ class QuestionPart:
 
 
 def cut_text(tokenizer: Tokenizer, text: str) -> Cut:
-    """Tokenize a text with a tokenizer of words or byte pairs.
-
-    A token that is part of a word gets the span of the whole word; a token of several words, such
-    as several Thai characters, the span of all.
-    """
-    whole = normalized(text)
-    (tokens,) = tokenizer.encode([whole])
+    """Tokenize a text; a token that is part of a word gets the span of the whole word."""
+    tokens, numbers = tokenizer.encode_words(normalized(text))
     words = word_spans(text)  # as many as of the normalised text
-    last = len(words) - 1
-    numbers = tokenizer.words_of_tokens(whole)
-    spans = [(words[min(one, last)][0], words[min(other, last)][1]) for one, other in numbers]
-    return Cut(tokens, spans)
+    return Cut(tokens, [words[min(number, len(words) - 1)] for number in numbers])
 
 
 def cut_question(tokenizer: Tokenizer, question: str) -> list[int]:

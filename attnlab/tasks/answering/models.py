@@ -9,7 +9,7 @@ from keras import ops
 
 from attnlab.attention.base import Attention
 from attnlab.attention.dropout import Dropout
-from attnlab.encoders.framing import closed_up
+from attnlab.encoders.rows import without_gap
 from attnlab.encoders.tuning import FineTuned
 from attnlab.errors import RequestError
 from attnlab.layers.recurrent import RecurrentEncoder
@@ -231,7 +231,7 @@ class PretrainedReader(FineTuned, Reader):
         return self.encoder.width
 
     def _read(self, tokens, training) -> tuple:
-        rows, places = closed_up(tokens)
+        rows, places = without_gap(tokens)
         encoded = self.encoder(rows, training=training and not self.frozen)
         vectors = ops.take_along_axis(encoded.vectors, places[..., None], axis=1)
         first = 1 + self.question_places

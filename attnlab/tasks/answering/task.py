@@ -99,9 +99,9 @@ class Answer(TextTask):
         decisive = [self.corpus.digest(), self.text, seed]
         if self.source:
             require_known([text.tokens for text in texts.values()], self.source)
-            if most := self.source.most:  # with START, the last END, and at least half for a text
-                self.question_places = min(self.question_places, most // 2)
-                self.text_places = min(self.text_places, most - self.question_places - 2)
+            most = self.source.max_length  # with START, the last END, and at least half for a text
+            self.question_places = min(self.question_places, most // 2)
+            self.text_places = min(self.text_places, most - self.question_places - 2)
             decisive += [self.tokenizer.vocabulary, self.text_places]
         notes = [*self.corpus.notes]
         if cut := sum(len(tokens[each.question]) >= self.question_places for each in asked):

@@ -9,7 +9,7 @@ from keras import ops
 
 from attnlab.attention.base import Attention, AttentionOutput
 from attnlab.attention.dropout import Dropout
-from attnlab.encoders.framing import framed
+from attnlab.encoders.rows import with_start_and_end
 from attnlab.encoders.tuning import FineTuned
 from attnlab.layers.recurrent import AttentionReadout, RecurrentEncoder
 from attnlab.layers.transformer import EncoderStack
@@ -232,7 +232,7 @@ class PretrainedClassifier(FineTuned, InMemoryModel):
 
     def call(self, tokens, training=None):
         """Return logits (B, C) in float32."""
-        encoded = self.encoder(framed(tokens), training=training and not self.frozen)
+        encoded = self.encoder(with_start_and_end(tokens), training=training and not self.frozen)
         features = self.dropout(encoded.vectors[:, 0], training=training)
         return ops.cast(self.output_layer(features), "float32")
 
@@ -241,6 +241,6 @@ class PretrainedClassifier(FineTuned, InMemoryModel):
 
         Rows sum to less than 1; the rest is on START and END.
         """
-        weights = self.encoder(framed(tokens), training=False).weights
+        weights = self.encoder(with_start_and_end(tokens), training=False).weights
         real = ops.cast(ops.not_equal(tokens, PAD), weights.dtype)
         return weights[:, :, :1, 1:-1] * real[:, None, None]

@@ -72,8 +72,7 @@ class Classify(TextTask, ClassificationTask):
         self.length = min(max(lengths), self.text["max_length"])
         if self.source:
             require_known(tokens["train"], self.source)
-            if self.source.most:
-                self.length = min(self.length, self.source.most - 2)  # it adds START and END
+            self.length = min(self.length, self.source.max_length - 2)  # it adds START and END
             settings += [self.tokenizer.vocabulary, self.length]
         notes = []
         if cut := sum(length > self.length for length in lengths):

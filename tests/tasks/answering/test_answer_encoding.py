@@ -21,9 +21,7 @@ from attnlab.tasks.answering.data import (
 )
 from attnlab.tasks.answering.spans import PredictedAnswer, best_answers, span_scores
 from attnlab.text.cleaning import normalized
-from attnlab.text.token_cutters import SPECIAL_TOKENS, Vocabulary
 from attnlab.text.tokenizers import END, PAD, START, Tokenizer
-from attnlab.text.trained_cutters import Manner
 from attnlab.text.words import split_words, word_spans
 
 TEXT = "Zoë's  cat,\n 3.50 Euro; İstanbul – the e\u0301cole!"
@@ -56,15 +54,6 @@ def test_tokens_follow_the_words_of_any_text(text):
         held = [normalized(text[start:end]) for start, end in cut.spans]
         words = split_words(normalized(text))
         assert all(word in own for word, own in zip(words, held, strict=True))
-
-
-def test_a_piece_of_several_one_character_words_has_the_span_of_all():
-    tokens = [*SPECIAL_TOKENS, "わ", "##たし", "##は", "ab"]
-    manner = Manner((0, 1, 2, 3))
-    tokenizer = Tokenizer("wordpiece", Vocabulary(tokens, []), lowercase=True, manner=manner)
-    cut = cut_text(tokenizer, "ab わたしは")
-    assert cut.spans == [(0, 2), (3, 4), (4, 6), (6, 7)]
-    assert tokenizer.word_numbers("ab わたしは") == [0, 1, 2, 4]
 
 
 _WORDS = Tokenizer.fit(["any word of it"], kind="word", lowercase=True)

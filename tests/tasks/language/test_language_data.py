@@ -134,7 +134,7 @@ def test_unknown_characters_of_other_parts_are_one_token():
             "at least 65 tokens in train, one more than task.context, got 36",
         ),
         ("hello there", {"context": 4, "tokenizer": "word"}, "at least 5 tokens in train"),
-        (b"\xff" * 300, {}, "0xff in line 1; save it as UTF-8"),
+        (b"\xff" * 300, {}, "0xff in line 1"),
     ],
 )
 def test_texts_that_cannot_be_learned_are_refused(text, settings, message):

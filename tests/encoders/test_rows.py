@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 from keras import ops
 
-from attnlab.encoders.framing import closed_up, framed
+from attnlab.encoders.rows import with_start_and_end, without_gap
 
 START, END = 2, 3
 
 
 def test_a_text_gets_start_and_end_with_padding_last():
-    found = ops.convert_to_numpy(framed(np.array([[5, 6, 7], [5, 0, 0], [0, 0, 0]], "int32")))
-    assert found.tolist() == [
+    tokens = np.array([[5, 6, 7], [5, 0, 0], [0, 0, 0]], "int32")
+    assert ops.convert_to_numpy(with_start_and_end(tokens)).tolist() == [
         [START, 5, 6, 7, END],
         [START, 5, END, 0, 0],
         [START, END, 0, 0, 0],
@@ -22,7 +22,7 @@ def test_a_text_gets_start_and_end_with_padding_last():
 
 def test_the_gap_between_two_texts_is_closed_and_places_are_returned():
     tokens = np.array([[START, 9, END, 0, 0, 5, 6, 0], [START, 9, 8, 7, END, 5, 6, 4]], "int32")
-    rows, places = map(ops.convert_to_numpy, closed_up(tokens))
+    rows, places = map(ops.convert_to_numpy, without_gap(tokens))
     assert rows.tolist() == [
         [START, 9, END, 5, 6, END, 0, 0, 0],
         [START, 9, 8, 7, END, 5, 6, 4, END],
@@ -34,7 +34,7 @@ def test_the_gap_between_two_texts_is_closed_and_places_are_returned():
 
 @pytest.mark.parametrize("row", [[START, 7, END, 4, 4], [START, END, 0, 4, 0]])
 def test_closing_a_row_doesnt_depend_on_other_rows(row):
-    alone = ops.convert_to_numpy(closed_up(np.array([row], "int32"))[0])
+    alone = ops.convert_to_numpy(without_gap(np.array([row], "int32"))[0])
     other = [START, 7, 7, END, 0]
-    beside = ops.convert_to_numpy(closed_up(np.array([row, other], "int32"))[0])
+    beside = ops.convert_to_numpy(without_gap(np.array([row, other], "int32"))[0])
     assert alone[0].tolist() == beside[0].tolist()

@@ -7,7 +7,7 @@ from keras import ops
 from attnlab.text.tokenizers import END, PAD, START
 
 
-def framed(tokens):
+def with_start_and_end(tokens):
     """Put START before texts (B, S) and END after them: (B, 2 + S).
 
     PAD may only be at the end of a row.
@@ -19,7 +19,7 @@ def framed(tokens):
     return ops.where(places == ends, ops.cast(END, rows.dtype), rows)
 
 
-def closed_up(tokens):
+def without_gap(tokens):
     """Remove the PAD between the two texts of rows (B, S), and append END: (B, S + 1).
 
     Also returns the new position of each token, (B, S). PAD moves to the end of a row.

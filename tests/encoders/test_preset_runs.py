@@ -7,13 +7,13 @@ import shutil
 
 import numpy as np
 import pytest
-from hub_presets import TOKENIZER_OF, WORDS, write_preset
+from hub_presets import BACKBONES, WORDS, write_preset
 
 from attnlab.records.run_directory import RunDirectory
 from attnlab.tasks.attention import read_attention
 
 QUICK = ("trainer.epochs=2", "trainer.batch_size=16", "tracking.enabled=false")
-TUNING = ("model=pretrained", "model.path=preset", "attention.heads=2", "trainer.jit=false")
+TUNING = ("model=pretrained", "model.path=preset", "trainer.jit=false")
 
 
 @pytest.fixture
@@ -31,7 +31,7 @@ def lab(here, request, no_figures):
     return here
 
 
-FIRST, *OTHERS = TOKENIZER_OF
+FIRST, *OTHERS = BACKBONES
 PRESETS = [FIRST, *(pytest.param(name, marks=pytest.mark.slow) for name in OTHERS)]
 
 
