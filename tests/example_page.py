@@ -70,11 +70,9 @@ def page(text: str = "plain") -> Page:
         ]
         for own, sentence in zip(WEIGHTS, sentences, strict=True)
     ]
-    rows = [(0, "1"), (1, "4"), (2, "9")]
-    over = Maps(["by epoch"], WEIGHTS.mean(axis=1)[None], Axis("", (), ("4", "1")), Axis("", rows))
     curves = [
         Curve("one", [1.0, 2.0, None], 0, [0.5, 1.5, None], [1.5, 2.5, None]),
-        Curve(text, [3.0, None, 1.0], 1, shown=False),
+        Curve(text, [3.0, None, 1.0], 1),
     ]
     dots = Curves("dots", "x", "y", [1, 2, 3], [Curve(text, [1, 2, 3], 0, form="dots")])
     rows = [
@@ -91,7 +89,7 @@ def page(text: str = "plain") -> Page:
     ]
     sections = [
         Section(text, parts),
-        Section("Moving", [Slider(epochs, frames, over)]),
+        Section("Moving", [Slider(epochs, frames)]),
         Section("Tabs", [Tabs("group", {text: [Text("first")], "other": [Text("second")]})]),
         Section("Folded", [Text(text)], folded=True),
     ]

@@ -301,7 +301,7 @@ def save_figure(figure: Figure, path: Path, option: str) -> None:
         RequestError: The file can't be written.
     """
     from attnlab.views.png.figure import save
-    from attnlab.views.png.labels import font_warning
+    from attnlab.views.png.style import font_warning
 
     with explained(f"{option}: {path} can't be written"):
         save(figure, path)

@@ -144,7 +144,7 @@ def _writing(folder: Path) -> AbstractContextManager[None]:
 
 def _say(paths: list[Path]) -> None:
     """Print the paths of the files that were drawn."""
-    from attnlab.views.png.labels import font_warning
+    from attnlab.views.png.style import font_warning
 
     for path in paths:
         click.echo(path)

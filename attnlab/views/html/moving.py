@@ -8,8 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from attnlab.views.html.axes import short_number
-from attnlab.views.html.svg import strip_svg
 from attnlab.views.records import (
     AttentionMap,
     AttentionMaps,
@@ -23,7 +21,6 @@ from attnlab.views.records import (
     Strips,
 )
 
-_DIGITS = 5
 _FINEST = 32  # the most cells per side of an image's map
 
 
@@ -37,55 +34,34 @@ def spoken(epochs: Epochs) -> list[str]:
 
 def moving(slider: Slider) -> Iterator[dict[str, Any]]:
     """Yield the parts below a slider, with what the template and the script need of each."""
-    over = slider.over_epochs
-    for place, records in enumerate(zip(*slider.frames, strict=True)):
-        if place == 1 and over is not None:
-            yield _course(over)
-        yield from _part(records, slider.epochs.first)
-    if over is not None and len(slider.frames[0]) == 1:
-        yield _course(over)
+    for records in zip(*slider.frames, strict=True):
+        first: Any = records[0]
+        if isinstance(first, Strips):
+            yield _strips(records)
+        elif isinstance(first, Maps):
+            yield _maps(records)
+        elif isinstance(first, ImageMaps):
+            for items in zip(*(record.items for record in records), strict=True):
+                yield _image(items, first.maps)
+        else:
+            yield _sentences(records, slider.epochs.first)
 
 
-def _part(records: Sequence[Any], first: int) -> Iterator[dict[str, Any]]:
-    """Yield the parts of one record, given at all epochs."""
-    kind = type(records[0])
-    if kind is Strips:
-        yield _strips(records, first)
-    elif kind is Maps:
-        yield _maps(records)
-    elif kind is ImageMaps:
-        yield from map(_image, zip(*(record.items for record in records), strict=True),
-                       [records[0].maps] * len(records[0].items))  # fmt: skip
-    else:
-        yield _sentences(records, first)
-
-
-def _strips(records: Sequence[Strips], first: int) -> dict[str, Any]:
+def _strips(records: Sequence[Strips]) -> dict[str, Any]:
+    """Return series as lines in a box of 1 by 1; the script draws the weights below them."""
     weights = np.array([[strip.weights for strip in record.strips] for record in records])
     most = largest(weights)
-    drawn = [
-        {"label": strip.label, "svg": strip_svg(strip, own, most)}
-        for strip, own in zip(records[0].strips, weights[first], strict=True)
-    ]
+    lines = []
+    for strip in records[0].strips:
+        values = np.asarray(strip.values, np.float64)
+        heights = 0.6 - 0.5 * (values - values.min()) / (np.ptp(values) or 1.0)
+        places = (np.arange(len(values)) + 0.5) / len(values)
+        line = " ".join(f"{x:.4f},{y:.3f}" for x, y in zip(places, heights, strict=True))
+        lines.append({"label": strip.label, "line": line})
     bars = "sizes of weights, which may be below 0" if (weights < 0).any() else "weights"
     note = f"Line: values; bars: {bars}, the highest {most:.3g}. {records[0].x_label}"
     data = {**encoded(weights, most), "steps": weights.shape[2]}
-    return {"kind": "strips", "strips": drawn, "note": note, "data": data}
-
-
-def _course(record: Maps) -> dict[str, Any]:
-    """Return one map with a row per epoch."""
-    weights = record.weights[0]
-    most = largest(weights)
-    data = {
-        **encoded(weights, most),
-        "rows": weights.shape[0],
-        "columns": weights.shape[1],
-        "most": most,
-        "names": [name for _, name in record.y.ticks or ()],
-    }
-    title, label = record.names[0], record.x.label
-    return {"kind": "course", "title": title, "label": label, "ends": record.x.ends, "data": data}
+    return {"kind": "strips", "strips": lines, "note": note, "data": data}
 
 
 def _maps(records: Sequence[Maps]) -> dict[str, Any]:
@@ -104,9 +80,8 @@ def _canvases(
     names: Sequence[str], weights: np.ndarray, ends: tuple[str, str], note: str
 ) -> dict[str, Any]:
     """Return maps (epochs, maps, rows, columns) next to each other."""
-    most = largest(weights)
     rows, columns = weights.shape[2:]
-    data = {**encoded(weights, most), "rows": rows, "columns": columns, "most": most}
+    data = {**encoded(weights, largest(weights)), "rows": rows, "columns": columns}
     return {"kind": "maps", "names": names, "ends": ends, "note": note, "data": data}
 
 
@@ -118,7 +93,11 @@ def _image(items: Sequence[ImageMap], maps: Sequence[str]) -> dict[str, Any]:
     cell = image_cell(first.pixels.shape[0] // rows, max(rows, columns))
     weights = weights.repeat(cell, axis=2).repeat(cell, axis=3)
     weights = weights / np.maximum(np.abs(weights).max(axis=(2, 3), keepdims=True), 1e-12)
-    picture = _as_map(first.pixels, rows * cell, columns * cell)
+    # The image as a map from 0 to 1: mean pixels, dark ones large.
+    height, width, _ = first.pixels.shape
+    down, across = rows * cell, columns * cell
+    blocks = first.pixels.reshape(down, height // down, across, width // across, -1)
+    picture = 1.0 - blocks.mean(axis=(1, 3, 4)) / 255
     pictures = np.broadcast_to(picture, (len(items), 1, *picture.shape))
     both = np.concatenate([pictures, weights], axis=1)
     title = first.said if first.is_right else f"{first.label}, taken for {first.said}"
@@ -132,27 +111,20 @@ def image_cell(patch: int, side: int) -> int:
     return max(fitting, default=1)
 
 
-def _as_map(pixels: np.ndarray, rows: int, columns: int) -> np.ndarray:
-    """Return an image as a map (rows, columns) from 0 to 1: mean pixels, dark ones large."""
-    height, width, _ = pixels.shape
-    blocks = pixels.reshape(rows, height // rows, columns, width // columns, -1)
-    return 1.0 - blocks.mean(axis=(1, 3, 4)) / 255
-
-
 def _sentences(
     records: Sequence[AttentionMaps] | Sequence[ShadedWords], first: int
 ) -> dict[str, Any]:
     shaded = isinstance(records[0], ShadedWords)
-    items = list(zip(*(record.items for record in records), strict=True))
+    items = zip(*(record.items for record in records), strict=True)
     sentences = [
-        _sentence([_as_map_of_words(item) for item in own], first, shaded) for own in items
+        _sentence([_as_map_of_words(item) for item in epochs], first, shaded) for epochs in items
     ]
     return {
         "kind": "sentences",
         "maps": records[0].maps,
         "names": records[0].names,
         "shaded": shaded,
-        "has_unknown": any(each["has_unknown"] for each in sentences),
+        "has_unknown": any(sentence["has_unknown"] for sentence in sentences),
         "sentences": sentences,
     }
 
@@ -173,41 +145,38 @@ def _as_map_of_words(item: AttentionMap | ShadedText) -> AttentionMap:
 def _sentence(items: Sequence[AttentionMap], first: int, shaded: bool) -> dict[str, Any]:
     """Return a text at all epochs."""
     whole = items[0]
-    data = {
-        "source": list(whole.columns),
-        "reference": list(whole.reference),
-        "links": [list(link) for link in whole.reference_links],
-        "frames": [_frame(item, shaded) for item in items],
-        "unknown": dict(whole.row_notes),
-    }
-    has_unknown = _have_notes(whole.column_notes, whole.columns) or any(
-        _have_notes(item.row_notes, item.rows) for item in items
-    )
+
+    def have_notes(notes: Mapping[str, str], words: Sequence[str]) -> bool:
+        return not notes.keys().isdisjoint(words)
+
+    has_unknown = any(have_notes(item.row_notes, item.rows) for item in items)
     return {
         "source": whole.columns,
         "reference": whole.reference,
         "first": items[first].rows,
         "notes": whole.column_notes,
         "row_notes": whole.row_notes,
-        "has_unknown": has_unknown,
-        "data": data,
+        "has_unknown": has_unknown or have_notes(whole.column_notes, whole.columns),
+        "data": {
+            "source": list(whole.columns),
+            "reference": list(whole.reference),
+            "links": [list(link) for link in whole.reference_links],
+            "frames": [_frame(item, shaded) for item in items],
+            "unknown": dict(whole.row_notes),
+        },
     }
-
-
-def _have_notes(notes: Mapping[str, str], words: Sequence[str]) -> bool:
-    return not notes.keys().isdisjoint(words)
 
 
 def _frame(item: AttentionMap, shaded: bool) -> dict[str, Any]:
     """Return the rows at an epoch; with the largest weight of each map if texts are shaded."""
     tokens, weights = list(item.rows), np.nan_to_num(item.weights)
     if not shaded:
-        scale = max(1.0, round(largest(weights), _DIGITS))
+        scale = max(1.0, largest(weights))
         data = {"tokens": tokens, **encoded(weights, scale)}
         return {**data, "scale": scale} if scale > 1 else data
     most = np.abs(weights).max(axis=(1, 2), initial=0.0)
     scaled = weights / np.where(most > 0, most, 1.0)[:, None, None]
-    numbers = [short_number(value, _DIGITS) for value in most]
+    numbers = [float(f"{value:.5g}") for value in most]
     return {"tokens": tokens, **encoded(scaled, 1.0), "most": numbers}
 
 
@@ -225,5 +194,5 @@ def encoded(weights: np.ndarray, most: float) -> dict[str, Any]:
     signed = bool((finite < 0).any())
     steps = np.round((127 if signed else 255) * np.clip(finite / (most or 1.0), -1, 1))
     steps = steps.astype(np.int8 if signed else np.uint8)
-    found: dict[str, Any] = {"weights": base64.b64encode(steps.tobytes()).decode()}
-    return {**found, "signed": True} if signed else found
+    data: dict[str, Any] = {"weights": base64.b64encode(steps.tobytes()).decode()}
+    return {**data, "signed": True} if signed else data

@@ -5,7 +5,6 @@
   const content = (element) =>
     JSON.parse(element.querySelector(":scope > script[type='application/json']").textContent);
   const bytes = (text) => Uint8Array.from(atob(text), (sign) => sign.charCodeAt(0));
-  const short = (value) => String(Number(value.toPrecision(3)));
 
   // Moves along a row of elements of which one has the focus.
   const step = (event, elements, now) => {
@@ -47,53 +46,6 @@
       all("th", table).forEach((other) => other.removeAttribute("aria-sort"));
       head.setAttribute("aria-sort", upward ? "ascending" : "descending");
       table.tBodies[0].append(...sorted(table, head.cellIndex, upward));
-    });
-  });
-
-  // Charts
-
-  all("figure.chart").forEach((figure) => {
-    all(".key", figure).forEach((key) => {
-      key.addEventListener("click", () => {
-        const shown = key.getAttribute("aria-pressed") !== "true";
-        key.setAttribute("aria-pressed", shown);
-        figure.querySelector(`.curve[data-curve="${key.dataset.curve}"]`).classList.toggle("off", !shown);
-      });
-    });
-    if (!figure.querySelector(":scope > script")) return;
-    const chart = content(figure);
-    const svg = figure.querySelector(".canvas svg");
-    const [cursor, readout] = [svg.querySelector(".cursor"), figure.querySelector(".readout")];
-    const [low, high, start, end] = chart.axis;
-    let now = null;
-    const show = (place) => {
-      now = place;
-      cursor.style.visibility = place === null ? "hidden" : "visible";
-      readout.textContent = "";
-      if (place === null) return;
-      const across = start + ((chart.x[place] - low) / (high - low)) * (end - start);
-      cursor.setAttribute("x1", across);
-      cursor.setAttribute("x2", across);
-      const name = chart.names[place] ?? `${chart.label} ${chart.x[place]}`;
-      const said = chart.curves
-        .filter((curve, n) => curve.y[place] !== null && shown(n))
-        .map((curve) => `${curve.label} ${Number(curve.y[place].toPrecision(chart.digits))}`);
-      readout.textContent = `${name}: ${said.join(", ")}`;
-    };
-    const shown = (n) => figure.querySelector(`.key[data-curve="${n}"]`).ariaPressed !== "false";
-    svg.addEventListener("pointermove", (event) => {
-      const box = svg.getBoundingClientRect();
-      const across = ((event.clientX - box.left) / box.width) * svg.viewBox.baseVal.width;
-      const value = low + ((across - start) / (end - start)) * (high - low);
-      let best = 0;
-      chart.x.forEach((x, n) => { if (Math.abs(x - value) < Math.abs(chart.x[best] - value)) best = n; });
-      show(best);
-    });
-    svg.addEventListener("pointerleave", () => { if (document.activeElement !== svg) show(null); });
-    svg.addEventListener("blur", () => show(null));
-    svg.addEventListener("keydown", (event) => {
-      const next = step(event, chart.x, now ?? -1);
-      if (next !== null) show(next);
     });
   });
 
@@ -150,11 +102,10 @@
     const found = content(part);
     const weights = shares(found);
     const paths = all(".bars", part);
+    const wide = 1 / found.steps;
     return (epoch) => paths.forEach((path, strip) => {
-      const { width, height } = path.ownerSVGElement.viewBox.baseVal;
-      const [first, wide] = [(epoch * paths.length + strip) * found.steps, width / found.steps];
-      const bar = (n) => `M${((n + 0.5) * wide).toFixed(1)} ${height}` +
-        `V${(height - 0.62 * height * Math.abs(weights[first + n])).toFixed(1)}`;
+      const first = (epoch * paths.length + strip) * found.steps;
+      const bar = (n) => `M${(n + 0.1) * wide} 1V${1 - 0.6 * Math.abs(weights[first + n])}h${0.8 * wide}V1z`;
       path.setAttribute("d", Array.from({ length: found.steps }, (_, n) => bar(n)).join(""));
     });
   };
@@ -168,28 +119,6 @@
       const first = (epoch * canvases.length + n) * size;
       paint(canvas, weights.subarray(first, first + size), found.rows, found.columns);
     });
-  };
-
-  const course = (part, move) => {
-    const found = content(part);
-    const weights = shares(found);
-    const [canvas, mark] = [part.querySelector("canvas"), part.querySelector(".mark")];
-    canvas.addEventListener("click", (event) => {
-      const box = canvas.getBoundingClientRect();
-      move(Math.floor(((event.clientY - box.top) / box.height) * found.rows));
-    });
-    canvas.addEventListener("pointermove", (event) => {
-      const box = canvas.getBoundingClientRect();
-      const row = Math.min(found.rows - 1, Math.floor(((event.clientY - box.top) / box.height) * found.rows));
-      const column = Math.min(found.columns - 1, Math.floor(((event.clientX - box.left) / box.width) * found.columns));
-      const weight = weights[row * found.columns + column] * found.most;
-      canvas.title = `${found.names[row]}, ${found.columns - column} before the end: ${short(weight)}`;
-    });
-    return (epoch) => {
-      paint(canvas, weights, found.rows, found.columns);
-      mark.style.top = `calc(${(100 * epoch) / found.rows}% - 1px)`;
-      mark.style.height = `calc(${100 / found.rows}% + 2px)`;
-    };
   };
 
   const sentence = (part, chosen) => {
@@ -301,8 +230,6 @@
     };
   };
 
-  const repaint = [];
-
   all(".slider").forEach((slider) => {
     const said = JSON.parse(slider.dataset.said);
     const control = slider.querySelector(".control");
@@ -316,7 +243,6 @@
     };
     all(".strips", slider).forEach((part) => parts.push(strips(part)));
     all(".maps", slider).forEach((part) => parts.push(maps(part)));
-    all(".course", slider).forEach((part) => parts.push(course(part, move)));
     all(".sentences", slider).forEach((group) => {
       const choice = group.querySelector(".choice select");
       const chosen = () => (choice ? Number(choice.value) : 0);
@@ -344,11 +270,9 @@
       if (timer !== null) stop();
       move(Number(input.value));
     });
-    repaint.push(() => move(Number(input.value)));
     move(Number(input.value));
   });
 
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => repaint.forEach((draw) => draw()));
   addEventListener("beforeprint", () => {
     all("details").forEach((each) => { each.open = true; });
   });

@@ -1,154 +1,230 @@
-"""Curves, bars and points over one x axis, and series with a weight on each value."""
+"""Charts: curves and points over one x axis, means with intervals, series with weights."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+import re
+import textwrap
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
-from matplotlib.ticker import FuncFormatter, MaxNLocator
+from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 
 from attnlab.views.png.style import (
+    BLACK,
+    DASHES,
+    LIGHT,
+    SOFT,
     colour,
     dashes,
     legend_above,
-    tidy,
-    use_log_scale,
+    marker,
+    printable,
 )
-from attnlab.views.records import BLUE, GREY, ORANGE, Curve, Curves, Strips, Values
-from attnlab.views.scales import are_times, is_wide, values_of_curves
+from attnlab.views.records import (
+    BLUE,
+    GREY,
+    ORANGE,
+    Curve,
+    Curves,
+    IntervalRow,
+    Intervals,
+    Strips,
+    Values,
+)
 
 _MANY = 100  # points from which a curve is thin and its dots are small; weights are not shown
 _MOST_LABELS, _CHARACTERS = 8, 90  # of labels below an axis
-_ERRORS: dict[str, Any] = {"markersize": 4, "linewidth": 1.2, "elinewidth": 1, "marker": "o"}
+_TIME = re.compile(r"\d{4}(-\d\d|$)")  # how a year, a month or a moment starts
+_LOGARITHMIC = 10.0  # largest / smallest value from which an axis may be logarithmic
+_FINE = 200.0  # largest / smallest value below which a logarithmic axis has ticks at 3, 30, ...
+_NEAR = 3.0  # times the span of values: a line farther away is left out
+_NUMBERS = "{x:.10g}"  # how ticks are written: whole, without an offset at the axis' end
+_NAME, _NAME_WIDTH = 80, 24  # characters of a group's name, and of a line of it
+_LABEL_WIDTH = 60  # characters of a line of an axis' label
 
 
 def draw_curves(axes: Axes, record: Curves) -> None:
-    """Draw them with labels, ticks, marks and a legend."""
+    """Draw curves with labels, ticks, marks and a legend."""
+    values = [*(record.y_limits or ()), *_values(record.curves)]
+    axes.xaxis.set_major_formatter(_NUMBERS)
+    axes.yaxis.set_major_formatter(_NUMBERS)
+    if record.logarithmic and _is_wide(values):
+        _use_log_scale(axes, "y", values)
     places = _x_axis(axes, record)
     for curve in record.curves:
-        _draw(axes, curve, places if curve.x is None else np.asarray(curve.x), record.band)
-    _marks(axes, record, places)
-    if record.logarithmic and is_wide(values := values_of_curves(record.curves)):
-        use_log_scale(axes, values)
-    if record.logarithmic_x and is_wide(ends := record.x_limits or _places(record)):
-        use_log_scale(axes, ends, "x")
-    axes.set_xlabel("" if record.same_x else record.x_label)
-    axes.set_ylabel(record.y_label)
-    if record.title:
-        axes.set_title(record.title, loc="left", fontsize=9, pad=3)
-    _limits(axes, record)
-    if record.legend == "above":
-        legend_above(axes)
-    elif record.legend == "inside" and any(curve.label for curve in record.curves):
-        axes.legend(frameon=False, fontsize=8.5)
-    tidy(axes, "both" if record.has_points else "y")
-
-
-def _x_axis(axes: Axes, record: Curves) -> np.ndarray:
-    """Return the places of the record's x, dates if all have one; set locator and formatter."""
-    x, axis = np.asarray(record.x), axes.xaxis
-    pairs = zip(record.x, record.names, strict=False)
-    if record.x_ticks is not None:
-        axis.set_ticks(*zip(*record.x_ticks, strict=True))
-    elif any(str(at) != name for at, name in pairs):
-        if (dates := _dates(record.names)) is not None:
-            locator = AutoDateLocator(maxticks=_MOST_LABELS + 1)
-            axis.set_major_locator(locator)
-            axis.set_major_formatter(ConciseDateFormatter(locator))
-            return dates
-        names = dict(zip(map(int, record.x), record.names, strict=True))
-        most = min(_MOST_LABELS, _CHARACTERS // (max(map(len, record.names)) + 3))
-        axis.set_major_locator(MaxNLocator(max(most, 1), integer=True))
-        axis.set_major_formatter(FuncFormatter(lambda at, _: names.get(round(at), "")))
-    elif len(x) and np.array_equal(x, np.round(x)):
-        steps = [1, 2, 5, 10]
-        axis.set_major_locator(MaxNLocator(integer=True, steps=steps, min_n_ticks=1))
-    return x
-
-
-def _dates(names: Sequence[str]) -> np.ndarray | None:
-    """Return the dates that names are; None if one is something else, such as 1990-W05."""
-    if are_times(names):
-        with suppress(ValueError):
-            return np.array([*names], dtype="datetime64[s]")
-    return None
-
-
-def _draw(axes: Axes, curve: Curve, x: np.ndarray, band: str) -> None:
-    y = np.array(curve.y, np.float64)  # None becomes NaN
-    known = np.isfinite(y)
-    x, y = x[known], y[known]
-    low, high = (_edge(edge, known) for edge in (curve.low, curve.high))
-    form: dict[str, Any] = {"color": colour(curve.colour), "label": curve.label}
-    if curve.form == "bars":
-        _bars(axes, x, y, form)
-    elif curve.form == "dots":
-        size, alpha = (9, 0.5) if len(x) > _MANY else (22, 0.7)
-        axes.scatter(x, y, s=size, alpha=alpha, linewidths=0, **form)
-    elif curve.form == "steps":
-        axes.step(x, y, where="post", **form)
-    elif curve.form == "errors":
-        axes.errorbar(x, y, np.abs(np.stack([low, high]) - y), **form, **_ERRORS)
-    else:
-        if curve.low is not None:
-            whole = {"color": form["color"], "alpha": 0.18, "linewidth": 0}
-            axes.fill_between(x, low, high, label=band or "_", **whole)
-        axes.plot(x, y, **form, **_line(curve, len(x)))
-
-
-def _edge(edge: Values | None, known: np.ndarray) -> np.ndarray:
-    return np.array(edge, np.float64)[known] if edge is not None else np.empty(0)
-
-
-def _line(curve: Curve, points: int) -> dict[str, Any]:
-    """Return the width and the dots of a line; a single point is a dot."""
-    width = 0.5 if curve.faint else 1.0 if points > _MANY else 1.5
-    found: dict[str, Any] = {"linewidth": width, "linestyle": dashes(curve.colour)}
-    if points < 2 or curve.form != "line":
-        found |= {"marker": "o", "markersize": 3 if points > 1 else 6}
-    return found | ({"markevery": slice(1, None)} if curve.form == "joined" else {})
-
-
-def _bars(axes: Axes, x: np.ndarray, y: np.ndarray, form: dict[str, Any]) -> None:
-    step = float(x[1] - x[0]) if len(x) > 1 else 1.0
-    if len(x) <= _MANY:
-        axes.bar(x, y, 0.85 * step, **form)
-    else:  # bars of three pixels and the gaps between them would beat
-        axes.stairs(y, np.append(x, x[-1] + step) - step / 2, fill=True, **form)
-
-
-def _marks(axes: Axes, record: Curves, places: np.ndarray) -> None:
+        _draw_curve(axes, curve, places, record.band)
     where = dict(zip(record.x, places, strict=True))
     for mark in record.marks:
         form: dict[str, Any] = {"color": colour(mark.colour), "label": mark.label or "_"}
         line: dict[str, Any] = {"linestyle": mark.dashes, "linewidth": 1, "zorder": 0}
         if mark.x is not None and mark.y is not None:
-            axes.plot(
-                where.get(mark.x, mark.x), mark.y, "o", markersize=5, linestyle="none", **form
-            )
+            axes.plot(where[mark.x], mark.y, "o", markersize=5, **form)
         elif mark.x is not None:
-            axes.axvline(where.get(mark.x, mark.x), **form, **line)
+            axes.axvline(where[mark.x], **form, **line)
         elif mark.y is not None:
             axes.axhline(mark.y, **form, **line)
-
-
-def _places(record: Curves) -> list[float]:
-    return [*record.x, *(value for curve in record.curves for value in curve.x or ())]
-
-
-def _limits(axes: Axes, record: Curves) -> None:
-    if record.x_limits:
-        axes.set_xlim(*record.x_limits)
-    else:
-        axes.margins(x=0.02)
-    if record.y_limits:
-        axes.set_ylim(*record.y_limits)
+    axes.set_xlabel("" if record.same_x else record.x_label)
+    axes.set_ylabel(record.y_label)
+    axes.set_title(record.title, loc="left", pad=3)
+    axes.margins(x=0.02)
+    axes.set_ylim(*(record.y_limits or (None, None)))
     if record.y_ticks is not None:
         axes.set_yticks(record.y_ticks)
+    axes.grid(axis="both" if any(curve.form == "dots" for curve in record.curves) else "y")
+    if record.legend == "above":
+        legend_above(axes, 170 if record.wide else 60)
+    elif record.legend == "inside" and any(curve.label for curve in record.curves):
+        axes.legend()
+
+
+def _x_axis(axes: Axes, record: Curves) -> np.ndarray:
+    """Return the places of the record's x, dates if all have one; set locator and formatter."""
+    x, axis = np.asarray(record.x), axes.xaxis
+    if any(str(at) != name for at, name in zip(record.x, record.names, strict=False)):
+        with suppress(ValueError):  # of a name that is no date, such as 1990-W05
+            if all(map(_TIME.match, record.names)):
+                dates = np.array([*record.names], dtype="datetime64[s]")
+                locator = AutoDateLocator(maxticks=_MOST_LABELS + 1)
+                axis.set_major_locator(locator)
+                axis.set_major_formatter(ConciseDateFormatter(locator))
+                return dates
+        names = dict(zip(map(int, record.x), record.names, strict=True))
+        most = min(_MOST_LABELS, _CHARACTERS // (max(map(len, record.names)) + 3))
+        axis.set_major_locator(MaxNLocator(max(most, 1), integer=True))
+        axis.set_major_formatter(FuncFormatter(lambda at, _: names.get(round(at), "")))
+    elif len(x) and np.array_equal(x, np.round(x)):
+        axis.set_major_locator(MaxNLocator(integer=True, steps=[1, 2, 5, 10], min_n_ticks=1))
+    return x
+
+
+def _draw_curve(axes: Axes, curve: Curve, x: np.ndarray, band: str) -> None:
+    y = np.array(curve.y, np.float64)  # None becomes NaN
+    known = np.isfinite(y)
+    x, y = x[known], y[known]
+    form: dict[str, Any] = {"color": colour(curve.colour), "label": curve.label}
+    if curve.form == "dots":
+        size, alpha = (9, 0.5) if len(x) > _MANY else (22, 0.7)
+        form["rasterized"] = len(x) > _MANY  # an SVG has an element for each dot otherwise
+        axes.scatter(x, y, s=size, alpha=alpha, linewidths=0, **form)
+        return
+    if curve.low is not None and curve.high is not None:
+        low, high = (np.array(edge, np.float64)[known] for edge in (curve.low, curve.high))
+        whole = {"color": form["color"], "alpha": 0.18, "linewidth": 0}
+        axes.fill_between(x, low, high, label=band or "_", **whole)
+    form |= {"linewidth": 1.0 if len(x) > _MANY else 1.5, "linestyle": dashes(curve.colour)}
+    if len(x) < 2 or curve.form in ("line and dots", "joined"):  # a single point is a dot
+        form |= {"marker": "o", "markersize": 3 if len(x) > 1 else 6}
+    if curve.form == "joined":
+        form["markevery"] = slice(1, None)
+    axes.plot(x, y, drawstyle="steps-post" if curve.form == "steps" else "default", **form)
+
+
+def _values(curves: Iterable[Curve]) -> list[float]:
+    """Return all values of curves, and the edges of their bands."""
+    columns: list[Values] = [
+        column for c in curves for column in (c.y, c.low, c.high) if column is not None
+    ]
+    return np.concatenate(
+        [np.array(column, np.float64) for column in columns] or [np.empty(0)]
+    ).tolist()
+
+
+def _is_wide(values: Iterable[float]) -> bool:
+    """Whether values are above 0 and span more than a decade."""
+    finite = [value for value in values if math.isfinite(value)]
+    return bool(finite) and min(finite) > 0 and max(finite) > _LOGARITHMIC * min(finite)
+
+
+def _use_log_scale(axes: Axes, direction: Literal["x", "y"], values: Sequence[float]) -> None:
+    """Make an axis logarithmic, with few ticks, and numbers as people write them."""
+    finite = [value for value in values if math.isfinite(value)]
+    axes.set(**{f"{direction}scale": "log"})
+    axis = axes.xaxis if direction == "x" else axes.yaxis
+    steps = (1.0, 3.0) if max(finite) < _FINE * min(finite) else (1.0,)
+    axis.set_major_locator(LogLocator(subs=steps, numticks=6))
+    axis.set_major_formatter(_NUMBERS)
+    axis.set_minor_formatter(NullFormatter())
+
+
+def draw_intervals(axes: Axes, record: Intervals) -> None:
+    """Draw each group's mean and interval, its values as small dots below them, and lines."""
+    rows = [*reversed(record.rows)]  # the first one at the top
+    if is_logarithmic(record):
+        near = [value for _, value in near_lines(record)]
+        _use_log_scale(axes, "x", [*_interval_values(record), *near])
+    else:
+        axes.xaxis.set_major_locator(MaxNLocator(6))
+        axes.xaxis.set_major_formatter(_NUMBERS)
+    for place, row in enumerate(rows):
+        _draw_row(axes, place, row)
+    if record.zero is not None:
+        axes.axvline(record.zero, color=BLACK, linewidth=1.2, zorder=1)
+    for number, (name, value) in enumerate(near_lines(record)):
+        form: dict[str, Any] = {"color": (SOFT, LIGHT)[number // 3 % 2], "linewidth": 1.3}
+        axes.axvline(value, label=name, linestyle=DASHES[1 + number % 3], zorder=0, **form)
+    axes.set_title(record.title, loc="left", fontsize=10)
+    axes.set_xlabel(textwrap.fill(record.label, _LABEL_WIDTH))
+    axes.set_ylim(-0.6, len(rows) - 0.4)
+    axes.grid(axis="x")
+    axes.tick_params(axis="y", length=0, labelleft=record.names)
+    axes.spines["left"].set_visible(False)
+    names = [textwrap.fill(printable(row.label, _NAME), _NAME_WIDTH) for row in rows]
+    axes.set_yticks(range(len(rows)), names)
+    if any(row.note for row in rows):
+        right = axes.secondary_yaxis("right")
+        right.set_yticks(range(len(rows)), [row.note for row in rows], fontsize=8)
+        right.tick_params(length=0)
+        right.spines["right"].set_visible(False)
+    legend_above(axes)
+
+
+def _draw_row(axes: Axes, place: int, row: IntervalRow) -> None:
+    own = colour(row.colour)
+    if len(row.values) > 1:
+        below = [place - 0.24] * len(row.values)
+        axes.plot(row.values, below, "o", color=own, alpha=0.45, markersize=3.5, markeredgewidth=0)
+    if row.mean is None:
+        return
+    if row.low is not None and row.high is not None:
+        line: dict[str, Any] = {"linewidth": 2.2, "alpha": 0.75, "solid_capstyle": "butt"}
+        axes.plot([row.low, row.high], [place, place], color=own, **line)
+    edge: dict[str, Any] = {"markeredgecolor": "white", "markeredgewidth": 0.8}
+    axes.plot(row.mean, place, marker(row.colour), color=own, markersize=7, zorder=3, **edge)
+
+
+def _interval_values(record: Intervals) -> list[float]:
+    values = (v for row in record.rows for v in (*row.values, row.mean, row.low, row.high))
+    return [value for value in values if value is not None]
+
+
+def _is_lone(record: Intervals) -> bool:
+    """Whether there is a single value, so that lines are all that it can be compared with."""
+    return sum(len(row.values) for row in record.rows) <= 1
+
+
+def is_logarithmic(record: Intervals) -> bool:
+    """Whether the axis of intervals is logarithmic: as its groups need, or the lines of one run."""
+    lines = [value for _, value in record.lines] if _is_lone(record) else []
+    return record.logarithmic and _is_wide([*_interval_values(record), *lines])
+
+
+def near_lines(record: Intervals) -> list[tuple[str, float]]:
+    """Return the lines that leave groups room to differ; the others are too far away to draw."""
+    if _is_lone(record):
+        return list(record.lines)
+    values = [value for row in record.rows for value in row.values]
+    low, high = min(values), max(values)
+    if is_logarithmic(record):
+        low, high = low / _LOGARITHMIC, high * _LOGARITHMIC
+    else:
+        room = _NEAR * max(high - low, 0.02 * max(abs(low), abs(high)))
+        low, high = low - room, high + room
+    return [line for line in record.lines if low <= line[1] <= high]
 
 
 def draw_strips(axes: Axes, record: Strips) -> None:
@@ -161,7 +237,7 @@ def draw_strips(axes: Axes, record: Strips) -> None:
         area = 160 * np.abs(weights) / max(float(np.abs(weights).max()), 1e-12)
         colours = [colour(BLUE if weight >= 0 else ORANGE) for weight in weights]
         axes.scatter(places, values, s=area, color=colours, alpha=0.7, linewidths=0, zorder=3)
-    axes.set_title(f"{strip.label}{'; dot: weight' if few else ''}", fontsize=9)
+    axes.set_title(f"{strip.label}{'; dot: weight' if few else ''}")
     axes.margins(y=0.25)
     axes.tick_params(labelbottom=False)
-    tidy(axes)
+    axes.grid(axis="y")

@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 import matplotlib.figure as drawn
-import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.ticker import PercentFormatter
 
 from attnlab.views.png.attention import attention_figure
-from attnlab.views.png.curves import draw_curves, draw_strips
-from attnlab.views.png.images import images_figure
-from attnlab.views.png.intervals import draw_intervals
-from attnlab.views.png.maps import draw_maps, natural_size, panels
+from attnlab.views.png.curves import draw_curves, draw_intervals, draw_strips
+from attnlab.views.png.maps import draw_maps, draw_panels, natural_size
 from attnlab.views.png.scatter import draw_points, word_map
-from attnlab.views.png.style import colour, dashes, marker, new_figure, without_formulas, write
-from attnlab.views.png.words import words_figure
+from attnlab.views.png.style import colour, dashes, drawing, marker, new_figure, write
+from attnlab.views.png.words import images_figure, words_figure
 from attnlab.views.records import (
     ORANGE,
     AttentionMaps,
@@ -48,23 +47,23 @@ _WHOLE: dict[type, Callable[[str, str, Any], drawn.Figure]] = {
     Scatter: word_map,
     ShadedWords: words_figure,
 }
+# Inches of a chart on a page: width, height without rows and legend, height of a line of a legend.
+_NARROW, _WIDE, _HEIGHT, _ROW, _LEGEND = 4.4, 11.0, 2.7, 0.46, 0.18
 
 
 def draw(figure: Figure) -> drawn.Figure:
     """Draw a figure with matplotlib."""
     record: Any = figure.grids[0].rows[0][0]
-    if figure.size is None and type(record) in _WHOLE:
-        return _WHOLE[type(record)](figure.title, figure.subtitle, record)
-    size = figure.size or natural_size(record)
-    whole = new_figure(*size, figure.title, figure.subtitle)
-    if len(figure.grids) == 1:
-        _draw_grid(whole, figure.grids[0])
-        return without_formulas(whole)
-    heights = [grid.height for grid in figure.grids]
-    parts = whole.subfigures(len(heights), 1, height_ratios=heights, squeeze=False)[:, 0]
-    for part, grid in zip(parts, figure.grids, strict=True):
-        _draw_grid(part, grid)
-    return without_formulas(whole)
+    with drawing():
+        if figure.size is None and type(record) in _WHOLE:
+            return _WHOLE[type(record)](figure.title, figure.subtitle, record)
+        size = figure.size or natural_size(record)
+        whole = new_figure(*size, figure.title, figure.subtitle)
+        heights = [grid.height for grid in figure.grids]
+        parts = whole.subfigures(len(heights), 1, height_ratios=heights, squeeze=False)[:, 0]
+        for part, grid in zip(parts, figure.grids, strict=True):
+            _draw_grid(part, grid)
+    return whole
 
 
 def save(figure: Figure, path: Path) -> Path:
@@ -76,13 +75,31 @@ def save(figure: Figure, path: Path) -> Path:
     return write(draw(figure), path)
 
 
+def svg_chart(record: Curves | Intervals) -> bytes:
+    """Draw a chart of a page, without its title."""
+    if isinstance(record, Intervals):
+        height = 0.9 + _ROW * max(2, len(record.rows)) + _LEGEND * len(record.lines)
+        width = _NARROW
+    else:
+        height, width = _HEIGHT, _WIDE if record.wide else _NARROW
+        height += 0 if record.wide else _LEGEND * len(record.curves)
+        record = replace(record, legend="above")
+    file = BytesIO()
+    with drawing():
+        figure = drawn.Figure(figsize=(width, height), layout="constrained")
+        _IN_AXES[type(record)](figure.add_subplot(), replace(record, title=""))
+        nothing = dict.fromkeys(("Creator", "Date", "Format", "Type"))
+        figure.savefig(file, format="svg", metadata=nothing)
+    return file.getvalue()
+
+
 def _draw_grid(part: Any, grid: Grid) -> None:
     """Draw records into a part of a figure, with a colour bar for each quantity."""
     rows = grid.rows
     first = rows[0][0]
     if isinstance(first, Maps) and len(first.weights) > 1:
-        rows = panels(first)
-        part.supxlabel(first.x.label, fontsize=9)
+        draw_panels(part, first)
+        return
     columns = max(grid.columns, *map(len, rows))
     heights = grid.heights or [1.0] * len(rows)
     table = part.subplots(len(rows), columns, height_ratios=heights, squeeze=False)
@@ -97,19 +114,14 @@ def _draw_grid(part: Any, grid: Grid) -> None:
                 bars.setdefault(record.quantity, (picture, record, set()))[2].add(column)
         for axes in cells[len(records) :]:
             axes.set_visible(False)
-    for picture, record, places in bars.values():
-        _colour_bar(part, table[:, sorted(places)], picture, record)
+    for quantity, (picture, record, places) in bars.items():
+        form = PercentFormatter(1) if isinstance(record, Maps) and record.percent else None
+        bar = part.colorbar(picture, ax=table[:, sorted(places)], format=form, aspect=30)
+        bar.set_label(quantity)
     if grid.legend:
         _draw_legend(part, grid)
     if grid.warning:
         part.supxlabel(grid.warning, x=0.012, ha="left", fontsize=8, color=colour(ORANGE))
-
-
-def _colour_bar(part: Any, axes: np.ndarray, picture: Any, record: Maps | Scatter) -> None:
-    form = PercentFormatter(1) if isinstance(record, Maps) and record.percent else None
-    bar = part.colorbar(picture, ax=axes, format=form, aspect=30)
-    bar.set_label(record.quantity, fontsize=9)
-    bar.ax.tick_params(labelsize=8)
 
 
 def _draw_legend(part: Any, grid: Grid) -> None:
@@ -125,7 +137,5 @@ def _draw_legend(part: Any, grid: Grid) -> None:
         alignment="left",
         loc="outside upper left",
         ncols=grid.legend_columns,
-        frameon=False,
-        fontsize=9,
         handlelength=2.6,
     )

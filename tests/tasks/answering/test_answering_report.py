@@ -174,7 +174,7 @@ def test_a_run_draws_its_figures(tmp_path):
     assert len(maps) == 6 and "mean over 2 heads" in figure.texts[1].get_text()
     expected = arrays[2]["weights"][1].astype(np.float32).mean(axis=0)[:10, :4].T
     np.testing.assert_allclose(maps[0].images[0].get_array(), expected, rtol=1e-6)
-    headings = [text.get_text().split()[0] for text in figure.texts[2:]]
+    headings = [axes.get_title("left").split()[0] for axes in maps]
     assert headings == ["wrong"] * 5 + ["right"]  # the wrong ones come first
     alone = {name: array for name, array in arrays[2].items() if name not in ("right", "index")}
     assert "right" not in drawn(attention_figure)(alone, METRICS).texts[1].get_text()

@@ -55,12 +55,10 @@ def test_confused_classes_have_their_numbers():
     assert axes.images[0].get_array().tolist() == [[0.75, 0.25], [0, 1]]
 
 
-def shades(axes):
+def shades(figure):
     """The shade of each word."""
-    patches = [patch for patch in axes.patches if patch.get_alpha() is not None]
-    words = [text for text in axes.texts if text.get_ha() == "center"]
-    pairs = zip(words, patches, strict=True)
-    return [(text.get_text(), round(patch.get_alpha() / DARKEST, 6)) for text, patch in pairs]
+    boxes = [(text.get_text(), text.get_bbox_patch()) for text in figure.texts]
+    return [(word, round(box.get_alpha() / DARKEST, 6)) for word, box in boxes if box]
 
 
 def arrays(weights, tokens, label="good", prediction="good"):
@@ -71,10 +69,10 @@ def arrays(weights, tokens, label="good", prediction="good"):
 
 def test_a_words_shade_is_its_mean_weight_relative_to_the_largest():
     figure = words_figure(arrays([[[0.5, 0.25, 0.25, 0]]], ["it", "$is", "so", ""]), METRICS)
-    assert shades(figure.axes[0]) == [("it", 1), ("$is", 0.5), ("so", 0.5)]
-    assert "right: good   (test text 7, largest weight 0.5)" in written(figure.axes[0])
+    assert shades(figure) == [("it", 1), ("$is", 0.5), ("so", 0.5)]
+    assert "right: good   (test text 7, largest weight 0.5)" in written(figure)
     figure = words_figure(arrays([[[1, 0, 0]], [[0, 0.5, 0]]], ["a", "b", ""]), METRICS)
-    assert shades(figure.axes[0]) == [("a", 1), ("b", 0.5)]  # means over heads
+    assert shades(figure) == [("a", 1), ("b", 0.5)]  # means over heads
 
 
 # Pages

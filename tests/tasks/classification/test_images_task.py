@@ -180,8 +180,8 @@ def test_maps_are_next_to_their_images_wrong_ones_first():
     }
     figure = drawn(shown.attention_figure)(kept, METRICS)
     assert len(figure.axes) == 3 * 10  # image, rollout, eight heads
-    assert figure.axes[0].texts[0].get_text() == "said 7\nis 2\n(test image 5)"
-    assert figure.axes[10].texts[0].get_text() == "1\n(test image 4)"
+    assert figure.axes[0].get_ylabel() == "said 7\nis 2\n(test image 5)"
+    assert figure.axes[10].get_ylabel() == "1\n(test image 4)"
     np.testing.assert_array_equal(figure.axes[0].images[0].get_array(), kept["pixels"][1, ..., 0])
     np.testing.assert_array_equal(figure.axes[11].images[0].get_array(), kept["weights"][0, 0])
     assert [axes.get_title() for axes in figure.axes[:3]] == ["image", "rollout", "head 1"]

@@ -1,0 +1,63 @@
+"""Charts: axes, the lines of baselines, and characters that no font has."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from attnlab.views.png.figure import draw, save
+from attnlab.views.png.style import font_warning, printable
+from attnlab.views.records import Curve, Curves, IntervalRow, Intervals, Scatter, figure
+
+
+def axes_of(record):
+    return draw(figure("", "", [[record]], (5, 3))).axes[0]
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"), [([1, 11], "log"), ([1, 9], "linear"), ([0, 11], "linear")]
+)
+def test_only_positive_values_over_a_decade_are_logarithmic(values, expected):
+    record = Curves("", "", "", [1, 2], [Curve("a", values)], logarithmic=True)
+    assert axes_of(record).get_yscale() == expected
+
+
+@pytest.mark.parametrize(("low", "expected"), [(0.5, "log"), (-5.0, "linear")])
+def test_an_interval_that_reaches_below_zero_makes_the_axis_linear(low, expected):
+    row = IntervalRow("a", 0, 10.0, low, 25.0, [1.0, 20.0])
+    assert axes_of(Intervals("", "", [row], logarithmic=True)).get_xscale() == expected
+
+
+@pytest.mark.parametrize("logarithmic", [False, True])
+def test_each_baseline_has_a_name_and_a_line_unless_it_is_far_away(logarithmic, legible_texts):
+    means = (1e-4, 2e-3, 0.3)
+    rows = [
+        IntervalRow(f"a group with a long name / {mean}", n, mean, mean / 3, 3 * mean, [mean] * 2)
+        for n, mean in enumerate(means)
+    ]
+    lines = [("persistence", 0.5), ("drift", 1e-4), ("seasonal_naive", 0.499), ("far", 1e9)]
+    drawn = draw(figure("title", "", [[Intervals("means", "rmse", rows, lines, logarithmic)]],
+                        (4.4, 3)))  # fmt: skip
+    texts = legible_texts(drawn)
+    (axes, *_) = drawn.axes
+    names = {line.get_label(): line.get_xdata()[0] for line in axes.lines}
+    low, high = axes.get_xlim()
+    assert all(low < names[name] < high and name in texts for name, _ in lines[:3])
+    assert "far" not in names and "far" not in texts
+    assert len([tick for tick in axes.get_xticks() if low <= tick <= high]) >= 4
+
+
+def test_limits_of_a_chart_widen_its_axis():
+    chart = Curves("", "epoch", "share", [1, 2], [Curve("a", [0.4, 0.5])], y_limits=(0.0, 1.0))
+    assert axes_of(chart).get_ylim() == (0, 1)
+
+
+def test_labels_have_no_control_characters_and_a_warning_if_no_font_has_them(tmp_path):
+    assert printable("e\u0301\n\ud800a", 9) == "é□□a"
+    assert printable("Donaudampfschiff", 10) == "Donau…hiff"
+    for word, warning in (("straße", None), ("\N{NUSHU CHARACTER-1B170}", "Noto Sans CJK")):
+        record = Scatter("", "", "", np.zeros((1, 2)), [word])
+        save(figure("", "", [[record]]), tmp_path / "words.png")
+        said = font_warning()
+        assert warning is said is None or warning in said
+        assert font_warning() is None
