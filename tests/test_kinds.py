@@ -92,7 +92,7 @@ def test_one_kind_works_without_the_others(tmp_path, empty_store, kept, settings
     )
     assert ("forecast  " in printed) == (kept == "forecasting")
     assert ("questions about a text" in printed) == (kept == "answering")
-    assert "2 completed (1 of them earlier)" in printed and "logged as" in printed
+    assert "2 completed (1 of them earlier)" in printed and "are complete in MLflow" in printed
     assert printed.count("loss.png") == 1
 
 

@@ -109,12 +109,6 @@ def chart(page) -> list[dict]:
     return page.locator(".js-plotly-plot").first.evaluate(script)
 
 
-def titles(page) -> list[str]:
-    """The titles of sections and charts that are drawn, which are those in sight, in order."""
-    page.get_by_text("train_loss", exact=True).first.wait_for()
-    return re.findall(r"^[a-z_/]*(?:loss|rate|value|jobs)[a-z_/]*$", page.inner_text("body"), re.M)
-
-
 def test_the_table_has_mechanism_seed_and_test_metric(page):
     for column in ("attention.name", "seed", "test_rmse"):
         page.get_by_role("columnheader").filter(has_text=column).first.wait_for()
@@ -154,9 +148,6 @@ def test_the_charts_group_by_attention(page):
     page.locator(".js-plotly-plot").first.wait_for()
     page.get_by_role("button", name="Close").first.click()
     page.wait_for_timeout(1500)  # the page sets itself up anew, and would empty the field
-    shown = titles(page)
-    assert shown[:3] == ["loss", "train_loss", "val_loss"] and shown.count("val_loss") == 1
-    assert "jobs" not in shown
     page.get_by_placeholder("Search metric charts").press_sequentially("_loss", delay=50)
     page.wait_for_timeout(2500)
     curves = chart(page)
@@ -166,11 +157,9 @@ def test_the_charts_group_by_attention(page):
     assert EPOCHS in {curve["points"] for curve in curves}
 
 
-def test_description_parameters_figures_and_weights_of_a_run_open(page):
+def test_parameters_figures_and_weights_of_a_run_open(page):
     page.get_by_role("link", name=NAMES[0]).first.click()
     page.get_by_text("attention.name").first.wait_for()
-    page.get_by_text(re.compile("^test rmse ")).first.wait_for()
-    assert page.get_by_role("cell", name="persistence").first.is_visible()
     plots, figure = page.get_by_text("plots").first, page.get_by_text("loss.png").first
     press(page.get_by_role("tab", name="Artifacts"), plots.wait_for)
     press(plots, figure.wait_for)

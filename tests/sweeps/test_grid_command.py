@@ -347,7 +347,7 @@ def test_an_interrupted_sweep_keeps_completed_runs(attnlab):
 
 @pytest.mark.slow
 def test_a_second_command_waits_for_the_first_and_takes_over_when_it_dies(attnlab):
-    command = ("-m", *SMALL, "trainer.epochs=30", "trainer.batch_size=4", "seed=0,1", UNTRACKED)
+    command = ("-m", *SMALL, "trainer.epochs=300", "trainer.batch_size=4", "seed=0,1", UNTRACKED)
     with attnlab.start(*command) as first:
         wait_for(begun(attnlab), first)
         with attnlab.start(*command) as second:
@@ -372,14 +372,13 @@ def test_a_killed_sweep_trains_only_missing_runs(attnlab, empty_store):
     command = ("-m", *SMALL, "trainer.epochs=20", "trainer.batch_size=8", "seed=0,1", ONE_BY_ONE)
     weights = lambda: [*attnlab.runs.glob("*/*/*/weights/*.h5")]  # noqa: E731
     killed(attnlab, *command, when=lambda: len(weights()) >= 22)
-    before = {folder: (folder / "status.json").read_text() for folder in attnlab.run_folders()}
-    assert states(attnlab)[0] == "completed"
+    metrics = [*attnlab.runs.glob("*/*/*/metrics.json")]
+    before = {path: path.stat().st_mtime_ns for path in metrics}
+    assert len(before) == 1
     code, out, err = here(*command)
     assert code == 0, err
     assert states(attnlab) == ["completed"] * 2
-    for folder, status in before.items():
-        if json.loads(status)["state"] == "completed":
-            assert (folder / "status.json").read_text() == status
+    assert all(path.stat().st_mtime_ns == written for path, written in before.items())
     rows = [len((f / "history.csv").read_text().splitlines()) for f in attnlab.run_folders()]
     assert rows == [21] * 2
     # One MLflow run for each job, and one for the sweep.
@@ -442,7 +441,8 @@ def test_a_parallel_sweep_is_interrupted_cleanly(attnlab):
 
 @pytest.mark.slow
 def test_sixteen_jobs_two_at_a_time_lose_nothing(attnlab):
-    code, out, err = attnlab("-m", *SMALL, "trainer.epochs=3", "seed=range(16)", *JOBLIB)
+    patience = "tracking.timeout=300"
+    code, out, err = attnlab("-m", *SMALL, "trainer.epochs=3", "seed=range(16)", *JOBLIB, patience)
     assert code == 0, err
     assert "MLflow" not in err
     assert states(attnlab) == ["completed"] * 16
@@ -454,7 +454,6 @@ def test_sixteen_jobs_two_at_a_time_lose_nothing(attnlab):
         for metric in ("train_loss", "val_loss", "learning_rate", "seconds"):
             assert sorted(step for key, step in logged if key == metric) == [1, 2, 3]
         assert {"test_rmse", "test_mae", "parameters"} <= {key for key, _ in logged}
-        assert len(query(attnlab, f"select * from inputs where destination_id = '{run}'")) == 3
 
 
 @pytest.mark.slow

@@ -59,7 +59,6 @@ class MaskedWords(CorpusTask, TextTask):
     corpus: Text
     width: int  # tokens of a row, S
 
-    corpus: Text
     _file = "masked_words.json"
 
     def __init__(
