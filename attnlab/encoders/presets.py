@@ -143,7 +143,7 @@ class PresetEncoder(keras.layers.Layer):
             "padding_mask": ops.cast(mask, "int32"),
             "segment_ids": segments(tokens),
         }
-        names = [each.name for each in self.lower_layers.inputs]
+        names = [tensor.name for tensor in self.lower_layers.inputs]
         x = self.lower_layers({name: inputs[name] for name in names}, training=training)
         encoded = self.last_layer(
             x, padding_mask=mask, training=training, return_attention_scores=True

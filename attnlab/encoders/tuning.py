@@ -53,9 +53,9 @@ class FineTuned:
     @property
     def rate_factors(self) -> list[float]:
         """The factor of the learning rate of each trainable variable."""
-        depths = self.encoder.depths
+        depths, variables = self.encoder.depths, self.trainable_variables
         last = max(depths.values())
-        powers = [last + 1 - depths.get(each.path, last + 1) for each in self.trainable_variables]
+        powers = [last + 1 - depths.get(variable.path, last + 1) for variable in variables]
         return [self.layer_decay**power for power in powers]
 
 

@@ -6,9 +6,9 @@ import string
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from attnlab.text.token_cutters import SPECIAL_TOKENS, Vocabulary, cutter, pattern
 from attnlab.text.tokenizers import END, PAD, START, UNKNOWN, Tokenizer
 from attnlab.text.unknown import UNKNOWN_TEXT
+from attnlab.text.vocabulary import SPECIAL_TOKENS, Vocabulary, make_tokenizer, pattern
 from attnlab.text.words import all_unspaced
 
 if TYPE_CHECKING:
@@ -19,22 +19,22 @@ class Portable(NamedTuple):
     """A tokenizer of the library `tokenizers`.
 
     Attributes:
-        made: the library's tokenizer.
-        known: (N,) the model's token for each of its ids. A word that is known only with, or only
-            without, a space in front has a second id for its other form.
+        tokenizer: the library's.
+        model_ids: (N,) the model's token for each of its ids. A word that is known only with, or
+            only without, a space in front has a second id for its other form.
     """
 
-    made: tokenizers.Tokenizer
-    known: list[int]
+    tokenizer: tokenizers.Tokenizer
+    model_ids: list[int]
 
     def text(self) -> str:
         """Return the content of `tokenizer.json`."""
-        return self.made.to_str(pretty=True)
+        return self.tokenizer.to_str(pretty=True)
 
     def rows(self, texts: Sequence[str]) -> list[list[int]]:
         """Return the model's tokens of each text."""
-        encoded = self.made.encode_batch(list(texts))
-        return [[self.known[token] for token in each.ids] for each in encoded]
+        encoded = self.tokenizer.encode_batch(list(texts))
+        return [[self.model_ids[token] for token in text.ids] for text in encoded]
 
 
 def portable(
@@ -92,7 +92,7 @@ def _model(tokenizer: Tokenizer, vocabulary: Vocabulary, clean: str | None) -> A
     """Return the library's tokenizer without the preparation of texts."""
     from tokenizers import Regex, models, pre_tokenizers
 
-    made = cutter(tokenizer.kind, vocabulary)
+    made = make_tokenizer(tokenizer.kind, vocabulary)
     if tokenizer.kind == "word":  # saved as they are, words have one id each
         ids = {token: number for number, token in enumerate(vocabulary.tokens)}
         made.model = models.WordLevel(ids, unk_token=SPECIAL_TOKENS[UNKNOWN])

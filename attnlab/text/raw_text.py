@@ -17,7 +17,7 @@ _MOST_OF_CHARACTER = 4  # bytes
 Block = TypeVar("Block", str, bytes)
 
 
-def fitted(blocks: Iterable[Block], total: int) -> Iterator[Block]:
+def sample_blocks(blocks: Iterable[Block], total: int) -> Iterator[Block]:
     """Yield the blocks of a text of `total` bytes on which a tokenizer is fitted.
 
     These are all of them, or some of a text above 200 MB, at equal distances.
@@ -44,10 +44,10 @@ class _Piece(NamedTuple):
             return self.of[start:end]
         with explained(f"{self.of} can't be read"), open(self.of, "rb") as stream:
             stream.seek(start)
-            found = stream.read(end - start)
-        if len(found) < end - start:
+            content = stream.read(end - start)
+        if len(content) < end - start:
             raise RequestError(f"{self.of}: changed while it was read: run the command again.")
-        return found
+        return content
 
 
 class RawText:
@@ -71,14 +71,14 @@ class RawText:
 
     def cut(self, start: int, end: int) -> RawText:
         """Return the text from byte `start` to `end`."""
-        found = RawText()
+        part = RawText()
         ends = [0, *accumulate(piece.end - piece.start for piece in self._pieces)]
         for piece, (first, last) in zip(self._pieces, pairwise(ends), strict=True):
             low, high = max(start, first), min(end, last)
             if low < high:
                 at = piece.start - first
-                found._pieces.append(piece._replace(start=at + low, end=at + high))
-        return found
+                part._pieces.append(piece._replace(start=at + low, end=at + high))
+        return part
 
     def character_start(self, at: int) -> int:
         """Return the place of the first byte of the character that has byte `at`."""
@@ -88,17 +88,16 @@ class RawText:
     @classmethod
     def joined(cls, texts: Iterable[RawText]) -> RawText:
         """Return texts one after the other."""
-        found = cls()
-        found._pieces = [piece for text in texts for piece in text._pieces]
-        return found
+        whole = cls()
+        whole._pieces = [piece for text in texts for piece in text._pieces]
+        return whole
 
-    def blocks(self, size: int | None = None, longest: int | None = None) -> Iterator[bytes]:
-        """Yield the text in blocks of about `size` bytes, or 16 MiB, which end with a line break.
+    def blocks(self, size: int = _BLOCK, longest: int = _LONGEST) -> Iterator[bytes]:
+        """Yield the text in blocks of about `size` bytes, 16 MiB, which end with a line break.
 
-        The last block may end without one. Lines longer than `longest` bytes, or 128 MiB, are cut
+        The last block may end without one. Lines longer than `longest` bytes, 128 MiB, are cut
         before a space if they have any, and never within a character.
         """
-        size, longest = size or _BLOCK, longest or _LONGEST
         held, length = list[bytes](), 0
         for piece in self._pieces:
             for at in range(0, piece.end - piece.start, size):

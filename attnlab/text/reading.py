@@ -18,7 +18,7 @@ _OF_SYSTEMS = frozenset(
 _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
-def decoded(raw: bytes, where: str, encoding: str | None = None, first_line: int = 1) -> str:
+def decode_text(raw: bytes, where: str, encoding: str | None = None, first_line: int = 1) -> str:
     """Decode bytes: by `encoding`, or as UTF-8, or as UTF-16 with a byte order mark.
 
     `first_line` is the number of the bytes' first line, for messages.
@@ -85,7 +85,7 @@ def read_text(path: Path, argument: str) -> str:
         raise RequestError(
             f"{where}: expected a text of at most {_LONGEST_TEXT:,} bytes, got more."
         )
-    text = decoded(raw, where)
+    text = decode_text(raw, where)
     if not text.strip():
         raise RequestError(f"{where}: expected a text, got an empty one.")
     return text

@@ -24,8 +24,8 @@ def sentence_spans(text: str, language: str = "en") -> list[tuple[int, int]]:
     # sentencex crashes on a capital before white space of several bytes, so it becomes " ", which
     # doesn't change positions.
     plain = _WIDE_SPACE.sub(" ", text)
-    for found in get_sentence_boundaries(language, plain):
-        start, end = found["start_index"], found["end_index"]
+    for sentence in get_sentence_boundaries(language, plain):
+        start, end = sentence["start_index"], sentence["end_index"]
         piece = text[start:end]
         start += len(piece) - len(piece.lstrip())
         end -= len(piece) - len(piece.rstrip())

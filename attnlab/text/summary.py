@@ -60,11 +60,11 @@ def summary(
         )
     sentences = [text[start:end] for start, end in places]
     vectors = (encoder or tf_idf_vectors)(sentences)
-    found = []
+    chosen = []
     for number, distance, size in _nearest(np.asarray(vectors, np.float64), count):
         start, end = places[number]
-        found.append(Chosen(text[start:end], start, end, number, distance, size))
-    return found
+        chosen.append(Chosen(text[start:end], start, end, number, distance, size))
+    return chosen
 
 
 def tf_idf_vectors(sentences: Sequence[str]) -> np.ndarray:
@@ -95,16 +95,16 @@ def _nearest(vectors: np.ndarray, count: int) -> list[tuple[int, float, int]]:
     different = min(count, len(np.unique(vectors, axis=0)))
     model = KMeans(different, n_init=_STARTS, random_state=_SEED).fit(vectors)
     distances = np.linalg.norm(vectors - model.cluster_centers_[model.labels_], axis=1)
-    found = {}
+    chosen = {}
     for cluster in range(different):
-        own = np.flatnonzero(model.labels_ == cluster)
-        if len(own):
-            best = int(own[distances[own].argmin()])
-            found[best] = (best, float(distances[best]), len(own))
+        members = np.flatnonzero(model.labels_ == cluster)
+        if len(members):
+            best = int(members[distances[members].argmin()])
+            chosen[best] = (best, float(distances[best]), len(members))
     for number in range(len(vectors)):
-        if len(found) < count and number not in found:
-            found[number] = (number, 0.0, 1)
-    return [found[number] for number in sorted(found)]
+        if len(chosen) < count and number not in chosen:
+            chosen[number] = (number, 0.0, 1)
+    return [chosen[number] for number in sorted(chosen)]
 
 
 def _words(sentence: str) -> list[str]:

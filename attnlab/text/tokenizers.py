@@ -15,16 +15,16 @@ import numpy as np
 
 from attnlab.errors import RequestError
 from attnlab.records.files import write_text
-from attnlab.text.token_cutters import (
+from attnlab.text.unknown import UNKNOWN_TEXT
+from attnlab.text.vocabulary import (
     BYTES,
     SPECIAL_TOKENS,
     Vocabulary,
     bytes_of,
     check_size,
-    cutter,
-    learned,
+    learn_vocabulary,
+    make_tokenizer,
 )
-from attnlab.text.unknown import UNKNOWN_TEXT
 from attnlab.text.words import is_unspaced, split_words, word_spans
 
 PAD, UNKNOWN, START, END = 0, 1, 2, 3
@@ -54,7 +54,7 @@ class Tokenizer:
 
     def __init__(self, kind: str, vocabulary: Vocabulary, *, lowercase: bool = False) -> None:
         self.kind, self.vocabulary, self.lowercase = kind, vocabulary, lowercase
-        self._cutter = cutter(kind, vocabulary)
+        self._library_tokenizer = make_tokenizer(kind, vocabulary)
 
     @classmethod
     def fit(
@@ -75,8 +75,8 @@ class Tokenizer:
         Raises:
             RequestError: the kind is unknown, `size` is too small, or there is no sentence.
         """
-        texts = (_prepared(text, kind, lowercase) for text in sentences)
-        vocabulary = learned(texts, kind=kind, size=size, min_count=min_count)
+        texts = (_prepare(text, kind, lowercase) for text in sentences)
+        vocabulary = learn_vocabulary(texts, kind=kind, size=size, min_count=min_count)
         return cls(kind, vocabulary, lowercase=lowercase)
 
     @property
@@ -93,18 +93,17 @@ class Tokenizer:
 
     def encode(self, texts: Sequence[str]) -> list[list[int]]:
         """Return the ids of each text, without START, END and PAD; [] for an empty text."""
-        found: list[list[int]] = []
-        for at in range(0, len(texts), _TOGETHER):
-            some = [
-                _prepared(text, self.kind, self.lowercase) for text in texts[at : at + _TOGETHER]
-            ]
-            found += [each.ids for each in self._cutter.encode_batch_fast(some)]
-        return found
+        rows: list[list[int]] = []
+        for start in range(0, len(texts), _TOGETHER):
+            batch = [self._prepare(text) for text in texts[start : start + _TOGETHER]]
+            rows += [encoded.ids for encoded in self._library_tokenizer.encode_batch_fast(batch)]
+        return rows
 
     def encode_on(self, texts: Sequence[str]) -> list[list[int]]:
         """Return the ids of texts that continue another: the first word has no space in front."""
         prepared = [_SURROGATES.sub("\ufffd", text) for text in texts]
-        return [each.ids for each in self._cutter.encode_batch_fast(prepared)]
+        encoded = self._library_tokenizer.encode_batch_fast(prepared)
+        return [text.ids for text in encoded]
 
     def content(self, ids: Iterable[int]) -> bytes:
         """Return the UTF-8 of tokens one after the other; PAD, START and END have none."""
@@ -112,8 +111,8 @@ class Tokenizer:
 
     def cut(self, text: str) -> list[str]:
         """Return the part of a text for each token of `encode([text])[0]`, without spaces."""
-        prepared = _prepared(text, self.kind, self.lowercase)
-        spans = self._cutter.encode(prepared).offsets
+        prepared = self._prepare(text)
+        spans = self._library_tokenizer.encode(prepared).offsets
         return [prepared[start:end].strip(" ") for start, end in spans]
 
     def unknown(self, text: str) -> list[str]:
@@ -154,9 +153,9 @@ class Tokenizer:
 
         A token of white space belongs to the word before it.
         """
-        prepared = _prepared(text, self.kind, self.lowercase)
+        prepared = self._prepare(text)
         starts = [start for start, _ in word_spans(prepared)]
-        encoded = self._cutter.encode(prepared)
+        encoded = self._library_tokenizer.encode(prepared)
         numbers = []
         for start, end in encoded.offsets:
             while start < end - 1 and prepared[start].isspace():
@@ -209,13 +208,16 @@ class Tokenizer:
             reason = f"{type(error).__name__}: {error}"
             raise RequestError(f"{path}: can't be read as a tokenizer: {reason}.") from error
 
+    def _prepare(self, text: str) -> str:
+        return _prepare(text, self.kind, self.lowercase)
+
     @cached_property
     def _contents(self) -> list[bytes]:
         """The UTF-8 text of each token; empty for PAD, START and END."""
         tokens = self.vocabulary.tokens[len(SPECIAL_TOKENS) :]
         unknown = UNKNOWN_TEXT if self.kind == "char" else f" {UNKNOWN_TEXT}"
-        known = map(bytes_of if self.kind == "bpe" else str.encode, tokens)
-        return [b"", unknown.encode(), b"", b"", *known]
+        others = map(bytes_of if self.kind == "bpe" else str.encode, tokens)
+        return [b"", unknown.encode(), b"", b"", *others]
 
     def _text(self, row: Sequence[int] | np.ndarray, copied: Sequence[str]) -> str:
         contents = self._contents
@@ -229,8 +231,8 @@ class Tokenizer:
         return text if self.kind == "char" else text.removeprefix(" ")
 
 
-def _prepared(text: str, kind: str, lowercase: bool) -> str:
-    """Prepare a text for the cutter, which expects a space in front of the first word.
+def _prepare(text: str, kind: str, lowercase: bool) -> str:
+    """Prepare a text for the library, which expects a space in front of the first word.
 
     Characters, and words of scripts without spaces, have none.
     """

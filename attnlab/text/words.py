@@ -121,7 +121,7 @@ def _any_unspaced() -> re.Pattern[str]:
 def _ranges(blocks: Iterable[tuple[int, int]], wanted: Callable[[int], bool]) -> Iterator[str]:
     """Yield the wanted characters of some blocks (first, end) as ranges of a character class."""
     for first, end in blocks:
-        found = filter(wanted, range(first, end))
-        for _, run in itertools.groupby(enumerate(found), lambda each: each[1] - each[0]):
+        points = enumerate(filter(wanted, range(first, end)))
+        for _, run in itertools.groupby(points, lambda point: point[1] - point[0]):
             numbers = [number for _, number in run]
             yield f"{chr(numbers[0])}-{chr(numbers[-1])}"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 
 import keras
@@ -102,18 +101,17 @@ def test_the_attention_of_a_configuration_is_the_encoders(run):
     assert with_encoder_settings(other) is other
 
 
-@pytest.mark.parametrize(
-    ("frozen", "of_a_run", "rate"),
-    [(False, True, 5e-4), (False, False, 5e-5), (True, True, 5e-3), (True, False, 5e-3)],
-)
-def test_the_learning_rate_is_as_small_as_the_encoder_is_learned(run, frozen, of_a_run, rate):
-    path = str(run) if of_a_run else "bert_tiny_en_uncased"
-    model = {"name": "pretrained", "path": path, "frozen": frozen}
-    attention = {"name": "multi_head", "heads": 2}
-    given = {"task": {"name": "classify", "encoder": path}, "model": model, "attention": attention}
-    for setting, expected in (("auto", rate), (0.1, 0.1)):
-        resolved = with_encoder_settings({**given, "optimizer": {"learning_rate": setting}})
-        assert resolved["optimizer"] == {"learning_rate": expected}
+def test_the_learning_rate_depends_on_how_much_the_encoder_has_learned(run):
+    cases = (False, str(run), 5e-4), (False, "bert_of_nobody", 5e-5), (True, str(run), 5e-3)
+    for frozen, path, rate in cases:
+        document = {
+            "task": {"name": "classify", "encoder": path},
+            "model": {"name": "pretrained", "path": path, "frozen": frozen},
+            "attention": {"name": "multi_head", "heads": 2},
+        }
+        for setting, expected in (("auto", rate), (0.1, 0.1)):
+            resolved = with_encoder_settings({**document, "optimizer": {"learning_rate": setting}})
+            assert resolved["optimizer"] == {"learning_rate": expected}
 
 
 def test_a_classifier_starts_with_or_without_the_pretrained_weights(source):
@@ -151,12 +149,7 @@ def test_deeper_layers_learn_slower(source):
 
 
 @pytest.mark.parametrize(
-    "optimizer",
-    [
-        keras.optimizers.Adam(),
-        keras.optimizers.AdamW(weight_decay=0.1),
-        keras.optimizers.SGD(momentum=0.9),
-    ],
+    "optimizer", [keras.optimizers.AdamW(weight_decay=0.1), keras.optimizers.SGD(momentum=0.9)]
 )
 def test_a_factor_is_one_of_the_rate(optimizer):
     variables = [keras.Variable(np.array([1.0, -2.0], "float32")) for _ in range(2)]
@@ -205,8 +198,8 @@ def test_a_run_on_an_encoder_works_after_the_encoder_is_deleted(here, run, tmp_p
     code, _, err = here(*CLASSIFY, f"model.path={place}", "model.frozen=true")
     assert code == 0, err
     (made,) = here.run_folders()
-    attention = json.loads(json.dumps(RunDirectory(made).read_config()["attention"]))
-    assert attention["heads"] == 2 and made.parent.name == "multi_head"
+    assert made.parent.name == "multi_head"
+    assert RunDirectory(made).read_config()["attention"]["heads"] == 2
     before = classifier(open_source(str(place)))
     shutil.rmtree(place)
     trained = TrainedRun.load(RunDirectory(made), "best")
@@ -231,8 +224,6 @@ def test_a_run_on_an_encoder_resumes_to_the_same_bits(here, run, no_figures):
         (("model.path=/nowhere",), "model.path"),
         (("attention=bahdanau",), "attention.name: expected multi_head, which the encoder at"),
         (("task.encoder=null",), "task.encoder: expected"),
-        (("model.start=old",), "model.start: expected one of trained, drawn"),
-        (("model.layer_decay=0",), "model.layer_decay"),
     ],
 )
 def test_settings_that_dont_fit_are_refused_in_one_sentence(here, run, words, said):

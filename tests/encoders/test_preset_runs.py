@@ -55,25 +55,23 @@ def test_a_preset_is_tuned_and_used_without_its_folder(lab):
 @pytest.mark.slow
 def test_questions_are_answered_and_sentences_chosen_by_a_preset(lab):
     words = [word for word in WORDS if word.isalpha() and word.islower()]
-    draw, asked = np.random.default_rng(0), []
+    draw, paragraphs = np.random.default_rng(0), []
     for number in range(40):
         text = " ".join(draw.choice(words, 6))
         answer = text.split()[number % 6]
-        start = f" {text} ".index(f" {answer} ")
-        one = {"id": str(number), "question": words[number % 9], "answers": [
-            {"text": answer, "answer_start": start}]}  # fmt: skip
-        asked.append({"context": text, "qas": [one]})
-    data = {"version": "1.1", "data": [{"title": str(n), "paragraphs": [each]}
-                                       for n, each in enumerate(asked)]}  # fmt: skip
-    (lab.folder / "asked.json").write_text(json.dumps(data))
+        answers = [{"text": answer, "answer_start": f" {text} ".index(f" {answer} ")}]
+        question = {"id": str(number), "question": words[number % 9], "answers": answers}
+        paragraphs.append({"context": text, "qas": [question]})
+    articles = [{"title": str(n), "paragraphs": [each]} for n, each in enumerate(paragraphs)]
+    (lab.folder / "asked.json").write_text(json.dumps({"version": "1.1", "data": articles}))
     given = ("task=answer", "data=questions", "data.path=asked.json", "task.max_length=12")
     code, _, err = lab(*given, *TUNING, *QUICK)
     assert code == 0, err
-    (lab.folder / "text.txt").write_text(asked[0]["context"])
+    (lab.folder / "text.txt").write_text(paragraphs[0]["context"])
     code, out, err = lab("answer", "latest", "--text", "text.txt", words[0])
     assert code == 0 and out.strip(), err
 
-    sentences = " ".join(f"{each['context'].capitalize()}." for each in asked[:6])
+    sentences = " ".join(f"{each['context'].capitalize()}." for each in paragraphs[:6])
     (lab.folder / "long.txt").write_text(sentences)
     code, out, err = lab("summarize", "long.txt", "--encoder", "preset", "--sentences", 2)
     assert code == 0 and len(out.splitlines()) == 2, err

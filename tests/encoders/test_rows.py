@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 from keras import ops
 
 from attnlab.encoders.rows import with_start_and_end, without_gap
@@ -30,11 +29,3 @@ def test_the_gap_between_two_texts_is_closed_and_places_are_returned():
     real = tokens != 0
     there = np.take_along_axis(rows, places, axis=1)
     assert (there[real] == tokens[real]).all()
-
-
-@pytest.mark.parametrize("row", [[START, 7, END, 4, 4], [START, END, 0, 4, 0]])
-def test_closing_a_row_doesnt_depend_on_other_rows(row):
-    alone = ops.convert_to_numpy(without_gap(np.array([row], "int32"))[0])
-    other = [START, 7, 7, END, 0]
-    beside = ops.convert_to_numpy(without_gap(np.array([row, other], "int32"))[0])
-    assert alone[0].tolist() == beside[0].tolist()

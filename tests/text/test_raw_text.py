@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from attnlab.errors import RequestError
-from attnlab.text import raw_text
 from attnlab.text.raw_text import RawText
 
 CONTENT = "Erste Zeile\n\nzwei über\ndrei\nvier 😀 fünf\nEnde".encode()
@@ -34,22 +33,19 @@ def test_every_cut_is_that_of_the_bytes(text):
 
 
 @pytest.mark.parametrize("size", [1, 2, 5, 11, 13, 1000])
-def test_blocks_are_whole_lines(text, size, monkeypatch):
-    monkeypatch.setattr(raw_text, "_BLOCK", size)
-    blocks = [*text.blocks()]
+def test_blocks_are_whole_lines(text, size):
+    blocks = [*text.blocks(size)]
     assert b"".join(blocks) == CONTENT and all(blocks)
     assert all(block.endswith(b"\n") for block in blocks[:-1])
     assert len(blocks) == (1 if size == 1000 else len(blocks)) and (size > 5 or len(blocks) >= 4)
 
 
-def test_a_long_line_is_cut_before_a_space_or_between_characters(text, monkeypatch):
-    monkeypatch.setattr(raw_text, "_BLOCK", 4)
-    monkeypatch.setattr(raw_text, "_LONGEST", 8)
-    blocks = [*text.blocks()]
+def test_a_long_line_is_cut_before_a_space_or_between_characters(text):
+    blocks = [*text.blocks(4, 8)]
     assert b"".join(blocks) == CONTENT
     assert all(block.decode() for block in blocks)
     assert any(not block.endswith(b"\n") for block in blocks[:-1])
-    letters = [*RawText("ü".encode() * 20).blocks()]
+    letters = [*RawText("ü".encode() * 20).blocks(4, 8)]
     assert len(letters) > 2 and all(set(block.decode()) == {"ü"} for block in letters)
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from attnlab.errors import RequestError
 from attnlab.text import reading
-from attnlab.text.reading import decoded, read_text
+from attnlab.text.reading import decode_text, read_text
 
 
 @pytest.mark.parametrize(
@@ -23,7 +23,7 @@ from attnlab.text.reading import decoded, read_text
     ],
 )
 def test_usual_encodings_are_found(raw, encoding):
-    assert decoded(raw, "here", encoding) == "Größe\n"
+    assert decode_text(raw, "here", encoding) == "Größe\n"
 
 
 @pytest.mark.parametrize(
@@ -36,7 +36,7 @@ def test_usual_encodings_are_found(raw, encoding):
 )
 def test_bytes_that_are_not_text_are_refused(raw, message):
     with pytest.raises(RequestError) as refused:
-        decoded(raw, "here")
+        decode_text(raw, "here")
     assert str(refused.value) == message
 
 

@@ -14,7 +14,7 @@ from attnlab.text.words import split_words
 SENTENCES = [
     *('"Hello, Tom!" said Mary.', "Tom doesn't know the time: 10:30.", "Wie geht’s?"),
     *("Tom liest das Buch, das Maria liest.", "Das ist größer als 3.50 Äpfel - oder?"),
-    *("a <pad> [UNK] ▁ <unk> </s> [ END ] Ġ ⁇", "[ PAD ] <0xC3> ##ing ing@@"),
+    *("a <pad> [UNK] ▁ <unk> </s> [ END ] Ġ ⁇", "[ PAD ] <0xC3> ##ing ing@@ ĠĠ"),
 ] * 3
 KINDS = ("word", "char", "bpe")
 FITTED = {kind: Tokenizer.fit(SENTENCES, kind=kind, size=400) for kind in KINDS}
@@ -29,15 +29,6 @@ def back(tokenizer, text):
 @pytest.mark.parametrize("text", SENTENCES[:7])
 def test_a_known_sentence_is_decoded_exactly(kind, text):
     assert back(FITTED[kind], text) == text
-
-
-@every_kind
-def test_many_texts_are_encoded_as_single_ones(kind, monkeypatch):
-    whole = FITTED[kind].encode(SENTENCES)
-    assert len(whole) == len(SENTENCES)
-    monkeypatch.setattr("attnlab.text.tokenizers._TOGETHER", 5)
-    assert FITTED[kind].encode(SENTENCES) == whole
-    assert FITTED[kind].encode([]) == []
 
 
 @every_kind
@@ -57,14 +48,6 @@ def test_characters_that_are_words_are_decoded_without_spaces(kind, text, words)
     if kind != "char":  # no token crosses a character that is a word
         parts = tokenizer.decode([[token] for token in tokenizer.encode([text])[0]])
         assert kind == "bpe" or [part.strip() for part in parts] == words
-
-
-@every_kind
-def test_tokens_may_look_like_special_tokens(kind):
-    lines = ["[PAD]", "[ PAD ]", "< pad >", "ĠĠ Ġ", "▁▁ a"]
-    tokenizer = Tokenizer.fit(lines * 5, kind=kind, size=500)
-    assert [back(tokenizer, line) for line in lines] == lines
-    assert len(set(tokenizer.vocabulary.tokens)) == tokenizer.size
 
 
 @given(st.text())

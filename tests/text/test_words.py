@@ -67,8 +67,3 @@ def test_characters_of_scripts_without_spaces_are_words(text, words):
     assert split_words(unicodedata.normalize("NFC", text)) == [
         unicodedata.normalize("NFC", word) for word in words
     ]
-
-
-@given(st.text(st.sampled_from("彼タน้ำ\u1039မ\u1037\u17d2ខ\u3099か a1'.-é")))
-def test_composing_keeps_the_number_of_words(text):
-    assert len(split_words(text)) == len(split_words(unicodedata.normalize("NFC", text)))

@@ -23,7 +23,7 @@ def exported(trained: Any, count: int) -> Exported:
     rows = part.rows.tokens[:count].astype(np.int32)
     questions = [normalized(question.question) for question in part.questions[:count]]
     tokenizer = portable(task.tokenizer)
-    ids = np.array(tokenizer.known if tokenizer else range(task.tokenizer.size), np.int32)
+    ids = np.array(tokenizer.model_ids if tokenizer else range(task.tokenizer.size), np.int32)
 
     def named(logits: Any) -> dict[str, Any]:
         shares = tf.nn.softmax(logits)

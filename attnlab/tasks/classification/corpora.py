@@ -15,7 +15,7 @@ from attnlab.tasks.data.builtin import rows
 from attnlab.tasks.data.corpus import Corpus, DividedCorpus, FileCorpus, OwnFiles
 from attnlab.tasks.data.published import Published
 from attnlab.tasks.data.readers import class_files, members, read_table, read_text
-from attnlab.text.reading import decoded
+from attnlab.text.reading import decode_text
 
 _LINE_BREAK = re.compile(r"\s*<br\s*/?>\s*")
 
@@ -73,7 +73,7 @@ class ReviewArchive(TextCorpus):
         texts: dict[str, dict[str, list[LabelledText]]] = {}
         for match, content in members(place, self.wanted):
             part, where = match.groupdict().get("part", "train"), f"{place}: {match.string}"
-            text = LabelledText(_clean(decoded(content, where), where), match["label"])
+            text = LabelledText(_clean(decode_text(content, where), where), match["label"])
             texts.setdefault(part, {}).setdefault(text.label, []).append(text)
         if not texts:
             raise RequestError(f"{place}: expected the files of {self.name}, got none of them.")

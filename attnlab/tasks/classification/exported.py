@@ -35,7 +35,7 @@ def exported(trained: Any, count: int) -> Exported:
         )
     tokens, texts = part.inputs[:count], [*part.names[:count]]
     tokenizer = portable(task.tokenizer, most=task.length, width=task.length)
-    ids = np.array(tokenizer.known if tokenizer else range(task.tokenizer.size), np.int32)
+    ids = np.array(tokenizer.model_ids if tokenizer else range(task.tokenizer.size), np.int32)
     return Exported(
         function=lambda tokens: {"probabilities": _shares(model, tf.gather(ids, tokens))},
         inputs={"tokens": (None, task.length)},

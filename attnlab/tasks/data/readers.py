@@ -16,7 +16,7 @@ from typing import Any
 
 from attnlab.errors import RequestError
 from attnlab.tasks.data.corpus import PARTS, listed
-from attnlab.text.reading import decoded, is_hidden
+from attnlab.text.reading import decode_text, is_hidden
 
 _GZIP = b"\x1f\x8b"
 _LONGEST_CELL = 1 << 24  # characters
@@ -34,7 +34,7 @@ def read_bytes(path: Path, key: str) -> bytes:
 
 def read_text(path: Path, key: str) -> str:
     """Return the text of a UTF-8 file, plain or gzipped, with line feeds as line ends."""
-    return re.sub("\r\n?", "\n", decoded(read_bytes(path, key), f"{key}: {path}"))
+    return re.sub("\r\n?", "\n", decode_text(read_bytes(path, key), f"{key}: {path}"))
 
 
 def read_table(path: Path, key: str, columns: Mapping[str, str | int]) -> list[tuple[str, ...]]:
@@ -71,7 +71,7 @@ def read_rows(
     Cells separated by tabs have no quotes. Empty lines are left out. `hint` is the end of the
     message about a row that has another number of cells than the first.
     """
-    text = decoded(read_bytes(path, key), f"{key}: {path}")
+    text = decode_text(read_bytes(path, key), f"{key}: {path}")
     csv.field_size_limit(_LONGEST_CELL)
     is_tsv, stream = separator == "\t", io.StringIO(text, newline="")
     form: dict[str, Any] = {"quoting": csv.QUOTE_NONE} if is_tsv else {"strict": True}

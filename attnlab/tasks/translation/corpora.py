@@ -18,7 +18,7 @@ from attnlab.tasks.data.corpus import PARTS, DividedCorpus, OwnFiles
 from attnlab.tasks.data.published import Published
 from attnlab.tasks.data.readers import members, read_bytes, read_rows, read_table, read_text
 from attnlab.tasks.translation.parallel import Pair, ParallelCorpus
-from attnlab.text.reading import decoded
+from attnlab.text.reading import decode_text
 
 _TATOEBA = "CC-BY 2.0 FR; name tatoeba.org and manythings.org/anki as the source"
 _FLICKR = "test_2016_flickr"
@@ -119,7 +119,7 @@ class Tatoeba(DividedPairs):
             contents = [text for _, text in members(place, re.compile(r"^[a-z]{3}\.txt$"))]
             if len(contents) != 1:
                 raise RequestError(f"data.path: {place}: expected an archive with deu.txt.")
-            text = decoded(contents[0], str(place))
+            text = decode_text(contents[0], str(place))
         else:
             text = read_text(place, "data.path")
         pairs = []

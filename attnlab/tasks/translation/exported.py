@@ -38,7 +38,7 @@ def exported(trained: Any, count: int) -> Exported:
     )
     target = portable(task.tokenizers[1])
     assert tokenizer and target  # the tokenizers are fitted
-    ids = np.array(tokenizer.known, np.int32)
+    ids = np.array(tokenizer.model_ids, np.int32)
 
     def greedy() -> list[np.ndarray]:
         return [best[0].tokens for best in search(rows)]
@@ -71,7 +71,7 @@ def exported(trained: Any, count: int) -> Exported:
 
 
 def _tokens(tokenizer: Portable) -> Tokens:
-    return [(tokenizer.made.id_to_token(n), row) for n, row in enumerate(tokenizer.known)]
+    return [(tokenizer.tokenizer.id_to_token(n), row) for n, row in enumerate(tokenizer.model_ids)]
 
 
 def transformer(

@@ -16,7 +16,7 @@ from attnlab.errors import RequestError, explained
 from attnlab.tasks.data.corpus import PARTS, Corpus
 from attnlab.tasks.data.division import hold_out
 from attnlab.tasks.declaration import Progress
-from attnlab.text.reading import decoded
+from attnlab.text.reading import decode_text
 
 
 class Pair(NamedTuple):
@@ -157,7 +157,7 @@ def _lines(path: Path) -> Iterator[str]:
             is_packed = file.read(2) == b"\x1f\x8b"
             file.seek(0)
             for number, line in enumerate(gzip.open(file) if is_packed else file, 1):
-                yield decoded(line, str(path), "utf-8", first_line=number).strip()
+                yield decode_text(line, str(path), "utf-8", first_line=number).strip()
     except (OSError, EOFError, zlib.error) as error:
         reason = getattr(error, "strerror", None) or error
         raise RequestError(f"{path}: can't be read: {reason}.") from error

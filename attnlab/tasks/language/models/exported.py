@@ -24,9 +24,9 @@ def exported(trained: Any, count: int) -> Exported:
     prompts = np.maximum(windows[:, : max(1, windows.shape[1] // 2)], 0)
     tokenizer, ids = portable(vocabulary.tokenizer, clean=None), vocabulary.ids
     assert tokenizer is not None  # the tokenizer is fitted
-    rows = np.full(max(tokenizer.known) + 1, -1)  # the model's token of each of the tokenizer's
+    rows = np.full(max(tokenizer.model_ids) + 1, -1)  # the model's token of each of the tokenizer's
     rows[ids] = np.arange(len(ids))
-    read = np.maximum(rows, 0).astype(np.int32)[tokenizer.known]
+    read = np.maximum(rows, 0).astype(np.int32)[tokenizer.model_ids]
     columns = np.where(rows < 0, len(ids), rows).astype(np.int32)
 
     def function(tokens: Any) -> dict[str, Any]:

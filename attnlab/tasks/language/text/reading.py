@@ -16,8 +16,8 @@ from attnlab.tasks.data.tokens import Tokens, TokenWriter, prepared
 from attnlab.tasks.declaration import Progress
 from attnlab.tasks.language.corpora import Text
 from attnlab.text.cleaning import normalized
-from attnlab.text.raw_text import fitted
-from attnlab.text.reading import decoded
+from attnlab.text.raw_text import sample_blocks
+from attnlab.text.reading import decode_text
 from attnlab.text.tokenizers import END, START, Tokenizer
 
 _IN_MEMORY = 1 << 25  # bytes of text whose tokens are cheaper to make than to store
@@ -84,13 +84,13 @@ def decoded_blocks(corpus: Text, part: str) -> Iterator[str]:
     where = f"data.path: {corpus.path}" if corpus.path else f"data={corpus.name}"
     line = 1
     for block in corpus.parts[part].blocks(_BLOCK, _BLOCK):
-        yield decoded(block, f"{where}, {part}", first_line=line)
+        yield decode_text(block, f"{where}, {part}", first_line=line)
         line += block.count(b"\n")
 
 
 def fitted_blocks(corpus: Text) -> Iterator[str]:
     """Yield the blocks of train on which a tokenizer is fitted: of a long text, 200 MB in all."""
-    return fitted(decoded_blocks(corpus, "train"), len(corpus.parts["train"]))
+    return sample_blocks(decoded_blocks(corpus, "train"), len(corpus.parts["train"]))
 
 
 # Streams

@@ -1,4 +1,4 @@
-"""Hugging Face's `tokenizers`, set up for words, characters, BPE and bytes.
+"""Vocabularies, learned and encoded by Hugging Face's `tokenizers`: words, characters, BPE.
 
 They never match special tokens in a text: no text is encoded as a special token.
 """
@@ -35,10 +35,12 @@ class Vocabulary(NamedTuple):
     merges: list[tuple[str, str]]
 
 
-def learned(texts: Iterable[str], *, kind: str, size: int | None, min_count: int = 1) -> Vocabulary:
+def learn_vocabulary(
+    texts: Iterable[str], *, kind: str, size: int | None, min_count: int = 1
+) -> Vocabulary:
     """Learn a vocabulary: the most frequent words or characters of texts, or BPE merges.
 
-    Texts are prepared for the cutter; they are read once and not stored. `size` is the most
+    Texts are prepared as by `Tokenizer`; they are read once and not stored. `size` is the most
     tokens, special tokens included; None: all words or characters, and 8,000 for BPE. Tokens and
     merges rarer than `min_count` are left out, and merges that occur only once.
 
@@ -56,7 +58,7 @@ def learned(texts: Iterable[str], *, kind: str, size: int | None, min_count: int
         return Vocabulary(
             [*SPECIAL_TOKENS, *_characters(chain([first], texts), size, min_count)], []
         )
-    untrained = cutter(kind, Vocabulary(list(SPECIAL_TOKENS), []))
+    untrained = make_tokenizer(kind, Vocabulary(list(SPECIAL_TOKENS), []))
     untrained.train_from_iterator(chain([first], texts), _trainer(kind, size, min_count))
     model = json.loads(untrained.to_str())["model"]
     tokens = sorted(model["vocab"], key=model["vocab"].__getitem__)
@@ -68,9 +70,9 @@ def _characters(texts: Iterable[str], size: int | None, min_count: int) -> list[
     counts = Counter[str]()
     for text in texts:
         counts.update(text)
-    frequent = (each for each, count in counts.items() if count >= min_count)
-    found = sorted(frequent, key=lambda each: (-counts[each], each))
-    return found if size is None else found[: size - len(SPECIAL_TOKENS)]
+    frequent = (character for character, count in counts.items() if count >= min_count)
+    ordered = sorted(frequent, key=lambda character: (-counts[character], character))
+    return ordered if size is None else ordered[: size - len(SPECIAL_TOKENS)]
 
 
 def check_size(kind: str, size: int | None) -> None:
@@ -87,7 +89,7 @@ def check_size(kind: str, size: int | None) -> None:
         )
 
 
-def cutter(kind: str, vocabulary: Vocabulary) -> tokenizers.Tokenizer:
+def make_tokenizer(kind: str, vocabulary: Vocabulary) -> tokenizers.Tokenizer:
     """Return the tokenizer of a vocabulary, which encodes batches in parallel threads."""
     # Without this variable, the library warns at each fork of this process.
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "true")
