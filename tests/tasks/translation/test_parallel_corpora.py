@@ -181,7 +181,7 @@ def test_a_folder_without_both_files_is_refused(tmp_path, names, settings, messa
     [
         (b"1\n", r"de: expected as many lines as in .*en, got 1\."),
         (b"1\n2\n3\n", r"en: expected as many lines as in .*de, got 2\."),
-        (b"1\n2\xff\n", r"de: expected utf-8 text, got the byte 0xff in line 2"),
+        (b"1\n2\xff\n", r"de: expected UTF-8 text, got the byte 0xff in line 2"),
         (b"1\n2\0\n", r"de: expected text, got a zero byte"),
         (gzip.compress(b"1\n2\n", mtime=0)[:-9], r"de: can't be read: "),
         (b"\x1f\x8b1\n2\n", r"de: can't be read: "),
