@@ -19,9 +19,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from attnlab.commands.compare import compared
-from attnlab.commands.finding import ANY, WITH_WEIGHTS, find
-from attnlab.commands.options import listed_runs
-from attnlab.commands.runs.table import row
+from attnlab.commands.options import find, has_weights, listed_runs
+from attnlab.commands.runs_table import row
 from attnlab.comparison.selection import Filters
 from attnlab.config.arguments import key_of, quoted, without_config_dirs
 from attnlab.config.parsing import yaml_text
@@ -256,7 +255,8 @@ def load(run: str | Path = "latest", *, runs_folder: Folder = None) -> Result:
     Examples:
         >>> attnlab.load("latest").predict(steps=12)
     """
-    return Result(find(os.fspath(run), runs_folder, WITH_WEIGHTS, ANY).path)
+    fits = has_weights, lambda entry: True
+    return Result(find(os.fspath(run), runs_folder, "a run", *fits).path)
 
 
 def runs(*, runs_folder: Folder = None, **filters: Any) -> pd.DataFrame:

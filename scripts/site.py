@@ -95,7 +95,9 @@ def commands() -> str:
 
 def settings() -> str:
     """Return the tables of all settings."""
-    _, _, tables = printed("explain", "--markdown").partition("\n## ")
+    from attnlab.config.settings import markdown
+
+    _, _, tables = markdown().partition("\n## ")
     return f"## {tables}"
 
 

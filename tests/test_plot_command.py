@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 
-import click
 import numpy as np
 import pytest
 
@@ -17,9 +16,7 @@ SENTENCES = ["Der Hund schläft .", "Der Hund bellt .", "Die Katze schläft nich
 
 
 def plot(*words, runs="nowhere"):
-    needs_runs = words[0] != "positional-encoding"
-    more = ["--runs", str(runs)] if needs_runs else []
-    command("plot").main([*map(str, words), *more], standalone_mode=False)
+    command("plot").main([*map(str, words), "--runs", str(runs)], standalone_mode=False)
 
 
 def make_run(folder, task):
@@ -68,22 +65,23 @@ def trained_on(monkeypatch):
 
 def test_positional_encoding_into_a_folder(tmp_path, capsys):
     folder = tmp_path / "new" / "figures"
-    plot("positional-encoding", "--length", 20, "--units", 16, "--output", folder)
+    plot("positional-encoding", "--output", folder)
     assert capsys.readouterr().out.splitlines() == [
         str(folder / f"positional_{name}.png")
         for name in ("matrix", "waves", "circles", "distances")
     ]
 
 
-def test_wrong_options_of_positional_encoding():
+def test_wrong_requests_are_refused():
     with pytest.raises(RequestError, match="--output: /proc/nowhere can't be written"):
         plot("positional-encoding", "--output", "/proc/nowhere")
-    with pytest.raises(click.BadParameter, match="not in the range"):
-        plot("positional-encoding", "--units", "1")
+    for words in ([], ["embeddings"], ["latest", "latest"]):
+        with pytest.raises(RequestError, match="RUN: expected RUN, positional-encoding, or one of"):
+            plot(*words)
 
 
-@pytest.mark.parametrize("words", [("{run}",), ("run", "{run}"), ("--output", "{out}", "{run}")])
-def test_a_run_is_drawn_with_or_without_the_word(tmp_path, monkeypatch, capsys, words):
+@pytest.mark.parametrize("words", [["{run}"], ["--output", "{out}", "{run}"]])
+def test_a_run_is_drawn(tmp_path, monkeypatch, capsys, words):
     run = make_run(tmp_path / "runs", "sunspots")
     asked = []
     monkeypatch.setattr(
@@ -91,17 +89,8 @@ def test_a_run_is_drawn_with_or_without_the_word(tmp_path, monkeypatch, capsys, 
         lambda found, output: asked.append((found.path, output)) or [tmp_path / "loss.png"],
     )
     plot(*(word.format(run=run.path, out=tmp_path / "out") for word in words))
-    assert asked == [(run.path, tmp_path / "out" if len(words) == 3 else None)]
+    assert asked == [(run.path, tmp_path / "out" if len(words) == 3 else run.plots)]
     assert capsys.readouterr().out == f"{tmp_path / 'loss.png'}\n"
-
-
-def test_help_names_the_subcommands(capsys):
-    with pytest.raises(click.MissingParameter):
-        command("plot").main([], standalone_mode=False)
-    command("plot").main(["--help"], prog_name="attnlab plot", standalone_mode=False)
-    usage = capsys.readouterr().out
-    for line in ("plot RUN [OPTIONS]", "plot positional-encoding ...", "plot embeddings ..."):
-        assert f"attnlab {line}" in usage
 
 
 def test_embeddings_of_two_vocabularies(tmp_path, trained_on, capsys):

@@ -12,7 +12,7 @@ import click
 from rich.table import Table
 from rich.text import Text
 
-from attnlab.commands.options import form_options
+from attnlab.commands.options import form_options, key_values
 from attnlab.config.options import option_class, option_content, options
 from attnlab.config.parsing import read_value
 from attnlab.config.rules import check_rule, did_you_mean, read_rule
@@ -45,8 +45,15 @@ def command(context: click.Context) -> None:
 @_data_option
 def list_command(form: str, data: str | None) -> None:
     """List all data."""
-    cache = _cache(data)
-    rows = [_describe(name, make_data_set(name), cache) for name in _data_sets()]
+    corpora = {name: make_data_set(name) for name in _groups()}
+    rows = []
+    for name, corpus in corpora.items():
+        where = f"give {corpus.needs}" if corpus.needs else "part of attnlab"
+        if corpus.published:
+            where = f"not downloaded: attnlab data fetch {name}"
+        place = str(corpus.location(_cache(data)) or where)
+        terms = {"origin": corpus.origin, "license": corpus.license}
+        rows.append({"name": name, "items": f"{corpus.noun}s", "where": place, **terms})
     if form == "json":
         return click.echo(json.dumps(rows, indent=2, ensure_ascii=False))
     table = Table(box=None, padding=(0, 2, 1, 0), pad_edge=False)
@@ -54,9 +61,9 @@ def list_command(form: str, data: str | None) -> None:
         # No minimum width: rich would cut a letter off the lines of other columns.
         table.add_column(heading, overflow="fold", no_wrap=heading in ("data", "what"))
     for row in rows:
-        terms = Text(f"{row['origin']}\n{row['license']}")
         where = row["where"].replace(f"{Path.home()}{os.sep}", f"~{os.sep}")
-        table.add_row(row["name"], row["items"], Text(where), terms)
+        lines = Text(f"{row['origin']}\n{row['license']}")
+        table.add_row(row["name"], row["items"], Text(where), lines)
     return plain_console(width=_WIDTH).print(table)
 
 
@@ -73,10 +80,7 @@ def fetch_command(name: str, settings: tuple[str, ...], data: str | None) -> Non
 
     corpus, cache = make_data_set(name, settings), _cache(data)
     if not corpus.published:
-        fetchable = [name for name in _data_sets() if make_data_set(name).published]
-        raise RequestError(
-            f"NAME: {name} can't be downloaded. Data to download: {', '.join(fetchable)}."
-        )
+        raise RequestError(f"NAME: {name} can't be downloaded; attnlab data list says where it is.")
     with screen() as shown:
         corpus.find(cache, shown.working)
     for line in (f"{name} is in {corpus.location(cache)}", corpus.origin, corpus.license):
@@ -88,7 +92,7 @@ def _cache(data: str | None) -> Path:
     return Path(data or variable("ATTNLAB_DATA") or "~/.cache/attnlab").expanduser()
 
 
-def _data_sets() -> dict[str, str]:
+def _groups() -> dict[str, str]:
     """Map the name of each data set to the config group that has its settings."""
     corpora = dict.fromkeys(sorted(options("data")), "data")
     return corpora | {name: "task" for kind in kinds() for name in kind.corpora}
@@ -100,7 +104,7 @@ def make_data_set(name: str, words: Sequence[str] = ()) -> Corpus:
     Raises:
         RequestError: no data or setting has this name, or a value breaks its rule.
     """
-    groups = _data_sets()
+    groups = _groups()
     if name not in groups:
         hint = did_you_mean(name, [*groups])
         raise RequestError(f"NAME: expected one of {', '.join(groups)}, got {name}.{hint}")
@@ -108,27 +112,12 @@ def make_data_set(name: str, words: Sequence[str] = ()) -> Corpus:
     paths = {name: path for kind in kinds() for name, path in kind.corpora.items()}
     made_by = load(paths[name]) if group == "task" else option_class("data", name)
     settings = {key: content[key] for key in inspect.signature(made_by).parameters}
-    for word in words:
-        key, equals, value = word.removeprefix(f"{group}.").partition("=")
-        if not equals or key not in settings:
-            raise RequestError(
-                f"{word}: expected SETTING=VALUE with a setting of {name}: {', '.join(settings)}."
-            )
+    expected = f"SETTING=VALUE with a setting of {name}: {', '.join(settings)}"
+    for word, value in key_values(words, expected).items():
+        key = word.removeprefix(f"{group}.")
+        if key not in settings:
+            raise RequestError(f"{word}={value}: expected {expected}.")
         where = f"{group}.{key}"
         settings[key] = read_value(where, value)
         check_rule(where, settings[key], read_rule(where, content.get("rules", {}).get(key, {})))
     return made_by(**settings)
-
-
-def _describe(name: str, corpus: Corpus, cache: Path) -> dict[str, str]:
-    """Describe data: what it is, and where it is or how to get it."""
-    where = f"give {corpus.needs}" if corpus.needs else "part of attnlab"
-    if corpus.published:
-        where = f"not downloaded: attnlab data fetch {name}"
-    return {
-        "name": name,
-        "items": f"{corpus.noun}s",
-        "where": str(corpus.location(cache) or where),
-        "origin": corpus.origin,
-        "license": corpus.license,
-    }

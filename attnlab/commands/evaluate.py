@@ -2,31 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 import click
 
-from attnlab.commands.finding import find_trained, kind_of_run
-from attnlab.commands.options import (
-    epoch_options,
-    form_options,
-    key_values,
-    run_argument,
-    runs_option,
-)
+from attnlab.commands import options
 from attnlab.config import own_files
 from attnlab.errors import RequestError
 from attnlab.records.files import existing_file, json_text
-from attnlab.records.run_directory import RunDirectory
-
-_CHANGES = "a data file such as task.path=FILE"
+from attnlab.tasks.kinds import kind_of
 
 
 @click.command("evaluate")
-@run_argument
+@options.run_argument
 @click.argument("changes", metavar="[KEY=VALUE]...", nargs=-1)
-@epoch_options
+@options.epoch_options
 @click.option(
     "--part",
     help="Part of the data to score: test, validation, train, or an extra part of the run.  "
@@ -39,8 +27,8 @@ _CHANGES = "a data file such as task.path=FILE"
     help="For translations: score these files instead; UTF-8, plain or .gz, one sentence per line.",
 )
 @click.option("--beam", type=click.IntRange(1, 100), help="For translations: the beam size.")
-@form_options("table", "json")
-@runs_option
+@options.form_options("table", "json")
+@options.runs_option
 def command(
     run: str,
     changes: tuple[str, ...],
@@ -59,20 +47,28 @@ def command(
     If you moved a data file of RUN, give the new path by its setting, such as task.path=FILE; its
     content must be the same. --files needs no corpus, but then baselines that need it are left out.
     """
-    folder = find_trained(run, runs, None, epoch, average)
-    files_now, others = own_files.parted(key_values(changes, _CHANGES), folder.status.read())
+    folder = options.find_trained(run, runs, None, epoch, average)
+    changed = options.key_values(changes, "a data file such as task.path=FILE")
+    moved, others = own_files.parted(changed, folder.status.read())
     if part and files:
         raise RequestError("--part, --files: give only one of them.")
-    scored = part or (" and ".join(files) if files else "test")
-    paths = files and [existing_file(path, "--files") for path in files]
-    settings = _settings(folder, {"--files": paths, "--beam": beam, **others})
+    paths = [existing_file(path, "--files") for path in files or ()]
+    kind, settings = kind_of(folder.read_task()), {}
+    for option, value in {"--files": paths or None, "--beam": beam, **others}.items():
+        if value is None:
+            continue
+        if option not in kind.scoring.evaluation:
+            valid = ", ".join(["--part", *kind.scoring.evaluation])
+            raise RequestError(f"{option}: not for a run of {kind.name}. Valid: {valid}.")
+        settings[kind.scoring.evaluation[option]] = value
     from attnlab.runner import console
     from attnlab.runner.loading import TrainedRun
 
-    trained = TrainedRun.load(folder, epoch, average, files_now)
-    if not files and not trained.load_data(folder):
-        click.echo("attnlab: warning: the data has changed since this run was trained", err=True)
+    trained = TrainedRun.load(folder, epoch, average, moved)
+    if not files:
+        options.load_data(trained, folder)
     report = trained.task.evaluate(trained.model, part or "test", **settings)
+    scored = part or " and ".join(files or ["test"])
     result = {
         "task": trained.config.task.name,
         "attention": trained.config.attention.name,
@@ -87,22 +83,3 @@ def command(
         return
     console.print_table({**result, "test": report.metrics}, f"{scored}, epoch {trained.epoch}")
     console.print_notes(report.notes)
-
-
-def _settings(run: RunDirectory, options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the keyword arguments of `Task.evaluate`, without the part.
-
-    Args:
-        run: The run's folder.
-        options: Options of the command line; None if not given.
-
-    Raises:
-        RequestError: The run's kind has no such option.
-    """
-    kind = kind_of_run(run)
-    arguments = {word: value for word, value in options.items() if value is not None}
-    for word in arguments:
-        if word not in kind.scoring.evaluation:
-            valid = ", ".join(["--part", *kind.scoring.evaluation])
-            raise RequestError(f"{word}: not for a run of {kind.name}. Valid: {valid}.")
-    return {kind.scoring.evaluation[word]: value for word, value in arguments.items()}

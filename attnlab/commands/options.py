@@ -1,66 +1,39 @@
-"""Arguments and options that several commands share, such as the filters that choose runs."""
+"""Arguments and options that several commands share, and the runs that they name."""
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable
+from dataclasses import fields
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
-from click.core import ParameterSource
 
 from attnlab.comparison.selection import STATES, Chosen, Filters, choose_runs, none_fits
 from attnlab.errors import RequestError, explained
 from attnlab.records.run_directory import (
+    OTHER_FOLDER,
     ListedRun,
+    RunDirectory,
     default_runs_folder,
+    find_run,
     list_runs,
     run_folders,
 )
+from attnlab.records.status import shown_state
+from attnlab.tasks.declaration import Kind
+from attnlab.tasks.kinds import kind_of, known_kind
 
 if TYPE_CHECKING:
+    from attnlab.runner.loading import TrainedRun
     from attnlab.views.records import Figure
 
+PICTURES = (".png", ".pdf", ".svg")  # file formats of a figure
+FORMATS = ("table", "md", "csv", "latex", "json")
 _Command = TypeVar("_Command", bound=Callable[..., Any])
-_OPTIONS = {
-    "tasks": click.option(
-        *("--task", "tasks"),
-        metavar="NAME",
-        multiple=True,
-        help="Only runs of this task; may be repeated.",
-    ),
-    "attentions": click.option(
-        *("--attention", "attentions"),
-        metavar="NAME",
-        multiple=True,
-        help="Only runs with this mechanism; may be repeated.",
-    ),
-    "where": click.option(
-        "--where",
-        metavar="KEY=VALUE",
-        multiple=True,
-        help="Only runs whose config has this value, such as model.units=64, or one of several: "
-        "seed=0,1. May be repeated; then all conditions must hold.",
-    ),
-    "states": click.option(
-        *("--state", "states"),
-        type=click.Choice(STATES),
-        multiple=True,
-        help="Only runs in this state; may be repeated.",
-    ),
-    "failed": click.option(
-        "--failed", is_flag=True, help="Short for --state failed --state killed."
-    ),
-    "sweep": click.option("--sweep", metavar="NAME", help="Only runs of this sweep."),
-    "since": click.option(
-        "--since",
-        metavar="AGE",
-        help="Only runs started at most this long ago (90m, 12h, 2d, 1w) or since a date "
-        "(2026-01-31).",
-    ),
-}
+_Fits = Callable[[ListedRun], bool]
 
 
 def complete_run(context: click.Context, _: click.Parameter | None, start: str) -> list[str]:
@@ -72,14 +45,25 @@ def complete_run(context: click.Context, _: click.Parameter | None, start: str) 
 
 
 run_argument = click.argument("run", metavar="RUN", shell_complete=complete_run)
+run_arguments = click.argument("names", metavar="[RUN]...", nargs=-1, shell_complete=complete_run)
 runs_option = click.option(
-    "--runs",
-    metavar="DIR",
-    default=None,
-    help="Folder with all runs.  [default: $ATTNLAB_RUNS, else ./runs]",
+    "--runs", metavar="DIR", help="Folder with all runs.  [default: $ATTNLAB_RUNS, else ./runs]"
 )
 
-_EPOCH = (
+
+def _all_of(*options: Callable[[_Command], _Command]) -> Callable[[_Command], _Command]:
+    """Return a decorator that adds several options to a click command, in this order."""
+
+    def decorate(function: _Command) -> _Command:
+        for option in reversed(options):
+            function = option(function)
+        return function
+
+    return decorate
+
+
+# The command gets `epoch` and `average` as arguments; see `TrainedRun.load`.
+epoch_options = _all_of(
     click.option(
         "--epoch",
         metavar="EPOCH",
@@ -96,84 +80,85 @@ _EPOCH = (
 )
 
 
-def epoch_options(function: _Command) -> _Command:
-    """Add the options --epoch and --average to a click command; see `TrainedRun.load`."""
-    for option in reversed(_EPOCH):
-        function = option(function)
-    return function
-
-
-def runs_folder(runs: str | Path | None) -> Path:
-    """Return the folder that `--runs` names, or the default folder of runs."""
-    try:
-        return Path(runs).expanduser() if runs else default_runs_folder()
-    except RuntimeError as error:
-        raise RequestError(
-            f"--runs: expected a folder, got {runs}: its home folder is unknown."
-        ) from error
-
-
-def listed_runs(runs: str | None) -> list[ListedRun]:
-    """List all runs of the folder that `--runs` names, the oldest first; it must exist."""
-    folder = runs_folder(runs)
-    if runs and not folder.is_dir():
-        raise RequestError(f"--runs: expected an existing folder, got {runs!r}.")
-    return list_runs(folder)
-
-
-def key_values(words: Iterable[str], expected: str) -> dict[str, str]:
-    """Parse words KEY=VALUE; any other word raises a `RequestError` that names `expected`."""
-    parts = {word: word.partition("=") for word in words}
-    for word, (key, equals, _) in parts.items():
-        if not equals or not key:
-            raise RequestError(f"{word}: expected {expected}.")
-    return {key: value for key, _, value in parts.values()}
-
-
 def form_options(*forms: str) -> Callable[[_Command], _Command]:
     """Add --format with these choices to a click command, and --json; the first is the default.
 
     The command gets the choice as the argument `form`.
     """
+    choice = click.Choice(forms)
 
     def decorate(function: _Command) -> _Command:
         @functools.wraps(function)
         def wrapped(*arguments: Any, form: str, as_json: bool, **options: Any) -> Any:
-            source = click.get_current_context().get_parameter_source("form")
-            given = source is not ParameterSource.DEFAULT
-            if as_json and given and form != "json":
-                raise RequestError(f"--json, --format {form}: give only one of them.")
             return function(*arguments, form="json" if as_json else form, **options)
 
-        short = click.option("--json", "as_json", is_flag=True, help="The same as --format json.")
-        choice = click.Choice(forms)
-        named = click.option("--format", "form", type=choice, default=forms[0], show_default=True)
-        return named(short(wrapped))  # type: ignore[return-value]
+        return _all_of(
+            click.option("--format", "form", type=choice, default=forms[0], show_default=True),
+            click.option("--json", "as_json", is_flag=True, help="The same as --format json."),
+        )(wrapped)  # type: ignore[return-value]
 
     return decorate
 
 
-def filter_options(*names: str) -> Callable[[_Command], _Command]:
-    """Add options for these fields of `Filters` to a click command; without names, for all.
+_CHOOSING = (
+    click.option(
+        *("--task", "tasks"),
+        metavar="NAME",
+        multiple=True,
+        help="Only runs of this task; may be repeated.",
+    ),
+    click.option(
+        *("--attention", "attentions"),
+        metavar="NAME",
+        multiple=True,
+        help="Only runs with this mechanism; may be repeated.",
+    ),
+    click.option(
+        "--where",
+        metavar="KEY=VALUE",
+        multiple=True,
+        help="Only runs whose config has this value, such as model.units=64, or one of several: "
+        "seed=0,1. May be repeated; then all conditions must hold.",
+    ),
+    click.option("--sweep", metavar="NAME", help="Only runs of this sweep."),
+    click.option(
+        "--since",
+        metavar="AGE",
+        help="Only runs started at most this long ago (90m, 12h, 2d, 1w) or since a date "
+        "(2026-01-31).",
+    ),
+)
+_STATE = (
+    click.option(
+        *("--state", "states"),
+        type=click.Choice(STATES),
+        multiple=True,
+        help="Only runs in this state; may be repeated.",
+    ),
+    click.option("--failed", is_flag=True, help="Short for --state failed --state killed."),
+)
 
-    The command gets them as the argument `filters`.
-    """
-    chosen = names or tuple(_OPTIONS)
+
+def _as_filters(*options: Callable[[_Command], _Command]) -> Callable[[_Command], _Command]:
+    """Add options that filter runs; the command gets them as the argument `filters`."""
 
     def decorate(function: _Command) -> _Command:
         @functools.wraps(function)
-        def wrapped(*arguments: Any, **options: Any) -> Any:
-            given = {name: options.pop(name) for name in chosen}
-            return function(*arguments, filters=Filters(**given), **options)
+        def wrapped(*arguments: Any, **values: Any) -> Any:
+            names = [field.name for field in fields(Filters) if field.name in values]
+            filters = Filters(**{name: values.pop(name) for name in names})
+            return function(*arguments, filters=filters, **values)
 
-        for name in reversed(chosen):
-            wrapped = _OPTIONS[name](wrapped)
-        return wrapped  # type: ignore[return-value]
+        return _all_of(*options)(wrapped)  # type: ignore[return-value]
 
     return decorate
 
 
-_CHOICE = (
+filter_options = _as_filters(*_CHOOSING, *_STATE)
+
+# Options that choose and group runs. The command gets `filters`, `everything` and the fields of
+# `comparison.comparison.Options` as arguments.
+choice_options = _all_of(
     click.option(
         "--by",
         metavar="KEYS",
@@ -186,7 +171,7 @@ _CHOICE = (
         metavar="KEYS",
         help="Make a separate comparison for each value of these config keys.",
     ),
-    filter_options("tasks", "attentions", "where", "sweep", "since"),
+    _as_filters(*_CHOOSING),
     click.option(
         *("--all", "everything"),
         is_flag=True,
@@ -211,18 +196,19 @@ _CHOICE = (
         help="Average logarithms: geometric means, and ratios to the reference.",
     ),
 )
-PICTURES = (".png", ".pdf", ".svg")  # file formats of a figure
-FORMATS = ("table", "md", "csv", "latex", "json")
 
 
-def choice_options(function: _Command) -> _Command:
-    """Add options that choose and group runs to a click command.
+def runs_folder(runs: str | Path | None) -> Path:
+    """Return the folder that `--runs` names, or the default folder of runs."""
+    return Path(runs).expanduser() if runs else default_runs_folder()
 
-    It gets `filters`, `everything` and the fields of `comparison.comparison.Options` as arguments.
-    """
-    for option in reversed(_CHOICE):
-        function = option(function)
-    return function
+
+def listed_runs(runs: str | None) -> list[ListedRun]:
+    """List all runs of the folder that `--runs` names, the oldest first; it must exist."""
+    folder = runs_folder(runs)
+    if runs and not folder.is_dir():
+        raise RequestError(f"--runs: expected an existing folder, got {runs!r}.")
+    return list_runs(folder)
 
 
 def chosen_runs(
@@ -238,26 +224,128 @@ def chosen_runs(
     Raises:
         RequestError: The folder has no runs, or none fits.
     """
-    found = listed_runs(runs)
-    if not found:
+    listed = listed_runs(runs)
+    if not listed:
         raise RequestError(
             f"--runs: there are no runs in {str(runs_folder(runs))!r}. Train some first, for "
             "example: attnlab -m attention=none,bahdanau seed=0,1,2,3,4"
         )
-    chosen = Chosen(filters.apply(found), []) if everything else choose_runs(found, filters)
+    chosen = Chosen(filters.apply(listed), []) if everything else choose_runs(listed, filters)
     if not chosen.runs:
-        raise RequestError(none_fits(filters, found))
-    return chosen, found
+        raise RequestError(none_fits(filters, listed))
+    return chosen, listed
+
+
+def is_completed(entry: ListedRun) -> bool:
+    """Return whether a run is completed."""
+    return shown_state(entry.status) == "completed"
+
+
+def is_interrupted(entry: ListedRun) -> bool:
+    """Return whether `attnlab resume` can continue a run."""
+    state = shown_state(entry.status)
+    has_checkpoint = any(entry.run.checkpoint.glob("step_*.ckpt"))
+    return state == "killed" or (state == "failed" and has_checkpoint)
+
+
+def has_weights(entry: ListedRun) -> bool:
+    """Return whether a run has saved weights."""
+    return entry.status["state"] != "damaged" and bool(entry.run.weights_epochs())
+
+
+def find(run: str, runs: str | Path | None, what: str = "a run", *fits: _Fits) -> RunDirectory:
+    """Find the run that RUN names.
+
+    Args:
+        run: A run folder, an MLflow run id or its first characters, or `latest`: the newest run
+            that fits.
+        runs: The folder of runs, such as the value of `--runs`; None: the default folder.
+        what: What fits, such as `a completed run`.
+        *fits: Whether a run fits; the newest run that fits the first condition, else the second.
+
+    Raises:
+        RequestError: The run doesn't exist or is damaged.
+    """
+    folder = runs_folder(runs)
+    if run != "latest":
+        return find_run(run, folder)
+    listed = list_runs(folder)
+    for condition in fits or (lambda entry: True,):
+        if entry := next(filter(condition, reversed(listed)), None):
+            click.echo(f"attnlab: latest is {entry.run.name}", err=True)
+            return RunDirectory.open(entry.run.path)
+    raise RequestError(
+        f"RUN: latest: expected {what}, but there is none among the {len(listed)} runs in "
+        f"{str(folder)!r}. Train one, for example with attnlab task=fib. Another folder of runs: "
+        f"{OTHER_FOLDER}."
+    )
+
+
+def find_trained(
+    run: str,
+    runs: str | None,
+    kind: Kind | None,
+    epoch: str | None,
+    average: int | None = None,
+    reads: Callable[[str], bool] = lambda task: True,
+) -> RunDirectory:
+    """Find the run that RUN names, for a command that loads its weights.
+
+    Args:
+        run: See `find`.
+        runs: See `find`.
+        kind: The kind of task that the run must have; None for any kind.
+        epoch: Which weights, see `TrainedRun.load`. Only a completed run has a best epoch.
+        average: How many epochs' weights are averaged, see `TrainedRun.load`.
+        reads: Whether the command can use runs of a task, given its name.
+
+    Raises:
+        RequestError: The run doesn't exist, is damaged, or is of another kind.
+    """
+    needs_best = (epoch or ("last" if average else "best")) == "best"
+
+    def fits(entry: ListedRun) -> bool:
+        task = str(entry.status["task"])
+        is_of_kind = (run_kind := known_kind(task)) and kind in (None, run_kind) and reads(task)
+        return bool(is_of_kind) and has_weights(entry) and (is_completed(entry) or not needs_best)
+
+    of = f" of {kind.name}" if kind else ""
+    what = f"a {'completed ' * needs_best}run{of} with saved weights"
+    folder = find(run, runs, what, fits)
+    task = folder.read_task()
+    if kind and (run_kind := kind_of(task)).name != kind.name:
+        raise RequestError(
+            f"RUN: expected a run of {kind.name}, but {folder.path} is one of {run_kind.name}: use "
+            f"attnlab {run_kind.predictions.command}."
+        )
+    if not reads(task):
+        raise RequestError(f"RUN: this command can't use a run of task={task}: {folder.path}.")
+    return folder
+
+
+def load_data(trained: TrainedRun, folder: RunDirectory) -> None:
+    """Load the data of a run; warns if they have changed."""
+    if not trained.load_data(folder):
+        click.echo("attnlab: warning: the data has changed since this run was trained", err=True)
+
+
+def key_values(words: Iterable[str], expected: str) -> dict[str, str]:
+    """Parse words KEY=VALUE; any other word raises a `RequestError` that names `expected`."""
+    parts = {word: word.partition("=") for word in words}
+    for word, (key, equals, _) in parts.items():
+        if not equals or not key:
+            raise RequestError(f"{word}: expected {expected}.")
+    return {key: value for key, _, value in parts.values()}
 
 
 def keys(text: str | None, option: str) -> tuple[str, ...]:
     """Split an option's config keys at the commas; without the option there are none."""
     if text is None:
         return ()
-    found = tuple(dict.fromkeys(key.strip() for key in text.split(",") if key.strip()))
-    if not found:
+    names = tuple(dict.fromkeys(key.strip() for key in text.split(",") if key.strip()))
+    if not names:
         raise RequestError(f"{option}: expected config keys such as attention, got {text!r}.")
-    return found
+    return names
 
 
 def show(

@@ -2,151 +2,103 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import AbstractContextManager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
-from click.shell_completion import CompletionItem
 
-from attnlab.commands.finding import COMPLETED, find, find_trained
-from attnlab.commands.options import complete_run, run_argument, runs_option
+from attnlab.commands import options
 from attnlab.errors import RequestError, explained
-from attnlab.tasks.declaration import Kind, VocabularyMap, load
+from attnlab.tasks.declaration import Kind, load
 from attnlab.tasks.kinds import kinds
 
-_RUN = 'RUN is a run folder, an MLflow run id or its first characters, or "latest".'
-_output_option = click.option(
-    "--output",
-    type=click.Path(path_type=Path, file_okay=False),
-    help="Folder for the figures.  [default: the run's folder plots]",
+if TYPE_CHECKING:
+    from attnlab.views.records import Figure
+
+_POSITIONS = "positional-encoding"
+_HELP = """\
+Draw the figures of RUN again, or another FIGURE.
+
+RUN is a run folder, an MLflow run id or its first characters, or "latest". FIGURE is one of these:
+
+positional-encoding: Draw the sinusoidal positional encoding, without RUN: matrix, waves, rotating
+circles, distances. P(k, 2i) = sin(k / 10000^(2i/128)), P(k, 2i+1) = cos(k / 10000^(2i/128)).
+"""
+
+
+def _maps() -> dict[str, Kind]:
+    """Map the names of maps of vocabularies to the kinds of tasks whose runs have them."""
+    return {kind.vocabulary_map.name: kind for kind in kinds() if kind.vocabulary_map}
+
+
+def _help() -> str:
+    maps = (kind.vocabulary_map for kind in kinds())
+    return "\n\n".join([_HELP, *(f"{each.name}: {each.help}" for each in maps if each)])
+
+
+def _complete(context: click.Context, parameter: click.Parameter, start: str) -> list[str]:
+    """Complete a figure or a run, for TAB."""
+    figures = [name for name in (_POSITIONS, *_maps()) if name.startswith(start)]
+    return figures + options.complete_run(context, parameter, start)
+
+
+@click.command("plot", help=_help())
+@click.argument("names", metavar="[FIGURE] [RUN]", nargs=-1, shell_complete=_complete)
+@click.option(
+    "--words",
+    default=150,
+    show_default=True,
+    type=click.IntRange(3, 2000),
+    help="Number of most frequent words in a map of a vocabulary.",
 )
-
-
-class _RunOrWord(click.Group):
-    """A click group whose first word may also be a RUN; kinds of task add subcommands."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        maps = [kind.vocabulary_map.name for kind in kinds() if kind.vocabulary_map]
-        return [*super().list_commands(ctx), *maps]
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        for kind in kinds():
-            if kind.vocabulary_map and kind.vocabulary_map.name == cmd_name:
-                return _map_command(kind, kind.vocabulary_map)
-        return super().get_command(ctx, cmd_name)
-
-    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-        runs = [CompletionItem(name) for name in complete_run(ctx, None, incomplete)]
-        return super().shell_complete(ctx, incomplete) + runs
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        if ctx.resilient_parsing and not args:  # TAB offers subcommands and runs
-            return super().parse_args(ctx, args)
-        words = [*self.list_commands(ctx), *self.get_help_option_names(ctx)]
-        return super().parse_args(ctx, args if args and args[0] in words else ["run", *args])
-
-    def format_usage(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        words = [f"{word} ..." for word in self.list_commands(ctx) if word != "run"]
-        for number, each in enumerate(("RUN [OPTIONS]", *words)):
-            prefix = "Usage: " if number == 0 else "       "
-            formatter.write_usage(ctx.command_path, each, prefix)
-
-
-@click.group("plot", cls=_RunOrWord, add_help_option=True)
-def command() -> None:
-    """Draw the figures of a run, or other figures.
-
-    RUN is a run folder, an MLflow run id or its first characters, or "latest".
-    """
-
-
-@command.command("run", short_help='Draw the figures of RUN; the word "run" is optional.')
-@run_argument
-@_output_option
-@runs_option
-def run_figures(run: str, output: Path | None, runs: str | None) -> None:
-    """Draw the figures of RUN again; the word "run" is optional.
-
-    RUN is a run folder, an MLflow run id or its first characters, or "latest".
-    """
-    found = find(run, runs, COMPLETED)
-    found.status.require_completed()
-    from attnlab.runner.follow import draw_run
-
-    with _writing(output or found.plots):
-        drawn = draw_run(found, output)
-    _say(drawn)
-
-
-def _map_command(kind: Kind, declared: VocabularyMap) -> click.Command:
-    """Build the subcommand that draws the vocabularies of a kind's runs."""
-    text = f"{declared.help}\n\n{_RUN}"
-
-    @click.command(declared.name, context_settings={"show_default": True}, help=text)
-    @run_argument
-    @click.option(
-        "--words",
-        default=150,
-        type=click.IntRange(3, 2000),
-        help="Number of most frequent words to draw.",
-    )
-    @click.option("--epoch", default="best", help="Weights: an epoch's number, best or last.")
-    @_output_option
-    @runs_option
-    def draw(run: str, words: int, epoch: str, output: Path | None, runs: str | None) -> None:
-        fits: Callable[[str], bool] = load(declared.fits) if declared.fits else lambda task: True
-        folder = find_trained(run, runs, kind, epoch, prefers=fits)
-        if not fits(task := folder.read_task()):
-            raise RequestError(f"RUN: {folder.path}: runs of {task} have no vocabulary.")
-        from attnlab.runner.loading import TrainedRun
-        from attnlab.views.png.figure import save
-
-        figures = load(kind.views).vocabulary(TrainedRun.load(folder, epoch), words)
-        plots = output or folder.plots
-        with _writing(plots):
-            _say([save(figure, plots / name) for name, figure in figures.items()])
-
-    return draw
-
-
-@command.command(
-    "positional-encoding",
-    short_help="Draw the sinusoidal positional encoding.",
-    context_settings={"show_default": True},
+@click.option(
+    "--epoch",
+    default="best",
+    show_default=True,
+    help="Weights for a map of a vocabulary: an epoch's number, best or last.",
 )
-@click.option("--length", default=100, type=click.IntRange(2, 2000), help="Number of positions.")
-@click.option("--units", default=128, type=click.IntRange(2, 4096), help="Width of the vectors.")
 @click.option(
     "--output",
-    default="positional-encoding",
     type=click.Path(path_type=Path, file_okay=False),
-    help="Folder for the figures.",
+    help="Folder for the figures.  [default: the run's folder plots, or positional-encoding]",
 )
-def positional_encoding(length: int, units: int, output: Path) -> None:
-    """Draw the sinusoidal positional encoding: matrix, waves, rotating circles, distances.
+@options.runs_option
+def command(
+    names: tuple[str, ...], words: int, epoch: str, output: Path | None, runs: str | None
+) -> None:
+    """Draw the figures of a run, a map of its vocabulary, or the positional encoding."""
+    maps = _maps()
+    name, run = (names[0], names[1:]) if names[:1] and names[0] in maps else ("", names)
+    if len(run) != 1:
+        raise RequestError(
+            f"RUN: expected RUN, {_POSITIONS}, or one of {', '.join(maps)} with RUN, got "
+            f"{' '.join(names) or 'none'}."
+        )
+    figures: dict[str, Figure] = {}
+    if run[0] == _POSITIONS:
+        from attnlab.layers.sinusoids import sinusoidal
+        from attnlab.views.positions import positional_figures
 
-    P(k, 2i) = sin(k / 10000^(2i/units)), P(k, 2i+1) = cos(k / 10000^(2i/units)).
-    """
-    from attnlab.layers.sinusoids import sinusoidal
+        output, figures = output or Path(_POSITIONS), positional_figures(sinusoidal(100, 128))
+    elif name:
+        declared = maps[name].vocabulary_map
+        reads = {"reads": load(declared.fits)} if declared and declared.fits else {}
+        folder = options.find_trained(run[0], runs, maps[name], epoch, **reads)
+        from attnlab.runner.loading import TrainedRun
+
+        output = output or folder.plots
+        figures = load(maps[name].views).vocabulary(TrainedRun.load(folder, epoch), words)
+    else:
+        folder = options.find(run[0], runs, "a completed run", options.is_completed)
+        folder.status.require_completed()
+        output = output or folder.plots
+    from attnlab.runner.follow import draw_run
     from attnlab.views.png.figure import save
-    from attnlab.views.positions import positional_figures
-
-    figures = positional_figures(sinusoidal(length, units))
-    with _writing(output):
-        _say([save(figure, output / name) for name, figure in figures.items()])
-
-
-def _writing(folder: Path) -> AbstractContextManager[None]:
-    """Turn the error of a folder that can't be written into a `RequestError` that names it."""
-    return explained(f"--output: {folder} can't be written")
-
-
-def _say(paths: list[Path]) -> None:
-    """Print the paths of the files that were drawn."""
     from attnlab.views.png.style import font_warning
 
-    for path in paths:
-        click.echo(path)
+    with explained(f"--output: {output} can't be written"):
+        paths = [save(figure, output / stem) for stem, figure in figures.items()]
+        for path in paths or draw_run(folder, output):
+            click.echo(path)
     if warning := font_warning():
         click.echo(f"attnlab: warning: {warning}", err=True)

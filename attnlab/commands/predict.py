@@ -5,10 +5,12 @@ All do the same; each is built from what the predictor of its kind declares.
 
 from __future__ import annotations
 
+import codecs
 import csv
 import inspect
 import io
 import json
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
 from pathlib import Path
@@ -16,30 +18,22 @@ from typing import Any
 
 import click
 
-from attnlab.commands.finding import find_trained
-from attnlab.commands.options import (
-    check_figure,
-    epoch_options,
-    form_options,
-    run_argument,
-    runs_option,
-    save_figure,
-)
-from attnlab.commands.standard_input import input_lines
+from attnlab.commands import options
 from attnlab.errors import RequestError, explained
 from attnlab.records.files import replacing
 from attnlab.tasks.declaration import Kind, load
 from attnlab.tasks.predictor import Predictor, Request, Setting
 
 _Decorator = Callable[[Any], Any]
+_READ = 1 << 16  # most bytes that are read from standard input at once
 
 
 def prediction_command(kind: Kind) -> click.Command:
     """Build the click command that makes a kind's predictions."""
     declared: type[Predictor] = load(kind.predictions.predictor)
 
-    def callback(**given: Any) -> None:
-        _run(kind, declared, **given)
+    def callback(**values: Any) -> None:
+        _run(kind, declared, **values)
 
     for decorate in reversed([*_decorators(declared)]):
         callback = decorate(callback)
@@ -48,33 +42,33 @@ def prediction_command(kind: Kind) -> click.Command:
 
 def _decorators(declared: type[Predictor]) -> Iterator[_Decorator]:
     """Yield the arguments and options of a predictor's command, in the order of its help."""
-    yield run_argument
+    yield options.run_argument
     path = click.Path(path_type=Path)
     if takes := declared.takes:
         yield click.argument("words", nargs=-1, metavar=takes.metavar, required=takes.required)
         if takes.files:
             yield click.option("--file", "files", multiple=True, type=path, help=takes.files)
     yield from map(_option, declared.settings)
-    yield epoch_options
-    yield form_options("text", "json")
+    yield options.epoch_options
+    yield options.form_options("text", "json")
     if declared.table:
         yield click.option("--csv", "table", metavar="FILE", help=declared.table)
     if figure := declared.figure:
         yield click.option(_flag(figure), "figure", help=figure.help, type=path, metavar="FILE.png")
     yield from map(_option, declared.figure_settings)
-    yield runs_option
+    yield options.runs_option
 
 
 def _option(setting: Setting) -> _Decorator:
-    options: dict[str, Any] = {"type": setting.value}
+    arguments: dict[str, Any] = {"type": setting.value}
     if setting.value is bool:
-        options = {"is_flag": True}
+        arguments = {"is_flag": True}
     elif setting.value is Path:
-        options = {"type": click.Path(path_type=Path)}
+        arguments = {"type": click.Path(path_type=Path)}
     elif isinstance(setting.value, tuple):
-        options = {"type": click.IntRange(*setting.value)}
+        arguments = {"type": click.IntRange(*setting.value)}
     if setting.default is not None:
-        options |= {"default": setting.default, "show_default": True}
+        arguments |= {"default": setting.default, "show_default": True}
     return click.option(
         _flag(setting),
         setting.name,
@@ -82,12 +76,12 @@ def _option(setting: Setting) -> _Decorator:
         multiple=setting.repeated,
         required=setting.required,
         help=setting.help,
-        **options,
+        **arguments,
     )
 
 
-def _flag(setting: Setting) -> str:
-    return f"--{setting.name.replace('_', '-')}"
+def _flag(setting: Setting | None) -> str:
+    return f"--{setting.name.replace('_', '-')}" if setting else ""
 
 
 def _run(
@@ -107,31 +101,34 @@ def _run(
 ) -> None:
     """Make the predictions, and print them or write them to files."""
     figure_settings = {each.name: settings.pop(each.name) for each in declared.figure_settings}
-    option = _flag(declared.figure) if declared.figure else ""
-    check_figure(figure, option)
+    option = _flag(declared.figure)
+    options.check_figure(figure, option)
     if figure is None and any(figure_settings.values()):
         flags = ", ".join(map(_flag, declared.figure_settings))
         raise RequestError(f"{flags}: needs {option} FILE.png.")
     if table and form == "json":
         raise RequestError("--csv, --json: give only one of them.")
-    folder = find_trained(run, runs, kind, epoch, average)
+    folder = options.find_trained(run, runs, kind, epoch, average)
     predictor = declared(Request(folder, _report, words, files), **settings)
     chunks = _chunks(predictor, drawn=figure is not None)
     from attnlab.runner.loading import TrainedRun
 
     predictor.use(TrainedRun.load(folder, epoch, average))
-    results = chain.from_iterable(map(predictor.predict, chunks))
-    if figure is None and table is None:
-        return _print(predictor, results, form)
-    made = [*results]
-    try:
-        _print(predictor, made, form) if table is None else _write_csv(predictor, made, table)
-    finally:  # if `| head` has ended, the figure is still wanted
-        if figure is not None:
-            drawn = predictor.draw(made, **figure_settings)
-            if drawn is None:
-                raise RequestError(f"{option}: the run has attention=none, so there is no map.")
-            save_figure(drawn, figure, option)
+    results: Iterable[Mapping[str, Any]] = chain.from_iterable(map(predictor.predict, chunks))
+    if figure is not None or table is not None:
+        results = [*results]
+    if figure is not None:
+        drawn = predictor.draw([*results], **figure_settings)
+        if drawn is None:
+            raise RequestError(f"{option}: the run has attention=none, so there is no map.")
+        options.save_figure(drawn, figure, option)
+    if table is not None:
+        _write_csv(list(chain.from_iterable(map(predictor.rows, results))), table)
+        return
+    for result in results:
+        lines = predictor.lines(result)
+        for line in [json.dumps(result, ensure_ascii=False)] if form == "json" else lines:
+            click.echo(line)
 
 
 def _chunks(predictor: Predictor, drawn: bool) -> Iterable[Sequence[str]]:
@@ -144,35 +141,52 @@ def _chunks(predictor: Predictor, drawn: bool) -> Iterable[Sequence[str]]:
         return [()]
     size, inputs = predictor.together, predictor.inputs
     parts = (inputs[start : start + size] for start in range(0, len(inputs), size))
-    chunks = parts if inputs else input_lines(predictor.takes.name, size)
+    chunks = parts if inputs else input_lines(predictor.takes.name.lower(), size)
     if not drawn:
         return chunks
-    noun, most = predictor.noun, predictor.most_drawn
-    few = [*islice(chain.from_iterable(chunks), most + 1)]
-    if 0 < len(few) <= most:
+    few = [*islice(chain.from_iterable(chunks), predictor.most_drawn + 1)]
+    if 0 < len(few) <= predictor.most_drawn:
         return [few]
-    expected = f"one {noun}" if most == 1 else f"at most {most} {noun}s"
-    got = len(inputs) or ("more on standard input" if few else "none on standard input")
-    option = _flag(predictor.figure) if predictor.figure else ""
-    raise RequestError(f"{option}: expected {expected if few else f'a {noun}'}, got {got}.")
+    raise RequestError(
+        f"{_flag(predictor.figure)}: expected 1 to {predictor.most_drawn} {predictor.noun}s, got "
+        f"{'more' if few else 'none'}."
+    )
+
+
+def input_lines(noun: str, together: int) -> Iterator[list[str]]:
+    """Yield lists of lines of standard input: all that can be read without waiting for more.
+
+    Args:
+        noun: What a line is, for messages, such as `sentence`.
+        together: The most lines of a list.
+
+    Raises:
+        RequestError: Standard input is closed, or isn't UTF-8.
+    """
+    if sys.stdin is None:
+        raise RequestError(f"{noun}: expected a {noun}, or standard input, which is closed.")
+    if sys.stdin.buffer.isatty():
+        _report(f"type a {noun} and press Enter; Ctrl-D ends.")
+    decoder, unfinished, is_open = codecs.getincrementaldecoder("utf-8-sig")(), "", True
+    while is_open:
+        data = sys.stdin.buffer.read1(_READ)  # type: ignore[attr-defined]
+        is_open = bool(data)
+        try:
+            *lines, unfinished = (unfinished + decoder.decode(data, not is_open)).split("\n")
+        except UnicodeDecodeError as error:
+            raise RequestError(f"standard input: not UTF-8: {error.reason}.") from error
+        if unfinished and not is_open:
+            lines.append(unfinished)
+        for start in range(0, len(lines), together):
+            yield [line.removesuffix("\r") for line in lines[start : start + together]]
 
 
 def _report(text: str) -> None:
     click.echo(f"attnlab: {text}", err=True)
 
 
-def _print(predictor: Predictor, results: Iterable[Mapping[str, Any]], form: str) -> None:
-    for result in results:
-        if form == "json":
-            click.echo(json.dumps(result, ensure_ascii=False))
-            continue
-        for line in predictor.lines(result):
-            click.echo(line)
-
-
-def _write_csv(predictor: Predictor, results: Sequence[Mapping[str, Any]], file: str) -> None:
+def _write_csv(rows: Sequence[Mapping[str, Any]], file: str) -> None:
     """Write the predictions as a table to a file; `-` is standard output."""
-    rows = [*chain.from_iterable(map(predictor.rows, results))]
     stream = io.StringIO()
     writer = csv.DictWriter(stream, [*rows[0]], lineterminator="\n")
     writer.writeheader()

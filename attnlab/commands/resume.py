@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import click
 
-from attnlab.commands.finding import COMPLETED, INTERRUPTED, LONGER, find
-from attnlab.commands.options import key_values, run_argument, runs_option
+from attnlab.commands import options
 
 
 @click.command("resume")
-@run_argument
+@options.run_argument
 @click.argument("changes", metavar="[KEY=VALUE]...", nargs=-1)
-@runs_option
+@options.runs_option
 def command(run: str, changes: tuple[str, ...], runs: str | None) -> None:
     """Continue RUN in its folder and its MLflow run.
 
@@ -22,11 +21,11 @@ def command(run: str, changes: tuple[str, ...], runs: str | None) -> None:
     setting. -q prints only the run folder, -v prints details.
 
     RUN is a run folder, an MLflow run id or its first characters, or `latest`: the newest run that
-    was interrupted or that failed with a checkpoint, else the newest completed run. With
-    trainer.epochs it is the newest of all these.
+    was interrupted or that failed with a checkpoint, else the newest completed run.
     """
-    wanted = key_values(changes, "trainer.epochs=N")
-    folder = find(run, runs, *((LONGER,) if wanted else (INTERRUPTED, COMPLETED)))
+    folder = options.find(
+        run, runs, "a run to continue", options.is_interrupted, options.is_completed
+    )
     from attnlab.runner.resume import resume
 
-    resume(folder, wanted)
+    resume(folder, options.key_values(changes, "trainer.epochs=N"))

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime
-from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 from rich.text import Text
@@ -17,18 +15,12 @@ from attnlab.commands.options import listed_runs, runs_folder, runs_option
 from attnlab.config.arguments import key_of, quoted
 from attnlab.errors import RequestError, SweepFailed, explained
 from attnlab.records import files
-from attnlab.records.run_directory import ListedRun
 from attnlab.records.sweep_runs import runs_of_last_command
 from attnlab.studies import study as studies
 from attnlab.studies.study import Study
 from attnlab.terminal import plain_console, plain_table
 
-if TYPE_CHECKING:
-    from attnlab.studies.results import Results
-
 Train = Callable[[list[str]], int]
-# Settings that a study sets itself, and what to do instead.
-_OWN = {"paths.runs": "use --runs FOLDER", "sweep.name": "a study names its own sweeps"}
 
 
 def complete_study(context: click.Context, _: click.Parameter | None, start: str) -> list[str]:
@@ -66,41 +58,35 @@ def command(
     """
     if name is None:
         return _list()
-    if "=" in name:
-        raise RequestError(f"NAME: {name!r} is a setting. Write the study's name before it.")
-    for word in overrides:
-        if key_of(word) in _OWN:
-            raise RequestError(f"{word}: not with a study: {_OWN[key_of(word)]}.")
     study = studies.read(name, quick)
-    if seeds and any(key_of(word) == "seed" for word in overrides):
-        raise RequestError("--seeds: leave out seed=..., or leave out --seeds.")
+    for word in overrides:
+        if key_of(word) in ("seed", "paths.runs", "sweep.name"):
+            raise RequestError(f"{word}: not with a study, which has --seeds and --runs instead.")
     study = replace(study, seeds=seeds or study.seeds, added=overrides)
-    if any(_is_dry_run(word) for word in overrides):
-        _run(study, runs, train)
+    failed = None
+    place = [f"paths.runs={quoted(str(runs_folder(runs)))}"] if runs else []
+    for sweep, words in study.sweeps(runs_folder(runs) / "sweeps").items():
+        words = ["-m", *words, *place, f"sweep.name={sweep}"]
+        click.echo(f"attnlab {shlex.join(words)}")
+        try:
+            train(words)
+        except SweepFailed as error:
+            failed = error
+    truths = ("true", "yes", "y", "on", "1")
+    if any(
+        key_of(word) == "sweep.dry_run" and word.partition("=")[2].lower() in truths
+        for word in overrides
+    ):
         return 0
-    return _end(study, runs, _run(study, runs, train))
-
-
-def _end(study: Study, runs: str | None, failed: SweepFailed | None) -> int:
-    """Write the report of the runs there are; raises what failed."""
-    entries = _entries(study, runs)
-    if failed and all(entry.status["state"] != "completed" for entry in entries):
-        raise failed
-    found = _report(study, entries, runs, is_part=failed is not None)
-    if failed:
-        raise failed
-    if found.missing and not study.is_part:
-        raise RequestError(
-            f"study {study.name}: published: no run has {found.missing[0].label}, so its number "
-            "can't be compared."
-        )
+    _report(study, runs, failed)
     return 0
 
 
 def _list() -> int:
     """Print a table of the studies."""
-    header = ["study", "minutes", "question"]
-    table = plain_table(header, ["study", "question"], folded=["question"])
+    table = plain_table(
+        ["study", "minutes", "question"], ["study", "question"], folded=["question"]
+    )
     for name in studies.names():
         study, quick = studies.read(name), studies.read(name, quick=True)
         cost = " / ".join(f"{each.minutes or '-'}" for each in (study, quick))
@@ -111,41 +97,35 @@ def _list() -> int:
     return 0
 
 
-def _run(study: Study, runs: str | None, train: Train) -> SweepFailed | None:
-    """Run the missing runs, each grid as a sweep; returns the last failure, if any."""
-    failed = None
-    place = [f"paths.runs={quoted(str(runs_folder(runs)))}"] if runs else []
-    for sweep, words in study.sweeps(runs_folder(runs) / "sweeps").items():
-        words = ["-m", *words, *place, f"sweep.name={sweep}"]
-        click.echo(f"attnlab {shlex.join(words)}")
-        try:
-            train(words)
-        except SweepFailed as error:
-            failed = error
-    return failed
+def _report(study: Study, runs: str | None, failed: SweepFailed | None) -> None:
+    """Write the report of the runs there are, and print the results.
 
-
-def _entries(study: Study, runs: str | None) -> list[ListedRun]:
-    """List the study's runs, the oldest first, without those of other seeds or older versions."""
+    Raises:
+        SweepFailed: Jobs failed.
+        RequestError: A published number has no run.
+    """
     listed = listed_runs(runs)
-    found = {
-        run.run.path for sweep in study.compared for run in runs_of_last_command(listed, sweep)
-    }
-    return [entry for entry in listed if entry.run.path in found]
-
-
-def _report(study: Study, entries: Sequence[ListedRun], runs: str | None, is_part: bool) -> Results:
+    # Not the runs of other seeds or of older versions of the study.
+    ours = {entry.run.path for s in study.compared for entry in runs_of_last_command(listed, s)}
+    entries = [entry for entry in listed if entry.run.path in ours]
+    if failed and all(entry.status["state"] != "completed" for entry in entries):
+        raise failed
     from attnlab.comparison.shown import comparison_figure
     from attnlab.report.results import result_sentence
     from attnlab.studies.page import study_page
     from attnlab.studies.results import results, table_csv
     from attnlab.views.png.figure import save
 
-    found = results(study, entries, is_part)
-    folder: Path = runs_folder(runs) / "studies" / study.title
-    made = f"{datetime.now().astimezone():%Y-%m-%d %H:%M %Z}"
-    about = f"attnlab {__version__}, {len(entries)} runs of study {study.title}"
-    page = study_page(found, entries, made=made, about=about, announce=_tell, runs=runs)
+    found = results(study, entries, failed is not None)
+    page = study_page(
+        found,
+        entries,
+        made=f"{datetime.now().astimezone():%Y-%m-%d %H:%M %Z}",
+        about=f"attnlab {__version__}, {len(entries)} runs of study {study.title}",
+        announce=lambda text: click.echo(f"attnlab: {text}", err=True),
+        runs=runs,
+    )
+    folder = runs_folder(runs) / "studies" / study.title
     with explained(f"--runs: expected a folder that can be written, got {str(folder)!r}"):
         folder.mkdir(parents=True, exist_ok=True)
         files.write_text(folder / "table.csv", table_csv(found))
@@ -159,13 +139,10 @@ def _report(study: Study, entries: Sequence[ListedRun], runs: str | None, is_par
     for sentence in found.about_verdicts:
         click.echo(sentence)
     click.echo(f"report: {folder / 'report.html'}")
-    return found
-
-
-def _is_dry_run(word: str) -> bool:
-    truths = ("true", "yes", "y", "on", "1")
-    return key_of(word) == "sweep.dry_run" and word.partition("=")[2].lower() in truths
-
-
-def _tell(text: str) -> None:
-    click.echo(f"attnlab: {text}", err=True)
+    if failed:
+        raise failed
+    if found.missing and not study.is_part:
+        raise RequestError(
+            f"study {study.name}: published: no run has {found.missing[0].label}, so its number "
+            "can't be compared."
+        )

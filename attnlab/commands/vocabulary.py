@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from attnlab.commands.finding import Usable, find
-from attnlab.commands.options import form_options, run_argument, runs_option
+from attnlab.commands import options
 from attnlab.errors import RequestError
 from attnlab.text.cleaning import normalized
 from attnlab.text.unknown import nearest
@@ -17,22 +16,16 @@ from attnlab.text.unknown import nearest
 if TYPE_CHECKING:
     from attnlab.text.tokenizers import Tokenizer
 
+_LISTED = 20  # most frequent tokens
 _FILES = "tokenizer.json"  # how the names of tokenizers among a run's assets end
 
 
 @click.command("vocabulary")
-@run_argument
+@options.run_argument
 @click.argument("words", metavar="[WORD]...", nargs=-1)
-@click.option(
-    "--limit",
-    default=20,
-    show_default=True,
-    type=click.IntRange(min=0),
-    help="Number of most frequent tokens to list.",
-)
-@form_options("text", "json")
-@runs_option
-def command(run: str, words: tuple[str, ...], limit: int, form: str, runs: str | None) -> None:
+@options.form_options("text", "json")
+@options.runs_option
+def command(run: str, words: tuple[str, ...], form: str, runs: str | None) -> None:
     """Print how large the vocabulary of RUN is, or whether it has each WORD.
 
     RUN is a run folder, an MLflow run id or its first characters, or `latest`.
@@ -42,58 +35,42 @@ def command(run: str, words: tuple[str, ...], limit: int, form: str, runs: str |
     known words, or the tokens into which it is split. Upper and lower case may matter. --json
     prints one object per line.
     """
-    reading = Usable("a run that reads texts", lambda entry: bool(_paths(entry.run.assets)))
-    found = _tokenizers(find(run, runs, reading).assets)
-    if not found:
+    folder = options.find(
+        run, runs, "a run that reads texts", lambda entry: bool(_files(entry.run.assets))
+    )
+    files = _files(folder.assets)
+    if not files:
         raise RequestError(f"RUN: {run} has no vocabulary, because it reads no texts.")
-    for side, tokenizer in found.items():
-        entries = (
-            [_word(tokenizer, word) for word in words] if words else [_summary(tokenizer, limit)]
-        )
-        for entry in entries:
-            click.echo(_as_json(side, entry) if form == "json" else _as_text(side, entry))
-
-
-def _tokenizers(assets: Path) -> dict[str, Tokenizer]:
-    """Load the tokenizers of a run: for a translation `source` and `target`, else one named ``."""
     from attnlab.text.tokenizers import Tokenizer
 
-    return {
-        path.name.removesuffix(_FILES).rstrip("_"): Tokenizer.load(path) for path in _paths(assets)
-    }
+    for path in files:
+        side, tokenizer = path.name.removesuffix(_FILES).rstrip("_"), Tokenizer.load(path)
+        entries = [_word(tokenizer, word) for word in words] or [_summary(tokenizer)]
+        for text, entry in entries:
+            entry = {"side": side, **entry} if side else entry
+            text = f"{side}\t{text}" if side else text
+            click.echo(json.dumps(entry, ensure_ascii=False) if form == "json" else text)
 
 
-def _paths(assets: Path) -> list[Path]:
+def _files(assets: Path) -> list[Path]:
     return sorted(assets.glob(f"*{_FILES}"))
 
 
-def _summary(tokenizer: Tokenizer, limit: int) -> dict[str, Any]:
-    frequent = tokenizer.pieces(tokenizer.most_frequent(limit))
-    return {"tokenizer": tokenizer.kind, "entries": tokenizer.size, "most_frequent": frequent}
+def _summary(tokenizer: Tokenizer) -> tuple[str, dict[str, Any]]:
+    """Describe a vocabulary in a line, and as an object."""
+    frequent = tokenizer.pieces(tokenizer.most_frequent(_LISTED))
+    entry = {"tokenizer": tokenizer.kind, "entries": tokenizer.size, "most_frequent": frequent}
+    text = f"{tokenizer.size:,} entries, tokenizer {tokenizer.kind}; most frequent: "
+    return text + ", ".join(frequent), entry
 
 
-def _word(tokenizer: Tokenizer, word: str) -> dict[str, Any]:
+def _word(tokenizer: Tokenizer, word: str) -> tuple[str, dict[str, Any]]:
+    """Describe a word in a line, and as an object."""
     text = normalized(word)
     if tokenizer.unknown(text):
-        return {"word": word, "known": False, "nearest": nearest(text, tokenizer.words)}
-    return {"word": word, "known": True, "pieces": tokenizer.pieces(tokenizer.encode([text])[0])}
-
-
-def _as_json(side: str, entry: dict[str, Any]) -> str:
-    return json.dumps({**({"side": side} if side else {}), **entry}, ensure_ascii=False)
-
-
-def _as_text(side: str, entry: dict[str, Any]) -> str:
-    cells = [side] if side else []
-    if "word" not in entry:
-        named = ", ".join(entry["most_frequent"])
-        about = f"{entry['entries']:,} entries, tokenizer {entry['tokenizer']}"
-        return "\t".join([*cells, f"{about}; most frequent: {named}" if named else about])
-    if not entry["known"]:
-        near = ", ".join(entry["nearest"])
-        state = f"unknown; nearest: {near}" if near else "unknown"
-    elif len(entry["pieces"]) == 1:
-        state = "known"
-    else:
-        state = f"known as {len(entry['pieces'])} tokens: {' '.join(entry['pieces'])}"
-    return "\t".join([*cells, entry["word"], state])
+        near = nearest(text, tokenizer.words)
+        state = f"unknown; nearest: {', '.join(near)}" if near else "unknown"
+        return f"{word}\t{state}", {"word": word, "known": False, "nearest": near}
+    pieces = tokenizer.pieces(tokenizer.encode([text])[0])
+    state = "known" if len(pieces) == 1 else f"known as {len(pieces)} tokens: {' '.join(pieces)}"
+    return f"{word}\t{state}", {"word": word, "known": True, "pieces": pieces}

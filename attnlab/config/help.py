@@ -11,7 +11,7 @@ from attnlab.config.options import options
 _WANTS = {
     "Train": "train resume study plan estimate",
     "Look": "runs compare report plot heads evaluate ui",
-    "Predict": "vocabulary summarize export serve",
+    "Predict": "vocabulary summarize export",
     "Set up": "data explain check-mechanism env",
 }
 _TOPICS = {"tasks": "task", "mechanisms": "attention", "corpora": "data", "presets": "experiment"}

@@ -1,7 +1,6 @@
 """CTranslate2: the weights of a Transformer in its specification, which it runs itself.
 
-Keys and values of several query heads (`kv_heads`) are repeated for each head, which changes no
-result. An untrained output for tokens that a model never writes is -1e9.
+An untrained output for tokens that a model never writes is -1e9.
 """
 
 from __future__ import annotations
@@ -37,21 +36,20 @@ def check(exported: Exported) -> None:
             "--format ctranslate2: expected a translator with model=transformer, got another "
             "model: use --format saved_model."
         )
-    reasons, kind = [form.refused] * bool(form.refused), form.decoder.position.kind
-    attentions = _attentions(form)
+    attentions, reasons = _attentions(form), [form.refused] if form.refused else []
     for attention in attentions:
         if type(attention) is not MultiHeadAttention:
             reasons.append(f"attention={type(attention).__name__} has no counterpart")
             continue
-        for name, plain in _PLAIN.items():
-            if (value := getattr(attention, name)) != plain:
-                reasons.append(f"attention.{name}={value} has no counterpart")
+        values = {name: getattr(attention, name) for name in _PLAIN}
+        changed = [f"attention.{n}={v}" for n, v in values.items() if v != _PLAIN[n]]
+        if attention.key_heads != attention.heads:
+            changed.append(f"attention.kv_heads={attention.key_heads}")
+        reasons += [f"{text} has no counterpart" for text in changed]
     if len({getattr(attention, "heads", 1) for attention in attentions}) > 1:
-        reasons.append(
-            "heads of different numbers in self-attention and cross-attention have no counterpart"
-        )
-    if kind in ("t5", "alibi"):
-        reasons.append(f"model.positions={kind} has no counterpart")
+        reasons.append("another number of heads in cross-attention has no counterpart")
+    if form.decoder.position.kind in ("t5", "alibi"):
+        reasons.append(f"model.positions={form.decoder.position.kind} has no counterpart")
     if reasons:
         raise RequestError(
             f"--format ctranslate2: {reasons[0]} in CTranslate2: use another format."
@@ -68,13 +66,37 @@ def _attentions(form: Transformer) -> list[Any]:
 
 def write(exported: Exported, folder: Path) -> None:
     """Write the folder `model`."""
-    assert exported.transformer is not None  # checked before
-    save(exported.transformer, folder / FOLDER)
+    if exported.transformer is not None:
+        save(exported.transformer, folder / FOLDER)
 
 
 def save(form: Transformer, folder: Path) -> None:
     """Write the weights of a Transformer in CTranslate2's format."""
-    spec = specification(form)
+    from ctranslate2 import specs
+
+    first, layers = form.decoder.layers[0], len(form.decoder.layers)
+    common: dict[str, Any] = {
+        "num_heads": _attentions(form)[0].heads,
+        "pre_norm": first.norm == "pre",
+        "activation": _ACTIVATIONS[first.feed_forward.expand.activation.__name__],
+        "ffn_glu": first.feed_forward.gate is not None,
+        "rms_norm": isinstance(first.norms[0], RMSNormalization),
+    }
+    if form.decoder.position.kind == "rope":
+        common |= {"rotary_dim": 0, "rotary_interleave": False}
+    encoder = specs.transformer_spec.TransformerEncoderSpec(len(form.encoder.layers), **common)
+    decoder = specs.transformer_spec.TransformerDecoderSpec(layers, **common)
+    spec: Any = specs.TransformerSpec(encoder, decoder)
+    spec.register_source_vocabulary([text for text, _ in form.encoder.tokens])
+    texts = [text for text, _ in form.decoder.tokens]
+    spec.register_target_vocabulary(texts)
+    places = (min(token, len(texts) - 1) for token in (UNKNOWN, START, END))
+    spec.config.unk_token, start, spec.config.eos_token = (texts[place] for place in places)
+    spec.config.bos_token = spec.config.decoder_start_token = start
+    spec.config.layer_norm_epsilon = first.norms[0].epsilon
+    _set_stack(spec.encoder, spec.encoder.embeddings[0], form.encoder, form)
+    _set_stack(spec.decoder, spec.decoder.embeddings, form.decoder, form)
+    _set_output(spec.decoder.projection, form)
     spec.validate()
     spec.optimize()
     folder.mkdir(exist_ok=True)
@@ -85,8 +107,7 @@ def outputs(exported: Exported, folder: Path) -> Arrays:
     """Return the tokens that the written model writes for each test item."""
     import ctranslate2
 
-    form = exported.transformer
-    assert form is not None  # checked before
+    form: Any = exported.transformer
     read = [text for text, _ in form.encoder.tokens]
     numbers = {text: number for number, (text, _) in enumerate(form.decoder.tokens)}
     translator, written = ctranslate2.Translator(str(folder / FOLDER), intra_threads=2), []
@@ -100,37 +121,6 @@ def outputs(exported: Exported, folder: Path) -> Arrays:
         )
         written.append([numbers[text] for text in result.hypotheses[0]])
     return {"tokens": pad_rows(written)}
-
-
-def specification(form: Transformer) -> Any:
-    """Return CTranslate2's specification with all weights."""
-    from ctranslate2 import specs
-
-    first, layers = form.decoder.layers[0], len(form.decoder.layers)
-    common: dict[str, Any] = {
-        "num_heads": _attentions(form)[0].heads,
-        "pre_norm": first.norm == "pre",
-        "activation": _ACTIVATIONS[first.feed_forward.expand.activation.__name__],
-        "ffn_glu": first.feed_forward.gate is not None,
-        "rms_norm": isinstance(first.norms[0], RMSNormalization),
-    }
-    if form.decoder.position.kind == "rope":
-        common |= {"rotary_dim": 0, "rotary_interleave": False}
-    texts = [text for text, _ in form.decoder.tokens]
-    encoder = specs.transformer_spec.TransformerEncoderSpec(len(form.encoder.layers), **common)
-    decoder = specs.transformer_spec.TransformerDecoderSpec(layers, **common)
-    spec: Any = specs.TransformerSpec(encoder, decoder)
-    spec.register_source_vocabulary([text for text, _ in form.encoder.tokens])
-    spec.register_target_vocabulary(texts)
-    _set_stack(spec.encoder, spec.encoder.embeddings[0], form.encoder, form)
-    places = (min(token, len(texts) - 1) for token in (UNKNOWN, START, END))
-    unknown, start, end = (texts[place] for place in places)
-    spec.config.unk_token, spec.config.bos_token, spec.config.eos_token = unknown, start, end
-    spec.config.decoder_start_token = start
-    spec.config.layer_norm_epsilon = first.norms[0].epsilon
-    _set_stack(spec.decoder, spec.decoder.embeddings, form.decoder, form)
-    _set_output(spec.decoder.projection, form)
-    return spec
 
 
 def _set_stack(spec: Any, embeddings: Any, stack: Stack, form: Transformer) -> None:
@@ -181,10 +171,9 @@ def _set_layer(spec: Any, layer: Any) -> None:
     _set_linear(spec.self_attention.linear[1], attention, "output")
     if cross:
         _set_norm(spec.attention.layer_norm, layer.norms[1])
-        for linear, names in zip(
-            spec.attention.linear, (("query",), ("key", "value"), ("output",)), strict=True
-        ):
-            _set_linear(linear, cross, *names)
+        _set_linear(spec.attention.linear[0], cross, "query")
+        _set_linear(spec.attention.linear[1], cross, "key", "value")
+        _set_linear(spec.attention.linear[2], cross, "output")
     _set_norm(spec.ffn.layer_norm, layer.norms[-1])
     inner = layer.feed_forward
     parts = {"linear_0": inner.expand, "linear_1": inner.contract, "linear_0_noact": inner.gate}
@@ -197,22 +186,12 @@ def _set_layer(spec: Any, layer: Any) -> None:
 
 
 def _set_linear(spec: Any, attention: Any, *names: str) -> None:
-    """Set projections of an attention layer, those of keys and values once per query head."""
-    weights, biases = [], []
-    for name in names:
-        kernel, bias = (getattr(attention, f"{name}_{part}") for part in ("kernel", "bias"))
-        for matrix, target in ((kernel, weights), (bias, biases)):
-            if matrix is None:
-                continue
-            matrix = np.asarray(matrix)
-            if name in ("key", "value"):
-                heads = matrix.reshape(*matrix.shape[:-1], attention.key_heads, -1)
-                heads = np.repeat(heads, attention.heads // attention.key_heads, axis=-2)
-                matrix = heads.reshape(*matrix.shape[:-1], -1)
-            target.append(matrix.T)
-    spec.weight = np.concatenate(weights)
-    if biases:
-        spec.bias = np.concatenate(biases)
+    """Set projections of an attention layer."""
+    kernels = [np.asarray(getattr(attention, f"{name}_kernel")).T for name in names]
+    biases = [getattr(attention, f"{name}_bias") for name in names]
+    spec.weight = np.concatenate(kernels)
+    if biases[0] is not None:
+        spec.bias = np.concatenate([np.asarray(bias) for bias in biases])
 
 
 def _set_norm(spec: Any, norm: Any) -> None:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable
 from pathlib import Path
 from tempfile import mkdtemp
 from typing import Any
@@ -16,13 +15,12 @@ import yaml
 from attnlab import __version__
 from attnlab.errors import RequestError, RunFailed, explained
 from attnlab.export.formats import FORMATS
-from attnlab.records.files import new_parents, write_text
+from attnlab.records.files import write_text
 from attnlab.records.run_directory import RunDirectory
 from attnlab.runner.loading import TrainedRun
 from attnlab.tasks.declaration import load
 from attnlab.tasks.exported import Arrays, Exported
 from attnlab.tasks.kinds import kind_of
-from attnlab.text.reading import check_utf8
 
 ITEMS = 100
 MOST_APART = 1e-4
@@ -31,16 +29,14 @@ _SECTIONS = ("task", "data", "attention", "model", "optimizer", "schedule", "tra
 
 
 def require_exportable(run: RunDirectory, out: Path) -> None:
-    """Raise `RequestError` if a run can't be exported, or `out` exists and isn't empty."""
+    """Raise `RequestError` if a run can't be exported, or `out` exists."""
     kind = kind_of(run.read_task())
     if kind.predictions.exported is None:
         raise RequestError(f"RUN: expected a run that can be exported, got one of {kind.name}.")
-    check_utf8(str(out), "--out")
-    with explained(f"--out={out}: can't be read"):
-        if os.path.lexists(out) and not (out.is_dir() and not any(out.iterdir())):
-            raise RequestError(
-                f"--out={out}: exists already. Remove it, or name another folder by --out."
-            )
+    if os.path.lexists(out):
+        raise RequestError(
+            f"--out={out}: exists already. Remove it, or name another folder by --out."
+        )
 
 
 def export(run: RunDirectory, trained: TrainedRun, name: str, out: Path) -> list[str]:
@@ -62,33 +58,26 @@ def export(run: RunDirectory, trained: TrainedRun, name: str, out: Path) -> list
     exported: Exported = load(str(trained.task.kind.predictions.exported))(trained, ITEMS)
     writer = FORMATS[name].writer
     load(f"{writer}:check")(exported)
-    with _replacing(out) as folder:
-        load(f"{writer}:write")(exported, folder)
-        expected = exported.outputs()
-        if name == "ctranslate2" and exported.transformer:
-            expected = {"tokens": exported.transformer.greedy()}
-        results = compare(exported, expected, load(f"{writer}:outputs")(exported, folder))
-        for file, tokenizer in exported.tokenizers.items():
-            write_text(folder / file, tokenizer.text())
-        sample = {name: exported.items[name][:1] for name in exported.inputs}
-        np.savez(folder / "sample.npz", **sample)
-        shutil.copy(Path(__file__).with_name(f"example_{name}.py"), folder / "example.py")
-        write_text(folder / "README.md", card(exported, name, results, run, trained))
-    return results
-
-
-@contextmanager
-def _replacing(out: Path) -> Iterator[Path]:
-    """Yield an empty folder that is renamed to `out` if the body succeeds, and else removed."""
-    place, what = Path(os.path.realpath(out)), f"--out={out}: can't be written"
-    with new_parents(place, what), explained(what):
-        scratch = Path(mkdtemp(prefix=".export-", dir=place.parent))
+    with explained(f"--out={out}: can't be written"):
+        out.parent.mkdir(parents=True, exist_ok=True)
+        folder = Path(mkdtemp(prefix=".export-", dir=out.parent))
         try:
-            yield scratch
-            scratch.chmod(0o755)
-            scratch.replace(place)
+            load(f"{writer}:write")(exported, folder)
+            expected = exported.outputs()
+            if name == "ctranslate2" and exported.transformer:
+                expected = {"tokens": exported.transformer.greedy()}
+            results = compare(exported, expected, load(f"{writer}:outputs")(exported, folder))
+            for file, tokenizer in exported.tokenizers.items():
+                write_text(folder / file, tokenizer.text())
+            sample = {name: exported.items[name][:1] for name in exported.inputs}
+            np.savez(folder / "sample.npz", **sample)
+            shutil.copy(Path(__file__).with_name(f"example_{name}.py"), folder / "example.py")
+            write_text(folder / "README.md", card(exported, name, results, run, trained))
+            folder.chmod(0o755)
+            folder.replace(out)
         finally:
-            shutil.rmtree(scratch, ignore_errors=True)
+            shutil.rmtree(folder, ignore_errors=True)
+    return results
 
 
 def compare(exported: Exported, expected: Arrays, outputs: Arrays) -> list[str]:
@@ -136,55 +125,43 @@ def card(
 ) -> str:
     """Return README.md: what the model is, its data, scores, check, settings and command."""
     config, data = run.read_config(), run.status.read().get("data") or {}
-    attention, precision = config["attention"]["name"], trained.config.trainer.precision
-    report = _report(run, trained)
-    settings = {key: config[key] for key in _SECTIONS if config.get(key) is not None}
+    attention = config["attention"]["name"]
+    report = trained.task.evaluate(trained.model)
     notes = [
         f"Input `{key}`: {exported.items[key].dtype} "
         f"({', '.join('any' if size is None else str(size) for size in shape)})."
         for key, shape in exported.inputs.items()
     ]
-    notes += exported.notes
-    if precision != PRECISION:
-        notes.append(f"The run computed in {precision}; its weights are exported in {PRECISION}.")
-    rows = {f"**{attention}**": report["test"], **report["baselines"]}
-    metrics = [*report["test"]]
-    cells = [["", *metrics], ["---"] * (1 + len(metrics))]
-    for row, values in rows.items():
+    notes += [*exported.notes, f"The weights are {PRECISION}."]
+    metrics = [*report.metrics]
+    table = [["", *metrics], ["---"] * (1 + len(metrics))]
+    for row, values in {f"**{attention}**": report.metrics, **report.baselines}.items():
         numbers = [values.get(metric) for metric in metrics]
-        cells.append([row, *("-" if number is None else f"{number:.4g}" for number in numbers)])
+        table.append([row, *("-" if number is None else f"{number:.4g}" for number in numbers)])
+    settings = {key: config[key] for key in _SECTIONS if config.get(key) is not None}
+    command = (run.read_environment() or {}).get("command") or "unknown"
     parts = [
         f"# {config['task']['name']} with attention={attention}, seed {config['seed']}",
         f"Exported from the run `{run.name}` by attnlab {__version__}, weights of epoch "
         f"{trained.epoch}, as {FORMATS[name].about.partition(',')[0]}.",
-        f"    pip install {FORMATS[name].packages}\n    python example.py",
+        f"    pip install {FORMATS[name].runtime} numpy tokenizers\n    python example.py",
         "## Inputs and outputs",
         _bullets(notes),
         "## Data",
         f"{data.get('name', '')}: {data.get('source', '')}. "
         f"License: {exported.license or 'not known'}.",
         "## Metrics on the test part",
-        "\n".join(f"| {' | '.join(row)} |" for row in cells),
-        _bullets([f"In {report['units']}.", *report.get("notes", ())]),
+        "\n".join(f"| {' | '.join(row)} |" for row in table),
+        _bullets([f"In {report.units}.", *report.notes]),
         "## Check against attnlab",
         _bullets(results),
         "## Settings",
         f"```yaml\n{yaml.safe_dump(settings, sort_keys=False, allow_unicode=True)}```",
+        "## Command",
+        f"    {command}",
     ]
-    if command := (run.read_environment() or {}).get("command"):
-        parts += ["## Command", f"    {command}"]
     return "\n\n".join(parts) + "\n"
 
 
 def _bullets(lines: Iterable[str]) -> str:
     return "\n".join(f"- {line}" for line in lines)
-
-
-def _report(run: RunDirectory, trained: TrainedRun) -> Mapping[str, Any]:
-    """Return the run's result; for other weights than the best epoch's it is computed."""
-    if run.status.state == "completed":
-        metrics = run.read_metrics()
-        if trained.epoch == str(metrics.get("best_epoch")):
-            return metrics
-    report = trained.task.evaluate(trained.model)
-    return {"test": report.metrics, **report.scores(), "notes": report.notes}

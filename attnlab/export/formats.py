@@ -15,30 +15,29 @@ class Format(NamedTuple):
         about: one line of help.
         writer: path of the module with `check(exported)`, which raises `RequestError` if the
             format has no counterpart, `write(exported, folder)` and `outputs(exported, folder)`.
-        packages: the packages that example.py imports, by their names on PyPI.
+        runtime: the package that loads the model.
         needed: the packages that writing and checking imports.
     """
 
     about: str
     writer: str
-    packages: str
+    runtime: str
     needed: tuple[str, ...] = ()
 
 
+_HERE = "attnlab.export"
 FORMATS = {
-    "saved_model": Format(
-        "TensorFlow's SavedModel", "attnlab.export.saved_model", "tensorflow numpy tokenizers"
-    ),
+    "saved_model": Format("TensorFlow's SavedModel", f"{_HERE}.saved_model", "tensorflow"),
     "onnx": Format(
         "ONNX, for all models except translators",
-        "attnlab.export.onnx_model",
-        "onnxruntime numpy tokenizers",
+        f"{_HERE}.onnx_model",
+        "onnxruntime",
         ("onnxruntime", "tf2onnx"),
     ),
     "ctranslate2": Format(
-        "CTranslate2, for Transformers that translate or continue texts",
-        "attnlab.export.ctranslate2_model",
-        "ctranslate2 numpy tokenizers",
+        "CTranslate2, for Transformers that translate",
+        f"{_HERE}.ctranslate2_model",
+        "ctranslate2",
         ("ctranslate2",),
     ),
 }

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from attnlab.errors import RequestError, RunFailed
+from attnlab.errors import RequestError
 from attnlab.export.saved_model import traced
 from attnlab.tasks.exported import Arrays, Exported
 
@@ -33,16 +33,9 @@ def write(exported: Exported, folder: Path) -> None:
     logging.getLogger("tf2onnx").setLevel(logging.ERROR)
     _add_erfc()
     function = traced(exported)
-    try:
-        model, _ = tf2onnx.convert.from_function(
-            function, input_signature=function.input_signature, opset=_OPSET
-        )
-    except Exception as error:  # tf2onnx has no error class of its own
-        reason = " ".join(str(error).split())[:200] or type(error).__name__
-        raise RunFailed(
-            f"tf2onnx can't convert the model, use --format saved_model: {reason}"
-        ) from error
-    (folder / FILE).write_bytes(model.SerializeToString())
+    tf2onnx.convert.from_function(
+        function, function.input_signature, opset=_OPSET, output_path=str(folder / FILE)
+    )
 
 
 @functools.cache

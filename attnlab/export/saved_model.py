@@ -7,7 +7,6 @@ from typing import Any
 
 import tensorflow as tf
 
-from attnlab.errors import plain_text
 from attnlab.tasks.exported import Arrays, Exported
 
 FOLDER = "model"
@@ -34,10 +33,7 @@ def write(exported: Exported, folder: Path) -> None:
     """Write the folder `model`; the weights are constants of the graph or its variables."""
     module, function = tf.Module(), traced(exported)
     module.weights = [*function.get_concrete_function().variables]
-    try:
-        tf.saved_model.save(module, str(folder / FOLDER), function)
-    except tf.errors.OpError as error:  # of the file system, such as a full disk
-        raise OSError(plain_text(error)) from error
+    tf.saved_model.save(module, str(folder / FOLDER), function)
 
 
 def outputs(exported: Exported, folder: Path) -> Arrays:

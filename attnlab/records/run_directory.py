@@ -249,7 +249,7 @@ def find_run(text: str, runs: Path) -> RunDirectory:
     """Return the run that a text names.
 
     `text` is a run's folder (a path, or the name that `attnlab runs` shows), its MLflow run id or
-    the first characters of the id; `commands.finding` resolves "latest". Raises `NoSuchRun` if no
+    the first characters of the id; `commands.options` resolves "latest". Raises `NoSuchRun` if no
     run fits, and `RequestError` if several fit, or the run is damaged.
     """
     runs = Path(runs).absolute()

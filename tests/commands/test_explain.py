@@ -112,17 +112,6 @@ def test_presets_are_listed_with_descriptions(capsys):
     assert "experiment=book_fib_attention\n    " in capsys.readouterr().out
 
 
-def test_lines_are_wrapped_only_on_a_terminal(capsys, monkeypatch):
-    assert main(["explain", "model.path"]) == 0
-    whole = capsys.readouterr().out
-    monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
-    monkeypatch.setenv("COLUMNS", "60")
-    assert main(["explain", "model.path"]) == 0
-    broken = capsys.readouterr().out
-    assert max(map(len, whole.splitlines())) > 100 >= 60 >= max(map(len, broken.splitlines()))
-    assert broken.split() == whole.split()
-
-
 @pytest.mark.parametrize(
     ("word", "start"),
     [

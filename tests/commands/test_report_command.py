@@ -148,10 +148,10 @@ def test_an_mlflow_that_does_not_answer_is_only_a_warning(printed, tmp_path):
 
 
 def test_a_page_that_fails_leaves_no_new_folders(printed, tmp_path, monkeypatch):
-    def fails(*_):
+    def fails(*_, **__):
         raise RuntimeError("stray")
 
-    monkeypatch.setattr("attnlab.commands.report._text", fails)
+    monkeypatch.setattr("attnlab.report.content.runs_page", fails)
     code, _, err = printed("latest", "--out", tmp_path / "made/by/report.html")
     assert code == 1
     assert err.splitlines()[-2] == "attnlab: the command report failed: RuntimeError: stray"

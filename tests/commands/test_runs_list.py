@@ -52,11 +52,10 @@ def make(
     skill=None,
     units=64,
     tracked=True,
-    monitor=None,
     **more,
 ):
     config = {
-        "task": {"name": task, "history": 20, **({"monitor": monitor} if monitor else {})},
+        "task": {"name": task, "history": 20},
         "attention": {"name": attention},
         "model": {"name": "rnn", "units": units},
         "optimizer": {"learning_rate": 1e-3},
@@ -93,31 +92,22 @@ def seeds(capsys, *words):
     [
         ("", [0, 1, 2, 3, 4, 5, 6]),
         ("--task fib", [0, 1, 4, 5, 6]),
-        ("--task sunspots --task translate", [2, 3]),
         ("--attention bahdanau --task fib", [1]),
         ("--state completed", [0, 1, 2, 3]),
         ("--state pruned", [5]),
-        ("--state killed", [6]),
         ("--failed", [4, 6]),
         ("--failed --state pruned", [4, 5, 6]),
         ("--sweep grid", [2, 5]),
         ("--since 2d", [5, 6]),
-        ("--since 90h", [3, 4, 5, 6]),
         ("--where model.units=8", [1]),
         ("--where model.units=4,8", [0, 1]),
         ("--where attention=bahdanau --where task=fib,translate", [1, 3]),
         ("--where optimizer.learning_rate=1e-3 --where seed=0", [0]),
         ("--where trainer.patience=null --limit 2", [5, 6]),
         ("--where tracking.enabled=False", [6]),
-        ("--where task.history=20.0 --where attention.name=none --state completed", [0]),
-        ("--sort test --limit 2", [3, 1]),
         ("--sort skill", [1, 0, 3, 2, 4, 5, 6]),
-        ("--sort skill --reverse", [2, 3, 0, 1, 4, 5, 6]),
-        ("--sort seconds --state completed", [3, 2, 1, 0]),
         ("--sort test --task fib --task translate", [3, 1, 0, 4, 5, 6]),
-        ("--sort best --reverse --limit 4", [2, 1, 0, 3]),
-        ("--sort seed --reverse", [6, 5, 4, 3, 2, 1, 0]),
-        ("--reverse --limit 2", [6, 5]),
+        ("--sort best --limit 2", [3, 0]),
     ],
 )
 def test_filters_select_runs(made, capsys, words, expected):
@@ -154,7 +144,6 @@ def test_no_matching_run_is_reported(made, capsys, words, sentence):
         ),
         ("--state done", "'done' is not one of 'completed', 'running', 'failed', 'killed'"),
         ("--sort loss", "'loss' is not one of 'started', 'best', 'test', 'skill'"),
-        ("remove", "No such command 'remove'"),
     ],
 )
 def test_wrong_requests_are_one_sentence(made, capsys, words, sentence):
@@ -175,18 +164,6 @@ def test_the_test_column_has_the_metric_of_the_task(made, capsys):
     assert (json.loads(out)[0]["metric"], json.loads(out)[0]["test"]) == ("bleu", 31.25)
 
 
-def test_another_metric_can_be_chosen(made, capsys):
-    _, out, _ = asked(capsys, "--metric", "chrf", "--sort", "test", "--limit", "2")
-    rows = [line.split() for line in out.splitlines()[1:3]]
-    assert (rows[0][4], rows[0][7], rows[1][7]) == ("3", "50.0", "-")
-    assert out.splitlines()[3] == "test is chrf."
-    code, out, err = asked(capsys, "--metric", "chr")
-    assert (code, out) == (2, "")
-    assert err == (
-        "attnlab: --metric: expected one of rmse, bleu, chrf, got 'chr'. Did you mean chrf?\n"
-    )
-
-
 def test_pruned_runs_are_not_shown_as_killed_and_failures_have_a_reason(made, capsys):
     _, out, _ = asked(capsys)
     assert [line.split()[1] for line in out.splitlines()[5:8]] == ["failed", "pruned", "killed"]
@@ -197,8 +174,6 @@ def test_pruned_runs_are_not_shown_as_killed_and_failures_have_a_reason(made, ca
 
 def test_hidden_runs_are_counted(made, capsys):
     _, out, _ = asked(capsys, "--limit", "5")
-    assert out.splitlines()[-1] == "2 older runs are not shown; --limit shows more."
-    _, out, _ = asked(capsys, "--limit", "5", "--sort", "best")
     assert out.splitlines()[-1] == "2 more runs are not shown; --limit shows more."
 
 
@@ -226,8 +201,8 @@ def test_a_run_with_a_damaged_config_matches_no_value(own, capsys):
 def test_the_table_fits_100_columns_and_has_the_newest_last(own, capsys):
     make(own, 1000, "fib_random", "scaled_dot_product", -1, epoch=1000, mlflow_run_id="abc123")
     (folder,) = own.glob("fib_random/*/*")
-    test = {"rmse": 0.0123456, "mae": 0.01}  # as before there were several metrics
-    results = {"best_value": 123456.789, "test": test, "skill": -0.123456, "units": "x"}
+    test = {"rmse": 0.0123456, "mae": 0.01}
+    results = {"best_value": 123456.789, "metric": "rmse", "test": test, "skill": -0.123456}
     RunDirectory(folder).write_json("metrics.json", results)
     _, out, _ = asked(capsys)
     head, *lines = out.splitlines()
@@ -247,21 +222,17 @@ def test_the_table_fits_100_columns_and_has_the_newest_last(own, capsys):
 
 
 @pytest.mark.parametrize(
-    ("task", "monitor", "columns", "expected"),
+    ("task", "columns", "expected"),
     [
-        ("fib", None, ("train_loss", "val_loss"), ("val_loss", 0.25)),
-        ("fib", None, ("train_loss",), ("train_loss", 0.25)),
-        ("translate", None, ("val_loss", "val_bleu"), ("val_bleu", 0.75)),
-        ("translate", "val_chrf", ("val_loss", "val_bleu", "val_chrf"), ("val_chrf", 0.75)),
-        ("translate", "val_loss", ("val_loss", "val_bleu"), ("val_loss", 0.25)),
-        ("unheard_of", None, ("train_loss", "val_loss", "val_x"), ("val_loss", 0.25)),
-        ("fib", None, (), (None, None)),
+        ("fib", ("train_loss", "val_loss"), ("val_loss", 0.25)),
+        ("fib", ("train_loss",), ("train_loss", 0.25)),
+        ("translate", ("val_loss", "val_bleu"), ("val_bleu", 0.75)),
+        ("unheard_of", ("train_loss", "val_loss", "val_x"), ("val_loss", 0.25)),
+        ("fib", (), (None, None)),
     ],
 )
-def test_an_unfinished_run_shows_its_best_so_far(
-    tmp_path, capsys, task, monitor, columns, expected
-):
-    make(tmp_path, 0, task, "none", 0, "killed", monitor=monitor)
+def test_an_unfinished_run_shows_its_best_so_far(tmp_path, capsys, task, columns, expected):
+    make(tmp_path, 0, task, "none", 0, "killed")
     run = RunDirectory(next(tmp_path.glob("*/*/*")))
     for epoch, value in enumerate((0.5, 0.25, 0.75, float("nan")), 1) if columns else ():
         run.history.append({"epoch": epoch, **dict.fromkeys(columns, value)})

@@ -126,12 +126,11 @@ def test_studies_are_listed(here):
     [
         (["bok"], "NAME: expected a study, got 'bok'. Did you mean book?"),
         (["x" * 300], "NAME: expected a study, got 'xxx"),
-        (["book", "paths.runs=x"], "paths.runs=x: not with a study: use --runs"),
-        (["book", "sweep.name=x"], "sweep.name=x: not with a study: a study names"),
+        (["book", "paths.runs=x"], "paths.runs=x: not with a study, which has --seeds and --runs"),
         (["book", "--seeds", "1"], "1 is not in the range x>=2"),
-        (["task=fib"], "NAME: 'task=fib' is a setting. Write the study's name before it."),
+        (["task=fib"], "NAME: expected a study, got 'task=fib'"),
         (["book", "nonsense=1"], "nonsense"),
-        (["book", "--seeds", "9", "seed=0,1"], "--seeds: leave out seed=..."),
+        (["book", "seed=0,1"], "seed=0,1: not with a study"),
     ],
 )
 def test_wrong_requests_end_with_2(here, words, message):

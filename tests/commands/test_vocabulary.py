@@ -35,8 +35,8 @@ def test_unknown_words_have_nearest_known_words(run, capsys):
         *("king\tknown", "Dog\tunknown; nearest: dog, dogs", "moon\tunknown"),
         "the king\tknown as 2 tokens: the king",
     ]
-    (line,) = said(capsys, run.path, "--limit", 2)
-    assert line == "10 entries, tokenizer word; most frequent: the, king"
+    (line,) = said(capsys, run.path)
+    assert line.startswith("10 entries, tokenizer word; most frequent: the, king, ")
 
 
 def test_each_language_has_its_own_vocabulary(run, capsys):

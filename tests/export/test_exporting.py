@@ -111,7 +111,7 @@ def test_saved_model_and_onnx_have_the_same_outputs(exported, tmp_path, words):
     "words",
     [
         (*TRANSLATE, "model.norm=post", "model.activation=gelu"),
-        (*TRANSLATE, "model.positions=rope", "attention.kv_heads=2", "model.tie_embeddings=none"),
+        (*TRANSLATE, "model.positions=rope", "model.tie_embeddings=none"),
     ],
     ids=lambda words: " ".join(words[len(TRANSLATE) :]),
 )
@@ -123,7 +123,7 @@ def test_ctranslate2_has_the_same_tokens(exported, tmp_path, words):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("option", ["attention.gate=headwise", "model.positions=t5"])
+@pytest.mark.parametrize("option", ["attention.gate=headwise", "attention.kv_heads=2"])
 def test_what_ctranslate2_lacks_is_named(exported, tmp_path, option):
     with pytest.raises(RequestError, match=f"{option} has no counterpart in CTranslate2"):
         checked(exported(*TRANSLATE, option), tmp_path, "ctranslate2")
@@ -177,35 +177,34 @@ def test_a_series_is_exported(trained, tmp_path):
 def test_wrong_requests(trained, tmp_path):
     here = CommandsHere(trained.attnlab.folder)
     form = "--format", "saved_model"
-    assert_refused(here("export", trained.folder), "--format: expected one of saved_model")
+    assert_refused(here("export", trained.folder), "Missing option '--format'")
     done = here("export", trained.folder, "--format", "pickle")
     assert done.code == 2 and "pickle" in done.err
     done = here("export", trained.folder, *form, "--epoch", "9")
     assert_refused(done, "--epoch: expected best, last or one of the saved epochs")
     (tmp_path / "full").mkdir()
-    (tmp_path / "full" / "file").write_text("mine")
-    (tmp_path / "loop").symlink_to("loop")
+    (tmp_path / "file").write_text("mine")
     before = {*tmp_path.rglob("*")}
     for name, message in (
-        *((name, "exists already") for name in ("full", "full/file", "loop")),
-        ("full/file/out", "can't be written (Not a directory)."),
-        ("made/" + "n" * 300, "(File name too long)."),
+        ("full", "exists already"),
+        ("file", "exists already"),
+        ("file/out", "can't be written (Not a directory)."),
+        ("n" * 300, "(File name too long)."),
     ):
         done = here("export", trained.folder, *form, "--out", tmp_path / name)
         assert_refused(done, "--out=", message)
-    assert {*tmp_path.rglob("*")} == before and (tmp_path / "full/file").read_text() == "mine"
+    assert {*tmp_path.rglob("*")} == before and (tmp_path / "file").read_text() == "mine"
 
 
 def test_a_failed_export_leaves_nothing_behind(trained, tmp_path, monkeypatch):
     from attnlab.export import saved_model
 
     monkeypatch.setattr(saved_model, "outputs", lambda *_: {"forecast": np.zeros((1, 1))})
-    here, out = CommandsHere(trained.attnlab.folder), tmp_path / "made/by/export/out"
-    (tmp_path / "made").mkdir()
+    here, out = CommandsHere(trained.attnlab.folder), tmp_path / "made" / "out"
     done = here("export", trained.folder, "--format", "saved_model", "--out", out)
     assert (done.code, done.out) == (1, "")
     assert "the exported model differs from attnlab's own: " in done.err
-    assert len(done.err.splitlines()) == 1 and [*tmp_path.rglob("*")] == [tmp_path / "made"]
+    assert len(done.err.splitlines()) == 1 and [*tmp_path.rglob("*")] == [out.parent]
 
 
 @pytest.mark.slow
@@ -224,5 +223,5 @@ def test_a_run_of_mixed_precision_is_exported_in_float32(here, tmp_path):
     assert here(*words, "trainer.precision=mixed_bfloat16", "tracking.enabled=false").code == 0
     done = here("export", "latest", "--format", "onnx", "--out", tmp_path / "out")
     assert done.code == 0, done.err
-    assert "The run computed in mixed_bfloat16" in (tmp_path / "out/README.md").read_text()
+    assert "The weights are float32." in (tmp_path / "out/README.md").read_text()
     assert "probabilities" in example_of(tmp_path / "out")

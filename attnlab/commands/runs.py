@@ -1,0 +1,176 @@
+"""`attnlab runs`, and its own verbs `rm` and `sync`."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from attnlab.commands import options
+from attnlab.commands.runs_table import SORTS, best_first, print_rows, row
+from attnlab.comparison.selection import Filters, none_fits
+from attnlab.errors import RequestError
+from attnlab.records.run_directory import ListedRun, list_runs
+from attnlab.records.status import shown_state
+from attnlab.terminal import plain_console
+
+_WRONG = 2
+
+
+@click.group("runs", invoke_without_command=True)
+@options.filter_options
+@click.option(
+    "--sort",
+    type=click.Choice(SORTS),
+    default="started",
+    show_default=True,
+    help="Sort by this column. With best, test and skill the best run comes first.",
+)
+@click.option(
+    "--limit",
+    type=click.IntRange(min=1),
+    default=50,
+    show_default=True,
+    help="Show at most this many runs: the newest, or with --sort the best.",
+)
+@options.form_options("table", "json")
+@options.runs_option
+@click.pass_context
+def command(
+    context: click.Context, filters: Filters, sort: str, limit: int, form: str, runs: str | None
+) -> None:
+    """List runs, the newest last: state, task, attention, seed, epoch, result, age.
+
+    The states are: completed; running; failed (an error ended it); killed (attnlab resume continues
+    it); pruned (a search stopped it early); damaged (its folder is incomplete).
+    """
+    if verb := context.invoked_subcommand:
+        if filters:
+            raise RequestError(f"Write filters after {verb}: attnlab runs {verb} --failed ...")
+        return
+    listed = options.listed_runs(runs)
+    chosen = filters.apply(listed)
+    by_age = sort == "started"
+    # Reading results takes time: only those of the runs shown are read, unless they are sorted by.
+    rows = [row(entry) for entry in (chosen[-limit:] if by_age else chosen)]
+    rows = rows if by_age else best_first(rows, sort)[:limit]
+    if form == "json":
+        click.echo(json.dumps(rows, indent=2))
+    elif rows:
+        print_rows(rows, errors=filters.failed or bool({"failed", "damaged"} & {*filters.states}))
+        if hidden := len(chosen) - len(rows):
+            plain_console().print(f"{hidden} more runs are not shown; --limit shows more.")
+    else:
+        _say_none(filters, listed, options.runs_folder(runs))
+
+
+@command.command("rm")
+@options.run_arguments
+@options.filter_options
+@click.option("--yes", is_flag=True, help="Don't ask before removing.")
+@options.runs_option
+def remove(names: tuple[str, ...], filters: Filters, yes: bool, runs: str | None) -> None:
+    """Remove runs, their folders and their copies in MLflow, after asking.
+
+    RUN is a run folder, an MLflow run id or its first characters, or "latest". Instead of RUN,
+    filters may choose the runs: attnlab runs rm --failed. A running run is not removed.
+
+    MLflow still has its copy among its deleted runs until `mlflow gc` runs.
+    """
+    from attnlab.records.removal import remove_run
+
+    if not names and not filters:
+        raise RequestError("RUN: name runs, or give filters, such as attnlab runs rm --failed.")
+    if not yes and not sys.stdin.isatty():
+        raise RequestError("--yes: give it, because there is no terminal on which to ask.")
+    entries = _chosen(names, filters, runs)
+    if not entries:
+        return
+    for entry in entries:
+        if shown_state(entry.status) == "running":
+            raise RequestError(f"RUN: {entry.run.path} is running: stop it first.")
+        if entry.run.path.is_symlink():
+            raise RequestError(f"RUN: {entry.run.path} is a link. Name the run's own folder.")
+    print_rows([row(entry) for entry in entries])
+    if not yes and not click.confirm(f"Remove {_count(entries)}?"):
+        click.echo("Nothing was removed.")
+        return
+    copies = sum(remove_run(entry.run.path) for entry in entries)
+    click.echo(f"Removed {_count(entries)}.")
+    if copies:
+        click.echo("MLflow has the copies among its deleted runs; mlflow gc removes them for good.")
+
+
+@command.command("sync")
+@options.run_arguments
+@options.filter_options
+@click.option("--uri", metavar="URI", help="Another store: sqlite:///FILE or http://HOST:5000.")
+@click.option("--follow", type=click.Path(path_type=Path), hidden=True)
+@options.runs_option
+def sync(
+    names: tuple[str, ...],
+    filters: Filters,
+    uri: str | None,
+    follow: Path | None,
+    runs: str | None,
+) -> int | None:
+    """Draw missing figures of runs, and copy to MLflow what it lacks of them.
+
+    Completes all runs, the runs that filters choose, or each RUN (a run folder, an MLflow run id or
+    its first characters, or "latest"). A run trained with tracking.enabled=false is copied only
+    with --uri.
+
+    Each run goes to its own store: its tracking.uri, else $MLFLOW_TRACKING_URI, else mlflow.db in
+    the runs folder. A missing mlflow.db is created.
+    """
+    from attnlab.runner import follow as following
+
+    if follow is not None:  # started by `runner.follow.start_following`
+        lines = following.follow(follow)
+        click.echo("\n".join(lines), nl=bool(lines))
+        return _WRONG if lines else None
+    entries = _chosen(names, filters, runs)
+    problems = {entry.run.path: following.complete(entry.run, uri) for entry in entries}
+    sweeps = {entry.status["sweep"] for entry in entries if entry.status.get("sweep")}
+    for name in sorted(sweeps):
+        sweep = options.runs_folder(runs).absolute() / "sweeps" / name
+        problems[sweep] = following.complete_sweep(sweep, following.runs_in(sweep), uri=uri)
+    failed = set()
+    for path, texts in problems.items():
+        for text in texts:
+            click.echo(f"attnlab: {text}", err=True)
+            if not text.startswith("warning: "):  # of a font, although everything is there
+                failed.add(path)
+    if entries:
+        click.echo(f"{len(problems) - len(failed)} of {len(problems)} are complete in MLflow.")
+    return _WRONG if failed else None
+
+
+def _chosen(names: Sequence[str], filters: Filters, runs: str | None) -> list[ListedRun]:
+    """Return the runs that are named, each once, or that the filters choose; also damaged ones."""
+    folder = options.runs_folder(runs).absolute()
+    listed = list_runs(folder)
+    if names and filters:
+        raise RequestError("RUN: name runs, or give filters that choose runs, not both.")
+    chosen = {} if names else {entry.run.path: entry for entry in filters.apply(listed)}
+    for name in names:
+        paths = (Path(name).absolute(), folder / name)
+        matches = [e for e in listed if e.run.path.name == name or e.run.path in paths]
+        entry = matches[0] if len(matches) == 1 else ListedRun.of(options.find(name, folder))
+        chosen.setdefault(entry.run.path.resolve(), entry)
+    if not chosen:
+        _say_none(filters, listed, folder)
+    return [*chosen.values()]
+
+
+def _say_none(filters: Filters, listed: Sequence[ListedRun], folder: Path) -> None:
+    """Print why no run is chosen."""
+    start = f"No runs in {folder} yet. Start one: attnlab task=fib attention=bahdanau"
+    click.echo(none_fits(filters, listed) if listed else start)
+
+
+def _count(entries: Sequence[ListedRun]) -> str:
+    return f"{len(entries)} run{'s' * (len(entries) != 1)}"
