@@ -168,7 +168,7 @@ def _verb(verb: str, arguments: list[str]) -> int:
             raise error.__cause__ from None
         return INTERRUPTED
     except click.ClickException as error:
-        raise RequestError(error.format_message()) from error
+        raise RequestError(" ".join(error.format_message().split())) from error
     except SystemExit:  # how click reacts to a broken pipe, such as `| head`
         return FAILED if _output_is_read() else DONE
     return result if isinstance(result, int) else DONE

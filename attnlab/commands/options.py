@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import fields
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 PICTURES = (".png", ".pdf", ".svg")  # file formats of a figure
 FORMATS = ("table", "md", "csv", "latex", "json")
-_Command = TypeVar("_Command", bound=Callable[..., Any])
+_Decorator = Callable[[Any], Any]
 _Fits = Callable[[ListedRun], bool]
 
 
@@ -51,10 +51,10 @@ runs_option = click.option(
 )
 
 
-def _all_of(*options: Callable[[_Command], _Command]) -> Callable[[_Command], _Command]:
+def _all_of(*options: _Decorator) -> _Decorator:
     """Return a decorator that adds several options to a click command, in this order."""
 
-    def decorate(function: _Command) -> _Command:
+    def decorate(function: Any) -> Any:
         for option in reversed(options):
             function = option(function)
         return function
@@ -80,14 +80,14 @@ epoch_options = _all_of(
 )
 
 
-def form_options(*forms: str) -> Callable[[_Command], _Command]:
+def form_options(*forms: str) -> _Decorator:
     """Add --format with these choices to a click command, and --json; the first is the default.
 
     The command gets the choice as the argument `form`.
     """
     choice = click.Choice(forms)
 
-    def decorate(function: _Command) -> _Command:
+    def decorate(function: Any) -> Any:
         @functools.wraps(function)
         def wrapped(*arguments: Any, form: str, as_json: bool, **options: Any) -> Any:
             return function(*arguments, form="json" if as_json else form, **options)
@@ -95,7 +95,7 @@ def form_options(*forms: str) -> Callable[[_Command], _Command]:
         return _all_of(
             click.option("--format", "form", type=choice, default=forms[0], show_default=True),
             click.option("--json", "as_json", is_flag=True, help="The same as --format json."),
-        )(wrapped)  # type: ignore[return-value]
+        )(wrapped)
 
     return decorate
 
@@ -139,17 +139,17 @@ _STATE = (
 )
 
 
-def _as_filters(*options: Callable[[_Command], _Command]) -> Callable[[_Command], _Command]:
+def _as_filters(*options: _Decorator) -> _Decorator:
     """Add options that filter runs; the command gets them as the argument `filters`."""
 
-    def decorate(function: _Command) -> _Command:
+    def decorate(function: Any) -> Any:
         @functools.wraps(function)
         def wrapped(*arguments: Any, **values: Any) -> Any:
             names = [field.name for field in fields(Filters) if field.name in values]
             filters = Filters(**{name: values.pop(name) for name in names})
             return function(*arguments, filters=filters, **values)
 
-        return _all_of(*options)(wrapped)  # type: ignore[return-value]
+        return _all_of(*options)(wrapped)
 
     return decorate
 

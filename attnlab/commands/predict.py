@@ -169,7 +169,7 @@ def input_lines(noun: str, together: int) -> Iterator[list[str]]:
         _report(f"type a {noun} and press Enter; Ctrl-D ends.")
     decoder, unfinished, is_open = codecs.getincrementaldecoder("utf-8-sig")(), "", True
     while is_open:
-        data = sys.stdin.buffer.read1(_READ)  # type: ignore[attr-defined]
+        data = sys.stdin.buffer.read1(_READ)  # type: ignore[union-attr]
         is_open = bool(data)
         try:
             *lines, unfinished = (unfinished + decoder.decode(data, not is_open)).split("\n")

@@ -40,33 +40,13 @@ def nobody_answers(monkeypatch):
         yield
 
 
-def put_in_trouble(path, trouble):
-    """A database of an older MLflow, or a file that is not a database."""
-    if trouble == "no database":
-        path.write_text("nothing of the kind " * 100)
-        return
-    with closing(sqlite3.connect(path)) as database:
-        database.execute("UPDATE alembic_version SET version_num = 'bd07f7e963c5'")
-        database.commit()
-
-
-# rm
-
-
 def test_rm_removes_the_folder_and_the_mlflow_run_together(attnlab, here):
-    gone, *kept = attnlab.run_folders()
-    done = here("runs", "rm", gone.name, "--yes", "--attention=bahdanau")
-    assert (done.code, done.out) == (2, "")
+    gone, *others = attnlab.run_folders()
     done = here("runs", "rm", gone, "--yes")
     assert done.code == 0, done.err
-    assert "Removed 1 run." in done.out and "mlflow gc" in done.out
-    assert gone.name in done.out
-    assert attnlab.run_folders() == kept
-    assert set(os.listdir(gone.parent)) == {
-        path.name for path in kept if path.parent == gone.parent
-    }
-    assert set(in_mlflow(attnlab.runs)) >= {path.name for path in kept}
-    assert len(in_mlflow(attnlab.runs)) == 2
+    assert "Removed 1 run." in done.out and "mlflow gc" in done.out and gone.name in done.out
+    assert attnlab.run_folders() == others
+    assert set(in_mlflow(attnlab.runs)) == {path.name for path in others}
 
 
 def test_rm_failed_removes_only_failed_runs(attnlab, here):
@@ -77,14 +57,6 @@ def test_rm_failed_removes_only_failed_runs(attnlab, here):
     assert {run.info.status for run in in_mlflow(attnlab.runs).values()} == {"FINISHED"}
     again = here("runs", "rm", "--failed", "--yes")
     assert (again.code, again.out) == (0, "None of the 2 runs satisfies all filters.\n")
-
-
-def test_rm_without_a_terminal_needs_yes(attnlab, here):
-    before = attnlab.run_folders()
-    done = here("runs", "rm", "latest")
-    assert done.code == 2
-    assert done.err == "attnlab: --yes: give it, because there is no terminal on which to ask.\n"
-    assert attnlab.run_folders() == before
 
 
 class Terminal(io.StringIO):
@@ -101,72 +73,53 @@ def test_rm_asks_for_confirmation(attnlab, here, monkeypatch, answer, left):
     assert done.code == 0
     assert "Remove 1 run?" in done.out
     assert ("Nothing was removed." in done.out) == (answer == "n")
-    assert len(attnlab.run_folders()) == left
-    assert len(in_mlflow(attnlab.runs)) == left
+    assert len(attnlab.run_folders()) == len(in_mlflow(attnlab.runs)) == left
 
 
-def test_rm_needs_runs_or_filters(attnlab, here):
+def test_rm_refuses_what_is_unclear(attnlab, here):
+    first, second, _ = before = attnlab.run_folders()
+    link = first.parent / "link"
+    link.symlink_to(second)
     for words, said in (
+        (["rm", "latest"], "--yes: give it, because there is no terminal on which to ask."),
         (["rm", "--yes"], "RUN: name runs, or give filters"),
         (["rm", "--yes", "latest", "--failed"], "RUN: name runs, or give filters"),
         (["--failed", "rm", "--yes"], "Write filters after rm"),
+        (["rm", first, link, "--yes"], "is a link. Name the run's own folder"),
     ):
         done = here("runs", *words)
         assert done.code == 2 and said in done.err
-    assert len(attnlab.run_folders()) == 3
+    link.unlink()
+    (first / "status.json").write_text("{")
+    shutil.copytree(first, first.parents[1] / "dot" / first.name)
+    done = here("runs", "rm", first.name, "--yes")
+    assert done.code == 2 and "fits 2 runs" in done.err
+    assert {*before} < {*attnlab.run_folders()} and len(in_mlflow(attnlab.runs)) == 3
 
 
-def test_rm_refuses_a_running_run(attnlab, here):
+def test_rm_refuses_a_run_on_which_a_process_works(attnlab, here):
+    (path, *_) = attnlab.run_folders()
+    with hold(path):
+        done = here("runs", "rm", path, "--yes")
+    assert done.code == 2 and "another process is working in this folder" in done.err
     run = make_run(attnlab.runs, state="running")  # this process is its owner
     for words in ([run.path], ["--attention", "none"]):
         done = here("runs", "rm", *words, "--yes")
         assert done.code == 2
         assert done.err == f"attnlab: RUN: {run.path} is running: stop it first.\n"
-    assert len(attnlab.run_folders()) == 4
+    assert len(attnlab.run_folders()) == 4 and len(in_mlflow(attnlab.runs)) == 3
 
 
-def test_rm_of_a_run_that_another_process_owns_changes_nothing(attnlab, here):
-    (path, *_) = attnlab.run_folders()
-    with hold(path):
-        done = here("runs", "rm", path, "--yes")
-    assert done.code == 2
-    assert "another process is working in this folder" in done.err
-    assert path.is_dir()
-    assert len(in_mlflow(attnlab.runs)) == 3
-
-
-def test_rm_removes_damaged_and_half_deleted_folders(attnlab, here):
+def test_rm_removes_damaged_and_half_deleted_folders_once(attnlab, here):
     first, second, third = attnlab.run_folders()
     (first / "status.json").write_text("{")
     (second / "status.json").unlink()
-    assert here("runs", "--state", "damaged").out.count("damaged") >= 2
-    done = here("runs", "rm", first, second.relative_to(attnlab.runs), "--yes")
+    again = third.parent / ".." / third.parent.name / third.name
+    words = [first, second.relative_to(attnlab.runs), third, again]
+    done = here("runs", "rm", *words, "--yes")
     assert done.code == 0, done.err
-    assert attnlab.run_folders() == [third]
-    assert set(in_mlflow(attnlab.runs)) == {third.name}
-
-
-def test_rm_removes_each_run_once_and_no_links(attnlab, here):
-    first, second, third = attnlab.run_folders()
-    link = first.parent / "link"
-    link.symlink_to(second)
-    refused = here("runs", "rm", first, link, "--yes")
-    assert refused.code == 2 and "is a link. Name the run's own folder" in refused.err
-    assert len(attnlab.run_folders()) == 4 and len(in_mlflow(attnlab.runs)) == 3
-    link.unlink()
-    again = first.parent / ".." / first.parent.name / first.name
-    assert here("runs", "rm", first, again, "--yes").code == 0
-    assert attnlab.run_folders() == [second, third]
-
-
-def test_rm_refuses_a_name_that_two_damaged_runs_have(attnlab, here):
-    first, *_ = attnlab.run_folders()
-    (first / "status.json").write_text("{")
-    twin = first.parents[1] / "dot" / first.name
-    shutil.copytree(first, twin)
-    refused = here("runs", "rm", first.name, "--yes")
-    assert refused.code == 2 and "fits 2 runs" in refused.err
-    assert first.is_dir() and twin.is_dir()
+    assert "Removed 3 runs." in done.out
+    assert attnlab.run_folders() == [] and in_mlflow(attnlab.runs) == {}
 
 
 def test_a_removal_that_was_killed_is_finished_by_the_next(attnlab, here):
@@ -179,20 +132,20 @@ def test_a_removal_that_was_killed_is_finished_by_the_next(attnlab, here):
     assert not hidden.exists()
 
 
-# Stores in trouble
-
-
 @pytest.mark.parametrize("trouble", ["older schema", "no database"])
 def test_a_broken_store_is_reported_in_one_sentence_and_nothing_is_lost(attnlab, here, trouble):
     database, before = attnlab.runs / "mlflow.db", attnlab.run_folders()
     connect.cache_clear()
-    put_in_trouble(database, trouble)
+    if trouble == "no database":
+        database.write_text("nothing of the kind " * 100)
+    else:
+        with closing(sqlite3.connect(database)) as connection:
+            connection.execute("UPDATE alembic_version SET version_num = 'bd07f7e963c5'")
+            connection.commit()
     content = database.read_bytes()
     for words in (["runs", "rm", "--failed", "--yes"], ["ui", "--port", "5999"]):
         done = here(*words)
         assert done.code == 2
-        assert done.err.startswith("attnlab: MLflow: ")
-        assert len(done.err.splitlines()) == 1
+        assert done.err.startswith("attnlab: MLflow: ") and len(done.err.splitlines()) == 1
     assert here("runs", "sync").code == 2
-    assert attnlab.run_folders() == before
-    assert database.read_bytes() == content
+    assert attnlab.run_folders() == before and database.read_bytes() == content
