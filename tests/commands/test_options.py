@@ -7,7 +7,6 @@ from run_folders import make_run
 
 from attnlab.cli import main
 from attnlab.commands.options import find, find_trained, has_weights, is_completed, is_interrupted
-from attnlab.encoders.opening import open_source
 from attnlab.errors import RequestError
 from attnlab.records.run_directory import RunDirectory
 from attnlab.tasks.forecasting.kind import KIND as FORECASTING
@@ -91,12 +90,6 @@ def test_without_a_usable_run_the_message_says_what_is_missing(tmp_path):
 def test_latest_reports_a_damaged_run(tmp_path, runs):
     with pytest.raises(RequestError, match="status.json: damaged"):
         find("latest", tmp_path)
-
-
-def test_an_encoder_is_named_by_its_folder(tmp_path, runs, monkeypatch):
-    monkeypatch.setenv("ATTNLAB_RUNS", str(tmp_path))
-    with pytest.raises(RequestError, match=f"model.path={runs['masked words'].path}"):
-        open_source("latest")
 
 
 def test_a_command_reports_which_run_it_uses(tmp_path, runs, capsys):
