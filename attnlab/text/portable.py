@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from attnlab.text.tokenizers import END, PAD, START, UNKNOWN, Tokenizer
 from attnlab.text.unknown import UNKNOWN_TEXT
 from attnlab.text.vocabulary import SPECIAL_TOKENS, Vocabulary, make_tokenizer, pattern
-from attnlab.text.words import all_unspaced
+from attnlab.text.words import ALL_UNSPACED
 
 if TYPE_CHECKING:
     import tokenizers
@@ -122,9 +122,9 @@ def _normalizer(tokenizer: Tokenizer, clean: str | None, lowercase: bool) -> Any
     steps += [lower] * tokenizer.lowercase
     if clean is None and tokenizer.kind == "word":
         steps += [replace(r"[^\S\n]+", " "), replace(r"^ | $", "")]
-        steps.append(replace(rf"^(?=[^{all_unspaced()}\n])", " "))
+        steps.append(replace(rf"^(?=[^{ALL_UNSPACED}\n])", " "))
     elif clean is not None and tokenizer.kind != "char":
-        steps += [normalizers.Prepend(" "), replace(rf"^ (?=[{all_unspaced()}])", "")]
+        steps += [normalizers.Prepend(" "), replace(rf"^ (?=[{ALL_UNSPACED}])", "")]
     return normalizers.Sequence(steps)
 
 

@@ -14,7 +14,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from attnlab.errors import RequestError
-from attnlab.text.words import unspaced, word_pattern
+from attnlab.text.words import word_pattern
 
 if TYPE_CHECKING:
     import tokenizers
@@ -122,9 +122,7 @@ def pattern(kind: str) -> str:
     """Return the regular expression of the pieces that tokens never cross."""
     if kind == "char":
         return r"[\s\S]"
-    letter = rf"[\p{{L}}\p{{M}}\p{{N}}_&&[^{unspaced()}]]"
-    word = word_pattern(letter, r"\p{Nd}", r"\p{M}")
-    word = f" ?(?:{word})"
+    word = " ?(?:" + word_pattern(other=r"\S") + ")"
     return word if kind == "word" else rf"{word}|\s"
 
 
