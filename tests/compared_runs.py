@@ -14,7 +14,7 @@ from attnlab.comparison.comparison import Comparison, Comparisons, Options, comp
 from attnlab.comparison.selection import Filters
 from attnlab.comparison.shown import colours_of
 from attnlab.records.run_directory import RunDirectory, list_runs
-from attnlab.report.reported_run import reported_runs
+from attnlab.report.page import reported_runs
 from attnlab.tasks.base import ReportedRun
 from attnlab.views.records import Table
 

@@ -87,7 +87,7 @@ def command(
     path = (out or place).absolute()
     writable = f"--out: {path} can't be written"
     from attnlab.comparison.comparison import Options
-    from attnlab.report.content import runs_page
+    from attnlab.report.page import runs_page
     from attnlab.views.html.page import page_text
 
     about = f"{len(entries)} run{'s' * (len(entries) > 1)}"

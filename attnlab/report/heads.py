@@ -93,7 +93,10 @@ def heads_figure(run: RunDirectory, rows: Sequence[Row]) -> Figure:
     Raises:
         RequestError: no measure is defined, or the history can't be read.
     """
-    course, progress = _course(rows), _progress(run)
+    course, kind = _course(rows), kind_of(run.read_task())
+    histories = {"validation": [run.history.read()]}
+    column = curve_columns(histories, kind.scoring.reported, kind)[-1]
+    progress = curves_chart(column, histories, {"validation": 0}, kind)
     charts = [
         replace(course, title="", same_x=True),
         replace(progress, title="", legend="none"),
@@ -108,36 +111,23 @@ def _course(rows: Sequence[Row]) -> Curves:
     It shows the induction score, on random tokens if possible; without tokens, how spread out the
     weights are.
     """
-    known = {(row["on"], name) for row in rows for name in _CHARTS if row[name] is not None}
-    if not known:
+    defined = {(row["on"], name) for row in rows for name in _CHARTS if row[name] is not None}
+    if not defined:
         raise RequestError("RUN: no measure of its heads is defined.")
     names = [*_CHARTS]
-    on, measure = min(known, key=lambda each: (names.index(each[1]), each[0] != _REPEATED))
+    on, measure = min(defined, key=lambda pair: (names.index(pair[1]), pair[0] != _REPEATED))
     epochs = list(dict.fromkeys(row["epoch"] for row in rows))
     values: dict[str, dict[int, float | None]] = {}
-    for row in rows:
-        if row["on"] == on:
-            curve = values.setdefault(f"{row['layer']}, head {row['head']}", {})
-            curve[row["epoch"]] = row[measure]
+    for row in (row for row in rows if row["on"] == on):
+        curve = values.setdefault(f"{row['layer']}, head {row['head']}", {})
+        curve[row["epoch"]] = row[measure]
     curves = [
-        Curve(label, [own.get(epoch) for epoch in epochs], number)
-        for number, (label, own) in enumerate(values.items())
+        Curve(label, [by_epoch.get(epoch) for epoch in epochs], number)
+        for number, (label, by_epoch) in enumerate(values.items())
     ]
     where = "random tokens said twice" if on == _REPEATED else f"the {on} part"
     title = f"{_CHARTS[measure]} of each head on {where}"
-    values_of_all = [row[measure] for row in rows if row["on"] == on and row[measure] is not None]
-    fits = measure != "entropy" and 0 <= min(values_of_all) and max(values_of_all) <= 1
+    numbers = [y for curve in curves for y in curve.y if y is not None]
+    fits = measure != "entropy" and 0 <= min(numbers) and max(numbers) <= 1
     limits = (0.0, 1.0) if fits else None
     return Curves(title, "epoch", _CHARTS[measure], epochs, curves, y_limits=limits)
-
-
-def _progress(run: RunDirectory) -> Curves:
-    """Return a chart of the validation metric that is closest to the reported one."""
-    kind = kind_of(run.read_task())
-    try:
-        metric = run.read_metrics().get("metric")
-    except RequestError:
-        metric = None  # the run isn't completed
-    histories = {"validation": [run.history.read()]}
-    columns = curve_columns(histories, metric or kind.scoring.reported, kind)
-    return curves_chart(columns[-1], histories, {"validation": 0}, kind)

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
 
-import numpy as np
-
-from attnlab.comparison.comparison import Comparison, GroupResult
+from attnlab.comparison.comparison import Comparison
 from attnlab.comparison.curves import baseline_values, curve_title
-from attnlab.comparison.metrics import Quantity
-from attnlab.comparison.runs import Group
 from attnlab.comparison.shown import group_curves, means_chart
 from attnlab.comparison.tables import (
     differences_table,
@@ -20,7 +17,6 @@ from attnlab.comparison.tables import (
     results_table,
     value_format,
 )
-from attnlab.errors import RequestError
 from attnlab.tasks.kinds import known_kind
 from attnlab.terminal import in_one_format, p_text
 from attnlab.views.records import GREY, Curve, Curves, Intervals, Record, Table, Text
@@ -48,8 +44,18 @@ def result_sentence(comparison: Comparison) -> str:
     else:
         mean = "geometric mean" if comparison.geometric else "mean"
         said = f"of {groups} groups {best.group.name} has the best {mean} of the {name}, {value}"
-        said += _compared_with_reference(comparison, best)
-    return f"{comparison.name}: {said}{_compared_with_baseline(comparison)}."
+        if best.difference is None:  # it is the reference
+            verdicts = Counter(result.verdict for result in comparison.differences)
+            others = ", ".join(f"{count} {verdict}" for verdict, count in verdicts.items())
+            said += f"; the others compared with it: {others}" if others else ""
+        else:
+            is_tested = best.verdict in ("better", "worse", "no evidence")
+            p = f", p {p_text(best.p_corrected)}".replace("<", "< ") if is_tested else ""
+            said += f"; compared with {comparison.reference_name}: {best.verdict}{p}"
+    baseline, values = comparison.baseline, baseline_values(comparison)
+    if baseline in values:
+        said += f". The best baseline, {baseline}, has {_baseline(comparison, values[baseline])}"
+    return f"{comparison.name}: {said}."
 
 
 def _name(comparison: Comparison) -> str:
@@ -57,45 +63,6 @@ def _name(comparison: Comparison) -> str:
     metric = comparison.metric
     label = metric.metric.label if metric.metric and metric.is_test else metric.path
     return f"{'test ' if metric.is_test else ''}{label}"
-
-
-def _compared_with_reference(comparison: Comparison, best: GroupResult) -> str:
-    """Say how the best group differs from the reference."""
-    reference = comparison.reference_name
-    if reference is None:
-        return ""
-    if best.difference is None:
-        verdicts = {each.verdict for each in comparison.differences}
-        if verdicts <= {"too few seeds", "no shared seed"}:
-            return "; too few seeds to say whether others differ from it"
-        said = {  # its mean is over all of its seeds, a difference over those that both have
-            "better": "; on shared seeds some others are better by more than luck",
-            "worse": "; some others are worse by more than luck",
-            "no spread": "; some others differ from it by the same at each seed",
-        }
-        known = (text for verdict, text in said.items() if verdict in verdicts)
-        return next(known, "; no other group differs from it by more than luck")
-    p = (
-        f" (p {p_text(best.p_corrected).replace('<', '< ')})"
-        if best.p_corrected is not None
-        else ""
-    )
-    said = {
-        "better": f"; that is better than {reference} by more than luck{p}",
-        "too few seeds": f"; too few seeds to say whether it is better than {reference}",
-        "no evidence": f"; no evidence that it differs from {reference}{p}",
-    }
-    return said.get(best.verdict, f"; compared with {reference}: {best.verdict}{p}")
-
-
-def _compared_with_baseline(comparison: Comparison) -> str:
-    name, values = comparison.baseline, baseline_values(comparison)
-    if name not in values:
-        return ""
-    runs = [run for group in comparison.groups for run in group.runs.values()]
-    if all(run.metrics.get("skill", 0.0) is None for run in runs):
-        return f". The baseline {name} makes no error to speak of: no model can do better"
-    return f". The best baseline, {name}, has {_baseline(comparison, values[name])}"
 
 
 def _baseline(comparison: Comparison, value: float) -> str:
@@ -112,13 +79,22 @@ def results_records(comparison: Comparison, colours: Mapping[str, int]) -> list[
     differences = differences_table(comparison)
     if differences is not None:
         parts.append(differences)
-    band = "Curves: mean over seeds; band: from the lowest to the highest seed."
-    dots = "Dots: a seed each; bars: 95 % interval of their mean."
-    several = any(each.interval.n > 1 for each in comparison.results)
-    notes = footnotes(comparison) if several or len(comparison.results) > 1 else []
-    texts = [f"{band} {dots}"] * several + notes + _caveats(comparison)
-    parts += [Text(text, "note") for text in texts]
-    warnings = [*comparison.warnings, *_unreadable(comparison)]
+    several = any(result.interval.n > 1 for result in comparison.results)
+    notes = []
+    if several:
+        notes.append(
+            "Curves: mean over seeds; band: from the lowest to the highest seed. "
+            "Dots: a seed each; bars: 95 % interval of their mean."
+        )
+    if several or len(comparison.results) > 1:
+        notes += footnotes(comparison)
+    runs = [run for group in comparison.groups for run in group.runs.values()]
+    caveats = dict.fromkeys(str(note) for run in runs for note in run.metrics.get("notes") or [])
+    notes += [*caveats][:_MOST_CAVEATS]
+    warnings = [*comparison.warnings]
+    if lacking := [run.run.name for run in runs if not any(run.history().values())]:
+        warnings.append(f"history.csv is damaged or empty, so no curve: {', '.join(lacking)}.")
+    parts += [Text(text, "note") for text in notes]
     return parts + [Text(text, "warning") for text in warnings]
 
 
@@ -129,32 +105,18 @@ def _and_baseline(chart: Curves, comparison: Comparison) -> Curves:
     own = curve_title(f"val_{metric.leaf}", known_kind(comparison.task))
     if value is None or not metric.is_test or chart.title != own:
         return chart
-    known = [abs(y) for curve in chart.curves for y in curve.y if y]
-    if not known or not max(known) / _APART < abs(value) < min(known) * _APART:
+    sizes = [abs(y) for curve in chart.curves for y in curve.y if y]
+    if not sizes or not max(sizes) / _APART < abs(value) < min(sizes) * _APART:
         return chart
     line = Curve(f"{name} (test)", [value] * len(chart.x), GREY)
     return replace(chart, curves=[*chart.curves, line])
-
-
-def _unreadable(comparison: Comparison) -> list[str]:
-    """Return warnings about runs whose learning curves are missing."""
-    found = []
-    for group in comparison.groups:
-        for record in group.runs.values():
-            try:
-                if not any(record.run.history.read().values()):
-                    found.append(f"{record.run.name} has no history, so no curve.")
-            except RequestError as error:
-                found.append(f"A curve is missing: {error}")
-    return found
 
 
 def _intervals(comparison: Comparison, colours: Mapping[str, int]) -> Intervals:
     shown, groups = comparison.results[:_MOST], len(comparison.results)
     lone = groups == 1 and len(shown[0].group.values) == 1
     mean = "" if lone else "geometric mean of " if comparison.geometric else "mean of "
-    best = "best" if comparison.metric.direction else "first"
-    left = f" (the {best} {len(shown)} of {groups} groups)" if groups > len(shown) else ""
+    left = f" (the first {len(shown)} of {groups} groups)" if groups > len(shown) else ""
     better = heading(comparison).rpartition(", ")[2]
     return means_chart(
         comparison,
@@ -189,24 +151,14 @@ def _further_parts(comparison: Comparison) -> list[Record]:
     columns = []
     for name in names:
         quantity = comparison.metric._replace(path=f"extra.{name}.{comparison.metric.leaf}")
-        means = [_mean_of(group, quantity) for group in comparison.groups]
+        means: list[float | None] = []
+        for group in comparison.groups:
+            values = [quantity.value(run.metrics) for run in group.runs.values()]
+            finite = [value for value in values if value is not None and math.isfinite(value)]
+            is_whole = len(finite) == len(values)
+            means.append(math.fsum(finite) / len(finite) if is_whole else None)
         columns.append(in_one_format(means))
     cells = zip(*columns, strict=True)
-    pairs = zip(comparison.groups, cells, strict=True)
-    rows = [[*group.cells, *row] for group, row in pairs]
+    rows = [[*group.cells, *row] for group, row in zip(comparison.groups, cells, strict=True)]
     title = f"{comparison.metric.path} on further parts, mean over seeds"
     return [Table(title, [*comparison.by, *names], rows, len(comparison.by))]
-
-
-def _mean_of(group: Group, quantity: Quantity) -> float | None:
-    """Average a quantity over the seeds of a group; None unless all have a finite value."""
-    values = [quantity.value(run.metrics) for run in group.runs.values()]
-    known = [value for value in values if value is not None and math.isfinite(value)]
-    return float(np.mean(known)) if len(known) == len(values) else None
-
-
-def _caveats(comparison: Comparison) -> list[str]:
-    """Return the notes that runs store in metrics.json."""
-    runs = [run for group in comparison.groups for run in group.runs.values()]
-    notes = dict.fromkeys(str(note) for run in runs for note in run.metrics.get("notes") or [])
-    return list(notes)[:_MOST_CAVEATS]

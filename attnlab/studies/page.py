@@ -10,7 +10,7 @@ from attnlab.config.arguments import quoted
 from attnlab.process import variable
 from attnlab.records.environment import TYPED
 from attnlab.records.run_directory import ListedRun
-from attnlab.report.content import Announce, runs_page
+from attnlab.report.page import Announce, runs_page
 from attnlab.studies.results import Cell, Results
 from attnlab.terminal import Write, distinct, number_format
 from attnlab.views.html.page import page_text

@@ -13,8 +13,7 @@ from attnlab.comparison.comparison import Options
 from attnlab.comparison.shown import colours_of
 from attnlab.errors import RequestError
 from attnlab.records.run_directory import list_runs
-from attnlab.report.content import runs_page
-from attnlab.report.reported_run import reported_runs
+from attnlab.report.page import reported_runs, runs_page
 from attnlab.report.results import result_sentence
 from attnlab.tasks.declaration import load
 from attnlab.tasks.kinds import kinds
@@ -68,33 +67,22 @@ def test_the_sentence_names_the_best_group_the_reference_and_the_baseline(three_
     assert sentence.startswith(
         "sunspots: of 3 groups bahdanau has the best mean of the test RMSE, 0.958 sunspots (5 seeds"
     )
-    assert "that is better than no attention by more than luck (p < 0.001)" in sentence
+    assert "; compared with no attention: better, p < 0.001. The best" in sentence
     assert sentence.endswith("The best baseline, persistence, has 2.000.")
 
 
-def test_the_best_mean_may_be_of_other_seeds_than_a_difference(tmp_path):
-    write_group(tmp_path, "none", [*NONE, 0.1, 0.1, 0.1, 0.1, 0.1])
-    write_group(tmp_path, "bahdanau", BETTER)
-    assert "; on shared seeds some others are better by" in result_sentence(only(tmp_path))
-
-
-def test_an_equal_difference_at_each_seed_is_reported(tmp_path):
-    write_group(tmp_path, "none", NONE)
-    write_group(tmp_path, "bahdanau", [value + 0.5 for value in NONE])
-    assert "; some others differ from it by the same at" in result_sentence(only(tmp_path))
-
-
-def test_few_seeds_are_not_judged(tmp_path):
-    write_group(tmp_path, "none", NONE[:2])
-    write_group(tmp_path, "bahdanau", BETTER[:2])
-    assert "too few seeds to say whether it is better than no attention" in result_sentence(
-        only(tmp_path)
-    )
-
-
-def test_a_baseline_that_knows_the_rule_is_not_called_best(tmp_path):
-    write_group(tmp_path, "none", NONE, metrics={"skill": None})
-    assert "persistence makes no error to speak of" in result_sentence(only(tmp_path))
+@pytest.mark.parametrize(
+    ("none", "other", "said"),
+    [
+        ([*NONE, *[0.1] * 5], BETTER, "; the others compared with it: 1 better."),
+        (NONE, [value + 0.5 for value in NONE], "; the others compared with it: 1 no spread."),
+        (NONE[:2], BETTER[:2], "; compared with no attention: too few seeds."),
+    ],
+)
+def test_the_sentence_has_the_verdicts_of_paired_tests(tmp_path, none, other, said):
+    write_group(tmp_path, "none", none)
+    write_group(tmp_path, "bahdanau", other)
+    assert said in result_sentence(only(tmp_path))
 
 
 def test_curves_are_means_between_the_lowest_and_the_highest_seed(three_groups, tmp_path):
@@ -122,11 +110,11 @@ def test_each_group_is_represented_by_its_median_run(three_groups):
 
 def test_a_note_says_which_runs_represent_their_groups(three_groups, tmp_path):
     (text,) = [p.text for p in parts(made(three_groups), "Forecasts", Text) if p.style == "note"]
-    assert text.startswith("The run with the median result is shown: bahdanau seed 3, ")
+    assert "the run with the median result is shown: bahdanau seed 3, pooling seed 0, " in text
     for seed in range(8):
         write_run(tmp_path, "none", 0, 1.0 + seed, config={"model.units": seed})
     page = made(tmp_path, "model.units")
-    assert "The runs of the best 6 of 8 groups are shown." in said(page, "note")
+    assert "Of the first 6 groups the run with" in said(page, "note")
     assert len(parts(page, "Forecasts", Curves)[0].curves) == 7
 
 
@@ -163,22 +151,14 @@ def one(tmp_path):
     return write_run(tmp_path, "bahdanau", 0, 2.0).path, tmp_path
 
 
-def test_a_broken_history_removes_only_its_curve(one):
+@pytest.mark.parametrize("content", ["epoch,val_loss\n1,2\nx,y\n3,4\n", "epoch,val_loss\n"])
+def test_a_damaged_or_empty_history_removes_only_its_curve(one, content):
     path, runs = one
-    (path / "history.csv").write_text("epoch,val_loss\n1,2\nx,y\n3,4\n")
+    (path / "history.csv").write_text(content)
     page = made(runs)
-    assert "A curve is missing" in said(page) and "history.csv: damaged" in said(page)
+    assert f"so no curve: sunspots/bahdanau/{path.name}." in said(page)
     (chart,) = parts(page, "Results", Curves)
     assert [curve.label for curve in chart.curves] == ["no attention"]
-
-
-def test_runs_without_an_epoch_have_no_curves(one):
-    path, runs = one
-    for each in path.parent.parent.glob("*/*/history.csv"):
-        each.write_text("epoch,val_loss\n")
-    page = made(runs)
-    assert "has no history, so no curve." in said(page)
-    assert parts(page, "Results", Curves) == []
 
 
 @pytest.mark.parametrize("content", [None, "index,time\n1,2\n", "a,b\n1\n", "step\n"])
@@ -199,20 +179,16 @@ def test_a_missing_environment_is_reported(one):
     assert f"environment.json is missing or damaged: sunspots/bahdanau/{path.name}." in text
 
 
-def test_runs_without_a_result_still_have_their_curves(tmp_path):
-    write_run(tmp_path, "none", 0, 1.0, state="failed")
+@pytest.mark.parametrize(
+    ("state", "rmse", "why"),
+    [("failed", 1.0, "no run is completed; there are 1 failed."),
+     ("completed", None, "sunspots: no run has a finite rmse")],
+)  # fmt: skip
+def test_runs_without_a_result_have_tables(tmp_path, state, rmse, why):
+    write_run(tmp_path, "none", 0, rmse, state=state)
     page = made(tmp_path)
-    assert page.result == ["There is no result: no run is completed; there are 1 failed."]
-    (chart,) = parts(page, "Learning so far", Curves)
-    assert chart.curves[0].y == pytest.approx([1, 1 / 2, 1 / 3])
-    assert parts(page, "Runs", Table)[0].rows[0][2] == "failed"
-
-
-def test_a_run_that_diverged_has_no_result_but_curves(tmp_path):
-    write_run(tmp_path, "none", 0, None)
-    page = made(tmp_path)
-    assert "sunspots: no run has a finite rmse" in page.result[0]
-    assert parts(page, "Learning so far", Curves)
+    assert why in page.result[0]
+    assert parts(page, "Runs", Table)[0].rows[0][2] == state and parts(page, "Settings", Table)
 
 
 def test_a_damaged_run_is_left_out_and_reported(one):
