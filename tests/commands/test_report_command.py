@@ -151,7 +151,7 @@ def test_a_page_that_fails_leaves_no_new_folders(printed, tmp_path, monkeypatch)
     def fails(*_, **__):
         raise RuntimeError("stray")
 
-    monkeypatch.setattr("attnlab.report.content.runs_page", fails)
+    monkeypatch.setattr("attnlab.report.page.runs_page", fails)
     code, _, err = printed("latest", "--out", tmp_path / "made/by/report.html")
     assert code == 1
     assert err.splitlines()[-2] == "attnlab: the command report failed: RuntimeError: stray"
