@@ -5,16 +5,14 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+
+import pandas as pd
 
 from attnlab.comparison.comparison import Comparison
 from attnlab.comparison.metrics import part_of
 from attnlab.tasks.declaration import Kind
 
-if TYPE_CHECKING:
-    import pandas as pd
-
-_PARTS = {"train_": "training", "val_": "validation"}
+_PARTS = {"train": "training", "val": "validation"}
 
 # The history of each seed of a group.
 Histories = Sequence[Mapping[str, list[float]]]
@@ -22,21 +20,20 @@ Histories = Sequence[Mapping[str, list[float]]]
 
 def curve_columns(histories: Mapping[str, Histories], metric: str, kind: Kind | None) -> list[str]:
     """Choose two columns of the histories: the loss, and the one closest to the metric."""
-    every = (history for seeds in histories.values() for history in seeds)
-    known = {column for history in every for column in history if history[column]}
+    every = [history for seeds in histories.values() for history in seeds]
     monitored = [kind.scoring.monitored] if kind else []
     wanted = dict.fromkeys([f"val_{metric}", *monitored, "val_loss", "train_loss"])
-    chosen = [column for column in wanted if column in known][:2]
+    chosen = [column for column in wanted if any(history.get(column) for history in every)][:2]
     return sorted(chosen, key=lambda column: ("loss" not in column, column))
 
 
 def curve_title(column: str, kind: Kind | None) -> str:
     """Write the name of a column of history.csv in words: `validation BLEU` for `val_bleu`."""
-    prefix = next((prefix for prefix in _PARTS if column.startswith(prefix)), None)
-    if prefix is None:
-        return _words(column)
+    part, _, name = column.partition("_")
+    if part not in _PARTS:
+        return column.replace("_", " ")
     metric = kind.scoring.metric(column) if kind else None
-    return f"{_PARTS[prefix]} {metric.label if metric else _words(column.removeprefix(prefix))}"
+    return f"{_PARTS[part]} {metric.label if metric else name.replace('_', ' ')}"
 
 
 def by_epoch(curves: list[list[float]]) -> pd.DataFrame:
@@ -44,13 +41,10 @@ def by_epoch(curves: list[list[float]]) -> pd.DataFrame:
 
     Missing and infinite values are NaN: BLEU isn't scored in every epoch.
     """
-    import pandas as pd
-
     lengths = sorted(map(len, curves), reverse=True)
     table = pd.DataFrame({seed: pd.Series(curve, dtype=float) for seed, curve in enumerate(curves)})
-    return table[: lengths[(len(curves) - 1) // 2] if curves else 0].replace(
-        [math.inf, -math.inf], math.nan
-    )
+    shown = table[: lengths[(len(curves) - 1) // 2] if curves else 0]
+    return shown.replace([math.inf, -math.inf], math.nan)
 
 
 def baseline_values(comparison: Comparison) -> dict[str, float]:
@@ -58,18 +52,13 @@ def baseline_values(comparison: Comparison) -> dict[str, float]:
 
     The values are those of the metric, on the metric's part of the data.
     """
-    runs = [record for group in comparison.groups for record in group.runs.values()]
-    parts = [part_of(run.metrics, comparison.metric.path) for run in runs]
-    leaf, tables = comparison.metric.leaf, [part.get("baselines") or {} for part in parts]
+    parts = [part_of(run.metrics, comparison.metric.path) for run in comparison.records]
+    tables = [part.get("baselines") or {} for part in parts]
     averages = {}
     for name in tables[0]:
-        values = [(table.get(name) or {}).get(leaf) for table in tables]
-        numbers = [float(value) for value in values if isinstance(value, int | float)]
+        values = [(table.get(name) or {}).get(comparison.metric.leaf) for table in tables]
+        numbers = [value for value in values if isinstance(value, int | float)]
         if len(numbers) == len(values):
             averages[name] = statistics.fmean(numbers)
     way = -comparison.metric.direction
     return dict(sorted(averages.items(), key=lambda item: way * item[1]))
-
-
-def _words(name: str) -> str:
-    return name.replace("_", " ")

@@ -41,11 +41,11 @@ class Quantity(NamedTuple):
         path = (path or reported).removeprefix(f"{_TEST}.")
         leaf = path.rpartition(".")[2]
         name = str(metrics.get("monitor")) if leaf == "best_value" else leaf
-        known = kind.scoring.metric(name) if kind else None
+        metric = kind.scoring.metric(name) if kind else None
         direction = _OF_EVERY_RUN.get(leaf, 0)
-        if known:
-            direction = 1 if known.direction == "max" else -1
-        return cls(path, direction, path in metrics.get(_TEST, {}), leaf == reported, known)
+        if metric:
+            direction = 1 if metric.direction == "max" else -1
+        return cls(path, direction, path in metrics.get(_TEST, {}), leaf == reported, metric)
 
     @property
     def bounds(self) -> tuple[float, float]:
@@ -59,7 +59,12 @@ class Quantity(NamedTuple):
 
     def value(self, metrics: Mapping[str, Any]) -> float | None:
         """Return a run's value; NaN if the file has null (not finite), None if it has no entry."""
-        return _number(metrics, self.path)
+        part = part_of(metrics, self.path)
+        for place in (part.get(_TEST), part):
+            if isinstance(place, Mapping) and self.leaf in place:
+                value = place[self.leaf]
+                return math.nan if value is None and place is not metrics else _number(value)
+        return None
 
     def skill(self, metrics: Mapping[str, Any]) -> float | None:
         """Return the share of the best baseline's error that the run removes.
@@ -68,13 +73,13 @@ class Quantity(NamedTuple):
         """
         part = part_of(metrics, self.path)
         if self.is_reported or part.get("skill", 0.0) is None:  # null: an oracle is the baseline
-            return _plain(part.get("skill"))
+            return _number(part.get("skill"))
         baseline = self._of_baselines(part).get(str(self.best_baseline(metrics)))
-        own = self.value(metrics)
+        value = self.value(metrics)
         perfect = self.metric.perfect if self.metric else None
-        if own is None or perfect is None or baseline is None:
+        if value is None or perfect is None or baseline is None or baseline == perfect:
             return None
-        return 1 - abs(perfect - own) / abs(perfect - baseline) if baseline != perfect else None
+        return 1 - abs(perfect - value) / abs(perfect - baseline)
 
     def best_baseline(self, metrics: Mapping[str, Any]) -> str | None:
         """Name the best baseline on the metric's part of the data; None if there is none.
@@ -90,8 +95,8 @@ class Quantity(NamedTuple):
 
     def _of_baselines(self, part: Mapping[str, Any]) -> dict[str, float]:
         """Return the metric's value of each baseline that has it."""
-        baselines = part.get("baselines") or {}
-        values = {name: _plain(metrics.get(self.leaf)) for name, metrics in baselines.items()}
+        baselines = (part.get("baselines") or {}).items()
+        values = {name: _number(scores.get(self.leaf)) for name, scores in baselines}
         return {name: value for name, value in values.items() if value is not None}
 
 
@@ -107,13 +112,12 @@ def check_metric(path: str, all_metrics: list[Mapping[str, Any]]) -> None:
     Raises:
         RequestError: No run has the number. The message suggests the nearest name and lists all.
     """
-    if any(_number(metrics, path) is not None for metrics in all_metrics):
+    if any(Quantity(path, 0, False).value(metrics) is not None for metrics in all_metrics):
         return
-    known = list(dict.fromkeys(name for metrics in all_metrics for name in _paths(metrics)))
-    more = ", ..." if len(known) > _MOST_NAMED else ""
-    names = ", ".join(known[:_MOST_NAMED]) + more
+    names = list(dict.fromkeys(name for metrics in all_metrics for name in _paths(metrics)))
+    some = ", ".join(names[:_MOST_NAMED]) + ", ..." * (len(names) > _MOST_NAMED)
     raise RequestError(
-        f"--metric: expected one of {names}, got {path!r}.{did_you_mean(path, known)}"
+        f"--metric: expected one of {some}, got {path!r}.{did_you_mean(path, names)}"
     )
 
 
@@ -124,7 +128,7 @@ def _paths(node: Mapping[str, Any], prefix: str = "") -> Iterator[str]:
             continue
         if isinstance(value, Mapping):
             yield from _paths(value, prefix if key == _TEST else f"{prefix}{key}.")
-        elif _plain(value) is not None:
+        elif _number(value) is not None:
             yield f"{prefix}{key}"
 
 
@@ -135,16 +139,5 @@ def part_of(metrics: Mapping[str, Any], path: str) -> Mapping[str, Any]:
     return part if isinstance(part, Mapping) else {}
 
 
-def _number(metrics: Mapping[str, Any], path: str) -> float | None:
-    part, leaf = part_of(metrics, path), path.rpartition(".")[2]
-    for place in (part.get(_TEST), part):
-        if isinstance(place, Mapping) and leaf in place:
-            value = place[leaf]
-            return math.nan if value is None and place is not metrics else _plain(value)
-    return None
-
-
-def _plain(value: Any) -> float | None:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return None
-    return float(value)
+def _number(value: Any) -> float | None:
+    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None

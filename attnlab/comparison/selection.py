@@ -6,7 +6,6 @@ filters by setting read the runs' config files; the other filters are fast.
 
 from __future__ import annotations
 
-import functools
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -21,7 +20,6 @@ from attnlab.records.status import shown_state
 from attnlab.records.sweep_runs import is_of_study, newest_first, runs_of_sweep, sweep_names
 
 STATES = ("completed", "running", "failed", "killed", "pruned", "damaged")
-_NOT_DONE = ("failed", "killed")
 _SECONDS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400, "w": 604_800}
 _MOST_NAMED = 8
 _ALL = "attnlab compare --all takes them, too"
@@ -51,82 +49,72 @@ class Filters:
         Raises:
             RequestError: A filter can't be parsed, or names a key that no run has.
         """
-        conditions, _ = self.conditions, self._earliest  # either may raise
-        for state in self.states:
-            if state not in STATES:
-                hint = did_you_mean(str(state), [*STATES])
-                raise RequestError(
-                    f"--state: there is no state {state!r}.{hint} States: {', '.join(STATES)}."
-                )
-        matches = [entry for entry in entries if self._fits(entry.status)]
+        conditions = self.conditions
+        earliest = 0.0 if self.since is None else _moment(str(self.since))
+        states = {*self.states, *(("failed", "killed") if self.failed else ())}
+        for state in states - {*STATES}:
+            hint = did_you_mean(str(state), [*STATES])
+            raise RequestError(
+                f"--state: there is no state {state!r}. States: {', '.join(STATES)}.{hint}"
+            )
+        matches = [
+            entry
+            for entry in entries
+            if (not self.tasks or entry.status.get("task") in self.tasks)
+            and (not self.attentions or entry.status.get("attention") in self.attentions)
+            and (not earliest or _start(entry.status) >= earliest)
+            and (not states or shown_state(entry.status) in states)
+        ]
         if self.sweep is not None:
             matches = runs_of_sweep(matches, self.sweep)
         if not conditions or not matches:
             return matches
         settings = [_settings_or_none(entry.run) for entry in matches]
-        check_keys("--where", conditions, settings)
+        check_keys("--where", [key for key, _ in conditions], settings)
         return [
             entry
             for entry, run_settings in zip(matches, settings, strict=True)
-            if all(_means(text, setting(run_settings, key)) for key, text in conditions.items())
+            if all(_means(text, setting(run_settings, key)) for key, text in conditions)
         ]
 
-    @functools.cached_property
-    def conditions(self) -> dict[str, str]:
-        """The values of `where` by key.
+    @property
+    def conditions(self) -> list[tuple[str, str]]:
+        """The keys and values of `where`.
 
         Raises:
-            RequestError: A word is not `KEY=VALUE`, or two have the same key.
+            RequestError: A word is not `KEY=VALUE`.
         """
-        conditions: dict[str, str] = {}
-        for text in self.where:
-            key, _, value = (part.strip() for part in text.partition("="))
-            if not key or not value:
+        pairs = [tuple(part.strip() for part in text.split("=", 1)) for text in self.where]
+        for text, pair in zip(self.where, pairs, strict=True):
+            if len(pair) < 2 or not all(pair):
                 raise RequestError(
                     f"--where: expected KEY=VALUE such as model.cell=gru, got {text!r}."
                 )
-            if key in conditions:
-                raise RequestError(
-                    f"--where: {key} is given twice. Separate several values by commas: "
-                    f"{key}={conditions[key]},{value}."
-                )
-            conditions[key] = value
-        return conditions
-
-    def _fits(self, status: Mapping[str, Any]) -> bool:
-        states = {*self.states, *(_NOT_DONE if self.failed else ())}
-        return (
-            (not self.tasks or status.get("task") in self.tasks)
-            and (not self.attentions or status.get("attention") in self.attentions)
-            and (self._earliest is None or began(status) >= self._earliest)
-            and (not states or shown_state(status) in states)
-        )
-
-    @functools.cached_property
-    def _earliest(self) -> float | None:
-        """The earliest start of a run, in seconds since 1970."""
-        return None if self.since is None else _moment(self.since)
+        return [(key, value) for key, value in pairs]
 
 
 def none_fits(filters: Filters, entries: Sequence[ListedRun]) -> str:
     """Explain in a sentence which filter no run satisfies, and which values runs have."""
-    options: list[tuple[str, str, Sequence[str], list[str]]] = [
-        *(
-            (f"--{key}", key, names, sorted({str(entry.status[key]) for entry in entries}))
-            for key, names in (("task", filters.tasks), ("attention", filters.attentions))
+    wanted: list[tuple[str, str, Sequence[str], Iterable[str]]] = [
+        ("--task", "task", filters.tasks, {str(entry.status["task"]) for entry in entries}),
+        (
+            "--attention",
+            "attention",
+            filters.attentions,
+            {str(entry.status["attention"]) for entry in entries},
         ),
         ("--sweep", "sweep", [filters.sweep] if filters.sweep else [], sweep_names(entries)),
     ]
-    for key, text in filters.conditions.items():
-        there = {setting(_settings_or_none(entry.run), key) for entry in entries} - {None}
-        if not any(_means(text, value) for value in there):
-            options.append(("--where", key, [text], sorted(map(str, there))))
-    for option, key, names, values in options:
-        for name in names:
-            if name not in values:
-                some = f" They have {', '.join(values[:_MOST_NAMED])}." if values else ""
-                hint = did_you_mean(name, values) or some
-                return f"{option}: none of the {len(entries)} runs has {key} {name}.{hint}"
+    for key, text in filters.conditions:
+        values = {setting(_settings_or_none(entry.run), key) for entry in entries} - {None}
+        if not any(_means(text, value) for value in values):
+            wanted.append(("--where", key, [text], map(str, values)))
+    for option, key, names, there in wanted:
+        present = sorted(there)
+        for name in {*names} - {*present}:
+            some = f" They have {', '.join(present[:_MOST_NAMED])}." if present else ""
+            hint = did_you_mean(name, present) or some
+            return f"{option}: none of the {len(entries)} runs has {key} {name}.{hint}"
     return f"None of the {len(entries)} runs satisfies all filters."
 
 
@@ -150,16 +138,13 @@ def check_keys(option: str, keys: Iterable[str], runs: Iterable[Mapping[str, str
     Raises:
         RequestError: There is a key that no run has.
     """
-    known = dict.fromkeys(key for settings in runs for key in settings)
-    groups = {key.removesuffix(".name") for key in known if key.endswith(".name")}
+    names = dict.fromkeys(key for settings in runs for key in settings)
+    names |= {key.removesuffix(".name"): None for key in names if key.endswith(".name")}
     for key in keys:
-        if key in known or key in groups:
-            continue
-        inside = next((name for name in known if name.startswith(f"{key}.")), None)
-        if inside:
-            raise RequestError(f"{option}: {key} is a section. Name a setting such as {inside}.")
-        hint = did_you_mean(key, [*known, *groups]) or " A run's config.yaml has the keys."
-        raise RequestError(f"{option}: no run has the config key {key!r}.{hint}")
+        if key not in names:
+            inside = [name for name in names if name.startswith(f"{key}.")][:1]
+            hint = f" Did you mean {inside[0]}?" if inside else did_you_mean(key, [*names])
+            raise RequestError(f"{option}: no run has the config key {key!r}.{hint}")
 
 
 def _settings_or_none(run: RunDirectory) -> Mapping[str, str]:
@@ -187,14 +172,12 @@ def _same(text: str, value: str) -> bool:
         return text == value or (value in ("null", "true", "false") and text.lower() == value)
 
 
-def _moment(text: Any) -> float:
+def _moment(text: str) -> float:
     """Parse `--since` into seconds since 1970."""
-    text = str(text).strip()  # in Python, the caller may pass any type
-    age = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([smhdw])", text)
-    if age:
+    if age := re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([smhdw])\s*", text):
         return datetime.now(timezone.utc).timestamp() - float(age[1]) * _SECONDS[age[2]]
     try:
-        return datetime.fromisoformat(text).timestamp()
+        return datetime.fromisoformat(text.strip()).timestamp()
     except (ValueError, OverflowError) as error:
         raise RequestError(
             f"--since={text}: must be an age such as 90m, 12h, 2d or 1w, or a date such as "
@@ -202,7 +185,7 @@ def _moment(text: Any) -> float:
         ) from error
 
 
-def began(status: Mapping[str, Any]) -> float:
+def _start(status: Mapping[str, Any]) -> float:
     """Return when a run started, in seconds since 1970."""
     try:
         return datetime.fromisoformat(str(status.get("started"))).timestamp()
@@ -228,10 +211,11 @@ def choose_runs(listed: Sequence[ListedRun], filters: Filters) -> Chosen:
     if not filters:
         return _newest(listed)
     fitting = filters.apply(listed)
-    others = _without_studies(fitting)
-    if filters.sweep is not None or not others or len(others) == len(fitting):
+    others = [run for run in fitting if not is_of_study(run.status.get("sweep"))]
+    number = len(fitting) - len(others)
+    if filters.sweep is not None or not others or not number:
         return Chosen(fitting, [])
-    return Chosen(others, [f"{_count(len(fitting) - len(others))} of studies ({_ALL})"])
+    return Chosen(others, [f"{number} run{'s' * (number > 1)} of studies ({_ALL})"])
 
 
 def _newest(listed: Sequence[ListedRun]) -> Chosen:
@@ -239,25 +223,16 @@ def _newest(listed: Sequence[ListedRun]) -> Chosen:
     # Sorting is stable: sweeps of studies come last, otherwise the newest one first.
     for sweep in sorted(newest_first(listed), key=is_of_study):
         if sweep is None:
-            single = [run for run in listed if not run.status.get("sweep")]
-            task = single[-1].status["task"]
-            runs = [run for run in _without_studies(listed) if run.status["task"] == task]
+            task = [run for run in listed if not run.status.get("sweep")][-1].status["task"]
+            others = (run for run in listed if not is_of_study(run.status.get("sweep")))
+            runs = [run for run in others if run.status["task"] == task]
             description = f"task {task}, the task of the newest run"
         else:
             runs = runs_of_sweep(listed, sweep)
             description = f"sweep {sweep}, the newest sweep"
         if any(shown_state(run.status) == "completed" for run in runs):
-            more = len(listed) - len(runs)
-            sentence = (
-                f"{_count(more)} outside {description} ({_ALL}; or choose with --task, --sweep)"
-            )
-            return Chosen(runs, [sentence] if more else [])
+            number = len(listed) - len(runs)
+            more = f"{number} run{'s' * (number > 1)} outside {description}"
+            advice = f"({_ALL}; or choose with --task, --sweep)"
+            return Chosen(runs, [f"{more} {advice}"] if number else [])
     return Chosen([*listed], [])
-
-
-def _without_studies(runs: Sequence[ListedRun]) -> list[ListedRun]:
-    return [run for run in runs if not is_of_study(run.status.get("sweep"))]
-
-
-def _count(number: int) -> str:
-    return f"{number} run{'s' * (number != 1)}"

@@ -7,7 +7,7 @@ import textwrap
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from attnlab.comparison.comparison import Comparison, Comparisons, GroupResult
+from attnlab.comparison.comparison import Comparison, Comparisons
 from attnlab.comparison.curves import (
     Histories,
     baseline_values,
@@ -19,18 +19,11 @@ from attnlab.comparison.tables import heading
 from attnlab.tasks.declaration import Kind
 from attnlab.tasks.kinds import known_kind
 from attnlab.terminal import p_text
-from attnlab.views.records import (
-    Curve,
-    Curves,
-    Figure,
-    Grid,
-    IntervalRow,
-    Intervals,
-)
+from attnlab.views.records import Curve, Curves, Figure, Grid, IntervalRow, Intervals
 
 # Inches.
 _WIDTH, _CURVES_HEIGHT, _ROW_HEIGHT, _ROOM, _LEGEND_LINE = 10.5, 2.9, 0.36, 1.15, 0.24
-_LEGEND_COLUMNS, _LEGEND_WIDTH = 4, 29  # names as wide leave room for one column less
+_LEGEND_COLUMNS = 3
 _WARNING_LINE, _WARNING_WIDTH = 0.14, 160  # inches, characters
 
 
@@ -58,32 +51,28 @@ def comparison_figure(comparisons: Comparisons) -> Figure:
 
 
 def _grids(comparison: Comparison, title: str) -> list[Grid]:
-    colours = colours_of(comparison)
-    columns = _LEGEND_COLUMNS - (max(map(len, colours)) >= _LEGEND_WIDTH)
-    legend = math.ceil(len(colours) / columns) * _LEGEND_LINE
-    warnings = [textwrap.fill(f"warning: {text}", _WARNING_WIDTH) for text in comparison.warnings]
-    lines = "\n".join(warnings).count("\n") + 1 if warnings else 0
-    below = _ROOM + max(len(comparison.results), 3) * _ROW_HEIGHT + lines * _WARNING_LINE
+    metric, colours = comparison.metric, colours_of(comparison)
+    legend = math.ceil(len(colours) / _LEGEND_COLUMNS) * _LEGEND_LINE
     # The legend of the grid names the groups, the title says what a chart is of.
     charts = group_curves(comparison, colours)
     curves = [replace(chart, y_label="", legend="none") for chart in charts]
-    differences, best = differences_chart(comparison, colours), comparison.baseline
+    mean = "geometric mean" if comparison.geometric else "mean"
     means = means_chart(
         comparison,
         colours,
-        title=f"{'test ' * comparison.metric.is_test}{comparison.metric.path}: {_mean(comparison)}",
+        title=f"{'test ' * metric.is_test}{metric.path}: {mean}",
         label=comparison.units or "",
-        lines=[line for line in baseline_values(comparison).items() if line[0] == best],
+        lines=[(n, v) for n, v in baseline_values(comparison).items() if n == comparison.baseline],
     )
-    forest = [means, *([differences] if differences else [])]
+    forest = [chart for chart in (means, differences_chart(comparison, colours)) if chart]
+    warnings = [textwrap.fill(f"warning: {text}", _WARNING_WIDTH) for text in comparison.warnings]
+    warning = "\n".join(warnings)
+    lines = len(warning.splitlines())
+    below = _ROOM + max(len(comparison.results), 3) * _ROW_HEIGHT + lines * _WARNING_LINE
     return [
-        Grid([curves], (), _CURVES_HEIGHT + legend, colours, title, columns, 2),
-        Grid([forest], (), below, columns=2, warning="\n".join(warnings)),
+        Grid([curves], (), _CURVES_HEIGHT + legend, colours, title, _LEGEND_COLUMNS, 2),
+        Grid([forest], (), below, columns=2, warning=warning),
     ]
-
-
-def _mean(comparison: Comparison) -> str:
-    return "geometric mean" if comparison.geometric else "mean"
 
 
 def group_curves(
@@ -107,21 +96,18 @@ def curves_chart(
         label: by_epoch([history[column] for history in seeds if column in history])
         for label, seeds in histories.items()
     }
-    epochs = range(1, max(map(len, tables.values())) + 1)
+    epochs = range(max(map(len, tables.values())))
     curves = []
     for label, table in tables.items():
         if not table.empty:
-            table = table.reindex(range(len(epochs)))
-            ends = [table.min(axis=1), table.max(axis=1)] if table.shape[1] > 1 else []
-            mean, *band = [
-                [None if math.isnan(value) else value for value in column.tolist()]
-                for column in (table.mean(axis=1), *ends)
-            ]
-            low, high = band or (None, None)
-            curves.append(Curve(label, mean, colours[label], low, high))
+            table = table.reindex(epochs)
+            lines = table.agg(["mean", "min", "max"], axis=1).astype(object)
+            mean, low, high = lines.where(lines.notna(), None).T.to_numpy().tolist()
+            band = (low, high) if table.shape[1] > 1 else ()
+            curves.append(Curve(label, mean, colours[label], *band))
     title = curve_title(column, kind)
     logarithmic = kind is not None and kind.scoring.is_lower_better(column)
-    return Curves(title, "epoch", title, [*epochs], curves, logarithmic=logarithmic)
+    return Curves(title, "epoch", title, [n + 1 for n in epochs], curves, logarithmic=logarithmic)
 
 
 def means_chart(
@@ -135,48 +121,34 @@ def means_chart(
 ) -> Intervals:
     """Each group's mean with its 95 % interval and a dot per seed, and some baselines."""
     rows = [
-        IntervalRow(
-            result.group.name,
-            colours[result.group.name],
-            *result.interval[1:4],
-            list(result.group.values.values()),
-        )
+        IntervalRow(name, colours[name], *result.interval[1:], [*result.group.values.values()])
         for result in comparison.results[:most]
+        for name in [result.group.name]
     ]
     return Intervals(title, label, rows, [*lines], comparison.metric.direction < 1)
 
 
 def differences_chart(comparison: Comparison, colours: Mapping[str, int]) -> Intervals | None:
     """The paired differences to the reference; None if no group has one."""
-    rows = [
-        IntervalRow(
-            result.group.name,
-            colours[result.group.name],
-            *(result.difference[1:4] if result.difference else (None, None, None)),
-            note=_judged(result),
-        )
-        for result in comparison.results
-    ]
+    rows = []
+    for result in comparison.results:
+        _, mean, low, high, _ = result.difference or (None,) * 5
+        note = result.verdict or "reference"
+        if result.p_corrected is not None:
+            p = p_text(result.p_corrected)
+            note += f", p < {p[1:]}" if p.startswith("<") else f", p = {p}"
+        name = result.group.name
+        rows.append(IntervalRow(name, colours[name], mean, low, high, note=note))
     if all(row.mean is None for row in rows):
         return None
     sequential = ", sequential" if comparison.sequential else ""
     what = "ratio" if comparison.geometric else "difference"
-    label = ""
-    if comparison.metric.direction:
-        label = f"{'right' if comparison.metric.direction > 0 else 'left'} of the line is better"
+    side = {1: "right of the line is better", -1: "left of the line is better"}
     return Intervals(
         f"{what} to {comparison.reference_name}, paired by seed{sequential}",
-        label,
+        side.get(comparison.metric.direction, ""),
         rows,
         logarithmic=comparison.geometric,
         zero=1.0 if comparison.geometric else 0.0,
         names=False,
     )
-
-
-def _judged(result: GroupResult) -> str:
-    if result.difference is None:
-        return "reference"
-    p = p_text(result.p_corrected)
-    sign = f"< {p[1:]}" if p.startswith("<") else f"= {p}"
-    return f"{result.verdict}, p {sign}" if result.p_corrected is not None else result.verdict

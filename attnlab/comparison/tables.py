@@ -5,67 +5,62 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from attnlab.comparison.comparison import Comparison, GroupResult
 from attnlab.comparison.sequential import first_bounded
 from attnlab.comparison.statistics import ALPHA, ENOUGH_SEEDS
-from attnlab.terminal import NOTHING, distinct, number_format, p_text
+from attnlab.terminal import NOTHING, Write, distinct, in_one_format, number_format, p_text
 from attnlab.views.records import Table
 
 _DIRECTIONS = {1: "higher is better", -1: "lower is better", 0: "as a plain number"}
 _LARGE_SKILL = 100.0  # if a skill is this large, skills are written with three digits
 
 
-def heading(task: Comparison) -> str:
+def heading(comparison: Comparison) -> str:
     """Return the heading of a task's tables: task, data, metric, units, which way is better."""
-    metric = task.metric
-    units = f" in {task.units}" if task.units else ""
+    metric = comparison.metric
+    units = f" in {comparison.units}" if comparison.units else ""
     part = "test " if metric.is_test else ""
-    name = f"{task.task} ({task.data})" if task.data else task.task
-    return f"{name}: {part}{metric.path}{units}, {_DIRECTIONS[metric.direction]}"
+    data = f" ({comparison.data})" if comparison.data else ""
+    return f"{comparison.task}{data}: {part}{metric.path}{units}, {_DIRECTIONS[metric.direction]}"
 
 
 def results_table(comparison: Comparison) -> Table:
     """Make a row for each group: seeds, mean and interval, best and worst, skill, size, speed."""
     results, write = comparison.results, value_format(comparison)
-    write_seconds = number_format((result.seconds_per_epoch for result in results), digits=3)
     skills = [result.skill for result in results]
     large = any(skill is not None and abs(skill) >= _LARGE_SKILL for skill in skills)
     write_skill = number_format(skills, digits=3) if large else "{:.3f}".format
+    seconds = in_one_format([result.seconds_per_epoch for result in results], digits=3)
     mean = "geometric mean" if comparison.geometric else "mean"
     ends = ["best", "worst"] if comparison.metric.direction else ["lowest", "highest"]
     interval = "95 % sequential" if comparison.sequential else "95 % interval"
     header = [*comparison.by, "n", mean, interval, *ends, "skill", "parameters", "s/epoch"]
-    rows = []
-    for result in results:
-        n, mean_value, low, high = result.interval
-        ends_text = NOTHING if low is None or high is None else f"{write(low)} to {write(high)}"
-        sizes = dict.fromkeys(result.parameters or ())
-        rows.append(
-            [
-                *result.group.cells,
-                str(n),
-                write(mean_value),
-                ends_text,
-                write(result.best),
-                write(result.worst),
-                _cell(result.skill, write_skill),
-                " to ".join(f"{size:,}" for size in sizes) or NOTHING,
-                _cell(result.seconds_per_epoch, write_seconds),
-            ]
-        )
+    rows = [
+        [
+            *result.group.cells,
+            str(result.interval.n),
+            write(result.interval.mean),
+            _ends(result, write),
+            write(result.best),
+            write(result.worst),
+            NOTHING if result.skill is None else write_skill(result.skill),
+            " to ".join(f"{n:,}" for n in dict.fromkeys(result.parameters or ())) or NOTHING,
+            speed,
+        ]
+        for result, speed in zip(results, seconds, strict=True)
+    ]
     return Table("", header, rows, len(comparison.by))
 
 
-def value_format(comparison: Comparison) -> Callable[[float], str]:
+def _ends(result: GroupResult, write: Write) -> str:
+    _, _, low, high = result.interval
+    return NOTHING if low is None or high is None else f"{write(low)} to {write(high)}"
+
+
+def value_format(comparison: Comparison) -> Write:
     """Return the number format of the groups' values, for tables and for sentences."""
     ends = ((*result.interval[1:], result.best, result.worst) for result in comparison.results)
     return number_format(value for values in ends for value in values)
-
-
-def _cell(value: float | None, write: Callable[[float], str]) -> str:
-    return NOTHING if value is None else write(value)
 
 
 def differences_table(comparison: Comparison) -> Table | None:
@@ -86,12 +81,12 @@ def differences_table(comparison: Comparison) -> Table | None:
     for result in comparison.differences:
         n, mean, low, high, _ = result.difference or (0, None, None, None, None)
         bounds = "" if low is None or high is None else f" [{write(low)}, {write(high)}]"
-        seeds = len(_all_seeds(result, comparison))
+        seeds = _all_seeds(result, comparison)
         rows.append(
             [
                 *result.group.cells,
                 str(n) if n == seeds else f"{n} of {seeds}",
-                _cell(mean, write) + bounds,
+                (NOTHING if mean is None else write(mean)) + bounds,
                 p_text(result.p_corrected),
                 *([p_text(result.item_test.p_holm if result.item_test else None)] if test else []),
                 result.verdict,
@@ -103,33 +98,32 @@ def differences_table(comparison: Comparison) -> Table | None:
     return Table(title, [*header, "verdict"], rows, len(comparison.by))
 
 
-def _all_seeds(result: GroupResult, comparison: Comparison) -> set[int]:
-    """Return the seeds of a group and of the reference."""
-    return {*result.group.runs, *(comparison.reference.runs if comparison.reference else ())}
+def _all_seeds(result: GroupResult, comparison: Comparison) -> int:
+    """Count the seeds that the group or the reference has."""
+    return len({*result.group.runs, *(comparison.reference.runs if comparison.reference else ())})
 
 
 def footnotes(comparison: Comparison) -> list[str]:
     """Explain the columns and the tests, and how to read the results."""
     low, high = comparison.metric.bounds
-    ends = [result.interval[2:] for result in comparison.results]
-    is_cut = any(end in ((low, high)[place],) for pair in ends for place, end in enumerate(pair))
-    lines = [
+    results, differences = comparison.results, comparison.differences
+    is_cut = any(r.interval.low == low or r.interval.high == high for r in results)
+    columns = (
         f"n: number of seeds; interval: 95 % {'sequential' if comparison.sequential else 't'} "
         f"interval of their mean{', cut at the bounds of the metric' if is_cut else ''}; s/epoch: "
         "seconds of the median epoch"
-    ]
-    if any(result.skill is not None for result in comparison.results):
+    )
+    if any(result.skill is not None for result in results):
         baseline = comparison.baseline or "the best baseline"
-        lines[0] += f"; skill: share of the error of {baseline} that the model removes"
-    differences = comparison.differences
-    if any(r.difference[0] < len(_all_seeds(r, comparison)) for r in differences if r.difference):
+        columns += f"; skill: share of the error of {baseline} that the model removes"
+    lines = [columns]
+    if any(r.difference and r.difference.n < _all_seeds(r, comparison) for r in differences):
         lines.append("n of a difference: seeds that both groups have, of all their seeds")
     if differences and comparison.sequential:
-        level = ALPHA / len(differences)
         lines.append(
             "sequential: intervals, p and verdicts stay valid however often you look, if "
             f"differences are roughly normal, at alpha {ALPHA:g} / {len(differences)}; they need "
-            f"{first_bounded(level)} shared seeds"
+            f"{first_bounded(ALPHA / len(differences))} shared seeds"
         )
     elif tests := sum(result.p_corrected is not None for result in differences):
         corrected = f", corrected for {tests} tests (Holm); intervals are not corrected"

@@ -34,27 +34,10 @@ class Cell:
     """A published number, and our group of runs that it is compared with."""
 
     published: Published
-    comparison: Comparison | None = None  # has the group; None if no run fits
-    result: GroupResult | None = None  # the group's
-    is_several: bool = False  # whether several groups fit
-
-    @property
-    def verdict(self) -> str:
-        """Reproduced if the interval of enough seeds contains the number; else better or worse."""
-        if self.result is None or self.comparison is None:
-            return SEVERAL if self.is_several else NO_RUN
-        if self.published.why:
-            return NOT_COMPARABLE
-        return verdict(self.published.value, self.result.interval, self.comparison.metric.direction)
-
-    @property
-    def beaten_by(self) -> list[str]:
-        """The baselines that are better than the published number, the best one first."""
-        if self.comparison is None or self.published.why:
-            return []
-        sign = self.comparison.metric.direction
-        values = baseline_values(self.comparison)
-        return [name for name, v in values.items() if sign * v > sign * self.published.value]
+    verdict: str
+    result: GroupResult | None = None  # the group's; None if no group fits, or several do
+    # the baselines that are better than the published number, the best one first
+    beaten_by: Sequence[str] = ()
 
 
 @dataclass(frozen=True)
@@ -132,9 +115,9 @@ def results(study: Study, entries: Sequence[ListedRun], is_part: bool = False) -
 
 
 def _cell(published: Published, comparisons: Sequence[Comparison]) -> Cell:
-    """Find the group for a published number; there is none if no or several groups fit."""
+    """Compare a published number with the only group of runs that fits it."""
     fitting = [
-        Cell(published, comparison, result)
+        (comparison, result)
         for comparison in comparisons
         for result in comparison.results
         if all(
@@ -143,7 +126,15 @@ def _cell(published: Published, comparisons: Sequence[Comparison]) -> Cell:
             for key, value in published.where.items()
         )
     ]
-    return fitting[0] if len(fitting) == 1 else Cell(published, is_several=len(fitting) > 1)
+    if len(fitting) != 1:
+        return Cell(published, SEVERAL if fitting else NO_RUN)
+    ((comparison, result),) = fitting
+    if published.why:
+        return Cell(published, NOT_COMPARABLE, result)
+    sign = comparison.metric.direction
+    values = baseline_values(comparison)
+    beaten_by = [name for name, v in values.items() if sign * v > sign * published.value]
+    return Cell(published, verdict(published.value, result.interval, sign), result, beaten_by)
 
 
 def table_csv(study_results: Results) -> str:

@@ -23,32 +23,24 @@ from attnlab.tasks.kinds import kinds
 _GROUP = "study"
 # Settings that don't change results.
 _IDLE = ("paths.", "tracking.", "sweep.", "hydra.", "hydra/", "trainer.together")
-_TEXT, _OPTIONAL, _LIST, _VALUE = (
-    Rule("str"),
-    Rule("str", optional=True),
-    Rule("list"),
-    Rule("float"),
-)
-_FORM = {
-    "first": _OPTIONAL,
-    "runs": _LIST,
+_TEXT, _LIST = Rule("str"), Rule("list")
+_RULES = {
+    **dict.fromkeys(("question", "by"), _TEXT),
+    **dict.fromkeys(
+        ("first", "source", "within", "metric", "reference"), Rule("str", optional=True)
+    ),
+    **dict.fromkeys(("runs", "words", "published", "differences"), _LIST),
     "seeds": Rule("int", min=2),
     "minutes": Rule("float", above=0, optional=True),
-}
-_RULES = {
-    **_FORM,
-    **dict.fromkeys(("question", "by"), _TEXT),
-    **dict.fromkeys(("source", "within", "metric", "reference"), _OPTIONAL),
     "geometric": Rule("bool"),
-    "published": _LIST,
-    "differences": _LIST,
+    "quick": Rule("mapping"),
 }
-_QUICK = {**_FORM, "words": _LIST}
 _PUBLISHED = {
-    **{"where": Rule("mapping"), "metric": _TEXT, "system": _TEXT, "source": _TEXT},
-    "why": _OPTIONAL,
+    **dict.fromkeys(("metric", "system", "source", "each"), _TEXT),
+    **dict.fromkeys(("where", "values"), Rule("mapping")),
+    "value": Rule("float"),
+    "why": Rule("str", optional=True),
 }
-_SEVERAL = {**_PUBLISHED, "each": _TEXT, "values": Rule("mapping")}
 
 
 @dataclass(frozen=True)
@@ -95,9 +87,9 @@ class Study:
     added: Sequence[str] = ()  # settings of all runs that the study doesn't have
 
     @property
-    def changes(self) -> list[str]:
+    def changes(self) -> str:
         """The added settings that change results."""
-        return [word for word in self.added if not _is_idle(word)]
+        return shlex.join(word for word in self.added if not _is_idle(word))
 
     @property
     def is_part(self) -> bool:
@@ -107,9 +99,8 @@ class Study:
     @property
     def title(self) -> str:
         """The name of its folder and sweeps; added settings give another name."""
-        changes = shlex.join(self.changes)
-        digest = f"-{hashlib.sha256(changes.encode()).hexdigest()[:6]}" if changes else ""
-        return f"{self.name}{'-quick' if self.quick else ''}{digest}"
+        digest = hashlib.sha256(self.changes.encode()).hexdigest()[:6]
+        return f"{self.name}{'-quick' * self.quick}{f'-{digest}' if self.changes else ''}"
 
     def sweeps(self, folder: Path) -> dict[str, list[str]]:
         """Return the name of each sweep, and what follows `attnlab -m`.
@@ -159,31 +150,30 @@ def read(name: str, quick: bool = False) -> Study:
             f"NAME: expected a study, got {name!r}.{did_you_mean(name, names())} Valid: "
             f"{', '.join(names())}."
         )
-    content = dict(content)
-    short = content.pop("quick", {})
-    _check(name, content, _RULES, ("question", "runs", "by"))
-    _check(f"{name}: quick", short, _QUICK, ())
-    published = [n for entry in content.pop("published", []) for n in _published(name, entry)]
+    short = content.get("quick", {})
+    _check(name, content, _RULES, ["question", "runs", "by"])
+    _check(f"{name}: quick", short, _RULES, [])
+    content = {key: value for key, value in content.items() if key != "quick"}
+    content["published"] = [n for e in content.get("published", []) for n in _published(name, e)]
     if quick:
         content |= {"minutes": None, "quick": True, **short}
     if not content["runs"]:
         raise RequestError(f"study {name}: runs: expected at least one grid, got none.")
-    first = [content["first"]] if content.get("first") else []
-    for text in (*first, *content["runs"], *content.get("words", ())):
+    for text in [*content["runs"], *content.get("words", ())]:
         check_rule(f"study {name}: runs and words", text, _TEXT)
         try:
             shlex.split(text)
         except ValueError as error:
             raise RequestError(f"study {name}: expected quotes in pairs, got {text}.") from error
-    return Study(name=name, published=published, **content)
+    return Study(name=name, **content)
 
 
 def _published(name: str, entry: Any) -> Iterator[Published]:
     """Yield the numbers of an entry: its `value`, or one of `values` for each value of a key."""
     title = f"{name}: published"
     is_several = isinstance(entry, Mapping) and "values" in entry
-    rules = _SEVERAL if is_several else {**_PUBLISHED, "value": _VALUE}
-    _check(title, entry, rules, [key for key in rules if key != "why"])
+    needed = ["where", "metric", "system", "source"]
+    _check(title, entry, _PUBLISHED, [*needed, *(["each"] if is_several else ["value"])])
     metric = entry["metric"]
     metrics = [each.name for kind in kinds() for each in kind.scoring.metrics]
     if metric.rpartition(".")[2] not in metrics:
@@ -191,14 +181,14 @@ def _published(name: str, entry: Any) -> Iterator[Published]:
             f"study {title}: expected a metric of a task, got {metric!r}."
             f"{did_you_mean(metric, metrics)}"
         )
-    common = {key: entry.get(key) for key in ("metric", "system", "source", "why")}
-    where = {key: yaml_text(value) for key, value in entry["where"].items()}
-    if not is_several:
-        yield Published(where, value=entry["value"], **common)
-        return
-    for option, value in entry["values"].items():
-        check_rule(f"study {title}: values: {option}", value, _VALUE)
-        yield Published(where | {entry["each"]: yaml_text(option)}, value=value, **common)
+    for option, value in entry["values"].items() if is_several else [("", entry["value"])]:
+        check_rule(f"study {title}: values: {option}", value, _PUBLISHED["value"])
+        where = entry["where"] | ({entry["each"]: option} if is_several else {})
+        yield Published(
+            {key: yaml_text(text) for key, text in where.items()},
+            value=value,
+            **{key: entry.get(key) for key in ("metric", "system", "source", "why")},
+        )
 
 
 def _check(name: str, content: Any, rules: Mapping[str, Rule], needed: Sequence[str]) -> None:
@@ -212,5 +202,6 @@ def _check(name: str, content: Any, rules: Mapping[str, Rule], needed: Sequence[
                 f"{did_you_mean(str(key), [*rules])}"
             )
         check_rule(f"study {name}: {key}", value, rules[key])
-    if missing := [key for key in needed if key not in content]:
-        raise RequestError(f"study {name}: expected {missing[0]}, but it is missing.")
+    for key in needed:
+        if key not in content:
+            raise RequestError(f"study {name}: expected {key}, but it is missing.")

@@ -246,10 +246,7 @@ def test_a_run_without_a_finite_result_is_named(runs):
     [
         ({"by": ("atention",)}, r"--by: .* key 'atention'\. Did you mean attention\?"),
         ({"by": ("model",), "metric": "rmsee"}, r"--metric: .*'rmsee'\. Did you mean rmse\?"),
-        (
-            {"by": ("trainer",)},
-            r"--by: trainer is a section. Name a setting such as trainer\.epochs",
-        ),
+        ({"by": ("trainer",)}, r"--by: .* key 'trainer'\. Did you mean trainer\.epochs\?"),
         ({"by": ("seed",)}, "--by: leave out seed"),
         (
             {"reference": "pool"},

@@ -55,7 +55,6 @@ def test_conditions_select_settings(run, words, expected):
     [
         (["seed"], "expected KEY=VALUE such as model.cell=gru, got 'seed'"),
         (["seed= "], "expected KEY=VALUE .* got 'seed= '"),
-        (["seed=0", "seed=1"], "seed is given twice.*: seed=0,1"),
     ],
     ids=str,
 )
@@ -67,9 +66,9 @@ def test_an_invalid_condition_is_refused(words, text):
 @pytest.mark.parametrize(
     ("key", "text"),
     [
-        ("trainer", "trainer is a section. Name a setting such as trainer.learning_rate."),
+        ("trainer", "no run has the config key 'trainer'. Did you mean trainer.learning_rate?"),
         ("atention", "no run has the config key 'atention'. Did you mean attention?"),
-        ("x", "key 'x'. A run's config.yaml has the keys."),
+        ("x", "no run has the config key 'x'."),
     ],
 )
 def test_a_key_that_no_run_has_is_refused(run, key, text):

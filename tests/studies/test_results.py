@@ -7,7 +7,7 @@ import io
 from dataclasses import replace
 
 import pytest
-from compared_runs import BETTER, NONE, SAME, only, write_group, write_run
+from compared_runs import BETTER, NONE, SAME, only, write_run
 from scipy import stats
 
 from attnlab.comparison.curves import baseline_values
@@ -55,15 +55,6 @@ def found(three_groups):
     return results(study, list_runs(three_groups))
 
 
-def test_each_published_number_has_its_group_and_verdict(found):
-    assert [cell.verdict for cell in found.cells] == [
-        *("reproduced", "better", "not comparable", "no run")
-    ]
-    low, high = stats.t.interval(0.95, 4, sum(NONE) / 5, stats.sem(NONE))
-    assert found.cells[0].result.interval[2:] == pytest.approx((low, high))
-    assert [each.where["attention"] for each in found.missing] == ["multi_head"]
-
-
 def test_the_table_has_our_results_baselines_and_published_numbers(found):
     rows = list(csv.DictReader(io.StringIO(table_csv(found))))
     ours = {row["attention"]: row for row in rows if row["who"] == "ours"}
@@ -72,7 +63,9 @@ def test_the_table_has_our_results_baselines_and_published_numbers(found):
         stats.t.interval(0.95, 4, sum(SAME) / 5, stats.sem(SAME))[1]
     )
     published = [row for row in rows if row["who"] == "published"]
-    assert [row["verdict"] for row in published][1] == "better"
+    assert [row["verdict"] for row in published] == [
+        *("reproduced", "better", "not comparable", "no run")
+    ]
     assert float(published[1]["ours_mean"]) == pytest.approx(sum(BETTER) / 5)
     assert {row["name"] for row in rows if row["who"] == "baseline"} == set(
         baseline_values(found.main.tasks[0])
@@ -144,17 +137,6 @@ def test_the_page_has_published_numbers_and_commands(found, three_groups):
     assert "Compared with published numbers" in text and "not comparable: other windows" in text
     assert text.index("Is it so?") < text.index("Compared with published numbers")
     assert "attnlab -m task=sunspots" in text and "paths.runs=" in text
-
-
-def test_few_seeds_are_enough_for_some_verdicts_with_a_reason(tmp_path):
-    for attention, values in (("none", (1.0, 1.1)), ("bahdanau", (5.0, 5.01))):
-        write_group(tmp_path, attention, values)
-    published = [number("none", 1.05), number("bahdanau", 1.0)]
-    study = Study("mine", "Is it so?", ["task=sunspots"], "attention", published=published)
-    found = results(study, list_runs(tmp_path))
-    assert [cell.verdict for cell in found.cells] == ["too few seeds", "worse"]
-    (why,) = found.about_verdicts
-    assert "fewer than 5 seeds is so wide" in why
 
 
 def test_published_numbers_without_a_counterpart_are_reported(three_groups):
