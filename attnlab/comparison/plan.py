@@ -67,21 +67,14 @@ class Goal(NamedTuple):
 class GroupPlan(NamedTuple):
     """How many seeds are needed to find the difference between a group and the reference."""
 
+    comparison: Comparison
     group: Group
+    difference: float  # size of the difference, in units or as a logarithm
     n: int  # number of shared seeds
     deviations: tuple[float, ...]  # of the paired differences: estimate, low and high end
     seeds: tuple[int | None, ...]  # needed with each of them; None if more than `MOST_SEEDS`
     missing: int  # runs of both sides, for the first of `seeds`
     seconds: float  # for the missing runs
-
-
-class TaskPlan(NamedTuple):
-    """The plan of one task: a row for each group that shares two seeds with the reference."""
-
-    comparison: Comparison
-    difference: float  # size of the difference, in units or as a logarithm
-    level: float  # of each test: alpha / number of tests, the first step of Holm's correction
-    rows: Sequence[GroupPlan]
 
 
 def power(effect: float, n: int, alpha: float = ALPHA) -> float:
@@ -106,8 +99,11 @@ def seeds_for(effect: float, wanted: float, alpha: float = ALPHA) -> int | None:
 
 def plan(
     entries: Sequence[ListedRun], options: Options, goal: Goal
-) -> tuple[list[TaskPlan], list[str]]:
-    """Plan a comparison for each task; also describe the runs and groups left out.
+) -> tuple[list[GroupPlan], list[str]]:
+    """Plan comparisons with the references; also describe the runs and groups left out.
+
+    The level of each test is alpha / number of tests of its task, the first step of Holm's
+    correction.
 
     Raises:
         RequestError: See `compare`; or no two groups share two seeds whose differences differ; or
@@ -120,11 +116,9 @@ def plan(
         if reference is None:
             left_out.append(f"{task.name}: {task.notes[-1]}")
             continue
-        others = [group for group in task.groups if group is not reference]
-        level = goal.alpha / len(others)
-        mean = mean_interval(reference.rows["VALUE"]).mean
-        size, rows = goal.size(mean, options.geometric), []
-        for group in others:
+        level = goal.alpha / len(task.differences)
+        size = goal.size(mean_interval(reference.rows["VALUE"]).mean, options.geometric)
+        for group in (result.group for result in task.differences):
             differences = paired_differences(*group.pairs(reference), options.geometric)
             n = len(differences)
             if n < 2 or not np.ptp(differences):
@@ -141,54 +135,42 @@ def plan(
                 lacking = max(0, (seeds[0] or MOST_SEEDS) - len(runs))
                 times = [r.metrics.get("seconds", 0.0) / r.status.get("together", 1) for r in runs]
                 missing, seconds = missing + lacking, seconds + lacking * float(np.mean(times))
-            rows.append(GroupPlan(group, n, deviations, seeds, missing, seconds))
-        if rows:
-            plans.append(TaskPlan(task, size, level, rows))
+            plans.append(GroupPlan(task, group, size, n, deviations, seeds, missing, seconds))
     if not plans:
         raise RequestError(f"--runs: needs two groups that share two seeds. {left_out[-1]}.")
     return plans, left_out
 
 
-def print_plans(plans: Sequence[TaskPlan], left_out: Sequence[str], goal: Goal) -> None:
-    """Print a table for each task, with notes and warnings."""
-    console = plain_console()
-    for task in plans:
-        print_tables(console, heading(task.comparison), [_table(task, goal)])
-        tests = round(goal.alpha / task.level)
-        split = f" / {tests} (the first step of Holm's correction)" if tests > 1 else ""
-        notes = [
-            "n: shared seeds; sd: standard deviation of their paired differences, with its "
-            "chi-square interval",
-            f"seeds: to find the difference with power {goal.power:g}; paired t test, two-sided, "
-            f"alpha {goal.alpha:g}{split}; in brackets: with the ends of the sd's interval; at "
-            f"least {ENOUGH_SEEDS}, because compare gives no verdict below that",
-            "runs: missing runs of both groups, and their time",
-        ]
-        print_notes(console, notes, task.comparison.warnings)
-    print_notes(console, [], [], left_out)
-
-
-def _table(task: TaskPlan, goal: Goal) -> Table:
-    by = task.comparison.by
+def print_plans(plans: Sequence[GroupPlan], left_out: Sequence[str], goal: Goal) -> None:
+    """Print a table, with notes and warnings."""
     rows = []
-    for row in task.rows:
+    for row in plans:
+        task = row.comparison
         write = number_format(row.deviations, digits=3)  # per row: spreads may differ a lot
         spread, low, high = map(write, row.deviations)
         seeds, fewest, most = (f">{MOST_SEEDS:,}" if n is None else f"{n:,}" for n in row.seeds)
-        is_open = row.seeds[0] is None
-        rows.append(
-            [
-                *row.group.cells,
-                str(row.n),
-                f"{spread} [{low}, {high}]",
-                f"{seeds} ({fewest} to {most})",
-                NOTHING if is_open else f"{row.missing:,}",
-                NOTHING if is_open else duration(row.seconds),
-            ]
+        size = (
+            f"{math.exp(row.difference):.4g} times" if task.geometric else f"{row.difference:.4g}"
         )
-    is_ratio = task.comparison.geometric
-    size = f"{math.exp(task.difference) if is_ratio else task.difference:.4g}"
-    share = f" ({goal.difference})" if goal.difference.endswith("%") else ""
-    what = "ratio" if is_ratio else "difference"
-    title = f"to find a {what} of {size}{share} to {task.comparison.reference_name}"
-    return Table(title, [*by, "n", "sd [95 %]", "seeds", "runs", "time"], rows, len(by))
+        cost = [f"{row.missing:,}", duration(row.seconds)] if row.seeds[0] else [NOTHING] * 2
+        spread = f"{spread} [{low}, {high}]"
+        numbers = [size, str(row.n), spread, f"{seeds} ({fewest} to {most})", *cost]
+        rows.append([task.name, row.group.name, *numbers])
+    header = ["task", "group", "to find", "n", "sd [95 %]", "seeds", "runs", "time"]
+    console = plain_console()
+    print_tables(
+        console, f"to find a difference of {goal.difference}", [Table("", header, rows, 2)]
+    )
+    tasks = dict.fromkeys(row.comparison for row in plans)
+    notes = [
+        *(f"{heading(task)}; to find: a difference to {task.reference_name}" for task in tasks),
+        "n: shared seeds; sd: standard deviation of their paired differences, with its chi-square "
+        "interval",
+        f"seeds: to find the difference with power {goal.power:g}; paired t test, two-sided, "
+        f"alpha {goal.alpha:g} / number of groups that are compared with the reference (the first "
+        "step of Holm's correction); in brackets: with the ends of the sd's interval; at least "
+        f"{ENOUGH_SEEDS}, because compare gives no verdict below that",
+        "runs: missing runs of both groups, and their time",
+    ]
+    warnings = dict.fromkeys(text for task in tasks for text in task.warnings)
+    print_notes(console, notes, warnings, left_out)

@@ -62,7 +62,7 @@ class Filters:
             for entry in entries
             if (not self.tasks or entry.status.get("task") in self.tasks)
             and (not self.attentions or entry.status.get("attention") in self.attentions)
-            and (not earliest or _start(entry.status) >= earliest)
+            and (not earliest or began(entry.status) >= earliest)
             and (not states or shown_state(entry.status) in states)
         ]
         if self.sweep is not None:
@@ -95,25 +95,23 @@ class Filters:
 
 def none_fits(filters: Filters, entries: Sequence[ListedRun]) -> str:
     """Explain in a sentence which filter no run satisfies, and which values runs have."""
-    wanted: list[tuple[str, str, Sequence[str], Iterable[str]]] = [
-        ("--task", "task", filters.tasks, {str(entry.status["task"]) for entry in entries}),
-        (
+    wanted: dict[str, tuple[str, Sequence[str], set[str]]] = {
+        "task": ("--task", filters.tasks, {str(entry.status["task"]) for entry in entries}),
+        "attention": (
             "--attention",
-            "attention",
             filters.attentions,
             {str(entry.status["attention"]) for entry in entries},
         ),
-        ("--sweep", "sweep", [filters.sweep] if filters.sweep else [], sweep_names(entries)),
-    ]
+        "sweep": ("--sweep", [filters.sweep] if filters.sweep else [], {*sweep_names(entries)}),
+    }
     for key, text in filters.conditions:
-        values = {setting(_settings_or_none(entry.run), key) for entry in entries} - {None}
-        if not any(_means(text, value) for value in values):
-            wanted.append(("--where", key, [text], map(str, values)))
-    for option, key, names, there in wanted:
-        present = sorted(there)
-        for name in {*names} - {*present}:
-            some = f" They have {', '.join(present[:_MOST_NAMED])}." if present else ""
-            hint = did_you_mean(name, present) or some
+        texts = {setting(_settings_or_none(entry.run), key) for entry in entries} - {None}
+        if not any(_means(text, value) for value in texts):
+            wanted[key] = ("--where", [text], {*map(str, texts)})
+    for key, (option, names, values) in wanted.items():
+        for name in {*names} - values:
+            hint = did_you_mean(name, sorted(values))
+            hint = hint or f" They have {', '.join(sorted(values)[:_MOST_NAMED]) or 'none'}."
             return f"{option}: none of the {len(entries)} runs has {key} {name}.{hint}"
     return f"None of the {len(entries)} runs satisfies all filters."
 
@@ -185,7 +183,7 @@ def _moment(text: str) -> float:
         ) from error
 
 
-def _start(status: Mapping[str, Any]) -> float:
+def began(status: Mapping[str, Any]) -> float:
     """Return when a run started, in seconds since 1970."""
     try:
         return datetime.fromisoformat(str(status.get("started"))).timestamp()

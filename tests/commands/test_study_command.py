@@ -125,11 +125,8 @@ def test_studies_are_listed(here):
     ("words", "message"),
     [
         (["bok"], "NAME: expected a study, got 'bok'. Did you mean book?"),
-        (["x" * 300], "NAME: expected a study, got 'xxx"),
         (["book", "paths.runs=x"], "paths.runs=x: not with a study, which has --seeds and --runs"),
-        (["book", "--seeds", "1"], "1 is not in the range x>=2"),
         (["task=fib"], "NAME: expected a study, got 'task=fib'"),
-        (["book", "nonsense=1"], "nonsense"),
         (["book", "seed=0,1"], "seed=0,1: not with a study"),
     ],
 )

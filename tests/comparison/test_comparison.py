@@ -19,40 +19,45 @@ def rows(comparison):
     return {row.group.label: row for row in comparison.results}
 
 
-def test_groups_are_averaged_over_seeds(three_groups):
+def test_groups_are_averaged_over_seeds_and_tests_are_corrected_over_the_table(three_groups):
     comparison = only(three_groups)
     assert [row.group.label for row in comparison.results] == ["bahdanau", "pooling", "none"]
-    row = rows(comparison)["bahdanau"]
+    better, same, none = comparison.results
     expected = stats.t.interval(0.95, 4, np.mean(BETTER), stats.sem(BETTER))
-    assert (row.interval.low, row.interval.high) == pytest.approx(expected)
-    assert (row.interval.n, row.interval.mean) == (5, pytest.approx(np.mean(BETTER)))
-    assert (row.best, row.worst) == (0.86, 1.08)
-    assert row.skill == pytest.approx(1 - np.mean(BETTER) / 2)
-    assert row.parameters == (1000, 1000)
-    assert row.seconds_per_epoch == 0.5  # the median: compiling takes the first one's 9 seconds
-    assert not comparison.warnings
-
-
-def test_the_paired_test_is_corrected_over_the_table(three_groups):
-    found = rows(only(three_groups))
+    assert better.interval == (5, *map(pytest.approx, (np.mean(BETTER), *expected)))
+    assert (better.best, better.worst, better.parameters) == (0.86, 1.08, (1000, 1000))
+    assert better.skill == pytest.approx(1 - np.mean(BETTER) / 2)
+    assert better.seconds_per_epoch == 0.5  # the median: compiling takes the first one's 9 seconds
     raw = [stats.ttest_rel(values, NONE).pvalue for values in (BETTER, SAME)]
-    assert found["bahdanau"].difference.p == pytest.approx(raw[0])
-    assert found["bahdanau"].p_corrected == pytest.approx(2 * raw[0])
-    assert found["pooling"].p_corrected == pytest.approx(raw[1])
-    assert (found["bahdanau"].verdict, found["pooling"].verdict) == ("better", "no evidence")
-    assert (found["none"].verdict, found["none"].difference) == ("", None)
+    assert better.difference.p == pytest.approx(raw[0])
+    assert (better.p_corrected, same.p_corrected) == pytest.approx((2 * raw[0], raw[1]))
+    assert (better.verdict, same.verdict, none.verdict) == ("better", "no evidence", "")
+    assert none.difference is None and not comparison.warnings
 
 
-def test_higher_is_better_for_bleu(tmp_path):
-    write_group(tmp_path, "none", [20, 22, 19, 21, 24], task="translate")
-    write_group(tmp_path, "bahdanau", [30, 33, 28, 31, 34], task="translate")
-    comparison = only(tmp_path, bootstrap=False)
-    assert comparison.metric.direction == 1
-    assert [row.group.label for row in comparison.results] == ["bahdanau", "none"]
-    row = rows(comparison)["bahdanau"]
-    assert (row.best, row.worst, row.verdict) == (34, 28, "better")
-    other_way = rows(only(tmp_path, bootstrap=False, reference="bahdanau"))["none"]
-    assert other_way.verdict == "worse"
+def test_higher_is_better_for_bleu_and_corpora_are_separate(tmp_path):
+    for corpus in ("builtin", "tatoeba"):
+        status = {"task": "translate", "status": {"data": {"name": corpus}}}
+        write_group(tmp_path, "none", [20, 22, 19, 21, 24], **status)
+        write_group(tmp_path, "bahdanau", [30, 33, 28, 31, 34], **status)
+    builtin, tatoeba = compared(tmp_path, bootstrap=False).tasks
+    assert (builtin.name, tatoeba.name) == ("translate builtin", "translate tatoeba")
+    assert heading(tatoeba).startswith("translate (tatoeba):")
+    best, _ = tatoeba.results
+    assert (best.group.label, best.best, best.worst, best.verdict) == ("bahdanau", 34, 28, "better")
+
+
+def test_groups_by_several_keys_are_in_the_order_of_numbers(tmp_path):
+    for units in (16, 128, 8):
+        config = {"attention.score": "dot", "model.units": units}
+        write_group(tmp_path, "luong_global", NONE, config=config)
+    write_group(tmp_path, "bahdanau", NONE)
+    by = ("attention.score", "model.units")
+    comparison = only(tmp_path, by=by, reference="dot, 128")
+    names = ["dot / 8", "dot / 16", "dot / 128", "- / 16"]
+    assert [group.label for group in comparison.groups] == names
+    assert comparison.reference.label == "dot / 128"
+    assert rows(comparison)["dot / 8"].verdict == "identical"
 
 
 def test_few_seeds_are_not_judged(tmp_path):
@@ -101,23 +106,6 @@ def test_a_newer_run_replaces_only_runs_of_equal_settings(runs):
     assert only(runs, reference="trainer.epochs=1").reference.label == "none / 1"
 
 
-def test_runs_of_different_corpora_are_separate(tmp_path):
-    for corpus in ("builtin", "tatoeba"):
-        for attention in ("none", "bahdanau"):
-            status = {"data": {"name": corpus}}
-            write_run(tmp_path, attention, 0, 30.0, task="translate", status=status)
-    found = compared(tmp_path).tasks
-    assert [(each.task, each.data, len(each.groups)) for each in found] == [
-        ("translate", "builtin", 2),
-        ("translate", "tatoeba", 2),
-    ]
-    assert [each.name for each in found] == ["translate builtin", "translate tatoeba"]
-    assert [heading(each).split(":")[0] for each in found] == [
-        "translate (builtin)",
-        "translate (tatoeba)",
-    ]
-
-
 def test_the_choice_of_reference_ignores_results(tmp_path):
     write_group(tmp_path, "pooling", BETTER[:2])
     write_group(tmp_path, "luong_global", SAME[:3])
@@ -126,24 +114,6 @@ def test_the_choice_of_reference_ignores_results(tmp_path):
     assert only(tmp_path).reference.label == "none"
     assert only(tmp_path, reference="pooling").reference.label == "pooling"
     assert only(tmp_path, reference="attention=pooling").reference.label == "pooling"
-
-
-def test_groups_by_several_keys(tmp_path):
-    for cell in ("gru", "lstm"):
-        write_group(tmp_path, "luong_global", NONE,
-                    config={"attention.score": "dot", "model.cell": cell})  # fmt: skip
-    write_group(tmp_path, "bahdanau", SAME)
-    comparison = only(tmp_path, by=("attention.score", "model.cell"), reference="dot, lstm")
-    assert sorted(rows(comparison)) == ["- / gru", "dot / gru", "dot / lstm"]
-    assert comparison.reference.label == "dot / lstm"
-    assert rows(comparison)["dot / gru"].verdict == "identical"
-
-
-def test_numbers_are_ordered_as_numbers(tmp_path):
-    for units in (16, 128, 8):
-        write_group(tmp_path, "none", NONE, config={"model.units": units})
-    groups = [g.label for g in only(tmp_path, by=("model.units",)).groups]
-    assert groups == ["8", "16", "128"]
 
 
 def test_geometric_means_and_ratios(tmp_path):
@@ -159,11 +129,6 @@ def test_geometric_means_and_ratios(tmp_path):
         only(tmp_path, geometric=True)
 
 
-def test_without_a_best_baseline_none_is_named(tmp_path):
-    write_group(tmp_path, "none", NONE, metrics={"best_baseline": None, "skill": None})
-    assert only(tmp_path).baseline is None
-
-
 def test_the_best_baseline_is_that_by_the_metric_which_is_compared(tmp_path):
     baselines = {"persistence": {"rmse": 2.0, "mae": 1.5}, "mean": {"rmse": 3.0, "mae": 1.25}}
     baselines["rule"] = {"rmse": 0.1, "mae": 0.1}
@@ -173,18 +138,6 @@ def test_the_best_baseline_is_that_by_the_metric_which_is_compared(tmp_path):
     assert found.baseline == "mean"
     assert found.results[0].skill == pytest.approx(1 - 1 / 1.25)
     assert only(tmp_path).baseline == "persistence"
-
-
-def test_each_task_has_its_table_and_metric(runs):
-    write_group(runs, "none", [20, 21], task="translate")
-    found = compared(runs)
-    assert [(each.task, each.metric.path) for each in found.tasks] == [
-        *(("sunspots", "rmse"), ("translate", "bleu")),
-    ]
-    assert found.tasks[1].reference is None
-    found = compared(runs, metric="chrf")
-    assert [each.task for each in found.tasks] == ["translate"]
-    assert found.left_out == ["sunspots: no run has a finite chrf"]
 
 
 def test_a_metric_may_be_a_path(runs):
@@ -224,12 +177,6 @@ def test_runs_that_are_not_completed_are_counted(runs):
     assert files[0].startswith(f"{damaged}: damaged")
     assert files[1].startswith(f"{missing}: damaged or missing")
     assert rows(only(runs))["none"].interval.n == 5
-
-
-def test_a_pruned_run_that_was_completed_later_is_compared(runs):
-    write_run(runs, "none", 5, 1.0, status={"pruned": True})
-    found = compared(runs)
-    assert (found.left_out, rows(found.tasks[0])["none"].interval.n) == ([], 6)
 
 
 def test_a_run_without_a_finite_result_is_named(runs):

@@ -53,19 +53,8 @@ def test_a_sweep_that_found_all_done_is_the_newest_one(day):
     assert chosen(day)[0] == {1}
 
 
-def test_a_sweep_without_completed_runs_is_skipped(day):
-    write_run(day, "none", 6, None, state="failed", status={"sweep": "third"})
-    assert chosen(day)[0] == {4}
-
-
 def test_runs_of_studies_are_left_out_by_default(day):
     seeds, (left_out,) = chosen(day, tasks=("sunspots",))
     assert seeds == {1, 2, 4}
     assert left_out == "2 runs of studies (attnlab compare --all takes them, too)"
     assert chosen(day, sweep="study-book-1") == ({0, 5}, [])
-
-
-def test_a_lone_study_is_compared(tmp_path):
-    write_run(tmp_path, "none", 0, 1.0, status={"sweep": "study-book-1"})
-    assert chosen(tmp_path) == ({0}, [])
-    assert chosen(tmp_path, tasks=("sunspots",)) == ({0}, [])

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
 from compared_runs import BETTER, NONE, compared, only, write_group, write_run
-
-from attnlab.comparison.tables import footnotes, results_table
 
 NO = "no attention"
 
@@ -32,28 +31,6 @@ def test_settings_that_differ_besides_the_compared_keys_are_named(tmp_path):
             f"{NO} / 32)",
         ]
     )
-
-
-def test_settings_that_only_one_option_has_are_not_named(tmp_path):
-    write_group(tmp_path, "none", NONE)
-    transformer = {"attention.heads": 4, "model.name": "transformer", "model.layers": 2}
-    write_group(tmp_path, "multi_head", BETTER, config=transformer)
-    warning = "model.name differs: transformer (multi_head); rnn (no attention)"
-    assert list(only(tmp_path).warnings) == [warning]
-    write_run(tmp_path, "multi_head", 5, 1.0, config={**transformer, "attention.heads": 8})
-    split, differs = only(tmp_path).warnings
-    assert split.startswith("runs with the same attention differ in attention.heads, so they are")
-    assert differs == (
-        "model.name differs: transformer (multi_head / 4, multi_head / 8); rnn (no attention / -)"
-    )
-
-
-def test_groups_of_other_short_convolutions_are_named(tmp_path):
-    for name, values, width in (("multi_head", NONE, 0), ("linear", BETTER, 4)):
-        config = {"model.name": "transformer", "model.short_convolution": width}
-        write_group(tmp_path, name, values, config=config)
-    (warning,) = only(tmp_path).warnings
-    assert warning == "model.short_convolution differs: 4 (linear); 0 (multi_head)"
 
 
 def test_data_drawn_by_the_seed_dont_count_as_different(tmp_path):
@@ -142,43 +119,30 @@ def test_a_readout_chosen_by_the_mechanism_gives_no_warning(tmp_path):
     ]
 
 
-def test_runs_that_were_trained_longer_later_get_a_warning(tmp_path):
+@pytest.mark.parametrize(
+    ("changes", "warning"),
+    [
+        (
+            {"status": {"earlier_epochs": [20]}},
+            "runs were trained longer later, so earlier trainer.epochs differ: 20 (bahdanau); none "
+            f"({NO})",
+        ),
+        (
+            {"status": {"together": 8}},
+            f"stacks have different sizes, so seconds can't be compared: 8 (bahdanau); 1 ({NO})",
+        ),
+        (
+            {"environment": {"processor_model": "Slide rule"}},
+            "machines differ, so seconds can't be compared: Slide rule with 2 cores (bahdanau); "
+            f"Abacus with 2 cores ({NO})",
+        ),
+        (
+            {"config": {"model.name": "transformer", "model.layers": 2, "attention.units": 4}},
+            f"model.name differs: transformer (bahdanau); rnn ({NO})",  # only one has layers
+        ),
+    ],
+)
+def test_other_differences_get_a_warning(tmp_path, changes, warning):
     write_group(tmp_path, "none", NONE)
-    write_group(tmp_path, "bahdanau", BETTER, status={"earlier_epochs": [20]})
-    assert list(only(tmp_path).warnings) == [
-        "runs were trained longer later, so earlier trainer.epochs differ: 20 (bahdanau); none "
-        f"({NO})"
-    ]
-
-
-def test_seconds_of_stacks_of_different_sizes_get_a_warning(tmp_path):
-    write_group(tmp_path, "none", NONE)
-    write_group(tmp_path, "bahdanau", BETTER, status={"together": 8})
-    assert list(only(tmp_path).warnings) == [
-        f"stacks have different sizes, so seconds can't be compared: 8 (bahdanau); 1 ({NO})"
-    ]
-
-
-def test_machines_differ_by_their_processors(tmp_path):
-    write_group(tmp_path, "none", NONE)
-    write_group(tmp_path, "bahdanau", BETTER, environment={"processor_model": "Slide rule"})
-    assert list(only(tmp_path).warnings) == [
-        "machines differ, so seconds can't be compared: Slide rule with 2 cores (bahdanau); "
-        f"Abacus with 2 cores ({NO})"
-    ]
-
-
-def test_a_metric_may_be_named_as_metrics_json_has_it(tmp_path):
-    write_group(tmp_path, "none", NONE)
-    write_group(tmp_path, "bahdanau", BETTER)
-    one, other = only(tmp_path, metric="rmse"), only(tmp_path, metric="test.rmse")
-    assert results_table(one) == results_table(other)
-    assert footnotes(one) == footnotes(other)
-
-
-def test_runs_that_differ_at_the_end_of_a_long_value_are_two_groups(tmp_path):
-    path = "x" * 6000
-    write_group(tmp_path, "none", NONE, config={"task.path": f"{path}1"})
-    write_group(tmp_path, "none", BETTER, config={"task.path": f"{path}2"})
-    groups = only(tmp_path, by=("task.path",)).results
-    assert {each.group.key for each in groups} == {(f"{path}1",), (f"{path}2",)}
+    write_group(tmp_path, "bahdanau", BETTER, **changes)
+    assert list(only(tmp_path).warnings) == [warning]

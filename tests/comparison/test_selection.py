@@ -26,16 +26,13 @@ def run(tmp_path_factory):
     ("words", "expected"),
     [
         (["attention=luong_local"], True),
-        (["attention.name=luong_global, luong_local"], True),
         (["attention=luong"], False),
         (["attention.window=Null"], True),
         (["trainer.jit=True", "seed=3.0"], True),
         (["trainer.jit=1"], False),
-        (["trainer.learning_rate=0.001"], True),
         (["trainer.learning_rate=1e-3", "seed=0,1,2"], False),
         (["data.languages=[de,en]"], True),
         (["data=New York"], True),
-        (["tracking.enabled=false"], True),
         (["trainer.epochs=null"], False),
     ],
     ids=str,
@@ -50,17 +47,9 @@ def test_conditions_select_settings(run, words, expected):
     assert bool(found) == expected
 
 
-@pytest.mark.parametrize(
-    ("words", "text"),
-    [
-        (["seed"], "expected KEY=VALUE such as model.cell=gru, got 'seed'"),
-        (["seed= "], "expected KEY=VALUE .* got 'seed= '"),
-    ],
-    ids=str,
-)
-def test_an_invalid_condition_is_refused(words, text):
-    with pytest.raises(RequestError, match=f"--where: {text}"):
-        Filters(where=tuple(words)).apply([])
+def test_an_invalid_condition_is_refused():
+    with pytest.raises(RequestError, match="--where: expected KEY=VALUE .* got 'seed'"):
+        Filters(where=("seed",)).apply([])
 
 
 @pytest.mark.parametrize(

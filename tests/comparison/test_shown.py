@@ -6,7 +6,6 @@ import pytest
 from compared_runs import BETTER, NONE, SAME, compared, write_group
 from matplotlib.figure import Figure
 
-import attnlab
 from attnlab.comparison import shown
 from attnlab.views.png.figure import draw
 
@@ -45,26 +44,6 @@ def test_the_figure_has_curves_means_and_differences(figure):
     assert "reference" in texts(figure)
 
 
-def test_groups_have_the_same_style_in_all_panels(figure):
-    curves, _, means, differences = panels(figure)
-
-    def colours(axes):
-        return {line.get_color() for line in axes.lines}
-
-    assert len(colours(curves)) == 3
-    assert colours(curves) <= colours(means)
-    assert len(colours(curves) & colours(differences)) == 2
-
-
-def test_only_results_of_the_test_part_are_called_so(tmp_path):
-    """Fixed: `test` was above every metric."""
-    extra = {"longer": {"test": {"rmse": 3.0}}}
-    for name in ("none", "pooling"):
-        write_group(tmp_path, name, NONE[:2], metrics={"extra": extra})
-    *_, means, _ = panels(comparison_figure(compared(tmp_path, metric="extra.longer.rmse")))
-    assert means.get_title("left") == "extra.longer.rmse: mean"
-
-
 def test_curves_end_where_half_of_the_seeds_do(runs):
     found = compared(runs)
     run = next(iter(found.tasks[0].groups[0].runs.values())).run
@@ -88,12 +67,6 @@ def test_no_text_covers_another_also_on_logarithmic_axes(tmp_path, legible_texts
     assert means.get_xscale() == "log"
     texts = legible_texts(figure)
     assert {"0.001", "0.1", "persistence"} <= {*texts} and len(texts) > 50
-
-
-def test_settings_are_not_drawn_as_formulas(tmp_path):
-    for cell in ("cost_$ per_$", "gru"):
-        write_group(tmp_path, "none", NONE[:2], config={"model.cell": cell})
-    assert attnlab.compare("model.cell", runs_folder=tmp_path).figure.png[1:4] == b"PNG"
 
 
 def test_a_sequential_figure_is_labelled(three_groups):
