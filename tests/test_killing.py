@@ -18,6 +18,7 @@ from command_line import CommandLine, some_pairs
 from same_runs import assert_same_run
 
 IN_A_ROW = 4  # kills of one run at most
+NOWHERE = Path("/nowhere")
 FORECAST = (
     *("task=fib", "attention=bahdanau", "model.units=5", "model.cell=simple"),
     "trainer.batch_size=2",
@@ -31,53 +32,36 @@ TRANSLATION = (
     *("trainer.checkpoint_every_seconds=0", "tracking.weights=all"),
 )
 
-Moment = Callable[[Path | None], bool]
+Moment = Callable[[Path], bool]
 
 
-def at_once(folder: Path | None) -> bool:
+def at_once(folder: Path) -> bool:
     """The process has begun."""
     return True
 
 
-def folder_made(folder: Path | None) -> bool:
-    """The run folder is there."""
-    return folder is not None
-
-
-def saving(folder: Path | None) -> bool:
+def saving(folder: Path) -> bool:
     """A file is being written."""
-    return folder is not None and any(
-        name.startswith(".tmp-")
-        for part in ("checkpoint", "weights")
-        for name in _names(folder, part)
-    )
+    names = [*_names(folder / "checkpoint"), *_names(folder / "weights")]
+    return any(name.startswith(".tmp-") for name in names)
 
 
-def training(folder: Path | None) -> bool:
-    """A checkpoint is there."""
-    return folder is not None and bool(_names(folder, "checkpoint"))
-
-
-def ending(folder: Path | None) -> bool:
-    """The predictions are written."""
-    return folder is not None and (folder / "predictions.csv").exists()
-
-
-def result_written(folder: Path | None) -> bool:
-    """The metrics are written, and MLflow gets its last."""
-    return folder is not None and (folder / "metrics.json").exists()
+def exists(path: str) -> Moment:
+    """The run folder has a file, or a folder that is not empty."""
+    return lambda folder: (folder / path).is_file() or bool(_names(folder / path))
 
 
 # The moment, and for how many seconds at most the process lives on after it.
 MOMENTS: list[tuple[Moment, float]] = [
-    *[(at_once, 6.0), (folder_made, 3.0), (training, 1.0), (saving, 0.0)],
-    *[(training, 0.05), (ending, 0.02), (result_written, 0.5)],
+    *[(at_once, 6.0), (exists("."), 3.0), (exists("checkpoint"), 1.0), (saving, 0.0)],
+    *[(exists("checkpoint"), 0.05), (exists("predictions.csv"), 0.02)],
+    (exists("metrics.json"), 0.5),
 ]
 
 
-def _names(folder: Path, part: str) -> list[str]:
+def _names(folder: Path) -> list[str]:
     try:
-        return os.listdir(folder / part)
+        return os.listdir(folder)
     except OSError:
         return []
 
@@ -90,7 +74,7 @@ def run_folder(attnlab: CommandLine) -> Path | None:
 def killed(attnlab: CommandLine, words: tuple[str, ...], moment: Moment, delay: float) -> bool:
     """Start a command and kill it at a moment; returns whether it was still running then."""
     with attnlab.start(*words) as process:
-        while process.poll() is None and not moment(run_folder(attnlab)):
+        while process.poll() is None and not moment(run_folder(attnlab) or NOWHERE):
             # Only a file that is being written is gone at once: looking takes time, too.
             time.sleep(0.0005 if moment is saving else 0.005)
         try:

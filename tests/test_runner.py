@@ -9,10 +9,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import yaml
 from command_line import some_pairs
 from mechanisms import mechanisms_for
-from same_runs import weights
+from same_runs import assert_same_run
 
 from attnlab.cli import main
 from attnlab.config.options import options
@@ -50,13 +49,6 @@ def history(folder: Path) -> dict[str, list[str]]:
     return {key: [row[key] for row in rows] for key in rows[0] if key != "seconds"}
 
 
-def assert_same_weights(first: Path, second: Path) -> None:
-    one, other = weights(first), weights(second)
-    assert one.keys() == other.keys() and one
-    for name in one:
-        np.testing.assert_array_equal(one[name], other[name])
-
-
 @pytest.fixture(scope="module")
 def config(compose):
     return compose(*FIB, *DROPPING, "trainer.epochs=3", "seed=5")
@@ -75,24 +67,18 @@ def no_figures(monkeypatch):
 def test_a_run_folder_has_all_that_users_rely_on(config, folder):
     assert folder.parent == Path(config.paths.runs) / "fib" / "bahdanau"
     assert folder.name.endswith("_s5")
-    weights = [f"weights/epoch_{epoch:03d}.weights.h5" for epoch in (1, 2, 3)]
-    figures = ["plots/attention.png", "plots/forecast.png", "plots/loss.png"]
     files = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
     assert files == {
         *(".lock", "status.json", "config.yaml", "history.csv", "metrics.json", "predictions.csv"),
         *("environment.json", "run.log", "served.json", "attention.npz", "assets/scaler.json"),
+        *(f"weights/epoch_{epoch:03d}.weights.h5" for epoch in (1, 2, 3)),
+        *("plots/attention.png", "plots/forecast.png", "plots/loss.png"),
         "checkpoint/step_000000015.ckpt",
-        *weights,
-        *figures,
     }
-
-
-def test_its_status_and_configuration_describe_the_run(config, folder):
     status = read_json(folder / "status.json")
     assert (status["state"], status["epoch"], status["error"]) == ("completed", 3, None)
     assert status["config_hash"] == config.digest
-    saved = yaml.safe_load((folder / "config.yaml").read_text(encoding="utf-8"))
-    assert parse(saved, {}) == config
+    assert parse(RunDirectory(folder).read_config(), {}) == config
 
 
 def test_its_numbers_are_consistent(folder):
@@ -122,24 +108,7 @@ def test_its_numbers_are_consistent(folder):
 def test_the_same_seed_gives_the_same_bits(config, folder, no_figures):
     again = run(config)
     assert again != folder
-    assert history(again) == history(folder)
-    for epoch in (1, 2, 3):
-        assert_same_weights(*(RunDirectory(f).weights_path(epoch) for f in (folder, again)))
-    np.testing.assert_equal(
-        RunDirectory(again).read_predictions(), RunDirectory(folder).read_predictions()
-    )
-
-
-def test_another_seed_is_another_run(compose, folder, no_figures):
-    other = run(compose(*FIB, *DROPPING, "trainer.epochs=1", "seed=7"))
-    assert history(other)["train_loss"] != history(folder)["train_loss"][:1]
-
-
-def test_the_loss_falls(compose, no_figures):
-    settings = ("trainer.epochs=7", "optimizer.learning_rate=0.01", "model.anchor=false")
-    folder = run(compose(*PLAIN, *settings, "attention=none"))
-    losses = [float(loss) for loss in history(folder)["train_loss"]]
-    assert losses[-1] < 0.9 * losses[0]
+    assert_same_run(again, folder)
 
 
 @pytest.fixture
@@ -167,32 +136,6 @@ def test_early_stopping_ends_the_run_and_keeps_the_best_weights(
     assert evaluated["metrics"] == pytest.approx(metrics["test"], rel=1e-4)
 
 
-def test_a_plateau_in_validation_lowers_the_rate(compose, validation_losses, no_figures):
-    validation_losses(5.0, 5.0, 4.0, 4.0)
-    schedule = ("schedule=plateau", "schedule.patience=1", "schedule.factor=0.5")
-    folder = run(compose(*PLAIN, "trainer.epochs=4", *schedule))
-    rates = [float(rate) for rate in history(folder)["learning_rate"]]
-    np.testing.assert_allclose(np.divide(rates, rates[0]), [1, 1, 0.5, 0.5])
-
-
-NAN = float("nan")
-
-
-def test_patience_counts_only_scored_epochs(compose, validation_losses, no_figures):
-    validation_losses(NAN, NAN, NAN, 5.0, NAN, 6.0, NAN, 7.0, NAN)
-    folder = run(compose(*PLAIN, "trainer.epochs=9", "trainer.patience=2"))
-    metrics = read_json(folder / "metrics.json")
-    assert (metrics["epochs"], metrics["best_epoch"], metrics["best_value"]) == (8, 4, 5.0)
-
-
-def test_a_schedule_spans_the_whole_run(compose, no_figures):
-    schedule = ("schedule=cosine", "schedule.final=0.2", "optimizer.learning_rate=0.01")
-    folder = run(compose(*PLAIN, "trainer.epochs=2", *schedule))
-    rates = [float(rate) for rate in history(folder)["learning_rate"]]
-    # Half a cosine from 0.01 down to a fifth of it: the middle after one epoch of two.
-    np.testing.assert_allclose(rates, [0.006, 0.002])
-
-
 def test_without_a_validation_part_the_last_epoch_counts(compose, no_figures):
     folder = run(compose(*PLAIN, "task.validation=0", "trainer.epochs=2"))
     metrics = read_json(folder / "metrics.json")
@@ -208,51 +151,31 @@ def test_evaluating_the_best_epoch_gives_the_reported_metrics(folder, capsys):
     assert evaluated["epoch"] == metrics["best_epoch"]
     assert evaluated["metrics"] == pytest.approx(metrics["test"], rel=1e-4)
     assert evaluated["baselines"] == metrics["baselines"]
-
-
-def test_every_epoch_and_part_can_be_evaluated(folder, capsys):
-    found = []
+    scores = {evaluated["metrics"]["rmse"]}
     for words in (["--epoch", "1"], ["--epoch", "last"], ["--part", "validation"]):
         assert main(["evaluate", str(folder), "--json", *words]) == 0
-        found.append(json.loads(capsys.readouterr().out)["metrics"]["rmse"])
-    assert len(set(found)) == 3
+        scores.add(json.loads(capsys.readouterr().out)["metrics"]["rmse"])
+    assert len(scores) >= 3
 
 
 def test_a_long_forecast_continues_from_its_own_values(folder, tmp_path):
     loaded = TrainedRun.load(RunDirectory(folder))
-    window = loaded.task.origin().values
-    expected = []
+    window, expected = np.array([2.0, 3, 5, 8, 13]), []
+    scaler = loaded.task.origin().scalers_of(window[:, None])[0]
     for _ in range(3):
-        scaler = loaded.task.origin().scalers_of(window[-5:, None])[0]
         scaled = np.float32(scaler.apply(window[-5:])).reshape(1, 5, 1)
         output = loaded.model.predict(scaled, verbose=0)
         expected.append(float(scaler.invert(output)[0, 0]))
         window = np.append(window, expected[-1])
     table, figure = tmp_path / "next.csv", tmp_path / "next.png"
+    (tmp_path / "given.csv").write_text("n\n1\n2\n3\n5\n8\n13\n")  # the model reads five values
     words = ["--steps", "3", "--csv", str(table), "--plot", str(figure)]
-    assert main(["forecast", str(folder), *words]) == 0
+    assert main(["forecast", str(folder), *words, "--history", str(tmp_path / "given.csv")]) == 0
     with open(table, newline="") as stream:
         rows = list(csv.DictReader(stream))
     assert [row["time"] for row in rows] == ["+1", "+2", "+3"]
     np.testing.assert_allclose([float(row["forecast"]) for row in rows], expected, rtol=1e-4)
     assert figure.read_bytes().startswith(b"\x89PNG")
-
-
-def test_a_forecast_continues_given_values(folder, tmp_path, capsys):
-    outputs = []
-    for first in ("1\n", ""):  # the model reads five values
-        (tmp_path / "given.csv").write_text(f"n\n{first}2\n3\n5\n8\n13\n")
-        words = ["--steps", "2", "--history", str(tmp_path / "given.csv")]
-        assert main(["forecast", str(folder), *words]) == 0
-        outputs.append(capsys.readouterr().out)
-    assert outputs[0] == outputs[1]
-    assert [line.split("\t")[0] for line in outputs[0].splitlines()] == ["+1", "+2"]
-
-
-def test_months_continue_as_months(trained, capsys):
-    assert main(["forecast", str(trained.folder), "--steps", "2"]) == 0
-    lines = capsys.readouterr().out.splitlines()
-    assert [line.split("\t")[0] for line in lines] == ["1998-02", "1998-03"]
 
 
 def test_a_file_is_found_from_another_working_folder(trained, tmp_path, monkeypatch, capsys):
@@ -311,14 +234,6 @@ def test_every_forecasting_task_runs_with_every_mechanism(
     # Weights tied to one length can't read the longer windows, and the report says so.
     for report in metrics["extra"].values():
         assert (report is None) == (attention == "pooling")
-
-
-def test_a_transformer_forecasts_several_steps(compose, no_figures):
-    given = ("task=sunspots", "model=transformer", "attention=multi_head", "model.units=4")
-    given += ("model.layers=1", "model.feed_forward=8")
-    folder = run(compose(*given, "task.history=5", "task.horizon=3", *QUICK))
-    predictions = RunDirectory(folder).read_predictions()
-    assert set(predictions["step"]) == {1, 2, 3}
 
 
 def small_translation(config: RunConfig, folder: Path) -> list[str]:
@@ -384,19 +299,10 @@ def test_mlflow_has_the_run_and_a_model_that_predicts_the_same(trained, monkeypa
     uri = f"sqlite:///{trained.attnlab.runs / 'mlflow.db'}"
     monkeypatch.setenv("MLFLOW_TRACKING_URI", uri)  # put back afterwards, whatever MLflow sets
     mlflow.set_tracking_uri(uri)
-    client = mlflow.MlflowClient(uri)
-    logged = client.get_run(read_json(trained.folder / "status.json")["mlflow_run_id"])
-    experiment = client.get_experiment(logged.info.experiment_id)
-    assert (experiment.name, logged.info.run_name) == ("series", "series-luong_global-s0")
-    assert (logged.info.status, logged.data.params["seed"]) == ("FINISHED", "0")
-    assert logged.data.params["attention.score"] == "dot"
+    logged = mlflow.get_run(read_json(trained.folder / "status.json")["mlflow_run_id"])
+    assert (logged.info.run_name, logged.info.status) == ("series-luong_global-s0", "FINISHED")
     metrics = read_json(trained.folder / "metrics.json")
     assert logged.data.metrics["test_rmse"] == pytest.approx(metrics["test"]["rmse"])
-    losses = [metric.value for metric in client.get_metric_history(logged.info.run_id, "val_loss")]
-    assert losses == [float(loss) for loss in history(trained.folder)["val_loss"]]
-    assert {entry.path for entry in client.list_artifacts(logged.info.run_id)} >= {
-        *("config.yaml", "metrics.json", "history.csv", "predictions.csv", "plots", "weights")
-    }
     (output,) = logged.outputs.model_outputs
     served = mlflow.pyfunc.load_model(f"models:/{output.model_id}")
     windows = np.random.default_rng(59).uniform(50, 130, size=(3, 7))

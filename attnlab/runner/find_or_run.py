@@ -16,7 +16,7 @@ from attnlab.config.sections import RunConfig
 from attnlab.errors import Pruned, RunBusy, RunFailed, explained
 from attnlab.records import logs
 from attnlab.records.run_directory import ListedRun, RunDirectory, list_runs
-from attnlab.runner import console, resume, train
+from attnlab.runner import console, train
 from attnlab.runner.building import import_tensorflow
 from attnlab.runner.train import SweepMember
 
@@ -79,6 +79,8 @@ def _run_alone(config: RunConfig, sweep: SweepMember | None, quiet: bool) -> Pat
         raise RunFailed(str(match.status.get("error") or "it failed before"))
     if sweep and match.status.get("sweep") == sweep.name and match.status.get("pruned"):
         raise Pruned(str(match.status.get("error")).removeprefix("pruned: "))
+    from attnlab.runner import resume
+
     devices = {"trainer.devices": str(config.trainer.devices)}
     return resume.resume(match.run, devices, sweep=sweep, quiet=quiet)
 

@@ -16,14 +16,6 @@ from pathlib import Path
 
 from attnlab.errors import RequestError
 from attnlab.process import child_environment, python_command, variable
-from attnlab.records.mlflow import (
-    QUIET_ENVIRONMENT,
-    connect,
-    copy,
-    copy_sweep,
-    import_ahead,
-    own_uri,
-)
 from attnlab.records.run_directory import RunDirectory, list_runs
 from attnlab.records.status import is_alive
 from attnlab.tasks.declaration import load
@@ -49,7 +41,7 @@ def start_following(folder: Path) -> subprocess.Popen[bytes] | None:
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=None if variable("ATTNLAB_DEBUG") == "1" else subprocess.DEVNULL,
-            env={**QUIET_ENVIRONMENT, **child_environment()},
+            env=child_environment(),
             start_new_session=True,  # so that Ctrl-C in the terminal doesn't reach it
         )
     except OSError as error:
@@ -120,6 +112,8 @@ def complete(run: RunDirectory, uri: str | None = None) -> list[str]:
     Returns:
         What failed, as sentences.
     """
+    from attnlab.records.mlflow import connect, copy, import_ahead, own_uri
+
     problems = []
     try:
         config, state = run.read_config(), run.status.state()
@@ -191,6 +185,8 @@ def complete_sweep(
     Returns:
         What failed, as sentences.
     """
+    from attnlab.records.mlflow import connect, copy_sweep, own_uri
+
     states, uris = {run.status.state() for run in runs}, {uri} if uri else set()
     state = next((name for name in ("failed", "killed") if name in states), "completed")
     try:

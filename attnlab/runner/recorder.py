@@ -76,7 +76,9 @@ class Recorder:
         with suppress(RequestError):  # a damaged file is written again
             if recorded := read_attention(self.folder):
                 epochs = recorded.by_epoch.items()
-                self._attention = {epoch: own for epoch, own in epochs if epoch <= len(history)}
+                self._attention = {
+                    epoch: arrays for epoch, arrays in epochs if epoch <= len(history)
+                }
 
     def write_epoch(self, learner: Learner, row: Mapping[str, float]) -> None:
         """Write an epoch's weights, history row and attention, while the next epoch trains."""

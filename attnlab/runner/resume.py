@@ -11,7 +11,7 @@ from typing import Any
 from attnlab.config import own_files
 from attnlab.config.parsing import changed, parse
 from attnlab.config.sections import RunConfig
-from attnlab.errors import CannotResume, RequestError, RunFailed
+from attnlab.errors import CannotResume, RequestError
 from attnlab.records.checkpoints import Checkpoints
 from attnlab.records.run_directory import REPORT, RunDirectory
 from attnlab.records.status import hold
@@ -19,7 +19,14 @@ from attnlab.runner.building import check_devices, make_task
 from attnlab.runner.console import screen
 from attnlab.runner.follow import start_following
 from attnlab.runner.loading import require_saved
-from attnlab.runner.train import SweepMember, finish, status_entries, stored_metrics, train
+from attnlab.runner.train import (
+    SweepMember,
+    TrainingState,
+    finish,
+    status_entries,
+    stored_metrics,
+    train,
+)
 from attnlab.training.schedules import Monitor, depends_on_length
 
 
@@ -44,12 +51,12 @@ def resume(
     started = time.perf_counter()
     with hold(folder.path):
         before, status = parse(folder.read_config(), {}), folder.status.read()
-        config, epochs = _changed(before, changes or {}, folder), before.trainer.epochs
-        completed, metrics = status["state"] == "completed", None
-        if completed and config.trainer.epochs == epochs:
-            metrics = stored_metrics(folder)
-        if completed and metrics is None:
-            _require_continuable(config, folder, longer=config.trainer.epochs > epochs)
+        config, metrics = _changed(before, changes or {}, folder), None
+        if status["state"] == "completed":
+            if config.trainer.epochs == before.trainer.epochs:
+                metrics = stored_metrics(folder)
+            if metrics is None:
+                _require_continuable(config, folder)
         if metrics is not None and sweep is None:
             require_saved(folder, [metrics["best_epoch"]])
         follower = None if sweep else start_following(folder.path)
@@ -59,12 +66,6 @@ def resume(
             if sweep is not None:  # `sweep.retry_failed` trains it again
                 folder.status.write("failed", error=f"RequestError: {error}")
             raise
-        except RunFailed as error:
-            if not completed:
-                raise
-            trained = folder.status.read().get("epoch", 0)
-            way_out = f"attnlab resume {folder.word} trainer.epochs={trained}"
-            raise RunFailed(f"{error} {way_out} restores the result it had before.") from error
     finish(config, folder, metrics, follower, quiet or sweep is not None)
     return folder.path
 
@@ -108,23 +109,13 @@ def _continue(
         return train(config, task, data, folder, shown, started=started, sweep=sweep, resumed=True)
 
 
-def _require_continuable(config: RunConfig, folder: RunDirectory, longer: bool) -> None:
-    """Refuse to continue a completed run that lacks a file, before any of its files is removed.
-
-    Also refuse more epochs for a run that early stopping ended.
-    """
-    if Checkpoints(folder.checkpoint).newest() is None:
+def _require_continuable(config: RunConfig, folder: RunDirectory) -> None:
+    """Refuse to continue a completed run that lacks a file, before any of its files is removed."""
+    checkpoint = Checkpoints(folder.checkpoint).newest()
+    if checkpoint is None:
         raise RequestError(
             f"{folder.checkpoint}: the run has no intact checkpoint to continue from: train it "
             "again with more trainer.epochs."
         )
     monitor = Monitor(*make_task(config).monitor, config.trainer.min_delta)
-    history = folder.history.read()
-    values, losses = history.get(monitor.metric, []), history.get("val_loss", [])
-    best = monitor.best_epoch(values, losses) or folder.status.read().get("epoch", 0)
-    require_saved(folder, [best])
-    if longer and monitor.should_stop(values, config.trainer.patience, losses):
-        raise RequestError(
-            f"trainer.epochs: more epochs change nothing, because {folder.path} stopped early "
-            f"after epoch {len(values)} (trainer.patience={config.trainer.patience})."
-        )
+    require_saved(folder, [TrainingState(checkpoint.state["history"]).best_epoch(monitor)])

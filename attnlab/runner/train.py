@@ -243,7 +243,7 @@ class _Training:
         while len(state.history) < trainer.epochs:
             values, losses = state.scores(self.monitor.metric)
             if self.monitor.should_stop(values, trainer.patience, losses):
-                log.info("early stopping after epoch %d", len(state.history))
+                self.shown.say([f"early stopping after epoch {len(state.history)}"])
                 break
             row = self._train_epoch(learner)
             state.end_epoch(row)

@@ -1,4 +1,8 @@
-"""The devices that compute a run's steps, each a part of the rows of every batch.
+"""A gradient step in parts: equal slices of a batch's rows, whose gradients are added.
+
+Parts are computed one after another, on one device or on several at a time. The loss of a part is
+the sum of its rows' losses, each times the row's share of the weight of the whole batch, so padding
+counts nothing and parts may have different numbers of real rows.
 
 Every device has a copy of the weights and of the optimizer's states. Gradients are summed over the
 devices, so the copies stay equal, and so do the results of any number of devices, up to rounding.
@@ -6,17 +10,78 @@ devices, so the copies stay equal, and so do the results of any number of device
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
 import tensorflow as tf
 
+from attnlab.attention.draws import Part, drawn, part_of_batch
 from attnlab.config.sections import TrainerConfig
 from attnlab.errors import RequestError
 from attnlab.process import processors
-from attnlab.training.parts import Parts
+from attnlab.training.keras_internals import replaced_dropout
+
+
+class Parts(NamedTuple):
+    """How many parts a step has."""
+
+    on_device: int = 1  # one after another
+    devices: int = 1
+
+    @property
+    def number(self) -> int:
+        """Return the number of all parts, which divides the rows of each batch."""
+        return self.on_device * self.devices
+
+    def filled(self, rows: np.ndarray, padding: int) -> np.ndarray:
+        """Return row numbers (..., B) padded at the end so that the parts are equal."""
+        missing = -rows.shape[-1] % self.number
+        widths = [(0, 0)] * (rows.ndim - 1) + [(0, missing)]
+        return np.pad(rows, widths, constant_values=padding) if missing else rows
+
+    def summed(self, compute: Callable[[Part | None], Any], like: Any) -> Any:
+        """Return the sum of `compute(part)` over all parts.
+
+        With several devices, each calls this in its replica context, and all get the sum.
+
+        Args:
+            compute: returns nested tensors for a part; None is the whole batch.
+            like: nested tensors of the same shapes and types.
+        """
+        if self.number == 1:
+            return compute(None)
+        if self.devices == 1:
+            return self._summed_here(compute, like, 0)
+        context = tf.distribute.get_replica_context()
+        sums = self._summed_here(compute, like, context.replica_id_in_sync_group)
+        return context.all_reduce("SUM", sums)
+
+    def _summed_here(self, compute: Callable[[Part | None], Any], like: Any, device: Any) -> Any:
+        """Return the sum over the parts of one device."""
+        first = device * self.on_device
+        if self.on_device == 1:
+            return _computed(compute, Part(first, self.number))
+
+        def body(at, sums):
+            more = _computed(compute, Part(first + at, self.number))
+            return at + 1, tf.nest.map_structure(tf.add, sums, more)
+
+        start = tf.constant(0), tf.nest.map_structure(tf.zeros_like, like)
+        # Parallel iterations would need the memory of the whole batch.
+        _, sums = tf.while_loop(
+            lambda at, _: at < self.on_device, body, start, parallel_iterations=1
+        )
+        return sums
+
+
+WHOLE = Parts()
+
+
+def _computed(compute: Callable[[Part | None], Any], part: Part) -> Any:
+    with part_of_batch(part), replaced_dropout(drawn):
+        return compute(part)
 
 
 class Devices(NamedTuple):
@@ -80,9 +145,7 @@ class Copies:
             "aggregation": tf.VariableAggregation.ONLY_FIRST_REPLICA,
         }
         with strategy.scope():
-            self.variables = [
-                tf.Variable(tf.zeros(each.shape, each.dtype), **options) for each in like
-            ]
+            self.variables = [tf.Variable(tf.zeros(v.shape, v.dtype), **options) for v in like]
 
     def fill(self, values: Sequence[Any]) -> None:
         """Assign values to every copy."""
@@ -91,8 +154,8 @@ class Copies:
 
     def read(self) -> list[np.ndarray]:
         """Return the values of the first copies."""
-        first = (self.strategy.experimental_local_results(each)[0] for each in self.variables)
-        return [each.numpy() for each in first]
+        first = (self.strategy.experimental_local_results(v)[0] for v in self.variables)
+        return [copy.numpy() for copy in first]
 
     def own(self, count: int) -> tuple[list[tf.Tensor], list[tf.Tensor]]:
         """Return the values on this device: the first `count`, and the others; in a step."""
@@ -107,5 +170,5 @@ class Copies:
     def first(self, results: Any) -> Any:
         """Return the results of the first device, which all devices have."""
         return tf.nest.map_structure(
-            lambda each: self.strategy.experimental_local_results(each)[0], results
+            lambda result: self.strategy.experimental_local_results(result)[0], results
         )

@@ -19,14 +19,13 @@ import tensorflow as tf
 
 from attnlab.attention.draws import rows_of
 from attnlab.training.batches import BatchPlan, filled_plan
-from attnlab.training.devices import Copies
+from attnlab.training.devices import WHOLE, Copies, Parts
 from attnlab.training.keras_internals import (
     OptimizerFunction,
     dropout_rates,
     dropouts,
     substituted_values,
 )
-from attnlab.training.parts import WHOLE, Parts
 from attnlab.training.stacking import submit
 from attnlab.training.steps import InMemoryModel, RandomStates, compiled, gathered
 from attnlab.training.tensorflow_internals import vectorize_draws
@@ -103,7 +102,7 @@ class Compiled:
         self.model, self.loss, self._jit, self._parts = model, loss, jit, parts
         self.generators = RandomStates(model)
         variables = model.trainable_variables
-        not_decayed = [each for each in variables if not model.is_decayed(each)]
+        not_decayed = [v for v in variables if not model.is_decayed(v)]
         self._update = OptimizerFunction(optimizer, variables, model.rate_factors, not_decayed)
         self._dropouts = dropouts(model)
         self.optimizer = self._update.optimizer
@@ -135,7 +134,7 @@ class Compiled:
             plans = [(*plan, run.widths) for plan, run in zip(plans, runs, strict=True)]
         rates = np.asarray([run.rates for run in runs], np.float32)
         # Everything that differs is a tensor: constants would cause a new compilation every epoch.
-        given = (
+        arguments = (
             [tf.stack(arrays) for arrays in zip(*data, strict=True)],
             tf.stack([run.seeds for run in runs]),
             _stacked(plans),
@@ -144,19 +143,19 @@ class Compiled:
             tf.constant(np.stack([run.settings for run in runs])),
         )
         if self._copies is not None:
-            return [self._train_on_devices(self._copies, *runs, given)]
+            return [self._train_on_devices(self._copies, *runs, arguments)]
         values = (_stacked([run.values for run in runs]), _stacked([run.states for run in runs]))
-        losses, values, states = self._train(*values, *given)
+        losses, values, states = self._train(*values, *arguments)
         parts = [losses.numpy(), [v.numpy() for v in values], [v.numpy() for v in states]]
         return [
             TrainResult(parts[0][:, at], [v[at] for v in parts[1]], [v[at] for v in parts[2]])
             for at in range(len(runs))
         ]
 
-    def _train_on_devices(self, copies: Copies, run: TrainRequest, given: Any) -> TrainResult:
+    def _train_on_devices(self, copies: Copies, run: TrainRequest, arguments: Any) -> TrainResult:
         """Take the steps of a run on several devices."""
         copies.fill([*run.values, *run.states])
-        losses, count = self._train(*given).numpy(), len(run.values)
+        losses, count = self._train(*arguments).numpy(), len(run.values)
         values = copies.read()
         return TrainResult(losses, values[:count], values[count:])
 
@@ -173,8 +172,8 @@ class Compiled:
             values = _stacked([run.values for run in runs])
             inputs = tf.stack([run.inputs for run in runs])
             batches = [tf.constant(rows) for rows in np.stack(plans, axis=1)]
-            found = [self._predict_together(values, inputs, rows).numpy() for rows in batches]
-            return list(np.concatenate(found, axis=1))
+            outputs = [self._predict_together(values, inputs, rows).numpy() for rows in batches]
+            return list(np.concatenate(outputs, axis=1))
         (run,) = runs
         values = [tf.constant(value) for value in run.values]
         widths = [None] * run.plan.steps if run.widths is None else tf.constant(run.widths)
@@ -195,11 +194,11 @@ class Compiled:
         alone = runs == 1
         if alone:  # remove the axis of runs
             values, states = ([v[0] for v in part] for part in (values, states))
-        each = (lambda function, parts: function(parts)) if alone else tf.vectorized_map
+        vectorize = (lambda function, parts: function(parts)) if alone else tf.vectorized_map
 
         def body(step, losses, values, states):
-            given = self._given(step, data, seeds, plans, rates, first_step, settings)
-            loss, values, states = self._step(each, values, states, *given)
+            arguments = self._arguments(step, data, seeds, plans, rates, first_step, settings)
+            loss, values, states = self._step(vectorize, values, states, *arguments)
             losses = tf.tensor_scatter_nd_update(losses, [[step]], [tf.reshape(loss, (runs,))])
             return step + 1, losses, values, states
 
@@ -213,23 +212,23 @@ class Compiled:
         """Return the losses (steps,) of one run, whose values and states are in the copies."""
         copies, steps = self._copies, rates.shape[1]
 
-        def step_on_device(*given):
+        def step_on_device(*arguments):
             values, states = copies.own(len(self.model.trainable_variables))
             apply = lambda function, parts: function(parts)  # noqa: E731
-            loss, values, states = self._step(apply, values, states, *given)
+            loss, values, states = self._step(apply, values, states, *arguments)
             copies.assign([*values, *states])
             return loss
 
         def body(step, losses):
-            given = self._given(step, data, seeds, plans, rates, first_step, settings)
+            arguments = self._arguments(step, data, seeds, plans, rates, first_step, settings)
             # TensorFlow refuses a loop over steps inside of `run`.
-            loss = copies.first(copies.strategy.run(step_on_device, given))
+            loss = copies.first(copies.strategy.run(step_on_device, arguments))
             return step + 1, tf.tensor_scatter_nd_update(losses, [[step]], [loss])
 
         start = tf.constant(0), tf.zeros((steps,))
         return tf.while_loop(lambda step, _: step < steps, body, start)[1]
 
-    def _given(self, step, data, seeds, plans, rates, first_step, settings):
+    def _arguments(self, step, data, seeds, plans, rates, first_step, settings):
         """Return the arguments of `_step` after the states; a single run has no axis of runs."""
         runs = rates.shape[0]
         # tf.gather, not slicing: slicing makes the order a compile-time constant.
@@ -238,29 +237,31 @@ class Compiled:
         if widths:
             batch = batch[:, :, : tf.reduce_max(widths)]
         now = first_step + tf.cast(step, tf.int64)
-        given = [batch, expected, weights, tf.gather(rates, step, axis=1), settings]
+        arguments = [batch, expected, weights, tf.gather(rates, step, axis=1), settings]
         draws = [self.generators.at(seeds[run], now[run]) for run in range(runs)]
         draws = [tf.stack(states) for states in zip(*draws, strict=True)]
         if runs == 1:
-            given, draws = ([part[0] for part in parts] for parts in (given, draws))
-        return draws, *given
+            arguments, draws = ([part[0] for part in parts] for parts in (arguments, draws))
+        return draws, *arguments
 
-    def _step(self, each, values, states, draws, batch, expected, weights, rate, settings):
+    def _step(self, vectorize, values, states, draws, batch, expected, weights, rate, settings):
         """Return each run's mean loss over real rows, and its values and states after a step."""
         drop, settings = tf.split(settings, [len(self._dropouts), -1], axis=-1)
         total, data = tf.reduce_sum(weights, axis=-1), (batch, expected, weights)
         scale = self._update.loss_scale(states)
 
         def gradients(part):
-            own = data if part is None else [rows_of(part, each, total.shape.rank) for each in data]
-            return self._gradients(each, values, draws, drop, *own, total, scale)
+            rows = data
+            if part is not None:
+                rows = [rows_of(part, array, total.shape.rank) for array in data]
+            return self._gradients(vectorize, values, draws, drop, *rows, total, scale)
 
         loss, gradients = self._parts.summed(gradients, (total, values))
         parts = (states, rate, settings, gradients, values)
-        values, states = each(lambda parts: self._update(*parts), parts)
+        values, states = vectorize(lambda parts: self._update(*parts), parts)
         return loss, list(values), list(states)
 
-    def _gradients(self, each, values, draws, drop, batch, expected, weights, total, scale):
+    def _gradients(self, vectorize, values, draws, drop, batch, expected, weights, total, scale):
         """Return each run's loss, summed over rows by their share of `total`, and gradients.
 
         The gradients are those of the loss times `scale` (None: 1).
@@ -273,8 +274,8 @@ class Compiled:
             values, draws, drop, encoded, expected, weights, total, *scale = parts
             with tf.GradientTape() as tape, self._substituted(values, draws, drop):
                 # Token numbers have no gradient.
-                known = tf.nest.flatten(encoded)
-                tape.watch([*values, *(part for part in known if part.dtype.is_floating)])
+                inputs = tf.nest.flatten(encoded)
+                tape.watch([*values, *(part for part in inputs if part.dtype.is_floating)])
                 losses = self.loss(expected, self.model.decode(encoded, training=True))
                 loss = tf.reduce_sum(losses * weights) / total
                 scaled = loss * scale[0] if scale else loss
@@ -283,7 +284,7 @@ class Compiled:
         # The gradient is inside the map: outside, XLA would compile again for every value.
         parts = (values, draws, drop, encoded, expected, weights, total)
         parts = parts if scale is None else (*parts, scale)
-        loss, (gradients, through) = each(loss, parts)
+        loss, (gradients, through) = vectorize(loss, parts)
         through = tape.gradient(encoded, values, through, unconnected_gradients="zero")
         return loss, [tf.add(*pair) for pair in zip(gradients, through, strict=True)]
 
@@ -378,10 +379,8 @@ class Program:
     def variable_values(self) -> list[np.ndarray]:
         """Return the values of all variables of the model, also those not yet copied to it."""
         trained = zip(self._model.trainable_variables, self._now(), strict=True)
-        known = {id(variable): value for variable, value in trained}
-        return [
-            known[id(each)] if id(each) in known else each.numpy() for each in self._model.variables
-        ]
+        values = {id(variable): value for variable, value in trained}
+        return [values[id(v)] if id(v) in values else v.numpy() for v in self._model.variables]
 
     @property
     def optimizer(self) -> keras.Optimizer:
@@ -414,7 +413,7 @@ class Program:
     def predict(self, rows: np.ndarray, inputs: Any = None) -> np.ndarray:
         """Return the outputs (len(rows), ...) of some rows, without dropout, in their order.
 
-        `inputs` of the same shape may replace the run's inputs. If lengths are known, a batch has
+        `inputs` of the same shape may replace the run's inputs. If there are lengths, a batch has
         rows of similar length. Stacked runs predict together as they train.
         """
         if len(rows) == 0:

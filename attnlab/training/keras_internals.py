@@ -175,8 +175,8 @@ class OptimizerFunction:
         self._factors = None if factors is None or {*factors} == {1.0} else factors
         inner = _inner(optimizer)
         kind = getattr(inner, "plain", type(inner))
-        own = type(kind.__name__, (_Functional, kind), {})
-        self._inner, self._variables = own.from_config(inner.get_config()), variables
+        functional = type(kind.__name__, (_Functional, kind), {})
+        self._inner, self._variables = functional.from_config(inner.get_config()), variables
         self._inner.exclude_from_weight_decay(var_list=list(not_decayed))
         self.optimizer = self._inner
         self._scaled = isinstance(optimizer, keras.optimizers.LossScaleOptimizer)
@@ -184,8 +184,7 @@ class OptimizerFunction:
             self._growth_steps = optimizer.dynamic_growth_steps
             self.optimizer = keras.optimizers.LossScaleOptimizer(self._inner)
         self.optimizer.build(variables)
-        known = [name for name in self._OF_EACH_RUN if getattr(inner, name) is not None]
-        self._settings = known
+        self._settings = [n for n in self._OF_EACH_RUN if getattr(inner, n) is not None]
 
     def settings(self, optimizer: keras.Optimizer) -> np.ndarray:
         """Return the settings (n,) of an optimizer that otherwise equals this one."""
@@ -203,18 +202,18 @@ class OptimizerFunction:
         """Return the new values of the trained variables and the new states after a step."""
         if not self._scaled:
             return self._updated(states, rate, settings, gradients, values)
-        own = len(states) - len(self._inner.variables)
+        first = len(states) - len(self._inner.variables)
         scale, count = (self._state(states, name) for name in ("dynamic_scale", "step_counter"))
         gradients = [gradient / scale for gradient in gradients]
-        finite = keras.ops.all([keras.ops.all(keras.ops.isfinite(each)) for each in gradients])
-        new = self._updated(states[own:], rate, settings, gradients, values)
+        finite = keras.ops.all([keras.ops.all(keras.ops.isfinite(g)) for g in gradients])
+        new = self._updated(states[first:], rate, settings, gradients, values)
         values, inner = (
-            [keras.ops.where(finite, *pair) for pair in zip(found, before, strict=True)]
-            for found, before in zip(new, (values, states[own:]), strict=True)
+            [keras.ops.where(finite, *pair) for pair in zip(after, before, strict=True)]
+            for after, before in zip(new, (values, states[first:]), strict=True)
         )
         # As Keras's: halve the scale at infinite gradients, double it after many finite ones.
         grows = keras.ops.logical_and(finite, count == self._growth_steps - 1)
-        states = [*states[:own], *inner]
+        states = [*states[:first], *inner]
         states[_place_of(self.optimizer, "dynamic_scale")] = scale * keras.ops.where(
             finite, keras.ops.where(grows, 2.0, 1.0), 0.5
         )
@@ -237,8 +236,8 @@ class OptimizerFunction:
         if self._factors is not None:
             # An update is the rate times a term that doesn't depend on the rate.
             new[0] = [
-                value + factor * (own - value)
-                for value, own, factor in zip(values, new[0], self._factors, strict=True)
+                value + factor * (moved - value)
+                for value, moved, factor in zip(values, new[0], self._factors, strict=True)
             ]
         return new[0], new[1]
 
@@ -249,5 +248,5 @@ def _inner(optimizer: keras.Optimizer) -> keras.Optimizer:
 
 def _place_of(optimizer: keras.Optimizer, name: str) -> int:
     """Return the index of an optimizer's own variable among all its variables."""
-    wanted = getattr(optimizer, name)
-    return next(at for at, each in enumerate(optimizer.variables) if each is wanted)
+    variable = getattr(optimizer, name)
+    return next(at for at, other in enumerate(optimizer.variables) if other is variable)

@@ -46,8 +46,8 @@ class _Fused:
         )
 
 
-class _Orthogonal:
-    """Muon's update for matrices between layers; other variables use the base class.
+class Muon(keras.optimizers.AdamW):
+    """Muon for matrices between layers, AdamW for embeddings, vectors and output layers.
 
     Let M be the mean of a matrix's gradients (Nesterov's, with decay `momentum`) and U S V' its
     singular value decomposition. The step is `rate * 0.2 sqrt(max(rows, columns)) * U V'`, so that
@@ -55,7 +55,7 @@ class _Orthogonal:
     singular values between about 0.7 and 1.2.
 
     Source: Jordan et al. 2024 (kellerjordan.github.io/posts/muon); the scale by Liu et al. 2025
-    (arXiv 2502.16982), section 2.2. Keras's own Muon has another scale in each of its versions.
+    (arXiv 2502.16982), section 2.2. `keras.optimizers.Muon` of Keras 3.12 has another scale.
     """
 
     def __init__(self, *, momentum: float = 0.95, **settings) -> None:
@@ -109,16 +109,6 @@ class FusedAdamW(_Fused, keras.optimizers.AdamW):
     plain = keras.optimizers.AdamW
 
 
-class Muon(_Orthogonal, keras.optimizers.AdamW):
-    """Muon for matrices between layers, AdamW for embeddings, vectors and output layers."""
-
-
-class FusedMuon(_Orthogonal, _Fused, keras.optimizers.AdamW):
-    """`Muon`, faster."""
-
-    plain = Muon
-
-
 # Paths of variables at the input or output of a model.
 _BORDERS = re.compile(
     "embedding|segments|/(position|vocabulary|head|highway|output|follows)/|(^|/)bias$"
@@ -126,7 +116,7 @@ _BORDERS = re.compile(
 _CLASSES = {
     "adam": FusedAdam,
     "adamw": FusedAdamW,
-    "muon": FusedMuon,
+    "muon": Muon,
     "sgd": keras.optimizers.SGD,
     "rmsprop": keras.optimizers.RMSprop,
     "adadelta": keras.optimizers.Adadelta,

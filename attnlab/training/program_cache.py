@@ -36,26 +36,45 @@ class Cacheable(Protocol):
 
 
 Cached = TypeVar("Cached", bound=Cacheable)
-compiled = 0  # number of programs that this process has compiled
 # Program and user by everything that enters the trace; the most recently used is last.
 _cache: OrderedDict[str, tuple[Any, weakref.ref | None]] = OrderedDict()
 
 
 def shared_program(
-    config: RunConfig, model: keras.Model, compile: Callable[[], Cached], *shapes: Any
+    config: RunConfig,
+    model: keras.Model,
+    compile: Callable[[], Cached],
+    *shapes: Any,
+    user: object | None = None,
 ) -> Cached:
-    """Return a program for all runs of equal shapes and equal non-trainable weights.
+    """Return a program for a run from the cache, or a new one.
 
-    These weights are constants of the program; it stores no other values. See `cached_program`.
+    Args:
+        config: the run's configuration.
+        model: the run's model.
+        compile: makes the program. Non-trainable weights of the model may be its constants.
+        *shapes: the shapes of the data that enter the trace, JSON-ready.
+        user: the program is reserved for this object as long as it is alive; None: a program that
+            stores no values of a run may have several users at a time.
     """
-    key = _key(config, model, (*shapes, _constants(model)))
-    known = bool(_cache)
-    program, _ = _cache.pop(key, (None, None))
-    if known and (program is None or _bytes(model) > _SMALL):
-        gc.collect()
-    if program is None:
-        program = _counted(compile())
-    return _keep(key, program, None)
+    layout = [[list(variable.shape), variable.dtype] for variable in model.variables]
+    constants = hashlib.sha256()
+    for weight in model.non_trainable_weights if user is None else ():
+        constants.update(ops.convert_to_numpy(weight))
+    key = json.dumps([config.program, layout, shapes, constants.hexdigest()], default=str)
+
+    def is_free() -> bool:
+        program, owner = _cache.get(key, (None, None))
+        return program is not None and (owner is None or owner() is None)
+
+    if _cache and not (is_free() and _bytes(model) <= _SMALL):
+        gc.collect()  # graphs and errors of the last run refer to each other
+    program = _cache[key][0] if is_free() else compile()
+    _cache[key] = program, None if user is None else weakref.ref(user)
+    _cache.move_to_end(key)
+    while len(_cache) > 1 and (len(_cache) > _MOST or _all_bytes() > _MOST_BYTES):
+        _cache.popitem(last=False)
+    return program
 
 
 def cached_program(
@@ -65,63 +84,22 @@ def cached_program(
     compile: Callable[[keras.Model, keras.Optimizer], Cached],
     *shapes: Any,
 ) -> Cached:
-    """Return a program for the start of a run, from the cache or new.
+    """Return a program that holds its run's values, for the start of a run; see `shared_program`.
 
-    Args:
-        user: the program is reserved for this object as long as it is alive.
-        config: the run's configuration.
-        model: with its initial weights; the program has this model, or an equal one.
-        compile: makes a program of an untrained model and an optimizer.
-        *shapes: the shapes of the data that enter the trace, JSON-ready.
+    The program has the given model, or an equal one with its weights.
     """
-    constants = {k: v for k, v in config.optimizer.settings.items() if k != "learning_rate"}
-    key = _key(config, model, (constants, config.model.settings.get("dropout"), *shapes))
-    program, owner = _cache.get(key, (None, None))
-    is_free = program is not None and owner() is None
-    if _cache and not (is_free and _bytes(model) <= _SMALL):
-        gc.collect()  # graphs and errors of the last run refer to each other
-    program, owner = _cache.pop(key, (None, None))
-    if program is None or owner() is not None or _layout(program.model) != _layout(model):
-        settings = config.optimizer
-        program = _counted(
-            compile(
-                model, make_optimizer(settings.name, settings.settings, config.trainer.precision)
-            )
-        )
-    else:
-        _start_anew(program, model, config.optimizer.settings["learning_rate"])
-    return _keep(key, program, weakref.ref(user))
+    options = config.optimizer
 
+    def make() -> Cached:
+        precision = config.trainer.precision
+        return compile(model, make_optimizer(options.name, options.settings, precision))
 
-def _counted(program: Cached) -> Cached:
-    global compiled
-    compiled += 1
+    constants = {k: v for k, v in options.settings.items() if k != "learning_rate"}
+    sizes = constants, config.model.settings.get("dropout"), *shapes
+    program = shared_program(config, model, make, *sizes, user=user)
+    if program.model is not model:
+        _start_anew(program, model, options.settings["learning_rate"])
     return program
-
-
-def _keep(key: str, program: Cached, owner: weakref.ref | None) -> Cached:
-    _cache[key] = program, owner
-    while len(_cache) > 1 and (len(_cache) > _MOST or _all_bytes() > _MOST_BYTES):
-        _cache.popitem(last=False)
-    return program
-
-
-def _key(config: RunConfig, model: keras.Model, shapes: tuple) -> str:
-    """Return everything that enters a trace, as text."""
-    return json.dumps([config.program, _layout(model), shapes], default=str)
-
-
-def _layout(model: keras.Model) -> list:
-    """Return the shape and type of each variable; vocabulary sizes may differ by seed."""
-    return [[list(variable.shape), variable.dtype] for variable in model.variables]
-
-
-def _constants(model: keras.Model) -> str:
-    """Return the SHA-256 of a model's non-trainable weights."""
-    digest = hashlib.sha256()
-    for weight in model.non_trainable_weights:
-        digest.update(ops.convert_to_numpy(weight))
-    return digest.hexdigest()
 
 
 def _start_anew(program: Cacheable, model: keras.Model, learning_rate: float) -> None:

@@ -96,12 +96,12 @@ def learning_rates(
     step = np.arange(first_step + 1, first_step + steps + 1, dtype=np.float64)
     if name not in _FLAT:
         return peak * _OF_STEPS[name](step, total_steps, **settings)
-    own = dict(settings)
-    rise = max(round(own.pop("warmup", 0.0) * total_steps), 1)  # some tasks set a warm-up
+    options = dict(settings)
+    rise = max(round(options.pop("warmup", 0.0) * total_steps), 1)  # some tasks set a warm-up
     if name == "plateau":
-        share = np.full(steps, plateau(monitored, monitor, **own))
+        share = np.full(steps, plateau(monitored, monitor, **options))
     else:
-        share = constant(step, total_steps, **own)
+        share = constant(step, total_steps, **options)
     return peak * share * np.minimum(step / rise, 1.0)
 
 

@@ -14,7 +14,7 @@ from collections import deque
 from collections.abc import Callable, Hashable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 from greenlet import getcurrent, greenlet
 
@@ -23,26 +23,25 @@ Result = TypeVar("Result")
 _not_stackable: weakref.WeakSet = weakref.WeakSet()  # programs whose stacks have failed
 
 
-class Executor(Protocol):
-    """Executes the requests of one or more runs."""
-
-    def execute(self, requests: Sequence[Any]) -> Sequence[Any]:
-        """Return the result of each request; all have one shape."""
-
-
-def submit(program: Executor, request: Any, width: int = 1) -> Any:
-    """Execute a request, stacked with those of other runs if `width` is above 1.
+def submit(program: Any, request: Any, width: int = 1) -> Any:
+    """Return the result of a request, stacked with those of other runs if `width` is above 1.
 
     An incomplete stack is padded with copies of its first request. Results depend on the stack
     width (by rounding), never on the other runs.
+
+    Args:
+        program: its method `execute` takes a list of requests of one shape, and returns the result
+            of each.
+        request: what to execute.
+        width: the number of requests in a stack.
     """
     run = getcurrent()
     if isinstance(run, _Run):
         return run.parent.switch(_Pending(run, program, request, width))
-    found = _execute(program, [request], width)[0]
-    if isinstance(found, BaseException):
-        raise found
-    return found
+    (result,) = _execute(program, [request], width)[:1]
+    if isinstance(result, BaseException):
+        raise result
+    return result
 
 
 def width_of(most: int) -> int:
@@ -57,7 +56,7 @@ def runs_here() -> int:
     return run.scheduler.runs if isinstance(run, _Run) else 1
 
 
-def _execute(program: Executor, requests: list, width: int) -> Sequence[Any]:
+def _execute(program: Any, requests: list, width: int) -> Sequence[Any]:
     """Return the result of each request, or the error that it raised."""
     if width > 1 and program not in _not_stackable:
         try:
@@ -70,15 +69,13 @@ def _execute(program: Executor, requests: list, width: int) -> Sequence[Any]:
             _not_stackable.add(program)
         except BaseException as error:  # Ctrl-C
             return [error] * len(requests)
-    return [_execute_alone(program, request) for request in requests]
-
-
-def _execute_alone(program: Executor, request: Any) -> Any:
-    """Return the result of one request, or the error that it raised."""
-    try:
-        return program.execute([request])[0]
-    except BaseException as error:
-        return error
+    results = []
+    for request in requests:
+        try:
+            results += program.execute([request])
+        except BaseException as error:
+            results.append(error)
+    return results
 
 
 class _Run(greenlet):
@@ -95,7 +92,7 @@ class _Pending:
     """A request and the run that waits for its result."""
 
     run: _Run
-    program: Executor
+    program: Any
     request: Any
     width: int
 
@@ -115,9 +112,7 @@ class StackScheduler:
 
     def __init__(self, threads: int, at_a_time: int | None = None) -> None:
         self.runs, self._threads, self._at_a_time = 0, threads, at_a_time
-        self._compiled: weakref.WeakKeyDictionary = (
-            weakref.WeakKeyDictionary()
-        )  # the compiled forms
+        self._compiled: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()  # program -> forms
         self._under_way: dict[_Run, None] = {}  # active runs in the order of their start
         self._ready: deque[tuple[_Run, Any]] = deque()  # runs to switch to, with their results
         self._waiting: list[_Pending] = []
@@ -157,8 +152,8 @@ class StackScheduler:
         for number, (work, kind) in enumerate(zip(works, kinds, strict=True)):
             run = _Run(lambda _, work=work: work())
             run.scheduler, run.number, run.kind = self, number, kind
-            each = -(-kinds.count(kind) // self._threads)  # every thread gets a stack
-            run.share = 1 << (each - 1).bit_length()
+            size = -(-kinds.count(kind) // self._threads)  # every thread gets a stack
+            run.share = 1 << (size - 1).bit_length()
             run.gr_context = contextvars.copy_context()
             runs.append(run)
         return runs
@@ -167,7 +162,7 @@ class StackScheduler:
         """Switch to a run that is ready, or wait for results; then execute full stacks."""
         if not self._ready:
             wait(self._executing, return_when=FIRST_COMPLETED)
-        for future in [each for each in self._executing if each.done()]:
+        for future in [f for f in self._executing if f.done()]:
             self._answer(self._executing.pop(future), future.result())
         if self._ready:
             self._switch_to(*self._ready.popleft())
@@ -177,18 +172,18 @@ class StackScheduler:
         """Continue a run until its next request or its end."""
         try:
             is_error = isinstance(result, BaseException)
-            found = run.throw(result) if is_error else run.switch(result)
+            outcome = run.throw(result) if is_error else run.switch(result)
         except BaseException as error:  # raised again after all runs have ended
             del self._under_way[run]
             self._interrupt(error)
             return
         if run.dead:
             del self._under_way[run]
-            self._results[run.number] = found
+            self._results[run.number] = outcome
         elif self._stop is not None:
             self._ready.append((run, KeyboardInterrupt()))
         else:
-            self._waiting.append(found)
+            self._waiting.append(outcome)
 
     def _execute_stacks(self) -> None:
         """Execute full stacks, and incomplete ones that no active run can fill."""

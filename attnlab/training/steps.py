@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from enum import Enum
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import keras
 import numpy as np
@@ -135,30 +135,24 @@ def gathered(data: tf.Tensor, rows: tf.Tensor) -> tf.Tensor:
 _CPUINFO = Path("/proc/cpuinfo")
 
 
-class Largest(NamedTuple):
-    """The largest size that trains faster with XLA than as a graph, by the CPU's vector width."""
-
-    avx512: float
-    narrower: float  # AVX2, and unknown processors
-
-
 class Border(Enum):
-    """Sizes up to which XLA is faster, by kind of model; in units unless noted.
+    """Sizes up to which XLA is faster than the graph, by kind of model; in units unless noted.
 
+    The first number is for processors with AVX-512, the second for AVX2 and unknown processors.
     Measured on 2 cores as (time as a graph) / (time with XLA), `scripts/bench_*.py jit`.
     """
 
     # AVX-512: 2.2 at 32 units, 1.0 at 128, 0.8 at 256.
-    RECURRENT_ENCODER = Largest(128, 128)
+    RECURRENT_ENCODER = 128, 128
     # AVX2: 1.4 at 128 units, 1.5 at 256, 1.2 at 512.
-    RECURRENT_FORECASTER = Largest(float("inf"), 512)
+    RECURRENT_FORECASTER = float("inf"), 512
     # AVX-512: 1.1 to 1.7 at 256. AVX2: 1.0 at 128, which doesn't pay for compiling.
-    RECURRENT_TRANSLATOR = Largest(256, 64)
+    RECURRENT_TRANSLATOR = 256, 64
     # AVX-512: 1.25 at 128, 1.03 at 256. AVX2: 1.1 at 128 and 256, if all batches have one shape.
-    TRANSFORMER_TRANSLATOR = Largest(128, 0)
+    TRANSFORMER_TRANSLATOR = 128, 0
     # One stack, in `step_operations`. AVX-512 (Intel): 1.3 at 3e9, 1.1 at 2e10, 1.2 at 3e10, 0.9 at
     # 3e11 for images; for language, in CPU time, 2.1 at 9e7, 1.4 at 1e9, 1.3 at 2e9, 1.1 at 4e9.
-    TRANSFORMER_STACK = Largest(4e10, 4e9)
+    TRANSFORMER_STACK = 4e10, 4e9
 
 
 def step_operations(model: keras.Model, vectors: int) -> float:
@@ -168,8 +162,8 @@ def step_operations(model: keras.Model, vectors: int) -> float:
 
 def is_faster_with_xla(size: float, border: Border) -> bool:
     """Return whether a model of this size trains faster with XLA than as a graph on this CPU."""
-    largest = border.value.avx512 if has_avx512() else border.value.narrower
-    return size <= largest
+    wide, narrow = border.value
+    return size <= (wide if has_avx512() else narrow)
 
 
 def trains_with_xla(asked: bool | str, faster: bool) -> bool:

@@ -8,15 +8,12 @@ from __future__ import annotations
 import gc
 import os
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from functools import partial
-from typing import Any
 
 from attnlab.errors import RequestError
 from attnlab.process import variable
 
-_BACKEND, _HOME = "KERAS_BACKEND", "KERAS_HOME"
 # Packages that Keras imports if installed, for scikit-learn wrappers and image galleries.
 _NOT_NEEDED = ("sklearn", "matplotlib.pyplot")
 
@@ -25,44 +22,25 @@ def import_tensorflow() -> None:
     """Import TensorFlow and Keras, and find the devices, without notices on the terminal.
 
     C++ code prints the notices before logging can be configured, so file descriptor 2 is
-    redirected. Optional imports of Keras, a quarter of the time, are blocked meanwhile.
+    redirected. Optional imports of Keras, a quarter of the time, are blocked meanwhile. The user's
+    `keras.json` is ignored, because for example its floatx would change every result.
 
     Raises `RequestError` if this process already uses another backend of Keras.
     """
-    if "tensorflow" not in sys.modules:
+    if "keras" not in sys.modules:
         _import_quietly()
-    with _own_defaults():
-        import keras
+    import keras
+
     if keras.config.backend() != "tensorflow":
         raise RequestError(
-            f"{_BACKEND}: expected tensorflow, since attnlab computes with it, got "
+            "KERAS_BACKEND: expected tensorflow, since attnlab computes with it, got "
             f"{keras.config.backend()}: set it before this process imports keras."
         )
 
 
-@contextmanager
-def _own_defaults() -> Iterator[None]:
-    """Make Keras, which the body imports, use TensorFlow and its own defaults.
-
-    The user's `keras.json` is ignored, because for example its floatx would change every result.
-    """
-    if "keras" in sys.modules:
-        yield
-        return
-    home = variable(_HOME)
-    os.environ |= {_BACKEND: "tensorflow", _HOME: os.devnull}
-    try:
-        yield
-    finally:
-        del os.environ[_HOME]
-        if home:
-            os.environ[_HOME] = home
-    from attnlab.training.keras_internals import set_home
-
-    set_home(home or os.path.expanduser("~/.keras"))
-
-
 def _import_quietly() -> None:
+    home = variable("KERAS_HOME")
+    os.environ |= {"KERAS_BACKEND": "tensorflow", "KERAS_HOME": os.devnull}
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     sys.stderr.flush()
     saved, null = os.dup(2), os.open(os.devnull, os.O_WRONLY)
@@ -70,17 +48,22 @@ def _import_quietly() -> None:
     hidden = [name for name in _NOT_NEEDED if name not in sys.modules]
     sys.modules.update(dict.fromkeys(hidden))  # type: ignore[arg-type]  # None: can't be imported
     try:
-        with _own_defaults():  # TensorFlow may import Keras
-            import tensorflow as tf
+        import keras  # noqa: F401
+        import tensorflow as tf
 
-            tf.config.list_physical_devices()
-            import keras  # noqa: F401
+        tf.config.list_physical_devices()
     finally:
         for name in hidden:
             del sys.modules[name]
         os.dup2(saved, 2)
         os.close(saved)
         os.close(null)
+        del os.environ["KERAS_HOME"]
+        if home:
+            os.environ["KERAS_HOME"] = home
+    from attnlab.training.keras_internals import set_home
+
+    set_home(home or os.path.expanduser("~/.keras"))
     # Half a million permanent objects, which the garbage collector need not scan each time.
     gc.freeze()
 
@@ -117,13 +100,8 @@ def forget_gradients() -> None:
     TensorFlow never frees a `tf.custom_gradient`, and with it the graph. Gradients are looked up
     only while a function is traced, and all functions so far have been traced.
     """
-    known = custom_gradients()
-    for name in [name for name in known if name.startswith("CustomGradient-")]:
-        del known[name]
-
-
-def custom_gradients() -> dict[str, Any]:
-    """Return the gradients by name; an empty mapping if TensorFlow stores them elsewhere."""
     from tensorflow.python.framework import ops
 
-    return getattr(getattr(ops, "gradient_registry", None), "_registry", {})
+    registry = getattr(getattr(ops, "gradient_registry", None), "_registry", {})
+    for name in [name for name in registry if name.startswith("CustomGradient-")]:
+        del registry[name]

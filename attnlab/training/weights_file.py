@@ -33,8 +33,8 @@ class _Layout(NamedTuple):
     def filled(self, values: Sequence[np.ndarray]) -> bytes:
         """Return the file's bytes with these values of the variables."""
         for index, offset in self.places:
-            own = values[index]
-            self.content[offset : offset + own.nbytes] = own.tobytes()
+            value = values[index]
+            self.content[offset : offset + value.nbytes] = value.tobytes()
         return bytes(self.content)
 
 
@@ -71,20 +71,22 @@ class WeightsFiles:
 def _layout(model: keras.Model, path: Path) -> _Layout | None:
     """Find the offsets of values, with a file in which each variable has its own number."""
     variables = model.variables
-    numbers = [np.full(each.shape, _FIRST + n, each.dtype) for n, each in enumerate(variables)]
+    numbers = [np.full(v.shape, _FIRST + n, v.dtype) for n, v in enumerate(variables)]
     content = bytearray(_saved(model, numbers, path))
     places: list[tuple[int, int]] = []
 
-    def note(name: str, found: h5py.Group | h5py.Dataset) -> None:
-        if isinstance(found, h5py.Dataset) and found.size and found.id.get_offset() is not None:
-            places.append((int(found[(0,) * found.ndim]) - _FIRST, found.id.get_offset()))
+    def note(name: str, part: h5py.Group | h5py.Dataset) -> None:
+        if isinstance(part, h5py.Dataset) and part.size and part.id.get_offset() is not None:
+            places.append((int(part[(0,) * part.ndim]) - _FIRST, part.id.get_offset()))
 
     with h5py.File(path) as file:
         file.visititems(note)
     layout = _Layout(content, places)
-    known = all(0 <= index < len(variables) for index, _ in places)
+    are_variables = all(0 <= index < len(variables) for index, _ in places)
     values = [np.asarray(variable) for variable in variables]
-    return layout if known and layout.filled(values) == _saved(model, values, path) else None
+    return (
+        layout if are_variables and layout.filled(values) == _saved(model, values, path) else None
+    )
 
 
 def _saved(model: keras.Model, values: Sequence[np.ndarray], path: Path) -> bytes:
@@ -96,8 +98,8 @@ def _saved(model: keras.Model, values: Sequence[np.ndarray], path: Path) -> byte
         with keras.StatelessScope(list(zip(model.variables, values, strict=True))):
             model.save_weights(path)
     except (OSError, RuntimeError) as error:
-        found = re.search(r"errno = (\d+)", str(error))
-        if found is None:
+        match = re.search(r"errno = (\d+)", str(error))
+        if match is None:
             raise
-        raise OSError(int(found.group(1)), os.strerror(int(found.group(1)))) from error
+        raise OSError(int(match.group(1)), os.strerror(int(match.group(1)))) from error
     return path.read_bytes()

@@ -8,17 +8,13 @@ import re
 
 import pytest
 
-from attnlab.runner.console import print_result, print_table
+from attnlab.runner.console import print_table
 
 
 @pytest.mark.parametrize(
     ("rmse", "skill", "said"),
     [
-        (
-            0.75,
-            0.25,
-            "The error of no attention is 25.0% below that of persistence, the best baseline",
-        ),
+        (0.75, 0.25, "The error of no attention is 25.0% below that of persistence, the best"),
         (1.5, -0.5, "The error of no attention is 50.0% above that of persistence"),
         (0.5, None, "persistence makes practically no error"),
         (math.nan, None, "The result of no attention is not finite"),
@@ -31,29 +27,6 @@ def test_a_sentence_reports_the_result(capsys, rmse, skill, said):
     skills = {"best_baseline": "persistence", "skill": skill, "skills": {"persistence": skill}}
     print_table({**about, **scores, **skills}, "test")
     assert capsys.readouterr().out.splitlines()[-1].startswith(said)
-
-
-def test_a_further_part_is_explained(capsys, tmp_path):
-    about = {"task": "translate", "attention": "bahdanau", "model": "rnn", "seed": 0}
-    scores = {
-        "metric": "bleu",
-        "test": {"bleu": 90.0},
-        "baselines": {"copied_source": {"bleu": 1.0}},
-    }
-    skills = {"best_baseline": "copied_source", "skill": 0.9, "skills": {"copied_source": 0.9}}
-    sizes = {
-        "best_epoch": 1,
-        "epochs": 2,
-        "parameters": 3,
-        "seconds": 4.0,
-        "units": "points of 100",
-    }
-    extra = {part: {"test": {"bleu": 65.5}} for part in ("compositions", "mine")}
-    print_result({**about, **scores, **skills, **sizes, "extra": extra}, tmp_path)
-    lines = capsys.readouterr().out.splitlines()
-    longer = "sentences with more clauses, adjectives or owners than any in train"
-    assert f"compositions ({longer}): bleu 65.5" in lines
-    assert "mine (a further part of the test data): bleu 65.5" in lines
 
 
 def test_a_narrow_terminal_wraps_the_table(monkeypatch):

@@ -36,15 +36,8 @@ def test_a_run_that_cannot_be_drawn_is_refused(run, tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(RequestError, match="--output: .* can't be written"):
         plot(run.path, "--output", tmp_path / "file" / "deeper")
-    run.write_json("metrics.json", {"task": "fibb"})
-    with pytest.raises(RequestError, match="task=fibb: there is no such option here. Did you mean"):
-        plot("abc", "--runs", tmp_path)
     run.write_json("metrics.json", {"task": "fib"})
     with pytest.raises(RequestError, match="is damaged: no 'attention' in it"):
-        plot("abc", "--runs", tmp_path)
-    (run.path / "predictions.csv").unlink()
-    run.write_json("metrics.json", {"task": "fib", "attention": "b", "seed": 0, "best_epoch": 1})
-    with pytest.raises(RequestError, match=r"predictions\.csv: damaged or missing"):
         plot("abc", "--runs", tmp_path)
     run.status.write("failed")
     with pytest.raises(RequestError, match="not completed but failed"):

@@ -100,8 +100,3 @@ def test_a_terminal_of_80_columns_has_room_for_the_time_left(terminal):
     assert "train 1.23e-05 val 1.23e-05 bleu 98.9" in lines[1]
     assert re.search(r" \d\d:\d\d$", lines[1])
     assert "40%" in lines[2]
-
-
-def test_numbers_for_a_log_are_plain_words():
-    data = {"train": 661, "left_out": {}, "text": {"kind": "word", "size": 8.0 / 3}, "of": ["a", 2]}
-    assert logs.in_words(data) == "train 661, text (kind word, size 2.667), of a 2"

@@ -83,25 +83,6 @@ def test_a_scale_changes_no_update(jit):
         np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-7)
 
 
-def test_stacked_runs_have_scales_of_their_own():
-    programs = []
-    for scale in (8.0, INF):
-        optimizer = scaled()
-        optimizer.build(Line().trainable_variables)
-        optimizer.dynamic_scale.assign(scale)
-        programs.append(program_with(optimizer))
-    requests = [program.request(PLAN, RATES, 0) for program in programs]
-    before = programs[1].variable_values()
-    for program, result in zip(programs, programs[0].compiled.train(requests), strict=True):
-        program.accept(result)
-    alone = program_with(scaled())
-    alone.train(PLAN, RATES, 0)
-    for one, other in zip(programs[0].variable_values(), alone.variable_values(), strict=True):
-        np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-7)
-    for one, other in zip(programs[1].variable_values(), before, strict=True):
-        np.testing.assert_array_equal(one, other)  # all gradients were infinite
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "words",

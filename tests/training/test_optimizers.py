@@ -20,35 +20,17 @@ def step(name, gradients, **settings) -> list[np.ndarray]:
 GRADIENTS = [np.float32([3.0, 0.0]), np.float32([-4.0])]
 
 
-def test_sgd_goes_down_the_gradient():
-    first, second = step("sgd", GRADIENTS, learning_rate=0.5)
-    np.testing.assert_allclose(first, [-0.5, 1.0])
-    np.testing.assert_allclose(second, [3.0])
-
-
-def test_clip_norm_cuts_the_norm_of_all_gradients_together():
-    first, second = step("sgd", GRADIENTS, learning_rate=1.0, clip_norm=1.0)
-    np.testing.assert_allclose(first, [1 - 3 / 5, 1.0], rtol=1e-6)
-    np.testing.assert_allclose(second, [1 + 4 / 5], rtol=1e-6)
-
-
-def test_clip_value_cuts_each_element():
-    first, second = step("sgd", GRADIENTS, learning_rate=1.0, clip_value=3.5)
-    np.testing.assert_allclose(first, [-2.0, 1.0])
-    np.testing.assert_allclose(second, [4.5])
-
-
-@pytest.mark.parametrize("name", ["adam", "adamw", "rmsprop"])
-def test_an_adaptive_first_step_doesnt_depend_on_the_gradients_size(name):
-    settings = {"weight_decay": 0.0} if name == "adamw" else {}
-    first, second = step(name, GRADIENTS, learning_rate=0.01, **settings)
-    assert first[0] < 1.0 == first[1]
-    assert abs(first[0] - 1) == pytest.approx(abs(second[0] - 1), rel=1e-4)
-
-
-def test_adamw_decays_weights_without_a_gradient():
-    (decayed,) = step("adamw", [np.zeros(3, np.float32)], learning_rate=0.1, weight_decay=0.5)
-    np.testing.assert_allclose(decayed, 1 - 0.1 * 0.5)
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [
+        ({"learning_rate": 0.5}, ([-0.5, 1.0], [3.0])),
+        ({"learning_rate": 1, "clip_norm": 1.0}, ([1 - 3 / 5, 1.0], [1 + 4 / 5])),
+        ({"learning_rate": 1.0, "clip_value": 3.5}, ([-2.0, 1.0], [4.5])),
+    ],
+)
+def test_sgd_goes_down_the_clipped_gradient(settings, expected):
+    for variable, values in zip(step("sgd", GRADIENTS, **settings), expected, strict=True):
+        np.testing.assert_allclose(variable, values, rtol=1e-6)
 
 
 PEERS = {"adam": keras.optimizers.Adam, "adamw": keras.optimizers.AdamW}
@@ -76,7 +58,10 @@ def many_steps(optimizer, jit) -> list[np.ndarray]:
 
 @pytest.mark.parametrize(
     ("name", "clipping", "jit"),
-    [("adam", ({}, {}), False), ("adam", CLIPPED, True), ("adamw", CLIPPED, False)],
+    [
+        *[("adam", ({}, {}), False), ("adam", CLIPPED, True), ("adamw", CLIPPED, False)],
+        ("adam", ({"amsgrad": True}, {"amsgrad": True}), False),
+    ],
 )
 def test_adam_is_keras_adam_and_so_is_its_state(name, clipping, jit):
     ours, keras_own = clipping
@@ -134,7 +119,7 @@ def test_muon_is_adamw_at_the_borders_of_a_model(name):
     given._path = name
     make_optimizer("muon", MUON).apply([gradient], [given])
     make_optimizer("adamw", MUON).apply([gradient], [expected])
-    np.testing.assert_array_equal(np.asarray(given), np.asarray(expected))
+    np.testing.assert_allclose(given, expected, rtol=1e-6)
 
 
 def test_gradients_of_one_row_are_summed_before_they_are_squared():
@@ -144,15 +129,3 @@ def test_gradients_of_one_row_are_summed_before_they_are_squared():
     make_optimizer("adam", settings).apply([twice], [ours])
     keras.optimizers.Adam(**settings).apply([tf.constant([[0.0], [3.0], [0.0]])], [peer])
     np.testing.assert_allclose(ours, peer, rtol=1e-6)
-
-
-@pytest.mark.parametrize("name", ["adam", "sgd"])
-def test_a_learning_rate_may_be_a_whole_number(name):
-    assert float(make_optimizer(name, {"learning_rate": 1}).learning_rate) == 1.0
-
-
-def test_amsgrad_stays_keras_own():
-    given = many_steps(make_optimizer("adam", {"amsgrad": True}), False)
-    expected = many_steps(keras.optimizers.Adam(amsgrad=True), False)
-    for one, other in zip(given, expected, strict=True):
-        np.testing.assert_array_equal(one, other)

@@ -1,4 +1,4 @@
-"""Schedules, compared with the papers' formulas and with Keras."""
+"""Schedules and early stopping, compared with the papers' formulas and with Keras."""
 
 from types import SimpleNamespace
 
@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attnlab.training.schedules import Monitor, cosine, learning_rates, noam, plateau
+from attnlab.training.schedules import Monitor, cosine, learning_rates, plateau
 
 LOSS = Monitor("val_loss")
 TOTAL = 101
@@ -20,20 +20,12 @@ def rates(name, settings, **changes):
     return learning_rates(name, settings, **{**whole, **changes})
 
 
-def test_constant_is_the_peak():
-    np.testing.assert_array_equal(rates("constant", {}), np.full(TOTAL, 0.5))
-
-
 def test_noam_with_the_papers_peak_is_the_papers_equation_3():
     units, warmup = 512, 13
     peak = (units * warmup) ** -0.5
     expected = units**-0.5 * np.minimum(STEPS**-0.5, STEPS * warmup**-1.5)
     given = rates("noam", {"warmup": warmup / TOTAL}, peak=peak)
     np.testing.assert_allclose(given, expected, rtol=1e-12)
-
-
-def test_noam_without_a_whole_step_of_warmup_starts_at_the_peak():
-    np.testing.assert_allclose(noam(STEPS, TOTAL, warmup=1e-9), STEPS**-0.5)
 
 
 def test_inverse_square_root_is_noam_unless_it_starts_higher_or_stops_falling():
@@ -62,12 +54,6 @@ def test_cosine_is_keras_cosine_decay(warmup, final):
     expected = [float(schedule(step)) for step in STEPS]
     given = cosine(STEPS, TOTAL, warmup=warmup / TOTAL, final=final)
     np.testing.assert_allclose(given, expected, rtol=1e-5, atol=1e-6)
-
-
-def test_cosine_reaches_the_peak_and_its_final_share():
-    share = cosine(STEPS, TOTAL, warmup=0.2, final=0.125)
-    assert share.max() == share[19] == 1.0
-    assert share[-1] == pytest.approx(0.125)
 
 
 @pytest.mark.parametrize("warmup", [0.0, 0.05, 1.0])
@@ -127,13 +113,9 @@ def test_plateau_is_a_function_of_the_history():
     given = rates("plateau", settings, steps=3, monitored=[5.0, 3.0, 3.0, 4.0])
     np.testing.assert_allclose(given, [0.05] * 3)
     np.testing.assert_allclose(rates("plateau", settings, steps=1), [0.5])
-
-
-def test_plateau_counts_epochs_that_were_scored():
-    settings = {"factor": 0.5, "patience": 2, "minimum": 0.0}
-    nan = float("nan")
-    assert plateau([nan, nan, 5.0, nan, nan, 5.0, nan], LOSS, **settings) == 1.0
-    assert plateau([nan, nan, 5.0, nan, nan, 5.0, nan, 5.0], LOSS, **settings) == 0.5
+    nan = float("nan")  # an epoch that was not scored doesn't count
+    assert plateau([nan, 5.0, nan, nan, 5.0, nan], LOSS, **settings) == 1.0
+    assert plateau([nan, 5.0, nan, nan, 5.0, nan, 5.0], LOSS, **settings) == 0.1
 
 
 def test_constant_and_plateau_use_the_tasks_warm_up():
@@ -141,3 +123,54 @@ def test_constant_and_plateau_use_the_tasks_warm_up():
     assert rates("constant", warmup)[:3].tolist() == [0.25, 0.5, 0.5]
     plateau = {"factor": 0.5, "patience": 1, "minimum": 0.0}
     assert rates("plateau", {**plateau, **warmup})[:3].tolist() == [0.25, 0.5, 0.5]
+
+
+# The best epoch and early stopping
+
+
+def keras_stopping(values, mode, min_delta, patience) -> tuple[int, int | None]:
+    """Best epoch and the epoch after which Keras stops, both from 1."""
+    callback = keras.callbacks.EarlyStopping(
+        "value", mode=mode, min_delta=min_delta, patience=patience
+    )
+    callback.set_model(SimpleNamespace(stop_training=False))
+    callback.on_train_begin()
+    for epoch, value in enumerate(values):
+        callback.on_epoch_end(epoch, {"value": value})
+        if callback.model.stop_training:
+            return callback.best_epoch + 1, epoch + 1
+    return callback.best_epoch + 1, None
+
+
+@given(
+    values=st.lists(st.integers(0, 13).map(float), min_size=1, max_size=23),
+    mode=st.sampled_from(["min", "max"]),
+    min_delta=st.sampled_from([0.0, 1.5]),
+    patience=st.integers(1, 5),
+)
+def test_stops_where_keras_stops_and_keeps_the_same_epoch(values, mode, min_delta, patience):
+    monitor = Monitor("value", mode, min_delta)
+    best, stopped = keras_stopping(values, mode, min_delta, patience)
+    ends = [n for n in range(1, len(values) + 1) if monitor.should_stop(values[:n], patience)]
+    assert (ends[0] if ends else None) == stopped
+    assert monitor.best_epoch(values[:stopped]) == best
+    assert not monitor.should_stop(values, None)
+
+
+def test_epochs_without_a_score_are_neither_best_nor_counted_by_patience():
+    nan, monitor = float("nan"), Monitor("val_bleu", "max")
+    assert monitor.best_epoch([nan, 2.0, nan, 3.0]) == 4
+    assert monitor.best_epoch([nan, nan]) == 2  # the last one, if none has a score
+    assert not monitor.should_stop([nan, 5.0, nan, 4.0, nan], 2)
+    assert monitor.should_stop([nan, 5.0, nan, 4.0, nan, 3.0], 2)
+
+
+def test_the_smallest_loss_decides_between_equal_values():
+    """Fixed: with a BLEU of 0 in each epoch, the first, hardly trained epoch was the result."""
+    monitor, zeros = Monitor("val_bleu", "max"), [0.0] * 4
+    assert monitor.best_epoch(zeros, [4, 3, 2, 3]) == 3
+    assert monitor.best_epoch(zeros, [2, 2, 2, 2]) == monitor.best_epoch(zeros) == 1
+    assert monitor.best_epoch(zeros, [float("nan")] * 4) == 1
+    assert monitor.best_epoch([0, 1, 1, 0], [9, 2, 1, 0]) == 3
+    assert not monitor.should_stop(zeros, 2, [4, 3, 2, 3])
+    assert monitor.should_stop(zeros, 2, [4, 3, 3, 3]) and monitor.should_stop(zeros, 2)

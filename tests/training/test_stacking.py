@@ -50,13 +50,6 @@ def test_each_run_gets_the_results_of_its_own_steps():
     assert sum(len(set(call)) for call in program.calls) == 3 + 3 + 5
 
 
-def test_runs_of_different_programs_or_widths_are_not_stacked():
-    programs = Doubling(), Doubling()
-    works = [taking(programs[at % 2], at, 2, width=1 + at // 2) for at in range(4)]
-    assert StackScheduler(threads=3).run(works) == [0, 4, 8, 12]
-    assert all(len(set(call)) == 1 for program in programs for call in program.calls)
-
-
 def test_a_request_doesnt_wait_for_other_programs():
     """Fixed: a run whose neighbours had stopped early waited for runs of other programs."""
     done, waited = threading.Event(), []
@@ -73,26 +66,6 @@ def test_a_request_doesnt_wait_for_other_programs():
 
     StackScheduler(threads=2).run([taking(Slow(), 1, 2, width=1), alone], ["slow", "alone"])
     assert waited == [True]
-
-
-def test_a_run_that_is_alone_fills_its_stack_itself():
-    program = Doubling()
-    assert submit(program, 3, width=4) == 6
-    assert program.calls == [[3] * 4]
-
-
-def test_only_one_run_works_at_a_time():
-    busy, seen = [], []
-
-    def work():
-        for _ in range(20):
-            busy.append(1)
-            seen.append(len(busy))
-            busy.pop()
-            submit(Doubling(), 1)
-
-    StackScheduler(threads=2).run([work] * 5)
-    assert seen == [1] * 100
 
 
 def test_a_run_that_raises_interrupts_the_others():
@@ -148,32 +121,6 @@ def test_ctrl_c_reaches_the_run_at_work_and_the_others_at_their_requests():
     assert sorted(ended) == [False, True] and not program.calls
 
 
-@pytest.mark.usefixtures("plain_ctrl_c")
-def test_ctrl_c_waits_for_steps_that_are_being_taken():
-    ended = []
-
-    class Slow(Doubling):
-        def execute(self, runs):
-            if self.calls:  # in a thread: the first is traced here
-                time.sleep(0.5)
-            return super().execute(runs)
-
-    program = Slow()
-
-    def work():
-        try:
-            taking(program, 1, 3, width=2)()
-        except KeyboardInterrupt:
-            ended.append(len(program.calls))
-            raise
-
-    timer = ctrl_c_after(0.2)
-    with pytest.raises(KeyboardInterrupt):
-        StackScheduler(threads=1).run([work, work])
-    timer.join()
-    assert ended == [2, 2]
-
-
 def test_programs_that_cannot_be_stacked_run_one_by_one(caplog):
     program = Doubling(most=1)
     works = [taking(program, start, 3) for start in (1, 10, 100)]
@@ -182,38 +129,6 @@ def test_programs_that_cannot_be_stacked_run_one_by_one(caplog):
     assert (
         warning == "runs train side by side, for they can't be stacked: no converter for NonsenseOp"
     )
-
-
-def test_an_error_of_a_program_reaches_the_runs_of_its_stack():
-    class Broken:
-        def execute(self, runs):
-            raise MemoryError("too much")
-
-    def caught():
-        with pytest.raises(MemoryError, match="too much"):
-            submit(Broken(), 1)
-        return "told"
-
-    assert StackScheduler(threads=1).run([caught, caught]) == ["told", "told"]
-
-
-def test_an_error_of_an_unstacked_run_reaches_no_other():
-    class Picky(Doubling):
-        def execute(self, runs):
-            if runs == [10]:
-                raise ValueError("ten")
-            return super().execute(runs)
-
-    program = Picky(most=1)
-
-    def caught():
-        with pytest.raises(ValueError, match="ten"):
-            submit(program, 10, 2)
-
-    works = [taking(program, 1, 1), caught, taking(program, 3, 1)]
-    assert StackScheduler(threads=1).run(works) == [2, None, 6]
-    with pytest.raises(ValueError, match="ten"):
-        submit(program, 10, 2)
 
 
 @pytest.mark.parametrize(("at_a_time", "most"), [(2, 2), (None, 5)])
@@ -231,18 +146,6 @@ def test_the_next_run_starts_when_one_ends(at_a_time, most):
     works = [lambda number=number: work(number) for number in range(5)]
     assert StackScheduler(threads=2, at_a_time=at_a_time).run(works) == [0, 1, 2, 3, 4]
     assert max(seen) == most
-
-
-def test_after_an_error_no_further_run_starts():
-    begun = []
-
-    def failing():
-        raise ZeroDivisionError
-
-    works = [failing, lambda: begun.append(1), lambda: begun.append(2)]
-    with pytest.raises(ZeroDivisionError):
-        StackScheduler(threads=1, at_a_time=1).run(works)
-    assert not begun
 
 
 def test_stacks_are_powers_of_two_for_every_thread():
@@ -389,14 +292,6 @@ def test_runs_that_drop_at_other_rates_share_a_program(learners):
     for found, expected in zip(StackScheduler(threads=1).run(works), alone, strict=True):
         assert_agree(found, expected)
     assert np.max(np.abs(alone[0][0] - alone[1][0])) > 1e-3
-
-
-def test_models_without_recurrence_are_not_stacked(learners):
-    for setting, width in (("model=rnn", 32), ("model.dropout=0.1", 32), ("model=transformer", 1)):
-        (learner,) = learners("attention=bahdanau", setting, "trainer.jit=true", seeds=(0,))
-        assert learner.stackable == width, setting
-    (learner,) = learners("attention=bahdanau", seeds=(0,))
-    assert learner.stackable == 1  # without XLA the last bits would depend on the neighbours
 
 
 def test_a_run_doesnt_depend_on_its_neighbours_to_the_bit(learners):

@@ -12,13 +12,8 @@ import pytest
 import tensorflow as tf
 
 from attnlab.records.environment import environment
-from attnlab.training.keras_internals import adam_moments, seed_states, shapes_alone
-from attnlab.training.tensorflow_internals import (
-    custom_gradients,
-    forget_gradients,
-    vectorize_draws,
-    vectorize_short_loops,
-)
+from attnlab.training.keras_internals import seed_states, shapes_alone
+from attnlab.training.tensorflow_internals import vectorize_draws, vectorize_short_loops
 
 # Adds two rows of 16 numbers for each of 64 states.
 _SHORT_LOOPS = """
@@ -80,15 +75,6 @@ def test_keras_creates_no_values_for_shapes_alone():
     assert spec.shape == (1, 2)  # what is waiting would be made here
 
 
-def test_keras_adam_has_its_moments_in_the_expected_attributes():
-    optimizer = keras.optimizers.Adam(beta_1=0.5, beta_2=0.75)
-    variables = [keras.Variable(np.ones(2, np.float32)) for _ in range(2)]
-    optimizer.apply([tf.constant([0.0, 0.0]), tf.constant([2.0, 4.0])], variables)
-    mean, square = adam_moments(optimizer, variables[1])
-    np.testing.assert_allclose(mean, [1, 2])
-    np.testing.assert_allclose(square, [1, 4])
-
-
 def test_tensorflow_vectorizes_draws_to_the_same_numbers(caplog):
     vectorize_draws()  # twice is as once
     seeds = tf.constant([[1, 2], [1, 3], [5, 2]], tf.int32)
@@ -102,13 +88,17 @@ def test_tensorflow_vectorizes_draws_to_the_same_numbers(caplog):
     assert not caplog.messages
 
 
-def test_custom_gradients_are_in_the_registry_that_is_cleared():
-    @tf.custom_gradient
-    def double(number):
-        return 2 * number, lambda upstream: 2 * upstream
+_IMPORTS = """
+import sys
+from attnlab.runner.building import import_tensorflow
+import_tensorflow()
+assert not {"sklearn", "matplotlib.pyplot"} & set(sys.modules)
+import keras, matplotlib.pyplot, sklearn
+print(keras.layers.Dense(2)(keras.ops.ones((1, 3))).shape)
+"""
 
-    before = len(custom_gradients())
-    tf.function(double)(tf.constant(1.0))
-    assert len(custom_gradients()) > before
-    forget_gradients()
-    assert not [name for name in custom_gradients() if name.startswith("CustomGradient-")]
+
+@pytest.mark.slow
+def test_optional_imports_of_keras_are_delayed():
+    done = subprocess.run([sys.executable, "-c", _IMPORTS], capture_output=True, text=True)
+    assert (done.stdout, done.stderr) == ("(1, 2)\n", "")

@@ -13,9 +13,8 @@ import tensorflow as tf
 from attnlab.attention.draws import rows_of
 from attnlab.tasks.translation.models.translator import Translator
 from attnlab.text.tokenizers import PAD
-from attnlab.training.devices import Copies
+from attnlab.training.devices import WHOLE, Copies, Parts
 from attnlab.training.keras_internals import OptimizerFunction, stored_in, substituted_values
-from attnlab.training.parts import WHOLE, Parts
 from attnlab.training.steps import RandomStates, compiled
 
 Batches = Sequence[tuple[np.ndarray, np.ndarray]]

@@ -10,8 +10,8 @@ from trained import RUNS, SGD, SMALL, difference, trained
 
 from attnlab.attention.draws import Part, drawn, part_of_batch
 from attnlab.attention.dropout import Dropout
+from attnlab.training.devices import Parts
 from attnlab.training.keras_internals import replaced_dropout
-from attnlab.training.parts import Parts
 
 
 def accumulated(compose, kind: str, *words: str) -> float:
