@@ -312,7 +312,7 @@ def test_another_environment_gives_a_warning(folder, whole, caplog):
     environment |= {"processor_model": "Abacus 3000", "gpu": True, "xla_flags": "--xla_other"}
     (folder.path / "environment.json").write_text(json.dumps(environment))
     assert_same_run(resume(folder), whole)
-    for text in ("numpy 1.0", "processor_model Abacus 3000", "gpu True", "xla_flags --xla_other"):
+    for text in ("numpy 1.0", "processor_model Abacus 3000", "gpu true", "xla_flags --xla_other"):
         assert f"{text}, now " in caplog.text
     stored = json.loads((folder.path / "environment.json").read_text())
     assert stored["packages"]["numpy"] == "1.0" and len(stored["resumed"]) == 1

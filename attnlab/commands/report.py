@@ -85,25 +85,24 @@ def command(
         name = f"{stem}-{len(entries)}-runs-{digest.hexdigest()[:8]}.html"
         place = folder / "reports" / name
     path = (out or place).absolute()
-    writable = f"--out: {path} can't be written"
     from attnlab.comparison.comparison import Options
     from attnlab.report.page import runs_page
     from attnlab.views.html.page import page_text
 
     about = f"{len(entries)} run{'s' * (len(entries) > 1)}"
     about += f" of sweep {sweep.name}" if is_one and sweep else ""
-    with files.new_parents(path, writable):
-        page = runs_page(
-            title,
-            entries,
-            Options(compared, metric=metric),
-            made=f"{datetime.now().astimezone():%Y-%m-%d %H:%M %Z}",
-            about=f"attnlab {__version__}, {about}",
-            announce=lambda text: click.echo(f"attnlab: {text}", err=True),
-        )
-        text = page_text(page)
-        with explained(writable):
-            files.write_text(path, text)
+    page = runs_page(
+        title,
+        entries,
+        Options(compared, metric=metric),
+        made=f"{datetime.now().astimezone():%Y-%m-%d %H:%M %Z}",
+        about=f"attnlab {__version__}, {about}",
+        announce=lambda text: click.echo(f"attnlab: {text}", err=True),
+    )
+    text = page_text(page)
+    with explained(f"--out: {path} can't be written"):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        files.write_text(path, text)
     if is_one and path == place.absolute():
         from attnlab.runner.follow import complete, complete_sweep
 

@@ -80,7 +80,7 @@ def remove(names: tuple[str, ...], filters: Filters, yes: bool, runs: str | None
 
     MLflow still has its copy among its deleted runs until `mlflow gc` runs.
     """
-    from attnlab.records.removal import remove_run
+    from attnlab.records.mlflow import remove_run
 
     if not names and not filters:
         raise RequestError("RUN: name runs, or give filters, such as attnlab runs rm --failed.")

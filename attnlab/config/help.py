@@ -37,7 +37,7 @@ schedule | presets | search | settings | KEY
 _SETTINGS = """\
 A run:       seed, trainer.epochs, trainer.batch_size, trainer.patience,
              tracking.enabled, tracking.uri, tracking.weights, paths.runs
-A sweep, -m: sweep.name, sweep.dry_run, sweep.retry_failed, sweep.fail_fast,
+A sweep, -m: sweep.name, sweep.dry_run, sweep.retry_failed,
              hydra/launcher=joblib, hydra.launcher.n_jobs
 Both:        -q prints the folder only, -v prints details
 Everywhere:  --config-dir FOLDER finds your FOLDER/attention/NAME.yaml

@@ -96,7 +96,6 @@ class SweepConfig:
     name: str | None = None
     retry_failed: bool = False
     dry_run: bool = False
-    fail_fast: bool = False
 
 
 @dataclass(frozen=True)

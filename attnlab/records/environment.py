@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from attnlab.process import processors, variable
+from attnlab.records.files import flatten
 
 # The variable with the typed command, which a sweep's processes inherit.
 TYPED = "ATTNLAB_COMMAND"
@@ -25,6 +26,7 @@ PACKAGES = (
 )
 # Variables that set the number of threads, and so the order of sums.
 THREADS = ("TF_NUM_INTRAOP_THREADS", "OMP_NUM_THREADS", "TF_ENABLE_ONEDNN_OPTS")
+_IDLE = ("user", "command", "platform", "resumed")  # entries that don't change results
 # The flag that `training.tensorflow_internals` adds to the user's $XLA_FLAGS.
 OWN_XLA_FLAG = "--xla_backend_extra_options=xla_cpu_disable_loop_unrolling"
 
@@ -35,6 +37,9 @@ def environment() -> dict[str, Any]:
     Versions come from the packages' metadata, so nothing is imported. Environment variables may
     contain credentials, so only thread counts and XLA's flags are included.
     """
+    user = None
+    with suppress(OSError, KeyError, ImportError):  # it has no name, as in some containers
+        user = getpass.getuser()
     return {
         "python": platform.python_version(),
         "platform": platform.platform(),
@@ -46,16 +51,9 @@ def environment() -> dict[str, Any]:
         "threads": {name: value for name in THREADS if (value := variable(name))},
         "packages": {name: _version(name) for name in PACKAGES},
         "code": code_version(Path(__file__).resolve().parents[2]),
-        "user": user(),
+        "user": user,
         "command": variable(TYPED) or shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]]),
     }
-
-
-def user() -> str | None:
-    """Return the user of this process; None if it has no name, as in some containers."""
-    with suppress(OSError, KeyError, ImportError):
-        return getpass.getuser()
-    return None
 
 
 def has_gpu() -> bool:
@@ -77,22 +75,9 @@ def _processor_model() -> str | None:
 
 
 def differences(began: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
-    """Return the differences between two environments, as in `numpy 2.1.0, now 2.2.0`."""
-    old, new = _comparable(began), _comparable(now)
-    return [f"{k} {old.get(k)}, now {new[k]}" for k in new if old.get(k) != new[k]]
-
-
-def _comparable(environment: Mapping[str, Any]) -> dict[str, Any]:
-    code = environment.get("code") or {}
-    commit = f"{str(code.get('commit'))[:10]}{' with changes' if code.get('dirty') else ''}"
-    names = ("python", "processor", "cpus", "processor_model", "gpu", "xla_flags")
-    threads = environment.get("threads") or {}
-    return {
-        **{name: environment.get(name) for name in names},
-        **(environment.get("packages") or {}),
-        **{name: threads.get(name) for name in THREADS},
-        **({"code": commit} if code else {}),
-    }
+    """Return what may change results, as in `packages.numpy 2.1.0, now 2.2.0`."""
+    old, new = (flatten(each, _IDLE) for each in (began, now))
+    return [f"{key} {old.get(key)}, now {new[key]}" for key in new if old.get(key) != new[key]]
 
 
 def code_version(root: Path) -> dict[str, Any] | None:
@@ -102,20 +87,16 @@ def code_version(root: Path) -> dict[str, Any] | None:
     """
     if not (root / ".git").exists():
         return None
-    commit = _git(root, "rev-parse", "HEAD")
-    changes = _git(root, "status", "--porcelain", "--untracked-files=no")
-    return None if commit is None else {"commit": commit, "dirty": bool(changes)}
-
-
-def _git(root: Path, *arguments: str) -> str | None:
-    command = ["git", "-C", str(root), *arguments]
-    try:
-        done = subprocess.run(
-            command, capture_output=True, encoding="utf-8", errors="replace", timeout=5
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return None
-    return done.stdout.strip() if done.returncode == 0 else None
+    results = []
+    for words in (("rev-parse", "HEAD"), ("status", "--porcelain", "--untracked-files=no")):
+        try:
+            done = subprocess.run(
+                ["git", "-C", str(root), *words], capture_output=True, timeout=5, check=True
+            )
+        except (OSError, subprocess.SubprocessError):
+            return None
+        results.append(done.stdout.decode(errors="replace").strip())
+    return {"commit": results[0], "dirty": bool(results[1])}
 
 
 @cache

@@ -7,23 +7,21 @@ or damaged.
 from __future__ import annotations
 
 import csv
-import itertools
 import json
 import math
 import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
-from errno import ENOTDIR
+from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, TypeVar
+from uuid import uuid4
 
-from attnlab.errors import RequestError, explained
+from attnlab.errors import RequestError
 
 if TYPE_CHECKING:
     import numpy as np
 
-_numbers = itertools.count()
 _LONGEST_CELL = 2**31 - 1  # texts may be longer than the default of `csv`
 
 
@@ -49,44 +47,15 @@ def temporary(path: Path) -> Path:
 
     The ending is that of `path`, because Keras and matplotlib choose a format by it.
     """
-    return path.with_name(f".tmp-{os.getpid()}-{next(_numbers)}-{path.name}")
-
-
-@contextmanager
-def new_parents(path: Path, what: str) -> Iterator[None]:
-    """Make the missing parents of `path`; if the body raises, remove those that are empty.
-
-    Raises:
-        RequestError: `what`, and the system's reason, if they can't be made.
-    """
-    missing: list[Path] = []
-    try:
-        with explained(what):
-            missing += [each for each in path.parents if not each.exists()]
-            try:
-                path.parent.mkdir(parents=True, exist_ok=True)
-            except FileExistsError as error:  # of a file that is no folder
-                raise NotADirectoryError(ENOTDIR, os.strerror(ENOTDIR)) from error
-        yield
-    except BaseException:
-        for each in missing:
-            with suppress(OSError):
-                each.rmdir()
-        raise
+    return path.with_name(f".tmp-{os.getpid()}-{uuid4().hex[:8]}-{path.name}")
 
 
 def existing_file(path: str | Path, key: str) -> Path:
-    """Return the path of a file that a setting or an option names.
-
-    Raises:
-        RequestError: the file doesn't exist, or is a folder or a pipe, which can't be read twice.
-    """
-    found = Path(path).expanduser()
-    if found.is_file():
-        return found
-    what = "a folder" if found.is_dir() else "a pipe or device" if found.exists() else ""
-    which = f"is {what}" if what else "doesn't exist"
-    raise RequestError(f"{key}: expected a file, got {path}, which {which}.")
+    """Return the path of a file that an option names; raises `RequestError` if it is none."""
+    file = Path(path).expanduser()
+    if not file.is_file():  # a pipe can't be read twice
+        raise RequestError(f"{key}: expected a file, got {path}.")
+    return file
 
 
 def write_text(path: Path, text: str) -> None:
@@ -102,6 +71,21 @@ def json_text(data: Any) -> str:
     JSON can't express something in `data`.
     """
     return json.dumps(_plain(data), indent=2, ensure_ascii=False)
+
+
+def _plain(data: Any) -> Any:
+    """Return `data` with JSON's types only."""
+    if isinstance(data, Mapping):
+        return {str(key): _plain(value) for key, value in data.items()}
+    if isinstance(data, list | tuple | set | frozenset):
+        return [_plain(value) for value in data]
+    if hasattr(data, "tolist"):
+        return _plain(data.tolist())
+    if isinstance(data, float):
+        return data if math.isfinite(data) else None
+    if isinstance(data, os.PathLike):
+        return os.fspath(data)
+    return data
 
 
 def write_json(path: Path, data: Any) -> None:
@@ -120,6 +104,16 @@ def write_table(path: Path, columns: Mapping[str, Any]) -> None:
     write_text(path, csv_text([columns, *zip(*map(_cells, columns.values()), strict=True)]))
 
 
+def _cells(column: Sequence[Any]) -> list[Any]:
+    """Return values that `csv` writes as the shortest text that reads back unchanged."""
+    dtype = getattr(column, "dtype", None)
+    if dtype is None:
+        return list(column)
+    if dtype.kind == "f" and dtype.itemsize < 8:
+        return column.astype(str).tolist()  # type: ignore[attr-defined]
+    return column.tolist()  # type: ignore[attr-defined]
+
+
 def read_table(path: Path, text: Collection[str] = ()) -> dict[str, np.ndarray]:
     """Return a CSV's columns as int64 or float64 if all cells are such numbers, else as text.
 
@@ -136,6 +130,17 @@ def read_table(path: Path, text: Collection[str] = ()) -> dict[str, np.ndarray]:
     finally:
         csv.field_size_limit(limit)
     return {name: _array(column, name in text) for name, column in cells.items()}
+
+
+def _array(cells: Sequence[str], as_text: bool) -> np.ndarray:
+    import numpy as np
+
+    for dtype in () if as_text else (np.int64, np.float64):
+        try:
+            return np.array(cells, dtype=dtype)
+        except (ValueError, OverflowError):
+            continue
+    return np.array(cells, dtype=str)
 
 
 def read_json(path: Path) -> dict[str, Any]:
@@ -208,42 +213,6 @@ class History:
             return []
 
 
-def _array(cells: Sequence[str], as_text: bool) -> np.ndarray:
-    import numpy as np
-
-    for dtype in () if as_text else (np.int64, np.float64):
-        try:
-            return np.array(cells, dtype=dtype)
-        except (ValueError, OverflowError):
-            continue
-    return np.array(cells, dtype=str)
-
-
-def _cells(column: Sequence[Any]) -> list[Any]:
-    """Return values that `csv` writes as the shortest text that reads back unchanged."""
-    dtype = getattr(column, "dtype", None)
-    if dtype is None:
-        return list(column)
-    if dtype.kind == "f" and dtype.itemsize < 8:
-        return column.astype(str).tolist()  # type: ignore[attr-defined]
-    return column.tolist()  # type: ignore[attr-defined]
-
-
-def _plain(data: Any) -> Any:
-    """Return `data` with JSON's types only."""
-    if isinstance(data, Mapping):
-        return {str(key): _plain(value) for key, value in data.items()}
-    if isinstance(data, list | tuple | set | frozenset):
-        return [_plain(value) for value in data]
-    if hasattr(data, "tolist"):
-        return _plain(data.tolist())
-    if isinstance(data, float):
-        return data if math.isfinite(data) else None
-    if isinstance(data, os.PathLike):
-        return os.fspath(data)
-    return data
-
-
 Found = TypeVar("Found")
 
 
@@ -280,21 +249,13 @@ def flatten(document: Mapping[str, Any], left_out: Collection[str] = ()) -> dict
     An empty mapping or list is a leaf. Left out are the sections in `left_out`, keys that start
     with `_`, and `rules`, which are not settings.
     """
-    wanted = {key: value for key, value in document.items() if key not in left_out}
-    return {key: _text(value) for key, value in _leaves(wanted, "")}
-
-
-def _leaves(document: Mapping[str, Any], prefix: str) -> Iterator[tuple[str, Any]]:
+    leaves: dict[str, str] = {}
     for key, value in document.items():
-        if str(key).startswith("_") or key == "rules":
+        if key in left_out or str(key).startswith("_") or key == "rules":
             continue
         if isinstance(value, Mapping) and value:
-            yield from _leaves(value, f"{prefix}{key}.")
+            leaves |= {f"{key}.{name}": text for name, text in flatten(value).items()}
         else:
-            yield f"{prefix}{key}", value
-
-
-def _text(value: Any) -> str:
-    if value is None or isinstance(value, bool | list | tuple | Mapping):
-        return json.dumps(value, default=str)
-    return str(value)
+            is_json = value is None or isinstance(value, bool | list | tuple | Mapping)
+            leaves[str(key)] = json.dumps(value, default=str) if is_json else str(value)
+    return leaves

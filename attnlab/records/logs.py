@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import os
 import sys
-import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from contextvars import ContextVar
@@ -30,12 +29,12 @@ def logging_to(path: Path) -> Iterator[None]:
     """Append the body's log records and warnings to a file.
 
     The file gets records of the logger `attnlab` from INFO, and records of other loggers and
-    Python's warnings from WARNING. Python's warnings still appear on the terminal. Unless logging
-    is configured already, warnings of `attnlab` go to standard error, with `-v` all its records.
+    Python's warnings from WARNING. Unless logging is configured already, warnings of `attnlab` and
+    Python's go to standard error, with `-v` all records of `attnlab`.
     """
     file, root = _FileHandler(path, encoding="utf-8", delay=True), logging.getLogger()
     file.setFormatter(logging.Formatter(FORMAT))
-    file.addFilter(lambda record: record.levelno >= logging.WARNING or _is_ours(record.name))
+    file.addFilter(lambda record: record.levelno >= logging.WARNING or _is_ours(record))
     file.addFilter(lambda record: not _here.get() or file in _here.get())
     if not _files:
         _set_up(root)
@@ -59,13 +58,14 @@ def _set_up(root: logging.Logger) -> None:
         terminal = logging.StreamHandler(_shared.enter_context(standard_error()))
         terminal.setLevel(logging.DEBUG if verbosity > 0 else logging.WARNING)
         terminal.setFormatter(logging.Formatter("attnlab: %(message)s"))
-        terminal.addFilter(lambda record: _is_ours(record.name))
+        terminal.addFilter(lambda record: _is_ours(record) or record.name == "py.warnings")
         root.addHandler(terminal)
         _shared.callback(root.removeHandler, terminal)
     _shared.callback(ours.setLevel, ours.level)
     level = logging.DEBUG if verbosity > 0 else logging.INFO
     ours.setLevel(min(level, ours.getEffectiveLevel()))
-    _shared.enter_context(_warnings_logged())
+    logging.captureWarnings(True)
+    _shared.callback(logging.captureWarnings, False)
 
 
 class _FileHandler(logging.FileHandler):
@@ -85,8 +85,8 @@ class _FileHandler(logging.FileHandler):
 
 def in_words(entries: Mapping[str, Any]) -> str:
     """List names and values as in a sentence, without empty ones: `train 661, test 354`."""
-    known = {name.replace("_", " "): _word(each) for name, each in entries.items()}
-    return ", ".join(f"{name} {word}" for name, word in known.items() if word not in ("", "()"))
+    words = {name.replace("_", " "): _word(value) for name, value in entries.items()}
+    return ", ".join(f"{name} {word}" for name, word in words.items() if word not in ("", "()"))
 
 
 def _word(value: Any) -> str:
@@ -115,28 +115,5 @@ def standard_error() -> Iterator[IO[str]]:
             stream.close()
 
 
-def _is_ours(name: str) -> bool:
-    return name == "attnlab" or name.startswith("attnlab.")
-
-
-@contextmanager
-def _warnings_logged() -> Iterator[None]:
-    """Write each Python warning to the log files before it is shown."""
-    show = warnings.showwarning
-
-    def show_and_log(
-        message: Any, category: type[Warning], filename: str, lineno: int, *rest: Any
-    ) -> None:
-        text = f"{filename}:{lineno}: {category.__name__}: {message}"
-        record = logging.LogRecord(
-            "py.warnings", logging.WARNING, filename, lineno, text, None, None
-        )
-        for file in _files:
-            file.handle(record)
-        show(message, category, filename, lineno, *rest)
-
-    warnings.showwarning = show_and_log  # type: ignore[assignment]
-    try:
-        yield
-    finally:
-        warnings.showwarning = show
+def _is_ours(record: logging.LogRecord) -> bool:
+    return record.name.partition(".")[0] == "attnlab"

@@ -8,12 +8,13 @@ that need it, because that takes seconds.
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
 import logging
+import math
 import os
 import re
 import shutil
-import string
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
@@ -23,10 +24,10 @@ from importlib import metadata
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
-from urllib.parse import quote, unquote
+from urllib.parse import unquote
 
 from attnlab import __version__
-from attnlab.errors import RequestError
+from attnlab.errors import RequestError, explained
 from attnlab.process import variable
 from attnlab.records import files
 from attnlab.records.run_directory import REPORT, RunDirectory
@@ -51,15 +52,16 @@ _FILES = (
     *("config.yaml", "environment.json", "metrics.json", "history.csv", "predictions.csv"),
     REPORT,
 )
-_NAME, _FOLDER, _SENT, _PARENT = (
-    *("attnlab.run", "attnlab.folder", "attnlab.files"),
+_NAME, _FILES_TAG, _EPOCH, _PARENT = (
+    *("attnlab.run", "attnlab.files", "attnlab.epoch"),
     "mlflow.parentRunId",
 )
-_LONGEST_COMMAND = 3000
 _NEEDED = ("tensorflow", "keras", "numpy")  # by a model
 _LEFT_OUT = ("hydra", "paths", "tracking")  # sections that only say where a run is stored
-# MLflow's limits: characters of a parameter's name and value; entries of one call.
-_LONGEST_KEY, _LONGEST_VALUE, _PARAMS_PER_CALL, _METRICS_PER_CALL = 250, 6000, 100, 900
+# MLflow's limits: characters of a parameter's name, a value and a tag; entries of one call.
+_LONGEST_KEY, _LONGEST_VALUE, _LONGEST_TAG = 250, 6000, 3000
+_PARAMS_PER_CALL, _METRICS_PER_CALL = 100, 900
+_REMOVED = ".removing-"  # prefix of the name of a folder while its files are removed
 # The UI shows the columns of this view, a tag of the experiment, if the address names its key.
 VIEW = "attnlab"
 _VIEW_TAG = f"mlflow.sharedViewState.{VIEW}"
@@ -78,7 +80,7 @@ def default_uri(runs: Path) -> str:
 def store_uri(runs: Path) -> str:
     """Return the URI of the SQLite store in a runs folder."""
     path = (Path(runs).absolute() / "mlflow.db").as_posix()
-    return f"sqlite:///{quote(path, safe=''.join({*string.printable} - {*'%?#'}))}"
+    return f"sqlite:///{path.replace('%', '%25').replace('?', '%3F').replace('#', '%23')}"
 
 
 def own_uri(folder: Path, config: Mapping[str, Any]) -> str:
@@ -102,11 +104,9 @@ def mlflow_errors(uri: str) -> Iterator[None]:
         raise
     except Exception as error:
         cause: BaseException = error
-        said = str(error)
-        while cause.__cause__ or cause.__context__:
-            cause = cause.__cause__ or cause.__context__  # type: ignore[assignment]
-            said = str(cause).strip() or said
-        text = f"MLflow: {uri}: {' '.join(said.split()) or type(cause).__name__}"
+        while inner := cause.__cause__ or cause.__context__:
+            cause = inner
+        text = f"MLflow: {uri}: {' '.join(str(cause).split()) or type(cause).__name__}"
         raise RequestError(re.sub(r"//[^/@\s]+@", "//", text)[:400]) from error
 
 
@@ -176,18 +176,41 @@ def import_ahead() -> None:
     import mlflow.pyfunc  # noqa: F401
 
 
-def delete(folder: Path, client: MlflowClient) -> bool:
-    """Mark the MLflow run of a run folder as deleted; returns whether it has one."""
-    status, task = {}, folder.parts[-3]
+def remove_run(folder: Path, keep_mlflow: bool = False) -> bool:
+    """Remove a run, even a damaged one; returns whether MLflow had a copy of it.
+
+    MLflow then has the copy among its deleted runs.
+
+    Raises:
+        RequestError: A process is working on the run, or MLflow can't be reached, or the folder
+            can't be removed. The folder stays, unless the last one was the reason.
+    """
+    with hold(folder):
+        in_mlflow = not keep_mlflow and _delete_copy(folder)
+        with explained(f"{folder}: can't be removed"):
+            for remains in folder.parent.glob(f"{_REMOVED}*"):  # of a process that was killed
+                shutil.rmtree(remains, ignore_errors=True)
+            # A hidden folder is no run, so that no command sees one with half of its files.
+            shutil.rmtree(folder.rename(folder.with_name(_REMOVED + folder.name)))
+    return in_mlflow
+
+
+def _delete_copy(folder: Path) -> bool:
+    config: dict[str, Any] = {}
     with suppress(RequestError):
-        status = RunDirectory(folder).status.read()
-    experiment = client.get_experiment_by_name(task)
-    run = _find(folder, status.get("mlflow_run_id"), experiment, client) if experiment else None
-    if run is None:
+        config = RunDirectory(folder).read_config()
+    uri = own_uri(folder, config)
+    database = sqlite_path(uri)
+    is_tracked = (config.get("tracking") or {}).get("enabled", True)
+    if not is_tracked or (database is not None and not database.exists()):
         return False
-    if run.info.lifecycle_stage != "deleted":
-        client.delete_run(run.info.run_id)
-    return True
+    client = connect(uri, folder.parents[2])
+    with mlflow_errors(uri):
+        experiment = client.get_experiment_by_name(folder.parts[-3])
+        copied = _find(folder, experiment, client) if experiment else None
+        if copied is not None and copied.info.lifecycle_stage != "deleted":
+            client.delete_run(copied.info.run_id)
+    return copied is not None
 
 
 # Copies
@@ -220,11 +243,11 @@ def copy(folder: Path, client: MlflowClient) -> str:
         }
         with _exclusive(runs):
             place = _experiment(task, runs, client)
-            copied = _find(folder, run_id, place, client)
+            copied = _find(folder, place, client)
             if sweep and (copied is None or _PARENT not in copied.data.tags):
                 tags[_PARENT] = _sweep_run(runs / "sweeps" / sweep, place, started, client)
             if copied is None:
-                copied = _create_run(place, name, started, tags, client)
+                copied = client.create_run(place.experiment_id, started, _texts(tags), name)
             elif copied.info.lifecycle_stage == "deleted":
                 client.restore_run(copied.info.run_id)
         _add_params_and_tags(copied, config, tags, client)
@@ -232,7 +255,11 @@ def copy(folder: Path, client: MlflowClient) -> str:
         if state != "running":
             _add_end(copied, run, config, state, ended, client)
             if run_id != copied.info.run_id and own_uri(folder, config) == client.tracking_uri:
-                _write_id(run, copied.info.run_id)
+                path = folder / "status.json"
+                # Not if another process works on the run again.
+                with suppress(RequestError, OSError), hold(folder):
+                    entries = {**files.read_json(path), "mlflow_run_id": copied.info.run_id}
+                    files.write_json(path, entries)
         _set_state(copied, state, ended, client)
         return copied.info.run_id
 
@@ -272,68 +299,43 @@ def copy_sweep(folder: Path, state: str, client: MlflowClient) -> None:
     paths = [folder / "table.csv", folder / REPORT, *sorted(folder.glob("plots/*.png"))]
     with mlflow_errors(client.tracking_uri):
         for place in client.search_experiments():
-            if copied := _find(folder, None, place, client):
+            if copied := _find(folder, place, client):
                 _add_params_and_tags(copied, params, _origin(folder), client)
                 if state != "running":
                     _add_files(copied, folder, paths, client)
                 _set_state(copied, state, _milliseconds(ended), client)
 
 
-def _find(folder: Path, run_id: str | None, place: Experiment, client: MlflowClient) -> Run | None:
-    """Return the MLflow run of a folder, even a deleted one; None if there is none.
-
-    A copy of a folder has the id of the original, whose MLflow run belongs to the original.
-    """
+def _find(folder: Path, place: Experiment, client: MlflowClient) -> Run | None:
+    """Return the MLflow run that has a folder's name as a tag, even a deleted one; else None."""
     from mlflow.entities import ViewType
-    from mlflow.exceptions import MlflowException
 
-    runs: list[Run] = []
-    if run_id:
-        try:
-            runs.append(client.get_run(run_id))
-        except MlflowException as error:
-            if error.error_code not in ("RESOURCE_DOES_NOT_EXIST", "INVALID_PARAMETER_VALUE"):
-                raise
-    if not runs:
-        query = f"tags.`{_NAME}` = '{_name(folder)}'"
-        runs += client.search_runs([place.experiment_id], query, ViewType.ALL)
-    for run in runs:
-        origin = Path(run.data.tags.get(_FOLDER, folder))
-        # A copy of a whole runs folder has a copy of its store.
-        elsewhere = default_uri(_runs_folder(origin)) != client.tracking_uri
-        if origin == folder or elsewhere or not origin.exists():
-            return run
-    return None
-
-
-def _create_run(
-    place: Experiment, name: str, started: int, tags: Mapping[str, Any], client: MlflowClient
-) -> Run:
-    return client.create_run(place.experiment_id, started, _texts(tags), name)
+    query = f"tags.`{_NAME}` = '{_name(folder)}'"
+    return next(iter(client.search_runs([place.experiment_id], query, ViewType.ALL)), None)
 
 
 def _sweep_run(folder: Path, place: Experiment, started: int, client: MlflowClient) -> str:
     """Return the id of the MLflow run of a sweep in the experiment of a task, made if missing."""
-    run = _find(folder, None, place, client)
+    run = _find(folder, place, client)
     if run is None:
         tags = {**_origin(folder), "attnlab.sweep": folder.name, "attnlab.kind": "sweep"}
         with suppress(RequestError, KeyError):
             started = _milliseconds(files.read_json(folder / "sweep.json")["started"])
-        run = _create_run(place, folder.name, started, tags, client)
+        run = client.create_run(place.experiment_id, started, _texts(tags), folder.name)
     return run.info.run_id
 
 
 def _experiment(name: str, runs: Path, client: MlflowClient) -> Experiment:
     """Return the experiment of a task, made if missing and restored if deleted."""
-    found = client.get_experiment_by_name(name)
-    if found is None:
+    experiment = client.get_experiment_by_name(name)
+    if experiment is None:
         database = sqlite_path(client.tracking_uri)
         location = (runs / "artifacts" / name).as_uri() if database else None
         tags = {"mlflow.experimentKind": "custom_model_development", _VIEW_TAG: _view(None)}
         return client.get_experiment(client.create_experiment(name, location, tags))
-    if found.lifecycle_stage == "deleted":
-        client.restore_experiment(found.experiment_id)
-    return found
+    if experiment.lifecycle_stage == "deleted":
+        client.restore_experiment(experiment.experiment_id)
+    return experiment
 
 
 def _view(metric: str | None) -> str:
@@ -348,56 +350,53 @@ def _add_params_and_tags(
 ) -> None:
     from mlflow.entities import Param, RunTag
 
-    there = copied.data
-    params = [Param(*item) for item in parameters(document).items() if item[0] not in there.params]
-    changed = [RunTag(*item) for item in _texts(tags).items() if item not in there.tags.items()]
+    logged = copied.data
+    params = [Param(*item) for item in parameters(document).items() if item[0] not in logged.params]
+    changed = [RunTag(*item) for item in _texts(tags).items() if item not in logged.tags.items()]
     for start in range(0, max(len(params), len(changed)), _PARAMS_PER_CALL):
-        some = slice(start, start + _PARAMS_PER_CALL)
-        client.log_batch(copied.info.run_id, params=params[some], tags=changed[some])
+        part = slice(start, start + _PARAMS_PER_CALL)
+        client.log_batch(copied.info.run_id, params=params[part], tags=changed[part])
+
+
+def _steps(copied: Run, metric: str, client: MlflowClient) -> set[int]:
+    """Return the steps at which MLflow has a metric of a run."""
+    if metric not in copied.data.metrics:
+        return set()
+    return {point.step for point in client.get_metric_history(copied.info.run_id, metric)}
 
 
 def _add_epochs(
     copied: Run, history: Mapping[str, Sequence[float]], started: int, client: MlflowClient
 ) -> None:
-    """Add the epochs that MLflow lacks: an epoch is a step, and all its metrics are one call."""
+    """Add the epochs that MLflow lacks; the epoch is the step, and its metrics are in one call."""
     from mlflow.entities import Metric
 
-    run_id, key, moment = copied.info.run_id, "seconds", float(started)
-    there = client.get_metric_history(run_id, key) if key in copied.data.metrics else ()
-    steps = {metric.step for metric in there}
-    batch: list[Metric] = []
+    steps, moment, missing = _steps(copied, "seconds", client), float(started), []
     for values in zip(*history.values(), strict=True):
         row = dict(zip(history, values, strict=True))
-        epoch, moment = int(row.pop("epoch")), moment + 1000 * row[key]
-        if epoch not in steps:
-            if len(batch) + len(row) > _METRICS_PER_CALL:
-                client.log_batch(run_id, metrics=batch)
-                batch = []
-            numbers = {name: value for name, value in row.items() if value == value}
-            batch += [Metric(*item, round(moment), epoch) for item in numbers.items()]
-    if batch:
-        client.log_batch(run_id, metrics=batch)
+        moment += 1000 * row["seconds"]
+        if (epoch := int(row.pop("epoch"))) not in steps:
+            numbers = {name: value for name, value in row.items() if not math.isnan(value)}
+            missing.append([Metric(*item, round(moment), epoch) for item in numbers.items()])
+    count = _METRICS_PER_CALL // max(1, len(history))
+    for start in range(0, len(missing), count):
+        batch = list(itertools.chain(*missing[start : start + count]))
+        client.log_batch(copied.info.run_id, metrics=batch)
 
 
 def _add_result(copied: Run, metrics: Mapping[str, Any], ended: int, client: MlflowClient) -> None:
     """Add the test metrics, with the best epoch as step, and show the main one as a column."""
     from mlflow.entities import Metric
 
-    values = {f"test_{name}": value for name, value in metrics["test"].items()}
-    values |= {"test_skill": metrics.get("skill"), "parameters": metrics["parameters"]}
-    run_id, best = copied.info.run_id, metrics["best_epoch"]
-    there = (
-        client.get_metric_history(run_id, "parameters")
-        if "parameters" in copied.data.metrics
-        else ()
-    )
-    if best not in {metric.step for metric in there}:
+    best = metrics["best_epoch"]
+    if best not in _steps(copied, "parameters", client):
+        values = {f"test_{name}": value for name, value in metrics["test"].items()}
+        values |= {"test_skill": metrics.get("skill"), "parameters": metrics["parameters"]}
         items = [(name, float(value)) for name, value in values.items() if value is not None]
-        client.log_batch(run_id, metrics=[Metric(*item, ended, best) for item in items])
-    place = client.get_experiment(copied.info.experiment_id)
-    view = _view(f"test_{metrics['metric']}")
-    if place.tags.get(_VIEW_TAG) != view:
-        client.set_experiment_tag(place.experiment_id, _VIEW_TAG, view)
+        client.log_batch(copied.info.run_id, [Metric(*item, ended, best) for item in items])
+    place, view = copied.info.experiment_id, _view(f"test_{metrics['metric']}")
+    if client.get_experiment(place).tags.get(_VIEW_TAG) != view:
+        client.set_experiment_tag(place, _VIEW_TAG, view)
 
 
 def _add_files(copied: Run, root: Path, paths: Sequence[Path], client: MlflowClient) -> None:
@@ -407,12 +406,12 @@ def _add_files(copied: Run, root: Path, paths: Sequence[Path], client: MlflowCli
         f"{p.relative_to(root)} {s.st_size} {s.st_mtime_ns}\n" for p, s in stats.items()
     )
     digest = hashlib.sha256(content.encode()).hexdigest()[:16]
-    if copied.data.tags.get(_SENT) == digest:
+    if copied.data.tags.get(_FILES_TAG) == digest:
         return
     for path in stats:
         folder = path.parent.relative_to(root).as_posix()
         client.log_artifact(copied.info.run_id, str(path), folder if folder != "." else None)
-    client.set_tag(copied.info.run_id, _SENT, digest)
+    client.set_tag(copied.info.run_id, _FILES_TAG, digest)
 
 
 def _add_model(copied: Run, run: RunDirectory, epoch: int, client: MlflowClient) -> None:
@@ -421,23 +420,18 @@ def _add_model(copied: Run, run: RunDirectory, epoch: int, client: MlflowClient)
     An incomplete model, or that of another epoch, is deleted.
     """
     import mlflow.pyfunc
-    import numpy as np
     from mlflow.entities import LoggedModelStatus
     from mlflow.models import Model, infer_signature
 
-    run_id, place, epoch_tag = copied.info.run_id, copied.info.experiment_id, "attnlab.epoch"
+    run_id, place = copied.info.run_id, copied.info.experiment_id
     for model in client.search_logged_models([place], f"source_run_id = '{run_id}'"):
-        if model.status == LoggedModelStatus.READY and model.tags.get(epoch_tag) == str(epoch):
+        if model.status == LoggedModelStatus.READY and model.tags.get(_EPOCH) == str(epoch):
             return
         client.delete_logged_model(model.model_id)
     signature = None
-    with suppress(RequestError):  # older runs have no example
-        parts = [files.read_json(run.path / "served.json")[part] for part in ("input", "output")]
-        inputs, outputs = (
-            part["values"] if part["dtype"] == "object" else np.array(part["values"], part["dtype"])
-            for part in parts
-        )
-        signature = infer_signature(inputs, outputs)
+    with suppress(RequestError):  # a kind may have no example
+        example = files.read_json(run.path / "served.json")
+        signature = infer_signature(*(_served(example[part]) for part in ("input", "output")))
     before: Any = variable("MLFLOW_TRACKING_URI")  # which the next line sets
     mlflow.set_tracking_uri(client.tracking_uri)
     mlflow.set_experiment(experiment_id=place)
@@ -453,7 +447,7 @@ def _add_model(copied: Run, run: RunDirectory, epoch: int, client: MlflowClient)
             name="model",
             run_id=run_id,
             step=epoch,
-            tags={epoch_tag: epoch},
+            tags={_EPOCH: epoch},
             loader_module="attnlab.runner.loading",
             data_path=str(data),
             signature=signature,
@@ -462,6 +456,15 @@ def _add_model(copied: Run, run: RunDirectory, epoch: int, client: MlflowClient)
                 *(f"{name}=={metadata.version(name)}" for name in _NEEDED),
             ],
         )
+
+
+def _served(part: Mapping[str, Any]) -> Any:
+    """Return the input or the output of served.json as MLflow reads it."""
+    import numpy as np
+
+    if part["dtype"] == "object":
+        return part["values"]
+    return np.array(part["values"], part["dtype"])
 
 
 def _set_state(copied: Run, state: str, ended: int, client: MlflowClient) -> None:
@@ -473,40 +476,29 @@ def _set_state(copied: Run, state: str, ended: int, client: MlflowClient) -> Non
         client.set_terminated(copied.info.run_id, _STATES[state], ended)
 
 
-def _write_id(run: RunDirectory, run_id: str) -> None:
-    """Write the MLflow id into status.json, unless a process works on the run again."""
-    path = run.path / "status.json"
-    with suppress(RequestError, OSError), hold(run.path):
-        files.write_json(path, {**files.read_json(path), "mlflow_run_id": run_id})
-
-
 def _origin(folder: Path) -> dict[str, Any]:
     """Return tags with a folder, and the user, command and commit of its environment.json."""
-    known: dict[str, Any] = {}
+    recorded: dict[str, Any] = {}
     with suppress(RequestError):
-        known = files.read_json(folder / "environment.json")
+        recorded = files.read_json(folder / "environment.json")
     return {
         _NAME: _name(folder),
-        _FOLDER: str(folder),
-        "attnlab.command": str(known.get("command") or "")[:_LONGEST_COMMAND],
+        "attnlab.folder": str(folder),
+        "attnlab.command": recorded.get("command"),
         "mlflow.source.name": "attnlab",
-        "mlflow.source.git.commit": (known.get("code") or {}).get("commit"),
-        "mlflow.user": known.get("user"),
+        "mlflow.source.git.commit": (recorded.get("code") or {}).get("commit"),
+        "mlflow.user": recorded.get("user"),
     }
-
-
-def _runs_folder(folder: Path) -> Path:
-    """Return the folder of all runs, from that of a run or a sweep."""
-    return folder.parents[1 if folder.parent.name == "sweeps" else 2]
 
 
 def _name(folder: Path) -> str:
     """Return a folder's path in the folder of all runs: TASK/ATTENTION/RUN or sweeps/NAME."""
-    return folder.relative_to(_runs_folder(folder)).as_posix()
+    is_sweep = folder.parent.name == "sweeps"
+    return "/".join(folder.parts[-2:] if is_sweep else folder.parts[-3:])
 
 
 def _texts(tags: Mapping[str, Any]) -> dict[str, str]:
-    return {key: str(value) for key, value in tags.items() if value}
+    return {key: str(value)[:_LONGEST_TAG] for key, value in tags.items() if value}
 
 
 def _milliseconds(moment: str) -> int:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import errno
-import itertools
 import os
-import socket
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
+from uuid import uuid4
 
 from attnlab.errors import RequestError, explained
 from attnlab.process import variable
@@ -24,7 +23,6 @@ REPORT = "report.html"  # `attnlab report` writes it to the folder of a run or a
 # Advice for a message that a run isn't found.
 OTHER_FOLDER = "--runs FOLDER or ATTNLAB_RUNS=FOLDER names it"
 _FOLDERS = ("weights", "checkpoint", "assets", "plots")
-_numbers = itertools.count()
 
 
 class NoSuchRun(RequestError):
@@ -67,30 +65,27 @@ class RunDirectory:
                 raise RequestError(f"{key}: {name!r} can't be the name of a folder.")
         runs = Path(runs).absolute()
         started = datetime.now(timezone.utc)
-        known = {"task": task, "attention": attention, "seed": seed}
+        entries |= {"task": task, "attention": attention, "seed": seed}
         with explained(f"paths.runs: expected a folder that can be written, got {str(runs)!r}"):
             parent = runs / task / attention
             parent.mkdir(parents=True, exist_ok=True)
             # The name is hidden until the folder is complete, because listed runs can be resumed.
-            run = cls(parent / f".new-{socket.gethostname()}-{os.getpid()}-{next(_numbers)}")
+            run = cls(parent / f".new-{uuid4().hex}")
             run.make_folders()
             if config is not None:
                 run.write_config(config)
-            run.status.write("running", epoch=0, **known, started=started.isoformat(), **entries)
-            return cls(_named(run.path, f"{started.astimezone():%Y-%m-%d_%H%M%S}_s{seed}"))
+            run.status.write("running", epoch=0, started=started.isoformat(), **entries)
+            return cls(_rename(run.path, f"{started.astimezone():%Y-%m-%d_%H%M%S}_s{seed}"))
 
     @classmethod
     def open(cls, path: Path) -> RunDirectory:
         """Return the run in a folder; raises `RequestError` if it isn't a run's, or is damaged."""
-        path = Path(path)
-        if not path.exists():
-            raise RequestError(f"RUN: expected a run folder, but {str(path)!r} does not exist.")
-        if not (path / "status.json").is_file():
-            raise RequestError(f"RUN: expected a run folder, but {str(path)!r} has no status.json.")
-        run = cls(path.absolute())
-        if len(run.path.parts) < 5:  # the root, the folder of all runs, task, attention, run
+        run = cls(Path(path).absolute())
+        # Its path is that of the folder of all runs, task, attention, run.
+        if len(run.path.parts) < 5 or not (run.path / "status.json").is_file():
             raise RequestError(
-                f"RUN: a run folder must be inside FOLDER/TASK/ATTENTION, got {str(path)!r}."
+                "RUN: expected a folder FOLDER/TASK/ATTENTION/RUN with a status.json, got "
+                f"{str(path)!r}."
             )
         run.status.read()
         return run
@@ -200,17 +195,11 @@ class ListedRun(NamedTuple):
         return self.run.path
 
     @property
-    def noted_state(self) -> str:
-        """The state when the run was listed."""
+    def state(self) -> str:
+        """The current state: "killed" if no process holds the run's lock any more."""
         state = self.status["state"]
         if state == "completed" and not (self.path / "metrics.json").is_file():
             return "damaged"  # partly deleted
-        return state
-
-    @property
-    def state(self) -> str:
-        """The current state: "killed" if no process holds the run's lock any more."""
-        state = self.noted_state
         return "killed" if state == "running" and not is_alive(self.path) else state
 
     @classmethod
@@ -221,16 +210,12 @@ class ListedRun(NamedTuple):
         with suppress(ValueError):
             began = datetime.strptime(stem[:17], "%Y-%m-%d_%H%M%S").astimezone(timezone.utc)
             started = began.isoformat()
-        known = {
-            "task": task,
-            "attention": attention,
-            "seed": int(seed) if seed.isdigit() else None,
-            "started": started,
-        }
+        status: dict[str, Any] = {"task": task, "attention": attention, "started": started}
+        status["seed"] = int(seed) if seed.isdigit() else None
         try:
-            return cls(run, known | run.status.read())
+            return cls(run, status | run.status.read())
         except RequestError as error:
-            return cls(run, {**known, "state": "damaged", "error": str(error)})
+            return cls(run, {**status, "state": "damaged", "error": str(error)})
 
 
 def default_runs_folder() -> Path:
@@ -254,34 +239,32 @@ def find_run(text: str, runs: Path) -> RunDirectory:
     """
     runs = Path(runs).absolute()
     if text:
-        for path in filter(_exists, (Path(text), runs / text)):
-            return RunDirectory.open(path.expanduser())
+        for path in (Path(text), runs / text):
+            exists = False
+            with suppress(OSError, RuntimeError, ValueError):  # too long, ~NOBODY, or a NUL in it
+                exists = path.expanduser().exists()
+            if exists:
+                return RunDirectory.open(path.expanduser())
     listed = list_runs(runs)
-    found = [entry.run for entry in listed if text and _is_meant(entry, text)]
-    if len(found) == 1:
-        return RunDirectory.open(found[0].path)
-    if found:
-        names = ", ".join(run.name for run in found[:5]) + (", ..." if len(found) > 5 else "")
+    matches = [
+        run
+        for run, status in listed
+        if text
+        and (run.path.name == text or str(status.get("mlflow_run_id") or "").startswith(text))
+    ]
+    if len(matches) == 1:
+        return RunDirectory.open(matches[0].path)
+    if matches:
+        names = ", ".join(run.name for run in matches[:5]) + ", ..." * (len(matches) > 5)
         raise RequestError(
-            f"RUN: {text!r} fits {len(found)} runs in {str(runs)!r}: {names}. Type more characters "
-            "of the id, or one of these names."
+            f"RUN: {text!r} fits {len(matches)} runs in {str(runs)!r}: {names}. Type more "
+            "characters of the id, or one of these names."
         )
     raise NoSuchRun(
         "RUN: expected a run folder, an MLflow run id or its first characters, or latest, "
         f"got {text!r}: none of the {len(listed)} runs in {str(runs)!r} fits. Another folder of "
         f"runs: {OTHER_FOLDER}."
     )
-
-
-def _exists(path: Path) -> bool:
-    with suppress(OSError, RuntimeError, ValueError):  # too long, ~NOBODY, or a NUL in it
-        return path.expanduser().exists()
-    return False
-
-
-def _is_meant(entry: ListedRun, text: str) -> bool:
-    run_id = str(entry.status.get("mlflow_run_id") or "")
-    return run_id.startswith(text) or entry.run.path.name == text
 
 
 def run_folders(runs: Path) -> Iterator[Path]:
@@ -293,8 +276,8 @@ def run_folders(runs: Path) -> Iterator[Path]:
 
 def _is_a_run(folder: Path) -> bool:
     """Return whether a folder is a run's; a partly deleted run may lack status.json."""
-    known = ("status.json", "config.yaml", "history.csv")
-    return any((folder / name).is_file() for name in known) or any(folder.glob("weights/epoch_*"))
+    names = ("status.json", "config.yaml", "history.csv")
+    return any((folder / name).is_file() for name in names) or any(folder.glob("weights/epoch_*"))
 
 
 def _subfolders(folder: Path) -> list[Path]:
@@ -305,7 +288,7 @@ def _subfolders(folder: Path) -> list[Path]:
         return []
 
 
-def _named(folder: Path, stem: str) -> Path:
+def _rename(folder: Path, stem: str) -> Path:
     """Rename a folder to the first free name of `stem`, `stem_2`, `stem_3`, ..."""
     number, path = 1, folder.with_name(stem)
     while True:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -81,7 +80,6 @@ class Status:
 
     def __init__(self, path: Path):
         self._path = path
-        self._lock = threading.RLock()  # the tracker's thread adds its run id
 
     def write(self, state: str | None = None, **changes: Any) -> None:
         """Change some entries; a damaged file is replaced.
@@ -92,15 +90,13 @@ class Status:
         """
         if state not in (None, *STATES):
             raise ValueError(f"state: expected one of {', '.join(STATES)}, got {state!r}")
-        with self._lock:
-            try:
-                status = files.read_json(self._path)
-            except RequestError:
-                status = {}
-            if state is not None:
-                status["state"] = state
-            status.update(changes, updated=datetime.now(timezone.utc).isoformat())
-            files.write_json(self._path, {"format": FORMAT, **status})
+        status: dict[str, Any] = {"format": FORMAT}
+        with suppress(RequestError):
+            status |= files.read_json(self._path)
+        if state is not None:
+            status["state"] = state
+        status.update(changes, updated=datetime.now(timezone.utc).isoformat())
+        files.write_json(self._path, status)
 
     def read(self) -> dict[str, Any]:
         """Return all entries; raises `RequestError` if the file is missing, damaged or too old.
@@ -117,10 +113,6 @@ class Status:
             raise RequestError(
                 f"{self._path}: damaged: state: expected one of {', '.join(STATES)}, "
                 f"got {status.get('state')!r}."
-            )
-        if not isinstance(status.get("epoch", 0), int):
-            raise RequestError(
-                f"{self._path}: damaged: epoch: expected a whole number, got {status['epoch']!r}."
             )
         if status["state"] == "running" and not is_alive(self._path.parent):
             status["state"] = "killed"

@@ -158,5 +158,5 @@ def runs_by_digest(runs: Path) -> dict[str, ListedRun]:
 
 def _that_counts(group: Sequence[ListedRun]) -> ListedRun | None:
     """Return the newest run of the first state in `_ORDER`, given the oldest run first."""
-    intact = [run for run in reversed(group) if run.noted_state in _ORDER]
+    intact = [run for run in reversed(group) if run.state in _ORDER]
     return min(intact, key=lambda run: _ORDER.index(run.state), default=None)

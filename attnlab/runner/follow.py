@@ -7,10 +7,12 @@ training process is killed.
 
 from __future__ import annotations
 
+import atexit
 import logging
 import os
 import subprocess
 import time
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -48,6 +50,8 @@ def start_following(folder: Path) -> subprocess.Popen[bytes] | None:
         log.warning("there are no figures, and MLflow has no copy (%s); %s", error, _LATER)
         return None
     _started.append(process)
+    # When this process ends, Python would warn that the other one still runs.
+    atexit.register(warnings.simplefilter, "ignore", ResourceWarning)
     return process
 
 

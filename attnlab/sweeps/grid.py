@@ -39,7 +39,6 @@ _VALUE = re.compile(r"(seed|(?!(hydra|search)\.)\w+(\.(?!(name|rules|_target_)=)
 # Sections that don't change a run's result.
 _IDLE = ("sweep", "paths", "tracking")
 _NAMED_KEYS, _NAMED_TASKS = 3, 2
-_MANY = 100  # jobs; their check is shown
 _LONGEST_NAME = 255  # bytes, on all common file systems
 
 
@@ -121,9 +120,8 @@ class Composer:
                 OmegaConf.update(base, override.key_or_group, override.value(), merge=True)
             document = config.plain(base)
         except (HydraException, OmegaConfBaseException, RequestError):
-            return config.from_hydra(
-                config.compose(words, self.place)
-            )  # Hydra's message names the word
+            # Hydra's message names the word.
+            return config.from_hydra(config.compose(words, self.place))
         for group, entries in rules.items():
             document[group].update(entries)
         return config.from_document(document)
@@ -245,7 +243,7 @@ class Plan:
     def kind(self) -> str:
         """Return `search` if the section `search` differs from its default, else `grid`."""
         default = vars(SearchConfig())
-        return "grid" if {**default, **self.search} == default else "search"
+        return "search" if {**default, **self.search} != default else "grid"
 
     @property
     def varying(self) -> dict[str, tuple[str, ...]]:
@@ -258,27 +256,24 @@ class Plan:
         axes = [a for a in self.axes if not a.swept and a.is_decisive and a.name != "search.trials"]
         return {axis.name: axis.values[0] for axis in axes}
 
-    def jobs(self) -> tuple[list[Job], int]:
-        """Return the checked jobs of the grid, and the number of duplicates left out.
+    def jobs(self) -> list[Job]:
+        """Return the checked jobs of the grid, equal ones once.
 
         Raises `RequestError` if a configuration is wrong.
         """
         points = list(itertools.product(*(axis.overrides for axis in self.axes)))
         jobs: dict[str, Job] = {}
         console = plain_console(sys.stderr)
-        shown_points = track(
-            points,
-            "checking jobs",
-            console=console,
-            transient=True,
-            disable=len(points) < _MANY or not console.is_terminal,
+        disable = not console.is_terminal
+        points_shown = track(
+            points, "checking jobs", console=console, transient=True, disable=disable
         )
-        for number, words in enumerate(shown_points, start=1):
+        for number, words in enumerate(points_shown, start=1):
             pairs = zip(self.axes, words, strict=True)
             varying = {axis.name: shown(word) for axis, word in pairs if axis.swept}
             job = Job(number, varying, self.composer.check(words))
             jobs.setdefault(job.digest, job)
-        return list(jobs.values()), len(points) - len(jobs)
+        return list(jobs.values())
 
     def trial(self, number: int, overrides: Sequence[str]) -> Job:
         """Return a trial of a search; raises `RequestError` if its values can't be combined."""

@@ -22,10 +22,9 @@ from attnlab.errors import Pruned, RequestError, RunBusy, RunFailed, SweepFailed
 from attnlab.process import set_up
 from attnlab.records.environment import processors
 from attnlab.runner.command import check_for_interrupt, listen_for_interrupts
-from attnlab.runner.find_or_run import COMPLETED, FAILED, PRUNED, RUNNING, find_run, run, together
+from attnlab.runner.find_or_run import find_run, run, together
 from attnlab.runner.train import OnEpoch, SweepMember
 from attnlab.sweeps.grid import Job, Plan
-from attnlab.sweeps.table import Progress
 from attnlab.tasks.kinds import kind_of
 
 if TYPE_CHECKING:
@@ -36,15 +35,7 @@ _MOST_TOGETHER = 32
 _THREADS = ("TF_NUM_INTRAOP_THREADS", "TF_NUM_INTEROP_THREADS", "OMP_NUM_THREADS")
 _JOBS = "jobs.pickle"
 _SECONDS_IDLE = 10
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """What came of a job."""
-
-    state: str  # `running`: another process runs it
-    folder: Path | None = None  # of its run
-    error: str | None = None  # why it failed or was pruned
+_BUSY = "another process trains the run"
 
 
 @dataclass(frozen=True)
@@ -58,9 +49,9 @@ class Work:
 
 
 def launch(
-    plan: Plan, jobs: Sequence[Job], todo: Sequence[Job], work: Work, progress: Progress
-) -> Generator[tuple[Job, Outcome]]:
-    """Train the jobs `todo` by the launcher of a plan; yield each with its outcome as it returns.
+    plan: Plan, jobs: Sequence[Job], todo: Sequence[Job], work: Work, on_epoch: OnEpoch
+) -> Generator[tuple[Job, str | None]]:
+    """Train the jobs `todo` by the launcher of a plan; yield each, with its error, as it returns.
 
     All `jobs` together make the groups, so that a killed sweep has the same groups again.
 
@@ -71,25 +62,19 @@ def launch(
     if not todo:
         return
     if plan.launcher == "basic":
-        groups = _groups(jobs, todo)
-        if len(groups) < len(todo):
-            most = max(min(len(group), _at_a_time([j.config for j in group])) for group in groups)
-            progress.say(f"{most} jobs at a time train together")
-        for group in groups:
+        for group in _groups(jobs, todo):
             check_for_interrupt()
-            reports = [progress.on_epoch] * len(group)
-            outcomes = train_group([job.config for job in group], work, reports)
-            yield from zip(group, outcomes, strict=True)
+            errors = train_group([job.config for job in group], work, [on_epoch] * len(group))
+            yield from zip(group, errors, strict=True)
     elif plan.launcher == "joblib":
         yield from _by_joblib(jobs, todo, work, plan.launcher_settings.n_jobs)
     elif plan.launcher == "ray":
         from attnlab.sweeps.ray import train_on_ray
 
-        settings = plan.launcher_settings
         singles = [[job.config] for job in todo]
-        for number, outcomes in train_on_ray(train_elsewhere, singles, work, settings):
-            if outcomes:  # else its process or its node is lost; the same command resumes it
-                yield todo[number], outcomes[0]
+        results = train_on_ray(train_elsewhere, singles, work, plan.launcher_settings)
+        for number, errors in results:
+            yield todo[number], errors[0]
     else:
         yield from _by_hydra(plan, todo, work)
 
@@ -126,8 +111,8 @@ def _at_a_time(configs: Sequence[RunConfig]) -> int:
 
 def train_group(
     configs: Sequence[RunConfig], work: Work, reports: Sequence[OnEpoch | None] | None = None
-) -> list[Outcome]:
-    """Train runs together in this process; returns what came of each.
+) -> list[str | None]:
+    """Train runs together in this process; returns the error of each that failed.
 
     A run that another process trains comes last, when no run of this group is locked any more.
     """
@@ -136,33 +121,32 @@ def train_group(
         for report in reports or [None] * len(configs)
     ]
     if len(configs) <= 1:
-        return [_outcome(*pair) for pair in zip(configs, members, strict=True)]
-    works = [partial(_outcome, *pair, wait=False) for pair in zip(configs, members, strict=True)]
+        return [_train(*pair) for pair in zip(configs, members, strict=True)]
+    works = [partial(_train, *pair, wait=False) for pair in zip(configs, members, strict=True)]
     programs = [config.program for config in configs]
-    outcomes = together(works, programs, work.threads or processors(), _at_a_time(configs))
+    errors = together(works, programs, work.threads or processors(), _at_a_time(configs))
     return [
-        _outcome(config, member) if outcome.state == RUNNING else outcome
-        for config, member, outcome in zip(configs, members, outcomes, strict=True)
+        _train(config, member) if error == _BUSY else error
+        for config, member, error in zip(configs, members, errors, strict=True)
     ]
 
 
-def _outcome(config: RunConfig, member: SweepMember, wait: bool = True) -> Outcome:
+def _train(config: RunConfig, member: SweepMember, wait: bool = True) -> str | None:
     try:
-        return Outcome(COMPLETED, run(config, member, wait=wait))
-    except Pruned as pruned:
-        state, error = PRUNED, str(pruned)
-    except RunBusy as busy:
-        state, error = RUNNING, str(busy)
-    except Exception as error_:
-        is_a_sentence = isinstance(error_, (RequestError, RunFailed))
-        state, error = FAILED, plain_text(error_) if is_a_sentence else failure(error_)
-    match = find_run(config)
-    return Outcome(state, match.path if match else None, error)
+        run(config, member, wait=wait)
+    except Pruned:
+        pass
+    except RunBusy:
+        return None if wait else _BUSY
+    except Exception as error:
+        is_a_sentence = isinstance(error, (RequestError, RunFailed))
+        return plain_text(error) if is_a_sentence else failure(error)
+    return None
 
 
 def train_elsewhere(
     number: int, configs: Sequence[RunConfig], work: Work
-) -> tuple[int, list[Outcome]]:
+) -> tuple[int, list[str | None]]:
     """Do what `train_group` does in a worker process; returns also the number of the group."""
     os.chdir(work.folder)
     set_up()
@@ -171,13 +155,12 @@ def train_elsewhere(
         os.environ.setdefault(name, str(work.threads))
     # Several processes share a GPU; by default the first would take all of its memory.
     os.environ.setdefault("TF_FORCE_GPU_ALLOW_GROWTH", "true")
-    outcomes = train_group(configs, work)
-    return number, outcomes
+    return number, train_group(configs, work)
 
 
 def _by_joblib(
     jobs: Sequence[Job], todo: Sequence[Job], work: Work, processes: int
-) -> Generator[tuple[Job, Outcome]]:
+) -> Generator[tuple[Job, str | None]]:
     import joblib
     from joblib.externals.loky import get_reusable_executor
 
@@ -198,8 +181,8 @@ def _by_joblib(
         with limit, warnings.catch_warnings():
             # joblib renews a process whose memory has grown, between two jobs.
             warnings.filterwarnings("ignore", "A worker stopped while some jobs were given")
-            for number, outcomes in joblib.Parallel(workers, **options)(calls):
-                yield from zip(groups[number], outcomes, strict=True)
+            for number, errors in joblib.Parallel(workers, **options)(calls):
+                yield from zip(groups[number], errors, strict=True)
     except BrokenExecutor as error:
         check_for_interrupt()  # Ctrl-C ends the processes, too
         reason = str(error).splitlines()[0]
@@ -210,7 +193,7 @@ def _by_joblib(
         get_reusable_executor().shutdown(wait=True, kill_workers=True)
 
 
-def _by_hydra(plan: Plan, jobs: Sequence[Job], work: Work) -> Generator[tuple[Job, Outcome]]:
+def _by_hydra(plan: Plan, jobs: Sequence[Job], work: Work) -> Generator[tuple[Job, None]]:
     """Let Hydra's own sweeper call `_stored_job` with the number of each job, by any launcher."""
     import hydra
 
@@ -239,10 +222,7 @@ def _by_hydra(plan: Plan, jobs: Sequence[Job], work: Work) -> Generator[tuple[Jo
     finally:
         sys.argv = before
     path.unlink()
-    for job in jobs:
-        run_of_job = find_run(job.config)
-        if run_of_job:
-            yield job, Outcome(run_of_job.state, run_of_job.path, run_of_job.status.get("error"))
+    yield from ((job, None) for job in jobs if find_run(job.config))
 
 
 def _stored_job(cfg: DictConfig) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import socket
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
@@ -39,11 +39,11 @@ class RayConf:
 
 def train_on_ray(
     train: Callable[..., Any], groups: Sequence[Any], work: Any, settings: DictConfig
-) -> Iterator[tuple[int, Any]]:
+) -> Iterator[Any]:
     """Call `train(number, group, work)` as a Ray task for each group.
 
-    Yields the number and the result of each task that ends; None if its process or node is lost.
-    Raises `RequestError` if no cluster answers, or no node is large enough for a job.
+    Yields the result of each task that ends, unless its process or node is lost. Raises
+    `RequestError` if no cluster answers, or no node is large enough for a job.
     """
     if find_spec("ray") is None:
         raise RequestError(
@@ -57,17 +57,15 @@ def train_on_ray(
     with _cluster(settings):
         options = {"num_cpus": settings.num_cpus, "num_gpus": settings.num_gpus}
         task = ray.remote(max_retries=0, max_calls=calls, **options)(train)
-        running = {task.remote(n, group, work): n for n, group in enumerate(groups)}
+        running = {task.remote(number, group, work) for number, group in enumerate(groups)}
         try:
             while running:
                 ended, _ = ray.wait([*running], timeout=1.0)
                 check_for_interrupt()
                 for reference in ended:
-                    number = running.pop(reference)
-                    try:
+                    running.remove(reference)
+                    with suppress(ray.exceptions.RayError):
                         yield ray.get(reference)
-                    except ray.exceptions.RayError:
-                        yield number, None
         finally:
             for reference in running:  # interrupted: they may write a checkpoint
                 ray.cancel(reference)

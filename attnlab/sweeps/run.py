@@ -8,9 +8,8 @@ that function.
 from __future__ import annotations
 
 import logging
-import threading
 from collections import Counter
-from collections.abc import Generator, Iterable, Mapping, Sequence
+from collections.abc import Generator, Iterable, Sequence
 from contextlib import closing
 from dataclasses import replace
 from datetime import datetime, timezone
@@ -18,11 +17,10 @@ from pathlib import Path
 from subprocess import Popen
 from typing import TYPE_CHECKING, Any
 
-from attnlab.errors import RequestError, RunBusy, SweepFailed, explained
+from attnlab.errors import RunBusy, SweepFailed, explained
 from attnlab.records import files, logs
 from attnlab.records.environment import environment
 from attnlab.records.logs import logging_to
-from attnlab.records.run_directory import ListedRun, RunDirectory
 from attnlab.records.status import run_lock
 from attnlab.runner.find_or_run import (
     COMPLETED,
@@ -30,12 +28,13 @@ from attnlab.runner.find_or_run import (
     KILLED,
     PRUNED,
     RUNNING,
+    find_run,
     only_here,
     runs_by_digest,
 )
 from attnlab.runner.follow import start_following, wait_for
 from attnlab.sweeps.grid import Job, Plan, words_of
-from attnlab.sweeps.launch import Outcome, Work, launch, train_group
+from attnlab.sweeps.launch import Work, launch, train_group
 from attnlab.sweeps.table import (
     NOT_RUN,
     Progress,
@@ -49,7 +48,6 @@ from attnlab.sweeps.table import (
 if TYPE_CHECKING:
     from attnlab.sweeps.search import Search
 
-_MOST_NAMED = 5  # jobs that failed before
 _COUNTED = {
     COMPLETED: "completed",
     PRUNED: "pruned",
@@ -58,7 +56,6 @@ _COUNTED = {
     RUNNING: "running in another process",
     NOT_RUN: NOT_RUN,
 }
-_writing = threading.Lock()  # of sweep.json
 log = logging.getLogger("attnlab")
 
 
@@ -75,29 +72,27 @@ def sweep(words: Sequence[str], place: tuple[str, str] | None = None) -> Path:
         KeyboardInterrupt: Interrupted. Completed runs stay completed.
     """
     plan = Plan.read(words, place)
-    search, jobs, duplicates = None, list[Job](), 0
+    folder, runs, search, jobs = plan.folder, str(plan.folder.parents[1]), None, list[Job]()
     if plan.kind == "search":
         from attnlab.sweeps.search import Search
 
         search = Search(plan)
     else:
-        jobs, duplicates = plan.jobs()
-    _require_same(plan)
+        jobs = plan.jobs()
     if plan.settings.dry_run:
-        rows = _rows(plan, jobs, {})
+        rows = _rows(plan, jobs)
         print_table(rows, [])
         todo = f"{sum(_is_to_run(row, plan) for row in rows)} of {len(rows)} jobs would run."
         if search:
             keys = ", ".join(search.space)
             todo = f"{search.trials} trials would run, chosen by {search.sampler} over {keys}."
-        print(f"{todo} Sweep folder: {plan.folder}")
-        return plan.folder
-    folder, runs = plan.folder, str(plan.folder.parents[1])
+        print(f"{todo} Sweep folder: {folder}")
+        return folder
     with explained(f"paths.runs: expected a folder that can be written, got {runs!r}"):
         folder.mkdir(parents=True, exist_ok=True)
     with logging_to(folder / "sweep.log"):
         with only_here(run_lock(folder), f"the sweep {folder.name}"):
-            follower, end = _execute(plan, search, jobs, duplicates)
+            follower, end = _execute(plan, search, jobs)
         if not isinstance(end, KeyboardInterrupt):
             wait_for(follower, plan.first.tracking.timeout)
     if end is not None:
@@ -106,7 +101,7 @@ def sweep(words: Sequence[str], place: tuple[str, str] | None = None) -> Path:
 
 
 def _execute(
-    plan: Plan, search: Search | None, jobs: Sequence[Job], duplicates: int
+    plan: Plan, search: Search | None, jobs: Sequence[Job]
 ) -> tuple[Popen[bytes] | None, BaseException | None]:
     """Train what is missing, then print and store the table.
 
@@ -114,17 +109,12 @@ def _execute(
         The process that follows the sweep, and an error unless all jobs are completed.
     """
     folder, total = plan.folder, search.trials if search else len(jobs)
-    if duplicates and logs.verbosity >= 0:
-        print(f"{duplicates} jobs left out: they have the same configuration as others.")
-    rows = _rows(plan, jobs, {})
+    rows = _rows(plan, jobs)
     todo = [job for job, row in zip(jobs, rows, strict=True) if _is_to_run(row, plan)]
     before, failed = (sum(row.state == state for row in rows) for state in (COMPLETED, FAILED))
-    known = _read(folder)
-    varying = dict(known.get("varying", {}))
-    for key, values in plan.varying.items():
-        varying[key] = list(dict.fromkeys([*varying.get(key, []), *values]))
     entries = {"kind": plan.kind, "command": list(plan.words), "fixed": plan.fixed}
-    _note(folder, **entries, varying=varying, started=known.get("started") or _now())
+    started = _read(folder).get("started") or _now()
+    _note(folder, **entries, varying=plan.varying, started=started)
     follower = None
     if todo or search:
         files.write_json(folder / "environment.json", environment())
@@ -132,58 +122,50 @@ def _execute(
     if rows:  # what is done is stored before anything else
         _write_table(folder, rows)
     stop: BaseException | None = None
-    errors: dict[str, str | None] = {}  # by digest
+    ended: dict[int, TableRow] = {}  # by the number of the job
     with Progress(folder.name, total, len(jobs) - len(todo)) as progress:
-        work = Work(folder.name, plan.settings.retry_failed)
         if before or failed:
             progress.say(
                 f"{total} jobs: {before} done before, {failed} failed before, {len(todo)} to run"
             )
-        for row in [row for row in rows if row.state == FAILED][:_MOST_NAMED]:
-            progress.say(row.outcome)
+        work = Work(folder.name, plan.settings.retry_failed)
         if search:
-            outcomes = _trials(search, work)
+            ends = _trials(search, work)
         else:
-            outcomes = launch(plan, jobs, todo, work, progress)
+            ends = launch(plan, jobs, todo, work, progress.on_epoch)
         try:
-            with closing(outcomes):
-                for job, outcome in outcomes:
-                    run = ListedRun.of(RunDirectory(outcome.folder)) if outcome.folder else None
-                    row = row_of(job, run)
-                    if outcome.state == FAILED:
-                        errors[job.digest] = outcome.error
-                        row = replace(row, state=FAILED, error=outcome.error)
+            with closing(ends):
+                for job, error in ends:
+                    row = row_of(job, find_run(job.config))
+                    if error:
+                        row = replace(row, state=FAILED, error=error, results={})
+                    ended[job.number] = row
                     progress.ended(row)
-                    if outcome.state == FAILED and plan.settings.fail_fast:
-                        raise SweepFailed("sweep.fail_fast=true stopped the sweep there")
         except (KeyboardInterrupt, SweepFailed) as error:
             stop = error
-    rows = _rows(plan, search.jobs if search else jobs, errors)
+    rows = [ended.get(row.number, row) for row in _rows(plan, search.jobs if search else jobs)]
     best = [row.number for row in best_rows(rows)]
     if search:
-        best = search.best()
-        order = [*_COUNTED]
+        best, order = search.best(), [*_COUNTED]
         rows = sorted(
             [*rows, *search.refused],
             key=lambda row: (order.index(row.state), row.number not in best, row.number),
         )
+    counts = Counter(row.state for row in rows)
+    counts[NOT_RUN] += total - len(rows)  # trials that were not chosen yet
     try:
         _write_table(folder, rows)
         if search:
             search.save(folder)
         if todo or search:
-            failed_now = any(row.state == FAILED for row in rows)
-            state = "killed" if stop else "failed" if failed_now else "completed"
+            state = "killed" if stop else "failed" if counts[FAILED] else "completed"
             _note(folder, state=state, ended=_now())
     except OSError as error:  # the folders of the runs are complete
         log.warning("%s: the table can't be stored: %s", folder, error)
-    counts = Counter(row.state for row in rows)
-    counts[NOT_RUN] += total - len(rows)  # trials that were not chosen yet
     if logs.verbosity < 0:
         print(folder, flush=True)
     else:
-        begun = [row for row in rows if row.state != NOT_RUN]
-        print_table(begun, best, folder / "table.csv")
+        print_table([row for row in rows if row.state != NOT_RUN], best, folder / "table.csv")
         for row in rows if search else ():
             if row.number in best:  # to copy into a command
                 print(f"best: trial {row.number}: {words_of(row.varying)}")
@@ -194,36 +176,30 @@ def _execute(
     return follower, _problem(counts, total, stop, plan.settings.retry_failed)
 
 
-def _trials(search: Search, work: Work) -> Generator[tuple[Job, Outcome]]:
-    """Train the trials of a search, round after round."""
+def _trials(search: Search, work: Work) -> Generator[tuple[Job, str | None]]:
+    """Train the trials of a search, round after round; yield each with its error."""
     from attnlab.sweeps.search import Reporter
 
     for trials in search.rounds():
         reports = [Reporter(search, trial) for trial, _ in trials]
-        outcomes = train_group([job.config for _, job in trials], work, reports)
-        for (trial, job), report, outcome in zip(trials, reports, outcomes, strict=True):
-            if outcome.state == RUNNING:
-                raise RunBusy(f"trial {job.number}: {outcome.error}")
-            if error := search.tell(trial, report, outcome.state, outcome.folder):
-                outcome = Outcome(FAILED, outcome.folder, error)
-            yield job, outcome
+        errors = train_group([job.config for _, job in trials], work, reports)
+        for (trial, job), report, error in zip(trials, reports, errors, strict=True):
+            run = find_run(job.config)
+            if not error and run and run.state == RUNNING:
+                raise RunBusy(f"trial {job.number}: another process trains {run.path}.")
+            yield job, search.tell(trial, report, run, error)
 
 
-def _rows(plan: Plan, jobs: Iterable[Job], errors: Mapping[str, str | None]) -> list[TableRow]:
-    """Return the row of each job as its folder has it; `errors` are of jobs that failed now."""
+def _rows(plan: Plan, jobs: Iterable[Job]) -> list[TableRow]:
+    """Return the row of each job, read from the folder of its run."""
     runs = runs_by_digest(plan.folder.parents[1])
-    rows = []
-    for job in jobs:
-        row = row_of(job, runs.get(job.digest))
-        if job.digest in errors:
-            row = replace(row, state=FAILED, error=errors[job.digest], results={})
-        rows.append(row)
-    return rows
+    return [row_of(job, runs.get(job.digest)) for job in jobs]
 
 
 def _is_to_run(row: TableRow, plan: Plan) -> bool:
-    retried = row.state == FAILED and plan.settings.retry_failed
-    return retried or row.state in (NOT_RUN, KILLED, PRUNED, RUNNING)
+    if row.state == FAILED:
+        return plan.settings.retry_failed
+    return row.state != COMPLETED
 
 
 # The folder of a sweep: sweep.json, table.csv, sweep.log and environment.json.
@@ -237,44 +213,29 @@ def _read(folder: Path) -> dict[str, Any]:
 
 def _note(folder: Path, **entries: Any) -> None:
     """Change entries of sweep.json."""
-    with _writing:
-        entries = {**_read(folder), **entries, "updated": _now()}
-        files.write_json(folder / "sweep.json", entries)
+    entries = {**_read(folder), **entries, "updated": _now()}
+    files.write_json(folder / "sweep.json", entries)
 
 
 def _write_table(folder: Path, rows: Sequence[TableRow]) -> None:
-    """Write table.csv, unless it has these rows already."""
+    """Write table.csv, unless it has these rows already, as MLflow's copy may have."""
     path, text = folder / "table.csv", csv_text(rows)
     if not path.is_file() or path.read_bytes().decode() != text:
         files.write_text(path, text)
 
 
-def _require_same(plan: Plan) -> None:
-    """Raise `RequestError` if the folder is of another kind of sweep, or has other fixed values."""
-    before, name = _read(plan.folder), plan.folder.name
-    earlier = {"kind": before.get("kind"), **before.get("fixed", {})}
-    now, varied = {"kind": plan.kind, **plan.fixed}, {*before.get("varying", {}), *plan.varying}
-    for key in sorted({*earlier, *now} - varied) if before else ():
-        old, new = earlier.get(key, "its default"), now.get(key, "its default")
-        if old != new:
-            raise RequestError(
-                f"sweep.name: {name} was started with {key}={old}, but this command has {new}: "
-                "use the same value, or choose another name."
-            )
-
-
 def _problem(
-    counts: Counter[str], total: int, stop: BaseException | None, retried: bool
+    counts: Counter[str], total: int, stop: BaseException | None, is_retried: bool
 ) -> BaseException | None:
     """Return an error that describes how the sweep ended, unless all jobs are completed."""
     if isinstance(stop, KeyboardInterrupt):
         done = f"{counts[COMPLETED]} of {total} jobs are done"
         return KeyboardInterrupt(f"{done}; the same command runs the others")
-    if failed := counts[FAILED]:
-        advice = "" if retried else "; sweep.retry_failed=true runs them again"
-        return SweepFailed(f"{failed} of {total} jobs failed{f', and {stop}' if stop else advice}")
     if stop is not None:
         return stop
+    if failed := counts[FAILED]:
+        advice = "" if is_retried else "; sweep.retry_failed=true runs them again"
+        return SweepFailed(f"{failed} of {total} jobs failed{advice}")
     if undone := total - counts[COMPLETED] - counts[PRUNED]:
         return SweepFailed(f"{undone} of {total} jobs are not done; the same command runs them")
     return None

@@ -34,27 +34,21 @@ from attnlab.config.parsing import parse_section
 from attnlab.config.sections import SearchConfig, decides_result
 from attnlab.errors import Pruned, RequestError
 from attnlab.records import files
-from attnlab.records.run_directory import RunDirectory
+from attnlab.records.run_directory import ListedRun
 from attnlab.runner.building import make_task
-from attnlab.runner.find_or_run import COMPLETED, FAILED, PRUNED
+from attnlab.runner.find_or_run import COMPLETED, FAILED
 from attnlab.sweeps.grid import Job, Plan
 from attnlab.sweeps.table import TableRow
 from attnlab.tasks.kinds import kind_of
 
-METRICS = ("best_value", "parameters", "seconds")
+METRICS = ("best_value", "parameters")
 # Trials of a round; more, if suggestions don't depend on results.
 _ROUND, _INDEPENDENT_ROUND = 8, 16
 _FEWEST_DRAWN = 4  # completed trials that allow to say which settings matter
 _FORMS = "{interval: [LOW, HIGH]}, {int: [LOW, HIGH]} or {choice: [A, B]}"
 _WORD = re.compile(r"(?!(null|true|false|nan|inf)$)[A-Za-z_][\w./-]*", re.IGNORECASE)
-_STATES = {COMPLETED: TrialState.COMPLETE, PRUNED: TrialState.PRUNED, FAILED: TrialState.FAIL}
-_SEEDS = "a search over seeds finds luck, not a better setting: list seeds in a sweep instead"
-_VALUES = "its choices lead to values that can't be compared: list them in a sweep instead"
-# Keys that can't be searched, in addition to those that don't change results.
-_REFUSED = {
-    "seed": _SEEDS,
-    **dict.fromkeys(["task", "task.monitor", "data", "experiment"], _VALUES),
-}
+# A search over seeds finds luck; results of tasks and data can't be compared.
+_REFUSED = ("seed", "task", "task.monitor", "data", "experiment")
 log = logging.getLogger("attnlab")
 optuna.logging.set_verbosity(optuna.logging.ERROR)
 
@@ -112,8 +106,7 @@ class Search:
     def round_size(self) -> int:
         """Return how many trials are suggested, and train, at a time."""
         together, kind = self.plan.first.trainer.together, kind_of(self.plan.first.task.name)
-        # Runs that train together share their seconds.
-        if together == "never" or kind.models.together == 1 or "seconds" in self.metrics:
+        if together == "never" or kind.models.together == 1:
             return 1
         if together != "auto":
             return together
@@ -153,22 +146,26 @@ class Search:
                 self.study.sampler = samplers.RandomSampler(seed=seed)
             return self.study.ask(self.space)
 
-    def tell(self, trial: Trial, report: Reporter, state: str, folder: Path | None) -> str | None:
-        """Store the result of a trial, and the epochs of a run that was found; returns an error."""
-        values: Any = None
-        error = None
-        if folder and state in (COMPLETED, PRUNED):
-            history = RunDirectory(folder).history.read()
+    def tell(
+        self, trial: Trial, report: Reporter, run: ListedRun | None, error: str | None
+    ) -> str | None:
+        """Store the result of a trial's run, and the epochs of a run that was made earlier.
+
+        Returns `error`, or that the result has no number.
+        """
+        state, values = TrialState.FAIL, list[Any]()
+        if run and not error:
+            state, history = TrialState.PRUNED, run.run.history.read()
             for row in zip(*history.values(), strict=True):
                 report.note(dict(zip(history, row, strict=True)))
-        if folder and state == COMPLETED:
-            metrics = RunDirectory(folder).read_metrics()
-            values = [metrics.get(name) for name in self.metrics]
-            if any(value is None or not math.isfinite(value) for value in values):
-                error = f"search.metrics: expected numbers, got {values}."
-                state, values = FAILED, None
+            if run.state == COMPLETED:
+                metrics = run.run.read_metrics()
+                state, values = TrialState.COMPLETE, [metrics.get(name) for name in self.metrics]
+                if not all(value is not None and math.isfinite(value) for value in values):
+                    error = f"search.metrics: expected numbers, got {values}."
+                    state, values = TrialState.FAIL, []
         with _quiet():
-            self.study.tell(trial, values, _STATES[state])
+            self.study.tell(trial, values or None, state)
         return error
 
     def best(self) -> list[int]:
@@ -198,18 +195,18 @@ class Search:
             from attnlab.views.png.style import same_style
 
             (folder / "plots").mkdir(exist_ok=True)
-            drawn: dict[str, Any] = {}
+            draws: dict[str, Any] = {}
             for number, name in enumerate(self.metrics):
                 values: dict[str, Any] = {
                     "target": lambda trial, n=number: trial.values[n],
                     "target_name": name,
                 }
-                drawn[f"history_{name}"] = partial(plots.plot_optimization_history, **values)
-                drawn[f"importance_{name}"] = partial(plots.plot_param_importances, **values)
+                draws[f"history_{name}"] = partial(plots.plot_optimization_history, **values)
+                draws[f"importance_{name}"] = partial(plots.plot_param_importances, **values)
             if len(self.metrics) > 1:
                 front = partial(plots.plot_pareto_front, target_names=self.metrics)
-                drawn["pareto_front"] = front
-            for name, draw in drawn.items():
+                draws["pareto_front"] = front
+            for name, draw in draws.items():
                 try:
                     with same_style():  # which Optuna changes
                         figure = draw(self.study).figure
@@ -261,14 +258,15 @@ def _quiet() -> Iterator[None]:
 def _space(document: Any, fixed: Mapping[str, str]) -> dict[str, BaseDistribution]:
     """Return Optuna's distribution of each key; raises `RequestError`."""
     space = {}
-    for key, spec in _specs(document, ""):
-        why = _REFUSED.get(key) if decides_result(key) else "it doesn't decide the result"
-        if why:
-            raise RequestError(f"search.space: {key} can't be searched: {why}.")
+    for key, spec in _specs(document if isinstance(document, Mapping) else {}):
+        if key in _REFUSED or not decides_result(key):
+            raise RequestError(
+                f"search.space: {key} can't be searched: list its values in a sweep instead."
+            )
         if key in fixed:
             raise RequestError(
-                f"search.space: {key} is searched, and the command fixes it with "
-                f"{key}={fixed[key]}: leave one of the two out."
+                f"search.space: {key} is searched, and the command sets {key}={fixed[key]}: "
+                "leave one of the two out."
             )
         space[key] = _distribution(key, spec)
     if not space:
@@ -280,37 +278,36 @@ def _space(document: Any, fixed: Mapping[str, str]) -> dict[str, BaseDistributio
     return space
 
 
-def _specs(node: Any, prefix: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
+def _specs(node: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
     """Yield dotted key and specification of each setting; nested mappings work as well."""
-    for name, value in (node or {}).items() if isinstance(node or {}, Mapping) else [(node, None)]:
-        key = f"{prefix}{name}"
-        if not isinstance(value, Mapping) or not value:
-            raise RequestError(f"search.space.{key}: expected {_FORMS}, got {value}.")
-        if all(isinstance(inner, Mapping) for inner in value.values()):
-            yield from _specs(value, f"{key}.")
+    for name, value in node.items():
+        if isinstance(value, Mapping) and all(isinstance(v, Mapping) for v in value.values()):
+            yield from _specs(value, f"{prefix}{name}.")
         else:
-            yield key, value
+            yield f"{prefix}{name}", value
 
 
-def _distribution(key: str, spec: Mapping[str, Any]) -> BaseDistribution:
+def _distribution(key: str, spec: Any) -> BaseDistribution:
     kinds: dict[str, Any] = {
         "interval": FloatDistribution,
         "int": IntDistribution,
         "choice": CategoricalDistribution,
     }
-    names = [name for name in kinds if name in spec]
-    values = spec[names[0]] if len(names) == 1 else None
+    spec = spec if isinstance(spec, Mapping) else {"": spec}
     options = {name: spec[name] for name in ("log", "step") if name in spec}
+    names = [name for name in spec if name not in options]
+    values = spec[names[0]] if names else None
+    if len(names) != 1 or names[0] not in kinds or not isinstance(values, list):
+        raise RequestError(
+            f"search.space.{key}: expected {_FORMS}, a range with log: true or step, got {spec}."
+        )
     try:
-        if len(spec) != 1 + len(options) or not isinstance(values, list):
-            raise ValueError(f"expected {_FORMS}, a range with log: true or step, got {spec}.")
         with _quiet():
             if names == ["choice"]:
                 return CategoricalDistribution(values, **options)
-            numbers = int if names == ["int"] else (int, float)
             low, high = values
-            if not all(isinstance(n, numbers) and not isinstance(n, bool) for n in values):
-                raise ValueError(f"expected numbers as ends, whole ones for int, got {values}.")
+            if names == ["int"] and not all(isinstance(end, int) for end in values):
+                raise ValueError(f"expected whole numbers as ends, got {values}.")
             return kinds[names[0]](low, high, **options)
     except (TypeError, ValueError) as error:
         raise RequestError(f"search.space.{key}: {error}") from error

@@ -44,14 +44,20 @@ class TableRow:
     def outcome(self) -> str:
         """Return what came of the job, in one line."""
         if self.state == COMPLETED:
-            return f"{self.label}: {_result_words(self.results)}"
+            parts = [
+                f"{name} {number(value)}"
+                for name, value in (
+                    (self.results.get("monitor"), self.results.get("best")),
+                    (f"test {self.results.get('metric')}", self.results.get("test")),
+                )
+                if value is not None
+            ]
+            return f"{self.label}: {', '.join(parts)}"
         if self.state != FAILED:
             return f"{self.label}: {self.error or self.state}"
-        text = self.error or "no error message"
         log = self.path / "run.log" if self.path else None
         where = f" Log: {log}" if log and log.is_file() else ""
-        end = "" if text.endswith((".", "!", "?")) else "."
-        return f"{self.label}: failed: {text}{end}{where}"
+        return f"{self.label}: failed: {str(self.error).rstrip('.')}.{where}"
 
 
 def row_of(job: Job, run: ListedRun | None) -> TableRow:
@@ -145,17 +151,6 @@ def print_table(rows: Sequence[TableRow], best: Sequence[int], whole: Path | Non
     if len(rows) > len(shown):
         where = f": {whole}" if whole else ""
         console.print(f"{len(rows) - len(shown):,} more rows{where}", soft_wrap=True)
-
-
-def _result_words(results: Mapping[str, Any]) -> str:
-    """Write the results of a run in one line."""
-    words = {
-        results.get("monitor"): results.get("best"),
-        f"test {results.get('metric')}": results.get("test"),
-    }
-    parts = [f"{name} {number(value)}" for name, value in words.items() if value is not None]
-    seconds = results.get("seconds")
-    return ", ".join([*parts, *([] if seconds is None else [f"{seconds:.1f} s"])])
 
 
 def _table(rows: Sequence[TableRow], keys: Sequence[str], best: set[int]) -> Table:

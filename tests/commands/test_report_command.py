@@ -106,7 +106,7 @@ def test_groups_and_metric_can_be_chosen(printed, tmp_path):
     ("words", "said"),
     [
         (["bth"], "Did you mean both?"),
-        (["."], "no status.json"),
+        (["."], "with a status.json"),
         (["latest", "--out", "page.pdf"], "--out=page.pdf: must end with .html."),
         (["latest", "--out", "/dev/null/page.html"], "--out: /dev/null/page.html can't be written"),
         (["latest", "--by", ","], "--by: expected config keys"),

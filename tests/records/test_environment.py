@@ -28,12 +28,6 @@ def test_no_environment_variable_is_recorded(monkeypatch):
     assert "hunter-2" not in json.dumps(environment())
 
 
-def test_the_command_can_be_pasted_into_a_shell(monkeypatch):
-    monkeypatch.delenv(TYPED, raising=False)
-    monkeypatch.setattr(sys, "argv", ["/bin/attnlab", "task=fib", "a b"])
-    assert environment()["command"] == "attnlab task=fib 'a b'"
-
-
 def test_command_is_the_typed_one(monkeypatch, capsys):
     """Fixed: it contained Hydra's own settings, which the command line adds."""
     monkeypatch.setenv(TYPED, "")

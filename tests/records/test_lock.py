@@ -48,22 +48,16 @@ def test_a_run_is_running_until_its_process_is_killed(run, holder):
     assert not is_alive(run.path) and run.status.state() == listed.state == "killed"
     with hold(run.path):
         assert run.status.state() == "running"
-
-
-def test_a_lock_excludes_its_own_process_too(run):
-    with hold(run.path), pytest.raises(RunBusy), hold(run.path, 0):
-        pass
+        with pytest.raises(RunBusy), hold(run.path, 0):
+            pass
+    run.status.write("failed")
+    assert run.status.state() == "failed"
 
 
 def test_a_process_waits_for_the_lock(run, holder):
     holder.stdin.close()
     with hold(run.path, -1):
         assert holder.wait() == 0
-
-
-def test_a_state_that_a_process_wrote_stays_when_it_ends(run):
-    run.status.write("failed")
-    assert run.status.state() == "failed"
 
 
 def test_a_folder_that_cannot_be_written_is_named(tmp_path):

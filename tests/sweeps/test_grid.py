@@ -8,7 +8,7 @@ import pytest
 
 from attnlab.config.composing import compose, from_hydra
 from attnlab.errors import RequestError
-from attnlab.sweeps.grid import Composer, Plan, shown
+from attnlab.sweeps.grid import Composer, Plan
 
 
 @pytest.mark.parametrize(
@@ -36,16 +36,15 @@ def jobs(*words: str):
 
 
 def test_the_last_key_varies_fastest_and_the_last_of_repeated_keys_counts():
-    points, duplicates = jobs("attention=none,pooling", "seed=7", "trainer.epochs=2", "seed=0,1")
+    points = jobs("attention=none,pooling", "seed=7", "trainer.epochs=2", "seed=0,1")
     assert [dict(job.varying) for job in points] == [
         {"attention": name, "seed": seed} for name in ("none", "pooling") for seed in "01"
     ]
-    assert [job.number for job in points] == [1, 2, 3, 4] and duplicates == 0
+    assert [job.number for job in points] == [1, 2, 3, 4]
 
 
 def test_equal_jobs_are_left_out():
-    points, duplicates = jobs("seed=0,0,1", "paths.data=x")
-    assert ([job.config.seed for job in points], duplicates) == ([0, 1], 1)
+    assert [job.config.seed for job in jobs("seed=0,0,1", "paths.data=x")] == [0, 1]
 
 
 @pytest.mark.parametrize(
@@ -74,10 +73,6 @@ def test_the_default_name_ends_in_a_hash_of_the_jobs():
     again = name(*same, "attention=choice(pooling,none)", "sweep.dry_run=true")
     assert again[-8:] == first[-8:]
     assert name("task=fib", "attention=none,pooling")[-8:] != first[-8:]
-
-
-def test_values_are_shown_without_quotes():
-    assert [*map(shown, ("a='b c'", 'a="b"', "a=b=c", "a=", "~a"))] == ["b c", "b", "b=c", "", ""]
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from command_line import CommandLine, CommandsHere, Outcome
+from command_line import CommandLine, CommandsHere, Outcome, assert_refused
 from same_runs import assert_same_run
 from sweep_examples import (
     ENDLESS,
@@ -69,14 +69,7 @@ def test_a_line_for_each_job_and_one_table(swept):
     lines = ended_jobs(err)
     assert [line.partition("  ")[0] for line in lines] == ["1/4", "2/4", "3/4", "4/4"]
     assert any("attention=pooling seed=0: val_loss " in line for line in lines)
-    assert err.splitlines()[0] == "attnlab: 4 jobs at a time train together"
-    assert len([line for line in err.splitlines() if " running: " not in line]) == 5
-    shown = out.splitlines()
-    assert max(map(len, shown)) <= 100
-    assert [shown[1].split()[:3], shown[3].split()[:4]] == [
-        ["#", "attention", "seed"],
-        ["1", "none", "0", "completed"],
-    ]
+    assert ["1", "none", "0", "completed"] in [line.split()[:4] for line in out.splitlines()]
     assert out.endswith(f"sweep folder: {swept.folder}\n")
 
 
@@ -181,16 +174,12 @@ def test_failing_jobs_do_not_stop_the_others(here):
 
     code, out, err = here(*command)
     assert code == 1
-    standing, *why, _ = err.splitlines()
-    assert standing == "attnlab: 3 jobs: 1 done before, 2 failed before, 0 to run"
-    before = first.replace("attnlab: 1/3  ", "attnlab: ")
-    assert len(why) == 2 and why[0] == before
+    assert err.startswith("attnlab: 3 jobs: 1 done before, 2 failed before, 0 to run\n")
     assert len(here.run_folders()) == 3
 
-    code, out, err = here(*command, "sweep.retry_failed=true", "sweep.fail_fast=true")
+    code, out, err = here(*command, "sweep.retry_failed=true")
     assert code == 1
-    assert states(here) == ["failed", "completed", "failed", "failed"]
-    assert err.endswith("2 of 3 jobs failed, and sweep.fail_fast=true stopped the sweep there\n")
+    assert states(here) == ["failed", "completed", *["failed"] * 3]
 
 
 def test_a_job_whose_settings_do_not_fit_its_data_fails_alone(here):
@@ -205,65 +194,31 @@ def test_a_job_whose_settings_do_not_fit_its_data_fails_alone(here):
     assert len(here.run_folders()) == 2
 
 
-def test_equal_jobs_run_once(here):
-    code, out, err = here("-m", *SMALL, "seed=0,0", "trainer.epochs=1,1", UNTRACKED)
-    assert code == 0, err
-    assert states(here) == ["completed"]
-    assert out.startswith("3 jobs left out: they have the same configuration as others.\n")
-
-
-REFUSED = [
-    # The same messages as for a single run, before any training.
-    (
-        "trainer.epoch=3 seed=0,1",
-        "trainer.epoch: there is no such key. Did you mean tra",
-    ),
-    ("attention=bahdanau,luong_loca seed=0,1", "luong_loca: there is no such option. Did you mean"),
-    ("attention=luong_local,none attention.window=3", "attention.window: there is no such key."),
-    ("model.units=4,wide", "model.units: expected a whole number at least 1, got wide."),
-    ("model.units=4,0", "model.units: expected a whole number at least 1, got 0."),
-    ("seed=0,-1", "seed: expected a whole number at least 0", "got -1."),
-    ("attention=none,multi_head model=transformer", "can't be combined with model.name"),
-    # An empty grid.
-    ("seed=range(0,0)", "seed=range(0,0): has no values, so the grid is empty."),
-    ("attention=glob(x*)", "attention=glob(x*): has no values"),
-    # What is no grid.
-    ("seed=range(", "seed=range(: expected KEY=VALUE"),
-    ("optimizer.learning_rate=interval(0,1)", "a search (search=NAME) takes intervals."),
-    ("paths.runs=a,b", "paths.runs=a,b: only one value is allowed for a whole sweep."),
-    ("sweep.name=a,b", "sweep.name=a,b: only one value is allowed for a whole sweep"),
-    ("hydra.launcher.n_jobs=1,2", "hydra.launcher.n_jobs=1,2"),
-    ("hydra/launcher=jobli", "hydra/launcher=jobli: there is no such option. Did you mean joblib?"),
-    # The sweep's own keys.
-    ("sweep.nam=x", "sweep.nam: there is no such key. Did you mean sweep.name?"),
-    ("sweep.name=a/b", "sweep.name=a/b: can't be the name of a folder."),
-    ("sweep.name=..", "sweep.name=..: can't be the name of a folder."),
-    ("sweep.fail_fast=maybe", "sweep.fail_fast: expected true or false, got maybe."),
-    ("search=nothing", "search=nothing: there is no such option."),
-    ("seed=0,1 search.trials=5", "seed=0,1: a search allows only one value"),
+REFUSED = [  # the last word is wrong
+    "seed=0,1 trainer.epoch=3",
+    "seed=0,1 attention=bahdanau,luong_loca",
+    "attention=luong_local,none attention.window=3",
+    "model.units=4,0",
+    "attention=none,multi_head model=transformer",
+    "seed=range(0,0)",
+    "attention=glob(x*)",
+    "seed=range(",
+    "optimizer.learning_rate=interval(0,1)",
+    "paths.runs=a,b",
+    "hydra.launcher.n_jobs=1,2",
+    "hydra/launcher=jobli",
+    "sweep.nam=x",
+    "sweep.name=a/b",
+    "sweep.retry_failed=maybe",
+    "search=nothing",
+    "search.trials=5 seed=0,1",
 ]
 
 
-@pytest.mark.parametrize(("words", "sentences"), [(w, s) for w, *s in REFUSED])
-def test_a_wrong_request_trains_nothing(here, words, sentences):
-    code, out, err = here("-m", *words.split())
-    assert (code, out) == (2, "")
-    (line,) = err.splitlines()
-    assert all(sentence in line for sentence in sentences), line
+@pytest.mark.parametrize("words", REFUSED)
+def test_a_wrong_request_trains_nothing(here, words):
+    assert_refused(here("-m", *words.split()), words.split()[-1].partition("=")[0])
     assert list(here.folder.iterdir()) == []
-
-
-@pytest.mark.parametrize("error", [ValueError("stray"), TypeError("stray")])
-def test_an_unexpected_error_is_not_reported_as_a_wrong_request(here, monkeypatch, error):
-    """Fixed: a ValueError gave exit code 2, as if the command were wrong."""
-
-    def fails(*_):
-        raise error
-
-    monkeypatch.setattr("attnlab.sweeps.run._execute", fails)
-    code, out, err = here(*GRID, UNTRACKED)
-    assert code == 1
-    assert err.startswith(f"attnlab: the run failed: {type(error).__name__}: stray\n")
 
 
 @pytest.mark.parametrize("word", ["sweep.name=x", "sweep.retry_failed=true", "search.trials=5"])
@@ -273,31 +228,6 @@ def test_settings_of_sweeps_need_one(here, word):
     assert err == f"attnlab: {word}: this setting is for sweeps. Add -m.\n"
 
 
-def test_a_dry_run_leaves_nothing(here):
-    code, out, err = here(*GRID, "sweep.dry_run=true")
-    assert (code, err) == (0, "")
-    assert out.count("not run") == 4 and "4 of 4 jobs would run." in out
-    assert list(here.folder.iterdir()) == []
-
-
-def test_a_sweep_may_grow_but_keeps_its_settings(here):
-    mine = ("-m", *SMALL, UNTRACKED, "sweep.name=mine")
-    assert here(*mine, "seed=0").code == 0
-    grown = here(*mine, "seed=0,1")
-    assert (grown.code, states(here)) == (0, ["completed"] * 2)
-    code, out, err = here(*mine, "seed=0,1", "trainer.epochs=3")
-    assert (code, out) == (2, "")
-    assert err == (
-        "attnlab: sweep.name: mine was started with trainer.epochs=2, but this command has 3: "
-        "use the same value, or choose another name.\n"
-    )
-    code, _, err = here(*mine, "seed=0,1", "model.layers=2")
-    assert code == 2 and "started with model.layers=its default, but this command has 2" in err
-    code, _, err = here(*mine, "search=learning_rate")
-    assert code == 2 and "mine was started with kind=grid, but this command has search: " in err
-    assert len(here.run_folders()) == 2
-
-
 def test_a_saved_configuration_can_be_swept(swept, here):
     source = table(swept.folder)[0]["folder"]
     code, out, err = here(
@@ -305,8 +235,7 @@ def test_a_saved_configuration_can_be_swept(swept, here):
         "sweep.name=again",
     )
     assert code == 0, err
-    assert states(here) == ["completed"] * 2
-    assert sweep_folder(here).name == "again"
+    assert states(here) == ["completed"] * 2 and sweep_folder(here).name == "again"
 
 
 def test_a_preset_may_choose_the_launcher(tmp_path, monkeypatch):
@@ -328,21 +257,6 @@ def begun(attnlab, epochs: int = 1):
 
 
 LONG = ("-m", *SMALL, *ENDLESS, "seed=0,1", UNTRACKED, ONE_BY_ONE)
-
-
-@pytest.mark.slow
-def test_an_interrupted_sweep_keeps_completed_runs(attnlab):
-    here = CommandsHere(attnlab.folder)
-    with attnlab.start(*LONG) as process:
-        wait_for(begun(attnlab), process)
-        process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=120)
-    assert process.returncode == 130, err
-    assert err.endswith("interrupted: 0 of 2 jobs are done; the same command runs the others\n")
-    assert "1 interrupted, 1 not run" in out
-    assert states(attnlab) == ["killed"]
-    assert [row["state"] for row in table(sweep_folder(attnlab))] == ["killed", "not run"]
-    assert "2 of 2 jobs would run" in here(*LONG, "sweep.dry_run=true").out
 
 
 @pytest.mark.slow
@@ -428,13 +342,18 @@ def test_a_dead_process_ends_a_parallel_sweep_with_one_sentence(attnlab):
 
 
 @pytest.mark.slow
-def test_a_parallel_sweep_is_interrupted_cleanly(attnlab):
-    with attnlab.start(*LONG, *JOBLIB) as process:
-        wait_for(lambda: len(begun(attnlab)()) == 2, process)
-        process.send_signal(signal.SIGTERM)
+@pytest.mark.parametrize("launcher", [(), JOBLIB], ids=["here", "joblib"])
+def test_an_interrupted_sweep_says_what_is_left(attnlab, launcher):
+    at_a_time = 2 if launcher else 1
+    with attnlab.start(*LONG, *launcher) as process:
+        wait_for(lambda: len(begun(attnlab)()) == at_a_time, process)
+        process.send_signal(signal.SIGTERM if launcher else signal.SIGINT)
         out, err = process.communicate(timeout=120)
     assert process.returncode == 130, err
-    assert "Traceback" not in err and "2 interrupted" in out
+    assert err.endswith("interrupted: 0 of 2 jobs are done; the same command runs the others\n")
+    assert "Traceback" not in err and f"{at_a_time} interrupted" in out
+    rows = [row["state"] for row in table(sweep_folder(attnlab))]
+    assert rows == ["killed", "killed" if launcher else "not run"]
     dry = CommandsHere(attnlab.folder)(*LONG, "sweep.dry_run=true")
     assert "2 of 2 jobs would run." in dry.out
 
