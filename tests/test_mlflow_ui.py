@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
 import socket
@@ -10,7 +9,6 @@ import time
 import urllib.request
 from collections.abc import Callable, Iterator
 from functools import partial
-from pathlib import Path
 
 import pytest
 from command_line import CommandLine
@@ -92,13 +90,6 @@ def press(target, shows: Callable[..., None]) -> None:
                 raise
 
 
-def picture(page, name: str) -> None:
-    """Save a picture if $ATTNLAB_PICTURES names a folder."""
-    folder = os.environ.get("ATTNLAB_PICTURES")
-    if folder:
-        page.screenshot(path=Path(folder) / f"{name}.png")
-
-
 def chart(page) -> list[dict]:
     """Name and number of points of each curve of the first chart, bands among them."""
     page.wait_for_function(
@@ -116,7 +107,6 @@ def test_the_table_has_mechanism_seed_and_test_metric(page):
     for name in NAMES:
         needed, there = page.get_by_role("link", name=name).first.evaluate(widths)
         assert needed <= there, name  # which would be cut off
-    picture(page, "table")
 
 
 def test_the_curves_of_a_sweep_can_be_compared(page):
@@ -132,7 +122,6 @@ def test_the_curves_of_a_sweep_can_be_compared(page):
     link = page.get_by_role("link", name="val_loss")
     press(link, partial(page.wait_for_url, re.compile("#/metric")))
     curves = chart(page)
-    picture(page, "compare")
     assert {curve["name"].split()[0] for curve in curves} == set(NAMES)
     assert EPOCHS in {curve["points"] for curve in curves}
 
@@ -151,7 +140,6 @@ def test_the_charts_group_by_attention(page):
     page.get_by_placeholder("Search metric charts").press_sequentially("_loss", delay=50)
     page.wait_for_timeout(2500)
     curves = chart(page)
-    picture(page, "grouped")
     for attention in ("bahdanau", "multi_head"):
         assert page.get_by_text(f"{attention} (val_loss)").first.is_visible()
     assert EPOCHS in {curve["points"] for curve in curves}
@@ -165,8 +153,5 @@ def test_parameters_figures_and_weights_of_a_run_open(page):
     press(plots, figure.wait_for)
     figure.click()
     page.locator("img[src*='loss'], img[src^='blob:'], [class*=image] img").first.wait_for()
-    picture(page, "figure")
     page.get_by_text("weights").first.click()
-    weights = page.get_by_text(re.compile(r"epoch_\d+\.weights\.h5")).first
-    weights.wait_for()
-    assert "epoch_" in weights.inner_text()
+    page.get_by_text(re.compile(r"epoch_\d+\.weights\.h5")).first.wait_for()

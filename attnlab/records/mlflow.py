@@ -228,13 +228,9 @@ def copy(folder: Path, client: MlflowClient) -> str:
     run = RunDirectory(folder)
     with mlflow_errors(client.tracking_uri):
         status, config, runs = run.status.read(), run.read_config(), folder.parents[2]
-        state, sweep, run_id = status["state"], status.get("sweep"), status.get("mlflow_run_id")
-        try:
-            task, attention = config["task"]["name"], config["attention"]["name"]
-            name = f"{task}-{attention}-s{config['seed']}"
-            started, ended = _milliseconds(status["started"]), _milliseconds(status["updated"])
-        except (KeyError, TypeError) as error:
-            raise RequestError(f"{folder}: a file of it is damaged: {error!r}.") from error
+        state, sweep, task = status["state"], status.get("sweep"), config["task"]["name"]
+        name = f"{task}-{config['attention']['name']}-s{config['seed']}"
+        started, ended = _milliseconds(status["started"]), _milliseconds(status["updated"])
         tags = {
             **_origin(folder),
             "attnlab.config_hash": status.get("config_hash"),
@@ -250,38 +246,33 @@ def copy(folder: Path, client: MlflowClient) -> str:
                 copied = client.create_run(place.experiment_id, started, _texts(tags), name)
             elif copied.info.lifecycle_stage == "deleted":
                 client.restore_run(copied.info.run_id)
+        run_id = copied.info.run_id
         _add_params_and_tags(copied, config, tags, client)
         _add_epochs(copied, run.history.read(), started, client)
         if state != "running":
-            _add_end(copied, run, config, state, ended, client)
-            if run_id != copied.info.run_id and own_uri(folder, config) == client.tracking_uri:
-                path = folder / "status.json"
-                # Not if another process works on the run again.
-                with suppress(RequestError, OSError), hold(folder):
-                    entries = {**files.read_json(path), "mlflow_run_id": copied.info.run_id}
-                    files.write_json(path, entries)
+            metrics = run.read_metrics() if state == "completed" else {}
+            best = metrics.get("best_epoch")
+            which = (config.get("tracking") or {}).get("weights", "best")
+            epochs = {"all": run.weights_epochs(), "best": [best] if best else []}.get(which, [])
+            if metrics:
+                _add_result(copied, metrics, ended, client)
+            paths = [*(folder / name for name in _FILES), *sorted(run.plots.glob("[!.]*.*"))]
+            _add_files(copied, folder, [*paths, *map(run.weights_path, epochs)], client)
+            if best and which != "none" and run.weights_path(best).is_file():
+                _add_model(copied, run, best, client)
+            if own_uri(folder, config) == client.tracking_uri:
+                _write_id(run, run_id)
         _set_state(copied, state, ended, client)
-        return copied.info.run_id
+        return run_id
 
 
-def _add_end(
-    copied: Run,
-    run: RunDirectory,
-    config: Mapping[str, Any],
-    state: str,
-    ended: int,
-    client: MlflowClient,
-) -> None:
-    """Add the result, the files and the model of a run that no process works on."""
-    metrics = run.read_metrics() if state == "completed" else {}
-    best, which = metrics.get("best_epoch"), (config.get("tracking") or {}).get("weights", "best")
-    epochs = {"all": run.weights_epochs(), "best": [best] if best else []}.get(which, [])
-    paths = [*(run.path / name for name in _FILES), *sorted(run.plots.glob("[!.]*.*"))]
-    if metrics:
-        _add_result(copied, metrics, ended, client)
-    _add_files(copied, run.path, [*paths, *map(run.weights_path, epochs)], client)
-    if best and which != "none" and run.weights_path(best).is_file():
-        _add_model(copied, run, best, client)
+def _write_id(run: RunDirectory, run_id: str) -> None:
+    """Write the MLflow id into status.json, unless a process works on the run again."""
+    path = run.path / "status.json"
+    with suppress(RequestError, OSError), hold(run.path):
+        status = files.read_json(path)
+        if status.get("mlflow_run_id") != run_id:
+            files.write_json(path, {**status, "mlflow_run_id": run_id})
 
 
 def copy_sweep(folder: Path, state: str, client: MlflowClient) -> None:

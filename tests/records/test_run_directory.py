@@ -52,15 +52,6 @@ def test_a_new_run_is_running_while_it_is_held(run):
     assert run.status.state() == "killed"
 
 
-def test_status_keeps_what_is_not_changed(run):
-    run.status.write(epoch=5, config_hash="abc")
-    run.status.write("failed", error="why")
-    status = run.status.read()
-    assert (status["state"], status["epoch"]) == ("failed", 5)
-    assert (status["config_hash"], status["error"]) == ("abc", "why")
-    assert status["updated"] >= status["started"]
-
-
 @pytest.mark.parametrize("name", ["", "..", "a/b"])
 def test_an_invalid_folder_name_is_refused(tmp_path, name):
     with pytest.raises(RequestError, match=r"attention\.name: .* can't be the name of a folder"):
@@ -71,14 +62,6 @@ def test_runs_folder_that_cannot_be_written_is_named(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(RequestError, match=r"paths\.runs: expected a folder .*file"):
         RunDirectory.create(tmp_path / "file", "fib", "none", 0)
-
-
-def test_weights_are_numbered(run):
-    assert run.weights_path(7).name == "epoch_007.weights.h5"
-    for epoch in (10, 2, 1000):
-        run.weights_path(epoch).write_bytes(b"")
-    (run.path / "weights" / ".tmp-1-2-epoch_003.weights.h5").write_bytes(b"")
-    assert run.weights_epochs() == [2, 10, 1000]
 
 
 @pytest.mark.parametrize("text", [None, "a: [", "- 1", "\x00"])

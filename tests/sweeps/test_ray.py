@@ -6,17 +6,12 @@ import signal
 import socket
 
 import pytest
-from command_line import ROOT, CommandLine, assert_refused
+from command_line import ROOT, CommandLine
 from same_runs import assert_same_run
 from sweep_examples import ENDLESS, SMALL, UNTRACKED, states, sweep_folder, table, wait_for
 
 RAY = "hydra/launcher=ray"
 FINITE = ("trainer.batch_size=1", "trainer.epochs=80", "trainer.checkpoint_every_seconds=0")
-
-
-def test_settings_of_ray_are_composed(here):
-    words = (RAY, "hydra.launcher.num_gpus=half")
-    assert_refused(here("-m", *SMALL, "seed=0,1", *words), "hydra.launcher.num_gpus")
 
 
 def test_an_address_that_does_not_answer_is_refused_at_once(here):

@@ -68,7 +68,7 @@ def test_killed_and_interrupted_jobs_end_with_the_same_bits(tmp_path):
 
 
 @pytest.mark.slow
-def test_a_failing_job_ends_the_others_only_on_request(tmp_path):
+def test_a_failing_job_does_not_end_the_others(tmp_path):
     attnlab = CommandLine(tmp_path)
     rates = ("optimizer=sgd", "optimizer.learning_rate=0.01,1e31,0.02", "seed=1")
     words = (*(word for word in TOGETHER if not word.startswith(("seed", "optimizer"))), *rates)
@@ -77,21 +77,3 @@ def test_a_failing_job_ends_the_others_only_on_request(tmp_path):
     assert sorted(status["state"] for status in statuses(attnlab)) == [
         *("completed", "completed", "failed")
     ]
-    attnlab = commands(tmp_path / "fast")
-    outcome = attnlab(*words, "sweep.fail_fast=true", "trainer.together=never")
-    assert outcome.code == 1 and "sweep.fail_fast=true stopped the sweep there" in outcome.err
-    assert [status["state"] for status in statuses(attnlab)] == ["completed", "failed"]
-
-
-@pytest.mark.slow
-def test_a_job_with_a_deleted_folder_affects_no_other(tmp_path):
-    attnlab = CommandLine(tmp_path)
-    with attnlab.start(*TOGETHER, "trainer.patience=null") as process:
-        while not (found := [*attnlab.runs.glob("*/*/*_s1/weights/epoch_00[1-4]*")]):
-            assert process.poll() is None
-            time.sleep(0.02)
-        # At once: `rmtree` fails when a file that it has listed is replaced meanwhile.
-        found[0].parents[1].rename(tmp_path / "gone")
-        _, err = process.communicate()
-    assert process.returncode == 1 and "1 of 5 jobs failed" in err
-    assert [(s["state"], s["epoch"]) for s in statuses(attnlab)] == [("completed", 12)] * 4
