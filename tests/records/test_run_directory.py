@@ -11,7 +11,6 @@ import pytest
 from attnlab.errors import RequestError
 from attnlab.records.run_directory import (
     RunDirectory,
-    default_runs_folder,
     find_run,
     list_runs,
 )
@@ -50,12 +49,6 @@ def test_a_new_run_is_running_while_it_is_held(run):
         status = run.status.read()
     assert (status["state"], status["epoch"]) == ("running", 0)
     assert run.status.state() == "killed"
-
-
-@pytest.mark.parametrize("name", ["", "..", "a/b"])
-def test_an_invalid_folder_name_is_refused(tmp_path, name):
-    with pytest.raises(RequestError, match=r"attention\.name: .* can't be the name of a folder"):
-        RunDirectory.create(tmp_path / "runs", "fib", name, 0)
 
 
 def test_runs_folder_that_cannot_be_written_is_named(tmp_path):
@@ -165,11 +158,3 @@ def test_damaged_run_is_listed_and_hides_no_other(tmp_path, runs):
     assert (status["state"], status["task"], status["seed"]) == ("damaged", "fib", 0)
     assert "status.json" in status["error"]
     assert find_run("abd", tmp_path).path == runs[1].path
-
-
-def test_default_folder_is_the_environments_or_runs_here(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("ATTNLAB_RUNS", raising=False)
-    assert default_runs_folder() == tmp_path / "runs"
-    monkeypatch.setenv("ATTNLAB_RUNS", str(tmp_path / "other"))
-    assert default_runs_folder() == tmp_path / "other"

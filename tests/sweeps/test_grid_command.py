@@ -25,7 +25,6 @@ from sweep_examples import (
 )
 
 from attnlab.records.mlflow import connect, store_uri
-from attnlab.sweeps.grid import Plan
 
 pytestmark = pytest.mark.usefixtures("no_figures")
 # A busy machine takes long for the copy to MLflow.
@@ -218,20 +217,6 @@ def test_a_saved_configuration_can_be_swept(swept, here):
     )
     assert code == 0, err
     assert states(here) == ["completed"] * 2 and sweep_folder(here).name == "again"
-
-
-def test_a_preset_may_choose_the_launcher(tmp_path, monkeypatch):
-    preset = tmp_path / "experiment" / "side_by_side.yaml"
-    preset.parent.mkdir()
-    preset.write_text(
-        "# @package _global_\n"
-        "defaults:\n  - override /hydra/launcher: joblib\n"
-        "hydra:\n  launcher: {n_jobs: 3}\n"
-    )
-    monkeypatch.setenv("ATTNLAB_CONFIG_DIR", str(tmp_path))
-    plan = Plan.read(["experiment=side_by_side", "seed=0,1"])
-    assert (plan.launcher, plan.launcher_settings.n_jobs) == ("joblib", 3)
-    assert Plan.read(["seed=0,1"]).launcher == "basic"
 
 
 def begun(attnlab, epochs: int = 1):
