@@ -66,7 +66,6 @@ def draw_recall(name: str, path: Path) -> None:
         Axis("asked for", [*enumerate(KEYS)]),
         limits=(-most, most) if signed else (0.0, most),
         signed=signed,
-        across=2,
     )
     title = f"{name}: the newest value of each key"
     subtitle = (

@@ -153,8 +153,6 @@ class Maps:
     limits: tuple[float, float] | None = None
     signed: bool = False  # colours for numbers around 0
     texts: Sequence[Sequence[str]] = ()  # in the cells of the first map
-    across: int = 4  # most maps in a row
-    percent: bool = False
     square: bool = False  # whether cells are squares
 
 
@@ -196,12 +194,11 @@ class ShadedText(NamedTuple):
     label: str | None = None  # the right output, if it is known
     note: str = ""  # such as which test item it is
     notes: Mapping[str, str] = {}  # on words that are unknown
-    right: bool | None = None  # None: right if both are the same
 
     @property
     def is_right(self) -> bool:
         """Whether the model's output is right; yes if that is unknown."""
-        return self.label in (None, self.said) if self.right is None else self.right
+        return self.label in (None, self.said)
 
 
 @dataclass(frozen=True)

@@ -145,14 +145,3 @@ def test_an_mlflow_that_does_not_answer_is_only_a_warning(printed, tmp_path):
     code, out, err = printed(run.path)
     assert code == 0 and out.startswith("report: ")
     assert "warning: MLflow's copy of " in err and "127.0.0.1:9" in err
-
-
-def test_a_page_that_fails_leaves_no_new_folders(printed, tmp_path, monkeypatch):
-    def fails(*_, **__):
-        raise RuntimeError("stray")
-
-    monkeypatch.setattr("attnlab.report.page.runs_page", fails)
-    code, _, err = printed("latest", "--out", tmp_path / "made/by/report.html")
-    assert code == 1
-    assert err.splitlines()[-2] == "attnlab: the command report failed: RuntimeError: stray"
-    assert not (tmp_path / "made").exists()

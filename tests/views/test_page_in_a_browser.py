@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 from pathlib import Path
 
@@ -55,14 +54,7 @@ def seen(browser, tmp_path, request, wrong):
     yield tab
     assert tab.evaluate("window.hacked") is None
     assert wrong == []
-    picture(tab, request.node.name)
     tab.close()
-
-
-def picture(tab, name: str) -> None:
-    """Save a picture if $ATTNLAB_PICTURES names a folder."""
-    if folder := os.environ.get("ATTNLAB_PICTURES"):
-        tab.screenshot(path=Path(folder) / f"{name[:60].replace('/', '')}.png", full_page=True)
 
 
 def column(tab, number: int) -> list[str]:
@@ -161,7 +153,6 @@ def test_shaded_texts_show_their_weights_all_the_time(browser, tmp_path, wrong):
     assert strengths(said) == pytest.approx([0.85], abs=1e-3)
     tab.locator("input[type=range]").press("End")
     assert said.all_text_contents() == ["bad"] and strengths(source) == [0, 0, 0]
-    picture(tab, "shaded")
     tab.close()
     assert wrong == []
 
@@ -229,6 +220,5 @@ def test_pages_of_real_runs_move_and_light_up(
             word.hover()
             assert "looks at" in tab.locator(".readout", has_text="looks").first.text_content()
         assert tab.locator(".warning").count() == 0
-        picture(tab, f"real_{run.folder.parent.name}")
         tab.close()
     assert wrong == []

@@ -6,56 +6,43 @@ import math
 
 import numpy as np
 import pytest
-from drawn import drawn
-from matplotlib.image import imread
 from matplotlib.text import Annotation
 
 from attnlab.layers.sinusoids import sinusoidal
-from attnlab.views import positions
-from attnlab.views.png.figure import save
-from attnlab.views.positions import default_dimensions, positional_figures
-
-matrix_figure, waves_figure = drawn(positions.matrix_figure), drawn(positions.waves_figure)
-circles_figure, distances_figure = (
-    drawn(positions.circles_figure),
-    drawn(positions.distances_figure),
-)
+from attnlab.views.png.figure import draw
+from attnlab.views.positions import positional_figures
 
 CODES = sinusoidal(100, 128)
+FIGURES = positional_figures(CODES)
 
 
-def test_the_matrix_is_drawn_as_it_is():
-    picture = matrix_figure(CODES).axes[0].images[0]
+@pytest.fixture(scope="module")
+def drawn():
+    """The figures by what they show."""
+    return {name[11:-4]: draw(figure) for name, figure in FIGURES.items()}
+
+
+def test_the_matrix_is_drawn_as_it_is(drawn):
+    picture = drawn["matrix"].axes[0].images[0]
     np.testing.assert_array_equal(picture.get_array(), CODES)
     assert picture.get_clim() == (-1, 1)
 
 
-def test_waves_of_chosen_dimensions():
-    figure = waves_figure(CODES, [0, 33, 7])
-    for axes, column in zip(figure.axes, [0, 33, 7], strict=True):
-        np.testing.assert_array_equal(axes.lines[0].get_ydata(), CODES[:, column])
-    titles = [axes.get_title("left") for axes in figure.axes]
-    assert titles[0] == "dimension 0: sine, 6.3 positions a wave"
-    # The wave of pair 16 of 64: 2 pi 10000^(32/128).
-    assert titles[1] == f"dimension 33: cosine, {2 * math.pi * 10:.1f} positions a wave"
+def test_waves_range_from_fast_to_slow(drawn):
+    axes = drawn["waves"].axes
+    assert len(axes) == 6
+    for each in axes:
+        column, words = each.get_title("left").removeprefix("dimension ").split(": ")
+        np.testing.assert_array_equal(each.lines[0].get_ydata(), CODES[:, int(column)])
+        # The wave of pair i of 64: 2 pi 10000^(2i/128).
+        length = 2 * math.pi * 10000 ** (int(column) // 2 / 64)
+        side = "cosine" if int(column) % 2 else "sine"
+        assert words == f"{side}, {length:.1f} positions a wave"
+    assert axes[0].get_title("left").startswith("dimension 0: ")
 
 
-def test_a_sine_without_its_cosine_has_its_own_length():
-    figure = waves_figure(sinusoidal(20, 5), [4])
-    title = figure.axes[0].get_title("left")
-    assert title == f"dimension 4: sine, {2 * math.pi * 10000**0.8:,.1f} positions a wave"
-
-
-def test_default_waves_range_from_fast_to_slow():
-    chosen = default_dimensions(CODES)
-    assert chosen[:2] == [0, 1]
-    assert len(chosen) == 6
-    assert all(np.ptp(CODES[:, column]) > 0.9 for column in chosen)
-
-
-def test_points_are_on_circles_and_arrows_turn_by_one_angle():
-    figure = circles_figure(CODES, 10)
-    panels = [axes for axes in figure.axes if axes.get_xlabel() == "cosine"]
+def test_points_are_on_circles_and_arrows_turn_by_one_angle(drawn):
+    panels = [axes for axes in drawn["circles"].axes if axes.get_xlabel() == "cosine"]
     assert len(panels) == 6
     for axes in panels:
         points = axes.collections[0].get_offsets()
@@ -69,8 +56,8 @@ def test_points_are_on_circles_and_arrows_turn_by_one_angle():
             assert turned == pytest.approx(expected, abs=0.6)
 
 
-def test_distances_depend_only_on_the_steps_between():
-    left, right = (axes for axes in distances_figure(CODES).axes if axes.get_xlabel())
+def test_distances_depend_only_on_the_steps_between(drawn):
+    left, right = (axes for axes in drawn["distances"].axes if axes.get_xlabel())
     table = left.images[0].get_array()
     expected = np.linalg.norm(CODES[:, None] - CODES[None], axis=-1)
     np.testing.assert_allclose(table, expected, atol=1e-6)
@@ -79,32 +66,6 @@ def test_distances_depend_only_on_the_steps_between():
     np.testing.assert_allclose(near, CODES @ CODES[0] / 64, atol=1e-9)
 
 
-@pytest.mark.parametrize(
-    ("length", "units"),
-    [
-        (2, 2),
-        (50, 512),
-        *(pytest.param(*sizes, marks=pytest.mark.slow) for sizes in ((3, 3), (7, 5), (300, 6))),
-    ],
-)
-def test_every_size_is_drawn(tmp_path, length, units):
-    figures = positional_figures(sinusoidal(length, units))
-    files = [save(figure, tmp_path / "new" / name) for name, figure in figures.items()]
-    names = ["matrix", "waves", "circles", "distances"]
-    assert [path.name for path in files] == [f"positional_{name}.png" for name in names]
-    for path in files:
-        assert 0.01 < (imread(path)[..., :3].min(axis=-1) < 0.9).mean() < 0.9
-
-
-@pytest.mark.parametrize(
-    "figure",
-    [
-        matrix_figure(CODES),
-        waves_figure(CODES, default_dimensions(CODES)),
-        circles_figure(CODES, 10),
-        distances_figure(CODES),
-    ],
-    ids=["matrix", "waves", "circles", "distances"],
-)
-def test_texts_neither_overlap_nor_leave_the_figure(figure, legible_texts):
-    assert legible_texts(figure)
+@pytest.mark.parametrize("name", ["matrix", "waves", "circles", "distances"])
+def test_texts_neither_overlap_nor_leave_the_figure(drawn, name, legible_texts):
+    assert legible_texts(drawn[name])

@@ -101,7 +101,6 @@ def confusion_figure(
         "share of the items of a class",
         (0.0, 1.0),
         texts=counts.astype(str).tolist() if len(classes) <= _MOST_WRITTEN else [],
-        percent=True,
         square=True,
     )
     title = f"{run_title(metrics)}: confusion on the test part"

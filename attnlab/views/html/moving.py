@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Iterator, Mapping, Sequence
+from io import BytesIO
 from typing import Any
 
 import numpy as np
+from matplotlib.image import imsave
 
 from attnlab.views.records import (
     AttentionMap,
@@ -20,8 +22,6 @@ from attnlab.views.records import (
     Slider,
     Strips,
 )
-
-_FINEST = 32  # the most cells per side of an image's map
 
 
 def spoken(epochs: Epochs) -> list[str]:
@@ -82,33 +82,20 @@ def _canvases(
     """Return maps (epochs, maps, rows, columns) next to each other."""
     rows, columns = weights.shape[2:]
     data = {**encoded(weights, largest(weights)), "rows": rows, "columns": columns}
-    return {"kind": "maps", "names": names, "ends": ends, "note": note, "data": data}
+    shown = {"names": names, "ends": ends, "note": note, "image": ""}
+    return {"kind": "maps", **shown, "data": data}
 
 
 def _image(items: Sequence[ImageMap], maps: Sequence[str]) -> dict[str, Any]:
-    """Return an image as a map, and the maps of all epochs, each relative to its largest weight."""
-    first = items[0]
+    """Return an image, and the maps of all epochs, each relative to its largest weight."""
+    first, file = items[0], BytesIO()
+    imsave(file, first.pixels.squeeze(), format="png", cmap="gray", vmin=0, vmax=255)
     weights = np.nan_to_num(np.array([item.weights for item in items], np.float64))
-    rows, columns = weights.shape[2:]
-    cell = image_cell(first.pixels.shape[0] // rows, max(rows, columns))
-    weights = weights.repeat(cell, axis=2).repeat(cell, axis=3)
     weights = weights / np.maximum(np.abs(weights).max(axis=(2, 3), keepdims=True), 1e-12)
-    # The image as a map from 0 to 1: mean pixels, dark ones large.
-    height, width, _ = first.pixels.shape
-    down, across = rows * cell, columns * cell
-    blocks = first.pixels.reshape(down, height // down, across, width // across, -1)
-    picture = 1.0 - blocks.mean(axis=(1, 3, 4)) / 255
-    pictures = np.broadcast_to(picture, (len(items), 1, *picture.shape))
-    both = np.concatenate([pictures, weights], axis=1)
     title = first.said if first.is_right else f"{first.label}, taken for {first.said}"
     note = f"An image of {title}. The strongest colour of a map is its largest weight."
-    return _canvases(["image", *maps], both, ("left", "right"), note)
-
-
-def image_cell(patch: int, side: int) -> int:
-    """Return how many cells per side a patch of an image has in a map: a divisor of its pixels."""
-    fitting = [n for n in range(1, patch + 1) if patch % n == 0 and n * side <= _FINEST]
-    return max(fitting, default=1)
+    image = base64.b64encode(file.getvalue()).decode()
+    return {**_canvases(maps, weights, ("left", "right"), note), "image": image}
 
 
 def _sentences(

@@ -11,13 +11,13 @@ from typing import Any
 import matplotlib.figure as drawn
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
-from matplotlib.ticker import PercentFormatter
 
+from attnlab.records.files import replacing
 from attnlab.views.png.attention import attention_figure
 from attnlab.views.png.curves import draw_curves, draw_intervals, draw_strips
 from attnlab.views.png.maps import draw_maps, draw_panels, natural_size
 from attnlab.views.png.scatter import draw_points, word_map
-from attnlab.views.png.style import colour, dashes, drawing, marker, new_figure, write
+from attnlab.views.png.style import colour, dashes, drawing, marker, new_figure
 from attnlab.views.png.words import images_figure, words_figure
 from attnlab.views.records import (
     ORANGE,
@@ -72,7 +72,11 @@ def save(figure: Figure, path: Path) -> Path:
     Raises:
         OSError: The file can't be written.
     """
-    return write(draw(figure), path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    picture = draw(figure)
+    with drawing(), replacing(path) as temporary:
+        picture.savefig(temporary)
+    return path
 
 
 def svg_chart(record: Curves | Intervals) -> bytes:
@@ -111,12 +115,11 @@ def _draw_grid(part: Any, grid: Grid) -> None:
                 cells[column].tick_params(labelbottom=False)
             picture = _IN_AXES[type(record)](cells[column], record)
             if isinstance(record, Maps | Scatter):
-                bars.setdefault(record.quantity, (picture, record, set()))[2].add(column)
+                bars.setdefault(record.quantity, (picture, set()))[1].add(column)
         for axes in cells[len(records) :]:
             axes.set_visible(False)
-    for quantity, (picture, record, places) in bars.items():
-        form = PercentFormatter(1) if isinstance(record, Maps) and record.percent else None
-        bar = part.colorbar(picture, ax=table[:, sorted(places)], format=form, aspect=30)
+    for quantity, (picture, places) in bars.items():
+        bar = part.colorbar(picture, ax=table[:, sorted(places)], aspect=30)
         bar.set_label(quantity)
     if grid.legend:
         _draw_legend(part, grid)

@@ -51,9 +51,9 @@ def draw_maps(axes: Axes, record: Maps, number: int = 0) -> ScalarMappable:
 
 
 def draw_panels(part: Any, record: Maps) -> None:
-    """Draw each map of a record, at most `across` in a row, with one scale of colours."""
+    """Draw each map of a record, at most four in a row, with one scale of colours."""
     count = len(record.weights)
-    across = min(count, record.across)
+    across = min(count, 4)
     grid = {"sharex": True, "sharey": True, "squeeze": False}
     table = part.subplots(-(-count // across), across, **grid)
     for number, axes in enumerate(table.flat):

@@ -7,7 +7,6 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import lru_cache
-from pathlib import Path
 from typing import Any, Literal
 
 from matplotlib import rc_context
@@ -16,7 +15,6 @@ from matplotlib.figure import Figure
 from matplotlib.font_manager import fontManager
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 
-from attnlab.records.files import replacing
 from attnlab.views.records import Colour
 
 # Okabe and Ito (2008), without yellow, which is hard to see on white. Colour-blind readers can
@@ -143,18 +141,6 @@ def legend_above(axes: Axes, room: int = 60) -> None:
     )
     lines = -(-len(names) // columns)
     axes.set_title(axes.get_title("left"), loc="left", pad=8 + 13 * lines)
-
-
-def write(figure: Figure, path: Path) -> Path:
-    """Write a figure, whole or not at all, in the format of the file's name.
-
-    Raises:
-        OSError: The file can't be written.
-    """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with drawing(), replacing(path) as temporary:
-        figure.savefig(temporary)
-    return path
 
 
 def same_style() -> Any:

@@ -11,8 +11,7 @@ from attnlab.records.run_directory import RunDirectory
 from attnlab.runner.follow import draw_run
 from attnlab.tasks.attention import Recorded, write_attention
 from attnlab.tasks.translation import shown
-from attnlab.views.png.figure import draw
-from attnlab.views.png.style import write
+from attnlab.views.png.figure import draw, save
 
 METRICS = {
     "task": "translate",
@@ -193,7 +192,7 @@ def test_tokens_of_every_script_and_weights_that_are_not_finite_are_drawn(tmp_pa
     path = tmp_path / "map.svg"
     table = weights(len(ODD) + 1, len(ODD) + 1)
     table[..., 0, 0] = np.nan
-    write(maps_figure(table, [*ODD, END], [*ODD[::-1], END]), path)
+    save(shown.maps_figure(table, [*ODD, END], [*ODD[::-1], END]), path)
     assert path.stat().st_size > 3000
 
 
